@@ -21,15 +21,15 @@ import polars as pl
 from scipy.stats import norm
 
 from cli.running import run
+from predilect.decisions.scales import SCALES
 from predilect.report.folder import plot_board
-from predilect.report.tables import SCALES
 
 ROOT = Path(__file__).parents[1]
 README, OUTPUTS, PYTHON = (ROOT / name for name in ("README.md", "docs/outputs.md", "docs/python.md"))
 PICTURE = ROOT / "docs" / "board.svg"
 ARROW = "→ "  # in a comment of a Python example: what follows is the value of its line
 WIDTH = 100
-SHOWN = ("Read ", "Model: ", "One unit ")  # the lines of the demo that are shown, by how they begin
+SHOWN = ("Score: ", "Verdict: ", "Written to ")  # the lines of the demo below the board, by how they begin
 N_ROWS = 8  # of the board, with its head
 N_DRAWN = 12  # items in the picture
 
@@ -40,7 +40,7 @@ def rewritten() -> dict[Path, str]:
     first, model = told["board"][0], told["model"]
     readme = README.read_text(encoding="utf-8")
     readme = replaced(readme, r"(?<=What `make demo` prints \(shortened\):\n\n).*?(?=\n\n- \*\*Score)", demo(ran))
-    readme = replaced(readme, r"(?<=so does `model\.verdict\(\)`:\n\n).*?(?=\n\nThe verdict is)", verdict(ran))
+    readme = replaced(readme, r"(?<=`model\.verdict\(\)` in full:\n\n).*?(?=\n\nThe verdict is)", verdict(told))
     told_rank = f"beside the rank: {first['item']} is first, and its rank may be anything from {first['rank_low']} to "
     readme = replaced(readme, r"beside the rank: .*?(?=\. The other)", filled(f"{told_rank}{first['rank_high']}"))
     outputs = OUTPUTS.read_text(encoding="utf-8")
@@ -100,18 +100,15 @@ def wrapped(line: str) -> list[str]:
 
 def demo(output: str) -> str:
     lines = [line.rstrip() for line in output.splitlines()]
-    shown: list[str] = []
+    head = next(place for place, line in enumerate(lines) if line.startswith(" Rank "))
+    shown = [*lines[head : head + N_ROWS], "...", ""]
     for start in SHOWN:
         shown += wrapped(next(line for line in lines if line.startswith(start)))
-    head = next(place for place, line in enumerate(lines) if line.startswith(" Rank "))
-    written = next(line for line in lines if line.startswith("Written to "))
-    shown += ["...", "", *lines[head : head + N_ROWS], "...", *wrapped(written)]
     return textwrap.indent("\n".join(shown), "    ")
 
 
-def verdict(output: str) -> str:
-    line = next(line.rstrip() for line in output.splitlines() if line.startswith("Verdict: Personal"))
-    return textwrap.indent("\n".join(wrapped(line)), "    ")
+def verdict(told: dict[str, Any]) -> str:
+    return textwrap.indent("\n".join(wrapped(told["verdict"]["personal"]["sentence"])), "    ")
 
 
 def threshold_sentence(threshold: float) -> str:

@@ -22,7 +22,7 @@ from predilect.models.registry import ENTRIES
 __version__ = "0.1.0"
 
 _MODULES = {
-    "errors": ("ConvergenceError", "ConvergenceWarning", "DataError", "DataWarning", "PredilectError"),
+    "errors": ("ConvergenceError", "ConvergenceWarning", "DataError", "DataWarning", "OutputError", "PredilectError"),
     "data": ("Comparisons", "ItemFeatures", "PersonFeatures", "check", "read_comparisons"),
     "evaluation.attributes": ("select_attributes",),
     "likelihoods.calibration": ("Calibration",),
@@ -37,7 +37,14 @@ __all__ = ["__version__", *_HOME]
 if TYPE_CHECKING:
     from predilect.compression.model import compress
     from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
-    from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning, PredilectError
+    from predilect.errors import (
+        ConvergenceError,
+        ConvergenceWarning,
+        DataError,
+        DataWarning,
+        OutputError,
+        PredilectError,
+    )
     from predilect.evaluation.attributes import select_attributes
     from predilect.likelihoods.calibration import Calibration
     from predilect.models.registry import *

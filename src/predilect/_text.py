@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import islice
 from typing import Any, Literal
 
 LONGEST_MESSAGE = 2000  # characters
@@ -46,6 +48,48 @@ def message(text: str) -> str:
     return shortened(printable(shortened(text, LONGEST_MESSAGE)), LONGEST_MESSAGE)
 
 
+_LONGEST_SLIP, _MOST_COMPARED = 100, 5000  # characters of a name, and names
+
+
+def near_miss(value: Any, known: Iterable[Any]) -> Any:
+    """The one of ``known`` that ``value`` was probably meant to be, None if there is none.
+
+    Spelled alike but for case, blanks and marks; otherwise nearly alike, with the same numbers in it.
+    """
+    word = str(value)
+    if len(word) > _LONGEST_SLIP or not (plain := _letters(word)):
+        return None
+    digits = re.findall(r"\d+", word)
+    close, best = None, 0.6 if len(plain) < 5 else 0.75  # one letter of a short word, one in four of a long one
+    for one in islice(known, _MOST_COMPARED):
+        other = str(one)
+        if len(other) > _LONGEST_SLIP or other == word:
+            continue
+        if _letters(other) == plain and (not plain.isdecimal() or other.strip() == word.strip()):
+            return one
+        if min(len(plain), len(other)) > 2 and not plain.isdecimal() and re.findall(r"\d+", other) == digits:
+            match = difflib.SequenceMatcher(None, plain, _letters(other))
+            if match.real_quick_ratio() > best and match.quick_ratio() > best and match.ratio() > best:
+                close, best = one, match.ratio()
+    return close
+
+
+def _letters(word: str) -> str:
+    """A word without case, blanks and marks, unless it is marks alone."""
+    return "".join(c for c in word.casefold() if c.isalnum()) or word.strip()
+
+
+def did_you_mean(value: Any, known: Iterable[Any]) -> str:
+    """A question to append to a message, with a space before; empty where nothing like it is known."""
+    found = near_miss(value, known)
+    return "" if found is None else f' Did you mean "{shown(found)}"?'
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A number with so many decimals, never -0.00."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
 def percent(share: float) -> str:
     """A probability estimated from draws, never shown as 0 or 1."""
     if share < 0.005:
@@ -64,7 +108,7 @@ def grouped(number: float) -> str:
     return f"{int(whole):,}".replace(",", " ") + point + rest if whole.lstrip("-").isdigit() else amount(number)
 
 
-Interface = Literal["command", "function", "fit", "pairs"]
+Interface = Literal["command", "function", "answers", "pairs"]
 
 # Of the command, where they are not the argument's name.
 _FLAGS = {"ties": "tie", "covariates": "control", "value": "item-map-column"}
@@ -76,9 +120,9 @@ _INTERFACE: ContextVar[Interface] = ContextVar("interface", default="function")
 def spoken_to(interface: Interface) -> Iterator[None]:
     """Interface for the messages inside the block.
 
-    "command": the terminal; "function": ``Comparisons.from_frame`` and ``read_comparisons``; "fit": a model's ``fit``,
-    ``score`` and the like, which take a frame of answers but none of the arguments that say how it is read; "pairs":
-    what takes a frame of pairs, which can only have other names of columns.
+    "command": the terminal; "function": ``Comparisons.from_frame``, ``read_comparisons`` and ``fit``; "answers": what
+    takes a frame of answers but none of the arguments that say how it is read, such as ``score`` and ``update``;
+    "pairs": what takes a frame of pairs, which can only have other names of columns.
     """
     token = _INTERFACE.set(interface)
     try:
@@ -98,7 +142,12 @@ def option(name: str, value: Any) -> str:
     if interface == "pairs":
         return f'the header "{name}"'
     said = f"{name}={value if isinstance(value, bool) else json.dumps(value, ensure_ascii=False)}"
-    return f"Comparisons.from_frame(frame, {said})" if interface == "fit" else said
+    return f"Comparisons.from_frame(frame, {said})" if interface == "answers" else said
+
+
+def either(command: str, python: str) -> str:
+    """What to set, in the words of whoever reads the message: an option of the command, or Python."""
+    return command if _INTERFACE.get() == "command" else python
 
 
 def _quoted(word: str) -> str:

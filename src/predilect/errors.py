@@ -20,6 +20,10 @@ class DataError(PredilectError, ValueError):
     """The input cannot be used; the message says what was expected, what came, where, and what to do."""
 
 
+class OutputError(PredilectError, OSError):
+    """The output could not be written; nothing half-written is left behind."""
+
+
 class ConvergenceError(PredilectError, RuntimeError):
     """An iteration did not converge and ``strict=True`` was asked for."""
 

@@ -23,6 +23,7 @@ import polars as pl
 
 from predilect._text import one_line, shortened
 from predilect.charts.facts import MOST_ITEMS, MOST_PEOPLE, pairs_of, people_map
+from predilect.decisions.scales import ScaleName, scale_of
 from predilect.errors import DataError
 
 __all__ = ["board", "calibration", "effects", "pairs", "people", "segments"]
@@ -34,16 +35,20 @@ Size = tuple[float, float] | None
 
 
 def board(
-    model: Any, *, user: Any = None, top: int | None = None, title: str = "", ax: Any = None, size: Size = None
-) -> Any:
-    """Scores with 95 % intervals by tier, best first: of the crowd or one person, of all items or the best ``top``."""
-    shown = pl.DataFrame(model.rank(user))
+    model: Any, *, user: Any = None, top: int | None = None, scale: ScaleName = "probit", base: float | None = None,
+    anchor: Any = None, title: str = "", ax: Any = None, size: Size = None,
+) -> Any:  # fmt: skip
+    """Scores with 95 % intervals by tier, best first: of the crowd or one person, of all items or the best ``top``.
+
+    ``scale``, ``base`` and ``anchor`` are as a model's ``rank`` takes them.
+    """
+    unit = scale_of(scale, model._likelihood.name, base, anchor)
+    shown = pl.DataFrame(model.rank(user, scale=unit))
     shown = shown.head(len(shown) if top is None else top)
     few = len(shown) <= 40
     ax = _axes(ax, size or (8.0, 1.5 + (0.26 if few else 0.19) * max(len(shown), 4)), title)
     draw_board(ax, shown, font_size=9 if few else 7.5)
-    unit = NOISE if model._likelihood.has_normal_noise else model._likelihood.unit
-    ax.set_xlabel(f"score and 95 % interval ({unit}; 0 is the mean of the items)", fontsize=9)
+    ax.set_xlabel(f"score and 95 % interval ({unit.unit}; {unit.origin})", fontsize=9)
     return ax
 
 

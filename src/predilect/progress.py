@@ -43,6 +43,13 @@ class Report:
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
 
+def tell_parts(watch: Watcher | None, done: int, total: int) -> None:
+    """Tell how many parts of about the same size are done, if the callback has a method ``parts`` for that."""
+    parts = getattr(watch, "parts", None)
+    if parts is not None:
+        parts(done, total)
+
+
 class Watcher(Protocol):
     """Progress callback: called with the stage in words and the count so far."""
 

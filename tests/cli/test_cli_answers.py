@@ -49,7 +49,7 @@ def test_check_says_what_was_understood(conjoint):
 
 
 def test_attributes_of_the_alternatives_are_features_of_the_items(conjoint):
-    ran = run("rank", conjoint, *QUICK, "--json")
+    ran = run("rank", "--explain", conjoint, *QUICK, "--json")
     assert "Item features: price, size;" in ran.stderr
     board = {row["item"]: row["mean"] for row in json.loads(ran.stdout)["board"]}
     assert set(board) <= {f"price={price}, size={size}" for price in (1, 2, 3) for size in (0, 1)}

@@ -39,10 +39,12 @@ def test_the_numbers_are_those_of_the_library(votes, features):
 
 
 def test_a_process_a_person_and_people_with_items(votes, features, people):
-    ran = run("rank", votes, "--model", "gppl", "--personal", "yes")
+    ran = run("rank", "--explain", votes, "--model", "gppl", "--personal", "yes")
     assert ran.exit_code == 0
     assert "A utility function for each of 12 people, each learned alone" in ran.stdout
-    ran = run("rank", votes, "--model", "gppl", "--personal", "yes", "--items", features, "--people", people)
+    ran = run(
+        "rank", "--explain", votes, "--model", "gppl", "--personal", "yes", "--items", features, "--people", people
+    )
     assert ran.exit_code == 0
     assert "learned together by their features" in ran.stdout
 

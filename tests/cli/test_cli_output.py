@@ -22,9 +22,8 @@ import typer
 from cli.running import QUICK, files_beside, run
 from predilect import ConvergenceWarning, Population
 from predilect.cli.session import Terminated, session
-from predilect.errors import ConvergenceError
+from predilect.errors import ConvergenceError, OutputError
 from predilect.report import folder as report_folder
-from predilect.report.output import OutputError
 
 COMMAND = [sys.executable, "-m", "predilect"]
 

@@ -12,7 +12,10 @@ import pytest
 
 from cli.running import ITEMS, QUICK, files_beside, rank_json, run
 from predilect import Population, load_model, read_comparisons
+from predilect.cli.choice import ScaleName
+from predilect.decisions import versus
 from predilect.decisions.ranking import BOARD_COLUMNS
+from predilect.decisions.scales import SCALES
 from predilect.report import folder as report_folder
 from tolerances import EXACT
 
@@ -23,7 +26,7 @@ OUTPUTS = [
 
 
 def test_prints_the_board_what_was_read_and_what_to_do_next(votes):
-    ran = run("rank", votes)
+    ran = run("rank", "--explain", votes)
     assert ran.exit_code == 0
     for said in ("Read 240 rows; used 240.", "equal voice", "noise of one answer", "Fit: converged", "--out DIR"):
         assert said in ran.stdout, said
@@ -36,7 +39,7 @@ def test_prints_the_board_what_was_read_and_what_to_do_next(votes):
 def in_json(tmp_path_factory, votes_frame):
     path = tmp_path_factory.mktemp("json") / "votes.csv"
     votes_frame.write_csv(path)
-    ran = run("rank", path, "--json")
+    ran = run("rank", "--explain", path, "--json")
     assert ran.exit_code == 0, ran.output
     return ran
 
@@ -87,9 +90,54 @@ def test_two_runs_differ_in_nothing_but_the_timing(votes, tmp_path):
         assert one == two, name
 
 
+def test_a_base_an_anchor_and_named_pairs(few_votes, tmp_path):
+    region = pl.when(pl.col("judge") < "p06").then(pl.lit("north")).otherwise(pl.lit("south"))
+    pl.read_csv(few_votes).with_columns(region.alias("region")).write_csv(few_votes)
+    options = ("--scale", "elo", "--base", 1000, "--anchor", "banana", "--versus", "apple,cherry")
+    ran = run("rank", "--explain", few_votes, *QUICK, *options, "--out", tmp_path / "out", "--segment", "region")
+    assert ran.exit_code == 0, ran.output
+    document = json.loads((tmp_path / "out" / "leaderboard.json").read_text())
+    model = Population.load(tmp_path / "out")
+    expected = model.rank(scale="elo", base=1000, anchor="banana")
+    assert pl.DataFrame(document["board"]).equals(expected)
+    assert pl.read_csv(tmp_path / "out" / "leaderboard.csv").filter(item="banana")["mean"].to_list() == [1000.0]
+    assert (document["scale"]["base"], document["scale"]["anchor"]) == (1000.0, "banana")
+    assert document["versus"] == versus(model, [("apple", "cherry")], scale="elo").to_dicts()
+    assert "banana is at 1000 by definition" in " ".join(ran.stdout.split())
+    assert "apple is better than cherry with probability " in " ".join(ran.stdout.split())
+    people = pl.read_parquet(tmp_path / "out" / "users.parquet")
+    own = model.rank("p03", scale="elo", base=1000, anchor="banana")
+    of_one = people.filter(user="p03")
+    assert of_one["item"].to_list() == own["item"].to_list()
+    np.testing.assert_allclose(of_one.select("mean", "sd"), own.select("mean", "sd"), atol=1e-6)
+    segments = pl.read_csv(tmp_path / "out" / "segments.csv").filter(item="banana")
+    assert segments["mean"].unique().to_list() == [1000.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--anchor", "fig"), '--anchor names "fig", which nobody compared. Items are '),
+        (("--versus", "apple,fig"), '--versus names "fig", which nobody compared'),
+        (("--versus", "apple"), "--versus takes two items with a comma between them"),
+        (("--versus", "apple,apple"), "--versus takes two items"),
+        (("--scale", "share", "--base", 1000), "base means nothing there. Leave it out, or ask for --scale elo"),
+    ],
+)  # fmt: skip
+def test_scales_and_pairs_that_cannot_be_are_refused_before_the_fit(few_votes, options, said):
+    ran = run("rank", few_votes, *options)
+    assert ran.exit_code == 2
+    assert said in " ".join(ran.stderr.split())
+    assert "Model: " not in ran.stdout
+
+
+def test_the_scales_of_the_command_are_those_of_the_library():
+    assert [name.value for name in ScaleName] == list(SCALES)
+
+
 @pytest.mark.parametrize(("scale", "unit"), [("logit", 1.702), ("elo", 1.702 * 400 / math.log(10))])
 def test_a_scale_converts_every_output(votes, results, tmp_path, scale, unit):
-    ran = run("rank", votes, *QUICK, "--scale", scale, "--out", tmp_path / "out")
+    ran = run("rank", "--explain", votes, *QUICK, "--scale", scale, "--out", tmp_path / "out")
     assert ran.exit_code == 0
     document = json.loads((tmp_path / "out" / "leaderboard.json").read_text())
     assert document["scale"]["name"] == scale
@@ -110,10 +158,12 @@ def test_json_is_the_only_thing_on_standard_output(votes, in_json):
     assert run("rank", votes, *QUICK, "--json", "--quiet").stderr == ""
 
 
-def test_quiet_prints_warnings_only(votes_frame, tmp_path):
+def test_quiet_prints_the_board_and_warnings_only(votes_frame, tmp_path):
     votes_frame.head(20).write_csv(tmp_path / "few.csv")
     ran = run("rank", tmp_path / "few.csv", "--quiet")
-    assert ran.stdout == ""
+    head, rule, *rows = [line.split() for line in ran.stdout.splitlines() if line.strip()]
+    assert (head[0], head[-1], set(rule[0])) == ("Rank", "Answers", {"─"})
+    assert [row[0] for row in rows] == [str(rank) for rank in range(1, len(rows) + 1)]
     assert "Warning: Only 20 answers" in ran.stderr
 
 
@@ -126,10 +176,10 @@ def test_top_limits_what_is_printed(few_votes):
 
 @pytest.mark.slow
 def test_pooled_or_without_people_there_is_no_users_file(votes, tmp_path):
-    ran = run("rank", votes, "--pooled", "--out", tmp_path / "a")
+    ran = run("rank", "--explain", votes, "--pooled", "--out", tmp_path / "a")
     assert "Each of 240 answers counts once" in ran.stdout
     assert "users.parquet" not in files_beside(tmp_path / "a")
-    ran = run("rank", votes, "--no-user")
+    ran = run("rank", "--explain", votes, "--no-user")
     assert "pooled (no column says who answered)" in ran.stdout
 
 
@@ -154,7 +204,7 @@ def agreeing_votes(path):
 
 @pytest.mark.slow
 def test_the_verdict_is_said_recorded_and_saved(votes, results):
-    ran = run("rank", votes)
+    ran = run("rank", "--explain", votes)
     assert "Verdict: Personal rankings predict people better than one ranking for all: over 2" in ran.stdout
     assert "Verdict: Whether ties mean that items are close could not be judged: 15 of the held-out" in ran.stdout
     assert "Returned: the personal model, since the verdict favours it." in ran.stdout
@@ -169,7 +219,7 @@ def test_the_verdict_is_said_recorded_and_saved(votes, results):
 @pytest.mark.slow  # several rankings with a verdict
 def test_auto_returns_the_pooled_model_where_people_agree_for_segments_too(tmp_path):
     votes = agreeing_votes(tmp_path / "v.csv")
-    ran = run("rank", votes, "--by", "part", "--out", tmp_path / "out")
+    ran = run("rank", "--explain", votes, "--by", "part", "--out", tmp_path / "out")
     assert "predict people no better than one ranking for all" in ran.stdout
     assert "Returned: the pooled model, since personal rankings predict no better. With --personal yes" in ran.stdout
     assert "Each of 800 answers counts once" in ran.stdout
@@ -213,10 +263,10 @@ def test_without_a_verdict_the_personal_model_is_returned_and_that_is_said(few_v
 
 def test_what_cannot_be_judged_is_said(votes_frame, votes, tmp_path):
     votes_frame.filter(pl.col("judge") < "p03").write_csv(tmp_path / "three.csv")
-    ran = run("rank", tmp_path / "three.csv")
+    ran = run("rank", "--explain", tmp_path / "three.csv")
     assert "only 3 people answered two different questions or more" in ran.stdout
     assert "Returned: the personal model, although it could not be judged." in ran.stdout
-    ran = run("rank", votes, "--no-user")
+    ran = run("rank", "--explain", votes, "--no-user")
     assert "could not be judged: no column says who answered" in ran.stdout
     assert "Returned: the pooled model, the only one there is for these answers." in ran.stdout
 
@@ -298,6 +348,17 @@ def test_items_without_answers_are_ranked_by_their_features(votes, tmp_path):
 
 def test_version_and_help_are_quick_and_plain():
     assert run("--version").stdout.startswith("predilect ")
-    text = run("rank", "--help").stdout
-    for word in ("--item-map", "--winner-is", "Threads"):
+    text, everything = (run("rank", flag).stdout for flag in ("--help", "--help-all"))
+    for word in ("--item-map", "--winner-is", "Threads", "--levels", "gaspk: what people"):
+        assert word not in text
+        assert word in everything
+    for word in ("--report", "--scale", "--winner", "--help-all", "more options"):
         assert word in text
+
+
+def test_the_help_of_rank_fits_two_screens(monkeypatch):
+    for width in (80, 100):
+        monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", width)
+        lines = run("rank", "--help").stdout.splitlines()
+        assert len(lines) <= 100
+        assert max(map(len, lines)) <= width

@@ -122,7 +122,7 @@ def test_as_json(personal, tmp_path):
         (["--criterion", "mean", "--kappa", "2"], "items are chosen by mean"),
         (["--criterion", "ucb", "--kappa", "2"], "--kappa is not used by --ucb exact"),
         (["--criterion", "ucb", "--ucb", "gp_ucb", "--beta", "2"], "--beta is not used by --ucb gp_ucb"),
-        (["--whole"], "leave --whole out"),
+        (["--whole"], "Leave --whole out"),
     ],
 )  # fmt: skip
 def test_bad_input_writes_nothing(personal, tmp_path, arguments, said):

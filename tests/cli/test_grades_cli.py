@@ -27,7 +27,7 @@ def votes(path, words):
 def test_words_of_grades_are_read_said_and_ranked(tmp_path):
     words = ["right much better", "right slightly better", "tie", "left slightly better", "left much better"]
     votes(tmp_path / "votes.csv", words)
-    result = CliRunner().invoke(app, ["rank", str(tmp_path / "votes.csv"), "--personal", "no"])
+    result = CliRunner().invoke(app, ["rank", "--explain", str(tmp_path / "votes.csv"), "--personal", "no"])
     said = " ".join(result.output.split())
     assert result.exit_code == 0, result.output
     assert "grades of side words, from slight to strong: slightly better, much better" in said

@@ -36,7 +36,7 @@ def test_numbers_words_predictions_and_questions(name, votes, tmp_path):
     known = ("--items", tmp_path / "items.csv", "--people", tmp_path / "people.csv")
     kind, words = MODELS[name]
     folder = tmp_path / "results"
-    ran = run("rank", votes, *known, "--model", name, "--out", folder)
+    ran = run("rank", "--explain", votes, *known, "--model", name, "--out", folder)
     assert ran.exit_code == 0, ran.output
     assert f"Model: {name}." in " ".join(ran.stdout.split())
     assert words in " ".join(ran.stdout.split())

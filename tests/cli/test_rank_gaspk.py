@@ -76,7 +76,7 @@ def test_words_files_and_predictions(votes, features, tmp_path):
 
 def test_without_items_and_without_people(votes, tmp_path):
     folder = tmp_path / "results"
-    ran = run("rank", votes, "--model", "gaspk", "--no-user", "--by", "language", "--out", folder)
+    ran = run("rank", "--explain", votes, "--model", "gaspk", "--no-user", "--by", "language", "--out", folder)
     assert ran.exit_code == 0, ran.output
     assert "one evaluation for all" in ran.stdout
     files = files_beside(folder)

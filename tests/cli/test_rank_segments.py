@@ -100,7 +100,7 @@ def test_segments_of_a_people_file_and_strangers_of_them(frame, votes, tmp_path)
     people.write_csv(tmp_path / "people.csv")
     frame.drop("language").write_csv(tmp_path / "votes.csv")
     given = "--people", tmp_path / "people.csv", "--segment", "language"
-    result = run("rank", tmp_path / "votes.csv", *QUICK, *given, "--out", tmp_path / "out")
+    result = run("rank", "--explain", tmp_path / "votes.csv", *QUICK, *given, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert 'Segments by "language"' in result.stdout
     assert "Features of people: age" in result.stdout

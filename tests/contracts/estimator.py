@@ -75,8 +75,16 @@ class EstimatorContract:
         won = outcome[decided] > 0
         for kind in (won, won.tolist(), pd.Series(won), pl.Series(won)):
             assert model.score(columns, kind) == model.score(columns, outcome[decided])
-        with pytest.raises(DataError, match=r"only 1 and 0.*give -1 in place of 0, or booleans.*Comparisons"):
+        with pytest.raises(DataError, match=r'only 1 and 0.*give -1 in place of 0, or booleans.*ties=\["0"\]'):
             self.make().fit(columns, won.astype(int))
+
+    def test_fit_takes_what_says_how_a_frame_is_read(self, model):
+        columns, outcome = votes()
+        odd = {f"the {name}": [*column, "item 1"] for name, column in columns.items()}
+        names = {name: f"the {name}" for name in columns}
+        same_bits(self.make().fit(odd, [*outcome, 1], **names, drop_self=True), model)
+        with pytest.raises(DataError, match="was read already: give left, drop_self to Comparisons"):
+            self.make().fit(Comparisons.from_frame(columns, outcome=outcome), left="left", drop_self=True)
 
     def test_an_index_that_names_people_items_or_answers_is_refused(self, model):
         columns, outcome = votes()
@@ -118,6 +126,17 @@ class EstimatorContract:
         assert model.get_params()["random_state"] == 7
         with pytest.raises(ValueError, match="no_such_thing"):
             model.set_params(no_such_thing=1)
+
+    def test_without_a_seed_one_is_drawn_at_the_fit_and_kept(self, model, monkeypatch, tmp_path):
+        assert model.get_params()["random_state"] == model.seed_ == 0
+        monkeypatch.setattr(type(model), "_draw_seed", lambda model: setattr(model, "_seed", 0))
+        unseeded = self.make(random_state=None).fit(*votes())
+        assert unseeded.get_params()["random_state"] is None
+        same_bits(unseeded, model)
+        unseeded.save(tmp_path / "model")
+        assert type(model).load(tmp_path / "model").random_state == 0
+        with pytest.raises(ValueError, match="random_state must be None or a whole number from 0 up, not -1"):
+            self.make(random_state=-1).fit(*votes())
 
     def test_fit_returns_the_estimator_and_leaves_its_parameters_alone(self):
         model = self.make()

@@ -14,6 +14,7 @@ from sklearn.metrics import get_scorer, log_loss
 from contracts.estimator import EstimatorContract
 from contracts.votes import ROWS, item_ids, questions, swapped, user_ids, votes, without_user
 from predilect.errors import DataError, DataWarning
+from predilect.evaluation import neg_log_loss
 from tolerances import EXACT, ITERATIVE
 
 KINDS = {
@@ -23,7 +24,20 @@ KINDS = {
     "pyarrow": (pa.table, pa.Table),
     "dict": (dict, pl.DataFrame),
 }
-COLUMNS = ["item", "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "n"]
+COLUMNS = [
+    "item",
+    "mean",
+    "sd",
+    "lower",
+    "upper",
+    "rank",
+    "rank_low",
+    "rank_high",
+    "p_best",
+    "tier",
+    "tied_with_leader",
+    "n",
+]
 
 
 class PredictionContract(EstimatorContract):
@@ -120,6 +134,12 @@ class PredictionContract(EstimatorContract):
         order = np.argsort(model.classes_)  # scikit-learn wants columns in the order of sorted labels
         loss = log_loss(y, proba[:, order], labels=model.classes_[order])
         assert abs(loss + model.score(columns, y)) < EXACT
+        assert neg_log_loss(model, columns, y) == model.score(columns, y)
+        for scorer in ("neg_log_loss", "roc_auc_ovr"):  # which take columns for sorted
+            with pytest.raises(
+                DataError, match=r"left, tie, right, as classes_ says.*predilect.evaluation.neg_log_loss"
+            ):
+                get_scorer(scorer)(model, columns, y)
 
     def test_margins(self, model):
         asked = questions()

@@ -218,7 +218,7 @@ def test_half_a_pair_of_columns_names_the_missing_half():
         ("coffee", '"coffee" is an item, but not one of the two in its row'),
     ],
 )
-@pytest.mark.parametrize("interface", ["command", "function", "fit"])
+@pytest.mark.parametrize("interface", ["command", "function", "answers"])
 def test_an_items_name_is_never_proposed_as_a_tie_nor_to_be_left_out(winner, said, interface):
     frame = {
         "left": ["tea", "tea", "green tea"], "right": ["milk", "coffee", "milk"], "winner": [winner, "tea", "milk"],
@@ -239,38 +239,43 @@ def test_a_slip_is_told_beside_a_word_and_a_zero_among_sides_may_be_a_tie():
 
 
 ASKING = {
-    "ties": ({"left": ["a", "b"], "right": ["b", "c"], "winner": ["a", "skipped"]},
-             ["--tie skipped", 'ties=["skipped"]', 'Comparisons.from_frame(frame, ties=["skipped"])']),
-    "drop": ({"left": ["a", "b"], "right": ["b", "c"], "winner": ["a", None]},
-             ["--drop-unknown.", "drop_unknown=True.", "Comparisons.from_frame(frame, drop_unknown=True)."]),
-    "missing": ({"left": ["a", None], "right": ["b", "c"], "winner": ["a", "c"]},
-                ["--drop-missing.", "drop_missing=True.", "Comparisons.from_frame(frame, drop_missing=True)."]),
-    "self": ({"left": ["a", "b"], "right": ["b", "b"], "winner": ["a", "b"]},
-             ["--drop-self.", "drop_self=True.", "Comparisons.from_frame(frame, drop_self=True)."]),
-    "column": ({"one": ["a", "b"], "right": ["b", "b"], "winner": ["a", "b"]},
-               ["--left NAME.", 'left="NAME".', 'Comparisons.from_frame(frame, left="NAME").']),
+    "ties": ({"left": ["a", "b"], "right": ["b", "c"], "winner": ["a", "skipped"]}, "--tie skipped",
+             'ties=["skipped"]'),
+    "drop": ({"left": ["a", "b"], "right": ["b", "c"], "winner": ["a", None]}, "--drop-unknown.", "drop_unknown=True."),
+    "missing": ({"left": ["a", None], "right": ["b", "c"], "winner": ["a", "c"]}, "--drop-missing.",
+                "drop_missing=True."),
+    "self": ({"left": ["a", "b"], "right": ["b", "b"], "winner": ["a", "b"]}, "--drop-self.", "drop_self=True."),
+    "column": ({"left": ["p", "q"], "right": ["q", "r"], "winer": ["p", "q"]}, "--winner winer.", 'winner="winer".'),
     "weight": ({"left": ["p", "q"], "right": ["q", "r"], "winner": ["p", "q"], "weight": ["x", "y"]},
-               ["none: --no-weight.", "none: weight=False.", "none: Comparisons.from_frame(frame, weight=False)."]),
-    "reading": ({"left": ["b", "a"], "right": ["a", "b"], "winner": ["a", "b"]},
-                ["--winner-is side.", 'winner_is="side".', 'Comparisons.from_frame(frame, winner_is="side").']),
+               "none: --no-weight.", "none: weight=False."),
+    "kind of weight": ({"left": ["p", "q"], "right": ["q", "r"], "winner": ["p", "q"], "weight": [[1], [2]]},
+                       "", "none: weight=False."),
+    "reading": ({"left": ["b", "a"], "right": ["a", "b"], "winner": ["a", "b"]}, "--winner-is side.",
+                'winner_is="side".'),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", ASKING)
-def test_messages_speak_of_what_their_reader_can_set(what, tmp_path):
-    frame, (command, function, at_fit) = ASKING[what]
+def test_messages_speak_of_what_their_reader_can_set_and_that_works(what, tmp_path):
+    frame, command, function = ASKING[what]
+    advice = function.split(": ")[-1].rstrip(".")
+    model = Population(personal=False)
+    for read in (Comparisons.from_frame, model.fit):
+        with pytest.raises(DataError) as caught:
+            read(frame)
+        assert function in str(caught.value)
+        assert "--" not in str(caught.value)
+        assert read(frame, **eval(f"dict({advice})"))  # as told
     with pytest.raises(DataError) as caught:
-        Comparisons.from_frame(frame)
-    assert function in str(caught.value)
-    assert "--" not in str(caught.value)
-    with pytest.raises(DataError) as caught:
-        Population().fit(frame)
-    assert at_fit in str(caught.value)
-    pl.DataFrame(frame).write_csv(tmp_path / "votes.csv")
-    ran = run("check", tmp_path / "votes.csv")
-    said = " ".join(ran.stderr.split())
-    assert command in said
-    assert function not in said
+        model.score(frame)
+    assert f"Comparisons.from_frame(frame, {advice})" in str(caught.value)
+    if command:
+        votes = tmp_path / "votes.csv"
+        pl.DataFrame(frame).write_csv(votes)
+        ran = run("check", votes)
+        assert command in " ".join(ran.stderr.split())
+        assert function not in ran.stderr
+        assert run("check", votes, *command.split(": ")[-1].rstrip(".").split()).exit_code == 0
 
 
 def test_pairs_are_named_by_their_header():

@@ -90,8 +90,8 @@ def test_weights_and_options(tmp_path):
         ("a.jsonl", b'{"left": "a"}\n{"left": ', "cannot be read as JSON lines"),
         ("a.csv.gz", gzip.compress(TEXT.encode() * 50, mtime=0)[:60], "truncated, damaged"),
         ("a.csv.gz", b"not gzip", "truncated, damaged"),
-        ("a.xlsx", b"x", 'ends in ".xlsx"; expected .csv'),
-        ("a", b"x", 'ends in "nothing"'),
+        ("a.docx", b"x", 'ends in ".docx"; expected .csv'),
+        ("a", b"x", 'has no ending that says what is in it'),
     ],
 )  # fmt: skip
 def test_bad_files(tmp_path, name, data, told):

@@ -55,7 +55,7 @@ def test_segments_survive_saving_and_encode_new_people():
         (
             {"user": [1, 1, 2, 2], "topic": ["x", "y", "x", "z"]},
             ["topic"],
-            r'2 people stand in .*"x" and "y".*--by topic',
+            r'2 people stand in .*"x" and "y".*Give each value a fit of its own, or',
         ),
         ({"user": [1, 2], "topic": ["x", "x"]}, ["topic"], r'one value only \("x"\)'),
         ({"user": [1, 2], "topic": [None, ""]}, ["topic"], "no value at all"),

@@ -23,13 +23,13 @@ from predilect import (
 )
 from predilect.charts.facts import Pairs
 from predilect.charts.svg import name_of
+from predilect.decisions.scales import SCALES
 from predilect.evaluation.metrics import Reliability
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged
 from predilect.report.changes import changes_between
 from predilect.report.contents import contents_of, needy, sentences
 from predilect.report.markdown import markdown
 from predilect.report.page import MOST_ITEMS, page
-from predilect.report.tables import SCALES
 from simulate import comparisons, random_pairs
 from simulate_camps import FIXED, camps
 

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from predilect.errors import DataError
-from predilect.report.output import OutputError, OutputFile, OutputFolder
+from predilect.errors import DataError, OutputError
+from predilect.report.output import OutputFile, OutputFolder
 
 
 def test_folder_appears_only_when_the_block_ends_well(tmp_path):

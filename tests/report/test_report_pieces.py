@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -13,8 +14,8 @@ from scipy.special import expit, ndtr
 from predilect import Population
 from predilect._json import plain
 from predilect._text import amount, one_line, percent, shortened
+from predilect.decisions.scales import SCALES, scale_of
 from predilect.report.folder import plot_board, write_people
-from predilect.report.tables import SCALES, rescaled, scale_of
 from simulate import comparisons, crowd
 from tolerances import EXACT
 
@@ -39,7 +40,7 @@ def test_scales_mean_what_they_say(gap):
 
 @pytest.mark.parametrize("gap", [0.3, 1.0, 2.5])
 def test_utilities_of_a_logit_model_are_log_odds_on_every_scale(gap):
-    assert scale_of("elo", "probit") is SCALES["elo"]
+    assert scale_of("elo", "probit") == SCALES["elo"]
     for name in ("probit", "logit"):
         assert scale_of(name, "logit").per_probit == 1.0
         assert "1 / (1 + exp(-g))" in scale_of(name, "logit").meaning
@@ -58,13 +59,6 @@ def test_elo_gap_of_100_is_64_percent_and_ties_are_explained():
     # People from half to twice the threshold: 2 Φ(.25) - 1 = .197, 2 Φ(1) - 1 = .683.
     assert "tie in 20 to 68 % of answers on equal items" in SCALES["probit"].ties(0.5, np.log(2.0))
     assert SCALES["probit"].ties(0.5, np.log(2.0)).startswith(told)
-
-
-def test_rescaling_touches_scores_alone():
-    board = board_of(5)
-    converted = rescaled(board, 3.0)
-    assert np.allclose(converted["upper"], 3 * board["upper"], rtol=0, atol=EXACT)
-    assert converted["tier"].equals(board["tier"])
 
 
 def test_texts():
@@ -87,7 +81,7 @@ def test_everybodys_file_does_not_depend_on_the_chunks(tmp_path):
     files = []
     for chunk in (1, 50, 10**6):
         path = tmp_path / f"{chunk}.parquet"
-        write_people(path, model, per_probit=2.0, rows_per_chunk=chunk)
+        write_people(path, model, scale=replace(SCALES["probit"], per_probit=2.0), rows_per_chunk=chunk)
         files.append(path.read_bytes())
     assert files[0] == files[1] == files[2]
     table = pl.read_parquet(path)

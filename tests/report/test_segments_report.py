@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from rich.console import Console
 
+from predilect.decisions.scales import SCALES
 from predilect.report.segments import overviews, plot_segments
-from predilect.report.tables import SCALES
 
 N_ITEMS = 40
 ITEMS = [f"item {i}" for i in range(N_ITEMS)]

@@ -61,7 +61,7 @@ def rank_shares(model: Any, ids: pl.Series) -> FloatArray:
     """
     shown = model.items_.codes(ids)
     utilities = model.posterior_.crowd()
-    root, rng = factorise(utilities.covariance).lower, np.random.default_rng(model.random_state)
+    root, rng = factorise(utilities.covariance).lower, np.random.default_rng(model.seed_)
     n = len(shown)
     counts = np.zeros((n, n + 1))
     step = max(1, 10_000_000 // len(model.items_))
@@ -98,7 +98,7 @@ def people_map(model: Any, most: int = MOST_PEOPLE) -> PeopleMap | None:
     n_people = len(model.users_)
     users = np.arange(n_people)
     if n_people > most:
-        users = np.sort(np.random.default_rng(model.random_state).choice(n_people, most, replace=False))
+        users = np.sort(np.random.default_rng(model.seed_).choice(n_people, most, replace=False))
     mean = model.posterior_.centred_utilities(users)[0]
     away = mean - mean.mean(axis=0)
     u, s, vt = np.linalg.svd(away, full_matrices=False)

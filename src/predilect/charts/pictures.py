@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from predilect._text import amount, percent
+from predilect._text import amount, number, percent
 from predilect._types import FloatArray
 from predilect.charts.facts import Pairs, PeopleMap
 from predilect.charts.svg import Point, Row, against, grid, intervals, isolated, name_of, scatter
@@ -18,12 +18,9 @@ MOST_ROWS = 60  # of a board
 _MOST_SEGMENTS, _MOST_ITEMS = 12, 40
 
 
-def number(value: float, digits: int = 2) -> str:
-    """A number with so many decimals, never -0.00."""
-    return f"{round(value, digits) + 0.0:.{digits}f}"
-
-
-def board_chart(board: pl.DataFrame, unit: str, digits: int = 2, top: int = MOST_ROWS) -> str:
+def board_chart(
+    board: pl.DataFrame, unit: str, digits: int = 2, top: int = MOST_ROWS, origin: str = "0 is the mean of the items"
+) -> str:
     """Scores with 95 % intervals, best first, by tier."""
     shown = board.head(top)
     rows = [
@@ -40,7 +37,7 @@ def board_chart(board: pl.DataFrame, unit: str, digits: int = 2, top: int = MOST
     told = f"A dot and a line for each item, best on top: its score with the 95 % interval, in {unit}. Bands are tiers."
     if rows:
         told += f" First: {rows[0].told}. Last: {rows[-1].told}."
-    return intervals(rows, f"{which} by score", told, f"score and 95 % interval ({unit}; 0: mean of all items)")
+    return intervals(rows, f"{which} by score", told, f"score and 95 % interval ({unit}; {origin})")
 
 
 def pairs_chart(pairs: Pairs, observed: bool = False) -> str:

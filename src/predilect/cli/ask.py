@@ -8,7 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from predilect.cli.options import UNPACK_LIMIT, JsonFlag, ModelFolder, QuietFlag, UnpackLimit
+from predilect.cli.options import (
+    UNPACK_LIMIT,
+    JsonFlag,
+    ModelFolder,
+    QuietFlag,
+    TableFormat,
+    TableFormatOption,
+    UnpackLimit,
+)
 from predilect.cli.session import session
 from predilect.errors import DataError
 
@@ -73,6 +81,7 @@ def ask(
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="For --strategy random.")] = 0,
     unpack_limit: UnpackLimit = UNPACK_LIMIT,
+    format: TableFormatOption = TableFormat.csv,
     quiet: QuietFlag = False,
     json: JsonFlag = False,
 ) -> None:
@@ -85,6 +94,7 @@ def ask(
     Example: predilect ask results --user ann -n 5
     """
     with session(quiet, as_json=True) as talk:  # standard output is for the questions
+        candidates, exclude = talk.file(candidates), talk.file(exclude)
         from predilect.data.read.readers import read_table
         from predilect.decisions import suggest, suggest_set
         from predilect.models.registry import load_model
@@ -96,13 +106,13 @@ def ask(
             if n != 1 or strategy is not StrategyName.bald or exclude is not None:
                 raise DataError("--size asks for one set, by information: it goes with --user, --candidates and --seed")
             table = suggest_set(fitted, user, size, _items_of(pool), random_state=seed)
-            if json:
+            if json or format is TableFormat.json:
                 talk.document({
                     "schema": "predilect/set", "version": 1, "model": fitted.report_["model"], "user": user,
                     "warnings": talk.warned, "set": table.to_dicts(),
                 })  # fmt: skip
             else:
-                talk.table(table)
+                talk.table(table, format)
             return
         asked = None if exclude is None else read_table(exclude, unpack_limit=unpack_limit)[1]
         table = suggest(fitted, user, pool, n, strategy.value, exclude=asked, repeat=repeat, random_state=seed)
@@ -110,13 +120,13 @@ def ask(
             again = "" if repeat or user is None else " --repeat also asks what was answered."
             left = f"{len(table) or 'no'} pair{'s are' if len(table) > 1 else ' is'} left to ask"
             talk.say(f"Asked for {n}, but {left}.{again}")
-        if json:
+        if json or format is TableFormat.json:
             talk.document({
                 "schema": "predilect/questions", "version": 1, "model": fitted.report_["model"], "user": user,
                 "strategy": strategy.value, "warnings": talk.warned, "questions": table.to_dicts(),
             })  # fmt: skip
         else:
-            talk.table(table)
+            talk.table(table, format)
 
 
 def _items_of(pool: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from predilect.cli.options import ItemsFile, JsonFlag, QuietFlag, ReadingOptions, Votes, expanded
+from predilect.cli.options import ItemsFile, JsonFlag, QuietFlag, ReadingOptions, Votes, expanded, with_files
 from predilect.cli.session import session
 
 
@@ -21,13 +21,13 @@ def check(
     Warnings do not change the exit code, which is 0 if the file can be read and 2 otherwise.
     """
     with session(quiet, json) as talk:
+        votes, items, reading = talk.file(votes), talk.file(items), with_files(reading, talk)
         from dataclasses import asdict
 
+        from predilect._files import input_records
         from predilect._json import plain
-        from predilect.cli.fitting import say_findings, say_intake
-        from predilect.cli.reading import read_features, read_votes
+        from predilect.cli.reading import read_features, read_votes, say_findings, say_intake
         from predilect.data import check as look
-        from predilect.report.folder import input_records
 
         comparisons = read_votes(votes, reading).comparisons
         features = read_features(items, comparisons, reading.unpack_limit)

@@ -1,11 +1,15 @@
-"""Personal or pooled: what was asked for, what the verdict says, and what is returned."""
+"""What is asked of ``predilect rank``: personal or pooled, and why; scales, pairs, formats and files."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from predilect.cli.options import OUTPUT
 from predilect.errors import DataError
 from predilect.models.registry import COMMANDS
 
@@ -90,3 +94,114 @@ class Choice:
         if self.verdict is None:
             return None
         return {**self.verdict.to_dict(), "asked": self.asked.value, "returned": self.returned, "reason": self.reason}
+
+
+ScaleName = StrEnum(  # of scores
+    "ScaleName", {"probit": "probit", "logit": "logit", "elo": "elo", "zero_to_hundred": "0-100", "share": "share"}
+)
+FormatName = StrEnum("FormatName", ["text", "csv", "md", "json"])  # of what is printed
+FileKind = StrEnum("FileKind", ["parquet", "csv"])
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """What comes out of a ranking; every field is an option."""
+
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            rich_help_panel=OUTPUT,
+            help="Folder to make: the board (CSV, JSON, pictures), everybody's ranking, the model.",
+        ),
+    ] = None
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", metavar="FILE", rich_help_panel=OUTPUT, help="Page to make, to be sent on, such as board.html."
+        ),
+    ] = None
+    force: Annotated[
+        bool,
+        typer.Option("--force", rich_help_panel=OUTPUT, help="Replace DIR if it holds earlier results, and FILE."),
+    ] = False
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            "--compare",
+            metavar="OLD",
+            rich_help_panel=OUTPUT,
+            help="Folder of an earlier ranking: what changed since, and is it more than chance.",
+        ),
+    ] = None
+    users_as: Annotated[
+        FileKind,
+        typer.Option("--users-as", rich_help_panel=OUTPUT, help="users.parquet, everybody's ranking, or users.csv."),
+    ] = FileKind.parquet
+    scale: Annotated[
+        ScaleName,
+        typer.Option(
+            "--scale",
+            metavar="NAME",
+            rich_help_panel=OUTPUT,
+            help="Of scores: probit (the noise of one answer is 1), logit, elo, 0-100, or share (in per cent).",
+        ),
+    ] = ScaleName.probit
+    base: Annotated[
+        float | None,
+        typer.Option(
+            "--base", metavar="X", rich_help_panel=OUTPUT, help="Score of the mean of the items, or of the anchor."
+        ),
+    ] = None
+    anchor: Annotated[
+        str | None,
+        typer.Option("--anchor", metavar="ITEM", rich_help_panel=OUTPUT, help="The item with the score of --base."),
+    ] = None
+    versus: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--versus",
+            metavar="A,B",
+            rich_help_panel=OUTPUT,
+            help="Also say how sure it is that A is better than B; may be repeated.",
+        ),
+    ] = None
+    top: Annotated[
+        int, typer.Option("--top", metavar="N", min=0, rich_help_panel=OUTPUT, help="Rows to print; 0 for all.")
+    ] = 50
+    format: Annotated[
+        FormatName,
+        typer.Option(
+            "--format", metavar="KIND", rich_help_panel=OUTPUT, help="Print text, csv (all rows), md or json."
+        ),
+    ] = FormatName.text
+    json: Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT, help="Short for --format json.")] = False
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            rich_help_panel=OUTPUT,
+            help="Also say how answers were read, what was learned, and the verdict in full.",
+        ),
+    ] = False
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", rich_help_panel=OUTPUT, help="Print the board, warnings and errors only.")
+    ] = False
+
+    @property
+    def printed(self) -> FormatName:
+        """What is printed; DataError where two things are asked for."""
+        if self.json and self.format not in (FormatName.text, FormatName.json):
+            raise DataError(f"--json and --format {self.format} both want standard output. Give one of them")
+        return FormatName.json if self.json else self.format
+
+    @property
+    def is_for_programs(self) -> bool:
+        """Whether standard output holds a document or a table alone."""
+        return self.json or self.format is not FormatName.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the numbers depend on, for the record of a run."""
+        return {"scale": self.scale.value, "base": self.base, "anchor": self.anchor, "versus": self.versus}

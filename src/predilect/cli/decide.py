@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from typing import Annotated
 
 import typer
 
-from predilect.cli.options import JsonFlag, ModelFolder, QuietFlag
+from predilect.cli.options import JsonFlag, ModelFolder, QuietFlag, TableFormat, TableFormatOption, items_in
 from predilect.cli.session import session
-from predilect.errors import DataError
 
 
 def decide(
@@ -50,6 +48,7 @@ def decide(
         str | None,
         typer.Option("--default", metavar="ITEM", help="The option that stands unless the person objects."),
     ] = None,
+    format: TableFormatOption = TableFormat.csv,
     quiet: QuietFlag = False,
     json: JsonFlag = False,
 ) -> None:
@@ -69,10 +68,10 @@ def decide(
 
         fitted = load_model(model)
         found = fitted.decide(
-            user, _names(options), cost_wrong=cost_wrong, cost_question=cost_question, cost_defer=cost_defer,
-            default=default,
+            user, items_in(options, "--options"), cost_wrong=cost_wrong, cost_question=cost_question,
+            cost_defer=cost_defer, default=default,
         )  # fmt: skip
-        if json:
+        if json or format is TableFormat.json:
             talk.document({
                 "schema": "predilect/decision", "version": 1, "model": fitted.report_["model"], "user": user,
                 "warnings": talk.warned, **found.to_dict(),
@@ -80,17 +79,6 @@ def decide(
             return
         concerned = found.question or ((found.option,) if found.option is not None else found.options)
         beside = [found.action if option in concerned else None for option in found.options]
-        talk.table(pl.DataFrame({"option": found.options, "probability": found.probabilities, "decision": beside}))
+        table = pl.DataFrame({"option": found.options, "probability": found.probabilities, "decision": beside})
+        talk.table(table, format)
         talk.say(found.reason)
-
-
-def _names(text: str) -> list[str]:
-    """Names with commas between them, as a line of a CSV; DataError if one is empty."""
-    try:
-        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
-    except csv.Error as error:
-        raise DataError(f"--options takes names with commas between them: {error}") from None
-    names = [name.strip() for row in rows for name in row]
-    if not names or not all(names):
-        raise DataError("--options takes names with commas between them, and one of the names is empty")
-    return names

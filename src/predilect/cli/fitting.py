@@ -1,4 +1,4 @@
-"""Fits of all answers and of segments, and what ``rank`` and ``check`` print of them."""
+"""Fits of all answers and of segments, and what ``rank`` prints of them and of named pairs."""
 
 from __future__ import annotations
 
@@ -8,98 +8,86 @@ from typing import Any
 
 import polars as pl
 from rich import box
+from rich.cells import cell_len
+from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from predilect._text import amount, one_line, percent, shortened
+from predilect._text import amount, number, one_line, percent, shortened, shown
 from predilect.cli.choice import Choice, Personal
+from predilect.cli.options import items_in
 from predilect.cli.session import Talk
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
+from predilect.decisions import versus
+from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.models.registry import COMMANDS, Asked, estimator
-from predilect.progress import Watcher
+from predilect.progress import Watcher, tell_parts
 from predilect.report.leaderboard import Ranking, Refused, describe
-from predilect.report.tables import Scale
+from predilect.report.tables import sentence_of_pair
 
 _LONGEST_NAME = 48
 _SEGMENT_ROWS = 10
 
 
-def say_intake(talk: Talk, comparisons: Comparisons) -> None:
-    """Print what was read and what was left out."""
-    for line in comparisons.intake.describe():
-        talk.say(line)
-    who = f"{comparisons.n_users} people" if comparisons.has_users else "people not named"
-    answers = f"{amount(comparisons.n_answers)} answers"
-    if comparisons.intake.tasks_read:
-        answers = f"{amount(comparisons.n_answers)} times one alternative over another"
-    talk.say(f"{answers}, {comparisons.n_items} items, {who}.")
-
-
-def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:
-    """Print what ``check`` found: warnings as warnings, the rest as notes."""
-    for finding in findings:
-        if finding.severity == "warning":
-            talk.warn(finding.message)
-        else:
-            talk.say(f"Note: {finding.message}")
-
-
 def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool) -> None:
-    """Print the model, the meaning of a score, how the fit went and where the prior came from."""
-    talk.say()
+    """Print in detail the model, the meaning of a score, how the fit went and where the prior came from."""
     for line in describe(ranking, scale, wanted_personal):
-        talk.say(line)
+        talk.detail(line)
 
 
-def say_verdict(talk: Talk, choice: Choice) -> None:
-    """Print what held-out answers say, and which model is returned for it."""
-    for sentence in choice.verdict.sentences if choice.verdict is not None else ():
-        talk.say(f"Verdict: {sentence}")
+def say_verdict(talk: Talk, choice: Choice, ranking: Ranking, scale: Scale) -> None:
+    """Print the unit of scores and the verdict in a line each; in detail, all of it and which model is returned."""
+    talk.say(f"Score: {scale.unit}; {scale.origin}. Model: {ranking.model.report_['model']}.")
+    if choice.verdict is not None:
+        talk.say(f"Verdict: {choice.verdict.in_short}")
+        for sentence in choice.verdict.sentences:
+            talk.detail(f"Verdict: {sentence}")
     if choice.asked is Personal.auto:
-        talk.say(choice.reason)
+        (talk.say if choice.verdict is None else talk.detail)(choice.reason)
 
 
 def say_board(talk: Talk, ranking: Ranking, scale: Scale, top: int, segment: str | None = None) -> None:
-    """Print a board, and of a segment its first rows only."""
+    """Print a board, quiet or not, and of a segment its first rows only."""
     rows = len(ranking.board) if top == 0 else top
     rows = rows if segment is None else min(rows, _SEGMENT_ROWS)
     talk.say()
     if segment is not None:
         told = "" if ranking.model.report_["model"] == "population" else ", pooled model"
-        talk.say(f"{one_line(segment)}: {amount(ranking.comparisons.n_answers)} answers{told}", style="bold")
-    talk.say(board_table(ranking.board, scale, rows))
+        talk.show(f"{one_line(segment)}: {amount(ranking.comparisons.n_answers)} answers{told}", style="bold")
+    talk.show(board_table(ranking.board, scale, rows, talk.width))
     if rows < len(ranking.board):
         talk.say(f"... and {len(ranking.board) - rows} more items; --top 0 shows all.")
 
 
-def board_table(board: pl.DataFrame, scale: Scale, rows: int) -> Table:
-    """The first rows of a board."""
-    # The numbers keep their width on a narrow terminal; only names may be cut.
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("Rank", justify="right", no_wrap=True, min_width=4)
-    table.add_column("95 %", no_wrap=True, min_width=7)
-    table.add_column("Item", overflow="ellipsis", no_wrap=True, ratio=1)
-    table.add_column("Score", justify="right", no_wrap=True, min_width=6)
-    table.add_column("95 % interval", justify="right", no_wrap=True, min_width=13)
-    table.add_column("P(best)", justify="right", no_wrap=True, min_width=7)
-    table.add_column("Tier", justify="right", no_wrap=True, min_width=4)
-    table.add_column("Answers", justify="right", no_wrap=True, min_width=7)
+_HEADS = ("Rank", "95 %", "Item", "Score", "95 % interval", "P(best)", "Tier", "Answers")
+_LEFT = ("95 %", "Item")
+_SHORTEST_NAME = 8
+
+
+def board_table(board: pl.DataFrame, scale: Scale, rows: int, width: int) -> Table:
+    """The first rows of a board in so many columns of a terminal: numbers are whole, and names give way."""
 
     def score(value: float) -> str:
-        return f"{round(value, scale.digits) + 0.0:.{scale.digits}f}"  # never -0.00
+        return number(value, scale.digits)
 
-    for row in board.head(rows).iter_rows(named=True):
-        table.add_row(
-            str(row["rank"]),
-            f"{row['rank_low']}–{row['rank_high']}",
-            Text(shortened(one_line(row["item"]), _LONGEST_NAME)),
-            score(row["mean"]),
-            f"{score(row['lower'])} … {score(row['upper'])}",
-            percent(row["p_best"]),
-            str(row["tier"]),
+    cells = [
+        (
+            str(row["rank"]), f"{row['rank_low']}–{row['rank_high']}", one_line(row["item"]), score(row["mean"]),
+            f"{score(row['lower'])} … {score(row['upper'])}", percent(row["p_best"]), str(row["tier"]),
             amount(row["n"]),
         )
+        for row in board.head(rows).iter_rows(named=True)
+    ]  # fmt: skip
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    widths = {head: max(map(len, (head, *(row[place] for row in cells)))) for place, head in enumerate(_HEADS)}
+    left = width - sum(widths[head] for head in _HEADS if head != "Item") - 2 * len(_HEADS)
+    widths["Item"] = max(_SHORTEST_NAME, min(left, _LONGEST_NAME, max(cell_len(row[2]) for row in cells)))
+    for head in _HEADS:
+        side: JustifyMethod = "left" if head in _LEFT else "right"
+        table.add_column(head, justify=side, no_wrap=True, overflow="ellipsis", width=widths[head])
+    for rank, places, item, *numbers in cells:
+        table.add_row(rank, places, Text(shortened(item, widths["Item"])), *numbers)
     return table
 
 
@@ -138,7 +126,7 @@ class Fitter:
             ranking = Ranking.of(model, comparisons, self.scale, findings, talk.warned[before:])
         return ranking, Choice(self.personal, personal, verdict, str(model.report_["model"]))
 
-    def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watcher) -> Any:
+    def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watcher | None) -> Any:
         settings = {"n_jobs": self.jobs, "random_state": self.seed, "strict": self.strict}
         asked = Asked(personal, items=self.features is not None, people=self.people is not None)
         model = estimator(self.name)(**COMMANDS[self.name].arguments(asked), **settings, **self.settings)
@@ -149,18 +137,19 @@ class Fitter:
     ) -> dict[str, Ranking | Refused]:
         """Fit each segment by itself, all personal or all pooled; DataError if none can be ranked."""
         results: dict[str, Ranking | Refused] = {}
-        for number, (value, comparisons) in enumerate(segments.items(), 1):
-            name = one_line(value)
-            if isinstance(comparisons, str):
-                results[value] = Refused(comparisons)
-            else:
+        with talk.progress("Ranking") as watch:
+            for number, (value, comparisons) in enumerate(segments.items()):
+                tell_parts(watch, number, len(segments))
+                if isinstance(comparisons, str):
+                    results[value] = Refused(comparisons)
+                    continue
                 try:
                     before = len(talk.warned)
-                    with talk.progress(f"Ranking {name} ({number} of {len(segments)})") as watch:
-                        model = self._fitted(comparisons, personal, watch)
-                        results[value] = Ranking.of(
-                            model, comparisons, self.scale, self.look(comparisons), talk.warned[before:]
-                        )
+                    watch(one_line(value), number + 1)
+                    model = self._fitted(comparisons, personal, None)
+                    results[value] = Ranking.of(
+                        model, comparisons, self.scale, self.look(comparisons), talk.warned[before:]
+                    )
                 except DataError as error:
                     results[value] = Refused(str(error))
         reasons = {value: result.reason for value, result in results.items() if isinstance(result, Refused)}
@@ -170,3 +159,38 @@ class Fitter:
         for value, reason in reasons.items():
             talk.warn(f"{one_line(value)} cannot be ranked: {reason}.")
         return results
+
+
+def named_pairs(given: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs out of ``A,B``; DataError for another number of names, or a pair of an item with itself."""
+    pairs = []
+    for text in given:
+        names = items_in(text, "--versus")
+        if len(names) != 2 or names[0] == names[1]:
+            raise DataError(
+                f'--versus takes two items with a comma between them, such as tea,milk; got "{shown(text)}". Put a '
+                "name that has a comma itself in double quotes, and say --versus again for another pair"
+            )
+        pairs.append((names[0], names[1]))
+    return pairs
+
+
+def refuse_unknown_items(
+    flag: str, names: Sequence[str], answers: Comparisons, features: ItemFeatures | None
+) -> None:  # fmt: skip
+    """DataError for an item, named with an option, that will not be on the board; before anything is fitted."""
+    for name in names:
+        if answers.items.code(name) < 0 and (features is None or features.ids.code(name) < 0):
+            there = ", ".join(shown(item) for item in answers.items.ids[:5])
+            raise DataError(f'{flag} names "{shown(name)}", which nobody compared. Items are {there}')
+
+
+def versus_table(model: Any, pairs: list[tuple[str, str]], scale: Scale) -> pl.DataFrame | None:
+    """The named pairs on the crowd's board; None without any."""
+    return pl.DataFrame(versus(model, pairs, scale=scale)) if pairs else None
+
+
+def say_versus(talk: Talk, table: pl.DataFrame | None, scale: Scale) -> None:
+    """Print a sentence for each named pair."""
+    for row in [] if table is None else table.iter_rows(named=True):
+        talk.say(Text(one_line(sentence_of_pair(row, scale.of_differences))))

@@ -15,11 +15,13 @@ from predilect.cli.ask import ask
 from predilect.cli.check import check
 from predilect.cli.compress import compress
 from predilect.cli.decide import decide
+from predilect.cli.options import Brief
 from predilect.cli.predict import predict
 from predilect.cli.rank import rank
 from predilect.cli.session import BAD_INPUT, Talk
 from predilect.cli.simulate import simulate
 from predilect.cli.utilities import utilities
+from predilect.models.registry import COMMANDS
 
 
 class _Commands(TyperGroup):
@@ -48,19 +50,19 @@ app = typer.Typer(
         "3 did not converge, with --strict; 130 interrupted; 143 terminated."
     ),
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("rank")(rank)
-app.command("utilities")(utilities)
+MODELS = "; ".join(f"{name}: {entry.about}" for name, entry in COMMANDS.items())
+app.command("rank", cls=Brief, epilog=f"Models: {MODELS}.")(rank)
+app.command("utilities", cls=Brief)(utilities)
 app.command("simulate")(simulate)
 app.command("predict")(predict)
 app.command("ask")(ask)
 app.command("decide")(decide)
 app.command("compress")(compress)
-app.command("check")(check)
+app.command("check", cls=Brief)(check)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,31 +1,44 @@
-"""Options that several commands share, each defined once."""
+"""Options that several commands share, each defined once, and which of them help shows at first."""
 
 from __future__ import annotations
 
+import csv
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from predilect.errors import DataError
+
+if TYPE_CHECKING:
+    from predilect.cli.session import Talk
 
 COLUMNS = "Which column is which (guessed from common names)"
 ROWS = "What the answers mean, and rows that cannot be used"
 FEATURES = "More about items and people"
 MODEL, OUTPUT = "Model", "Output"
 GASPK = "For --model gaspk"
+# What --help leaves to --help-all.
+RARE = frozenset({
+    "no_user", "weight", "no_weight", "task", "no_task", "control", "alternatives", "profile", "grades", "side",
+    "kind", "none", "winner_is", "drop_missing", "drop_self", "drop_unknown", "item_map", "item_map_column",
+    "unpack_limit", "table", "components", "weights", "attributes", "levels", "pooled", "seed", "jobs", "strict",
+    "users_as",
+})  # fmt: skip
 
 Votes = Annotated[
     Path,
     typer.Argument(
         metavar="VOTES",
         show_default=False,
-        help="File of answers, one a row: .csv, .tsv, .jsonl (each also .gz) or .parquet.",
+        help="File of answers, one a row: .csv, .tsv, .json, .jsonl (each also .gz or in a .zip), .parquet, .xlsx or "
+        ".sqlite; - for standard input.",
     ),
 ]
 ModelFolder = Annotated[
@@ -38,7 +51,7 @@ ItemsFile = Annotated[
         "--items",
         metavar="FILE",
         rich_help_panel=FEATURES,
-        help="Features of items, one row an item, ids in the column item; items that nobody compared are ranked too.",
+        help="Features of items, one row an item, ids in the column item.",
     ),
 ]
 PeopleFile = Annotated[
@@ -47,7 +60,7 @@ PeopleFile = Annotated[
         "--people",
         metavar="FILE",
         rich_help_panel=FEATURES,
-        help="Features of people, one row a person; used if held-out answers gain by it.",
+        help="Features of people, one row a person.",
     ),
 ]
 QuietFlag = Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")]
@@ -75,8 +88,12 @@ UnpackLimit = Annotated[
         "--unpack-limit",
         metavar="GB",
         min=0.001,
-        help="What a .gz or .parquet file may unpack to; a small one can be made to fill the memory.",
+        help="What a packed file may unpack to; a small one can be made to fill the memory.",
     ),
+]
+TableFormat = StrEnum("TableFormat", ["csv", "md", "json"])  # of a table on standard output
+TableFormatOption = Annotated[
+    TableFormat, typer.Option("--format", help="Of what is printed; json is a document with more about it.")
 ]
 JsonFlag = Annotated[
     bool, typer.Option("--json", help="Print one JSON document to standard output; messages go to standard error.")
@@ -252,6 +269,12 @@ class ReadingOptions:
             "--item-map-column", metavar="NAME", rich_help_panel=FEATURES, help="Column of the map to rank by."
         ),
     ] = None
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--table", metavar="NAME", rich_help_panel=COLUMNS, help="Table of a database, or sheet of a workbook."
+        ),
+    ] = None
     unpack_limit: UnpackLimit = UNPACK_LIMIT
 
     def to_dict(self) -> dict[str, Any]:
@@ -332,6 +355,18 @@ class GaSPKOptions:
         return settings
 
 
+def items_in(text: str, flag: str) -> list[str]:
+    """Names of items with commas between them, as a line of a CSV; DataError if one is empty."""
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise DataError(f"{flag} takes names with commas between them: {error}") from None
+    names = [name.strip() for row in rows for name in row]
+    if not names or not all(names):
+        raise DataError(f"{flag} takes names with commas between them, and one of the names is empty")
+    return names
+
+
 def _number_or_auto(text: str) -> int | str:
     if text == "auto":
         return text
@@ -346,6 +381,8 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     given = inspect.signature(command).parameters
     bundles = {name: hints[name] for name in given if is_dataclass(hints[name])}
     plain = [p.replace(annotation=hints[p.name]) for p in given.values() if p.name not in bundles]
+    if "help_all" not in given:
+        plain.append(inspect.Parameter("help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll))
     for bundle in bundles.values():
         field_hints = get_type_hints(bundle, include_extras=True)
         plain += [
@@ -360,6 +397,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def call(**values: Any) -> None:
+        del values["help_all"]
         for name, bundle in bundles.items():
             values[name] = bundle(**{field.name: values.pop(field.name) for field in fields(bundle)})
         command(**values)
@@ -371,3 +409,40 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     signed.__annotations__ = {p.name: p.annotation for p in plain}
     del signed.__wrapped__
     return call
+
+
+class Brief(TyperCommand):
+    """A command whose ``--help`` shows what is often asked for, and ``--help-all`` everything."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, without rare options unless all were asked for."""
+        rare = [] if ctx.params.get("help_all") else [one for one in self.params if one.name in RARE]
+        shown: list[Any] = [(one, getattr(one, "hidden", False)) for one in rare]
+        epilog = self.epilog
+        if rare:
+            self.epilog = f"{len(rare)} more options, on how answers are read and on models: --help-all"
+        for one in rare:
+            one.hidden = True  # type: ignore[attr-defined]
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.epilog = epilog
+            for one, before in shown:
+                one.hidden = before
+
+
+def _show_all(ctx: typer.Context, wanted: bool) -> None:
+    if wanted:
+        ctx.params["help_all"] = True
+        typer.echo(ctx.get_help())
+        raise typer.Exit
+
+
+HelpAll = Annotated[
+    bool, typer.Option("--help-all", is_eager=True, callback=_show_all, help="Show all options, and exit.")
+]
+
+
+def with_files(reading: ReadingOptions, talk: Talk) -> ReadingOptions:
+    """The same options once it is known that the map of items is there; raises DataError."""
+    return replace(reading, item_map=talk.file(reading.item_map))

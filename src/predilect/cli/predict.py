@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from predilect.cli.options import COLUMNS, FEATURES, UNPACK_LIMIT, JsonFlag, ModelFolder, QuietFlag, UnpackLimit
+from predilect.cli.options import (
+    COLUMNS,
+    FEATURES,
+    UNPACK_LIMIT,
+    JsonFlag,
+    ModelFolder,
+    QuietFlag,
+    TableFormat,
+    TableFormatOption,
+    UnpackLimit,
+)
 from predilect.cli.session import session
 
 if TYPE_CHECKING:
@@ -57,6 +68,7 @@ def predict(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
     unpack_limit: UnpackLimit = UNPACK_LIMIT,
+    format: TableFormatOption = TableFormat.csv,
     quiet: QuietFlag = False,
     json: JsonFlag = False,
 ) -> None:
@@ -67,12 +79,14 @@ def predict(
     not know is taken to be somebody new from the same crowd.
     """
     with session(quiet, as_json=True) as talk:  # standard output is for the predictions
+        pairs, items, people = talk.file(pairs), talk.file(items), talk.file(people)
         from predilect._json import plain
         from predilect.data import read_frame
-        from predilect.data.read.readers import read_table
+        from predilect.data.read.readers import is_text, read_table
         from predilect.errors import DataError
         from predilect.models.registry import load_model
         from predilect.report.output import OutputFile
+        from predilect.report.tables import whole_numbers
 
         target = None if out is None else OutputFile(out, force)
         if out is not None and target is not None and not target.is_special and out.suffix not in _SUFFIXES:
@@ -81,18 +95,29 @@ def predict(
         _, table = read_table(pairs, unpack_limit=unpack_limit)
         features = None if items is None else read_frame(items, unpack_limit=unpack_limit)
         of_people = None if people is None else read_frame(people, unpack_limit=unpack_limit)
-        result = _predictions(fitted, table, _roles(table.columns, user, left, right), features, of_people)
+        roles = _roles(table.columns, user, left, right)
+        asked = _asked(fitted, table, roles)
+        result = _predictions(fitted, table, asked, features, of_people)
+        score = _score(fitted, table, asked, features, of_people)
+        if score is not None:
+            talk.say(
+                f"The winner was among the answers: {100 * score['accuracy']:.1f} % were the likeliest, log loss "
+                f"{score['log_loss']:.3f} nats an answer ({score['n_answers']:g} answers)."
+            )
         if target is not None:
+            if is_text(pairs) and out is not None and out.suffix in (".parquet", ".jsonl"):
+                # In text a number has no type.
+                result = result.with_columns(whole_numbers(result[name]) for name in roles.values())
             target.write(lambda path: _write(result, path, out))
             talk.written = str(out)
             talk.say(f"Written to {out}: {len(result)} predictions.")
-        if json:
+        if json or format is TableFormat.json:
             talk.document({
                 "schema": "predilect/predictions", "version": 1, "model": fitted.report_["model"],
-                "warnings": talk.warned, "predictions": plain(result.to_dicts(), words=False),
+                "warnings": talk.warned, "score": score, "predictions": plain(result.to_dicts(), words=False),
             })  # fmt: skip
         elif target is None:
-            talk.table(result)
+            talk.table(result, format)
 
 
 def _roles(names: list[str], user: str | None, left: str | None, right: str | None) -> dict[str, str]:
@@ -101,17 +126,24 @@ def _roles(names: list[str], user: str | None, left: str | None, right: str | No
     return guess_columns(names, user=user, left=left, right=right, weight=False, task=False, need_winner=False)
 
 
-def _predictions(model: Any, table: pl.DataFrame, roles: dict[str, str], items: Any, users: Any) -> pl.DataFrame:
-    import numpy as np
+def _asked(model: Any, table: pl.DataFrame, roles: dict[str, str]) -> pl.DataFrame:
+    """The pairs as the model takes them: roles as names of columns, and covariates."""
     import polars as pl
 
     from predilect.data.derived import SIDE
     from predilect.data.read.covariates import covariate_columns, flat
-    from predilect.errors import DataError
 
     names = [name for name in model.covariate_names() if name != SIDE]
     more = flat(covariate_columns(table.columns, names, needed=False))
-    asked = table.select(*(pl.col(column).alias(role) for role, column in roles.items()), *more)
+    return table.select(*(pl.col(column).alias(role) for role, column in roles.items()), *more)
+
+
+def _predictions(model: Any, table: pl.DataFrame, asked: pl.DataFrame, items: Any, users: Any) -> pl.DataFrame:
+    import numpy as np
+    import polars as pl
+
+    from predilect.errors import DataError
+
     mean, variance, chance = model.predict_margin_and_proba(asked, items=items, users=users)
     added = {
         "p_left": chance[:, 0], "p_tie": chance[:, 1], "p_right": chance[:, 2], "margin": mean,
@@ -121,6 +153,34 @@ def _predictions(model: Any, table: pl.DataFrame, roles: dict[str, str], items: 
     if taken:
         raise DataError(f"PAIRS has a column {taken[0]} already, which the predictions would replace; rename it")
     return table.with_columns(pl.Series(name, values) for name, values in added.items())
+
+
+def _score(
+    model: Any, table: pl.DataFrame, asked: pl.DataFrame, items: Any, users: Any
+) -> dict[str, float] | None:  # fmt: skip
+    """Accuracy and log loss of the answers, if there are any: None without a column of winners that can be read."""
+    import numpy as np
+
+    from predilect.data.read.columns import WINNER, guess_one
+    from predilect.errors import DataError, DataWarning
+    from predilect.models.reading import read_answers
+
+    winner = guess_one(table.columns, WINNER)
+    if winner is None:
+        return None
+    try:
+        answers = read_answers(
+            asked.with_columns(table[winner].alias("winner")), None, with_ties=model.tie_threshold_ > 0.0,
+            covariates=model.covariate_names(), grades=model.grades_,
+        )  # fmt: skip
+    except DataError as error:
+        warnings.warn(f"The answers are not scored: {error}", DataWarning, stacklevel=2)
+        return None
+    right = model.predict(answers, items=items, users=users) == np.sign(answers.outcome)
+    loss = -model.score(answers, items=items, users=users)
+    return {
+        "accuracy": float(np.average(right, weights=answers.weight)), "log_loss": loss, "n_answers": answers.n_answers,
+    }  # fmt: skip
 
 
 def _write(table: pl.DataFrame, path: Path, named: Path | None) -> None:

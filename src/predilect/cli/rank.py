@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
 import typer
 
-from predilect.cli.choice import DEFAULT, ModelName, Personal, asked_for
+from predilect.cli.choice import DEFAULT, FormatName, ModelName, Personal, ResultOptions, asked_for
 from predilect.cli.options import (
     MODEL,
-    OUTPUT,
     GaSPKOptions,
     ItemsFile,
     JobsOption,
-    JsonFlag,
     PeopleFile,
-    QuietFlag,
     ReadingOptions,
     SeedOption,
     StrictFlag,
     Votes,
     expanded,
+    with_files,
 )
 from predilect.cli.session import Talk, session
-from predilect.errors import DataError
 from predilect.models.registry import COMMANDS, estimator, load_model
-
-ScaleName = StrEnum("ScaleName", ["probit", "logit", "elo"])  # the unit of a score
-FormatName = StrEnum("FormatName", ["text", "md"])  # of what is printed
 
 
 @expanded
@@ -41,6 +35,7 @@ def rank(
     votes: Votes,
     reading: ReadingOptions,
     gaspk: GaSPKOptions,
+    results: ResultOptions,
     items: ItemsFile = None,
     people: PeopleFile = None,
     model: Annotated[
@@ -48,7 +43,8 @@ def rank(
         typer.Option(
             "--model",
             rich_help_panel=MODEL,
-            help="; ".join(f"{name}: {entry.about}" for name, entry in COMMANDS.items()) + ".",
+            metavar="NAME",
+            help=f"One of {', '.join(COMMANDS)}.",
         ),
     ] = DEFAULT,
     personal: Annotated[
@@ -58,7 +54,7 @@ def rank(
             rich_help_panel=MODEL,
             show_default="auto",
             help="yes: an equal voice and an own ranking for everybody; no: one ranking in which each answer counts "
-            "once; auto: what the verdict favours, and yes with --no-verdict.",
+            "once; auto: what the verdict favours.",
         ),
     ] = None,
     pooled: Annotated[bool, typer.Option("--pooled", rich_help_panel=MODEL, help="Short for --personal no.")] = False,
@@ -67,8 +63,7 @@ def rank(
         typer.Option(
             "--verdict/--no-verdict",
             rich_help_panel=MODEL,
-            help="Say whether personal rankings predict held-out answers better than one ranking for all; it takes "
-            "about as long as the ranking.",
+            help="Say whether personal rankings predict better than one for all; about half of the time.",
         ),
     ] = True,
     by: Annotated[
@@ -77,7 +72,7 @@ def rank(
             "--by",
             metavar="COLUMN",
             rich_help_panel=MODEL,
-            help="Also make a board for each value of this column of VOTES, each fitted by itself.",
+            help="Also a board for each value of this column, each fitted by itself.",
         ),
     ] = None,
     segment: Annotated[
@@ -87,72 +82,12 @@ def rank(
             metavar="COLUMN",
             rich_help_panel=MODEL,
             help="Also say how people of each value of this column (of the people file, or else of VOTES) differ from "
-            "the crowd, in one fit in which small segments borrow from it; may be repeated. COLUMN=VALUE prints the "
-            "board of that segment too.",
+            "the crowd, in one fit; COLUMN=VALUE prints that board too. May be repeated.",
         ),
     ] = None,
     seed: SeedOption = 0,
     jobs: JobsOption = None,
     strict: StrictFlag = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            rich_help_panel=OUTPUT,
-            show_default="nothing is written",
-            help="Folder to make: leaderboard.csv, .json, .png and .svg, people.csv, users.parquet, model/ and, "
-            "with --by or --segment, segments.csv (of the latter also .png and .svg); with --model gaspk also "
-            "weights.csv and characteristics.csv, .png and .svg.",
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report",
-            metavar="FILE",
-            rich_help_panel=OUTPUT,
-            show_default="nothing is written",
-            help="Page to make, such as board.html, to be sent on: the board, what it says, whether it can be trusted. "
-            "It is one file, which asks nothing of any other place.",
-        ),
-    ] = None,
-    compare: Annotated[
-        Path | None,
-        typer.Option(
-            "--compare",
-            metavar="OLD",
-            rich_help_panel=OUTPUT,
-            help="Folder that an earlier predilect rank wrote: say what changed since, and whether it is more than "
-            "chance.",
-        ),
-    ] = None,
-    force: Annotated[
-        bool,
-        typer.Option("--force", rich_help_panel=OUTPUT, help="Replace DIR if it holds earlier results, and FILE."),
-    ] = False,
-    scale: Annotated[
-        ScaleName,
-        typer.Option(
-            "--scale",
-            rich_help_panel=OUTPUT,
-            help="Unit of scores: the noise of one answer (probit), about log-odds (logit), or Elo points.",
-        ),
-    ] = ScaleName.probit,
-    top: Annotated[
-        int, typer.Option("--top", metavar="N", min=0, rich_help_panel=OUTPUT, help="Rows to print; 0 for all.")
-    ] = 50,
-    format: Annotated[
-        FormatName,
-        typer.Option(
-            "--format",
-            rich_help_panel=OUTPUT,
-            help="md: print the board and the verdict as Markdown; messages go to standard error.",
-        ),
-    ] = FormatName.text,
-    quiet: QuietFlag = False,
-    json: JsonFlag = False,
 ) -> None:
     """Rank items from the answers in VOTES: for the crowd, and for every person.
 
@@ -160,30 +95,31 @@ def rank(
 
     Example: predilect rank votes.csv --out results
     """  # fmt: skip
-    as_markdown = format is FormatName.md
-    with session(quiet, json or as_markdown) as talk:
-        from predilect.cli.fitting import Fitter, say_board, say_findings, say_intake, say_model, say_verdict
-        from predilect.cli.reading import read_features, read_people, read_votes
-        from predilect.cli.segments import asked_segments, refuse_unknown, say_segments
+    with session(results.quiet, results.is_for_programs, results.explain) as talk:
+        votes, items, people, reading = talk.file(votes), talk.file(items), talk.file(people), with_files(reading, talk)
+        from predilect._files import input_records
+        from predilect.cli.fitting import Fitter, named_pairs, refuse_unknown_items, versus_table
+        from predilect.cli.reading import read_features, read_people, read_votes, say_findings, say_intake
+        from predilect.cli.segments import asked_segments, refuse_unknown
+        from predilect.data.read.readers import is_text
+        from predilect.decisions.scales import scale_of
         from predilect.report.changes import changes_between, shared_items
-        from predilect.report.folder import RankOutput, input_records, package_versions
-        from predilect.report.leaderboard import Ranking, leaderboard_document, shared_segments
-        from predilect.report.markdown import markdown
+        from predilect.report.folder import RankOutput, package_versions
+        from predilect.report.leaderboard import leaderboard_document, shared_segments
         from predilect.report.output import OutputFile, OutputFolder
-        from predilect.report.tables import scale_of
 
         started, clock = datetime.now(UTC), perf_counter()
+        printed, out, report, compare = results.printed, results.out, results.report, results.compare
         asked = asked_for(model, personal, pooled)
+        named = named_pairs(results.versus or [])
         settings = gaspk.settings(model == "gaspk")
         columns, boards = asked_segments(segment or [], by, str(model), asked)
         if columns:
             asked = Personal.yes
-        if json and as_markdown:
-            raise DataError("--json and --format md both want standard output. Give one of them")
-        folder = None if out is None else OutputFolder(out, force)
-        page = None if report is None else OutputFile(report, force, what="the report needs", place="--report")
+        folder = None if out is None else OutputFolder(out, results.force)
+        page = None if report is None else OutputFile(report, results.force, what="the report needs", place="--report")
         old = None if compare is None else load_model(compare)
-        unit = scale_of(scale.value, estimator(str(model))._likelihood.name)
+        unit = scale_of(results.scale.value, estimator(str(model))._likelihood.name, results.base, results.anchor)
         with talk.progress("Reading"):
             read = read_votes(votes, reading, by, columns if people is None else [])
             of_people = read.people or read_people(people, reading.unpack_limit, columns)
@@ -194,6 +130,9 @@ def rank(
             inputs = input_records({"votes": votes, "items": items, "people": people, "item_map": reading.item_map})
             if old is not None:
                 shared_items(read.comparisons.items, old, str(compare))
+            anchors = [] if results.anchor is None else [results.anchor]
+            refuse_unknown_items("--anchor", anchors, read.comparisons, features)
+            refuse_unknown_items("--versus", [name for pair in named for name in pair], read.comparisons, features)
         seconds = {"reading": perf_counter() - clock}
         say_intake(talk, read.comparisons)
         findings = fitter.look(read.comparisons)
@@ -210,10 +149,12 @@ def rank(
             segments = shared_segments(overall.model, unit)
             refuse_unknown(boards, segments)  # those of whom nobody answered
         seconds["fitting"] = perf_counter() - clock - seconds["reading"]
+        beside = versus_table(overall.model, named, unit)
         document = leaderboard_document(
             overall,
             unit,
             verdict=choice.to_dict(),
+            versus=beside,
             by={"column": by, "fits": "independent", "rows_without_value": read.rows_without_segment} if by is not None
             else {"columns": columns, "fits": "shared"} if columns else None,
             segments=segments,
@@ -221,15 +162,13 @@ def rank(
                 "inputs": inputs,
                 "options": {
                     **reading.to_dict(), "model": str(model), "personal": asked.value, "verdict": verdict, "by": by,
-                    "segment": segment, "scale": scale.value,
-                    "strict": strict, **gaspk.to_dict(),
+                    "segment": segment, "strict": strict, **results.to_dict(), **gaspk.to_dict(),
                 },
                 "seed": seed,
                 "versions": package_versions(),
             },
             timing={"started": started.isoformat(timespec="seconds"), "seconds": seconds},
         )  # fmt: skip
-
         changes = None if old is None else changes_between(overall.model, old, unit, str(compare))
         # A board that took long to make is shown even if the disk is full.
         failure: OSError | None = None
@@ -245,25 +184,14 @@ def rank(
         if folder is not None:
             try:
                 with talk.progress("Writing") as watch, folder.writing() as place:
-                    written = RankOutput(overall, unit, segments, document).write(place, jobs, watch)
+                    made = RankOutput(overall, unit, segments, document, results.users_as.value, is_text(votes))
+                    written = made.write(place, jobs, watch)
                 talk.written = str(out)
             except OSError as error:
                 failure = error
-        if as_markdown:
-            typer.echo(markdown(overall.board, unit, choice.verdict, top or len(overall.board)), nl=False)
-        say_model(talk, overall, unit, choice.personal)
-        say_verdict(talk, choice)
-        say_board(talk, overall, unit, top)
-        for value, one in segments.items():
-            if isinstance(one, Ranking):
-                say_board(talk, one, unit, top, value)
-        if by is not None:
-            _say_separate(talk, by, read.rows_without_segment)
-        elif columns:
-            say_segments(talk, segments, overall, unit, boards, top, out)
-        if changes is not None:
-            talk.say(changes.sentence)
-        if json:
+        told = Shown(overall, choice, unit, beside, segments, boards, changes, by, read.rows_without_segment)
+        _say(talk, told, results)
+        if printed is FormatName.json:
             talk.document(document)
         if failure is not None:
             raise failure
@@ -271,6 +199,55 @@ def rank(
             talk.say(f"Written to {report}: a page to be sent on.")
         if out is not None or report is None:
             _say_next(talk, out, written)
+        if not talk.explains:
+            talk.say("--explain says how the answers were read, what was learned, and the verdict in full.")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is printed of a ranking."""
+
+    overall: Any
+    choice: Any
+    scale: Any
+    versus: Any
+    segments: dict[Any, Any]
+    boards: list[tuple[str, str]]
+    changes: Any
+    by: str | None
+    n_without: int
+
+
+def _say(talk: Talk, told: Shown, results: ResultOptions) -> None:
+    """Print the board, what is said of pairs, segments and changes, and the verdict."""
+    from predilect.cli.fitting import say_board, say_model, say_verdict, say_versus
+    from predilect.cli.segments import say_segments
+    from predilect.report.leaderboard import Ranking
+    from predilect.report.markdown import markdown
+
+    overall, scale, top = told.overall, told.scale, results.top
+    if results.printed is FormatName.md:
+        rows = top or len(overall.board)
+        typer.echo(markdown(overall.board, scale, told.choice.verdict, rows, told.versus), nl=False)
+    elif results.printed is FormatName.csv:
+        talk.table(overall.board)
+    if not talk.as_json:
+        say_board(talk, overall, scale, top)
+        say_versus(talk, told.versus, scale)
+    if told.by is not None:
+        for value, one in told.segments.items():
+            if isinstance(one, Ranking):
+                say_board(talk, one, scale, top, value)
+        talk.say(f'Each board by "{told.by}" was fitted by itself: small segments borrow nothing from the others.')
+        if told.n_without:
+            rows_have = "1 row has" if told.n_without == 1 else f"{told.n_without} rows have"
+            talk.warn(f'{rows_have} no value in column "{told.by}" and count for the overall board only.')
+    elif told.segments:
+        say_segments(talk, told.segments, overall, scale, told.boards, top, results.out)
+    if told.changes is not None:
+        talk.say(told.changes.sentence)
+    say_verdict(talk, told.choice, overall, scale)
+    say_model(talk, overall, scale, told.choice.personal)
 
 
 def _command(ctx: typer.Context) -> str:
@@ -304,13 +281,6 @@ def _page(
         made=made,
     )  # fmt: skip
     return page(told)
-
-
-def _say_separate(talk: Talk, by: str, n_without: int) -> None:
-    talk.say(f'Each board by "{by}" was fitted by itself: small segments borrow nothing from the others.')
-    if n_without:
-        rows = "1 row has" if n_without == 1 else f"{n_without} rows have"
-        talk.warn(f'{rows} no value in column "{by}" and count for the overall board only.')
 
 
 def _say_next(talk: Talk, out: Path | None, written: list[str]) -> None:

@@ -9,15 +9,26 @@ from typing import Literal, cast
 
 import polars as pl
 
+from predilect._text import amount
 from predilect.cli.options import ReadingOptions
-from predilect.data import Comparisons, ItemFeatures, PersonFeatures, read_comparisons, read_frame, read_item_map
+from predilect.cli.session import Talk
+from predilect.data import (
+    Comparisons,
+    Finding,
+    ItemFeatures,
+    PersonFeatures,
+    read_comparisons,
+    read_frame,
+    read_item_map,
+)
 from predilect.data.frames import as_text
 from predilect.data.read.assemble import Kind, ReadOptions
-from predilect.data.read.columns import TASK, guess_one
+from predilect.data.read.columns import TASK, guess_one, no_column
 from predilect.data.read.profiles import LABEL
 from predilect.data.read.readers import read_table
 from predilect.data.read.recognise import used_columns
 from predilect.errors import DataError
+from predilect.models.reading import warn_of_items_without_features
 
 MOST_SEGMENTS = 200
 _READINGS: dict[str, Literal["item", "side", "sign"]] = {"item ids": "item", "side words": "side", "signs": "sign"}
@@ -43,17 +54,17 @@ def read_votes(
     settings = _settings(options)
     more = list(segments) if by is None else [by]
     if not more:
-        return Reading(read_comparisons(path, unpack_limit=options.unpack_limit, **settings))
+        return Reading(read_comparisons(path, table=options.table, unpack_limit=options.unpack_limit, **settings))
     if settings.get("task") is None and guess_one(more, TASK) is not None:
         settings["task"] = False  # what the rankings are told apart by is a kind of question, not one choice
 
     def wanted(names: list[str]) -> list[str]:
         for name in more:
             if name not in names:
-                raise no_column(name, "--segment" if by is None else "--by", names)
+                raise no_column(name, f"with {'--by' if by else '--segment'}", names)
         return [*used_columns(names, settings), *more]
 
-    names, frame = read_table(path, wanted, unpack_limit=options.unpack_limit)
+    names, frame = read_table(path, wanted, table=options.table, unpack_limit=options.unpack_limit)
     whole = Comparisons.from_frame(frame, **settings)
     used = {*whole.intake.columns.values(), *more}
     unused = tuple(name for name in names if name not in used)
@@ -98,9 +109,12 @@ def read_features(
     frame = answers.item_table if path is None else read_frame(path, unpack_limit=unpack_limit)
     if frame is None:
         return None
-    return ItemFeatures.from_frame(
+    features = ItemFeatures.from_frame(
         frame, "item" if path is None else None, categorical=categorical, piecewise=piecewise
     )
+    if path is not None:
+        warn_of_items_without_features(answers, features)
+    return features
 
 
 def read_people(path: Path | None, unpack_limit: float, segments: Sequence[str] = ()) -> PersonFeatures | None:
@@ -110,16 +124,34 @@ def read_people(path: Path | None, unpack_limit: float, segments: Sequence[str] 
     frame = read_frame(path, unpack_limit=unpack_limit)
     for name in segments:
         if name not in frame.columns:
-            raise no_column(name, "--segment, and looked for in --people FILE", frame.columns)
+            raise no_column(name, "with --segment, and looked for in --people FILE", frame.columns)
     user = guess_one(frame.columns, PersonFeatures.id_names)
     others = [name for name in frame.columns if name != user] if segments else None
     return PersonFeatures.from_frame(frame, columns=others, segments=segments)
 
 
-def no_column(name: str, given: str, names: Sequence[str]) -> DataError:
-    """The error for a column that is not there."""
-    listed = ", ".join(f'"{name}"' for name in names)
-    return DataError(f'there is no column "{name}" (given with {given}); the columns are {listed}')
+def say_intake(talk: Talk, comparisons: Comparisons) -> None:
+    """Print what was left out; in detail, what was read and how."""
+    intake = comparisons.intake
+    for line in intake.describe():
+        talk.detail(line)
+    if not talk.explains:
+        for line in intake.losses():
+            talk.say(line)
+    who = f"{comparisons.n_users} people" if comparisons.has_users else "people not named"
+    answers = f"{amount(comparisons.n_answers)} answers"
+    if intake.tasks_read:
+        answers = f"{amount(comparisons.n_answers)} times one alternative over another"
+    talk.say(f"{answers}, {comparisons.n_items} items, {who}.")
+
+
+def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:
+    """Print what ``check`` found: warnings as warnings, the rest as notes, in detail."""
+    for finding in findings:
+        if finding.severity == "warning":
+            talk.warn(finding.message)
+        else:
+            talk.detail(f"Note: {finding.message}")
 
 
 def _settings(options: ReadingOptions) -> ReadOptions:

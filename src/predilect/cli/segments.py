@@ -9,10 +9,10 @@ from predilect._text import amount, one_line
 from predilect.cli.choice import DEFAULT, Personal
 from predilect.cli.fitting import board_table
 from predilect.cli.session import Talk
+from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.report.leaderboard import Ranking, SharedSegment
 from predilect.report.segments import overviews
-from predilect.report.tables import Scale
 
 Boards = Mapping[tuple[str, str], SharedSegment]
 
@@ -60,7 +60,7 @@ def say_segments(
         talk.say()
         answers = amount(float(board["n"].sum()) / 2.0)
         talk.say(f"{one_line(name[1])}: {board['people'][0]} people, {answers} answers", style="bold")
-        talk.say(board_table(board, scale, rows))
+        talk.say(board_table(board, scale, rows, talk.width))
         if rows < len(board):
             talk.say(f"... and {len(board) - rows} more items; --top 0 shows all.")
     where = "--out DIR writes all boards" if out is None else f"all boards are in {out}/segments.csv"

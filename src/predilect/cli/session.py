@@ -10,18 +10,29 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import typer
 from rich.console import Console, RenderableType
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
 from rich.text import Text
 
+from predilect._files import existing, is_stream, suffix_of
 from predilect._text import HARMFUL, printable, spoken_to
 from predilect._text import message as readable
-from predilect.errors import ConvergenceError, PredilectError
-from predilect.report.output import OutputError
+from predilect.errors import ConvergenceError, DataError, OutputError, PredilectError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,13 +51,14 @@ class Terminated(KeyboardInterrupt):
 class Talk:
     """Output of a command: results on standard output, warnings and errors on standard error, each warning once.
 
-    With ``as_json`` standard output holds the one document alone, and everything else goes to standard error; ``quiet``
-    leaves warnings and errors. ``warned`` holds every warning so far, ``written`` what was written, for the message
-    after Ctrl-C.
+    With ``as_json`` standard output holds the one document or table alone, and everything else goes to standard error;
+    ``quiet`` leaves that, warnings and errors, ``explains`` adds what :meth:`detail` says. ``warned`` holds every
+    warning so far, ``written`` what was written, for the message after Ctrl-C.
     """
 
-    def __init__(self, quiet: bool = False, as_json: bool = False) -> None:
+    def __init__(self, quiet: bool = False, as_json: bool = False, explains: bool = True) -> None:
         self.quiet = quiet
+        self.explains = explains
         self.as_json = as_json
         self.warned: list[str] = []
         self.written = ""
@@ -54,11 +66,59 @@ class Talk:
         if not self.out.is_terminal:
             self.out = Console(highlight=False, width=_WIDTH_OF_A_PIPE)
         self.err = Console(stderr=True, highlight=False)
+        self._held: TemporaryDirectory[str] | None = None
+        self._took_input = False
+
+    @overload
+    def file(self, path: Path) -> Path: ...
+    @overload
+    def file(self, path: None) -> None: ...
+    def file(self, path: Path | None) -> Path | None:
+        """A file that was given; what comes out of a pipe, or of standard input for "-", as a file of the session.
+
+        DataError if there is no such file, before anything is imported that takes long, or standard input is asked for
+        twice.
+        """
+        if path is None:
+            return None
+        if str(path) != "-" and not is_stream(existing(path)):
+            return path
+        if str(path) != "-":
+            name, data = path.name, path.read_bytes()
+        elif self._took_input:
+            raise DataError("standard input (-) can be read but once. Give the other file by its name")
+        else:
+            self._took_input = True
+            name, data = "standard-input", b"" if sys.stdin is None else sys.stdin.buffer.read()
+        if self._held is None:
+            self._held = TemporaryDirectory(prefix="predilect-")
+        held = Path(self._held.name) / f"{name}{suffix_of(data)}"
+        held.write_bytes(data)
+        return held
+
+    def close(self) -> None:
+        """Remove what came out of pipes."""
+        if self._held is not None:
+            self._held.cleanup()
+
+    @property
+    def width(self) -> int:
+        """Columns of what :meth:`say` prints to."""
+        return (self.err if self.as_json else self.out).width
 
     def say(self, said: RenderableType = "", style: str = "") -> None:
         """Print a sentence, or something that rich can print, unless quiet."""
         if not self.quiet:
-            _print(self.err if self.as_json else self.out, said, style)
+            self.show(said, style)
+
+    def detail(self, said: RenderableType = "") -> None:
+        """Print what is asked for with ``--explain``."""
+        if self.explains:
+            self.say(said)
+
+    def show(self, said: RenderableType = "", style: str = "") -> None:
+        """Print what was asked for, quiet or not."""
+        _print(self.err if self.as_json else self.out, said, style)
 
     def warn(self, text: str) -> None:
         """Print a warning, once."""
@@ -78,12 +138,17 @@ class Talk:
         sys.stdout.write("\n".join(escaped) + "\n")
         sys.stdout.flush()
 
-    def table(self, table: pl.DataFrame) -> None:
-        """Print a table as CSV, without control characters for a terminal; DataError if a CSV cannot hold a column."""
+    def table(self, table: pl.DataFrame, kind: str = "csv") -> None:
+        """Print a table as "csv" or "md", fit for a terminal; DataError if it cannot hold a column."""
         from predilect.report.tables import refuse_nested
 
         refuse_nested(table)
-        text = table.write_csv()
+        if kind == "md":
+            from predilect.report.markdown import table_as_markdown
+
+            text = table_as_markdown(table)
+        else:
+            text = table.write_csv()
         if sys.stdout.isatty():
             text = "\n".join(printable(line) for line in text.split("\n"))
         typer.echo(text, nl=False)
@@ -94,24 +159,22 @@ class Talk:
         if self.quiet or not self.err.is_terminal:
             yield _silent
             return
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        with Progress(*columns, console=self.err, transient=True) as bar:
-            task = bar.add_task(doing, total=None)
-
-            def watch(stage: str, done: int) -> None:
-                bar.update(task, description=f"{doing}: {stage} ({done})")
-
-            yield watch
+        columns = (
+            SpinnerColumn(), TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+            BarColumn(bar_width=20), TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn(compact=True),
+        )  # fmt: skip
+        with Progress(*columns, console=self.err, transient=True, speed_estimate_period=3600.0) as bar:
+            yield _Shown(bar, doing)
 
 
 @contextmanager
-def session(quiet: bool = False, as_json: bool = False) -> Iterator[Talk]:
+def session(quiet: bool = False, as_json: bool = False, explains: bool = True) -> Iterator[Talk]:
     """Run a command: its errors become one message and an exit code, its warnings become notes.
 
     Raises typer.Exit: 1 if the output could not be written, 2 for input that cannot be used, 3 for no convergence where
     that is asked for, 130 after Ctrl-C, 143 after SIGTERM.
     """
-    talk = Talk(quiet, as_json)
+    talk = Talk(quiet, as_json, explains)
     logging.getLogger("predilect").setLevel(logging.ERROR if quiet else logging.NOTSET)
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
@@ -149,6 +212,8 @@ def session(quiet: bool = False, as_json: bool = False) -> Iterator[Talk]:
         except OSError as error:
             talk.fail(f"the output could not be written: {error.strerror or error}.")
             raise typer.Exit(NOT_WRITTEN) from None
+        finally:
+            talk.close()
 
 
 def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
@@ -174,6 +239,21 @@ def _terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+class _Shown:
+    """Callback of progress that shows the stage and, once it is known, the share that is done and the time left."""
+
+    def __init__(self, bar: Progress, doing: str) -> None:
+        self.bar, self.doing = bar, doing
+        self.task = bar.add_task(doing, total=None)
+
+    def __call__(self, stage: str, done: int) -> None:
+        self.bar.update(self.task, description=f"{self.doing}: {stage} ({done})")
+
+    def parts(self, done: int, total: int) -> None:
+        """Show ``done`` of ``total`` parts."""
+        self.bar.update(self.task, completed=done, total=total)
 
 
 def _silent(stage: str, done: int) -> None:

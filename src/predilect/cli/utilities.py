@@ -20,6 +20,7 @@ from predilect.cli.options import (
     SeedOption,
     StrictFlag,
     expanded,
+    with_files,
 )
 from predilect.cli.session import Talk, session
 from predilect.errors import DataError
@@ -139,13 +140,14 @@ def utilities(
     Example: predilect utilities choices.csv --price price --out results
     """
     with session(quiet, json) as talk:
+        choices, attributes, reading = talk.file(choices), talk.file(attributes), with_files(reading, talk)
+        from predilect._files import input_records
         from predilect._json import plain
-        from predilect.cli.fitting import say_intake
-        from predilect.cli.reading import names_in, read_features, read_votes
+        from predilect.cli.reading import names_in, read_features, read_votes, say_intake
         from predilect.decisions import scores
         from predilect.evaluation import holdout as hold_out
         from predilect.models.registry import estimator
-        from predilect.report.folder import input_records, package_versions
+        from predilect.report.folder import package_versions
         from predilect.report.output import OutputFolder
         from predilect.report.tables import write_csv
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +28,11 @@ from predilect.compression.storage import (
 )
 from predilect.data import ItemFeatures, PersonFeatures
 from predilect.data.features import FeatureSpace
+from predilect.data.read.assemble import ReadOptions
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.models.boards import Ranking
-from predilect.models.checks import check_flags
+from predilect.models.checks import check_count, check_flags
 from predilect.models.estimator import Saving
 from predilect.models.reading import Queries, read_queries, rows_of_features
 from predilect.progress import Watcher
@@ -68,7 +69,7 @@ class CompressedModel(Ranking, Saving, BaseEstimator):
         to 7 digits, in up to twice the bytes; "double": 16 digits, in twice as many again.
     options : dict, optional
         Of the criterion: beta, ucb, kappa, best, ivm.
-    random_state : int, default 0
+    random_state : int or None, default 0
         Of criterion "random", of the draws behind the expected loss, and of those behind rank intervals.
 
     Attributes
@@ -105,7 +106,7 @@ class CompressedModel(Ranking, Saving, BaseEstimator):
     marginals: str = "centred"
     precision: str = "half"
     options: dict[str, Any] | None = None
-    random_state: int = 0
+    random_state: int | None = 0
 
     def fit(
         self,
@@ -115,6 +116,7 @@ class CompressedModel(Ranking, Saving, BaseEstimator):
         items: Any = None,
         users: Any = None,
         watch: Watcher | None = None,
+        **options: Unpack[ReadOptions],
     ) -> Self:
         """Fit a copy of ``estimator`` to answers, and compress it; parameters as its own ``fit`` takes them.
 
@@ -125,10 +127,12 @@ class CompressedModel(Ranking, Saving, BaseEstimator):
         """
         if self.estimator is None:
             raise DataError("there is no estimator to fit: CompressedModel(Population(), keep=...), or compress(model)")
-        return self._compress(clone(self.estimator).fit(X, y, items=items, users=users, watch=watch))
+        return self._compress(clone(self.estimator).fit(X, y, items=items, users=users, watch=watch, **options))
 
     def _compress(self, model: Any) -> Self:
         check_flags(self)
+        check_count("random_state", self.random_state, 0, None)
+        self._draw_seed()
         if self.precision not in PRECISIONS:
             raise DataError(f"precision must be one of {', '.join(PRECISIONS)}; got {self.precision!r}")
         name, _ = find_loss(self.loss)
@@ -143,7 +147,7 @@ class CompressedModel(Ranking, Saving, BaseEstimator):
         people = people_of_model(model)
         found = sparsify(
             model, self.keep, criterion, budget=self.budget, local=self.local, marginals=self.marginals,
-            people=people, **{"random_state": self.random_state, **options},
+            people=people, **{"random_state": self.seed_, **options},
         )  # fmt: skip
         # The whole covariance is not rounded: it is multiplied by the inverse of the prior's.
         self.posterior_ = rounded(found, self.precision) if self.local else found
@@ -160,7 +164,7 @@ class CompressedModel(Ranking, Saving, BaseEstimator):
             self.features_, self.user_features_, self.space_ = model.features_, model.user_features_, model.space_
         of = model.report_["model"]
         self.origin_ = getattr(model, "origin_", of)
-        cost = expected_loss(model, self.posterior_, self.loss, random_state=self.random_state, people=people)
+        cost = expected_loss(model, self.posterior_, self.loss, random_state=self.seed_, people=people)
         self.report_: dict[str, Any] = plain({
             "model": "compressed", "of": of,
             "compressed": {
@@ -283,7 +287,7 @@ def compress(
     local: bool = True,
     marginals: str = "centred",
     precision: str = "half",
-    random_state: int = 0,
+    random_state: int | None = 0,
     **options: Any,
 ) -> CompressedModel:
     """Compress a fitted model to the items that matter to each person.

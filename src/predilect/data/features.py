@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from predilect._json import typed
-from predilect._text import shown
+from predilect._text import either, shown
 from predilect._types import BoolArray, FloatArray
 from predilect.data.encoding import Output, encode, plan_outputs
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
@@ -320,7 +320,7 @@ def _segment_of_each(name: str, value: pl.Series, people: pl.Series) -> pl.Serie
         raise DataError(
             f'{twice["id"].n_unique()} people stand in two or more segments of column "{name}" (first: '
             f'{twice["id"][0]}, in "{shown(first[0])}" and "{shown(first[1])}"): it tells answers apart, not people. '
-            f"Give each value a fit of its own (--by {name}), or give everybody one value"
+            f"Give each value a fit of its own{either(f' (--by {name})', '')}, or give everybody one value"
         )
     return table.join(pairs, on="id", how="left", maintain_order="left")["value_right"].rename(name)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from os import PathLike
 from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
-from predilect._text import shown
+from predilect._text import did_you_mean, shown
 from predilect.errors import DataError
 
 
@@ -20,15 +22,27 @@ def open_frame(frame: Any) -> tuple[Any, str]:
         if len(set(lengths.values())) > 1:
             raise DataError(f"the columns of a dict must be equally long, but their lengths are {lengths}.")
         return dict(frame), "polars"
+    if isinstance(frame, str | PathLike):
+        raise DataError(
+            f'expected a data frame or a dict of columns, got the name of a file, "{shown(frame)}". Read answers '
+            "from it with predilect.read_comparisons(path), other tables with pandas or polars."
+        )
     if isinstance(frame, nw.DataFrame | nw.LazyFrame):
         table: Any = frame
     else:
         try:
             table = nw.from_native(frame)
+        except nw.exceptions.DuplicateError as error:
+            names = Counter(map(str, getattr(frame, "column_names", None) or frame.columns))
+            doubled = sorted(name for name, count in names.items() if count > 1)
+            raise DataError(
+                f'there are several columns called "{shown(doubled[0])}"; rename, or leave out, all but one.'
+            ) from error
         except (TypeError, ValueError, nw.exceptions.NarwhalsError) as error:
             raise DataError(
-                f"expected a data frame (pandas, polars, Arrow ...) or a dict of columns, got {type(frame).__name__}"
-                f" ({error}). Read a file with read_comparisons(path)."
+                f"expected a data frame (pandas, polars, Arrow ...) or a dict of columns, got {type(frame).__name__}. "
+                'Give columns with names, such as pandas.DataFrame(rows, columns=["user", "left", "right", "winner"]) '
+                'or {"left": [...], "right": [...], "winner": [...]}.'
             ) from error
     if isinstance(table, nw.LazyFrame):
         table = table.collect()
@@ -57,7 +71,9 @@ def to_columns(frame: Any, names: Iterable[str]) -> dict[str, pl.Series]:
     columns = {}
     for name in names:
         if name not in have:
-            raise DataError(f'there is no column "{name}"; the columns are {", ".join(have) or "(none)"}.')
+            raise DataError(
+                f'there is no column "{name}"; the columns are {", ".join(have) or "(none)"}.{did_you_mean(name, have)}'
+            )
         columns[name] = to_series(table[name], name)
     return columns
 

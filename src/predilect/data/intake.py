@@ -87,8 +87,7 @@ class Intake:
         """The account in plain sentences."""
         used = self.rows_read - self.rows_left_out
         lines = [f"Read {counted(self.rows_read, 'row')}; used {used}."]
-        for reason, count in self.left_out.items():
-            lines.append(f"Left out {counted(count, 'row')}: {reason}.")
+        lines += self._left_out()
         if self.columns:
             roles = ", ".join(f'{role} from "{shown(column)}"' for role, column in self.columns.items())
             lines.append(f"Columns: {roles}.")
@@ -125,6 +124,17 @@ class Intake:
             )
         if self.duplicates:
             lines.append(f"Merged {counted(self.duplicates, 'row')} into identical ones, adding the weights.")
+        return lines + self._unused()
+
+    def losses(self) -> list[str]:
+        """What of the file does not count, or not as it was written, in plain sentences."""
+        return [*self._left_out(), *self.notes, *self._unused()]
+
+    def _left_out(self) -> list[str]:
+        return [f"Left out {counted(count, 'row')}: {reason}." for reason, count in self.left_out.items()]
+
+    def _unused(self) -> list[str]:
+        lines = []
         for ids, noun in ((self.unused_items, "item"), (self.unused_users, "user")):
             if ids:
                 some = ", ".join(shown(value) for value in ids[:3]) + (", ..." if len(ids) > 3 else "")

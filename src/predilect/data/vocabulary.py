@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import shown
+from predilect._text import did_you_mean, shown
 from predilect.data.frames import clean_ids, to_series
 from predilect.errors import DataError
 
@@ -95,9 +95,14 @@ class Vocabulary:
             rows = np.flatnonzero(codes < 0)
             first = ", ".join(_show(raw[int(row)]) for row in rows[:3])
             sample = ", ".join(_show(value) for value in self._ids.head(5).to_list())
+            kind = ""
+            if len(self) and raw.dtype != self._ids.dtype:
+                kinds = ("text", "integers") if self.is_integer else ("integers", "text")
+                kind = f", which are {kinds[1]}, while those asked for are {kinds[0]}"
             raise DataError(
                 f"{len(rows)} of {len(codes)} {what} ids are not known (first: {first}); "
-                f"there are {len(self)} known ids, such as {sample or 'none'}."
+                f"there are {len(self)} known ids, such as {sample or 'none'}{kind}."
+                f"{did_you_mean(raw[int(rows[0])], self.ids)}"
             )
         return codes
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.special import expit
 
+from predilect._text import did_you_mean
 from predilect._types import FloatArray, IntArray
 from predilect.data.choices import Choices
 from predilect.errors import DataError
@@ -141,7 +142,10 @@ def willingness_to_pay(draws: PersonDraws, price: str, user: int = -1) -> dict[s
     c = draws.coefficients(user)
     numbers = _numbers(draws.levels, c)
     if price not in numbers:
-        raise DataError(f'"{price}" is no attribute that is a number; these are: {", ".join(numbers) or "none"}')
+        raise DataError(
+            f'"{price}" is no attribute that is a number; these are: {", ".join(numbers) or "none"}.'
+            f"{did_you_mean(price, numbers)}"
+        )
     place = numbers[price]
     positive = float((c[:, place] >= 0.0).mean())
     others = [k for k in range(len(names)) if k != place]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from predilect._text import did_you_mean, either
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Vocabulary, build_frame
 from predilect.decisions.candidates import (
@@ -130,7 +131,7 @@ def suggest(
         elif exclude is None and len(left):
             warnings.warn(
                 f"this model does not hold who answered what: pairs that {user!r} answered may be asked again. Name "
-                "them with --exclude ANSWERS (exclude=answers)", DataWarning, stacklevel=2,
+                f"them with {either('--exclude ANSWERS', 'exclude=answers')}", DataWarning, stacklevel=2,
             )  # fmt: skip
     left, right = without(left, right, np.concatenate(barred), n_items)
     mean, var = utilities.margins(left, right)
@@ -233,8 +234,9 @@ def code_of(model: Fitted, user: Any, whose: str = "the questions are for") -> i
     code = _find(model, user)
     if code < 0:
         why = "tells nobody apart" if model.users_ is None else f"does not know {user!r}"
+        near = "" if model.users_ is None else did_you_mean(user, model.users_)
         warnings.warn(
-            f"the model {why}: {whose} somebody without answers", DataWarning, stacklevel=3
+            f"the model {why}: {whose} somebody without answers.{near}", DataWarning, stacklevel=3
         )  # fmt: skip
     return code
 

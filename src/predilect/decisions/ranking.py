@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from predilect._types import FloatArray, IntArray
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Vocabulary
 from predilect.errors import DataError
 from predilect.gaussian.dense import factorise
@@ -16,7 +16,7 @@ from predilect.gaussian.posterior import Utilities
 from predilect.likelihoods.special import Z_95
 
 BOARD_COLUMNS = (
-    "item", "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "n",
+    "item", "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "tied_with_leader", "n",
 )  # fmt: skip
 N_DRAWS = 4000
 MANY_ITEMS, N_DRAWS_MANY_ITEMS = 10_000, 1000
@@ -32,7 +32,7 @@ class Board:
 
     ``item`` holds codes; ``mean``, ``sd``, ``lower``, ``upper`` are of the centred utility, with 95 % intervals; 1 is
     the best ``rank``, ``rank_low`` and ``rank_high`` are 2.5 and 97.5 % quantiles; a new ``tier`` opens at the first
-    item of which the tier's leader is better with probability above .95.
+    item of which the tier's leader is better with probability above .95; ``tied_with_leader``: the first item is not.
     """
 
     item: IntArray
@@ -45,6 +45,7 @@ class Board:
     rank_high: IntArray
     p_best: FloatArray
     tier: IntArray
+    tied_with_leader: BoolArray
 
     def by_item(self) -> Board:
         """The board in the order of the items' codes."""
@@ -105,6 +106,7 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
         rank_high=high[order].astype(np.int64),
         p_best=(best / n_draws)[order],
         tier=_tiers(order, utilities, tied),
+        tied_with_leader=~_beaten(order, utilities, tied),
     )
 
 
@@ -145,11 +147,17 @@ def _worse(draws: FloatArray, tied: float) -> FloatArray:
 def _tiers(order: IntArray, utilities: Utilities, tied: float) -> IntArray:
     tiers = np.empty(len(order), dtype=np.int64)
     first, tier = 0, 1
-    while first < len(order):  # the leader of a tier against all that follow
-        leader = np.full(len(order) - first, order[first])
-        mean, var = utilities.margins(leader, order[first:])
-        worse = (mean > tied) & (var > 0.0) & (ndtr(mean / np.sqrt(np.where(var > 0.0, var, 1.0))) > TIER_CONFIDENCE)
+    while first < len(order):
+        worse = _beaten(order[first:], utilities, tied)
         until = first + int(np.argmax(worse)) if worse.any() else len(order)
         tiers[first:until] = tier
         first, tier = until, tier + 1
     return tiers
+
+
+def _beaten(items: IntArray, utilities: Utilities, tied: float) -> BoolArray:
+    """Whether the first of some items is better than each with probability above .95, (n,)."""
+    mean, var = utilities.margins(np.full(len(items), items[:1]), items)
+    return np.asarray(
+        (mean > tied) & (var > 0.0) & (ndtr(mean / np.sqrt(np.where(var > 0.0, var, 1.0))) > TIER_CONFIDENCE)
+    )

@@ -16,6 +16,7 @@ from predilect.evaluation.metrics import (
     accuracy,
     answer_losses,
     log_loss,
+    neg_log_loss,
     paired_difference,
 )
 from predilect.evaluation.verdict import Contest, Verdict
@@ -29,5 +30,6 @@ __all__ = [
     "holdout",
     "judge",
     "log_loss",
+    "neg_log_loss",
     "paired_difference",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from sklearn.base import clone
 
+from predilect._text import option
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, build_frame
 from predilect.data.choices import Choices, choices_of
@@ -36,8 +37,8 @@ def held_out_tasks(answers: Comparisons, n_tasks: int, random_state: int = 0) ->
     held_out: BoolArray = (place < np.minimum(n_tasks, n_groups[person] - 1))[group]
     if not held_out.any():
         raise DataError(
-            "nobody has two tasks, so that one could be held out. Is there a column that says who answered (--user, "
-            'user="NAME"), and one that tells tasks apart (--task, task="NAME")?'
+            "nobody has two tasks, so that one could be held out. Is there a column that says who answered "
+            f"({option('user', 'NAME')}), and one that tells tasks apart ({option('task', 'NAME')})?"
         )
     return held_out
 

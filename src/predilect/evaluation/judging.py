@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from predilect._json import plain
+from predilect._text import option
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.checks import connected_items
@@ -24,7 +25,7 @@ from predilect.data.splits import chances_of_people, only_people_of, with_items_
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
 from predilect.evaluation.metrics import Reliability, accuracy, paired_difference, reliability
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged, outcome_of
-from predilect.progress import Watcher
+from predilect.progress import Watcher, tell_parts
 
 # So few people are enough if they answered so much each: what each says of the difference is then known well.
 FEWEST_PEOPLE, FEWEST_BUSY, BUSY = 10, 5, 20
@@ -41,7 +42,8 @@ class Trial:
 
     ``fold``: where each row is held out, int8 of shape (n_rows,), -1 for never; ``tie_threshold``: for folds whose
     training answers hold no tie, though others do; ``notes``: what the reader of a verdict should know; ``asked``: the
-    answers held out, in canonical order; ``chosen``: settings that the first fit of each model chose, by its name.
+    answers held out, in canonical order; ``chosen``: settings that the first fit of each model chose, by its name;
+    ``n_runs``: about how many models are tried, ``begun`` their names so far.
     """
 
     comparisons: Comparisons
@@ -50,6 +52,8 @@ class Trial:
     watch: Watcher | None
     notes: list[str] = field(default_factory=list)
     chosen: dict[str, dict[str, Any]] = field(default_factory=dict)
+    n_runs: int = 2
+    begun: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         numbers = [int(k) for k in np.unique(self.fold) if k >= 0]
@@ -71,7 +75,10 @@ class Trial:
         """
         found = np.empty((self.asked.n_rows, 4))
         n_short = n_fits = 0
+        self.begun.append(name)
+        n_parts = max(self.n_runs, len(self.begun)) * len(self.masks)
         for number, mask in enumerate(self.masks, 1):
+            tell_parts(self.watch, (len(self.begun) - 1) * len(self.masks) + number - 1, n_parts)
             watch = self._watch(f"{name}, part {number} of {len(self.masks)}")
             for part in parts or [np.ones(self.comparisons.n_rows, dtype=bool)]:
                 if not (mask & part).any():
@@ -254,7 +261,9 @@ def judge(
     if why := _too_little(comparisons, some, fold):
         return verdict({q: not_judged(q, why if q == "personal" else _SAME) for q in questions})
 
-    trial = Trial(some, fold, tie_threshold, watch)
+    n_runs = 2 + len({"features", "covariates"}.intersection(questions))
+    n_runs += estimator.get_params().get("consistency", 0.0) != 0.0
+    trial = Trial(some, fold, tie_threshold, watch, n_runs=n_runs)
     given = estimator.tol
     tolerance = _TOLERANCE if isinstance(given, str) else max(given, _TOLERANCE)
     base = clone(estimator).set_params(strict=False, tol=tolerance)
@@ -355,7 +364,7 @@ def _contest(
 def _too_little(comparisons: Comparisons, some: Comparisons, fold: npt.NDArray[np.int8]) -> str:
     """Why nothing can be judged, and what would help; empty if it can."""
     if not comparisons.has_users:
-        return "no column says who answered. Name it (--user NAME, user=...)"
+        return f"no column says who answered. Name it ({option('user', 'NAME')}), if there is one"
     if comparisons.n_users == 1:
         return "all answers are one person's, so that the one ranking is that person's own. Ask more people"
     answers_of = np.bincount(some.user[fold >= 0], some.weight[fold >= 0])

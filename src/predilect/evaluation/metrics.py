@@ -8,6 +8,7 @@ clipped: an outcome that was given probability 0 costs infinity.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,16 @@ def log_loss(outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.Array
     """Mean three-class log loss in nats an answer; the two-class one if ties have probability 0."""
     _, _, w = checked(outcome, log_proba, weight)
     return float(np.average(answer_losses(outcome, log_proba), weights=w))
+
+
+def neg_log_loss(estimator: Any, X: Any, y: npt.ArrayLike | None = None) -> float:
+    """Mean log-likelihood of answers by a fitted model, its ``score``: a scorer for scikit-learn.
+
+    In place of scikit-learn's own of this name, which expects columns of probabilities sorted by class:
+    ``cross_validate(Population(), X, y, scoring={"log_loss": neg_log_loss, "accuracy": "accuracy"})``. By itself it
+    needs no naming, as ``cross_val_score`` and ``GridSearchCV`` ask for ``score`` by default.
+    """
+    return float(estimator.score(X, y))
 
 
 def credit_of(y: IntArray, logp: FloatArray) -> FloatArray:

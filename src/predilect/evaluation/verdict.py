@@ -12,6 +12,7 @@ from html import escape
 from typing import Any, Self
 
 from predilect._json import typed
+from predilect._text import number
 from predilect.evaluation.metrics import Reliability
 
 OUTCOMES = ("better", "nothing", "worse", "unknown")
@@ -128,6 +129,27 @@ class Verdict:
         first = ["People differ in care, not in taste."] if self.only_care else []
         told = [one.sentence for one in self.contests if one.question != "care" or one.outcome == "better"]
         return first + told + list(self.notes)
+
+    @property
+    def in_short(self) -> str:
+        """The verdict on personal rankings in one sentence."""
+        contest = self.personal
+        if contest.outcome == "unknown":
+            return contest.sentence
+        if self.only_care:
+            return "People differ in how consistently they answer, and not in taste: one ranking serves them all."
+        told = {
+            "better": "People differ in taste, and rankings of their own predict them better than the crowd's",
+            "nothing": "One ranking serves all: rankings of people's own predict held-out answers no better",
+            "worse": "One ranking serves all: rankings of people's own predict held-out answers worse",
+        }[contest.outcome]
+        gain, lower, upper = (float(value or 0.0) for value in (contest.gain, contest.lower, contest.upper))
+        direction, sign = ("lower", 1.0) if gain >= 0.0 else ("higher", -1.0)
+        low, high = sorted((sign * lower, sign * upper))
+        return (
+            f"{told} (log loss {direction} by {number(abs(gain), 3)} nats an answer, 95 % interval {number(low, 3)} to "
+            f"{number(high, 3)})."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""

@@ -96,9 +96,14 @@ class Utilities:
         var = pair_variance(self.covariance, left, right, None if self.Phi is None else self.rows())
         return mean, var + self.own[left] + self.own[right] if len(self.own) else var
 
-    def centred_marginals(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of each utility, centred over the items; (n_items,)."""
+    def centred_marginals(self, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of each utility less the mean over the items, (n_items,).
+
+        ``weights``: of that mean, (n_items,), with sum 1; by default all the same.
+        """
         n = len(self.mean)
+        if weights is not None:
+            return self.mean - weights @ self.mean, self._variance_about(weights)
         if self.Phi is None:
             row = self.covariance.mean(axis=0)
             return self.mean - self.mean.mean(), np.diagonal(self.covariance) - 2.0 * row + row.mean()
@@ -108,6 +113,18 @@ class Utilities:
         if len(self.own):
             var = var + self.own * (1.0 - 2.0 / n) + self.own.mean() / n
         return self.mean - self.mean.mean(), var
+
+    def _variance_about(self, weights: FloatArray) -> FloatArray:
+        """Variances of utilities less their weighted mean, (n_items,)."""
+        if self.Phi is None:
+            row = self.covariance @ weights
+            return np.diagonal(self.covariance) - 2.0 * row + weights @ row
+        rows = self.rows()
+        rows -= weights @ rows
+        var: FloatArray = np.einsum("ij,ij->i", rows @ self.covariance, rows)
+        if len(self.own):
+            var = var + self.own * (1.0 - 2.0 * weights) + weights**2 @ self.own
+        return var
 
     def draws(self, n_draws: int, rng: np.random.Generator, root: FloatArray) -> FloatArray:
         """Joint draws, (n_draws, n_items), with ``root`` a factor of the covariance."""

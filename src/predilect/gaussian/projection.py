@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from predilect._types import BoolArray, FloatArray, IntArray
@@ -39,6 +37,9 @@ def centres(rows: FloatArray, n_points: int, random_state: int) -> FloatArray:
     rng = np.random.default_rng(random_state)
     if len(distinct) > _ITEMS_FOR_CLUSTERS:
         distinct = distinct[np.sort(rng.choice(len(distinct), _ITEMS_FOR_CLUSTERS, replace=False))]
+    from sklearn.cluster import KMeans  # which takes a while to import
+    from sklearn.exceptions import ConvergenceWarning
+
     means = KMeans(n_points, n_init=1, max_iter=20, random_state=int(rng.integers(2**31)))
     with threadpool_limits(limits=1), warnings.catch_warnings():
         # Items that differ by rounding alone are one item to k-means, which then finds fewer centres: no harm.

@@ -15,16 +15,19 @@ import numpy.typing as npt
 import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._text import did_you_mean, either
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, weights_of_rows
 from predilect.decisions.acting import Decision, decide
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
+from predilect.decisions.scales import Scale, ScaleName, scale_of
 from predilect.errors import DataWarning
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.posterior import Posterior, Utilities, centre
 from predilect.likelihoods.views import PairLikelihood, Probit
+from predilect.models.checks import refuse_scorer
 from predilect.models.choices import ChoiceSets, answer_log_proba, choice_proba
 from predilect.models.reading import Queries, new_item_space, read_answers, read_queries
 
@@ -99,7 +102,12 @@ class Predicting(ABC):
         return self.margins_of(X, items, users)[1:3]
 
     def predict_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
-        """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`."""
+        """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`.
+
+        The columns are in the order of :attr:`classes_`, and not sorted: DataError for scorers of scikit-learn that
+        take them for sorted, such as "neg_log_loss", in place of which there is :meth:`score`.
+        """
+        refuse_scorer()
         now, mean, var, queries = self.margins_of(X, items, users)
         return now._chances(mean, var, queries)
 
@@ -112,6 +120,7 @@ class Predicting(ABC):
 
     def predict_log_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Logarithms of :meth:`predict_proba`, accurate however small a probability is; shape (n, 3)."""
+        refuse_scorer()
         now, mean, var, queries = self.margins_of(X, items, users)
         return now._log_chances(mean, var, queries)
 
@@ -212,7 +221,8 @@ class Predicting(ABC):
             lost = [item for item, known in zip(queries.new_items, new.known, strict=True) if not known]
             warnings.warn(
                 f"{len(lost)} of the items asked about are not known to the model and come without features (first: "
-                f"{lost[0]!r}): they get the prior. Give their features (--items FILE, items=...)",
+                f"{lost[0]!r}): they get the prior.{did_you_mean(lost[0], self.items_)} Otherwise give their features, "
+                f"{either('--items FILE', 'items=...')}",
                 DataWarning,
                 stacklevel=5,
             )
@@ -227,7 +237,8 @@ class Ranking(Predicting):
     n_by_item_: FloatArray
     backend_: str
     report_: dict[str, Any]
-    random_state: int
+    random_state: int | None
+    _seed: int
 
     @abstractmethod
     def _answers_of(self, user: int) -> FloatArray:
@@ -240,6 +251,15 @@ class Ranking(Predicting):
     @abstractmethod
     def stored_arrays(self) -> dict[str, Any]:
         """Arrays that are saved of the posterior, and of the answers behind it."""
+
+    @property
+    def seed_(self) -> int:
+        """The seed in use: ``random_state``, or where that is None the one drawn at the fit."""
+        return self._seed if self.random_state is None else int(self.random_state)
+
+    def _draw_seed(self) -> None:
+        """Draw a seed for this fit, which is used if none is given."""
+        self._seed = int(np.random.SeedSequence().generate_state(1)[0])
 
     def _now(self) -> Self:
         """Snapshot of the model, whatever other threads do."""
@@ -264,24 +284,45 @@ class Ranking(Predicting):
             )  # fmt: skip
         return code
 
-    def rank(self, user: Any = None) -> Any:
+    def rank(
+        self,
+        user: Any = None,
+        *,
+        scale: ScaleName | Scale = "probit",
+        base: float | None = None,
+        anchor: Any = None,
+    ) -> Any:
         """The board of the crowd, or of one person, best first.
 
         Parameters
         ----------
         user : id, optional
             A person; by default the consensus, in which every person has an equal voice (pooled: every answer).
+        scale : {"probit", "logit", "elo", "0-100", "share"}, default "probit"
+            Of the scores: noise of one answer, log-odds, Elo points, from the last item to the first, Bradley-Terry
+            shares in per cent; defined in docs/outputs.md.
+        base : float, optional
+            Score of the mean of the items, or of the anchor; by default 0.
+        anchor : item, optional
+            The item that has the score ``base``; intervals are of the distance to it then.
 
         Returns
         -------
         board : data frame of the caller's kind
-            Columns item, mean, sd, lower, upper (utility centred over the items, in units of the noise of one answer;
-            95 % interval), rank, rank_low, rank_high (95 % interval of the rank), p_best, tier, n (answers).
+            Columns item, mean, sd, lower, upper (score with its 95 % interval; by default the utility centred over the
+            items, in units of the noise of one answer), rank, rank_low, rank_high (95 % interval of the rank), p_best,
+            tier, tied_with_leader (the first item is not better with more than 95 % probability), n (answers).
+
+        Raises
+        ------
+        DataError
+            If the user or the anchor is not known, or the scale is none or has neither base nor anchor.
         """
         now = self._now()
-        if user is None:
-            return now._frame(now._board(now.posterior_.crowd()), now.n_answers_by_item())
-        return now._frame(now._board(now.posterior_.calibrated(now._user_code(user))), now.n_answers_by_item(user))
+        unit = scale_of(scale, now._likelihood.name, base, anchor)
+        crowd = user is None
+        utilities = now.posterior_.crowd() if crowd else now.posterior_.calibrated(now._user_code(user))
+        return now._frame(unit.of_board(now._board(utilities), utilities, now.items_), now.n_answers_by_item(user))
 
     def utilities(self, user: Any = None) -> Any:
         """Utilities of the crowd, or of one person: the frame of :meth:`rank`, in the order of :attr:`items_`.
@@ -361,7 +402,7 @@ class Ranking(Predicting):
         return False
 
     def _board(self, utilities: Utilities) -> Board:
-        return rank_utilities(utilities, random_state=self.random_state)
+        return rank_utilities(utilities, random_state=self.seed_)
 
     def _frame(self, board: Board, n_answers: FloatArray) -> Any:
         return build_frame(board_columns(board, self.items_, n_answers), self.backend_)

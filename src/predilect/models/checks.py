@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from predilect._json import plain
+from predilect._text import either
 from predilect._types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
@@ -37,6 +39,8 @@ __all__ = ["LARGEST"]
 # Utilities, variances and counts beyond it are no fit's: an answer tells utilities apart by some noise units, and the
 # square of a margin of 1e15, and what comes of products with it, is far from the largest number there is.
 LARGEST = 1e15
+
+_SCORERS = "sklearn.utils._response"  # the module from which scorers ask for predictions
 
 
 def hyperparameters_by_name(kernel: CovarianceFunction) -> dict[str, float]:
@@ -146,7 +150,6 @@ def check_search(model: Any, *, medians: Iterable[str] = MEDIAN_RULES) -> None:
         if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
             raise ValueError(f'length_scale must be "median", "optimise" or positive numbers, not {scales!r}')
     check_positive("tol", model.tol, "auto")
-    check_count("random_state", model.random_state, 0)
 
 
 def make_kernel(
@@ -168,7 +171,7 @@ def make_kernel(
         if rule == "auto":
             rule = median or ("code" if getattr(model, "preset", None) == "paper" else "root")
         chosen = median_distance_scales if rule in DISTANCE_RULES else median_length_scales
-        scales = chosen(features, rule, model.random_state)
+        scales = chosen(features, rule, model.seed_)
     else:
         scales = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if len(scales) not in (1, n_features):
@@ -192,6 +195,22 @@ def scales_of(kernel: Kernel, n_features: int) -> FloatArray:
         if isinstance(inner, Stationary):
             scales[columns] = inner.length_scales
     return scales
+
+
+def refuse_scorer() -> None:
+    """DataError if a scorer of scikit-learn asks for the caller's probabilities: it takes columns for sorted by class.
+
+    Only its stack tells: scikit-learn hands a score the probabilities without ``classes_``.
+    """
+    frame = sys._getframe(2)
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "sklearn":
+        if frame.f_globals["__name__"] == _SCORERS:
+            raise DataError(
+                "scorers of scikit-learn that take probabilities, such as neg_log_loss, expect columns sorted by class "
+                "and here they are left, tie, right, as classes_ says. Leave scoring out: score() is the mean "
+                "log-likelihood. Beside other scorers give predilect.evaluation.neg_log_loss"
+            )
+        frame = frame.f_back  # type: ignore[assignment]
 
 
 def check_flags(model: Any) -> None:
@@ -280,8 +299,8 @@ def choose_points(
         if n_alone > most:
             what = f"{n_alone} items would each be a point"
         raise DataError(
-            f"{what}, and dense algebra holds {most}. Give features of the items (items=..., --items FILE) and "
-            "n_inducing=500"
+            f"{what}, and dense algebra holds {most}. Give features of the items "
+            f"({either('--items FILE', 'items=...')}) and n_inducing=500"
         )
     if n_points is None:
         return None

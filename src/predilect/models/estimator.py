@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
+from typing import Any, ClassVar, NamedTuple, Self, Unpack, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,14 @@ from scipy.sparse import coo_array
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain, typed
+from predilect._text import either
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, PersonFeatures
+from predilect.data.read.assemble import ReadOptions
 from predilect.errors import DataError
 from predilect.gaussian.kernels import Kernel
 from predilect.models.boards import Ranking
-from predilect.models.checks import LARGEST, check_flags, given_threshold, kernel_from_dict, kernel_to_dict
+from predilect.models.checks import LARGEST, check_count, check_flags, given_threshold, kernel_from_dict, kernel_to_dict
 from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
 from predilect.models.registry import entry_of
 from predilect.models.saving import (
@@ -149,6 +151,8 @@ class Saving(ABC):
         ------
         FileExistsError
             If the path exists and ``overwrite`` is False.
+        OutputError
+            If the folder cannot be written.
         """
         check_is_fitted(self, "posterior_")
         write_model(Path(path), *self._snapshot()._document(), overwrite=overwrite)
@@ -200,13 +204,13 @@ class Estimator(Ranking, Saving, Shown):
         if training.comparisons.context is not None:
             raise DataError(
                 f"{type(self).__name__} takes no contexts of answers: Population does. Read the answers without "
-                "context=... (--context), or fit predilect.Population"
+                f"{either('--context, or take --model population', 'context=..., or fit predilect.Population')}"
             )
         if training.comparisons.covariates is not None:
             names = ", ".join(training.comparisons.covariate_names)
             raise DataError(
                 f"{type(self).__name__} takes no covariates of answers ({names}): Population does. Read the answers "
-                "without covariates=... (--control), or fit predilect.Population"
+                f"without {either('--control, or take --model population', 'covariates=, or fit predilect.Population')}"
             )
         answers = replace(training.comparisons.without_covariates(), joint=False)  # rows of a task count by themselves
         return replace(training, comparisons=answers)
@@ -252,6 +256,7 @@ class Estimator(Ranking, Saving, Shown):
         items: Any = None,
         users: Any = None,
         watch: Watcher | None = None,
+        **options: Unpack[ReadOptions],
     ) -> Self:
         """Fit the model to answers.
 
@@ -259,7 +264,7 @@ class Estimator(Ranking, Saving, Shown):
         ----------
         X : Comparisons or data frame
             A frame needs columns for left, right and (unless ``y`` is given) winner, and perhaps user; they are found
-            by common names. Use :meth:`Comparisons.from_frame <predilect.Comparisons.from_frame>` to name them.
+            by common names, or named by ``options``.
         y : array of int, shape (n,), optional
             1 left, 0 tie, -1 right, or booleans (True: left), for the rows of a frame; not 1 and 0 alone.
         items : data frame or ItemFeatures, optional
@@ -268,6 +273,9 @@ class Estimator(Ranking, Saving, Shown):
             Features of people, one row a person; kept, and used as the description of the class says.
         watch : callable, optional
             Called with progress: ``watch(stage, done)``.
+        **options
+            How a frame is read, as for :meth:`Comparisons.from_frame <predilect.Comparisons.from_frame>`: names of
+            columns (``left="first_shown"``), ``drop_missing=True``, ``ties=["skipped"]`` and the like.
 
         Returns
         -------
@@ -279,9 +287,11 @@ class Estimator(Ranking, Saving, Shown):
             If the input cannot be used, or is more than the model can hold.
         """
         check_flags(self)
+        check_count("random_state", self.random_state, 0, None)
         self._check()
+        self._draw_seed()
         delta = self._given_threshold()
-        training = self._prepared(read_training(X, y, items, users, delta))
+        training = self._prepared(read_training(X, y, items, users, delta, options))
         learned = self._learn(training, delta, watch)
         self._keep(training, learned)
         learned.fit.require(self.strict)
@@ -348,10 +358,10 @@ class Estimator(Ranking, Saving, Shown):
         shared = {
             "n_by_item": self.n_by_item_, "feature_matrix": self.space_.matrix, "feature_known": self.space_.known,
         }  # fmt: skip
-        h = self.hyperparameters_
+        h, parameters = self.hyperparameters_, self.get_params() | {"random_state": self.seed_}
         document = stored(self) | {
             "model": self._name(),
-            "parameters": {name: _plain(value) for name, value in self.get_params().items()},
+            "parameters": {name: _plain(value) for name, value in parameters.items()},
             "hyperparameters": {field.name: _plain(getattr(h, field.name)) for field in fields(h)},
             "posterior": plain(values),
             "log_evidence": self.log_evidence_,

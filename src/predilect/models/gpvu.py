@@ -157,7 +157,7 @@ class GPVU(Estimator):
     tol: float | str = "auto"
     max_iter: int = 300
     n_jobs: int | None = None
-    random_state: int = 0
+    random_state: int | None = 0
     strict: bool = False
 
     def _check(self) -> None:

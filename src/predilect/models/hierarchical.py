@@ -121,7 +121,7 @@ class HierarchicalGP(Estimator):
     tol: float | str = "auto"
     max_iter: int | str = "auto"
     n_jobs: int | None = None
-    random_state: int = 0
+    random_state: int | None = 0
     strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from predilect._text import either
 from predilect._types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace, Traits
 from predilect.data.orders import implied_rows
@@ -165,7 +166,8 @@ def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, Flo
         return None, None
     if training.people is None:
         raise DataError(
-            "user_features=True needs features of people. Give them (users=..., --people FILE), or leave it out"
+            f"user_features=True needs features of people. Give them "
+            f"({either('--people FILE', 'users=...')}), or leave it out"
         )
     aligned = training.people.align(training.comparisons.users)
     traits = Traits.of(*aligned)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,15 +11,33 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from predilect._text import spoken_to
+from predilect._text import did_you_mean, either, shown, spoken_to
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.derived import SIDE
 from predilect.data.features import FeatureSpace
 from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
+from predilect.data.read.assemble import ReadOptions
 from predilect.data.read.columns import guess_one, pair_columns, refuse_index
 from predilect.data.read.covariates import covariate_columns, differences, flat, refuse_missing
-from predilect.errors import DataError
+from predilect.errors import DataError, DataWarning
+
+
+def read_to_fit(X: Any, y: npt.ArrayLike | None, options: ReadOptions) -> Comparisons:
+    """Comparisons that ``fit`` is given, or a frame for it and, perhaps, outcomes; raises DataError."""
+    if isinstance(X, Comparisons):
+        if options:
+            raise DataError(
+                f"X is a Comparisons, which was read already: give {', '.join(options)} to "
+                "Comparisons.from_frame(frame, ...) or read_comparisons(path, ...)"
+            )
+        return read_answers(X, y)
+    if y is None:
+        return Comparisons.from_frame(X, **options)
+    if options.get("outcome") is not None:
+        raise DataError("y and outcome both say what was answered; give one of them")
+    told: ReadOptions = {**options, "outcome": y}
+    return Comparisons.from_frame(X, **told)
 
 
 def read_answers(
@@ -36,7 +55,7 @@ def read_answers(
         answers = X
     else:
         columns = tuple(name for name in covariates if name != SIDE)
-        with spoken_to("fit"):
+        with spoken_to("answers"):
             numbers = tuple(map(str, range(1, len(grades) + 1)))
             by_number = y is not None and len(grades) > 0 and not all(name.isdecimal() for name in grades)
             answers = Comparisons.from_frame(
@@ -89,9 +108,11 @@ class Training:
         return self.comparisons.has_users and self.comparisons.n_users > 1
 
 
-def read_training(X: Any, y: npt.ArrayLike | None, items: Any, users: Any, delta: float | None) -> Training:
+def read_training(
+    X: Any, y: npt.ArrayLike | None, items: Any, users: Any, delta: float | None, options: ReadOptions
+) -> Training:  # fmt: skip
     """Input of ``fit``; DataError if there is nothing to learn from, or ties that the threshold ``delta`` rules out."""
-    comparisons = read_answers(X, y)
+    comparisons = read_to_fit(X, y, options)
     if not comparisons.n_rows:
         raise DataError("there are no answers to learn from. Were they all left out of these comparisons?")
     if not np.any(comparisons.outcome):
@@ -103,14 +124,32 @@ def read_training(X: Any, y: npt.ArrayLike | None, items: Any, users: Any, delta
         raise DataError(
             "tie_threshold=0 says that ties cannot happen, but some answers are ties. Use 'auto', or leave them out"
         )
+    given = items is not None and not (isinstance(X, Comparisons) and isinstance(items, ItemFeatures))
     if items is None:
         items = comparisons.item_table
     comparisons = replace(comparisons, item_table=None)
     features = items if isinstance(items, ItemFeatures) or items is None else ItemFeatures.from_frame(items)
     if features is not None:
+        if given:  # those that were read before are of the command, which says so itself, or of a fold
+            warn_of_items_without_features(comparisons, features)
         comparisons = comparisons.with_items(features.ids)
     people = users if isinstance(users, PersonFeatures) or users is None else PersonFeatures.from_frame(users)
     return Training(comparisons, features, people, feature_space(features, comparisons.items))
+
+
+def warn_of_items_without_features(comparisons: Comparisons, features: ItemFeatures) -> None:
+    """Warn, whoever called ``fit`` or a command, of items with answers that are not in the table of features."""
+    known = Vocabulary(features.ids)
+    lost = [item for item, code in zip(comparisons.items, known.codes(comparisons.items, "minus_one"), strict=True)
+            if code < 0]  # fmt: skip
+    if lost:
+        unasked = [item for item in known if item not in comparisons.items]
+        warnings.warn(
+            f"there are no features of {len(lost)} of the {comparisons.n_items} items with answers (first: "
+            f'"{shown(lost[0])}"): such an item is alike to no other. Add them to '
+            f"{either('--items FILE', 'items=...')}, spelled as in the answers.{did_you_mean(lost[0], unasked)}",
+            DataWarning, stacklevel=4,
+        )  # fmt: skip
 
 
 def feature_space(features: ItemFeatures | None, items: Vocabulary) -> FeatureSpace:
@@ -254,7 +293,8 @@ def codes_of_sets(model: Any, sets: list[list[Any]], items: Any) -> tuple[IntArr
     if not space.known.all():
         without = new.ids[int(np.argmin(space.known))]
         raise DataError(
-            f"{len(new)} items are not known to the model (first: {without!r}). Give their attributes (items=...)"
+            f"{len(new)} items are not known to the model (first: {without!r}). Give their attributes "
+            f"({either('columns of SCENARIOS', 'items=...')}).{did_you_mean(without, model.items_)}"
         )
     codes[codes < 0] = len(model.items_) + new.codes(lost)
     return codes, space.matrix

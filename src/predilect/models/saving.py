@@ -22,9 +22,10 @@ import numpy.typing as npt
 
 from predilect._json import typed
 from predilect._replace import put_in_place, staged
+from predilect._text import either
 from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.features import FeatureSpace
-from predilect.errors import DataError
+from predilect.errors import DataError, OutputError
 from predilect.gaussian.dense import is_semidefinite
 from predilect.likelihoods.registry import LIKELIHOODS
 from predilect.models.checks import LARGEST, check_count
@@ -188,7 +189,7 @@ def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, An
     """Write a model to a folder, whole or not at all.
 
     ``document`` holds plain values; schema, versions and the list of arrays are added. Raises FileExistsError if the
-    path exists and ``overwrite`` is False, OSError if the folder cannot be written.
+    path exists and ``overwrite`` is False, OutputError if the folder cannot be written.
     """
     from predilect import __version__
 
@@ -198,14 +199,23 @@ def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, An
     text = json.dumps({**head, **document, "arrays": described}, allow_nan=False)
     whole = json.loads(text)  # as whoever reads it will have it
     whole["checksum"] = _checksum(whole, arrays)
-    path = path.resolve()  # a link to a folder keeps pointing there
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with staged(path) as new:
-        new.mkdir()
-        (new / "model.json").write_text(json.dumps(whole, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        np.savez(new / "arrays.npz", **arrays)
-        refuse_to_replace(path, overwrite)
-        put_in_place(new, path)
+    target = path.resolve()  # a link to a folder keeps pointing there
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with staged(target) as new:
+            new.mkdir()
+            (new / "model.json").write_text(json.dumps(whole, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+            np.savez(new / "arrays.npz", **arrays)
+            refuse_to_replace(target, overwrite)
+            put_in_place(new, target)
+    except OSError as error:
+        if error.strerror is None:
+            raise  # our own words: it exists already
+        why = f"{target.parent} is no folder" if target.parent.is_file() else error.strerror
+        raise OutputError(
+            f"{path} could not be written: {why}. Nothing half-written was left behind; make room, or choose another "
+            "place"
+        ) from error
 
 
 def refuse_to_replace(path: Path, overwrite: bool) -> None:
@@ -271,9 +281,8 @@ def read_document(path: Path) -> dict[str, Any]:
     if not path.exists():
         raise DataError(f"there is no folder {path} (looked in {Path.cwd()}). Check the name")
     if not file.is_file():
-        raise DataError(
-            f"{path} holds no model: there is no {file.name} in it. Give the folder that save() or predilect rank wrote"
-        )
+        what = f"holds no model: there is no {file.name} in it" if path.is_dir() else "is a file, and no model"
+        raise DataError(f"{path} {what}. Give the folder that {either('', 'save() or ')}predilect rank wrote")
     try:
         document = json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=_each_once)
     except (OSError, RecursionError, ValueError) as error:
@@ -421,7 +430,7 @@ def number_within(name: str, value: Any, low: float, high: float) -> float:
 
 def check_computing(model: Any) -> None:
     """ValueError if an argument that says how to compute, which every model has or lacks, is out of its range."""
-    check_count("random_state", model.random_state, 0)
+    check_count("random_state", model.random_state, 0, None)
     n_jobs = getattr(model, "n_jobs", None)
     if n_jobs != -1:
         check_count("n_jobs", n_jobs, 1, None)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._text import grouped
+from predilect.decisions.scales import ScaleName, scale_of
 
 _ROWS_OF_A_NOTEBOOK = 25
 
@@ -48,7 +49,9 @@ class Shown(BaseEstimator):
         path: str | Path,
         *,
         title: str = "",
-        scale: Literal["probit", "logit", "elo"] = "probit",
+        scale: ScaleName = "probit",
+        base: float | None = None,
+        anchor: Any = None,
         compare: Any = None,
         overwrite: bool = False,
     ) -> None:
@@ -64,8 +67,8 @@ class Shown(BaseEstimator):
             The file, such as "board.html".
         title : str, optional
             Its heading.
-        scale : {"probit", "logit", "elo"}, default "probit"
-            Unit of the scores.
+        scale, base, anchor
+            Of the scores, as ``rank`` takes them.
         compare : fitted model, optional
             An older one: what changed since, and whether it is more than chance.
         overwrite : bool, default False
@@ -74,10 +77,11 @@ class Shown(BaseEstimator):
         Raises
         ------
         DataError
-            If the file cannot be there, or the scale is none.
+            If the file cannot be there, the scale is none, or the anchor is not known.
         """
         check_is_fitted(self, "posterior_")
         from predilect.report.notebook import write_report
 
         fitted: Any = self
-        write_report(fitted._snapshot(), Path(path), title, scale, compare, overwrite)
+        unit = scale_of(scale, fitted._likelihood.name, base, anchor)
+        write_report(fitted._snapshot(), Path(path), title, unit, compare, overwrite)

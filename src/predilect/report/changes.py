@@ -12,10 +12,10 @@ from scipy.stats import false_discovery_control
 
 from predilect._types import IntArray
 from predilect.data import Vocabulary
+from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.gaussian.posterior import centre
 from predilect.likelihoods.special import Z_95
-from predilect.report.tables import Scale
 
 FALSE_DISCOVERY_RATE = 0.05
 ASSUMPTION = (

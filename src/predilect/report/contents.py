@@ -21,17 +21,17 @@ from predilect.charts.facts import (
     people_map,
     rank_shares,
 )
-from predilect.charts.pictures import number
 from predilect.charts.svg import name_of
 from predilect.data import Finding, check
 from predilect.decisions import suggest
+from predilect.decisions.scales import SCALES, Scale
 from predilect.evaluation.verdict import Verdict
 from predilect.report.changes import Changes
 from predilect.report.leaderboard import shared_segments
-from predilect.report.tables import SCALES, Scale, rescaled
 
 MOST_WITH_DRAWS = 5000  # people
 _QUESTIONS, _NEEDY = 5, 3
+_NOT_JUDGED = "Whether people differ so much that each needs an own ranking was not judged on held-out answers."
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def contents_of(
     ``findings``: of ``check``, by default made from the answers, if the model holds them; ``returned``: why this model
     is the one. Some seconds for a thousand items, most of it for rank probabilities and questions.
     """
-    board = rescaled(pl.DataFrame(model.rank()), scale.per_probit)
+    board = pl.DataFrame(model.rank(scale=scale))
     if findings is None and model.comparisons_ is not None:
         findings = check(model.comparisons_, None if model.features_ is None else model.features_.ids)
     tables = model.further_tables()
@@ -131,7 +131,7 @@ def made_by(model: Any) -> dict[str, str]:
     from predilect import __version__
 
     facts = {
-        "Model": str(model.report_["model"]), "Seed": str(model.random_state), "Answers": amount(model.n_answers_),
+        "Model": str(model.report_["model"]), "Seed": str(model.seed_), "Answers": amount(model.n_answers_),
         "Predilect": __version__, "Date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }  # fmt: skip
     if model.users_ is not None:
@@ -163,7 +163,7 @@ def sentences(told: Contents) -> list[str]:
         )
     lines.append(f"{told_tier}; {tiers} in all.")
     lines.append(_against_the_middle(told))
-    lines.append(_about_people(told.model, verdict))
+    lines.append(_NOT_JUDGED if verdict is None else verdict.in_short)
     vague = _vague(board).row(0, named=True)
     lines.append(
         f"All this rests on {told.answered}; least is known of {name_of(vague['item'])} ({amount(vague['n'])} "
@@ -182,33 +182,11 @@ def _against_the_middle(told: Contents) -> str:
     )
 
 
-def _about_people(model: Any, verdict: Verdict | None) -> str:
-    if verdict is None:
-        return "Whether people differ so much that each needs an own ranking was not judged on held-out answers."
-    contest = verdict.personal
-    if contest.outcome == "unknown":
-        return contest.sentence
-    if verdict.only_care:
-        return "People differ in how consistently they answer, and not in taste: one ranking serves them all."
-    told = {
-        "better": "People differ in taste, and rankings of their own predict them better than the crowd's",
-        "nothing": "One ranking serves all: rankings of people's own predict held-out answers no better",
-        "worse": "One ranking serves all: rankings of people's own predict held-out answers worse",
-    }[contest.outcome]
-    gain, lower, upper = (float(value or 0.0) for value in (contest.gain, contest.lower, contest.upper))
-    direction, sign = ("lower", 1.0) if gain >= 0.0 else ("higher", -1.0)
-    low, high = sorted((sign * lower, sign * upper))
-    return (
-        f"{told} (log loss {direction} by {number(abs(gain), 3)} nats an answer, 95 % interval {number(low, 3)} to "
-        f"{number(high, 3)})."
-    )
-
-
 def reading_it(told: Contents) -> tuple[list[str], list[str]]:
     """How to read a board, and how not to."""
     ties = told.scale.ties(told.model.tie_threshold_, told.model.posterior_.calibration.tie_spread)
     read = [
-        f"Score: {told.scale.meaning} 0 is the mean of the items. {ties}".strip(),
+        f"Score: {told.scale.meaning} {told.scale.origin[0].upper()}{told.scale.origin[1:]}. {ties}".strip(),
         "95 % interval: where the score lies with probability 95 %, going by these answers. That of the rank says "
         "which ranks are possible.",
         "P(best): the probability that the item is the best of the list.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import warnings
@@ -20,12 +19,13 @@ import polars as pl
 
 from predilect._plots import can_plot, new_figure, write_figure
 from predilect._text import amount, one_line
+from predilect._types import FloatArray
 from predilect.data import Vocabulary
 from predilect.decisions.ranking import is_whole
-from predilect.plot import draw_board
+from predilect.decisions.scales import SCALES, Scale
 from predilect.report.leaderboard import Ranking, Refused, SharedSegment, segment_table
 from predilect.report.segments import plot_segments
-from predilect.report.tables import Scale, write_csv
+from predilect.report.tables import whole_numbers, write_csv
 from predilect.shards import workers
 
 _ROWS_PER_CHUNK = 400_000
@@ -38,30 +38,39 @@ def write_people(
     path: Path,
     model: Any,
     *,
-    per_probit: float = 1.0,
+    scale: Scale = SCALES["probit"],
+    numbers: bool = False,
     executor: ThreadPoolExecutor | None = None,
     rows_per_chunk: int = _ROWS_PER_CHUNK,
 ) -> None:
-    """Write a Parquet file with columns user, item, mean, sd, rank and n, sorted by user and rank.
+    """Write user, item, mean, sd, rank and n as Parquet or CSV, by the suffix, sorted by user and rank.
 
-    With more than 1 000 items only each person's 100 best. ``per_probit`` is the unit of mean and sd
-    (:class:`~predilect.report.tables.Scale`); utilities are centred over the items. A hidden folder beside the file
-    holds the parts while they are written; OSError if that fails. ``rows_per_chunk`` bounds memory, at least one
-    person; about a microsecond a row. The file has the same bytes every time.
+    With ``numbers`` ids that are all whole numbers are integers, as others who read the same text have them. With more
+    than 1 000 items only each person's 100 best. ``scale`` is that of mean and sd. A hidden folder beside
+    the file holds the parts while they are written; OSError if that fails. ``rows_per_chunk`` bounds memory, at least
+    one person; about a microsecond a row. The file has the same bytes every time.
     """
+    of = {"user": model.users_, "item": model.items_}
     try:
         with TemporaryDirectory(prefix=".people-", dir=path.parent) as folder:
             parts: list[Path] = []
-            for rows in _chunks(model, per_probit, executor, rows_per_chunk):
+            for rows in _chunks(model, scale, executor, rows_per_chunk):
                 parts.append(Path(folder) / f"{len(parts)}.parquet")
+                if numbers:
+                    rows = rows.with_columns(*(whole_numbers(rows[name], ids.series()) for name, ids in of.items()))
                 rows.write_parquet(parts[-1], compression="lz4")
-            pl.scan_parquet(parts).sink_parquet(path, row_group_size=_ROWS_PER_GROUP)
+            if path.suffix == ".csv":
+                with path.open("wb") as file:
+                    for number, part in enumerate(parts):
+                        write_csv(pl.read_parquet(part), file, header=not number)
+            else:
+                pl.scan_parquet(parts).sink_parquet(path, row_group_size=_ROWS_PER_GROUP)
     except pl.exceptions.PolarsError as error:  # how polars reports some failures of a disk
         raise OSError(str(error).splitlines()[0]) from error
 
 
 def _chunks(
-    model: Any, per_probit: float, executor: ThreadPoolExecutor | None, rows_per_chunk: int
+    model: Any, scale: Scale, executor: ThreadPoolExecutor | None, rows_per_chunk: int
 ) -> Iterator[pl.DataFrame]:
     users: Vocabulary = model.users_
     items: Vocabulary = model.items_
@@ -75,17 +84,29 @@ def _chunks(
         variance *= model.posterior_.widenings(np.arange(start, stop), variance)[:, None]
         sd = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave -1e-17
         order = np.argsort(-mean, axis=1, kind="stable")[:, :n_shown]  # equal ones keep the order of the ids
+        mean, sd = _on_scale(model, scale, start, mean, sd)
         counts = model.answers_of_people(start, stop)
         yield pl.DataFrame(
             {
                 "user": users.series()[start:stop].gather(np.repeat(np.arange(stop - start), n_shown)),
                 "item": items.series().gather(order.ravel()),
-                "mean": per_probit * np.take_along_axis(mean, order, axis=1).ravel(),
-                "sd": per_probit * np.take_along_axis(sd, order, axis=1).ravel(),
+                "mean": np.take_along_axis(mean, order, axis=1).ravel(),
+                "sd": np.take_along_axis(sd, order, axis=1).ravel(),
                 "rank": np.tile(np.arange(1, n_shown + 1), stop - start),
                 "n": np.take_along_axis(counts, order, axis=1).ravel().astype(n_type),
             }
         )
+
+
+def _on_scale(model: Any, scale: Scale, start: int, mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Scores and standard deviations of people from ``start`` on, (n_people, n_items), of centred utilities."""
+    if scale.is_linear and scale.anchor is None:
+        return scale.per_probit * mean + scale.base, scale.per_probit * sd
+    found = [
+        scale.scores(model.posterior_.calibrated(user), model.items_, *of)[:2]
+        for user, of in enumerate(zip(mean, sd, strict=True), start)
+    ]
+    return np.array([score for score, _ in found]), np.array([spread for _, spread in found])
 
 
 _MOST_ITEMS = 150
@@ -93,6 +114,8 @@ _MOST_ITEMS = 150
 
 def plot_board(board: pl.DataFrame, scale: Scale, title: str, paths: Iterable[Path]) -> None:
     """Draw the best 150 items of a board into files, by their suffix; the same board gives the same bytes."""
+    from predilect.plot import draw_board
+
     shown = board.head(_MOST_ITEMS)
     if len(shown) < len(board):
         title += f", the best {len(shown)} of {len(board)}"
@@ -105,23 +128,11 @@ def plot_board(board: pl.DataFrame, scale: Scale, title: str, paths: Iterable[Pa
         axes = figure.add_subplot()
         draw_board(axes, shown, font_size=9 if n <= 40 else 7.5)
         axes.set_title(one_line(title), fontsize=11, loc="left", parse_math=False)
-        axes.set_xlabel(f"score and 95 % interval ({scale.unit}; 0 is the mean of the items)", fontsize=9)
+        axes.set_xlabel(f"score and 95 % interval ({scale.unit}; {scale.origin})", fontsize=9)
         write_figure(figure, paths)
 
 
 _PACKAGES = ("numpy", "scipy", "numba", "polars")
-
-
-def file_record(path: Path) -> dict[str, str | int]:
-    """Name, size in bytes and SHA-256 of a file; the name without its folder, which differs between machines."""
-    with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256")
-    return {"name": path.name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
-
-
-def input_records(paths: Mapping[str, Path | None]) -> dict[str, dict[str, str | int]]:
-    """Records of the files that were given, by the role they play."""
-    return {role: file_record(path) for role, path in paths.items() if path is not None}
 
 
 def package_versions() -> dict[str, str]:
@@ -143,6 +154,8 @@ class RankOutput:
     scale: Scale
     segments: Mapping[Any, Ranking | Refused | SharedSegment]
     document: Mapping[str, Any]
+    users_as: str = "parquet"  # or "csv"
+    numbers: bool = False  # whether ids came out of text, in which a number has no type
 
     def write(self, place: Path, jobs: int | None, watch: Callable[[str, int], None]) -> list[str]:
         """Write every file into an empty folder; their names, in the order in which somebody would open them."""
@@ -156,7 +169,7 @@ class RankOutput:
         for name, table in model.further_tables().items():
             writers[f"{name}.csv"] = partial(_write_table, table)
         if model.personal_:
-            writers["users.parquet"] = lambda path: self._write_people(path, jobs)
+            writers[f"users.{self.users_as}"] = lambda path: self._write_people(path, jobs)
         writers["model"] = model.save
         for number, (name, write) in enumerate(writers.items(), 1):
             watch(name, number)
@@ -175,7 +188,7 @@ class RankOutput:
 
     def _write_people(self, path: Path, jobs: int | None) -> None:
         with workers(jobs) as executor:
-            write_people(path, self.overall.model, per_probit=self.scale.per_probit, executor=executor)
+            write_people(path, self.overall.model, scale=self.scale, numbers=self.numbers, executor=executor)
 
     def _plot(self, place: Path, watch: Callable[[str, int], None]) -> list[str]:
         names = ["leaderboard.png", "leaderboard.svg"]

@@ -17,7 +17,7 @@ from predilect._json import plain
 from predilect._text import amount
 from predilect.data import Comparisons, Finding
 from predilect.data.orders import weights_of_rows
-from predilect.report.tables import Scale, rescaled
+from predilect.decisions.scales import Scale
 
 SCHEMA = "predilect/leaderboard"
 VERSION = 1
@@ -38,7 +38,7 @@ class Ranking:
         cls, model: Any, comparisons: Comparisons, scale: Scale, findings: list[Finding], warned: list[str]
     ) -> Ranking:
         """The crowd's board of a fitted model."""
-        return cls(model, comparisons, rescaled(pl.DataFrame(model.rank()), scale.per_probit), findings, warned)
+        return cls(model, comparisons, pl.DataFrame(model.rank(scale=scale)), findings, warned)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -80,9 +80,7 @@ class SharedSegment:
 
 def shared_segments(model: Any, scale: Scale) -> dict[tuple[str, str], SharedSegment]:
     """Boards of a model's segments, by column and value."""
-    table = rescaled(pl.DataFrame(model.segments()), scale.per_probit)
-    table = table.with_columns(pl.col("difference", "difference_sd") * scale.per_probit)
-    parts = table.partition_by("column", "segment", maintain_order=True)
+    parts = pl.DataFrame(model.segments(scale=scale)).partition_by("column", "segment", maintain_order=True)
     return {(part["column"][0], part["segment"][0]): SharedSegment(part) for part in parts}
 
 
@@ -91,6 +89,7 @@ def leaderboard_document(
     scale: Scale,
     *,
     verdict: Mapping[str, Any] | None = None,
+    versus: pl.DataFrame | None = None,
     by: Mapping[str, Any] | None = None,
     segments: Mapping[Any, Ranking | Refused | SharedSegment] | None = None,
     provenance: Mapping[str, Any],
@@ -98,9 +97,10 @@ def leaderboard_document(
 ) -> dict[str, Any]:
     """The record of a ranking as plain values.
 
-    ``verdict``: what held-out answers say of the whole, and which model was returned; ``by``: how the answers were cut
-    into segments; ``segments``: ranking, or why there is none, by the segment's value; ``provenance``: files, options,
-    seed and versions, nothing that differs between two runs; ``timing``: dates and seconds.
+    ``verdict``: what held-out answers say of the whole, and which model was returned; ``versus``: the pairs that were
+    named; ``by``: how the answers were cut into segments; ``segments``: ranking, or why there is none, by the segment's
+    value; ``provenance``: files, options, seed and versions, nothing that differs between two runs; ``timing``: dates
+    and seconds.
     """
     return {
         "schema": SCHEMA,
@@ -108,6 +108,7 @@ def leaderboard_document(
         "scale": scale.to_dict(),
         **plain(overall.to_dict(), words=False),
         "verdict": plain(verdict, words=False),
+        "versus": None if versus is None else plain(versus.to_dicts(), words=False),
         "by": plain(by, words=False),
         "segments": [
             {"segment": value, **plain(segment.to_dict(), words=False)} for value, segment in (segments or {}).items()

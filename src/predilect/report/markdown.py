@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import polars as pl
 
-from predilect._text import amount, percent
-from predilect.charts.pictures import number
+from predilect._text import amount, number, percent
 from predilect.charts.svg import name_of
+from predilect.decisions.scales import Scale
 from predilect.evaluation.verdict import Verdict
-from predilect.report.tables import Scale
+from predilect.report.tables import sentence_of_pair
 
 _HEADS = ("Rank", "95 %", "Item", "Score", "95 % interval", "P(best)", "Tier", "Answers")
 
 
-def markdown(board: pl.DataFrame, scale: Scale, verdict: Verdict | None, rows: int) -> str:
-    """A table of the first rows of a board, and the verdict below it."""
+def markdown(
+    board: pl.DataFrame, scale: Scale, verdict: Verdict | None, rows: int, versus: pl.DataFrame | None = None
+) -> str:
+    """A table of the first rows of a board, and the verdict below it; between them what is said of named pairs."""
     lines = [f"| {' | '.join(_HEADS)} |", "|---:|:---|:---|---:|---:|---:|---:|---:|"]
     for row in board.head(rows).iter_rows(named=True):
         lower, upper = (number(row[name], scale.digits) for name in ("lower", "upper"))
@@ -29,9 +32,22 @@ def markdown(board: pl.DataFrame, scale: Scale, verdict: Verdict | None, rows: i
     if rows < len(board):
         lines += ["", f"... and {len(board) - rows} more items."]
     lines += ["", scale.meaning.replace("|", "\\|")]
+    for one in [] if versus is None else versus.iter_rows(named=True):
+        lines += ["", escaped(sentence_of_pair(one, scale.of_differences))]
     for sentence in [] if verdict is None else verdict.sentences:
         lines += ["", sentence]
     return "\n".join(lines) + "\n"
+
+
+def table_as_markdown(table: pl.DataFrame) -> str:
+    """Any table; numbers stand to the right, and empty cells are empty."""
+
+    def told(cell: Any) -> str:
+        return "" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else escaped(cell)
+
+    sides = ["---:" if dtype.is_numeric() else ":---" for dtype in table.dtypes]
+    lines = [[escaped(name) for name in table.columns], sides, *(map(told, row) for row in table.iter_rows())]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def escaped(value: object) -> str:

@@ -10,12 +10,11 @@ import polars as pl
 
 from predilect.charts.pictures import board_chart
 from predilect.charts.svg import style
-from predilect.errors import DataError
+from predilect.decisions.scales import Scale, scale_of
 from predilect.report.changes import changes_between
 from predilect.report.contents import contents_of
 from predilect.report.output import OutputFile
 from predilect.report.page import page
-from predilect.report.tables import SCALES, scale_of
 
 
 def notebook(model: Any, rows: int) -> str:
@@ -35,12 +34,9 @@ def notebook(model: Any, rows: int) -> str:
     )
 
 
-def write_report(model: Any, path: Path, title: str, scale: str, compare: Any, overwrite: bool) -> None:
-    """Write the page about a fitted model; DataError if the scale is none or the file cannot be there."""
-    if scale not in SCALES:
-        raise DataError(f"scale is one of {', '.join(SCALES)}, not {scale!r:.60}")
+def write_report(model: Any, path: Path, title: str, unit: Scale, compare: Any, overwrite: bool) -> None:
+    """Write the page about a fitted model; DataError if the file cannot be there."""
     file = OutputFile(path, overwrite, what="the report needs", place="path", replace="overwrite=True")
-    unit = scale_of(scale, model._likelihood.name)
     changes = None if compare is None else changes_between(model, compare, unit, "the older model")
     text = page(contents_of(model, scale=unit, title=title, changes=changes))
     file.write(lambda place: place.write_text(text, encoding="utf-8"))

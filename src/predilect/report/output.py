@@ -8,19 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from predilect._replace import put_in_place, staged
-from predilect.errors import DataError, PredilectError
+from predilect.errors import DataError, OutputError
 
 # What a folder of results may hold; a folder with anything else in it is never replaced.
 OUTPUT_NAMES = frozenset({
     "leaderboard.csv", "leaderboard.json", "leaderboard.png", "leaderboard.svg", "segments.csv", "segments.png",
-    "segments.svg", "people.csv", "users.parquet", "model", "weights.csv", "characteristics.csv",
+    "segments.svg", "people.csv", "users.parquet", "users.csv", "model", "weights.csv", "characteristics.csv",
     "characteristics.png", "characteristics.svg", "coefficients.csv", "part_worths.csv", "importances.csv",
     "willingness_to_pay.csv", "fit.csv", "holdout.csv", "scores.csv",
 })  # fmt: skip
-
-
-class OutputError(PredilectError, OSError):
-    """The output could not be written; nothing half-written is left behind."""
 
 
 class OutputFolder:
@@ -133,9 +129,9 @@ def _refuse_place(path: Path, shown: Path, option: str) -> None:
 
 
 def _told(error: OSError, path: Path, place: str = "--out") -> str:
-    if isinstance(error, OutputError):
-        return str(error)
+    cause = error.__cause__ if isinstance(error, OutputError) else error  # of a file within a folder
+    why = cause.strerror if isinstance(cause, OSError) and cause.strerror else error
     return (
-        f"{path} could not be written: {error.strerror or error}. Nothing half-written was left behind; make room, or "
+        f"{path} could not be written: {why}. Nothing half-written was left behind; make room, or "
         f"choose another place with {place}"
     )

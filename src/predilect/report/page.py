@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 import polars as pl
 
-from predilect._text import amount, grouped, one_line, percent
+from predilect._text import amount, grouped, number, one_line, percent
 from predilect.charts.facts import has_attributes
 from predilect.charts.pictures import (
     MOST_ROWS,
@@ -16,7 +16,6 @@ from predilect.charts.pictures import (
     calibration_chart,
     effects_chart,
     importances_chart,
-    number,
     pairs_chart,
     part_worths_chart,
     people_chart,
@@ -93,7 +92,7 @@ def _board(told: Contents) -> str:
     if len(board) > MOST_ITEMS:
         caption += f". The first {grouped(MOST_ITEMS)} are listed, {grouped(len(board) - MOST_ITEMS)} are left out here"
     shown = "all items" if len(board) <= MOST_ROWS else f"the best {MOST_ROWS} items"
-    chart = board_chart(board, told.scale.unit, digits)
+    chart = board_chart(board, told.scale.unit, digits, origin=told.scale.origin)
     drawn = figure(chart, f"Scores of {shown} with 95 % intervals. Bands are tiers.")
     return drawn + table(caption, heads, rows, "sortable", by)
 
@@ -199,12 +198,13 @@ def _answerers(people: pl.DataFrame) -> list[str]:
 
 
 def _segments(told: Contents) -> str:
-    parts, digits = [], told.scale.digits
+    parts, unit = [], told.scale.of_differences
+    digits = unit.digits
     for column in dict.fromkeys(board["column"][0] for board in told.segments):
         own = [board for board in told.segments if board["column"][0] == column]
         title = f'Segments by "{one_line(column)}"'
         caption = f"{title}: score less the crowd's, with the number of people. A star: more than chance."
-        parts.append(figure(segments_chart(own, told.board, told.scale.unit, digits), caption))
+        parts.append(figure(segments_chart(own, told.board, unit.unit, digits), caption))
         rows = []
         for board in own:
             sure = board.filter(pl.col("more_than_chance")).sort(pl.col("difference").abs(), descending=True)
@@ -256,7 +256,7 @@ def _attributes(told: Contents) -> str:
 
 
 def _changes(told: Contents) -> str:
-    changes, digits = told.changes, told.scale.digits
+    changes, digits = told.changes, told.scale.of_differences.digits
     if changes is None:
         return ""
 
@@ -272,7 +272,7 @@ def _changes(told: Contents) -> str:
         for one in changes.table.head(_MOST_CHANGES).iter_rows(named=True)
     ]  # fmt: skip
     heads = [":Item", "Before (95 %)", "Now (95 %)", "Difference", "95 % interval", "Rank", "More than chance"]
-    caption = "Scores before and now, the surest change first"
+    caption = "Scores before and now, of which 0 is the mean of the items in both, the surest change first"
     if len(changes.table) > len(rows):
         caption += f"; {len(changes.table) - len(rows)} more items are left out"
     beside = []

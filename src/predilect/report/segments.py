@@ -14,8 +14,7 @@ from rich.text import Text
 
 from predilect._plots import new_figure, write_figure
 from predilect._text import amount, one_line, shortened
-from predilect.plot import draw_segments, size_of_segments
-from predilect.report.tables import Scale
+from predilect.decisions.scales import Scale
 
 _MOST_ITEMS, _MOST_SEGMENTS = 60, 60  # in a plot
 _ACROSS, _ITEM_ROWS, _LONGEST_ITEM, _WIDTH = 7, 30, 24, 48  # in a table of items by segments
@@ -83,7 +82,8 @@ def _table() -> Table:
 
 
 def _difference(row: dict[str, Any], scale: Scale) -> str:
-    return f"{round(row['difference'], scale.digits) + 0.0:+.{scale.digits}f}{'*' if row['more_than_chance'] else ' '}"
+    digits = scale.of_differences.digits
+    return f"{round(row['difference'], digits) + 0.0:+.{digits}f}{'*' if row['more_than_chance'] else ' '}"
 
 
 def plot_segments(boards: Sequence[pl.DataFrame], crowd: pl.DataFrame, scale: Scale, paths: Iterable[Path]) -> None:
@@ -91,9 +91,11 @@ def plot_segments(boards: Sequence[pl.DataFrame], crowd: pl.DataFrame, scale: Sc
 
     The best 60 items of the crowd, and the first 60 segments; a dot says that a difference is more than chance.
     """
+    from predilect.plot import draw_segments, size_of_segments
+
     items, shown = crowd["item"].head(_MOST_ITEMS), boards[:_MOST_SEGMENTS]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box; segments.csv has the name
         figure = new_figure(*size_of_segments(len(shown), len(items)))
-        draw_segments(figure.add_subplot(), shown, items, scale.unit)
+        draw_segments(figure.add_subplot(), shown, items, scale.of_differences.unit)
         write_figure(figure, paths)

@@ -141,7 +141,8 @@ def test_without_features_items_are_alike_to_no_other():
 def test_some_items_without_features():
     some = {name: values[:8] for name, values in ITEMS.items()}
     for n_inducing in (None, 4):
-        model = GPPL(n_inducing=n_inducing).fit(*TRAIN, items=some)
+        with pytest.warns(DataWarning, match="no features of 4 of the 12 items with answers"):
+            model = GPPL(n_inducing=n_inducing).fit(*TRAIN, items=some)
         assert model.score(*TEST) > -np.log(2.0)
         assert any("have no features" in line for line in model.report_["features"])
 

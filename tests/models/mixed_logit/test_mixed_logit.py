@@ -189,14 +189,17 @@ def test_a_price_that_does_not_vary():
 
 def test_an_item_without_attributes_is_refused_and_a_missing_number_is_marked():
     some = {name: column[1:] for name, column in DATA.items.items()}
-    with pytest.raises(DataError, match="1 items were chosen from and are not in the table of attributes"):
+    with (
+        pytest.warns(DataWarning, match="no features of 1 of the 30 items with answers"),
+        pytest.raises(DataError, match="1 items were chosen from and are not in the table of attributes"),
+    ):
         fitted(some)
     holes = DATA.items | {"price": [None, None, None, *DATA.items["price"][3:]]}
     assert "price missing" in fitted(holes).columns_.attributes
 
 
 def test_many_items_without_attributes_are_refused():
-    with pytest.raises(DataError, match=r"a mixed logit holds 30 of them.*--items FILE"):
+    with pytest.raises(DataError, match=r"a mixed logit holds 30 of them.*items=\.\.\."):
         fitted(None, answers=choices(0, n_users=5, n_items=60).answers)
 
 

@@ -179,7 +179,7 @@ OUT_OF_RANGE = [
     ("variance", "big", "1e-08 to 1e"), ("variance", float("nan"), "1e-08 to 1e"), ("variance", True, "1e-08 to 1e"),
     ("variance", None, "1e-08 to 1e"), ("tie_threshold", float("inf"), "0 to 1"), ("n_jobs", 0, "positive"),
     ("max_iter", 0, "1 "), ("max_iter", 1.5, "1 "), ("tol", 0.0, "0"), ("tol", -1.0, "0"),
-    ("random_state", None, "0 "), ("random_state", -1, "0 "), ("calibration", 1.0, "Calibration"),
+    ("random_state", "0", "0 "), ("random_state", -1, "0 "), ("calibration", 1.0, "Calibration"),
     ("calibration", "none", "Calibration"),
 ]  # fmt: skip
 OUT_OF_RANGE_OF_CALIBRATION = [

@@ -225,7 +225,7 @@ def test_segments_in_two_columns_are_told_apart(small):
 
 def test_people_who_are_not_told_apart_have_no_segments(small):
     answers, outcome, people, _ = small
-    with pytest.raises(DataError, match=r"the pooled model tells nobody apart.*--by"):
+    with pytest.raises(DataError, match=r"the pooled model tells nobody apart.*personal=True"):
         fitted(answers, outcome, people, personal=False)
     nameless = {name: answers[name] for name in ("left", "right")}
     with pytest.raises(DataError, match="the answers do not tell people apart"):

@@ -133,7 +133,7 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
     lost = kept[decoded.outcome == UNKNOWN]
     if len(lost) and not options.get("drop_unknown"):
         if outcome is None:
-            raise DataError(unknown_message(words, lost, decoded.reading, roles["winner"], items))
+            raise DataError(unknown_message(words, lost, decoded.reading, roles["winner"], items, np.stack([one, two])))
         raise DataError(
             f"the given outcome is missing in {len(lost)} of {n_read} rows (first: row {lost[0] + 1}). "
             f"Leave such rows out with {option('drop_unknown', True)}."
@@ -378,7 +378,7 @@ def weights_of(series: pl.Series, column: str, reason: NDArray[np.int8]) -> NDAr
     if series.dtype.is_nested() or series.dtype.is_temporal():  # which polars would cast
         raise DataError(
             f'column "{column}" is used as the weight but holds values of type {series.dtype}. '
-            "Name another with --weight NAME (weight=NAME), or use none (weight=False)."
+            f"Name another with {option('weight', 'NAME')}, or use none: {option('weight', False)}."
         )
     try:
         weight = series.cast(pl.Float64).fill_null(np.nan).to_numpy().copy()

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from predilect._text import option, shown, spoken_to
+from predilect._text import did_you_mean, near_miss, option, shown, spoken_to
 from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.errors import DataError
 
@@ -76,13 +76,15 @@ def guess_columns(
         ("weight", weight, guess_one(names, WEIGHT), False),
         ("task", task, guess_one(names, TASK), False),
     ]
+    for role, given, *_ in roles:
+        if isinstance(given, str) and (need_winner or role != "winner"):
+            require_column(given, role, names, index)
     for role, given, guess, needed in roles:
         if given is False or (role == "winner" and not need_winner):
             continue
         if role == "task" and given is None and "user" not in found:
             continue
         if isinstance(given, str):
-            require_column(given, role, names, index)
             found[role] = given
             continue
         if guess is not None and (given is True or guess not in (user, left, right, winner, weight, task, *taken)):
@@ -93,12 +95,15 @@ def guess_columns(
             several = ""
             if pair == (None, None) and need_winner and role == "left":
                 several = (
-                    f" If more than two were shown, say what was asked, such as {option('kind', 'best')}, and name the "
-                    f"answer and the alternatives: {option('winner', 'NAME')}, {option('alternatives', 'NAME')}."
+                    f" In a choice file, where more than two were shown at a time, say what was asked, such as "
+                    f"{option('kind', 'best')}, and name the answer and the alternatives: {option('winner', 'NAME')}, "
+                    f"{option('alternatives', 'NAME')}."
                 )
+            free = [name for name in names if name not in found.values()]
+            near = guess_one(free, _NAMES[role]) or next((n for n in free if near_miss(n, _NAMES[role])), "NAME")
             raise DataError(
                 f"found no column for the {role}{' item' if role in ('left', 'right') else ''}; the columns are "
-                f"{listed(names)}. Name it with {option(role, 'NAME')}.{several}"
+                f"{listed(names)}. Name it with {option(role, near)}.{several}"
             )
     _refuse_shared(found, names)
     return found
@@ -108,7 +113,15 @@ def require_column(given: str, role: str, names: Sequence[str], index: Sequence[
     """DataError if the column given for a role is not there."""
     if given not in names:
         refuse_index(index, [given], role)
-        raise DataError(f'there is no column "{shown(given)}" (given as {role}); the columns are {listed(names)}.')
+        raise no_column(given, f"as {role}", names)
+
+
+def no_column(name: str, given: str, names: Sequence[str]) -> DataError:
+    """The error for a column that is not there; ``given`` says where it was named."""
+    return DataError(
+        f'there is no column "{shown(name)}" (given {given}); the columns are {listed(names)}.'
+        f"{did_you_mean(name, names)}"
+    )
 
 
 def pair_columns(frame: Any) -> tuple[dict[str, str], dict[str, pl.Series]]:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import option, shown
+from predilect._text import did_you_mean, option, shown
 from predilect.data.canonical import ALONE, Codes
 from predilect.data.intake import FIRST, LAST, MOSTLY, TAKEN_APART, counted
 from predilect.data.read.columns import listed, refuse_index
@@ -50,7 +50,7 @@ def covariate_columns(
             pairs = "".join(f', nor "{shown(one)}" and "{shown(two)}"' for one, two in forms[1:])
             raise DataError(
                 f'there is no column "{shown(name)}"{pairs} (given with {option("covariates", ["NAME"])}); the columns '
-                f"are {listed(names)}."
+                f"are {listed(names)}.{did_you_mean(name, names)}"
             )
         if len(there) > 1:
             told = "; and ".join(" and ".join(f'"{shown(column)}"' for column in form) for form in there)

@@ -6,8 +6,8 @@ import csv
 import io
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from itertools import zip_longest
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from predilect.data.intake import counted
+from predilect.data.read.columns import guess_pair, listed
 from predilect.errors import DataError, DataWarning
 
 _BOM = b"\xef\xbb\xbf"
@@ -36,8 +37,13 @@ def read_delimited(
         data = data.rstrip(b"\r\n") + b"\n"
     names, separator = _header(data, source, separator)
     doubled = sorted(name for name, count in Counter(names).items() if count > 1)
-    keep = list(dict.fromkeys(names if wanted is None else wanted(names)))
+    try:
+        keep = list(dict.fromkeys(names if wanted is None else wanted(names)))
+    except DataError:
+        refuse_data_as_header(names, _first_rows(data, separator, len(names)), source)
+        raise
     if any(name in doubled for name in keep):
+        refuse_data_as_header(names, _first_rows(data, separator, len(names)), source)
         raise DataError(f"{source} has several columns called {', '.join(doubled)}; rename all but one of each.")
     blank = _refuse_ragged(data, source, separator, len(names))
     # In the order of the file: whether polars returns columns so or as asked for depends on its version.
@@ -65,6 +71,28 @@ def _header(data: bytes, source: str, separator: str | None) -> tuple[list[str],
         return next(_rows(data, separator), []), separator
     except csv.Error as error:
         raise DataError(f"the header of {source} cannot be read as delimited text: {error}.") from error
+
+
+LOOKED_AT = 200  # rows, for whether the header is one more of them
+
+
+def refuse_data_as_header(names: Sequence[str], below: Sequence[Iterable[Any]], source: object) -> None:
+    """DataError if the names of columns are values: they come again ``below``, in the first rows of their columns."""
+    again = any(name.strip() and name in values for name, values in zip(names, below, strict=True))
+    if again and None in guess_pair(names, None, None):
+        raise DataError(
+            f"{source} seems to have no header: its first line, {listed(names)}, looks like one more answer. Put a "
+            f"line of names above it, such as {'user,' if len(names) > 3 else ''}left,right,winner."
+        )
+
+
+def _first_rows(data: bytes, separator: str, n_columns: int) -> list[list[str]]:
+    """First values of each column, as far as they can be read."""
+    try:
+        rows = list(islice(_rows(data, separator), 1, 1 + LOOKED_AT))
+    except csv.Error:
+        rows = []
+    return [[row[place] for row in rows if place < len(row)] for place in range(n_columns)]
 
 
 def _rows(data: bytes, separator: str) -> Iterator[list[str]]:

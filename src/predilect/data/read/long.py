@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import option, shown
+from predilect._text import did_you_mean, option, shown
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import as_text, clean_ids
 from predilect.data.intake import MISSING_ATTRIBUTE, UNCLEAR, counted
 from predilect.data.read.assemble import ReadOptions
-from predilect.data.read.columns import WEIGHT, guess_one, listed, plain
+from predilect.data.read.columns import WEIGHT, guess_one, listed, no_column, plain
 from predilect.data.read.profiles import (
     distinct,
     is_none,
@@ -183,7 +183,7 @@ def _items(
     given = options.get("profile")
     absent = [name for name in given or () if name not in names]
     if absent:
-        raise DataError(f'there is no column "{shown(absent[0])}" (given as profile); the columns are {listed(names)}.')
+        raise no_column(absent[0], "as profile", names)
     taken = {*columns.values()}
     there = [name for name in (given or names) if name not in taken and not raw[name].dtype.is_nested()]
     attributes = {name: raw[name] for name in there if given or _describes(raw[name], sets.task)}
@@ -285,11 +285,15 @@ def _named(series: pl.Series, value: str, raw: Mapping[str, pl.Series], long: Lo
         own = as_text(raw[long.alternative])
         if words.drop_nulls().is_in(own.unique().to_list()).all():
             return (words == own).fill_null(False).to_numpy()
-    odd = words.drop_nulls().unique().sort().head(3).to_list()
+    odd = words.drop_nulls().unique().sort()
+    near = ""
+    if long.alternative is not None:
+        odd = odd.filter(~odd.is_in(own.unique().to_list()))
+        near = did_you_mean(odd[0], own.unique().sort().to_list())
     raise DataError(
         f'column "{shown(value)}" must say 1 for the alternative that was chosen and 0 for the others, or name it; it '
-        f"holds {', '.join(shown(word) for word in odd)}. If it holds ranks or ratings, say {option('kind', 'rank')} "
-        f"or {option('kind', 'rating')}."
+        f"holds {', '.join(shown(word) for word in odd.head(3))}.{near} If it holds ranks or ratings, say "
+        f"{option('kind', 'rank')} or {option('kind', 'rating')}."
     )
 
 

@@ -1,30 +1,46 @@
-"""Readers of files of answers and of features: CSV, TSV, Parquet, JSON and PrefLib's orders."""
+"""Readers of files of answers and of features: text, JSON, Parquet, databases, workbooks and PrefLib's orders."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import re
-import stat
+import sqlite3
+import zipfile
 import zlib
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Unpack
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Unpack
 
 import polars as pl
 
-from predilect._text import option, shown
+from predilect._files import existing
+from predilect._text import did_you_mean, either, option, shown
 from predilect.data.comparisons import Comparisons
 from predilect.data.frames import clean_ids, typed_text
 from predilect.data.read.assemble import ReadOptions
 from predilect.data.read.columns import ITEM, guess_one
-from predilect.data.read.files import DamagedParquet, read_delimited, read_footer, unpacked_size
-from predilect.data.read.preflib import ORDERS, read_preflib
+from predilect.data.read.files import (
+    LOOKED_AT,
+    DamagedParquet,
+    read_delimited,
+    read_footer,
+    refuse_data_as_header,
+    unpacked_size,
+)
+from predilect.data.read.formats import (
+    DATABASES,
+    ORDERS,
+    WORKBOOKS,
+    DamagedWorkbook,
+    Wanted,
+    only_member,
+    read_database,
+    read_preflib,
+    read_workbook,
+)
 from predilect.data.read.recognise import used_columns
 from predilect.errors import DataError
-
-Wanted = Callable[[list[str]], list[str]]
 
 UNPACK_LIMIT = 1.0  # GB, about 20 million answers
 _GB = 10**9
@@ -33,19 +49,28 @@ _DEEPEST_JSON = 64
 
 _TEXT = {".csv": None, ".txt": None, ".dat": None, ".tsv": "\t"}
 _JSON = (".jsonl", ".ndjson", ".json")
+_READ_AS_TEXT = (*_TEXT, *_JSON, *ORDERS)
+_NOUNS = dict.fromkeys(DATABASES, "a database of SQLite") | dict.fromkeys(WORKBOOKS, "a workbook of Excel") | {
+    ".parquet": "Parquet", ".jsonl": "JSON lines", ".ndjson": "JSON lines", ".json": "JSON", ".zip": "a zip archive",
+}  # fmt: skip
 # Some damaged Parquet files make polars panic, and a panic is not an Exception; damaged JSON is a RuntimeError to early
 # versions of polars 1.
 _UNREADABLE = (
     pl.exceptions.PolarsError, pl.exceptions.PanicException, DamagedParquet, RuntimeError, OSError, EOFError,
-    zlib.error,
+    zlib.error, sqlite3.Error, zipfile.BadZipFile, DamagedWorkbook,
 )  # fmt: skip
 _KINDS = (
-    ".csv, .tsv, .txt, .dat, .json, .jsonl, .ndjson, PrefLib's .soc, .soi, .toc, .toi (each also with .gz) or .parquet"
+    ".csv, .tsv, .txt, .dat, .json, .jsonl, .ndjson, PrefLib's .soc, .soi, .toc, .toi (each also with .gz, or in a "
+    ".zip), .parquet, .xlsx, or .sqlite, .db"
 )
 
 
 def read_comparisons(
-    path: str | Path, *, unpack_limit: float = UNPACK_LIMIT, **options: Unpack[ReadOptions]
+    path: str | Path,
+    *,
+    table: str | None = None,
+    unpack_limit: float = UNPACK_LIMIT,
+    **options: Unpack[ReadOptions],
 ) -> Comparisons:
     """Read a file of answers: pairs, choices from several, orders, ratings.
 
@@ -53,10 +78,13 @@ def read_comparisons(
     ----------
     path : str or Path
         A .csv, .tsv, .txt, .dat, .json, .jsonl or .ndjson file, or PrefLib's .soc, .soi, .toc or .toi, each also with
-        .gz, or a .parquet file. Columns may be separated by comma, semicolon or tab. Ids in text files are text and
-        stay as they are written: "01" is not "1".
+        .gz or as the only one in a .zip; a .parquet file, a database of SQLite (.sqlite, .sqlite3, .db), or a workbook
+        of Excel (.xlsx, .xlsm; the extra ``excel``). Columns may be separated by comma, semicolon or tab. Ids in text
+        files are text and stay as they are written: "01" is not "1".
+    table : str, optional
+        Table of a database, or sheet of a workbook; by default the only table, or the first sheet.
     unpack_limit : float, default 1.0
-        GB (10⁹ bytes) that a .gz or .parquet file may unpack to; a small file can be made to fill the memory.
+        GB (10⁹ bytes) that a packed file, .parquet or .xlsx may unpack to; a small file can be made to fill the memory.
     **options
         user, left, right, winner, ties, weight, outcome, item_map, winner_is, drop_missing, drop_self,
         drop_unknown, task, covariates, side, context, kind, alternatives, profile and none, as for
@@ -79,8 +107,13 @@ def read_comparisons(
     def wanted(names: list[str]) -> list[str]:
         return used_columns(names, options)
 
-    names, frame = read_table(path, wanted, unpack_limit=unpack_limit)
-    comparisons = Comparisons.from_frame(frame, **options)
+    names, frame = read_table(path, wanted, table=table, unpack_limit=unpack_limit)
+    try:
+        comparisons = Comparisons.from_frame(frame, **options)
+    except DataError:
+        rows = frame.head(LOOKED_AT)
+        refuse_data_as_header(names, [rows[name].to_list() if name in rows else () for name in names], path)
+        raise
     unused = tuple(name for name in names if name not in comparisons.intake.columns.values())
     return replace(comparisons, intake=replace(comparisons.intake, ignored_columns=unused))
 
@@ -119,12 +152,13 @@ def read_item_map(
                 f"{path}: expected the columns of an item map, key and value; "
                 f"{'no value column was named' if column is None else f'there is no column {column!r}'}. "
                 f"The columns are {', '.join(names)}; name one of them with {option('value', 'NAME')}."
+                f"{did_you_mean(column or '', names)}"
             )
     if key == value:
         raise DataError(
             f'{path}: column "{shown(key)}" cannot be both the ids in the answers and what replaces them. Name the '
-            'other column with --item-map-column NAME (value="NAME"); the ids themselves are in the column item, or '
-            'else in the first (key="NAME").'
+            f"other column with {option('value', 'NAME')}; the ids themselves are in the column item, or else in the "
+            f"first{either('', ', or in that of key=')}."
         )
     pairs = frame.select(clean_ids(frame[column], column) for column in (key, str(value))).unique(maintain_order=True)
     repeated = pairs.filter(pairs[key].is_duplicated() & pairs[key].is_not_null())
@@ -138,42 +172,54 @@ def read_item_map(
 
 
 def read_table(
-    path: str | Path, wanted: Wanted | None = None, *, unpack_limit: float = UNPACK_LIMIT
+    path: str | Path, wanted: Wanted | None = None, *, table: str | None = None, unpack_limit: float = UNPACK_LIMIT
 ) -> tuple[list[str], pl.DataFrame]:
     """All column names of a file, and the columns that ``wanted(names)`` asks for (None: all); raises DataError.
 
-    Text files keep every value as it is written. Of a .parquet file only the columns read count for ``unpack_limit``.
+    Text files keep every value as it is written. ``table`` is one of a database, or a sheet of a workbook. Of a
+    .parquet file only the columns read count for ``unpack_limit``.
     """
-    path = _existing(path)
-    return _load(path, _kind(path), wanted, unpack_limit)
-
-
-def _existing(path: str | Path) -> Path:
-    path = Path(path)
-    try:
-        mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # a name with a zero byte is no name
-        raise DataError(f"there is no file {path} (looked in {Path.cwd()}). Check the name.") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be opened: {error.strerror}. Check the name.") from error
-    if stat.S_ISDIR(mode):
-        raise DataError(f"{path} is a directory; name one file: {_KINDS}.")
-    return path
+    path = existing(path, f"one file: {_KINDS}")
+    kind = _kind(path)
+    if table is not None and kind not in (*DATABASES, *WORKBOOKS):
+        raise DataError(
+            f"{path} is one table, so {option('table', table)} means nothing there. It is for databases and workbooks."
+        )
+    return _load(path, kind, wanted, unpack_limit, table)
 
 
 def _kind(path: Path) -> str:
+    """Suffix of what the file holds, packed or not; of an archive ".zip"."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
-    if kind == ".parquet" and suffixes[-1] != ".gz":
+    packed = suffixes[-1:] == [".gz"] and len(suffixes) > 1
+    kind = suffixes[-2] if packed else (suffixes or [""])[-1]
+    if kind == ".zip" and not packed:
         return kind
-    if kind not in _TEXT and kind not in _JSON and kind not in ORDERS:
-        raise DataError(f'{path} ends in "{"".join(suffixes[-2:]) or "nothing"}"; expected {_KINDS}.')
+    if kind in (".parquet", *DATABASES, *WORKBOOKS) and not packed:
+        return kind
+    if kind not in _READ_AS_TEXT:
+        ending = f'ends in "{"".join(suffixes[-2:])}"' if suffixes else "has no ending that says what is in it"
+        raise DataError(f"{path} {ending}; expected {_KINDS}.")
     return kind
 
 
-def _load(path: Path, kind: str, wanted: Wanted | None, limit: float) -> tuple[list[str], pl.DataFrame]:
+def is_text(path: Path) -> bool:
+    """Whether a file holds delimited text, in which a number has no type."""
+    return path.suffix.lower() == ".zip" or _kind(path) in _TEXT
+
+
+def _load(
+    path: Path, kind: str, wanted: Wanted | None, limit: float, table: str | None
+) -> tuple[list[str], pl.DataFrame]:
     """All column names, and the columns that ``wanted(names)`` asks for (None: all of them)."""
     try:
+        if kind in DATABASES:
+            return read_database(path, table, wanted)
+        if kind in WORKBOOKS:
+            found = read_workbook(path, table, wanted, limit * _GB)
+            if found is None:
+                raise DataError(_too_large(path, limit))
+            return found
         if kind == ".parquet":
             footer = read_footer(path)
             scan = pl.scan_parquet(path)
@@ -182,7 +228,9 @@ def _load(path: Path, kind: str, wanted: Wanted | None, limit: float) -> tuple[l
             if unpacked_size(path, footer, keep) > limit * _GB:
                 raise DataError(_too_large(path, limit))
             return names, scan.select(keep).collect()
-        data = _bytes(path, limit)
+        kind, data = _unzipped(path, limit) if kind == ".zip" else (kind, _bytes(path, limit))
+        if not data.strip():
+            raise DataError(f"{path} is empty; expected a line of column names and one answer a line.")
         if kind in _JSON:
             _refuse_deep(data, path)
             source = io.BytesIO(data)
@@ -194,10 +242,10 @@ def _load(path: Path, kind: str, wanted: Wanted | None, limit: float) -> tuple[l
             frame = read_preflib(data, str(path))
             return frame.columns, frame
         return read_delimited(data, str(path), _TEXT[kind], wanted)
+    except DataError:
+        raise
     except _UNREADABLE as error:
-        noun = {".parquet": "Parquet", ".jsonl": "JSON lines", ".ndjson": "JSON lines", ".json": "JSON"}.get(
-            kind, "delimited text"
-        )
+        noun = _NOUNS.get(kind, "delimited text")
         raise DataError(
             f"{path} cannot be read as {noun}: {str(error).splitlines()[0] if str(error) else type(error).__name__}. "
             "It may be truncated, damaged, or of another kind than its name says; write or download it again."
@@ -205,27 +253,38 @@ def _load(path: Path, kind: str, wanted: Wanted | None, limit: float) -> tuple[l
 
 
 def _bytes(path: Path, limit: float) -> bytes:
-    if path.suffix.lower() == ".gz":
-        if path.stat().st_size * _MOST_OF_GZIP > limit * _GB:
-            with gzip.open(path) as stream:  # counted before it is kept
-                left = limit * _GB
-                while piece := stream.read(1 << 20):
-                    left -= len(piece)
-                    if left < 0:
-                        raise DataError(_too_large(path, limit))
-        with gzip.open(path) as stream:
-            data = stream.read()
-    else:
-        data = path.read_bytes()
-    if not data.strip():
-        raise DataError(f"{path} is empty; expected a line of column names and one answer a line.")
-    return data
+    if path.suffix.lower() != ".gz":
+        return path.read_bytes()
+    if path.stat().st_size * _MOST_OF_GZIP > limit * _GB:
+        with gzip.open(path) as stream:  # counted before it is kept
+            _refuse_more(stream, path, limit)
+    with gzip.open(path) as stream:
+        return stream.read()
+
+
+def _unzipped(path: Path, limit: float) -> tuple[str, bytes]:
+    """Suffix and content of the only file in an archive."""
+    with zipfile.ZipFile(path) as archive:
+        member = only_member(archive, path, _READ_AS_TEXT)
+        if member.file_size > limit * _GB:
+            raise DataError(_too_large(path, limit))
+        with archive.open(member) as stream:
+            _refuse_more(stream, path, limit)  # its header may lie
+        return PurePosixPath(member.filename).suffix.lower(), archive.read(member)
+
+
+def _refuse_more(stream: IO[bytes] | gzip.GzipFile, path: Path, limit: float) -> None:
+    left = limit * _GB
+    while piece := stream.read(1 << 20):
+        left -= len(piece)
+        if left < 0:
+            raise DataError(_too_large(path, limit))
 
 
 def _too_large(path: Path, limit: float) -> str:
     return (
         f"{path} unpacks to more than {limit:g} GB, as a file does that is made to fill the memory. If you know what "
-        "it is, allow more with --unpack-limit GB (unpack_limit=GB)."
+        f"it is, allow more with {either('--unpack-limit GB', 'unpack_limit=GB')}."
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, get_args
 from predilect._text import option, shown
 from predilect.data.frames import column_names, index_names, to_columns
 from predilect.data.read.assemble import Assembled, Kind, ReadOptions, assemble, columns_of
-from predilect.data.read.columns import WINNER, guess_one, guess_pair, listed
+from predilect.data.read.columns import WINNER, guess_one, guess_pair, listed, no_column
 from predilect.data.read.covariates import flat
 from predilect.data.read.listed import find_listed, read_listed
 from predilect.data.read.long import find_long, read_long
@@ -80,6 +80,9 @@ def _is_pairs(names: Sequence[str], options: ReadOptions) -> bool:
     left, right = guess_pair(names, options.get("left"), options.get("right"))
     if left is not None and right is not None:
         return one_hot(names, left, right) is not None
+    half = left or right
+    if half is not None and guess_one([half], ("a", "b")) is None and options.get("alternatives") is None:
+        return True  # of which the other half is missing
     return left is None and right is None and options.get("winner") is None and None not in won_and_lost(names)
 
 
@@ -93,7 +96,7 @@ def _sets(table: Any, names: list[str], options: ReadOptions) -> tuple[Sets | No
     for role in _SET_OPTIONS:
         given = options.get(role)
         if isinstance(given, str) and given not in names:
-            raise DataError(f'there is no column "{shown(given)}" (given as {role}); the columns are {listed(names)}.')
+            raise no_column(given, f"as {role}", names)
     if any(count > 1 for count in Counter(names).values()) or options.get("outcome") is not None:
         return None, 0
     raw = to_columns(table, names)

@@ -195,11 +195,18 @@ def _leave_out_repeated(
         return
     first = int(np.flatnonzero(again)[0])
     example = shown(items.labels([code[first]])[0])
-    how = ""
-    if "task" not in sets.columns and sets.n_tasks < len(sets.task) and sets.kind != "order":
-        how = f" If somebody answered several tasks, name the column that tells them apart: {option('task', 'NAME')}."
-    message = f'the same alternative stands twice in {{where}}, such as "{example}"; it must stand there once.{how}'
+    message = (
+        f'the same alternative stands twice in {{where}}, such as "{example}"; it must stand there once.'
+        f"{_several_tasks(sets)}"
+    )
     _leave_out(sets, reason, sets.any_of(again), TWICE, message, options)
+
+
+def _several_tasks(sets: Sets) -> str:
+    """What to do where the tasks of a person may have been taken for one."""
+    if "task" in sets.columns or sets.n_tasks == len(sets.task) or sets.kind == "order":
+        return ""
+    return f" If somebody answered several tasks, name the column that tells them apart: {option('task', 'NAME')}."
 
 
 def _leave_out_uninformative(sets: Sets, reason: NDArray[Any], options: ReadOptions) -> None:
@@ -220,8 +227,8 @@ def _leave_out_uninformative(sets: Sets, reason: NDArray[Any], options: ReadOpti
         message = f"no alternative was chosen in {{where}}: column {column} must say one of those that were shown."
         _leave_out(sets, reason, top == 0, UNCLEAR, message, options)
         message = (
-            f"more than one alternative was chosen in {{where}} (column {column}). If any number could be chosen, say "
-            f"{option('kind', 'approval')}."
+            f"more than one alternative was chosen in {{where}} (column {column}).{_several_tasks(sets)} If any number "
+            f"could be chosen, say {option('kind', 'approval')}."
         )
         _leave_out(sets, reason, top > 1, UNCLEAR, message, options)
         return

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from predilect._text import option, shown
+from predilect._text import did_you_mean, option, shown
 from predilect._types import BoolArray, IntArray
 from predilect.data.frames import as_text
 from predilect.data.intake import MISSING_ATTRIBUTE, UNCLEAR, counted
@@ -276,8 +276,9 @@ def _refuse_unclear(sets: Sets, wide: Wide, chosen: IntArray, words: pl.Series, 
     if unknown.any():
         word = words.gather(np.flatnonzero(unknown)).drop_nulls()
         example = "it is empty" if not len(word) else f'it holds "{shown(word[0])}"'
+        near = "" if not len(word) else did_you_mean(word[0], wide.alternatives)
         listing = ", ".join(map(shown, wide.alternatives))
-        message = f'column "{column}" chooses none of {listing} in {{where}}: {example}.'
+        message = f'column "{column}" chooses none of {listing} in {{where}}: {example}.{near}'
         sets.unusable.append((UNCLEAR, unknown, message))
     message = f'column "{column}" chooses an alternative that was not available, or blank, in {{where}}.'
     sets.unusable.append((UNCLEAR, ~unknown & ~was_there, message))

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import option, shown
+from predilect._text import near_miss, option, shown
 from predilect.data.intake import counted
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
@@ -310,8 +310,13 @@ def _refuse_tie_items(
             )
 
 
-def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, column: str, items: Vocabulary) -> str:
-    """Message for winner values that mean nothing; one that nearly names one of ``items`` is a slip, not a tie."""
+def unknown_message(
+    words: pl.Series, rows: NDArray[np.int64], reading: str, column: str, items: Vocabulary, pairs: NDArray[np.int32]
+) -> str:  # fmt: skip
+    """Message for winner values that mean nothing; one that nearly names one of ``items`` is a slip, not a tie.
+
+    ``pairs`` (2, n): codes of the items of all rows.
+    """
     bad = words.gather(rows.tolist())
     first = "; ".join(
         f"row {row + 1}, " + ("empty" if word is None else f'"{shown(word)}"')
@@ -324,39 +329,40 @@ def unknown_message(words: pl.Series, rows: NDArray[np.int64], reading: str, col
     }[reading.removeprefix("grades of ")]
     plural = "1 value that is" if len(rows) == 1 else f"{len(rows)} values that are"
     said = f'column "{column}" holds {plural} {expected} (first: {first}). '
-    named = bad.drop_nulls().unique(maintain_order=True)
-    slips = _slips(named, items)
+    slips = _slips(bad, items, pairs[:, rows])
     if slips:
         return said + " ".join(slips)
     drop = f"eave such rows out with {option('drop_unknown', True)}."
+    named = bad.drop_nulls()
     word = shown(named[0]) if len(named) else ""
     if not word or (_is_number(word) and _short(word) != "0"):
         return f"{said}L{drop}"
     return f"{said}Count a word as a tie with {option('ties', [word])}, or l{drop}"
 
 
-def _slips(named: pl.Series, items: Vocabulary) -> list[str]:
+_MOST_SLIPS = 10  # different words that are looked at
+
+
+def _slips(bad: pl.Series, items: Vocabulary, pairs: NDArray[np.int32]) -> list[str]:
     """Sentences on values that are an item's name in another spelling, or that of an item not in their row."""
-    by_spelling = {_spelling(str(item)): str(item) for item in reversed(items.ids)}
-    meant = {word: by_spelling[_spelling(word)] for word in named.to_list() if _spelling(word) in by_spelling}
-    elsewhere = [word for word in meant if word in items]
-    respelled = [word for word in meant if word not in items]
-    said = []
-    if respelled:
-        word = respelled[0]
-        said.append(
-            f'Did you mean "{shown(meant[word])}" by "{shown(word)}"? Ids must be spelled alike in all columns.'
-        )
+    respelled, elsewhere = "", ""
+    places = pl.DataFrame({"word": bad}).with_row_index().unique("word", maintain_order=True).drop_nulls()
+    for place, word in places.head(_MOST_SLIPS).iter_rows():
+        meant = near_miss(word, items.labels(pairs[:, place]).tolist())
+        if meant is None and word in items:
+            elsewhere = elsewhere or word
+        elif meant is not None or (meant := near_miss(word, items.ids)) is not None:
+            respelled = (
+                f'Did you mean "{shown(meant)}" by "{shown(word)}"? Ids must be spelled alike in all columns, '
+                "blanks and capitals too."
+            )
+            break
     if elsewhere:
-        said.append(
-            f'"{shown(elsewhere[0])}" is an item, but not one of the two in its row: are left, right and winner in the '
+        elsewhere = (
+            f'"{shown(elsewhere)}" is an item, but not one of the two in its row: are left, right and winner in the '
             "right columns, and is every winner in its own row?"
         )
-    return said
-
-
-def _spelling(word: str) -> str:
-    return "".join(word.split()).lower()
+    return [said for said in (respelled, elsewhere) if said]
 
 
 def _is_number(word: str) -> bool:

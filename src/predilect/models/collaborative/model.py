@@ -75,7 +75,7 @@ class CollaborativeGP(FactorEstimator):
         "auto": 200, for "paper" 60.
     n_jobs : int, optional
         Not used yet; results have the same bits for any number.
-    random_state : int, default 0
+    random_state : int or None, default 0
         Seed of starts, inducing points, and the draws behind rank intervals.
     strict : bool, default False
         Raise ConvergenceError instead of warning.
@@ -130,7 +130,7 @@ class CollaborativeGP(FactorEstimator):
     tol: float | str = "auto"
     max_iter: int | str = "auto"
     n_jobs: int | None = None
-    random_state: int = 0
+    random_state: int | None = 0
     strict: bool = False
 
     _fit = fit_collaborative

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from predilect._text import either
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons
 from predilect.data.features import Traits
@@ -193,7 +194,7 @@ def fit_collaborative(
         "n_components": int(model.n_components) if personal else 1, "fixed_weights": not personal, "delta": delta,
         "tolerance": _TOLERANCE if isinstance(model.tol, str) else float(model.tol),
         "max_iter": _ITERATIONS[model.preset] if isinstance(model.max_iter, str) else model.max_iter,
-        "random_state": int(model.random_state),
+        "random_state": model.seed_,
         "watch": None if watch is None else lambda sweep, residual: watch("fitting shared functions", sweep),
     }  # fmt: skip
     if model.preset == "paper":
@@ -252,7 +253,7 @@ def _points(
     model: Any, kernel: Kernel, features: FloatArray, known: BoolArray, answers: FactorAnswers
 ) -> FloatArray | None:
     automatic = None if _is_exact(model, known) else _n_inducing(len(answers.user))
-    return choose_points(model.n_inducing, automatic, _MOST_POINTS_EVER, kernel, features, known, model.random_state)
+    return choose_points(model.n_inducing, automatic, _MOST_POINTS_EVER, kernel, features, known, model.seed_)
 
 
 def _functions(
@@ -263,20 +264,20 @@ def _functions(
     if (len(known) if exact else int((~known).sum())) > _MOST_POINTS_EVER:
         raise DataError(
             f"{len(known)} items would each be a point, and dense algebra holds {_MOST_POINTS_EVER}. Give features of "
-            "the items (items=..., --items FILE) and n_inducing=100"
+            f"the items ({either('--items FILE', 'items=...')}) and n_inducing=100"
         )
     if exact:
         projection = Projection.of(kernel, features, known, None)
         return ExactFunctions(ItemDesign.of(projection, answers.left, answers.right))
     n_pairs = _n_inducing(len(answers.user)) if isinstance(model.n_inducing, str) else int(model.n_inducing)
-    pseudo = spanning_pairs(answers.left, answers.right, n_pairs, np.random.default_rng(model.random_state))
+    pseudo = spanning_pairs(answers.left, answers.right, n_pairs, np.random.default_rng(model.seed_))
     return PseudoFunctions.of(kernel, features, known, answers.left, answers.right, pseudo)
 
 
 def _people(model: Any, rows: FloatArray) -> Process:
     """Weights as a process of user features, through some users drawn at random or through all."""
     kernel: Kernel = model.user_kernel if isinstance(model.user_kernel, Kernel) else Stationary(
-        median_distance_scales(rows, "half-distance", model.random_state), model.user_kernel
+        median_distance_scales(rows, "half-distance", model.seed_), model.user_kernel
     )  # fmt: skip
     if model.user_nugget:
         kernel = Sum((kernel, White(float(model.user_nugget))), ("features", "own"))
@@ -284,7 +285,7 @@ def _people(model: Any, rows: FloatArray) -> Process:
     n_points = _PEOPLE_AS_POINTS if isinstance(model.n_inducing_users, str) else model.n_inducing_users
     if n_points is None or n_points >= len(rows):
         return ExactWeights.of(Projection.of(kernel, rows, known, None))
-    drawn = np.random.default_rng(model.random_state).choice(len(rows), n_points, replace=False)
+    drawn = np.random.default_rng(model.seed_).choice(len(rows), n_points, replace=False)
     return PseudoWeights.of(Projection.of(kernel, rows, known, rows[np.sort(drawn)]))
 
 

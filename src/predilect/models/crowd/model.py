@@ -71,7 +71,7 @@ class CrowdGPPL(FactorEstimator):
         Sweeps over all functions and users; "auto": 60, for "paper" 200 batches, but at least one pass.
     n_jobs : int, optional
         Not used yet; results have the same bits for any number.
-    random_state : int, default 0
+    random_state : int or None, default 0
         Seed of starts, inducing points, batches, and the draws behind rank intervals.
     strict : bool, default False
         Raise ConvergenceError instead of warning.
@@ -126,7 +126,7 @@ class CrowdGPPL(FactorEstimator):
     tol: float | str = "auto"
     max_iter: int | str = "auto"
     n_jobs: int | None = None
-    random_state: int = 0
+    random_state: int | None = 0
     strict: bool = False
 
     _fit = fit_crowd

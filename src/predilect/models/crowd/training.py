@@ -99,7 +99,7 @@ def fit_crowd(
         "n_components": int(model.n_components) if personal else 0,
         "consensus": bool(model.with_consensus) or not personal,
         "delta": delta, "max_iter": int(number_or(model.max_iter, _ITERATIONS[model.preset])),
-        "random_state": model.random_state,
+        "random_state": model.seed_,
         "watch": None if watch is None else lambda sweep, bound: watch("fitting the crowd", sweep),
     }  # fmt: skip
     at_bound: list[str] = []
@@ -152,7 +152,7 @@ def _component_prior(
     if not shared["n_components"] or answers.n_rows > _FEW_ROWS:
         return FactorPriors().components, []
     *rows, n_users, projection = columns
-    held_out = k_folds_answers(answers, 5, random_state=model.random_state) == 0
+    held_out = k_folds_answers(answers, 5, random_state=model.seed_) == 0
 
     def fit(some: list[Any], prior: GammaPrior) -> FactorFit:
         return _fit_modern(model, (*some, n_users, projection), shared, traits, prior)
@@ -213,9 +213,7 @@ def _fit_paper(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], tra
     if traits is not None:
         known = np.ones(len(traits), dtype=bool)
         kernel = make_kernel(model, model.user_kernel, traits)
-        points = inducing_points(
-            traits, known, scales_of(kernel, traits.shape[1]), _PEOPLE_AS_POINTS, model.random_state
-        )
+        points = inducing_points(traits, known, scales_of(kernel, traits.shape[1]), _PEOPLE_AS_POINTS, model.seed_)
         people = Projection.of(kernel, traits, known, points.points)
     return fit_paper(
         *columns, **shared, people=people, priors=PaperPriors(*priors.values()),
@@ -229,4 +227,4 @@ def _fit_paper(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], tra
 def _points(model: Any, kernel: Kernel, features: FloatArray, known: BoolArray, n_rows: int) -> FloatArray | None:
     few = len(features) <= _MOST_ITEMS_AS_POINTS
     automatic = None if few else int(np.clip(2.0 * math.sqrt(n_rows), *_POINTS))
-    return choose_points(model.n_inducing, automatic, _MOST_POINTS_EVER, kernel, features, known, model.random_state)
+    return choose_points(model.n_inducing, automatic, _MOST_POINTS_EVER, kernel, features, known, model.seed_)

@@ -182,7 +182,7 @@ def _offsets(model: Any, starts: FloatArray, two: Step, user: Any) -> _Offsets:
     n_people = len(people.gamma)
     y = _line(*limits(model)[two.dimension.label])
     points = starts[:, None, :] + y[:, None] * two.direction
-    draws = draw(posterior, kernel, points, _N_DRAWS, int(model.random_state))
+    draws = draw(posterior, kernel, points, _N_DRAWS, model.seed_)
     zeros = np.empty((n_people, len(starts), 4))
     step = max(1, _NUMBERS_AT_ONCE // (len(starts) * len(y) * _N_DRAWS))
     for start in range(0, n_people, step):

@@ -96,7 +96,7 @@ class GaSPK(Estimator):
         Rounds of characteristics and weights.
     n_jobs : int, optional
         Threads; by default all cores. Results have the same bits for any number.
-    random_state : int, default 0
+    random_state : int or None, default 0
         Seed of random weights to start from, of probes, and of the draws behind rank intervals. Predictions of the
         defaults do not depend on it.
     strict : bool, default False
@@ -164,7 +164,7 @@ class GaSPK(Estimator):
     tol: float = 1e-2
     max_iter: int = 100
     n_jobs: int | None = None
-    random_state: int = 0
+    random_state: int | None = 0
     strict: bool = False
 
     _check = check_gaspk

@@ -88,7 +88,7 @@ def absorb(
     unchanged = basis is before.basis and space is model.space_
     scores = before.scores
     if not unchanged:
-        scores = item_scores(basis, h.kernel, choices.trade_offs, space, int(model.random_state))
+        scores = item_scores(basis, h.kernel, choices.trade_offs, space, model.seed_)
     posterior = replace(
         before, basis=basis, w=w, curvature=ByCovariance(covariance - half.T @ half, basis.rank, n_c), gamma=gamma,
         scores=scores, left_open=left_open,

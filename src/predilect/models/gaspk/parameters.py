@@ -84,7 +84,6 @@ def check_gaspk(model: Any) -> None:
     check_count("n_restarts", model.n_restarts, 1, "auto")
     for name, words in (("max_iter", ()), ("n_eigenpairs", ()), ("n_dimensions", (None,))):
         check_count(name, getattr(model, name), 1, *words)
-    check_count("random_state", model.random_state, 0)
     check_positive("variance", model.variance, "auto", "evidence")
     check_positive("tol", model.tol)
     if model.concentration != 0.0:
@@ -263,7 +262,7 @@ def posterior_of(
 ) -> GaSPKPosterior:  # fmt: skip
     """The posterior at a mode; ``space`` holds the attributes of the items, by default the model's."""
     basis = state.basis
-    scores = item_scores(basis, kernel, trade_offs, model.space_ if space is None else space, model.random_state)
+    scores = item_scores(basis, kernel, trade_offs, model.space_ if space is None else space, model.seed_)
     amplitude, _, antisymmetric = kernel_parts(kernel)
     prior = 0.5 * amplitude if antisymmetric else amplitude
     curvature, low_rank, exact_up_to = curvature_at(state), None, math.inf

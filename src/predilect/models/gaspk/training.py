@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._json import plain
+from predilect._text import did_you_mean
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures
 from predilect.data.features import FeatureSpace
@@ -97,7 +98,7 @@ def fit_gaspk(
     backend = choose_backend(how.backend, choices)
     settings = Settings(how.gamma, how.damping, float(model.tol), max_rounds=int(model.max_iter))
     start = _kernel(model, choices, how.antisymmetric)
-    shared: dict[str, Any] = {"delta": delta, "random_state": int(model.random_state), "executor": executor}
+    shared: dict[str, Any] = {"delta": delta, "random_state": model.seed_, "executor": executor}
     bases = Bases(choices, backend, max(_numbers(model, personal)), answers.n_rows)
     chosen, trials = _chosen(model, how, personal, told, answers, training.space, start, bases, settings, shared, watch)
     candidate, calibration = chosen.candidate, chosen.calibration
@@ -111,7 +112,7 @@ def fit_gaspk(
         first = best_start(bases.of(kernel), whole, candidate.n_c, settings, 1, **shared)
         found = by_evidence(
             kernel, choices.points, whole, first.em.gamma, first.em.delta, fixed=fixed,
-            random_state=int(model.random_state),
+            random_state=model.seed_,
         )  # fmt: skip
         kernel, at_bound = found.kernel, found.at_bound
     fitted = best_start(bases.of(kernel), whole, candidate.n_c, settings, how.n_restarts, **shared, progress=progress)
@@ -292,7 +293,7 @@ def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
         with workers(model.n_jobs) as executor:
             found = run(
                 basis, told, gamma, settings, delta=model.tie_threshold_, start=model.posterior_.w if same else None,
-                executor=executor, random_state=int(model.random_state),
+                executor=executor, random_state=model.seed_,
             )  # fmt: skip
         posterior = posterior_of(
             model, choices.trade_offs, kernel, found.mode.w, found.mode.state, h.concentration,
@@ -349,7 +350,7 @@ def _space(model: Any, vocabulary: Any, old: IntArray, items: Any) -> FeatureSpa
         lost = [item for item, there in zip(ids, known, strict=True) if not there]
         raise DataError(
             f"{len(lost)} items are not known to the model and come without attributes (first: {lost[0]!r}). Give "
-            "their rows, update(..., items=frame)."
+            f"their rows, update(..., items=frame).{did_you_mean(lost[0], vocabulary)}"
         )
     matrix, all_known = np.empty((len(vocabulary), rows.shape[1])), np.ones(len(vocabulary), dtype=bool)
     matrix[old], matrix[fresh] = model.space_.matrix, rows

@@ -108,7 +108,7 @@ class GPPL(Estimator):
         Passes, or batches, but at least one pass.
     n_jobs : int, optional
         Threads, for "separate"; by default all cores. Results have the same bits for any number.
-    random_state : int, default 0
+    random_state : int or None, default 0
         Seed of inducing points, batches, and the draws behind rank intervals.
     strict : bool, default False
         Raise ConvergenceError instead of warning.
@@ -177,7 +177,7 @@ class GPPL(Estimator):
     tol: float | str = "auto"
     max_iter: int = 200
     n_jobs: int | None = None
-    random_state: int = 0
+    random_state: int | None = 0
     strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from predilect._text import either
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import ItemFeatures, Vocabulary
 from predilect.data.features import FeatureSpace
@@ -121,8 +122,8 @@ class JointPosterior(Posterior):
 def fit_joint_gppl(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> Fitted:
     """Fit of a GPPL with ``users="joint"``; DataError without features of the items, or of the users."""
     answers = training.comparisons
-    users = aligned(training.people, answers.users, "people", "users=..., --people FILE")
-    items = aligned(training.features, answers.items, "items", "items=..., --items FILE")
+    users = aligned(training.people, answers.users, "people", either("--people FILE", "users=..."))
+    items = aligned(training.features, answers.items, "items", either("--items FILE", "items=..."))
     pairs = np.concatenate([answers.user, answers.user]).astype(np.int64) * answers.n_items
     pairs += np.concatenate([answers.left, answers.right])
     unique, place = np.unique(pairs, return_inverse=True)
@@ -220,7 +221,7 @@ def fit_pooled_gppl(model: Any, training: Training, delta: float | None, watch: 
 def points_of(model: Any, kernel: Kernel, features: FloatArray, known: BoolArray) -> FloatArray | None:
     """Inducing points as ``model.n_inducing`` says; None: the items."""
     automatic = None if len(features) <= _MOST_ITEMS_DENSE else _MOST_POINTS
-    return choose_points(model.n_inducing, automatic, _MOST_POINTS_EVER, kernel, features, known, model.random_state)
+    return choose_points(model.n_inducing, automatic, _MOST_POINTS_EVER, kernel, features, known, model.seed_)
 
 
 def fit_sparse_gppl(
@@ -235,7 +236,7 @@ def fit_sparse_gppl(
     def fit(at: float, start: SparseFit | None) -> SparseFit:
         return fit_sparse(
             answers, projection, prior, delta=at, rule=model.sites, surrogate=model.surrogate, schedule=schedule,
-            max_iter=model.max_iter, tolerance=tolerance, random_state=model.random_state, start=start,
+            max_iter=model.max_iter, tolerance=tolerance, random_state=model.seed_, start=start,
         )  # fmt: skip
 
     def learning(done: int) -> None:

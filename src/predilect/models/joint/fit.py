@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from predilect._text import either
 from predilect._types import FloatArray, IntArray
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.design import Sites
@@ -58,8 +59,9 @@ class JointAnswers:
         if size > _LARGEST or len(rows.codes) > 4 * _LARGEST:
             raise DataError(
                 f"{len(self.user)} different answers on {len(rows.codes)} utilities are too many for a joint process "
-                f"without inducing points, which holds {_LARGEST}. Use Population() (--model population), "
-                'GPPL(users="joint") (--model gppl --personal yes) with features of people and items, or fewer people'
+                f"without inducing points, which holds {_LARGEST}. Use "
+                f"{either('--model population or gppl --personal yes', 'Population() or GPPL(users=...)')} with "
+                "features of people and items, or fewer people"
             )
         return rows
 
@@ -182,7 +184,7 @@ def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
 def tune(model: Any, kernel: JointKernel, answers: JointAnswers, delta: float | None, held: tuple[str, ...]) -> Tuned:
     """Hyper-parameters by the evidence of all answers, or of those of ``n_tuning`` users drawn at random."""
     n_users = len(kernel.users)
-    drawn = np.random.default_rng(model.random_state).permutation(n_users)[: model.n_tuning]
+    drawn = np.random.default_rng(model.seed_).permutation(n_users)[: model.n_tuning]
     some = np.sort(drawn)
     fixed = [name for name in kernel.names if name.endswith("white.variance") or name == "users.variance"]
     if not optimises(model):

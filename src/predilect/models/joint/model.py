@@ -90,7 +90,7 @@ class JointGP(Estimator):
         Of expectation propagation.
     n_jobs : int, optional
         Not used.
-    random_state : int, default 0
+    random_state : int or None, default 0
         Seed of the users who are drawn, and of the draws behind rank intervals.
     strict : bool, default False
         Raise ConvergenceError instead of warning.
@@ -137,7 +137,7 @@ class JointGP(Estimator):
     tol: float | str = "auto"
     max_iter: int = 300
     n_jobs: int | None = None
-    random_state: int = 0
+    random_state: int | None = 0
     strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:

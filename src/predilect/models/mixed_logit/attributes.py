@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import helmert
 
+from predilect._text import did_you_mean, either
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures
 from predilect.data.choices import Choices, decided_by, within_choices
@@ -107,7 +108,7 @@ def _constants(answers: Comparisons) -> tuple[FloatArray, FloatArray, list[tuple
     if n > _MOST_CONSTANTS:
         raise DataError(
             f"without attributes each of the {n} items has a coefficient of its own, and a mixed logit holds "
-            f"{_MOST_CONSTANTS} of them. Give the attributes of the items (items=..., --items FILE)"
+            f"{_MOST_CONSTANTS} of them. Give the attributes of the items ({either('--items FILE', 'items=...')})"
         )
     best = np.where(answers.outcome >= 0, answers.left, answers.right)
     wins = np.bincount(best, answers.weight * np.abs(answers.outcome), n)
@@ -166,7 +167,7 @@ def _kinds(
         dropped = [] if features is None else [line for line in features.report if f'"{unknown[0]}"' in line]
         raise DataError(
             f'there is no attribute "{unknown[0]}" to be used; there are {", ".join(names) or "none"}. '
-            + (dropped[0] if dropped else "Name one of them")
+            + (dropped[0] if dropped else f"Name one of them.{did_you_mean(unknown[0], names)}")
         )
     numbers = set() if features is None else {one.source for one in features.outputs if one.kind == "number"}
     found = np.array([DISTRIBUTIONS[asked.get(name, "normal")] for name in source], dtype=np.int64)

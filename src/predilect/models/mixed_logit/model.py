@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import typed
+from predilect._text import either
 from predilect._types import FloatArray
 from predilect.data import Comparisons
 from predilect.data.choices import choices_of
@@ -91,7 +92,7 @@ class MixedLogit(Estimator, Kit):
         half an answer each way.
     n_jobs : int, optional
         Threads, one a chain; by default all cores. Results have the same bits for any number.
-    random_state : int, default 0
+    random_state : int or None, default 0
         Seed of chains, of what is drawn for people without answers, and of the draws behind rank intervals.
     strict : bool, default False
         Raise ConvergenceError instead of warning.
@@ -142,7 +143,7 @@ class MixedLogit(Estimator, Kit):
     tol: float | str = "auto"
     tie_threshold: float | str = "auto"
     n_jobs: int | None = None
-    random_state: int = 0
+    random_state: int | None = 0
     strict: bool = False
 
     def _check(self) -> None:
@@ -185,14 +186,14 @@ class MixedLogit(Estimator, Kit):
             if is_bayes:
                 found = sample(
                     problem, n_classes=int(self.n_classes), diagonal=diagonal, n_sweeps=n_draws,
-                    n_chains=int(self.n_chains), tolerance=tolerance, random_state=int(self.random_state),
+                    n_chains=int(self.n_chains), tolerance=tolerance, random_state=self.seed_,
                     executor=executor, watch=watch,
                 )  # fmt: skip
                 evidence = evidence_of(problem, found.law)
             else:
                 found, evidence = fit_simulated(
                     problem, diagonal=diagonal, n_draws=n_draws, max_iter=int(self.max_iter), tolerance=tolerance,
-                    random_state=int(self.random_state), watch=watch,
+                    random_state=self.seed_, watch=watch,
                 )  # fmt: skip
             self.columns_ = columns
             posterior = self._posterior(found, problem)
@@ -209,7 +210,7 @@ class MixedLogit(Estimator, Kit):
 
     def _with_law(self, m: FloatArray, C_m: FloatArray, people: Any, law: Law) -> MixedLogitPosterior:
         return MixedLogitPosterior(
-            self.columns_.X, m, C_m, people, law, outputs.unseen_draws(law, self.columns_, None, self.random_state)
+            self.columns_.X, m, C_m, people, law, outputs.unseen_draws(law, self.columns_, None, self.seed_)
         )
 
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
@@ -224,7 +225,7 @@ class MixedLogit(Estimator, Kit):
         if users is not None and queries.new_users and self.traits_ is not None and self.user_features_ is not None:
             traits = self.traits_.transform(*rows_of_features(queries.new_users, self.user_features_, users))
             more = moments(
-                np.stack([outputs.unseen_draws(posterior.law, self.columns_, one, self.random_state) for one in traits])
+                np.stack([outputs.unseen_draws(posterior.law, self.columns_, one, self.seed_) for one in traits])
             )
             who = np.where(queries.unknown_users >= 0, len(posterior.people) + queries.unknown_users, who)
         mean, var = posterior.margins_of(who, X[queries.left] - X[queries.right], more)
@@ -342,7 +343,9 @@ def _traits(training: Training) -> tuple[Traits | None, FloatArray]:
         return None, ones
     aligned = training.people.align(training.comparisons.users)
     if not aligned[1].any():
-        raise DataError("none of the people who answered is in the table of people (users=..., --people FILE)")
+        raise DataError(
+            f"none of the people who answered is in the table of people ({either('--people FILE', 'users=...')})"
+        )
     traits = Traits.of(*aligned)
     most = training.comparisons.n_users // _LARGEST_TRAITS
     traits = Traits(traits.mean, traits.rotation[:, :most])

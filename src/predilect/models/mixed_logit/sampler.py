@@ -15,7 +15,7 @@ from predilect.models.mixed_logit import loops
 from predilect.models.mixed_logit.diagnosis import effective_size, r_hat
 from predilect.models.mixed_logit.gibbs import sweeps
 from predilect.models.mixed_logit.problem import Law, Problem, Start, approximation, coefficients_of, start_of
-from predilect.progress import Report, Watcher
+from predilect.progress import Report, Watcher, tell_parts
 
 PRIOR_PEOPLE = 0.01  # how many people the prior of a mean is worth: enough to be finite where all answers agree
 _KEPT = 1000  # draws of the population, of each chain
@@ -81,6 +81,7 @@ def sample(
                 around = approximation(problem, start.around.z, problem.traits @ B[0], Omega[0])
             if watch is not None:
                 watch("sampling", sum(done))
+                tell_parts(watch, sum(done), n_chains * n_sweeps)
         return *kept, step
 
     numbers = range(n_chains)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from predilect._text import did_you_mean
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.canonical import canonical_rows
@@ -125,7 +126,9 @@ def _one(
                 f"{side} is missing. Give answers as a frame, or one answer: left=, right=, outcome= (1, 0 or -1) or "
                 'winner= (an item, or "tie")' + (", and user=" if users is not None else "")
             )
-        raise DataError(f"{side}={value!r} is not one of the {len(items)} items of the model. {_JOIN}")
+        raise DataError(
+            f"{side}={value!r} is not one of the {len(items)} items of the model.{did_you_mean(value, items)} {_JOIN}"
+        )
     if a == b:
         raise DataError(f"left and right are the same item, {left!r}; a comparison needs two")
     y = _outcome(items, a, b, outcome, winner, model.grades_)
@@ -179,7 +182,7 @@ def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any, grades: tupl
         return 0
     raise DataError(
         f"winner={winner!r} is neither the left item, {items.ids[a]!r}, nor the right one, {items.ids[b]!r}, nor a "
-        'word for a tie, such as "tie"'
+        f'word for a tie, such as "tie".{did_you_mean(winner, (items.ids[a], items.ids[b], "tie"))}'
     )
 
 
@@ -199,7 +202,7 @@ def _many(model: Any, more: Any, y: npt.ArrayLike | None, may_add: bool) -> Batc
         unknown = np.union1d(answers.left[left < 0], answers.right[right < 0])
         raise DataError(
             f"{len(unknown)} of the items in these answers are not known to the model (first: "
-            f"{answers.items.ids[which]!r}). {_JOIN}"
+            f"{answers.items.ids[which]!r}).{did_you_mean(answers.items.ids[which], model.items_)} {_JOIN}"
         )
     who = np.zeros(answers.n_rows, dtype=np.int32)
     new: list[Any] = []
@@ -302,7 +305,10 @@ def _code_of(model: Any, user: Any, own: Any, new: list[Any], may_add: bool) -> 
         return code
     n = len(users) + len(added)
     if not may_add:
-        raise DataError(f"user {user!r} is not one of the {n} people of the model: there is no answer to take back")
+        raise DataError(
+            f"user {user!r} is not one of the {n} people of the model: there is no answer to take back."
+            f"{did_you_mean(user, [*users, *added])}"
+        )
     new.append(own)
     return n + len(new) - 1
 

@@ -120,7 +120,7 @@ def draws_of(model: Any) -> Draws:
     level = known / known.sum()
     levels, report = levels_of(model.features_)
     spans = spans_of(levels, report, matrix)
-    return Draws(model.posterior_, matrix, fit, level, levels, report, spans, int(model.random_state))
+    return Draws(model.posterior_, matrix, fit, level, levels, report, spans, model.seed_)
 
 
 class Rows(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain
-from predilect._text import amount
+from predilect._text import amount, either
 from predilect._types import FloatArray
 from predilect.data import Comparisons, PersonFeatures
 from predilect.data.features import Traits
@@ -109,7 +109,7 @@ class Population(Tables):
         Most passes over the answers.
     n_jobs : int, optional
         Threads; by default all cores. Results have the same bits for any number.
-    random_state : int, default 0
+    random_state : int or None, default 0
         Seed of the folds that choose the prior, and of the draws behind rank intervals.
     strict : bool, default False
         Raise ConvergenceError instead of warning.
@@ -174,7 +174,7 @@ class Population(Tables):
     tol: Auto = "auto"
     max_iter: int = 300
     n_jobs: int | None = None
-    random_state: int = 0
+    random_state: int | None = 0
     strict: bool = False
 
     def _given_threshold(self) -> float | None:
@@ -226,13 +226,13 @@ class Population(Tables):
                     n_inducing=n_inducing,
                     traits=traits_of_users, traits_must=self.user_features is True, segments=segments, delta=delta,
                     tolerance=None if isinstance(self.tol, str) else float(self.tol),
-                    max_iter=self.max_iter, random_state=self.random_state, executor=executor, watch=watch,
+                    max_iter=self.max_iter, random_state=self.seed_, executor=executor, watch=watch,
                     likelihood=self._likelihood,
                 )  # fmt: skip
             else:
                 trained = train_pooled(
                     comparisons, space, length_scale, given, basis=self.basis, n_inducing=n_inducing, delta=delta,
-                    random_state=self.random_state, watch=watch, likelihood=self._likelihood,
+                    random_state=self.seed_, watch=watch, likelihood=self._likelihood,
                 )  # fmt: skip
         self.functions_, self.verdict_ = trained.functions, None
         posterior = trained.posterior
@@ -255,8 +255,9 @@ class Population(Tables):
             return Segments.of(people, training.comparisons.users)
         why = "the pooled model tells nobody apart" if not self.personal else "the answers do not tell people apart"
         raise DataError(
-            f"segments are groups of people, and {why}. Ask for personal rankings (--personal yes, personal=True), of "
-            "answers with a column that says who gave them, or give each segment a fit of its own (--by COLUMN)"
+            f"segments are groups of people, and {why}. Ask for personal rankings "
+            f"({either('--personal yes', 'personal=True')}), of answers with a column that says who gave them, or give "
+            f"each segment a fit of its own{either(' (--by COLUMN)', '')}"
         )
 
     def _name(self) -> str:
@@ -343,7 +344,7 @@ class Population(Tables):
             If a setting is out of range, or the model was loaded and holds no such verdict.
         """
         check_is_fitted(self, "posterior_")
-        seed = self.random_state if random_state is None else random_state
+        seed = self.seed_ if random_state is None else random_state
         return verdict_of(
             self, n_folds=n_folds, max_people=max_people, n_bootstrap=n_bootstrap, random_state=seed, watch=watch
         )

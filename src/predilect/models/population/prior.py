@@ -19,7 +19,7 @@ from predilect.gaussian.dense import factorise
 from predilect.gaussian.kernels import squared_exponential
 from predilect.gaussian.projection import centres
 from predilect.likelihoods.calibration import RANGES, Calibration, restored_calibration
-from predilect.models.checks import LARGEST, _is_auto, _number
+from predilect.models.checks import LARGEST, _is_auto, _number, check_count
 
 BASES = ("items", "attributes", "inducing", "attributes+inducing")
 _LEAST_SHARE = 1e-6  # keeps the prior of an item-specific residual proper at an inducing point
@@ -391,10 +391,7 @@ def check_settings(model: Any) -> None:
     number = isinstance(tol, Real) and not isinstance(tol, bool)
     if not automatic and not (number and 0.0 < float(tol) < float("inf")):
         raise ValueError(f'tol must be "auto" or a number above 0, in nats an answer, not {tol!r}')
-    for name, least in (("max_iter", 1), ("random_state", 0)):
-        value = getattr(model, name)
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{name} must be a whole number from {least} up, not {value!r}")
+    check_count("max_iter", model.max_iter, 1)
     _check_basis(model)
 
 

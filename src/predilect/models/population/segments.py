@@ -22,6 +22,7 @@ from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import PersonFeatures, Vocabulary
 from predilect.data.features import Traits
 from predilect.decisions.ranking import board_columns, rank_utilities, refuse_unsound
+from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.gaussian.dense import Factor, factorise, symmetrise
 from predilect.gaussian.design import Sites
@@ -369,8 +370,11 @@ def _with_variance(
     return np.where(of, np.average(np.exp(2.0 * log_sd), weights=weight), variances)
 
 
-def segment_boards(model: Any) -> dict[str, Any]:
-    """Columns of the boards of all segments with people, the largest of each column of segments first."""
+def segment_boards(model: Any, scale: Scale) -> dict[str, Any]:
+    """Columns of the boards of all segments with people, the largest of each column of segments first.
+
+    Differences are of centred scores, whatever the anchor.
+    """
     posterior, features = model.posterior_, model.user_features_
     people, effects, items = posterior.people, posterior.effects, model.items_
     Phi = np.eye(len(items)) if posterior.basis is None else posterior.basis.Phi
@@ -386,18 +390,20 @@ def segment_boards(model: Any) -> dict[str, Any]:
         if not n_people[g]:
             continue
         trait = np.eye(people.traits.shape[1])[n_others + g]
-        board = rank_utilities(posterior.crowd(trait), random_state=model.random_state)
+        utilities = posterior.crowd(trait)
+        board = rank_utilities(utilities, random_state=model.seed_)
         weight = people.weight * people.traits[user, n_others + g]
         n_answers = np.sum([np.bincount(side, weight, len(items)) for side in sides], axis=0)
         difference, covariance = rows @ effects.B[:, n_others + g], effects.spread(trait)
         variance = np.einsum("ij,ij->i", rows @ covariance, rows)
         refuse_unsound(difference, variance)
         sd = np.sqrt(np.maximum(variance, 0.0))
-        own = board_columns(board, items, n_answers)
+        own = board_columns(scale.of_board(board, utilities, items), items, n_answers)
         parts.append({
             "column": np.full(len(items), levels[g].source), "segment": np.full(len(items), levels[g].category),
-            "people": np.full(len(items), n_people[g]), **own, "difference": difference[board.item],
-            "difference_sd": sd[board.item],
+            "people": np.full(len(items), n_people[g]), **own,
+            "difference": scale.per_probit * difference[board.item],
+            "difference_sd": scale.per_probit * sd[board.item],
         })  # fmt: skip
     table = {name: [value for part in parts for value in part[name]] for name in parts[0]}
     more = np.zeros(len(table["column"]), dtype=bool)

@@ -11,10 +11,11 @@ import polars as pl
 from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._text import one_line, shortened, shown
+from predilect._text import either, one_line, shortened, shown
 from predilect._types import FloatArray
 from predilect.data import build_frame
 from predilect.data.derived import SIDE
+from predilect.decisions.scales import Scale, ScaleName, scale_of
 from predilect.errors import DataError
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.latent.sandwich import FEWEST_GROUPS
@@ -134,16 +135,22 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
     def has_segments(self) -> bool:
         return bool(self.hyperparameters_.segment_variances)
 
-    def segments(self) -> Any:
+    def segments(self, *, scale: ScaleName | Scale = "probit", base: float | None = None, anchor: Any = None) -> Any:
         """Boards of the segments that ``users=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
+
+        Parameters
+        ----------
+        scale, base, anchor
+            As :meth:`rank` takes them.
 
         Returns
         -------
         boards : data frame of the caller's kind
             For each segment, largest first, the columns of :meth:`rank`, after column, segment and people (how many),
-            and before difference (the segment's utility less the average person's, both centred over the items),
-            difference_sd, and more_than_chance: whether it stands out among all items and segments of the column, by
-            the rule of Benjamini and Hochberg at a false discovery rate of 5 %.
+            and before difference (the segment's utility less the average person's, both centred over the items, in the
+            unit of the scale; of "0-100" and "share" in that of utilities), difference_sd, and more_than_chance:
+            whether it stands out among all items and segments of the column, by the rule of Benjamini and Hochberg at a
+            false discovery rate of 5 %.
 
         Raises
         ------
@@ -155,9 +162,10 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         if not now.has_segments:
             raise DataError(
                 "this model knows no segments of people. Name them at the fit: "
-                "users=PersonFeatures.from_frame(answers, segments=COLUMN), or --segment COLUMN"
+                f"{either('--segment COLUMN', 'users=PersonFeatures.from_frame(answers, segments=COLUMN)')}"
             )
-        return build_frame(segment_boards(now), now.backend_)
+        unit = scale_of(scale, now._likelihood.name, base, anchor)
+        return build_frame(segment_boards(now, unit), now.backend_)
 
 
 def people_columns(model: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from predilect._text import either
 from predilect._types import FloatArray
 from predilect.data import Comparisons
 from predilect.data.features import FeatureSpace
@@ -206,7 +207,7 @@ def _bases(
     if not space.informative:
         raise DataError(
             f'basis="{basis}" needs features of the items, and at least two items that differ in them. '
-            'Give items=... (--items FILE), or use basis="items"'
+            f'Give them ({either("--items FILE", "items=...")}), or use basis="items"'
         )
     n_inducing = n_inducing or int(np.clip(math.sqrt(comparisons.n_rows), *_INDUCING))
     kinds = [basis]
@@ -341,7 +342,7 @@ def _refuse_many_items(n_items: int, most: int, model: str) -> None:
     if n_items > most:
         raise DataError(
             f"there are {n_items} items, but {model} works with at most {most}: its algebra is dense, items x items. "
-            "Give features of the items (--items FILE, items=...), on which utilities can hang instead, map items to "
-            "groups (--item-map FILE, item_map=...), keep the items that matter, or, up to "
-            f"{_MOST_ITEMS_POOLED} items, fit the pooled model (--pooled, personal=False)"
+            f"Give features of the items ({either('--items FILE', 'items=...')}), on which utilities can hang instead, "
+            f"map items to groups ({either('--item-map FILE', 'item_map=...')}), keep the items that matter, or, up to "
+            f"{_MOST_ITEMS_POOLED} items, fit the pooled model ({either('--pooled', 'personal=False')})"
         )

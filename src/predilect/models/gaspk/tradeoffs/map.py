@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from predilect._json import typed
+from predilect._text import did_you_mean, either
 from predilect._types import FloatArray
 from predilect.data.encoding import Output
 from predilect.data.frames import column_names, open_frame, to_columns
@@ -170,7 +171,9 @@ class TradeOffMap:
         else:
             found = tuple(k for k, known in enumerate(self.names) if known == name)
         if not found:
-            raise DataError(f'there is no dimension "{name}"; there are {", ".join(self.names)}.')
+            raise DataError(
+                f'there is no dimension "{name}"; there are {", ".join(self.names)}.{did_you_mean(name, self.names)}'
+            )
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -309,7 +312,7 @@ def step_of(trade_offs: TradeOffMap, name: str) -> Step:
     if trade_offs.items_are_attributes:
         raise DataError(
             "this model was fitted without a table of items: items are their own attributes, which come in no amounts. "
-            "Fit it with items=... (--items FILE)."
+            f"Fit it with {either('--items FILE', 'items=...')}."
         )
     gained, _, lost = str(name).partition(_INSTEAD)
     found = _dimension(trade_offs, gained)
@@ -334,7 +337,7 @@ def step_of(trade_offs: TradeOffMap, name: str) -> Step:
     listed = ", ".join(known[:_MOST_LISTED]) + (" ..." if len(known) > _MOST_LISTED else "")
     if of_column:
         raise DataError(f'"{name}" has several categories. Name a change, such as: {listed}.')
-    raise DataError(f'there is no attribute "{name}"; there are {listed}.')
+    raise DataError(f'there is no attribute "{name}"; there are {listed}.{did_you_mean(name, known)}')
 
 
 def round_size(size: float) -> float:

@@ -1,0 +1,229 @@
+"""Scales for scores: noise of one answer, log-odds, Elo points, 0 to 100, shares; a base and an anchor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import expit, logit, softmax
+
+from predilect._text import one_line, option, shown
+from predilect._types import FloatArray
+from predilect.data import Vocabulary
+from predilect.decisions.ranking import Board
+from predilect.errors import DataError
+from predilect.gaussian.posterior import Utilities
+from predilect.likelihoods.special import Z_95
+
+ScaleName = Literal["probit", "logit", "elo", "0-100", "share"]
+
+# The logistic function of 1.702 g is within .0095 of Φ(g) everywhere (Camilli 1994).
+LOGISTIC_SLOPE = 1.702
+ELO_OF_LOG_ODDS = 400.0 / math.log(10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A unit for scores, and where its zero is; defined in docs/outputs.md.
+
+    ``per_probit``: how many of this unit are one unit of utility, for differences; 1 where it is no multiple of
+    utilities; ``unit``: for the axis of a plot; ``meaning``: what a score or a gap between two means, in a sentence;
+    ``digits``: decimals worth showing; ``log_odds``: log-odds of an answer in one unit of utility; ``base``: score of
+    the mean of the items, or of the item ``anchor``.
+    """
+
+    name: str
+    per_probit: float
+    unit: str
+    meaning: str
+    digits: int
+    log_odds: float = LOGISTIC_SLOPE
+    base: float = 0.0
+    anchor: Any = None
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether a score is a multiple of a utility, so that gaps mean the same everywhere."""
+        return self.name not in ("0-100", "share")
+
+    @property
+    def origin(self) -> str:
+        """Where the zero is, or the base."""
+        if self.name == "0-100":
+            return "0 is the last item, 100 the first"
+        if self.name == "share":
+            return "all items together are 100"
+        who = "the mean of the items" if self.anchor is None else one_line(self.anchor)
+        return f"{self.base:g} is {who}"
+
+    @property
+    def of_differences(self) -> Scale:
+        """Scale of differences between boards: this one, or that of utilities where gaps do not mean the same."""
+        return self if self.is_linear else (_OF_LOGIT if self.log_odds == 1.0 else SCALES["probit"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "name": self.name, "per_probit": self.per_probit, "unit": self.unit, "meaning": self.meaning,
+            "base": self.base, "anchor": self.anchor,
+        }  # fmt: skip
+
+    def ties(self, threshold: float, spread: float = 0.0) -> str:
+        """Meaning of the tie threshold, in probit units, for the median person; empty without ties."""
+        if threshold <= 0.0:
+            return ""
+        equal = math.erf(threshold / math.sqrt(2.0))
+        better, worse = (0.5 * math.erfc((threshold - gap) / math.sqrt(2.0)) for gap in (1.0, -1.0))
+        apart = (
+            f"; {self.per_probit:.{self.digits}f} apart, the better one is preferred in {100 * better:.0f} %, the "
+            f"other in {100 * worse:.0f} %, and the rest are ties"
+        )
+        return (
+            "That is without ties; with them, as here, two items with equal "
+            f"scores tie in {100 * equal:.0f} % of answers{apart if self.is_linear else ''}."
+        ) + self._spread_of_ties(threshold, spread)
+
+    def _spread_of_ties(self, threshold: float, spread: float) -> str:
+        if spread <= 0.0:
+            return ""
+        low, high = (math.erf(threshold * math.exp(sign * spread) / math.sqrt(2.0)) for sign in (-1.0, 1.0))
+        return (
+            " That is the middle person: people differ in how readily they call a tie, and two thirds of them tie in "
+            f"{100 * low:.0f} to {100 * high:.0f} % of answers on equal items."
+        )
+
+    def scores(
+        self, utilities: Utilities, items: Vocabulary, mean: FloatArray, sd: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Score, its standard deviation and the ends of its 95 % interval, (n_items,) by code.
+
+        ``mean`` and ``sd`` are those of the centred utilities. DataError if the anchor is none of the items.
+        """
+        if self.name == "share":
+            return _shares(utilities, mean, self.log_odds)
+        factor, base = self.per_probit, self.base
+        if self.name == "0-100":
+            low, high = float(mean.min()), float(mean.max())
+            factor = 100.0 / ((high - low) or 1.0)  # where all are equal, all are at 50
+            base, mean = 50.0, mean - 0.5 * (low + high)
+        elif self.anchor is not None:
+            place = int(items.codes([self.anchor])[0])
+            weights = np.zeros(len(mean))
+            weights[place] = 1.0
+            sd = np.sqrt(np.maximum(utilities.centred_marginals(weights)[1], 0.0))
+            mean = mean - mean[place]
+        score, spread = factor * mean + base, factor * sd
+        return score, spread, score - Z_95 * spread, score + Z_95 * spread
+
+    def of_board(self, board: Board, utilities: Utilities, items: Vocabulary) -> Board:
+        """A board with its scores on this scale; ranks and tiers stay."""
+        order = np.argsort(board.item)
+        found = self.scores(utilities, items, board.mean[order], board.sd[order])
+        mean, sd, lower, upper = (values[board.item] for values in found)
+        return replace(board, mean=mean, sd=sd, lower=lower, upper=upper)
+
+
+def _shares(
+    utilities: Utilities, mean: FloatArray, log_odds: float
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Per cent of choices between all items at the posterior mean, and the delta method for the logits of shares."""
+    share = softmax(log_odds * mean)
+    # The slope of log(p_i / (1 - p_i)) is (e_i - p) / (1 - p_i), times the log-odds of a unit.
+    rest = np.maximum(1.0 - share, np.finfo(float).tiny)
+    spread = log_odds * np.sqrt(np.maximum(utilities.centred_marginals(share)[1], 0.0)) / rest
+    centre = logit(share)
+    lower, upper = (100.0 * expit(centre + sign * Z_95 * spread) for sign in (-1.0, 1.0))
+    return 100.0 * share, 100.0 * share * rest * spread, lower, upper
+
+
+SCALES = {
+    "probit": Scale(
+        "probit",
+        1.0,
+        "noise of one answer = 1",
+        "One unit is the noise of one answer (standard deviation 1): if two items lie g apart, the better one is "
+        "preferred with probability Φ(g), which is 69 % for 0.5, 84 % for 1 and 98 % for 2.",
+        2,
+    ),
+    "logit": Scale(
+        "logit",
+        LOGISTIC_SLOPE,
+        "log-odds of one answer",
+        "Scores are approximate log-odds, probit scores times 1.702: if two items lie g apart, the better one is "
+        "preferred with probability about 1 / (1 + exp(-g)), which is 73 % for 1 and 88 % for 2.",
+        2,
+    ),
+    "elo": Scale(
+        "elo",
+        LOGISTIC_SLOPE * ELO_OF_LOG_ODDS,
+        "Elo points",
+        "Scores are Elo points, probit scores times 1.702 · 400 / ln 10 = 295.7: a gap of 100 means that the better "
+        "item is preferred with probability about 64 %, a gap of 200 about 76 %.",
+        0,
+    ),
+    "0-100": Scale(
+        "0-100",
+        1.0,
+        "of 100",
+        "Scores are utilities brought to 0 to 100: the last item is at 0 and the first at 100, as if these two were "
+        "known. Gaps can be compared within this board alone.",
+        0,
+    ),
+    "share": Scale(
+        "share",
+        1.0,
+        "per cent of choices",
+        "Scores are Bradley-Terry shares, exp of the log-odds over their sum, in per cent: how choices between all "
+        "items at once would split. An item with twice the share of another is preferred to it two times out of three.",
+        1,
+    ),
+}
+_OF_LOGIT = replace(
+    SCALES["logit"],
+    per_probit=1.0,
+    meaning="Scores are log-odds: if two items lie g apart, the better one is preferred with probability "
+    "1 / (1 + exp(-g)), which is 73 % for 1 and 88 % for 2.",
+)
+_SCALES_OF_LOGIT = {
+    "probit": _OF_LOGIT,
+    "logit": _OF_LOGIT,
+    "elo": replace(
+        SCALES["elo"],
+        per_probit=ELO_OF_LOG_ODDS,
+        meaning="Scores are Elo points, log-odds times 400 / ln 10 = 173.7: a gap of 100 means that the better item "
+        "is preferred with probability 64 %, a gap of 200 76 %.",
+    ),
+    "0-100": SCALES["0-100"],
+    "share": SCALES["share"],
+}
+
+
+def scale_of(name: str | Scale, likelihood: str, base: float | None = None, anchor: Any = None) -> Scale:
+    """Scale by name, for a model whose answers have this likelihood: utilities of a logit model are log-odds.
+
+    ``base``: score of the mean of the items, or of the item ``anchor``. DataError for a name that is none, a base that
+    is no number, and either with a scale that has no zero of its own.
+    """
+    if isinstance(name, Scale):
+        return name
+    if name not in SCALES:
+        raise DataError(f"scale is one of {', '.join(SCALES)}, not {name!r:.60}")
+    is_logit = likelihood == "logit"
+    unit = replace((_SCALES_OF_LOGIT if is_logit else SCALES)[name], log_odds=1.0 if is_logit else LOGISTIC_SLOPE)
+    if base is None and anchor is None:
+        return unit
+    if not unit.is_linear:
+        given = "base" if base is not None else "anchor"
+        raise DataError(
+            f"the scale {name} has its ends by itself, so {given} means nothing there. Leave it out, or ask for "
+            f"{option('scale', 'elo')}"
+        )
+    if base is not None and (isinstance(base, bool) or not np.isfinite(base)):
+        raise DataError(f"base is a number, the score of the mean of the items or of the anchor; got {base!r:.60}")
+    base = 0.0 if base is None else float(base)
+    told = f" The mean of the items is at {base:g}."
+    if anchor is not None:
+        told = f" {shown(anchor)} is at {base:g} by definition, and intervals are of the distance to it."
+    return replace(unit, base=base, anchor=anchor, meaning=unit.meaning + told)

@@ -1,0 +1,77 @@
+"""Named pairs of items: how sure it is which is better, and how an answer will come out."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from predilect.data import build_frame
+from predilect.decisions.candidates import Fitted
+from predilect.decisions.queries import code_of
+from predilect.decisions.ranking import refuse_unsound
+from predilect.decisions.scales import Scale, ScaleName, scale_of
+from predilect.errors import DataError
+from predilect.likelihoods.special import Z_95
+
+
+def versus(
+    model: Fitted, pairs: Sequence[tuple[Any, Any]], user: Any = None, *, scale: ScaleName | Scale = "probit"
+) -> Any:
+    """Probabilities that one item is better than another, P(A > B), for pairs of the crowd's board or one person's.
+
+    Parameters
+    ----------
+    model : estimator
+        Any fitted model of the package.
+    pairs : list of (item, item)
+    user : id, optional
+        A person; by default the crowd.
+    scale : {"probit", "logit", "elo", "0-100", "share"}, default "probit"
+        Unit of the difference; with the last two the noise of one answer.
+
+    Returns
+    -------
+    table : data frame of the caller's kind
+        A row a pair: left, right; p_better, the probability that the score of left is the higher one; difference of the
+        two scores, with lower and upper, its 95 % interval; p_left, p_tie and p_right, the chances of one answer of the
+        person, or of somebody new.
+
+    Raises
+    ------
+    DataError
+        If an item or the user is not known, or an item is paired with itself.
+
+    Examples
+    --------
+    >>> import predilect
+    >>> from predilect.decisions import versus
+    >>> answers = {"left": ["tea"] * 3, "right": ["milk", "juice", "milk"], "winner": ["tea", "tea", "tea"]}
+    >>> model = predilect.Population(personal=False).fit(answers)
+    >>> bool(versus(model, [("tea", "milk")])["p_better"][0] > 0.9)
+    True
+    """
+    now: Any = copy.copy(model)  # as it is, whatever other threads do
+    left, right = (now.items_.codes([pair[side] for pair in pairs]) for side in (0, 1))
+    if (left == right).any():
+        same = now.items_.labels(left[left == right][:1])[0]
+        raise DataError(f"{same!r:.100} is paired with itself; expected two items")
+    utilities = now.posterior_.crowd() if user is None else now.posterior_.calibrated(code_of(now, user))
+    mean, variance = utilities.margins(left, right)
+    refuse_unsound(mean, variance)
+    unit = scale_of(scale, now._likelihood.name).per_probit
+    sd = np.sqrt(np.maximum(variance, 0.0))
+    z = np.divide(mean, sd, out=np.sign(mean) * np.inf, where=sd > 0.0)
+    names = {"left": now.items_.labels(left), "right": now.items_.labels(right)}
+    chance = now.predict_proba(names if user is None else names | {"user": [user] * len(left)})
+    return build_frame(
+        {
+            **names, "p_better": ndtr(np.nan_to_num(z, nan=0.0)), "difference": unit * mean,
+            "lower": unit * (mean - Z_95 * sd), "upper": unit * (mean + Z_95 * sd),
+            "p_left": chance[:, 0], "p_tie": chance[:, 1], "p_right": chance[:, 2],
+        },
+        now.backend_,
+    )  # fmt: skip

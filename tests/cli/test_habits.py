@@ -1,0 +1,215 @@
+"""What people expect of a command: pipes, formats, bars, 80 columns, and that it answers at once."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import polars as pl
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from cli.running import QUICK, run
+from predilect.cli.fitting import board_table
+from predilect.cli.main import app
+from predilect.cli.session import Talk
+from predilect.decisions.scales import scale_of
+from predilect.progress import tell_parts
+
+
+def test_the_board_comes_first_and_the_rest_when_it_is_asked_for(few_votes):
+    brief, long = (run("rank", few_votes, *options).stdout.splitlines() for options in ([], ["--explain"]))
+    head = next(number for number, line in enumerate(brief) if line.split()[:1] == ["Rank"])
+    assert head <= 3
+    assert len(brief) <= head + 16
+    assert sum(line.startswith("Verdict: ") for line in brief) == 1
+    assert any(line.startswith("Score: noise of one answer = 1; 0 is the mean of the items.") for line in brief)
+    assert not any(line.startswith(("Read ", "Columns: ", "Fit: ")) for line in brief)
+    assert all(any(line.startswith(start) for line in long) for start in ("Read ", "Columns: ", "Fit: ", "Returned: "))
+
+
+def test_what_was_left_out_is_said_without_being_asked_for(few_votes):
+    text = few_votes.read_text()
+    few_votes.write_text(text + "p01,apple,banana,nobody,en\n")
+    told = run("rank", few_votes, *QUICK, "--drop-unknown").stdout
+    assert "Left out 1 row: unknown winner." in told
+
+
+@pytest.mark.parametrize("base", [0.0, -12345.0])
+def test_no_column_is_lost_at_80_columns(base):
+    name = "a model with a very long name that says everything about how it was made"
+    board = pl.DataFrame({
+        "item": [name, "b"], "mean": [base, base - 1.0], "lower": [base - 2.0] * 2, "upper": [base + 2.0] * 2,
+        "rank": [1, 2], "rank_low": [1, 1], "rank_high": [1000, 1000], "p_best": [0.6, 0.4], "tier": [1, 1],
+        "n": [1234567, 12],
+    })  # fmt: skip
+    console = Console(width=80, file=io.StringIO())
+    console.print(board_table(board, scale_of("elo", "probit", base), 2, console.width))
+    lines = [line for line in console.file.getvalue().splitlines() if line.strip()]
+    assert lines[0].split()[-1] == "Answers"
+    assert all(lines[2].count(value) for value in ("1–1000", "a model", "60 %", "1234567"))
+    assert max(map(len, lines)) <= 80
+
+
+def test_formats_of_the_board(few_votes):
+    as_csv = run("rank", few_votes, *QUICK, "--format", "csv", "--top", "2")
+    board = pl.DataFrame(json.loads(run("rank", few_votes, *QUICK, "--format", "json").stdout)["board"])
+    assert pl.read_csv(io.StringIO(as_csv.stdout)).equals(board)
+    assert "Rank" not in as_csv.stdout
+    refused = run("rank", few_votes, *QUICK, "--format", "md", "--json")
+    assert refused.exit_code == 2
+    assert "both want standard output" in refused.stderr
+
+
+def test_formats_of_other_tables(results, tmp_path):
+    (tmp_path / "pairs.csv").write_text("left,right\napple,[bold]date[/]\n")
+    for command in (["predict", results, tmp_path / "pairs.csv"], ["ask", results, "--user", "p01"],
+                    ["decide", results, "--options", "apple,cherry"]):  # fmt: skip
+        plain, md, as_json, short = (
+            run(*command, *more).stdout for more in ([], ["--format", "md"], ["--format", "json"], ["--json"])
+        )
+        lines = md.splitlines()
+        assert lines[0].replace("\\", "") == f"| {' | '.join(plain.splitlines()[0].split(','))} |"
+        assert len(lines) == len(plain.splitlines()) + 1
+        assert as_json == short
+        assert json.loads(as_json)["version"] == 1
+
+
+def test_standard_input_of_any_kind(few_votes, tmp_path):
+    frame = pl.read_csv(few_votes)
+    expected = run("check", few_votes).stdout.splitlines()[:3]
+    kinds = {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "json": frame.write_json, "parquet": None}
+    for write in kinds.values():
+        held = io.BytesIO()
+        frame.write_parquet(held) if write is None else held.write(write().encode())
+        ran = CliRunner().invoke(app, ["check", "-"], input=held.getvalue())
+        assert ran.stdout.splitlines()[:3] == expected
+    ran = CliRunner().invoke(app, ["rank", "-", *QUICK, "--json"], input=few_votes.read_bytes())
+    assert json.loads(ran.stdout)["provenance"]["inputs"]["votes"]["name"] == "standard-input.csv"
+    twice = CliRunner().invoke(app, ["check", "-", "--items", "-"], input=few_votes.read_bytes())
+    assert twice.exit_code == 2
+    assert "can be read but once" in twice.output
+    empty = CliRunner().invoke(app, ["check", "-"], input=b"")
+    assert empty.exit_code == 2
+    assert "is empty" in empty.output
+
+
+def test_what_a_pipe_without_a_name_holds_is_read(few_votes, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    packed = gzip.compress(few_votes.read_bytes())
+    writer = threading.Thread(target=pipe.write_bytes, args=(packed,))
+    writer.start()
+    ran = run("check", pipe)
+    writer.join()
+    assert ran.exit_code == 0, ran.output
+    assert ran.stdout.splitlines()[:3] == run("check", few_votes).stdout.splitlines()[:3]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_ids_of_people_and_items_keep_the_type_they_have_for_others(tmp_path, kind):
+    rows = [(k % 4, 10 + k % 3, 10 + (k + 1) % 3, 10 + k % 3) for k in range(36)]
+    frame = pl.DataFrame(rows, schema=["user", "left", "right", "winner"], orient="row")
+    frame.write_csv(tmp_path / "votes.csv")
+    options = (*QUICK, "--winner-is", "item", "--users-as", kind)
+    ran = run("rank", tmp_path / "votes.csv", *options, "--out", tmp_path / "out")
+    assert ran.exit_code == 0, ran.output
+    read = pl.read_csv if kind == "csv" else pl.read_parquet
+    people = read(tmp_path / "out" / f"users.{kind}")
+    assert people.schema["user"] == people.schema["item"] == pl.Int64
+    assert len(people.join(frame.select("user").unique(), on="user")) == len(people) == 12
+    if kind == "parquet":
+        frame.cast(pl.String).write_parquet(tmp_path / "text.parquet")
+        run("rank", tmp_path / "text.parquet", *options, "--out", tmp_path / "text")
+        assert pl.read_parquet(tmp_path / "text" / "users.parquet").schema["user"] == pl.String
+        for source, dtype in (("votes.csv", pl.Int64), ("text.parquet", pl.String)):
+            run("predict", tmp_path / "out", tmp_path / source, "--out", tmp_path / "p.parquet", "--force")
+            assert pl.read_parquet(tmp_path / "p.parquet").schema["left"] == dtype
+
+
+def test_answers_with_a_winner_are_scored(results, tmp_path):
+    from predilect import load_model, read_comparisons
+
+    votes = results.parent / "votes.csv"
+    ran = run("predict", results, votes, "--json")
+    score = json.loads(ran.stdout)["score"]
+    model, answers = load_model(results), read_comparisons(votes)
+    assert score["log_loss"] == pytest.approx(-model.score(answers))
+    hit = model.predict(answers) == answers.outcome
+    assert score["accuracy"] == pytest.approx((hit * answers.weight).sum() / answers.weight.sum())
+    assert f"log loss {score['log_loss']:.3f} nats an answer (240 answers)" in " ".join(ran.stderr.split())
+    (tmp_path / "odd.csv").write_text("left,right,winner\napple,banana,neither of them\n")
+    odd = run("predict", results, tmp_path / "odd.csv", "--json")
+    assert odd.exit_code == 0
+    assert json.loads(odd.stdout)["score"] is None
+    assert "The answers are not scored: " in odd.stderr
+
+
+COMMANDS = """
+import sys
+from predilect.cli.main import app
+for arguments in {commands}:
+    try:
+        app(arguments)
+    except SystemExit:
+        pass
+print(sorted(set({heavy}) & set(sys.modules)))
+"""
+
+
+def imported(commands, heavy, folder):
+    code = COMMANDS.format(commands=commands, heavy=heavy)
+    ran = subprocess.run([sys.executable, "-c", code], cwd=folder, check=False, capture_output=True, text=True)
+    return ran.stdout.splitlines()[-1], ran.stderr
+
+
+def test_a_missing_file_is_told_before_anything_is_imported_that_takes_long(tmp_path):
+    commands = [["rank", "no.csv"], ["check", "no.csv"], ["predict", "m", "no.csv"], ["utilities", "no.csv"]]
+    found, told = imported(commands, ["polars", "numpy", "scipy", "numba", "sklearn"], tmp_path)
+    assert found == "[]"
+    assert told.count("there is no file no.csv") == 4
+
+
+def test_a_check_does_without_the_models(few_votes):
+    found, told = imported([["check", few_votes.name]], ["sklearn", "numba", "scipy.optimize"], few_votes.parent)
+    assert found == "[]", told
+
+
+def test_a_bar_shows_the_share_that_is_done():
+    talk = Talk()
+    talk.err = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with talk.progress("Ranking") as watch:
+        watch("fitting", 3)
+        assert watch.bar.tasks[0].total is None
+        tell_parts(watch, 2, 8)
+        assert watch.bar.tasks[0].percentage == 25.0
+        assert watch.bar.tasks[0].description == "Ranking: fitting (3)"
+    tell_parts(None, 1, 2)
+    tell_parts(lambda stage, done: None, 1, 2)
+
+
+def test_the_verdict_tells_how_much_of_it_is_done(votes_frame):
+    from predilect import Population
+
+    parts: list[tuple[int, int]] = []
+
+    def watch(stage, done):
+        pass
+
+    watch.parts = lambda done, total: parts.append((done, total))
+    rows = votes_frame.head(60)
+    Population(strength=5.0, variance=1.0).fit(rows).verdict(watch=watch, n_folds=2)
+    shares = [done / total for done, total in parts]
+    assert shares == sorted(shares)
+    assert shares[0] == 0.0
+    assert 0.5 <= shares[-1] < 1.0
+
+
+def test_shells_can_complete():
+    assert "--install-completion" in run("--help").stdout

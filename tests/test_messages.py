@@ -1,0 +1,262 @@
+"""The mistakes that newcomers made, in Python and with the command: each message names the cause and what to do."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import predilect
+from cli.running import QUICK, run
+from predilect import Comparisons, ItemFeatures, Population, read_comparisons
+from predilect._text import did_you_mean, either, near_miss, spoken_to
+from predilect.decisions import suggest
+from predilect.errors import DataError, DataWarning
+
+ANSWERS = pd.DataFrame({
+    "user": ["ann", "ann", "bob", "bob", "cas", "cas"],
+    "left": ["tea", "milk", "tea", "juice", "milk", "tea"],
+    "right": ["milk", "juice", "juice", "milk", "tea", "juice"],
+    "winner": ["tea", "milk", "tea", "milk", "tea", "tea"],
+})  # fmt: skip
+PAIRS = ANSWERS[["user", "left", "right"]]
+ONE = {"user": "ann", "left": "tea", "right": "milk"}
+ODD = ANSWERS.set_axis(["who", "first_thing", "second_thing", "better"], axis=1)
+
+
+def winners(first, **more):
+    return ANSWERS.assign(winner=[first, *ANSWERS["winner"][1:]], **more)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Population().fit(ANSWERS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Answers, and the results of ranking them."""
+    place = tmp_path_factory.mktemp("mistakes")
+    ANSWERS.to_csv(place / "votes.csv", index=False)
+    PAIRS.to_csv(place / "pairs.csv", index=False)
+    assert run("rank", place / "votes.csv", "--out", place / "results", *QUICK).exit_code == 0
+    return place
+
+
+IN_PYTHON = {
+    "rank before fit": (lambda m: Population().rank(), "Call 'fit'"),
+    "list of tuples": (lambda m: m.fit([("tea", "milk", "tea")]), 'got list. Give columns with names.*"left", "right"'),
+    "array": (lambda m: m.fit(np.array([["tea", "milk"]])), "got ndarray. Give columns with names"),
+    "unknown argument": (lambda m: Population(personel=True), "personel"),
+    "a word for a flag": (lambda m: Population(personal="no").fit(ANSWERS), "True or False, not 'no'"),
+    "unknown user": (lambda m: m.rank("zed"), '"zed".*such as "ann", "bob", "cas"'),
+    "a slip in a user": (lambda m: m.rank("Anne"), 'Did you mean "ann"?'),
+    "number for text": (lambda m: m.rank(1), "which are text, while those asked for are integers"),
+    "column missing": (lambda m: m.fit(ANSWERS.drop(columns="right")), 'no column for the right item.*right="NAME"'),
+    "a slip in a column": (lambda m: m.fit(ANSWERS.rename(columns={"right": "rigth"})), 'right="rigth"'),
+    "a slip in a name": (lambda m: m.fit(ODD, left="first_thin"), 'Did you mean "first_thing"?'),
+    "no winner": (lambda m: m.fit(winners(None)), "row 1, empty.*drop_unknown=True"),
+    "capitals": (lambda m: m.fit(winners("TEA")), 'Did you mean "tea" by "TEA"'),
+    "a slip in a winner": (lambda m: m.fit(winners("teaa")), 'Did you mean "tea" by "teaa"'),
+    "a blank in a winner": (lambda m: m.fit(winners(" tea")), 'Did you mean "tea" by " tea".*blanks'),
+    "no rows": (lambda m: m.fit(ANSWERS[:0]), "no rows. Is it the right file"),
+    "other names of columns": (lambda m: m.fit(ODD), 'left="NAME".*choice file.*kind="best"'),
+    "outcomes of another length": (lambda m: m.fit(PAIRS, [1, 1]), "2 outcomes for 6 rows; give one for every row"),
+    "outcomes 1 and 0": (lambda m: m.fit(PAIRS, [1, 0, 1, 0, 1, 1]), r'-1 in place of 0, or booleans.*ties=\["0"\]'),
+    "winners 1 and 0": (lambda m: m.fit(ANSWERS.assign(winner=[1, 0, 1, 0, 1, 1])), 'winner_is="side".*write left and'),
+    "outcomes as words": (lambda m: m.fit(PAIRS, ANSWERS["winner"]), 'as a column "winner" of the frame'),
+    "outcomes twice": (lambda m: m.fit(PAIRS, [1] * 6, outcome=[1] * 6), "y and outcome both"),
+    "options of what was read": (
+        lambda m: m.fit(Comparisons.from_frame(ANSWERS), drop_self=True), "was read already: give drop_self to"
+    ),
+    "update: unknown item": (lambda m: m.update(**ONE | {"left": "coffee"}, outcome=1), "one of the 3 items.*refit"),
+    "update: a slip": (lambda m: m.update(**ONE | {"left": "Tea"}, outcome=1), 'Did you mean "tea"?'),
+    "update: a slip in a frame": (
+        lambda m: m.update(pd.DataFrame([ONE | {"left": "Tea", "winner": "milk"}])), 'Did you mean "tea"?'
+    ),
+    "update: no such outcome": (lambda m: m.update(**ONE, outcome=2), "1 .left is better., 0 .a tie. or -1"),
+    "update: no outcome": (lambda m: m.update(**ONE), r"give outcome= .*or winner="),
+    "update: no winner": (lambda m: m.update(**ONE, winner=None), "None is no answer"),
+    "update: winner in capitals": (lambda m: m.update(**ONE, winner="TEA"), 'Did you mean "tea"?'),
+    "update: winner missing in a frame": (
+        lambda m: m.update(pd.DataFrame([ONE | {"winner": None}])), r"from_frame\(frame, drop_unknown=True\)"
+    ),
+    "forget: a slip": (lambda m: m.forget(**ONE | {"user": "Ann"}, outcome=1), 'Did you mean "ann"?'),
+    "a tie after none": (lambda m: m.update(**ONE, outcome=0), "fitted without ties.*Fit again on answers with ties"),
+    "load: no folder": (lambda m: Population.load("nowhere"), "no folder nowhere .looked in"),
+    "load: a file": (lambda m: Population.load(__file__), "is a file.*Give the folder"),
+    "an item against itself": (lambda m: m.fit(ANSWERS.assign(right="tea")), "drop_self=True"),
+    "half a weight": (lambda m: m.fit(ANSWERS.assign(weight=0.5)), "Multiply them all.*personal=False"),
+    "columns of other lengths": (lambda m: m.fit({"left": ["tea"], "right": []}), "equally long.*'left': 1"),
+    "ties alone": (lambda m: m.fit(ANSWERS.assign(winner="tie")), "Collect answers that prefer one"),
+    "columns twice": (lambda m: m.fit(pd.concat([ANSWERS, PAIRS], axis=1)), 'several columns called "left"; rename'),
+    "an address": (lambda m: read_comparisons("https://x.org/v.csv"), "https://x.org/v.csv is an address.*download it"),
+    "the name of a file": (lambda m: m.fit("votes.csv"), r'name of a file, "votes.csv".*predilect.read_comparisons'),
+    "a path": (lambda m: m.fit(Path("votes.csv")), "name of a file"),
+    "no such strategy": (lambda m: suggest(m, "ann", strategy="best"), "there are bald"),
+    "no seed": (lambda m: Population(random_state="x").fit(ANSWERS), "None or a whole number from 0 up, not 'x'"),
+    "people in the index": (lambda m: m.fit(ANSWERS.set_index("user")), r"frame.reset_index\(\)"),
+    "fractions as ids": (lambda m: m.fit(ANSWERS.assign(user=1.5)), "text or whole numbers"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", IN_PYTHON)
+def test_in_python(model, mistake):
+    make, said = IN_PYTHON[mistake]
+    with pytest.raises((ValueError, TypeError, NotFittedError)) as caught:
+        make(model)
+    assert re.search(said, str(caught.value)), str(caught.value)
+    assert not re.search(r"--[a-z]", str(caught.value))
+
+
+def csv(frame, **how):
+    return frame.to_csv(index=False, **how)
+
+
+VOTES = csv(ANSWERS)
+# What the file "v" holds, and further arguments of check.
+OF_A_FILE = {
+    "column missing": (csv(ANSWERS.drop(columns="right")), [], "no column for the right item.*--right NAME"),
+    "a slip in a column": (VOTES.replace("right", "rigth"), [], "--right rigth"),
+    "a slip in an option": (csv(ODD), ["--left", "first_thin"], 'Did you mean "first_thing"'),
+    "no winner": (csv(winners(None)), [], "row 1, empty.*--drop-unknown"),
+    "capitals": (csv(winners("TEA")), [], 'Did you mean "tea" by "TEA"'),
+    "a slip in a winner": (csv(winners("teaa")), [], 'Did you mean "tea" by "teaa"'),
+    "a blank in a winner": (csv(winners("tea ")), [], 'Did you mean "tea" by "tea "'),
+    "no rows": (csv(ANSWERS[:0]), [], "no rows. Is it the right file"),
+    "other names of columns": (csv(ODD), [], "--left NAME.*choice file.*--kind best.*--alternatives NAME"),
+    "winners 1 and 0": (csv(ANSWERS.assign(winner=[1, 0, 1, 0, 1, 1])), [], "--winner-is side.*--tie 0"),
+    "an item against itself": (csv(ANSWERS.assign(right="tea")), [], "--drop-self"),
+    "columns twice": (csv(pd.concat([ANSWERS, PAIRS], axis=1)), [], 'columns called "user"; rename all but one'),
+    "no header": (csv(ANSWERS, header=False), [], r"v.csv seems to have no header: .*such as user,left,right,winner\."),
+    "no header, no user": (csv(ANSWERS[["left", "right", "winner"]], header=False), [], r"such as left,right,winner\."),
+    "no header, sides": ("ann,tea,milk,left\nbob,tea,juice,right\n", [], "seems to have no header"),
+    "lines of other lengths": ("left,right,winner\na,b,a\na,b,c,d\n", [], "row 2, 4 fields.*in double quotes"),
+    "several chosen": (
+        "id,alt,choice,price\n1,x,1,2\n1,y,0,3\n1,x,0,4\n1,y,1,5\n2,x,1,2\n2,y,0,3\n", [],
+        "several tasks, name the column that tells them apart: --task NAME",
+    ),
+    "a slip in a choice": (
+        "id,alt,choice\n1,car,car\n1,bus,car\n2,car,buss\n2,bus,buss\n", [], 'Did you mean "bus"?',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", OF_A_FILE)
+def test_of_a_file_in_the_command_and_in_python(tmp_path, mistake):
+    text, arguments, said = OF_A_FILE[mistake]
+    votes = tmp_path / "v.csv"
+    votes.write_text(text)
+    ran = run("check", votes, *arguments)
+    assert ran.exit_code == 2, ran.output
+    assert re.search(said, ran.stderr.replace("\n", " ")), ran.stderr
+    assert not re.search(r"\w=\S|from_frame|read_comparisons", ran.stderr)
+    if not arguments:
+        with pytest.raises(DataError) as caught:
+            read_comparisons(votes)
+        assert "--" not in str(caught.value)
+
+
+def test_what_looks_like_a_value_may_be_the_name_of_a_column(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_text("a,b,winner\na,b,skip\nb,a,left\n")
+    with pytest.raises(DataError, match='"winner" holds 1 value'):
+        read_comparisons(path)
+
+
+OF_THE_COMMAND = {
+    "an address": (["check", "https://x.org/v.csv"], "https://x.org/v.csv is an address on the web.*download it"),
+    "no ending": (["check", "pairs"], "has no ending that says what is in it; expected .csv"),
+    "a slip in the name of a file": (["check", "vote.csv"], 'Check the name. Did you mean "votes.csv"?'),
+    "a slip in a column of a map": (
+        ["check", "votes.csv", "--item-map", "votes.csv", "--item-map-column", "Winer"],
+        'Did you mean "winner"?',
+    ),
+    "a slip in a covariate": (["check", "votes.csv", "--control", "Winer"], 'Did you mean "winner"?'),
+    "a slip in a segment": (["rank", "votes.csv", "--by", "Winer"], 'Did you mean "winner"?'),
+    "a slip in an option of a choice": (["decide", "results", "--options", "Tea,milk"], 'Did you mean "tea"?'),
+    "no such file": (["check", "gone.csv"], "there is no file gone.csv .looked in"),
+    "a folder of results": (["check", "results"], "is a directory; name one file"),
+    "a file for a folder": (["predict", "votes.csv", "pairs.csv"], "is a file.*Give the folder that predilect rank"),
+    "no such folder": (["predict", "nowhere", "pairs.csv"], "there is no folder nowhere"),
+    "results there already": (["rank", "votes.csv", "--out", "results", *QUICK], "Give another name.*--force"),
+    "no such option": (["rank", "votes.csv", "--personel", "yes"], "--personal"),
+    "half a weight": (["rank", "halves.csv", *QUICK], "Multiply them all.*--pooled"),
+    "column missing of pairs": (["predict", "results", "halves.csv", "--right", "rigth"], 'Did you mean "right"'),
+}
+
+
+@pytest.mark.parametrize("mistake", OF_THE_COMMAND)
+def test_of_the_command(folder, monkeypatch, mistake):
+    monkeypatch.chdir(folder)
+    Path("pairs").touch()
+    ANSWERS.assign(weight=0.5).to_csv("halves.csv", index=False)
+    arguments, said = OF_THE_COMMAND[mistake]
+    ran = run(*arguments)
+    assert ran.exit_code == 2, ran.output
+    assert re.search(said, re.sub(r"[\s│]+", " ", ran.stderr)), ran.stderr
+
+
+def test_results_are_loaded_as_the_model_in_them(folder):
+    assert Population.load(folder / "results").rank().equals(Population.load(folder / "results" / "model").rank())
+    assert predilect.check(folder / "votes.csv") == predilect.check(ANSWERS)
+
+
+def test_fit_takes_what_messages_tell_to_set(model):
+    named = Population().fit(ODD, user="who", left="first_thing", right="second_thing", winner="better")
+    assert named.rank().equals(model.rank())
+    odd = pd.concat([ANSWERS, pd.DataFrame([ONE | {"right": "tea", "winner": "tea"}])])
+    assert Population().fit(odd, drop_self=True).rank().equals(model.rank())
+    assert Population().fit(PAIRS, outcome=[1, 1, 1, -1, -1, 1]).rank().equals(model.rank())
+    with pytest.raises(TypeError, match="lefft"):
+        Population().fit(ODD, lefft="first_thing")
+
+
+def test_somebody_or_something_nearly_known_is_named(model, folder):
+    with pytest.warns(DataWarning, match=r'first: .Tea.*Did you mean "tea"\? Otherwise give their features, items='):
+        model.predict_proba(ONE | {name: [value] for name, value in ONE.items()} | {"left": ["Tea"]})
+    with pytest.warns(DataWarning, match='does not know .Ann.*Did you mean "ann"'):
+        suggest(model, "Ann")
+    (folder / "slip.csv").write_text("user,left,right\nann,Tea,milk\n")
+    ran = run("predict", folder / "results", folder / "slip.csv")
+    assert 'Did you mean "tea"? Otherwise give their features, --items FILE' in ran.stderr
+
+
+def test_items_without_features_are_told(folder):
+    items = pd.DataFrame({"item": ["Tea", "milk", "juice"], "size": [1.0, 2.0, 3.0]})
+    said = r'no features of 1 of the 3 items with answers \(first: "tea"\).*{}.*Did you mean "Tea"\?'
+    for X, features in (
+        (ANSWERS, items), (ANSWERS, ItemFeatures.from_frame(items)), (Comparisons.from_frame(ANSWERS), items),
+    ):  # fmt: skip
+        with pytest.warns(DataWarning, match=said.format("items=")) as caught:
+            Population().fit(X, items=features)
+        assert caught[0].filename == __file__
+    items.to_csv(folder / "items.csv", index=False)
+    ran = run("rank", folder / "votes.csv", "--items", folder / "items.csv", *QUICK)
+    assert ran.exit_code == 0
+    assert len(re.findall(said.format("--items FILE"), ran.stderr.replace("\n", " "))) == 1
+
+
+def test_near_misses():
+    known = ["tea", "green tea", "gpt-4", "gpt-3.5", "item 12", "é"]
+    for slip, meant in {
+        "TEA": "tea", " tea": "tea", "taa": "tea", "GreenTea": "green tea", "gren tea": "green tea", "GPT 4": "gpt-4",
+        "gtp-4": "gpt-4", "itme 12": "item 12", "É": "é",
+    }.items():  # fmt: skip
+        assert near_miss(slip, known) == meant
+    for other in ("coffee", "gpt-5", "item 13", "", "tea", "12", "!", "x" * 1_000_000):
+        assert near_miss(other, known) is None, other
+    assert near_miss("13", ["12", "14"]) is None
+    assert near_miss(" 13", [13, 12]) == 13
+    assert did_you_mean("Tea", ["\x1btea"]) == ' Did you mean "\\x1btea"?'
+    assert did_you_mean("coffee", known) == ""
+
+
+def test_an_option_or_python():
+    assert either("--pooled", "personal=False") == "personal=False"
+    with spoken_to("command"):
+        assert either("--pooled", "personal=False") == "--pooled"
