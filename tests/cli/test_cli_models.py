@@ -52,7 +52,7 @@ def test_a_process_a_person_and_people_with_items(votes, features, people):
 @pytest.mark.slow
 def test_the_crowd_in_words_files_and_predictions(votes, features, tmp_path):
     folder = tmp_path / "results"
-    ran = run("rank", votes, "--items", features, "--model", "crowd-gppl", "--out", folder)
+    ran = run("rank", "--explain", votes, "--items", features, "--model", "crowd-gppl", "--out", folder)
     assert ran.exit_code == 0, ran.output
     for said in ("Model: crowd-gppl.", "each of 12 people differs", "components matter", "Item features: size, kind"):
         assert said in ran.stdout, said

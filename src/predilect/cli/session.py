@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import typer
 from rich.console import Console, RenderableType
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from predilect.progress import Watcher
 
+Given = TypeVar("Given", bound=Path | None)  # a file, if there is one
 _WIDTH_OF_A_PIPE = 110  # columns; rich would take 80 and cut names
 
 NOT_WRITTEN, BAD_INPUT, NOT_CONVERGED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
@@ -69,18 +70,14 @@ class Talk:
         self._held: TemporaryDirectory[str] | None = None
         self._took_input = False
 
-    @overload
-    def file(self, path: Path) -> Path: ...
-    @overload
-    def file(self, path: None) -> None: ...
-    def file(self, path: Path | None) -> Path | None:
+    def file(self, path: Given) -> Given:
         """A file that was given; what comes out of a pipe, or of standard input for "-", as a file of the session.
 
         DataError if there is no such file, before anything is imported that takes long, or standard input is asked for
         twice.
         """
         if path is None:
-            return None
+            return path
         if str(path) != "-" and not is_stream(existing(path)):
             return path
         if str(path) != "-":
@@ -94,7 +91,7 @@ class Talk:
             self._held = TemporaryDirectory(prefix="predilect-")
         held = Path(self._held.name) / f"{name}{suffix_of(data)}"
         held.write_bytes(data)
-        return held
+        return cast("Given", held)
 
     def close(self) -> None:
         """Remove what came out of pipes."""
@@ -159,11 +156,17 @@ class Talk:
         if self.quiet or not self.err.is_terminal:
             yield _silent
             return
+        # The stage gives way on a narrow terminal, and the bar, the share and the times do not.
+        stage = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))
         columns = (
-            SpinnerColumn(), TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
-            BarColumn(bar_width=20), TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn(compact=True),
+            SpinnerColumn(), BarColumn(bar_width=16, table_column=Column(min_width=16)),
+            TaskProgressColumn(table_column=Column(no_wrap=True, min_width=4)),
+            TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=7)),
+            TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True, min_width=5)),
+            TextColumn("{task.fields[left]}"),
+            stage,
         )  # fmt: skip
-        with Progress(*columns, console=self.err, transient=True, speed_estimate_period=3600.0) as bar:
+        with Progress(*columns, console=self.err, transient=True, speed_estimate_period=3600.0, expand=True) as bar:
             yield _Shown(bar, doing)
 
 
@@ -246,14 +249,14 @@ class _Shown:
 
     def __init__(self, bar: Progress, doing: str) -> None:
         self.bar, self.doing = bar, doing
-        self.task = bar.add_task(doing, total=None)
+        self.task = bar.add_task(doing, total=None, left="")
 
     def __call__(self, stage: str, done: int) -> None:
         self.bar.update(self.task, description=f"{self.doing}: {stage} ({done})")
 
     def parts(self, done: int, total: int) -> None:
         """Show ``done`` of ``total`` parts."""
-        self.bar.update(self.task, completed=done, total=total)
+        self.bar.update(self.task, completed=done, total=total, left="left")
 
 
 def _silent(stage: str, done: int) -> None:

@@ -49,6 +49,11 @@ class Scale:
         return self.name not in ("0-100", "share")
 
     @property
+    def is_plain(self) -> bool:
+        """Whether 0 is the mean of the items."""
+        return self.is_linear and self.anchor is None and self.base == 0.0
+
+    @property
     def origin(self) -> str:
         """Where the zero is, or the base."""
         if self.name == "0-100":

@@ -185,8 +185,9 @@ def _against_the_middle(told: Contents) -> str:
 def reading_it(told: Contents) -> tuple[list[str], list[str]]:
     """How to read a board, and how not to."""
     ties = told.scale.ties(told.model.tie_threshold_, told.model.posterior_.calibration.tie_spread)
+    zero = "0 is the mean of the items. " if told.scale.is_plain else ""
     read = [
-        f"Score: {told.scale.meaning} {told.scale.origin[0].upper()}{told.scale.origin[1:]}. {ties}".strip(),
+        f"Score: {told.scale.meaning} {zero}{ties}".strip(),
         "95 % interval: where the score lies with probability 95 %, going by these answers. That of the rank says "
         "which ranks are possible.",
         "P(best): the probability that the item is the best of the list.",

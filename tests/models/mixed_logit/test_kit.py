@@ -194,6 +194,6 @@ def test_a_price_curve_meets_the_item_at_its_own_price(model):
 
 def test_plots_and_pages_are_in_log_odds(model):
     axes = plot.board(model, top=3)
-    assert axes.get_xlabel() == "score and 95 % interval (log-odds; 0 is the mean of the items)"
+    assert axes.get_xlabel() == "score and 95 % interval (log-odds of one answer; 0 is the mean of the items)"
     pyplot.close(axes.figure)
     assert "Part-worths, in log-odds" in page(contents_of(model))
