@@ -112,7 +112,7 @@ class Trial:
         return found
 
     def islands(self) -> list[BoolArray] | None:
-        """Rows cut where no item is shared, into parts of at most some 300 items; None for fewer, or where people share.
+        """Rows cut where no item is shared, into parts of some 300 items at most; None for fewer or shared ones.
 
         Without features, answers on one island say nothing of another. Where each is hardly anybody's but one person's,
         that person's own model is the pooled one.
