@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# Needed by the linter and the type checker, or by the referees of single tests, and not run with lowest versions.
-TOOLS = {"mypy", "ruff", "scipy-stubs", "statsmodels"}
+# Needed by the linter, the type checker and the site, or by the referees of single tests; not run with lowest versions.
+TOOLS = {"furo", "mypy", "myst-parser", "ruff", "scipy-stubs", "sphinx", "statsmodels", "xlogit"}
 
 
 def test_every_lower_bound_is_the_version_tested():

@@ -1,0 +1,48 @@
+"""Tutorials print what they say they print, and pictures on the site are of what they fit."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+import predilect
+from pages import DOCS, PAGES, PICTURES, excerpt, ran
+from readme import ROOT
+
+
+@pytest.mark.slow  # each fits a model, and judges it on held-out answers
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_shows_what_comes_out(name):
+    if name == "parity.md" and importlib.util.find_spec("xlogit") is None:
+        pytest.skip("xlogit, of the extra [bench], is not installed")
+    text = (DOCS / name).read_text(encoding="utf-8")
+    assert re.search(r"^```console$|→ ", text, flags=re.MULTILINE)
+    assert ran(name).text == text, f"{name} is out of date: make readme"
+    for file, svg in ran(name).pictures.items():
+        assert svg == (PICTURES / file).read_text(encoding="utf-8"), f"{file} is out of date: make readme"
+
+
+def test_excerpts_are_found_by_how_they_begin():
+    told = ["Read 3 rows.", "One", "Score 0.51", "a 1", "b 2", "Verdict: " + "far " * 40 + "enough."]
+    assert excerpt(["Score 0.4", "x"], told) == ["Score 0.51", "a 1"]
+    assert excerpt(["...", "Verdict: we", "can", "not", "..."], told)[1].startswith("Verdict: far far")
+    assert " ".join(excerpt(["Verdict: x"], told)).endswith("far enough.")
+    assert excerpt([], told) == []
+    with pytest.raises(AssertionError, match="no line of the output begins with 'Scores'"):
+        excerpt(["Scores 0.5"], told)
+
+
+def test_pictures_are_small_and_ask_nothing_of_any_other_place():
+    drawn = sorted(PICTURES.glob("*.svg"))
+    assert len(drawn) == 8
+    for path in drawn:
+        text = path.read_text(encoding="utf-8")
+        assert len(text) < 30_000
+        root = ElementTree.fromstring(text)
+        assert root.find("{http://www.w3.org/2000/svg}desc") is not None
+        assert not re.search(r"url\(|@import|href|http(?!://www\.w3\.org/2000/svg)", text)
+        assert path.name in (DOCS / "index.md").read_text(encoding="utf-8"), f"{path.name} is not in the gallery"
