@@ -22,7 +22,7 @@ demo: $(VENV)/.run
 		--top 20 --out $(DEMO_OUT) --force
 
 docs: $(VENV)/.docs  # a warning is an error; nothing is asked of any other place
-	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs -d build/doctrees . build/docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env -c docs -d build/doctrees . build/docs
 	@echo "Open build/docs/index.html"
 
 test: $(VENV)/.dev

@@ -21,13 +21,13 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings have them
 napoleon_google_docstring = False
 napoleon_use_ivar = True
+napoleon_use_param = False  # names that share a description stay together
 napoleon_use_rtype = False
 
 html_theme = "furo"
 html_title = "Predilect"
-html_baseurl = ""
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_extra_path = ["_root"]
 html_copy_source = False
-html_show_sourcelink = False
+html_show_sourcelink = html_show_copyright = False

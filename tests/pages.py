@@ -1,4 +1,4 @@
-"""Tutorials that run, and the pictures drawn of what they fit: ``make readme`` writes them, ``test_pages.py`` compares."""
+"""Tutorials that run, and pictures of what they fit: ``make readme`` writes them, ``test_pages.py`` compares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import polars as pl
 from cli.running import run
 from predilect.charts import pictures
 from predilect.charts.facts import pairs_of, part_worths_of, people_map, rank_shares
-from predilect.charts.svg import style
+from predilect.charts.svg import style, width_of
 from predilect.evaluation.metrics import Reliability
 from predilect.report.leaderboard import shared_segments
 from predilect.report.tables import SCALES
@@ -89,12 +89,14 @@ def excerpt(shown: list[str], told: list[str]) -> list[str]:
 
 def standing_alone(svg: str) -> str:
     """A chart as a file: with its colours, and a size of its own."""
-    _, _, width, height = re.search(r'viewBox="([^"]*)"', svg).group(1).split()
-    size = f"svg.chart{{width:{width}px;height:{height}px}}"
-    head, rest = svg.replace('class="chart"', f'class="chart predilect" width="{width}" height="{height}"', 1).split(
-        ">", 1
-    )
-    return f"{head}><style>{style()}{size}</style>{rest}\n"
+    found = re.match(r'(<svg [^>]*)class="chart"([^>]*) viewBox="0 0 (\S+) (\S+)" style="[^"]*">', svg)
+    assert found is not None
+    before, after, width, height = found.groups()
+    words = re.findall(r'<text x="([\d.]+)"[^>]* class="s">([^<]*)', svg)  # of an axis, which may be wider than cells
+    width = f"{max(float(width), *(float(x) + 1.05 * width_of(said, 11.0) for x, said in words), 0.0):.0f}"
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    own = f"{style()}svg.chart{{width:{width}px;height:{height}px}}"
+    return f'{before}class="chart predilect"{after} {size}><style>{own}</style>{svg[found.end() :]}\n'
 
 
 def of_arena(names: dict[str, Any]) -> dict[str, str]:

@@ -8,7 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-import predilect
+import predilect.decisions
+import predilect.evaluation
+import predilect.gaussian.kernels
 from pages import DOCS, PAGES, PICTURES, excerpt, ran
 from readme import ROOT
 
@@ -46,3 +48,22 @@ def test_pictures_are_small_and_ask_nothing_of_any_other_place():
         assert root.find("{http://www.w3.org/2000/svg}desc") is not None
         assert not re.search(r"url\(|@import|href|http(?!://www\.w3\.org/2000/svg)", text)
         assert path.name in (DOCS / "index.md").read_text(encoding="utf-8"), f"{path.name} is not in the gallery"
+
+
+def test_the_reference_has_all_that_can_be_imported():
+    pages = [path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md")]
+    named = {name for page in pages for name in re.findall(r"^\.\. auto\w+:: ([\w.]+)$", page, flags=re.MULTILINE)}
+    rooms = (predilect, predilect.decisions, predilect.evaluation, predilect.gaussian.kernels)
+    public = {name for room in rooms for name in room.__all__} - {"__version__"}
+    assert len(public) > 50
+    assert not public - {name.split(".")[-1] for name in named}
+
+
+def test_the_front_page_leads_to_every_page():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```", index, flags=re.MULTILINE | re.DOTALL)
+    entries = {line.split("<")[-1].strip("> ") for tree in trees for line in tree.splitlines() if line[:1] not in ":"}
+    pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")} - {"index"}
+    results = {f"../benchmarks/results/{path.stem}" for path in (ROOT / "benchmarks" / "results").glob("*.md")}
+    others = {"../README", "../CHANGELOG", "../CONTRIBUTING", "../benchmarks/README"}
+    assert entries - {""} == pages | results | others

@@ -25,6 +25,12 @@ def test_every_lower_bound_is_the_version_tested():
         assert not any(tested[len(parts) :]), f"{name}: a lower {bounds[name]} is allowed"
 
 
+def test_the_citation_is_of_this_version():
+    said = re.findall(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert said == [project["version"]]
+
+
 def pins() -> list[str]:
     text = (ROOT / "constraints-lowest.txt").read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line and not line.startswith("#")]
