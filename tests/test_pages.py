@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from xml.etree import ElementTree
 
@@ -19,8 +18,6 @@ from readme import ROOT
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_shows_what_comes_out(name):
-    if name == "parity.md" and importlib.util.find_spec("xlogit") is None:
-        pytest.skip("xlogit, of the extra [bench], is not installed")
     text = (DOCS / name).read_text(encoding="utf-8")
     assert re.search(r"^```console$|→ ", text, flags=re.MULTILINE)
     assert ran(name).text == text, f"{name} is out of date: make readme"
