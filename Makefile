@@ -1,6 +1,7 @@
 # make demo    rank 59 language models from 124 people's votes (bundled data)
 # make test    unit tests
 # make test-lowest  some of them with the lowest versions of everything that is supported
+# make docs    the documentation site, in build/docs
 # make check   linter, format, types and unit tests: what continuous integration runs, plus the slow tests
 # Everything is installed into .venv; a machine with Python 3.11+ and make is enough.
 
@@ -14,11 +15,15 @@ EXAMPLE := src/predilect/examples/llmfao
 DEMO_OUT := predilect-demo
 N_TEST_PROCESSES ?= 2
 
-.PHONY: demo test test-slow test-lowest check lint types format readme benchmarks clean clean-cache
+.PHONY: demo docs test test-slow test-lowest check lint types format readme benchmarks clean clean-cache
 
 demo: $(VENV)/.run
 	$(BIN)/predilect rank $(EXAMPLE)/comparisons.csv.gz --item-map $(EXAMPLE)/items.csv --item-map-column model \
 		--top 20 --out $(DEMO_OUT) --force
+
+docs: $(VENV)/.docs  # a warning is an error; nothing is asked of any other place
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env -c docs -d build/doctrees . build/docs
+	@echo "Open build/docs/index.html"
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist worksteal -m "not slow"
@@ -50,8 +55,8 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-readme: $(VENV)/.dev  # write the numbers and the picture of README.md anew, after a change of the default model
-	cd tests && ../$(BIN)/python readme.py
+readme: $(VENV)/.dev  # write numbers and pictures of README.md and the docs anew, after a change of what they show
+	cd tests && ../$(BIN)/python pages.py
 
 clean-cache:  # compiled loops; needed only after editing a compiled function that another file calls
 	find src -name '*.nbi' -delete -o -name '*.nbc' -delete
@@ -72,6 +77,10 @@ $(VENV)/.run: $(VENV)/.created pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP) --editable ".[dev]"
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.docs: $(VENV)/.created pyproject.toml constraints.txt
+	$(PIP) --editable ".[docs]"
+	@touch $@
 
 $(LOWEST)/.dev: pyproject.toml constraints-lowest.txt
 	@command -v $(PYTHON_LOWEST) >/dev/null || \

@@ -1,4 +1,4 @@
-"""What README.md and two pages of the docs show, made anew: ``make readme`` writes it, ``test_readme.py`` compares."""
+"""What README.md and two pages of the docs show, made anew; ``pages.py`` makes all others, and writes."""
 
 from __future__ import annotations
 
@@ -121,29 +121,27 @@ def threshold_sentence(threshold: float) -> str:
 
 
 def with_values(text: str) -> str:
-    """A page with one Python example, with the value of each line of it that ends in a comment with an arrow."""
+    """A page with one Python example, with its values."""
     code = re.search(r"(?<=```python\n).*?(?=```)", text, flags=re.DOTALL)
     assert code is not None
-    lines = code.group().splitlines()
-    names: dict[str, Any] = {}
     with in_a_folder_of_its_own(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # one of its lines warns, as its comment says
-        for statement in ast.parse(code.group()).body:
-            with contextlib.redirect_stdout(io.StringIO()) as printed:
-                if isinstance(statement, ast.Expr):
-                    value = eval(ast.unparse(statement.value), names)
-                else:
-                    exec(ast.unparse(statement), names)
-                    value = None
-            last = (statement.end_lineno or 0) - 1
-            before, arrow, _ = lines[last].partition(ARROW)
-            if arrow:
-                told = printed.getvalue().strip() or str(value.tolist() if hasattr(value, "tolist") else value)
-                lines[last] = before + arrow + told
-    return replaced(text, r"(?<=```python\n).*?(?=```)", "\n".join(lines) + "\n")
+        return replaced(text, r"(?<=```python\n).*?(?=```)", valued(code.group(), {}))
 
 
-if __name__ == "__main__":
-    for page, text in rewritten().items():
-        page.write_text(text, encoding="utf-8")
-    draw(ran_demo()[1], PICTURE)
+def valued(code: str, names: dict[str, Any]) -> str:
+    """Code that was run, with the value of each line that ends in a comment with an arrow; ``names`` stay."""
+    lines = code.splitlines()
+    for statement in ast.parse(code).body:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            if isinstance(statement, ast.Expr):
+                value = eval(ast.unparse(statement.value), names)
+            else:
+                exec(ast.unparse(statement), names)
+                value = None
+        last = (statement.end_lineno or 0) - 1
+        before, arrow, _ = lines[last].partition(ARROW)
+        if arrow:
+            told = printed.getvalue().strip() or str(value.tolist() if hasattr(value, "tolist") else value)
+            lines[last] = before + arrow + told
+    return "\n".join(lines) + "\n"

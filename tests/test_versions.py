@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# Needed by the linter and the type checker, or by the referees of single tests, and not run with lowest versions.
-TOOLS = {"mypy", "ruff", "scipy-stubs", "statsmodels"}
+# Needed by the linter, the type checker and the site, or by the referees of single tests; not run with lowest versions.
+TOOLS = {"furo", "mypy", "myst-parser", "ruff", "scipy-stubs", "sphinx", "statsmodels", "xlogit"}
 
 
 def test_every_lower_bound_is_the_version_tested():
@@ -23,6 +23,12 @@ def test_every_lower_bound_is_the_version_tested():
         tested = [int(part) for part in lowest[name].split(".")]
         assert tested[: len(parts)] == parts, f"{name}>={bounds[name]} is tested with {lowest[name]}"
         assert not any(tested[len(parts) :]), f"{name}: a lower {bounds[name]} is allowed"
+
+
+def test_the_citation_is_of_this_version():
+    said = re.findall(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert said == [project["version"]]
 
 
 def pins() -> list[str]:

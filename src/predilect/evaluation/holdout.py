@@ -76,9 +76,10 @@ def holdout(
     table : data frame of the caller's kind
         A row a model, and a last one for guessing: model; people; choices; hit_rate, how often the likeliest
         alternative was chosen (equally likely ones share the credit); log_loss, nats a choice; share_error, the mean
-        over the items that were offered in 20 choices or more, by how often they were, of |predicted - observed share
-        of the choices in which it was offered| (missing without such items); difference in log loss from the first
-        model, with lower and upper, its 95 % interval by people (negative: better than the first).
+        over the items that were offered in 20 choices or more, by how often they were, of the absolute difference of
+        predicted and observed share of the choices in which it was offered (missing without such items); difference in
+        log loss from the first model, with lower and upper, its 95 % interval by people (negative: better than the
+        first).
 
     Raises
     ------

@@ -228,7 +228,7 @@ def matern(length_scales: npt.ArrayLike, order: float = 1.5, form: str = "isotro
 
 
 def squared_exponential(x: FloatArray, y: FloatArray, length_scale: float) -> FloatArray:
-    """exp(-|x - y|² / (2 ℓ²)), (n, m), for one ℓ > 0; population.md section 1."""
+    """``exp(-|x - y|² / (2 ℓ²))``, (n, m), for one ℓ > 0; population.md section 1."""
     return Stationary(np.array([length_scale]), "squared-exponential")(x, None if y is x else y)
 
 
@@ -272,7 +272,7 @@ def median_length_scales(features: FloatArray, rule: str = "per-feature", random
     ----------
     features : array of float, shape (n, d)
     rule : str
-        With m_d the median of |x_id - x_jd| over pairs of rows, and m'_d that over pairs that differ:
+        With m_d the median of ``|x_id - x_jd|`` over pairs of rows, and m'_d that over pairs that differ:
         "root" √d m'_d; "per-feature" and "code" m'_d, times √d for more than 200 features; "2020" m_d; "preprint"
         d m_d; "arguments" 20 √d m_d.
     random_state : int

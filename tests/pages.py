@@ -1,0 +1,147 @@
+"""Tutorials that run, and pictures of what they fit: ``make readme`` writes them, ``test_pages.py`` compares."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cli.running import run
+from predilect.charts import pictures
+from predilect.charts.facts import pairs_of, part_worths_of, people_map, rank_shares
+from predilect.charts.svg import style, width_of
+from predilect.evaluation.metrics import Reliability
+from predilect.report.leaderboard import shared_segments
+from predilect.report.tables import SCALES
+from readme import PICTURE, ROOT, draw, in_a_folder_of_its_own, ran_demo, rewritten, valued, wrapped
+
+DOCS, PICTURES = ROOT / "docs", ROOT / "docs" / "pictures"
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+ANCHOR = 6  # letters by which a line of an output is found again
+N_DRAWN = 12  # items
+UNIT = "noise of one answer = 1"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page that was run: its text with every output and value as it came, and its pictures by name."""
+
+    text: str
+    pictures: dict[str, str]
+
+
+@cache
+def ran(name: str) -> Page:
+    """Run a page, its blocks one after the other in a folder of its own, as its reader does."""
+    text = (DOCS / name).read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+
+    def again(block: re.Match[str]) -> str:
+        kind, code = block.groups()
+        return f"```{kind}\n{valued(code, names) if kind == 'python' else answered(code)}```"
+
+    with in_a_folder_of_its_own(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what the command warns of is in its output
+        text = BLOCK.sub(again, text)
+        drawn = PAGES[name](names)
+    return Page(text, {file: standing_alone(svg) for file, svg in drawn.items()})
+
+
+def answered(session: str) -> str:
+    """A session on the console with the outputs of its commands, as far as they are shown."""
+    lines: list[str] = []
+    for part in re.split(r"^(?=\$ )", session, flags=re.MULTILINE)[1:]:
+        command, *shown = part.splitlines()
+        program, *arguments = shlex.split(command.removeprefix("$ "))
+        assert program == "predilect", f"{program} is not run by the tests"
+        told = run(*arguments)
+        assert told.exit_code == 0, f"{command}: {told.output}"
+        lines += [command, *excerpt(shown, [line.rstrip() for line in told.output.splitlines()])]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def excerpt(shown: list[str], told: list[str]) -> list[str]:
+    """What is shown of an output: as many lines from each that begins like the first, or the first after "...".
+
+    A line that is too long for the page is wrapped, and shown as a whole.
+    """
+    found: list[str] = []
+    for gap, part in groupby(shown, key="...".__eq__):
+        first, *rest = part
+        if gap:
+            found.append("...")
+            continue
+        place = next((k for k, line in enumerate(told) if line.startswith(first[:ANCHOR])), None)
+        assert place is not None, f"no line of the output begins with {first[:ANCHOR]!r}"
+        whole = wrapped(told[place])
+        found += whole if len(whole) > 1 else told[place : place + 1 + len(rest)]
+    return found
+
+
+def standing_alone(svg: str) -> str:
+    """A chart as a file: with its colours, and a size of its own."""
+    found = re.match(r'(<svg [^>]*)class="chart"([^>]*) viewBox="0 0 (\S+) (\S+)" style="[^"]*">', svg)
+    assert found is not None
+    before, after, width, height = found.groups()
+    words = re.findall(r'<text x="([\d.]+)"[^>]* class="s">([^<]*)', svg)  # of an axis, which may be wider than cells
+    width = f"{max(float(width), *(float(x) + 1.05 * width_of(said, 11.0) for x, said in words), 0.0):.0f}"
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    own = f"{style()}svg.chart{{width:{width}px;height:{height}px}}"
+    return f'{before}class="chart predilect"{after} {size}><style>{own}</style>{svg[found.end() :]}\n'
+
+
+def of_arena(names: dict[str, Any]) -> dict[str, str]:
+    model = names["model"]
+    board = pl.DataFrame(model.rank())
+    best = board["item"].head(N_DRAWN)
+    verdict = json.loads(Path("results/leaderboard.json").read_text(encoding="utf-8"))["verdict"]
+    bins = [Reliability(**one) for one in verdict["reliability"]]
+    return {
+        "board.svg": pictures.board_chart(board, UNIT, top=N_DRAWN),
+        "pairs.svg": pictures.pairs_chart(pairs_of(model, best)),
+        "ranks.svg": pictures.ranks_chart(best.to_list(), rank_shares(model, best)),
+        "calibration.svg": pictures.calibration_chart(bins),
+    }
+
+
+def of_survey(names: dict[str, Any]) -> dict[str, str]:
+    model = names["model"]
+    boards = [one.board for one in shared_segments(model, SCALES["probit"]).values()]
+    return {
+        "segments.svg": pictures.segments_chart(boards, pl.DataFrame(model.rank()), UNIT),
+        "people.svg": pictures.people_chart(people_map(model)),
+    }
+
+
+def of_choice(names: dict[str, Any]) -> dict[str, str]:
+    importances, worths = part_worths_of(names["model"])
+    return {
+        "importances.svg": pictures.importances_chart(importances),
+        "part-worths.svg": pictures.part_worths_chart(worths),
+    }
+
+
+PAGES: dict[str, Callable[[dict[str, Any]], dict[str, str]]] = {
+    "tutorials/arena.md": of_arena,
+    "tutorials/survey.md": of_survey,
+    "tutorials/choice.md": of_choice,
+    "parity.md": lambda _: {},
+}
+
+if __name__ == "__main__":
+    for path, text in rewritten().items():
+        path.write_text(text, encoding="utf-8")
+    draw(ran_demo()[1], PICTURE)
+    for name in PAGES:
+        (DOCS / name).write_text(ran(name).text, encoding="utf-8")
+        for file, svg in ran(name).pictures.items():
+            (PICTURES / file).write_text(svg, encoding="utf-8")

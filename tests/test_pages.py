@@ -1,0 +1,66 @@
+"""Tutorials print what they say they print, and pictures on the site are of what they fit."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+import predilect.decisions
+import predilect.evaluation
+import predilect.gaussian.kernels
+from pages import DOCS, PAGES, PICTURES, excerpt, ran
+from readme import ROOT
+
+
+@pytest.mark.slow  # each fits a model, and judges it on held-out answers
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_shows_what_comes_out(name):
+    text = (DOCS / name).read_text(encoding="utf-8")
+    assert re.search(r"^```console$|→ ", text, flags=re.MULTILINE)
+    assert ran(name).text == text, f"{name} is out of date: make readme"
+    for file, svg in ran(name).pictures.items():
+        assert svg == (PICTURES / file).read_text(encoding="utf-8"), f"{file} is out of date: make readme"
+
+
+def test_excerpts_are_found_by_how_they_begin():
+    told = ["Read 3 rows.", "One", "Score 0.51", "a 1", "b 2", "Verdict: " + "far " * 40 + "enough."]
+    assert excerpt(["Score 0.4", "x"], told) == ["Score 0.51", "a 1"]
+    assert excerpt(["...", "Verdict: we", "can", "not", "..."], told)[1].startswith("Verdict: far far")
+    assert " ".join(excerpt(["Verdict: x"], told)).endswith("far enough.")
+    assert excerpt([], told) == []
+    with pytest.raises(AssertionError, match="no line of the output begins with 'Scores'"):
+        excerpt(["Scores 0.5"], told)
+
+
+def test_pictures_are_small_and_ask_nothing_of_any_other_place():
+    drawn = sorted(PICTURES.glob("*.svg"))
+    assert len(drawn) == 8
+    for path in drawn:
+        text = path.read_text(encoding="utf-8")
+        assert len(text) < 30_000
+        root = ElementTree.fromstring(text)
+        assert root.find("{http://www.w3.org/2000/svg}desc") is not None
+        assert not re.search(r"url\(|@import|href|http(?!://www\.w3\.org/2000/svg)", text)
+        assert path.name in (DOCS / "index.md").read_text(encoding="utf-8"), f"{path.name} is not in the gallery"
+
+
+def test_the_reference_has_all_that_can_be_imported():
+    pages = [path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md")]
+    named = {name for page in pages for name in re.findall(r"^\.\. auto\w+:: ([\w.]+)$", page, flags=re.MULTILINE)}
+    rooms = (predilect, predilect.decisions, predilect.evaluation, predilect.gaussian.kernels)
+    public = {name for room in rooms for name in room.__all__} - {"__version__"}
+    assert len(public) > 50
+    assert not public - {name.split(".")[-1] for name in named}
+
+
+def test_the_front_page_leads_to_every_page():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```", index, flags=re.MULTILINE | re.DOTALL)
+    entries = {line.split("<")[-1].strip("> ") for tree in trees for line in tree.splitlines() if line[:1] not in ":"}
+    pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")} - {"index"}
+    results = {f"../benchmarks/results/{path.stem}" for path in (ROOT / "benchmarks" / "results").glob("*.md")}
+    others = {"../README", "../CHANGELOG", "../CONTRIBUTING", "../benchmarks/README"}
+    assert entries - {""} == pages | results | others
