@@ -19,9 +19,9 @@ from cli.running import run
 from predilect.charts import pictures
 from predilect.charts.facts import pairs_of, part_worths_of, people_map, rank_shares
 from predilect.charts.svg import style, width_of
+from predilect.decisions.scales import SCALES
 from predilect.evaluation.metrics import Reliability
 from predilect.report.leaderboard import shared_segments
-from predilect.report.tables import SCALES
 from readme import PICTURE, ROOT, draw, in_a_folder_of_its_own, ran_demo, rewritten, valued, wrapped
 
 DOCS, PICTURES = ROOT / "docs", ROOT / "docs" / "pictures"

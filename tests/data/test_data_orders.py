@@ -9,6 +9,7 @@ import pytest
 
 from predilect import Comparisons
 from predilect.data.orders import as_orders, joint_rows, weights_of_rows
+from predilect.data.splits import masks_of_folds
 from predilect.errors import DataError, DataWarning
 
 
@@ -91,3 +92,15 @@ def test_answers_of_both_kinds_cannot_be_joined():
     assert one.append(replace(one, task=None, joint=False)).joint
     with pytest.raises(DataError, match="same kind"):
         one.append(read(CHOICES, joint=False))
+
+
+def test_folds_are_held_out_until_there_are_enough_answers_not_rows():
+    n = 300  # choices of one item out of four, three rows each
+    shown = {f"alt{k + 1}": [f"i{(t + k) % 9}" for t in range(n)] for k in range(4)}
+    table = {"user": [f"u{t % 30}" for t in range(n)], **shown, "choice": [f"i{t % 9}" for t in range(n)]}
+    answers = Comparisons.from_frame(table)
+    assert answers.n_rows == 3 * n
+    assert len(masks_of_folds(answers, 0, 60.0)) == 1
+    assert len(masks_of_folds(answers, 0, 150.0)) == 3
+    alone = replace(answers, joint=False)  # each row an answer
+    assert len(masks_of_folds(alone, 0, 150.0)) == 1

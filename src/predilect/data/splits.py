@@ -12,6 +12,7 @@ from predilect.data.canonical import groups_by_task, repeats, row_offsets
 from predilect.data.comparisons import Comparisons
 from predilect.data.content import chances, keys_of_answers, mixed, shuffled, summed
 from predilect.data.features import FeatureSpace
+from predilect.data.orders import joint_rows
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -171,6 +172,9 @@ def masks_of_folds(
     With more, the first ones are the same.
     """
     fold = k_folds_answers(comparisons, n_folds, random_state=seed, space=space)
+    task = joint_rows(comparisons)
+    n_rows = np.bincount(task + 1)[task + 1]  # of the task: a choice from four is one answer, in three rows
+    answers = np.where(task < 0, comparisons.weight, comparisons.weight / n_rows)
     masks: list[BoolArray] = []
     held_out = 0.0
     for k in range(n_folds):
@@ -178,5 +182,5 @@ def masks_of_folds(
         if not mask.any() or held_out >= enough:
             continue
         masks.append(mask)
-        held_out += float(comparisons.weight[mask].sum())
+        held_out += float(answers[mask].sum())
     return masks
