@@ -17,9 +17,9 @@ __all__ = ["LABELS", "MEASURES", "Point", "curve", "grouped", "paired", "point_o
 CONFIDENCE = 0.90
 LABELS = {
     "gaspk": "GaSPK",
-    "gaspk-heuristic": "GaSPK, heuristic",
-    "gaspk-exact": "GaSPK, exact M step",
-    "gaspk@n_components=auto": "GaSPK, heuristic, number chosen",
+    "gaspk-heuristic": "GaSPK, heuristic, no prior",
+    "gaspk-exact": "GaSPK, exact, no prior",
+    "gaspk@n_components=auto": "GaSPK, number chosen",
     "gaspk@n_components=1": "GP classification, pooled",
     "gp-person": "GP classification, each person",
     "bi": "hierarchical GP",

@@ -71,7 +71,7 @@ def test_the_page_shows_curves_bars_and_what_is_missing(tmp_path) -> None:
     assert page.count("| mixed logit | missing | missing |") == 3
     met = {what: verdict for what, _, _, verdict in bars(store, [])}
     assert met["amt-cars, 80 %: accuracy of GaSPK"] == "yes"
-    assert met["amt-cars, 80 %: accuracy of GaSPK, exact M step"] == "yes"
+    assert met["amt-cars, 80 %: accuracy of GaSPK, exact, no prior"] == "yes"
     # Predicted .95 where .90 were right.
     assert met["amt-cars, 80 %: calibration error of GaSPK"] == "**no**"
 
@@ -81,7 +81,7 @@ def test_the_page_and_the_figure_are_written(tmp_path) -> None:
     stored(tmp_path)
     write_page(tmp_path)
     assert (tmp_path / "gaspk.md").read_text().startswith("# GaSPK")
-    assert "GaSPK, exact M step" in (tmp_path / "figures" / "gaspk-learning-curves.svg").read_text()
+    assert "GaSPK, exact, no prior" in (tmp_path / "figures" / "gaspk-learning-curves.svg").read_text()
 
 
 def test_answers_on_a_grid_are_about_its_points() -> None:
