@@ -18,7 +18,7 @@ import polars as pl
 from cli.running import run
 from predilect.charts import pictures
 from predilect.charts.facts import pairs_of, part_worths_of, people_map, rank_shares
-from predilect.charts.svg import style, width_of
+from predilect.charts.svg import style
 from predilect.decisions.scales import SCALES
 from predilect.evaluation.metrics import Reliability
 from predilect.report.leaderboard import shared_segments
@@ -92,8 +92,6 @@ def standing_alone(svg: str) -> str:
     found = re.match(r'(<svg [^>]*)class="chart"([^>]*) viewBox="0 0 (\S+) (\S+)" style="[^"]*">', svg)
     assert found is not None
     before, after, width, height = found.groups()
-    words = re.findall(r'<text x="([\d.]+)"[^>]* class="s">([^<]*)', svg)  # of an axis, which may be wider than cells
-    width = f"{max(float(width), *(float(x) + 1.05 * width_of(said, 11.0) for x, said in words), 0.0):.0f}"
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     own = f"{style()}svg.chart{{width:{width}px;height:{height}px}}"
     return f'{before}class="chart predilect"{after} {size}><style>{own}</style>{svg[found.end() :]}\n'

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -129,3 +131,9 @@ def test_text_can_be_read_in_light_in_dark_and_in_print():
                 assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground, colours)
         for cell in ("mark", "other"):  # numbers in the darkest cells
             assert contrast(colours["ink"], mixed(colours[cell], colours["paper"], _DARKEST)) >= 4.5
+
+
+def test_the_words_of_a_narrow_table_are_not_cut():
+    axis = "how likely the row is preferred to the column, %"
+    svg = grid(["a", "b"], ["a", "b"], np.zeros((2, 2)), [["1", "2"]] * 2, "t", "u", axis)
+    assert float(re.search(r'viewBox="0 0 (\S+) ', svg)[1]) > width_of(axis, 11.0)

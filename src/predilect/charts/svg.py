@@ -192,7 +192,8 @@ def grid(
             f'<tspan x="{_n(left + wide * (k + 0.5))}">{escape(one)}</tspan>' for k, one in enumerate(said[j]) if one
         )
         parts.append(f'<text class="c" y="{_n(y)}">{numbers}</text>')
-    return drawing(title, told, left + wide * len(columns) + 6.0, head + tall * len(rows) + 8.0, parts)
+    right = left + max(wide * len(columns), width_of(axis, 11.0))
+    return drawing(title, told, right + 6.0, head + tall * len(rows) + 8.0, parts)
 
 
 class Point(NamedTuple):
