@@ -27,7 +27,7 @@ from benchmarks.decide_figure import figure
 from benchmarks.store import write_whole
 from benchmarks.task import read_csv
 from predilect import Comparisons, DataWarning
-from predilect.data.splits import places
+from predilect.data.splits import shuffled_place
 from predilect.decisions.acting import weigh
 from predilect.decisions.sets import choice_chances
 from predilect.errors import ConvergenceWarning
@@ -78,7 +78,7 @@ def split(rows: pl.DataFrame, fold: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     tasks = rows.select("user", "task").unique().sort("user", "task")
     people, person = np.unique(tasks["user"].to_numpy(), return_inverse=True)
     served = np.random.default_rng(0).permutation(len(people)) % FOLDS == fold
-    place, n = places(person, len(people), np.random.default_rng([1, fold]).random(len(person)))
+    place, n = shuffled_place(person, len(people), np.random.default_rng([1, fold]))
     known = ~served[person] | (place < np.minimum(np.maximum(n // 2, 1), MOST_KNOWN)[person])
     kept = rows.join(tasks.with_columns(known=pl.Series(known)), on=["user", "task"], how="left").sort(
         "user", "task", "item"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from predilect.data import Comparisons
-from predilect.data.splits import Seed, groups_of_people, places
+from predilect.data.splits import Seed, groups_of_people, shuffled_place
 from predilect.errors import DataError
 
 Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
@@ -47,7 +47,7 @@ def split_answers(
         raise DataError(f"n_test_per_person must be at least 0, got {n_test_per_person}.")
     group, person, _ = groups_of_people(comparisons)
     rng = np.random.default_rng(random_state)
-    place, n_pairs = places(person, comparisons.n_users, rng.random(len(person)))
+    place, n_pairs = shuffled_place(person, comparisons.n_users, rng)
     if n_test_per_person is None:
         n_test = _rounded(n_pairs * _share(test_share), rng)
     else:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect import Comparisons, Population
+from predilect import Comparisons
 from predilect.data import k_folds_answers
-from predilect.data.content import chances, keys_of_answers, summed
+from predilect.data.content import dealt, keys_of_answers, summed
 from predilect.data.features import FeatureSpace
-from predilect.data.splits import chances_of_people, some_people
 
 N_ITEMS, N_USERS = 8, 30
 
@@ -53,12 +52,8 @@ def test_names_change_no_key_and_no_fold(pair):
     same = place(other, people, items)
     np.testing.assert_array_equal(keys_of_answers(other)[same], keys_of_answers(plain))
     assert len(set(keys_of_answers(plain).tolist())) == plain.n_rows  # so that nothing is left to the order of codes
-    np.testing.assert_array_equal(k_folds_answers(other)[same], k_folds_answers(plain))
-    chance, of_other = (chances_of_people(rows, np.random.default_rng(3)) for rows in (plain, other))
-    np.testing.assert_array_equal(of_other[people], chance)
-    _, some = some_people(plain, np.random.default_rng(3), 10)
-    _, of_others = some_people(other, np.random.default_rng(3), 10)
-    assert sorted(people[some]) == sorted(of_others)
+    folds = k_folds_answers(plain, keys=keys_of_answers(plain))
+    np.testing.assert_array_equal(k_folds_answers(other, keys=keys_of_answers(other))[same], folds)
 
 
 def test_features_tell_items_apart_that_answers_do_not_in_any_order_of_columns():
@@ -77,22 +72,7 @@ def test_features_tell_items_apart_that_answers_do_not_in_any_order_of_columns()
     assert len(set(keys_of_answers(rows, unknown).tolist())) == 1
 
 
-def test_chances_are_dealt_by_key():
+def test_values_are_dealt_by_key():
     keys = np.array([5, 1, 3], dtype=np.uint64)
-    drawn = np.random.default_rng(0).random(3)
-    np.testing.assert_array_equal(chances(np.random.default_rng(0), keys), drawn[[2, 0, 1]])
+    assert dealt(np.array([0.1, 0.2, 0.3]), keys).tolist() == [0.3, 0.1, 0.2]
     assert summed(np.full(3, 2**63, dtype=np.uint64), np.array([0, 0, 1]), 3).tolist() == [0, 2**63, 0]
-
-
-def test_names_change_no_prediction_of_the_defaults(pair):
-    plain, other, people, items = pair
-    model, renamed = Population().fit(plain), Population().fit(other)
-    asked = tuple(column[:100] for column in answers(seed=2))
-    first = named(asked, np.arange(N_USERS), np.arange(N_ITEMS))
-    second = named(asked, people, items)
-    for columns in (first, second):
-        del columns["outcome"]
-    # The search for hyper-parameters ends within its tolerance, from sums in another order.
-    np.testing.assert_allclose(renamed.predict_proba(second), model.predict_proba(first), atol=2e-3)
-    settings, others = model.hyperparameters_, renamed.hyperparameters_
-    assert (settings.strength, settings.consistency_spread) == (others.strength, others.consistency_spread)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from predilect._types import FloatArray, IntArray
 from predilect.data.comparisons import Comparisons
 from predilect.data.features import FeatureSpace
 
@@ -61,13 +60,8 @@ def _keys_of_items(space: FeatureSpace) -> Keys:
     return np.where(space.known, key, np.uint64(0))
 
 
-def chances(rng: np.random.Generator, *keys: NDArray[Any]) -> FloatArray:
-    """Uniform random numbers, (n,), dealt in the order of the last of the keys, then of those before it."""
-    out: FloatArray = np.empty(len(keys[0]))
-    out[np.lexsort(keys)] = rng.random(len(out))
+def dealt(values: NDArray[Any], *keys: NDArray[Any]) -> NDArray[Any]:
+    """``values`` (n,) in another order: the first to who has the least of the last key, then of those before it."""
+    out = np.empty_like(values)
+    out[np.lexsort(keys)] = values
     return out
-
-
-def shuffled(some: IntArray, chance: FloatArray) -> IntArray:
-    """``some`` of the indices of ``chance`` in the order of their chances."""
-    return some[np.argsort(chance[some], kind="stable")]

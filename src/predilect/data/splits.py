@@ -1,4 +1,4 @@
-"""Deterministic folds and samples of answers and people, the same for any order of the rows read and any names."""
+"""Deterministic folds and samples of answers and people, the same for any order of the rows read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from predilect._types import BoolArray, IntArray
 from predilect.data.canonical import groups_by_task, repeats, row_offsets
 from predilect.data.comparisons import Comparisons
-from predilect.data.content import chances, keys_of_answers, mixed, shuffled, summed
+from predilect.data.content import Keys, dealt, mixed, summed
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import joint_rows
 from predilect.data.vocabulary import Vocabulary
@@ -20,25 +20,28 @@ Seed = int | np.random.SeedSequence | np.random.Generator
 
 
 def k_folds_answers(
-    comparisons: Comparisons, n_folds: int = 5, *, random_state: Seed = 0, space: FeatureSpace | None = None
+    comparisons: Comparisons, n_folds: int = 5, *, random_state: Seed = 0, keys: Keys | None = None
 ) -> NDArray[np.int8]:
     """Fold in which each row is tested, balanced within every person; int8, shape (n_rows,).
 
     Folds are 0 to ``n_folds - 1`` (2 to 127 folds, else DataError); -1 is always training, for people with one task.
     The numbers of a person's tasks per fold differ by at most one; all answers of a task share a fold. Where tasks are
-    not known, all answers of a person to one pair are one. Names of people and items play no part; ``space``
-    tells items apart that nothing else does.
+    not known, all answers of a person to one pair are one. With ``keys`` of the rows, such as
+    :func:`~predilect.data.content.keys_of_answers`, names of people and items play no part.
     """
     if not 2 <= n_folds <= 127:
         raise DataError(f"n_folds must lie between 2 and 127, got {n_folds}.")
     group, person, size = groups_of_people(comparisons)
     rng = np.random.default_rng(random_state)
-    of_group = summed(keys_of_answers(comparisons, space), group, len(person))
-    of_person = summed(mixed(of_group), person, comparisons.n_users)
-    # Large tasks are dealt first, so that folds come out about equal in answers too.
-    place, n_pairs = places(person, comparisons.n_users, chances(rng, of_group, of_person[person]), size)
+    chance, n_people = rng.random(len(person)), comparisons.n_users
     # People start at different folds, or the first folds would hold all the surplus pairs.
-    start = np.floor(n_folds * chances(rng, of_person)).astype(np.int64)
+    start = rng.integers(0, n_folds, size=n_people)
+    if keys is not None:
+        of_group = summed(keys, group, len(person))
+        of_person = summed(mixed(of_group), person, n_people)
+        chance, start = dealt(chance, of_group, of_person[person]), dealt(start, of_person)
+    # Large tasks are dealt first, so that folds come out about equal in answers too.
+    place, n_pairs = _places(person, n_people, chance, size)
     fold = ((place + start[person]) % n_folds).astype(np.int8)
     fold[n_pairs[person] < 2] = -1
     return fold[group]
@@ -65,8 +68,15 @@ def _pairs_of_people(comparisons: Comparisons) -> tuple[NDArray[np.int64], NDArr
     return np.cumsum(fresh) - 1, comparisons.user[fresh]
 
 
-def places(
-    person: NDArray[np.int32], n_people: int, chance: NDArray[np.float64], size: NDArray[np.float64] | None = None
+def shuffled_place(
+    person: NDArray[np.int32], n_people: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Place of each group among its person's, at random, and how many groups a person has."""
+    return _places(person, n_people, rng.random(len(person)), None)
+
+
+def _places(
+    person: NDArray[np.int32], n_people: int, chance: NDArray[np.float64], size: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Place of each group among its person's, by size and then by chance, and how many groups a person has."""
     offsets = row_offsets(person, n_people)
@@ -88,7 +98,6 @@ def some_people(
     comparisons: Comparisons,
     rng: np.random.Generator,
     most: int = MOST_PEOPLE,
-    space: FeatureSpace | None = None,
 ) -> tuple[Comparisons, IntArray]:
     """At most so many people with more than one row, renumbered, and their old codes; items stay as they are.
 
@@ -105,23 +114,12 @@ def some_people(
     # People with one answer cannot be tested but do train: keep their share.
     share = min(1.0, most / max(len(able), 1))
     single = np.flatnonzero(counts == 1)
-    chance = chances_of_people(comparisons, rng, space)
     chosen = [
-        shuffled(group, chance)[: min(most, max(1, round(share * len(group))))]
-        for group in (able, single)
-        if len(group)
+        rng.permutation(group)[: min(most, max(1, round(share * len(group))))] for group in (able, single) if len(group)
     ]
     keep = np.zeros(comparisons.n_users, dtype=bool)
     keep[np.concatenate(chosen)] = True
     return only_people_of(comparisons, keep[comparisons.user])
-
-
-def chances_of_people(
-    comparisons: Comparisons, rng: np.random.Generator, space: FeatureSpace | None = None
-) -> NDArray[np.float64]:
-    """Uniform random numbers of people, (n_users,), that do not depend on names."""
-    key = summed(keys_of_answers(comparisons, space), comparisons.user, comparisons.n_users)
-    return chances(rng, key)
 
 
 def only_people_of(comparisons: Comparisons, mask: BoolArray) -> tuple[Comparisons, IntArray]:
@@ -165,13 +163,13 @@ def masks_of_folds(
     *,
     n_folds: int = _N_FOLDS,
     among: BoolArray | None = None,
-    space: FeatureSpace | None = None,
+    keys: Keys | None = None,
 ) -> list[BoolArray]:
     """As many folds as it takes to hold out enough answers: which rows each holds out, of all or those ``among`` them.
 
     With more, the first ones are the same.
     """
-    fold = k_folds_answers(comparisons, n_folds, random_state=seed, space=space)
+    fold = k_folds_answers(comparisons, n_folds, random_state=seed, keys=keys)
     task = joint_rows(comparisons)
     n_rows = np.bincount(task + 1)[task + 1]  # of the task: a choice from four is one answer, in three rows
     answers = np.where(task < 0, comparisons.weight, comparisons.weight / n_rows)

@@ -18,10 +18,9 @@ from predilect._text import option
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.checks import connected_items
-from predilect.data.content import shuffled
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, joint_rows, weights_of_rows
-from predilect.data.splits import chances_of_people, only_people_of, with_items_of, with_moderate_counts
+from predilect.data.splits import only_people_of, with_items_of, with_moderate_counts
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
 from predilect.evaluation.metrics import Reliability, accuracy, paired_difference, reliability
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged, outcome_of
@@ -153,11 +152,7 @@ def _of_own_items(comparisons: Comparisons) -> Comparisons:
 
 
 def drawn_people(
-    comparisons: Comparisons,
-    fold: npt.NDArray[np.int8],
-    max_people: int,
-    rng: np.random.Generator,
-    space: FeatureSpace | None = None,
+    comparisons: Comparisons, fold: npt.NDArray[np.int8], max_people: int, rng: np.random.Generator
 ) -> tuple[Comparisons, npt.NDArray[np.int8]]:
     """At most ``max_people`` people with answers held out, and their share of the others: comparisons and folds.
 
@@ -166,10 +161,9 @@ def drawn_people(
     rows = np.bincount(comparisons.user, minlength=comparisons.n_users)
     able = np.zeros(comparisons.n_users, dtype=bool)
     able[comparisons.user[fold >= 0]] = True
-    chance = chances_of_people(comparisons, rng, space)
-    order = shuffled(np.flatnonzero(able), chance)
+    order = rng.permutation(np.flatnonzero(able))
     n = min(max_people, max(int(np.searchsorted(np.cumsum(rows[order]), _MOST_ROWS, "right")), FEWEST_PEOPLE))
-    others = shuffled(np.flatnonzero(~able & (rows > 0)), chance)
+    others = rng.permutation(np.flatnonzero(~able & (rows > 0)))
     share = min(1.0, n / max(len(order), 1))
     keep = np.zeros(comparisons.n_users, dtype=bool)
     keep[order[:n]] = True
@@ -246,9 +240,8 @@ def judge(
     questions += ["covariates"] * (comparisons.covariates is not None)
     some, fold = comparisons, np.full(comparisons.n_rows, -1, dtype=np.int8)
     if comparisons.has_users and comparisons.n_users > 1:
-        space = None if features is None else FeatureSpace(*features.align(comparisons.items))
-        fold = k_folds_answers(comparisons, n_folds, random_state=seeds[0], space=space)
-        some, fold = drawn_people(comparisons, fold, max_people, np.random.default_rng(seeds[1]), space)
+        fold = k_folds_answers(comparisons, n_folds, random_state=seeds[0])
+        some, fold = drawn_people(comparisons, fold, max_people, np.random.default_rng(seeds[1]))
 
     def verdict(
         contests: dict[str, Contest], notes: tuple[str, ...] = (), shares: tuple[Reliability, ...] = ()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from predilect import Calibration, DataError, Population
+from predilect import Calibration, DataError, DataWarning, Population
 from simulate import comparisons, crowd
 from tolerances import EXACT, ITERATIVE
 
@@ -135,7 +135,8 @@ def test_without_ties_there_are_none_to_come(personal):
 @pytest.mark.slow
 @both
 def test_features_of_half_the_items(personal):
-    model = Population(personal, n_jobs=1).fit(CROWD, items={"item": [0, 1, 2], "x": [1.0, 2.0, 3.0]})
+    with pytest.warns(DataWarning, match="no features of 3 of the 6 items"):
+        model = Population(personal, n_jobs=1).fit(CROWD, items={"item": [0, 1, 2], "x": [1.0, 2.0, 3.0]})
     assert any("3 of 6 items have no features" in line for line in model.report_["features"])
     assert len(model.rank()) == 6
 

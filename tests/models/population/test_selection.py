@@ -284,14 +284,14 @@ def test_one_person_who_repeats_an_answer_costs_the_others_nothing():
 
 
 def test_the_evidence_of_few_people_takes_a_share_of_everybodys_answers():
-    answers, space = comparisons(crowd(5, 6, 40, 1600)), FeatureSpace.empty(40)
-    some = selection._thinned(answers, np.random.SeedSequence(0), space)
+    answers = comparisons(crowd(5, 6, 40, 1600))
+    some = selection._thinned(answers, np.random.SeedSequence(0))
     n_parts = -(-answers.n_rows // selection._ENOUGH_FOR_SCALES)
     assert n_parts > 1
     counts, all_counts = (np.bincount(rows.user, minlength=6) for rows in (some, answers))
     assert np.abs(counts / all_counts - 1 / n_parts).max() < 0.02  # answers of a person to one pair stay together
     few = answers.take(np.arange(answers.n_rows) % n_parts == 0)
-    assert selection._thinned(few, np.random.SeedSequence(0), space) is few
+    assert selection._thinned(few, np.random.SeedSequence(0)) is few
 
 
 def test_few_people_are_tried_nearly_rigid_first():

@@ -16,8 +16,9 @@ from predilect._json import plain
 from predilect._text import did_you_mean
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures
+from predilect.data.content import dealt, keys_of_answers, summed
 from predilect.data.features import FeatureSpace
-from predilect.data.splits import chances_of_people, masks_of_folds
+from predilect.data.splits import masks_of_folds
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
 from predilect.models.checks import KernelHyperparameters, hyperparameters_by_name
@@ -209,9 +210,11 @@ def _chosen(
     unjudged = Trial(candidate(*first, n_most), math.nan, Calibration())
     if how.spread is not None and len(numbers) == len(sizes) == len(alphas) == 1:
         return unjudged, []
-    chance = chances_of_people(answers, np.random.default_rng(_FOLDS), space)
-    tried = np.isin(answers.user, np.argsort(chance)[:_MOST_PEOPLE_TRIED])
-    masks = masks_of_folds(answers, _FOLDS, among=tried, space=space)
+    keys = keys_of_answers(answers, space)  # or the names of people and items would say who is held out
+    order = np.random.default_rng(_FOLDS).permutation(answers.n_users)
+    drawn = dealt(order, summed(keys, answers.user, answers.n_users)) < _MOST_PEOPLE_TRIED
+    tried = drawn[answers.user]
+    masks = masks_of_folds(answers, _FOLDS, among=tried, keys=keys)
     if not masks:
         return unjudged, []
     folds = [(told.answers(answers, tried & ~out), told.answers(answers, out)) for out in masks]

@@ -138,7 +138,7 @@ def select_model(
     most = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE
     # Of people who answered much fewer will do.
     most = min(most, max(_ENOUGH_PEOPLE, _ENOUGH_ROWS * comparisons.n_users // max(comparisons.n_rows, 1)))
-    some, codes = some_people(comparisons, np.random.default_rng(seeds[0]), most, space)
+    some, codes = some_people(comparisons, np.random.default_rng(seeds[0]), most)
     if traits_must and traits is not None:
         start = replace(start, trait_scale=_first_trait_scale(start, traits))
     if not free and len(bases) == 1 and (traits is None or traits_must):
@@ -149,9 +149,7 @@ def select_model(
         return [Fold(rows, test, where, some_traits, delta, n_basis, executor, likelihood) for test in masks]
 
     def search_on(rows: Comparisons, codes: IntArray, where: FeatureSpace, seed: int) -> _Search:
-        return _Search(
-            where, folds_of(rows, codes, where, masks_of_folds(rows, seeds[seed], space=where)), free, progress
-        )
+        return _Search(where, folds_of(rows, codes, where, masks_of_folds(rows, seeds[seed])), free, progress)
 
     n_basis = max((functions.n_functions for functions in bases if functions is not None), default=None)
     # With a basis of functions, items that nobody here saw would only cost time.
@@ -161,13 +159,13 @@ def select_model(
     first, first_rows, first_where = search, rows, where
     n_first = int(np.clip(comparisons.n_users // 4, *_PEOPLE_FOR_BASIS))
     if len(bases) > 1 and some.n_users > n_first:
-        first_rows, at = some_people(some, np.random.default_rng(seeds[2]), n_first, space)
+        first_rows, at = some_people(some, np.random.default_rng(seeds[2]), n_first)
         first_rows, first_where = with_items_of(first_rows, space) if few else (first_rows, space)
         first = search_on(first_rows, codes[at], first_where, 3)
     seen = first_rows
     if len(bases) > 1:
         n_seen = int(np.clip(comparisons.n_users // 4, *_PEOPLE_FOR_EVIDENCE))
-        seen, _ = some_people(seen, np.random.default_rng(seeds[2]), n_seen, first_where)
+        seen, _ = some_people(seen, np.random.default_rng(seeds[2]), n_seen)
     gamma, thresholds = pooled_effects(seen, delta, likelihood), pooled_thresholds(seen, delta)
     people, some_answers = (
         with_own(
@@ -176,7 +174,7 @@ def select_model(
             np.zeros(0),
             gamma,
         )
-        for rows in (seen, _thinned(seen, seeds[6], first_where))
+        for rows in (seen, _thinned(seen, seeds[6]))
     )
     best: _Found | None = None
     for functions in bases:
@@ -219,12 +217,12 @@ def select_model(
         folds, states, candidate = search.folds, best.trial.states, best.candidate
         quick = candidate.prior(setting, where).n_functions <= MANY_FUNCTIONS and not candidate.has_kernel
         if quick and some is comparisons:  # further folds of the same kind
-            masks = masks_of_folds(rows, seeds[1], ENOUGH_TO_CALIBRATE, space=where)
+            masks = masks_of_folds(rows, seeds[1], ENOUGH_TO_CALIBRATE)
             folds = folds + folds_of(rows, codes, where, masks[len(folds) :])
         elif quick:
-            more, at = some_people(comparisons, np.random.default_rng(seeds[4]), MOST_TO_CALIBRATE, space)
+            more, at = some_people(comparisons, np.random.default_rng(seeds[4]), MOST_TO_CALIBRATE)
             rows, where = with_items_of(more, space) if few else (more, space)
-            folds = folds_of(rows, at, where, masks_of_folds(rows, seeds[1], ENOUGH_TO_CALIBRATE, space=where))
+            folds = folds_of(rows, at, where, masks_of_folds(rows, seeds[1], ENOUGH_TO_CALIBRATE))
             candidate = Candidate.of(candidate.functions, where)
             states = [folds[0].fit(candidate, setting, None, start_state)]
         setting = calibrated(setting, candidate, folds, states, np.random.default_rng(seeds[5]))
@@ -416,10 +414,10 @@ class _Search:
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
 
 
-def _thinned(rows: Comparisons, seed: np.random.SeedSequence, space: FeatureSpace) -> Comparisons:
+def _thinned(rows: Comparisons, seed: np.random.SeedSequence) -> Comparisons:
     """Part of everybody's answers where there are many."""
     n_parts = min(math.ceil(rows.n_rows / _ENOUGH_FOR_SCALES), 127)
-    return rows if n_parts < 2 else rows.take(k_folds_answers(rows, n_parts, random_state=seed, space=space) < 1)
+    return rows if n_parts < 2 else rows.take(k_folds_answers(rows, n_parts, random_state=seed) < 1)
 
 
 def _by_evidence(

@@ -147,7 +147,7 @@ def train_personal(
         thresholds = pooled_thresholds(comparisons, delta, chosen.item_tie_spread)
     n_people, rng = _PEOPLE_TO_START, np.random.default_rng(random_state)
     while comparisons.n_users > 2 * n_people:  # most passes are over some of the people
-        some, codes = some_people(comparisons, rng, n_people, space)
+        some, codes = some_people(comparisons, rng, n_people)
         begin = fit_population(
             laid_out(
                 some, traits=None if traits is None else traits[codes],
