@@ -17,7 +17,7 @@ _ROUNDS = 3
 _DIGITS = 6  # of features, which are standardised by sums over items in the order of their names
 
 
-def mixed(keys: Keys) -> Keys:
+def hashed(keys: Keys) -> Keys:
     """Keys (n,) of which equal ones stay equal and others become unlike."""
     for shift, factor in _MIXING:
         keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(factor)
@@ -40,23 +40,23 @@ def keys_of_answers(answers: Comparisons, space: FeatureSpace | None = None) -> 
     item = np.zeros(answers.n_items, dtype=np.uint64) if space is None else _keys_of_items(space)
     person = np.zeros(answers.n_users, dtype=np.uint64)
     said = answers.code.astype(np.int64)
-    left, right = mixed((said + 200).astype(np.uint64)), mixed((200 - said).astype(np.uint64))
-    weight = mixed(np.ascontiguousarray(answers.weight).view(np.uint64))
+    left, right = hashed((said + 200).astype(np.uint64)), hashed((200 - said).astype(np.uint64))
+    weight = hashed(np.ascontiguousarray(answers.weight).view(np.uint64))
     for _ in range(_ROUNDS):
-        one, other = mixed(item[answers.left] + left), mixed(item[answers.right] + right)
-        row = mixed((one + other) ^ person[answers.user] ^ weight)
-        person = mixed(summed(row, answers.user, answers.n_users))
-        about = summed(mixed(row + left), answers.left, answers.n_items)
-        about += summed(mixed(row + right), answers.right, answers.n_items)
-        item = mixed(item ^ about)
+        one, other = hashed(item[answers.left] + left), hashed(item[answers.right] + right)
+        row = hashed((one + other) ^ person[answers.user] ^ weight)
+        person = hashed(summed(row, answers.user, answers.n_users))
+        about = summed(hashed(row + left), answers.left, answers.n_items)
+        about += summed(hashed(row + right), answers.right, answers.n_items)
+        item = hashed(item ^ about)
     return row
 
 
 def _keys_of_items(space: FeatureSpace) -> Keys:
     """A key of each item, (n_items,), from its features in whatever order these are."""
-    value = mixed((np.round(space.matrix, _DIGITS) + 0.0).view(np.uint64))  # -0 is 0
-    column = mixed(value.sum(axis=0, dtype=np.uint64))
-    key: Keys = mixed(value + column).sum(axis=1, dtype=np.uint64)
+    value = hashed((np.round(space.matrix, _DIGITS) + 0.0).view(np.uint64))  # -0 is 0
+    column = hashed(value.sum(axis=0, dtype=np.uint64))
+    key: Keys = hashed(value + column).sum(axis=1, dtype=np.uint64)
     return np.where(space.known, key, np.uint64(0))
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from predilect._types import BoolArray, IntArray
 from predilect.data.canonical import groups_by_task, repeats, row_offsets
 from predilect.data.comparisons import Comparisons
-from predilect.data.content import Keys, dealt, mixed, summed
+from predilect.data.content import Keys, dealt, hashed, summed
 from predilect.data.features import FeatureSpace
-from predilect.data.orders import joint_rows
+from predilect.data.orders import weights_of_rows
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -38,7 +38,7 @@ def k_folds_answers(
     start = rng.integers(0, n_folds, size=n_people)
     if keys is not None:
         of_group = summed(keys, group, len(person))
-        of_person = summed(mixed(of_group), person, n_people)
+        of_person = summed(hashed(of_group), person, n_people)
         chance, start = dealt(chance, of_group, of_person[person]), dealt(start, of_person)
     # Large tasks are dealt first, so that folds come out about equal in answers too.
     place, n_pairs = _places(person, n_people, chance, size)
@@ -95,9 +95,7 @@ _MOST_TYPICAL = 5.0  # rows
 
 
 def some_people(
-    comparisons: Comparisons,
-    rng: np.random.Generator,
-    most: int = MOST_PEOPLE,
+    comparisons: Comparisons, rng: np.random.Generator, most: int = MOST_PEOPLE
 ) -> tuple[Comparisons, IntArray]:
     """At most so many people with more than one row, renumbered, and their old codes; items stay as they are.
 
@@ -170,9 +168,7 @@ def masks_of_folds(
     With more, the first ones are the same.
     """
     fold = k_folds_answers(comparisons, n_folds, random_state=seed, keys=keys)
-    task = joint_rows(comparisons)
-    n_rows = np.bincount(task + 1)[task + 1]  # of the task: a choice from four is one answer, in three rows
-    answers = np.where(task < 0, comparisons.weight, comparisons.weight / n_rows)
+    answers = weights_of_rows(comparisons)  # a choice from four is one, in three rows
     masks: list[BoolArray] = []
     held_out = 0.0
     for k in range(n_folds):

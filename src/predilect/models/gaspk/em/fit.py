@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.spatial.distance import pdist
 
 from predilect._types import FloatArray
-from predilect.data.content import mixed, summed
+from predilect.data.content import hashed, summed
 from predilect.gaussian.kernels import Kernel, Linear, Product, Selected, median_length_scales
 from predilect.gaussian.kernels.stationary import drawn_rows
 from predilect.latent.evidence import EvidenceSearch, maximise_evidence
@@ -295,7 +295,7 @@ def _by_content(answers: TradeOffAnswers) -> npt.NDArray[np.uint64]:
     """A number of each person, (n_users,), that depends on nothing but the person's answers: on no id."""
     weight = np.ascontiguousarray(answers.weight).view(np.uint64)
     row = (answers.point.astype(np.uint64) * np.uint64(3) + (answers.outcome + 1).astype(np.uint64)) ^ weight
-    return summed(mixed(row), answers.user, answers.n_users)
+    return summed(hashed(row), answers.user, answers.n_users)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
