@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect import Comparisons
+from predilect import Comparisons, Population
 from predilect.data import k_folds_answers
 from predilect.data.content import dealt, keys_of_answers, summed
 from predilect.data.features import FeatureSpace
+from predilect.data.splits import some_people
 
 N_ITEMS, N_USERS = 8, 30
 
@@ -54,6 +55,10 @@ def test_names_change_no_key_and_no_fold(pair):
     assert len(set(keys_of_answers(plain).tolist())) == plain.n_rows  # so that nothing is left to the order of codes
     folds = k_folds_answers(plain, keys=keys_of_answers(plain))
     np.testing.assert_array_equal(k_folds_answers(other, keys=keys_of_answers(other))[same], folds)
+    some, of_others = (
+        some_people(rows, np.random.default_rng(3), 10, keys=keys_of_answers(rows))[1] for rows in (plain, other)
+    )
+    assert sorted(people[some]) == sorted(of_others)
 
 
 def test_features_tell_items_apart_that_answers_do_not_in_any_order_of_columns():
@@ -76,3 +81,15 @@ def test_values_are_dealt_by_key():
     keys = np.array([5, 1, 3], dtype=np.uint64)
     assert dealt(np.array([0.1, 0.2, 0.3]), keys).tolist() == [0.3, 0.1, 0.2]
     assert summed(np.full(3, 2**63, dtype=np.uint64), np.array([0, 0, 1]), 3).tolist() == [0, 2**63, 0]
+
+
+def test_names_change_no_prediction_of_the_defaults(pair):
+    plain, other, people, items = pair
+    model, renamed = Population(n_jobs=1).fit(plain), Population(n_jobs=1).fit(other)
+    asked = tuple(column[:100] for column in answers(seed=2))
+    first, second = named(asked, np.arange(N_USERS), np.arange(N_ITEMS)), named(asked, people, items)
+    del first["outcome"], second["outcome"]
+    # The search for hyper-parameters ends within its tolerance, from sums in another order.
+    np.testing.assert_allclose(renamed.predict_proba(second), model.predict_proba(first), atol=2e-3)
+    settings, others = model.hyperparameters_, renamed.hyperparameters_
+    assert (settings.strength, settings.consistency_spread) == (others.strength, others.consistency_spread)

@@ -13,6 +13,7 @@ from scipy.special import ndtr
 
 from predilect import select_attributes
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
+from predilect.data.content import keys_of_answers
 from predilect.errors import DataError
 from predilect.evaluation import accuracy, log_loss, paired_difference
 from simulate import answers as simulated
@@ -98,7 +99,7 @@ def test_by_log_loss_too() -> None:
 def test_the_scores_are_those_of_fits_to_the_rest_of_the_answers() -> None:
     data, items = planted(1)
     found = select_attributes(LeastSquares, data, items, n_attributes=2, random_state=7)
-    fold = k_folds_answers(data, 5, random_state=7)
+    fold = k_folds_answers(data, 5, random_state=7, keys=keys_of_answers(data))
     log_proba = np.empty((data.n_rows, 3))
     for k in range(5):
         model = LeastSquares(["price", "size"]).fit(data.take(fold != k), items)

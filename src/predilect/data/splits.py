@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -69,10 +70,11 @@ def _pairs_of_people(comparisons: Comparisons) -> tuple[NDArray[np.int64], NDArr
 
 
 def shuffled_place(
-    person: NDArray[np.int32], n_people: int, rng: np.random.Generator
+    person: NDArray[np.int32], n_people: int, rng: np.random.Generator, keys: Keys | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Place of each group among its person's, at random, and how many groups a person has."""
-    return _places(person, n_people, rng.random(len(person)), None)
+    """Place of each group among its person's, at random (by what ``keys`` of the groups say), and a person's groups."""
+    chance = rng.random(len(person))
+    return _places(person, n_people, chance if keys is None else dealt(chance, keys), None)
 
 
 def _places(
@@ -95,9 +97,11 @@ _MOST_TYPICAL = 5.0  # rows
 
 
 def some_people(
-    comparisons: Comparisons, rng: np.random.Generator, most: int = MOST_PEOPLE
+    comparisons: Comparisons, rng: np.random.Generator, most: int = MOST_PEOPLE, *, keys: Keys
 ) -> tuple[Comparisons, IntArray]:
     """At most so many people with more than one row, renumbered, and their old codes; items stay as they are.
+
+    Who is drawn follows the ``keys`` of the rows, and no name.
 
     The very few who hold most of the answers cost most of the time (up to the cube of their number of answers) and say
     little about how people differ, so they are left out where the others are enough.
@@ -112,12 +116,20 @@ def some_people(
     # People with one answer cannot be tested but do train: keep their share.
     share = min(1.0, most / max(len(able), 1))
     single = np.flatnonzero(counts == 1)
+    order = shuffled_people(comparisons, rng, keys)
     chosen = [
-        rng.permutation(group)[: min(most, max(1, round(share * len(group))))] for group in (able, single) if len(group)
+        group[np.argsort(order[group])[: min(most, max(1, round(share * len(group))))]]
+        for group in (able, single)
+        if len(group)
     ]
     keep = np.zeros(comparisons.n_users, dtype=bool)
     keep[np.concatenate(chosen)] = True
     return only_people_of(comparisons, keep[comparisons.user])
+
+
+def shuffled_people(comparisons: Comparisons, rng: np.random.Generator, keys: Keys) -> NDArray[np.int64]:
+    """Random place of each of the people, (n_users,), that follows the ``keys`` of their rows and no name."""
+    return dealt(rng.permutation(comparisons.n_users), summed(keys, comparisons.user, comparisons.n_users))
 
 
 def only_people_of(comparisons: Comparisons, mask: BoolArray) -> tuple[Comparisons, IntArray]:
@@ -126,6 +138,14 @@ def only_people_of(comparisons: Comparisons, mask: BoolArray) -> tuple[Compariso
     codes, user = np.unique(rows.user, return_inverse=True)
     users = Vocabulary(rows.users.labels(codes))
     return replace(rows, users=users, user=user.astype(np.int32)), codes.astype(np.int64)
+
+
+def thinned(comparisons: Comparisons, most: int, *, random_state: Seed, keys: Keys) -> Comparisons:
+    """Part of everybody's answers, about ``most`` rows, where there are more."""
+    n_parts = min(math.ceil(comparisons.n_rows / most), 127)
+    if n_parts < 2:
+        return comparisons
+    return comparisons.take(k_folds_answers(comparisons, n_parts, random_state=random_state, keys=keys) < 1)
 
 
 def with_moderate_counts(comparisons: Comparisons) -> Comparisons:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from predilect._types import FloatArray
 from predilect.data import Comparisons, ItemFeatures
+from predilect.data.content import keys_of_answers
 from predilect.data.splits import masks_of_folds
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
 from predilect.evaluation.metrics import answer_losses, credit_of, paired_difference
@@ -167,7 +168,7 @@ def select_attributes(
     items = items if isinstance(items, ItemFeatures) else ItemFeatures.from_frame(items)
     names = list(items.sources if candidates is None else candidates)
     _check(names, items, n_attributes, criterion)
-    masks = masks_of_folds(answers, random_state, _ENOUGH_HELD_OUT, n_folds=n_folds)
+    masks = masks_of_folds(answers, random_state, _ENOUGH_HELD_OUT, n_folds=n_folds, keys=keys_of_answers(answers))
     if not masks:
         raise DataError("no answers can be held out: everybody answered a single question. Ask people several.")
     out = np.logical_or.reduce(masks)

@@ -14,6 +14,7 @@ from predilect._text import option
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, build_frame
 from predilect.data.choices import Choices, choices_of
+from predilect.data.content import keys_of_answers, summed
 from predilect.data.splits import groups_of_people, shuffled_place
 from predilect.errors import DataError, DataWarning
 from predilect.evaluation.metrics import paired_difference
@@ -30,7 +31,8 @@ def held_out_tasks(answers: Comparisons, n_tasks: int, random_state: int = 0) ->
     if n_tasks < 1:
         raise DataError(f"expected at least 1 task a person to hold out, got {n_tasks}")
     group, person, _ = groups_of_people(answers)
-    place, n_groups = shuffled_place(person, answers.n_users, np.random.default_rng(random_state))
+    keys = summed(keys_of_answers(answers), group, len(person))
+    place, n_groups = shuffled_place(person, answers.n_users, np.random.default_rng(random_state), keys)
     held_out: BoolArray = (place < np.minimum(n_tasks, n_groups[person] - 1))[group]
     if not held_out.any():
         raise DataError(

@@ -18,9 +18,10 @@ from predilect._text import option
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.checks import connected_items
+from predilect.data.content import Keys, keys_of_answers
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, joint_rows, weights_of_rows
-from predilect.data.splits import only_people_of, with_items_of, with_moderate_counts
+from predilect.data.splits import only_people_of, shuffled_people, with_items_of, with_moderate_counts
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
 from predilect.evaluation.metrics import Reliability, accuracy, paired_difference, reliability
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged, outcome_of
@@ -152,18 +153,19 @@ def _of_own_items(comparisons: Comparisons) -> Comparisons:
 
 
 def drawn_people(
-    comparisons: Comparisons, fold: npt.NDArray[np.int8], max_people: int, rng: np.random.Generator
+    comparisons: Comparisons, fold: npt.NDArray[np.int8], max_people: int, rng: np.random.Generator, keys: Keys
 ) -> tuple[Comparisons, npt.NDArray[np.int8]]:
     """At most ``max_people`` people with answers held out, and their share of the others: comparisons and folds.
 
-    Fewer if their answers fill more than 100 000 rows; people are renumbered.
+    Fewer if their answers fill more than 100 000 rows; people are renumbered. Who is drawn follows ``keys``.
     """
     rows = np.bincount(comparisons.user, minlength=comparisons.n_users)
     able = np.zeros(comparisons.n_users, dtype=bool)
     able[comparisons.user[fold >= 0]] = True
-    order = rng.permutation(np.flatnonzero(able))
+    everybody = np.argsort(shuffled_people(comparisons, rng, keys))
+    order = everybody[able[everybody]]
     n = min(max_people, max(int(np.searchsorted(np.cumsum(rows[order]), _MOST_ROWS, "right")), FEWEST_PEOPLE))
-    others = rng.permutation(np.flatnonzero(~able & (rows > 0)))
+    others = everybody[(~able & (rows > 0))[everybody]]
     share = min(1.0, n / max(len(order), 1))
     keep = np.zeros(comparisons.n_users, dtype=bool)
     keep[order[:n]] = True
@@ -240,8 +242,9 @@ def judge(
     questions += ["covariates"] * (comparisons.covariates is not None)
     some, fold = comparisons, np.full(comparisons.n_rows, -1, dtype=np.int8)
     if comparisons.has_users and comparisons.n_users > 1:
-        fold = k_folds_answers(comparisons, n_folds, random_state=seeds[0])
-        some, fold = drawn_people(comparisons, fold, max_people, np.random.default_rng(seeds[1]))
+        keys = keys_of_answers(comparisons)
+        fold = k_folds_answers(comparisons, n_folds, random_state=seeds[0], keys=keys)
+        some, fold = drawn_people(comparisons, fold, max_people, np.random.default_rng(seeds[1]), keys)
 
     def verdict(
         contests: dict[str, Contest], notes: tuple[str, ...] = (), shares: tuple[Reliability, ...] = ()

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, k_folds_answers
+from predilect.data.content import keys_of_answers
 from predilect.data.features import Traits
 from predilect.errors import DataError
 from predilect.factors.answers import GammaPrior
@@ -152,7 +153,7 @@ def _component_prior(
     if not shared["n_components"] or answers.n_rows > _FEW_ROWS:
         return FactorPriors().components, []
     *rows, n_users, projection = columns
-    held_out = k_folds_answers(answers, 5, random_state=model.seed_) == 0
+    held_out = k_folds_answers(answers, 5, random_state=model.seed_, keys=keys_of_answers(answers)) == 0
 
     def fit(some: list[Any], prior: GammaPrior) -> FactorFit:
         return _fit_modern(model, (*some, n_users, projection), shared, traits, prior)

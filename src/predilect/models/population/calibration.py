@@ -14,6 +14,7 @@ from scipy.optimize import Bounds, minimize, minimize_scalar
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
+from predilect.data.content import dealt, keys_of_answers
 from predilect.data.orders import joint_rows, rows_by_answer
 from predilect.data.splits import held_out_groups, shuffled_place
 from predilect.gaussian.design import Sites
@@ -262,7 +263,8 @@ def predict_alone(
     offsets, length = comparisons.user_offsets, np.diff(comparisons.user_offsets)
     n_items_of = np.diff(posterior.people.item_ptr)
     group = held_out_groups(comparisons)
-    rows = rng.permutation(np.flatnonzero(test & together_held_out(comparisons, group)))
+    rows = np.flatnonzero(test & together_held_out(comparisons, group))
+    rows = rows[np.argsort(dealt(rng.permutation(len(rows)), keys_of_answers(comparisons)[rows]))]
     size = np.minimum(length, n_items_of).astype(float)[comparisons.user[rows]]
     work = 100.0 + length[comparisons.user[rows]] * size**2
     order = np.argsort(work, kind="stable")
@@ -342,7 +344,7 @@ def predict_newcomers(
     everything = held_out_groups(comparisons)
     stands = together_held_out(comparisons, everything)
     rows = np.flatnonzero(left_out[who] & stands)
-    place, length = shuffled_place(who[rows], comparisons.n_users, rng)
+    place, length = shuffled_place(who[rows], comparisons.n_users, rng, keys_of_answers(comparisons)[rows])
     n_known = np.minimum(max(STEPS), length // 2)[who[rows]]
     group = everything[rows]
     may_ask = ~np.isin(group, group[place < n_known])

@@ -11,7 +11,9 @@ import numpy as np
 
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons
+from predilect.data.content import keys_of_answers
 from predilect.data.features import FeatureSpace
+from predilect.data.splits import shuffled_people
 from predilect.gaussian.design import pair_variance
 from predilect.latent.pooled import PooledAnswers
 from predilect.likelihoods.calibration import Calibration
@@ -233,7 +235,7 @@ def calibrated(
     alone: Asked = Asked.together(parts)
     found = calibration(alone, folds[0].people.likelihood)
     first, steps = folds[0], list[list[Asked]]()
-    order = rng.permutation(first.comparisons.n_users)
+    order = np.argsort(shuffled_people(first.comparisons, rng, keys_of_answers(first.comparisons, first.space)))
     n_asked = 0.0
     n_parts = 1 if len(states[0].m) > MANY_FUNCTIONS else _PEOPLE_PARTS
     for part in range(n_parts if len(order) >= _FEWEST_PEOPLE else 0):

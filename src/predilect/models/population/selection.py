@@ -13,15 +13,17 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.data import Comparisons, k_folds_answers
+from predilect._types import FloatArray, IntArray
+from predilect.data import Comparisons
+from predilect.data.content import keys_of_answers
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import weights_of_rows
-from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, with_items_of, with_moderate_counts
+from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, thinned, with_items_of, with_moderate_counts
 from predilect.gaussian.dense import factorise
 from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.views import PairLikelihood, Probit
@@ -67,6 +69,8 @@ _MAX_TRIALS = 10
 # Few people: the walk starts nearly rigid, where a fit takes few passes, and goes down while held-out answers gain.
 _NEARLY_RIGID = 10.0**1.5  # times the least strength, three steps above it
 _FEWEST_HELD_OUT = 20.0
+# Of fewer, a fold by chance decides, on whether people differ in care for one.
+_ENOUGH_HELD_OUT = 2000.0
 _ENOUGH_FOR_SCALES = 4000  # rows
 _ENOUGH_PEOPLE, _ENOUGH_ROWS = 300, 30_000
 _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
@@ -138,18 +142,25 @@ def select_model(
     most = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE
     # Of people who answered much fewer will do.
     most = min(most, max(_ENOUGH_PEOPLE, _ENOUGH_ROWS * comparisons.n_users // max(comparisons.n_rows, 1)))
-    some, codes = some_people(comparisons, np.random.default_rng(seeds[0]), most)
+
+    def drawn(rows: Comparisons, seed: int, most: int, where: FeatureSpace) -> tuple[Comparisons, IntArray]:
+        return some_people(rows, np.random.default_rng(seeds[seed]), most, keys=keys_of_answers(rows, where))
+
+    some, codes = drawn(comparisons, 0, most, space)
     if traits_must and traits is not None:
         start = replace(start, trait_scale=_first_trait_scale(start, traits))
     if not free and len(bases) == 1 and (traits is None or traits_must):
         return Selection(start, Candidate.of(bases[0], space), [], some.n_users, 0.0, None)
 
-    def folds_of(rows: Comparisons, codes: IntArray, where: FeatureSpace, masks: list[BoolArray]) -> list[Fold]:
+    def folds_of(
+        rows: Comparisons, codes: IntArray, where: FeatureSpace, seed: int, enough: float, skip: int = 0
+    ) -> list[Fold]:
         some_traits = None if traits is None else traits[codes]
+        masks = masks_of_folds(rows, seeds[seed], enough, keys=keys_of_answers(rows, where))[skip:]
         return [Fold(rows, test, where, some_traits, delta, n_basis, executor, likelihood) for test in masks]
 
     def search_on(rows: Comparisons, codes: IntArray, where: FeatureSpace, seed: int) -> _Search:
-        return _Search(where, folds_of(rows, codes, where, masks_of_folds(rows, seeds[seed])), free, progress)
+        return _Search(where, folds_of(rows, codes, where, seed, _ENOUGH_HELD_OUT), free, progress)
 
     n_basis = max((functions.n_functions for functions in bases if functions is not None), default=None)
     # With a basis of functions, items that nobody here saw would only cost time.
@@ -159,23 +170,17 @@ def select_model(
     first, first_rows, first_where = search, rows, where
     n_first = int(np.clip(comparisons.n_users // 4, *_PEOPLE_FOR_BASIS))
     if len(bases) > 1 and some.n_users > n_first:
-        first_rows, at = some_people(some, np.random.default_rng(seeds[2]), n_first)
+        first_rows, at = drawn(some, 2, n_first, space)
         first_rows, first_where = with_items_of(first_rows, space) if few else (first_rows, space)
         first = search_on(first_rows, codes[at], first_where, 3)
     seen = first_rows
     if len(bases) > 1:
         n_seen = int(np.clip(comparisons.n_users // 4, *_PEOPLE_FOR_EVIDENCE))
-        seen, _ = some_people(seen, np.random.default_rng(seeds[2]), n_seen)
+        seen, _ = drawn(seen, 2, n_seen, first_where)
     gamma, thresholds = pooled_effects(seen, delta, likelihood), pooled_thresholds(seen, delta)
-    people, some_answers = (
-        with_own(
-            lay_out(rows, n_basis=n_basis, likelihood=likelihood, thresholds=thresholds),
-            np.zeros(0),
-            np.zeros(0),
-            gamma,
-        )
-        for rows in (seen, _thinned(seen, seeds[6]))
-    )
+    fewer = thinned(seen, _ENOUGH_FOR_SCALES, random_state=seeds[6], keys=keys_of_answers(seen, first_where))
+    laid_out = partial(lay_out, n_basis=n_basis, likelihood=likelihood, thresholds=thresholds)
+    people, some_answers = (with_own(laid_out(rows), np.zeros(0), np.zeros(0), gamma) for rows in (seen, fewer))
     best: _Found | None = None
     for functions in bases:
         candidate = Candidate.of(functions, first_where)
@@ -208,7 +213,9 @@ def select_model(
     best = search.kept_from_heart(best, nearly_rigid)
     best = search.or_pooled(best, delta, executor)
     if traits is not None and not traits_must:
-        best = search.with_traits(best, traits)
+        without, best = best, search.with_traits(best, traits)
+        if best is not without:  # what is left of people's differences, once traits explain some, has another shape
+            best = search.walk(best, ("strength", "variance"))
     setting = replace(best.setting, calibration=best.trial.calibration)
     start_state = best.trial.states[0]
     if few:  # the offsets are those of the items that took part
@@ -217,12 +224,11 @@ def select_model(
         folds, states, candidate = search.folds, best.trial.states, best.candidate
         quick = candidate.prior(setting, where).n_functions <= MANY_FUNCTIONS and not candidate.has_kernel
         if quick and some is comparisons:  # further folds of the same kind
-            masks = masks_of_folds(rows, seeds[1], ENOUGH_TO_CALIBRATE)
-            folds = folds + folds_of(rows, codes, where, masks[len(folds) :])
+            folds = folds + folds_of(rows, codes, where, 1, ENOUGH_TO_CALIBRATE, len(folds))
         elif quick:
-            more, at = some_people(comparisons, np.random.default_rng(seeds[4]), MOST_TO_CALIBRATE)
+            more, at = drawn(comparisons, 4, MOST_TO_CALIBRATE, space)
             rows, where = with_items_of(more, space) if few else (more, space)
-            folds = folds_of(rows, at, where, masks_of_folds(rows, seeds[1], ENOUGH_TO_CALIBRATE))
+            folds = folds_of(rows, at, where, 1, ENOUGH_TO_CALIBRATE)
             candidate = Candidate.of(candidate.functions, where)
             states = [folds[0].fit(candidate, setting, None, start_state)]
         setting = calibrated(setting, candidate, folds, states, np.random.default_rng(seeds[5]))
@@ -277,11 +283,11 @@ class _Search:
         """Calibration that is not to be learned."""
         return None if "calibration" in self.free else setting.calibration
 
-    def walk(self, best: _Found) -> _Found:
-        """One hyper-parameter at a time, as long as held-out answers gain."""
+    def walk(self, best: _Found, names: tuple[_Walked, ...] = ()) -> _Found:
+        """One hyper-parameter at a time, as long as held-out answers gain; those of ``names``, or in the usual order."""
         first = best.candidate.prior(best.setting, self.space)
         least = self.least_strength(first)
-        names = _WALK_WITH_KERNEL if best.candidate.has_kernel else _WALK
+        names = names or (_WALK_WITH_KERNEL if best.candidate.has_kernel else _WALK)
         few = self.has_few_people(best.candidate, best.setting)
         tried = {best.setting}
         most = len(self.trials) - 1 + _MAX_TRIALS
@@ -412,12 +418,6 @@ class _Search:
         setting = replace(setting, trait_scale=moment / state.B.size)
         trial = self.run(best.candidate, setting, trial)
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
-
-
-def _thinned(rows: Comparisons, seed: np.random.SeedSequence) -> Comparisons:
-    """Part of everybody's answers where there are many."""
-    n_parts = min(math.ceil(rows.n_rows / _ENOUGH_FOR_SCALES), 127)
-    return rows if n_parts < 2 else rows.take(k_folds_answers(rows, n_parts, random_state=seed) < 1)
 
 
 def _by_evidence(

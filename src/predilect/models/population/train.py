@@ -14,6 +14,7 @@ import numpy as np
 from predilect._text import either
 from predilect._types import FloatArray
 from predilect.data import Comparisons
+from predilect.data.content import keys_of_answers
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import some_people
 from predilect.errors import DataError
@@ -147,7 +148,7 @@ def train_personal(
         thresholds = pooled_thresholds(comparisons, delta, chosen.item_tie_spread)
     n_people, rng = _PEOPLE_TO_START, np.random.default_rng(random_state)
     while comparisons.n_users > 2 * n_people:  # most passes are over some of the people
-        some, codes = some_people(comparisons, rng, n_people)
+        some, codes = some_people(comparisons, rng, n_people, keys=keys_of_answers(comparisons, space))
         begin = fit_population(
             laid_out(
                 some, traits=None if traits is None else traits[codes],
