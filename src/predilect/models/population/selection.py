@@ -284,7 +284,7 @@ class _Search:
         return None if "calibration" in self.free else setting.calibration
 
     def walk(self, best: _Found, names: tuple[_Walked, ...] = ()) -> _Found:
-        """One hyper-parameter at a time, as long as held-out answers gain; those of ``names``, or in the usual order."""
+        """One hyper-parameter at a time, of ``names`` or in the usual order, as long as held-out answers gain."""
         first = best.candidate.prior(best.setting, self.space)
         least = self.least_strength(first)
         names = names or (_WALK_WITH_KERNEL if best.candidate.has_kernel else _WALK)
