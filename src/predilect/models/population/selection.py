@@ -70,7 +70,7 @@ _MAX_TRIALS = 10
 _NEARLY_RIGID = 10.0**1.5  # times the least strength, three steps above it
 _FEWEST_HELD_OUT = 20.0
 # Of fewer, a fold by chance decides, on whether people differ in care for one.
-_ENOUGH_HELD_OUT = 2000.0
+_ENOUGH_HELD_OUT = 1500.0
 _ENOUGH_FOR_SCALES = 4000  # rows
 _ENOUGH_PEOPLE, _ENOUGH_ROWS = 300, 30_000
 _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
