@@ -63,10 +63,10 @@ class Talk:
         self.as_json = as_json
         self.warned: list[str] = []
         self.written = ""
-        self.out = Console(highlight=False)
+        self.out = Console(highlight=False, emoji=False)
         if not self.out.is_terminal:
-            self.out = Console(highlight=False, width=_WIDTH_OF_A_PIPE)
-        self.err = Console(stderr=True, highlight=False)
+            self.out = Console(highlight=False, emoji=False, width=_WIDTH_OF_A_PIPE)
+        self.err = Console(stderr=True, highlight=False, emoji=False)
         self._held: TemporaryDirectory[str] | None = None
         self._took_input = False
 
