@@ -106,6 +106,20 @@ def test_the_page_is_sound_and_says_what_the_board_says(model):
     assert len(read.all("svg")) == 5  # board, pairs expected and observed, ranks, people
 
 
+def test_columns_that_a_phone_has_no_room_for_are_said_below_the_name(model):
+    text = page(contents_of(model))
+    hidden = [int(n) for n in re.findall(r":nth-child\((\d)\)", text.split("</style>")[0])]
+    assert len(hidden) == 4
+    board = re.search(r'<table class="board sortable">.*?</table>', text)[0]
+    rows = [re.findall(r"<t[dh]([^>]*)>(.*?)</t[dh]>", row) for row in board.split("<tr")[2:]]
+    assert len(rows) == 6
+    for cells in rows:
+        more = re.search('data-more="(.*)"', cells[2][0])[1]
+        for n in hidden:
+            assert cells[n - 1][1] in more
+        assert 'scope="row"' in cells[2][0]  # the name is always there
+
+
 def test_names_that_would_break_a_page_are_shown_as_they_are(wild):
     wild.verdict_ = verdict_of()
     text = page(contents_of(wild, title=WILD[0], warnings=[WILD[1]], returned=WILD[2], made={WILD[3]: WILD[0]}))

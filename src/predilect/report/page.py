@@ -78,13 +78,15 @@ def _board(told: Contents) -> str:
     rows, tier = [], 1
     for item in board.head(MOST_ITEMS).iter_rows(named=True):
         opens, tier = item["tier"] != tier, item["tier"]
+        ranks, n = f"{item['rank_low']}–{item['rank_high']}", amount(item["n"])
+        interval = f"{number(item['lower'], digits)} … {number(item['upper'], digits)}"
+        # On a phone these columns are a second line below the name: see page.css.
+        folded = f"95 %: {interval}, rank {ranks}; tier {tier}; {n} {'answer' if item['n'] == 1 else 'answers'}"
         rows.append(
-            f"<tr{attribute('class', 'new' * opens)}><td>{item['rank']}</td>"
-            f"<td>{item['rank_low']}–{item['rank_high']}</td>"
-            f'<th scope="row" class="t">{named(item["item"])}</th><td>{number(item["mean"], digits)}</td>'
-            f"<td>{number(item['lower'], digits)} … {number(item['upper'], digits)}</td>"
-            f'<td data-v="{item["p_best"]:.3g}">{escape(percent(item["p_best"]))}</td><td>{tier}</td>'
-            f"<td>{amount(item['n'])}</td></tr>"
+            f"<tr{attribute('class', 'new' * opens)}><td>{item['rank']}</td><td>{ranks}</td>"
+            f'<th scope="row" class="t" data-more="{folded}">{named(item["item"])}</th>'
+            f"<td>{number(item['mean'], digits)}</td><td>{interval}</td>"
+            f'<td data-v="{item["p_best"]:.3g}">{escape(percent(item["p_best"]))}</td><td>{tier}</td><td>{n}</td></tr>'
         )
     heads = ["Rank", "95 %", ":Item", "Score", "95 % interval", "P(best)", "Tier", "Answers"]
     by = ["up", "", "text", "down", "", "down", "up", "down"]
@@ -94,7 +96,7 @@ def _board(told: Contents) -> str:
     shown = "all items" if len(board) <= MOST_ROWS else f"the best {MOST_ROWS} items"
     chart = board_chart(board, told.scale.unit, digits, origin=told.scale.origin)
     drawn = figure(chart, f"Scores of {shown} with 95 % intervals. Bands are tiers.")
-    return drawn + table(caption, heads, rows, "sortable", by)
+    return drawn + table(caption, heads, rows, "board sortable", by)
 
 
 def _trust(told: Contents) -> str:
