@@ -51,7 +51,7 @@ IN_PYTHON = {
     "rank before fit": (lambda m: Population().rank(), "Call 'fit'"),
     "list of tuples": (lambda m: m.fit([("tea", "milk", "tea")]), 'got list. Give columns with names.*"left", "right"'),
     "array": (lambda m: m.fit(np.array([["tea", "milk"]])), "got ndarray. Give columns with names"),
-    "unknown argument": (lambda m: Population(personel=True), "personel"),
+    "unknown argument": (lambda m: Population(personel=True), 'no parameter "personel".*Did you mean "personal"?'),
     "a word for a flag": (lambda m: Population(personal="no").fit(ANSWERS), "True or False, not 'no'"),
     "unknown user": (lambda m: m.rank("zed"), '"zed".*such as "ann", "bob", "cas"'),
     "a slip in a user": (lambda m: m.rank("Anne"), 'Did you mean "ann"?'),

@@ -59,6 +59,22 @@ class EstimatorContract:
         for name, value in parameters.items():
             assert getattr(model, name) is value
 
+    def test_a_near_miss_among_the_parameters_is_named(self):
+        kind = type(self.make())
+        with pytest.raises(
+            TypeError, match=rf'^{kind.__name__} has no parameter "random_stat".* mean "random_state"\?'
+        ):
+            kind(random_stat=1)
+        with pytest.raises(TypeError, match=f'no parameter "x". It has {", ".join(signature(kind).parameters)}$'):
+            kind(x=1)
+        assert [*signature(kind).parameters] == [*signature(kind.__init__).parameters][1:]
+
+        class Wider(kind):
+            def __init__(self, own, **others):
+                super().__init__(**others)
+
+        assert Wider(own=1, random_state=7).random_state == 7
+
     def test_true_and_false_are_no_words(self):
         arguments = signature(type(self.make())).parameters.values()
         flags = [argument.name for argument in arguments if isinstance(argument.default, bool)]

@@ -33,13 +33,13 @@ from predilect.errors import DataError, DataWarning
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.models.boards import Ranking
 from predilect.models.checks import check_count, check_flags
-from predilect.models.estimator import Saving
+from predilect.models.estimator import Constructed, Saving
 from predilect.models.reading import Queries, read_queries, rows_of_features
 from predilect.progress import Watcher
 
 
 @dataclass(eq=False, repr=False)
-class CompressedModel(Ranking, Saving, BaseEstimator):
+class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
     """A model of which each person keeps a few items: small, quick to predict with, and exact for the items kept.
 
     Made from a fitted model by :func:`compress`, or from answers: :meth:`fit` fits ``estimator`` and compresses it.

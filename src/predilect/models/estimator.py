@@ -8,6 +8,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, Unpack, get_type_hints
 
@@ -17,7 +18,7 @@ from scipy.sparse import coo_array
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain, typed
-from predilect._text import either
+from predilect._text import did_you_mean, either
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, PersonFeatures
 from predilect.data.read.assemble import ReadOptions
@@ -116,6 +117,28 @@ class Learned(NamedTuple):
     prior: dict[str, Any]
 
 
+class _Constructor:
+    """The signature of a class as that of its ``__init__``, for tools that would show that of ``__new__``."""
+
+    def __get__(self, model: Any, kind: type[Any]) -> Signature:
+        of_init = signature(kind.__init__)
+        return of_init.replace(parameters=list(of_init.parameters.values())[1:])  # without self
+
+
+class Constructed:
+    """Base of models whose constructor names a near miss among its parameters, as Python does from 3.13 on."""
+
+    __signature__ = _Constructor()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        known = cls.__signature__.parameters
+        open_ended = any(one.kind is one.VAR_KEYWORD for one in known.values())
+        for name in [] if open_ended else sorted(kwargs.keys() - known.keys()):
+            meant = did_you_mean(name, known) or f" It has {', '.join(known)}"
+            raise TypeError(f'{cls.__name__} has no parameter "{name}".{meant}')
+        return super().__new__(cls)
+
+
 class Saving(ABC):
     """Base of models that are saved to a folder."""
 
@@ -171,7 +194,7 @@ class Saving(ABC):
         return model
 
 
-class Estimator(Ranking, Saving, Shown):
+class Estimator(Ranking, Saving, Shown, Constructed):
     """Base of the estimators of the package; their names are in the table of :mod:`predilect.models.registry`.
 
     ``_each`` says what each of "{}" people has, for the first sentence of a description; ``_held`` are the arrays that
