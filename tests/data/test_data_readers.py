@@ -9,8 +9,8 @@ import sys
 import polars as pl
 import pytest
 
-from predilect.data import Comparisons, read_comparisons, read_frame, read_item_map
-from predilect.errors import DataError
+from predilect.data import Comparisons, check, read_comparisons, read_frame, read_item_map
+from predilect.errors import DataError, DataWarning
 
 TEXT = "user,left,right,winner\n1,01,1,01\n1,1,x,tie\n2,x,01,x\n"
 
@@ -43,6 +43,32 @@ def test_ids_of_text_files_stay_as_written(tmp_path):
 def test_variants_of_text_files(tmp_path, name, data):
     expected = read_comparisons(write(tmp_path / "plain.csv", TEXT))
     assert read_comparisons(write(tmp_path / name, data)) == expected
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_blanks_beside_separators_are_left_out_where_the_header_has_them_and_that_is_said(tmp_path, separator, end):
+    lines = ["user, left ,right, winner ", '1, 01,  1, "01"', "1,1,x , tie", " 2, x, 01, x  "]
+    text = end.join(lines).replace(",", separator) + end
+    with pytest.warns(DataWarning, match="blanks beside separators are left out") as caught:
+        found = read_comparisons(write(tmp_path / "a.csv", text))
+    assert caught[0].filename == __file__
+    same = read_comparisons(write(tmp_path / "b.csv", TEXT))
+    assert found.to_frame("polars").equals(same.to_frame("polars"))
+    assert found.intake.columns == same.intake.columns
+
+
+def test_blanks_within_values_and_quotes_stay(tmp_path):
+    text = 'left, right, winner\n" tea", green tea , " tea"\n"a, \n ""b"" , c", mug, " tea"\n'
+    with pytest.warns(DataWarning, match="blanks"):
+        frame = read_frame(write(tmp_path / "a.csv", text))
+    assert frame.to_dict(as_series=False) == {
+        "left": [" tea", 'a, \n "b" , c'], "right": ["green tea", "mug"], "winner": [" tea", " tea"],
+    }  # fmt: skip
+    # Names that differ by a blank are two where the file does not say that blanks are of no account: check asks.
+    found = read_comparisons(write(tmp_path / "b.csv", "left,right,winner\ntea,milk,tea\n tea,milk,milk\n"))
+    assert found.items.ids == [" tea", "milk", "tea"]
+    assert "look-alike-items" in [finding.code for finding in check(found)]
 
 
 def test_parquet_and_json_lines(tmp_path):

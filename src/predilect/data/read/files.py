@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -28,14 +29,21 @@ def read_delimited(
     """All column names, and the columns that ``wanted(names)`` asks for (None: all) as text, empty fields null.
 
     ``data`` is the whole file, UTF-8, with a header line; the separator is by default the commonest of comma, semicolon
-    and tab in the header. Raises DataError if the text is not UTF-8, or a line has another number of fields than the
-    header; warns of blank lines between others, which are no rows.
+    and tab in the header. Where the header has blanks beside separators, those of all lines are left out. Raises
+    DataError if the text is not UTF-8, or a line has another number of fields than the header; warns of blanks that
+    are left out, and of blank lines between others, which are no rows.
     """
     data = data.removeprefix(_BOM)
     data = data.lstrip(b"\r\n")
     if data.endswith((b"\n\n", b"\n\r\n")):
         data = data.rstrip(b"\r\n") + b"\n"
     names, separator = _header(data, source, separator)
+    if any(name != name.strip(" ") for name in names):
+        data, n_bytes = _without_padding(data, separator), len(data)
+        if len(data) < n_bytes:
+            said = f"{source}: blanks beside separators are left out, as the header has them too."
+            warnings.warn(said, DataWarning, stacklevel=5)  # of whoever called a reader
+        names, separator = _header(data, source, separator)
     doubled = sorted(name for name, count in Counter(names).items() if count > 1)
     try:
         keep = list(dict.fromkeys(names if wanted is None else wanted(names)))
@@ -71,6 +79,16 @@ def _header(data: bytes, source: str, separator: str | None) -> tuple[list[str],
         return next(_rows(data, separator), []), separator
     except csv.Error as error:
         raise DataError(f"the header of {source} cannot be read as delimited text: {error}.") from error
+
+
+def _without_padding(data: bytes, separator: str) -> bytes:
+    """Delimited text without blanks beside separators and at the ends of lines; what is in quotes stays."""
+    mark, before = re.escape(separator.encode()), rb"(?<! ) ++(?=%b|\r?$)"
+    if b'"' in data:
+        field = rb'(^|%b) *("(?:[^"]|"")*+")? *|%b' % (mark, before % mark)
+        return re.sub(field, rb"\1\2", data, flags=re.MULTILINE)
+    data = re.sub(mark + b" +", separator.encode(), data)  # a constant takes a third of the time
+    return re.sub(rb"^ +|%b" % (before % mark), b"", data, flags=re.MULTILINE)
 
 
 LOOKED_AT = 200  # rows, for whether the header is one more of them
