@@ -142,6 +142,10 @@ def test_part_worths_are_means_over_people():
     said = words(picture(part_worths_chart(worths)))
     assert {"one unit more", "a", "b", "size", "kind"} <= set(said)
     assert has_attributes(model)
+    items["size"][5] = None
+    model = Population(**FIXED, feature_weight=0.5, length_scale=1.0).fit(rows, items=items)
+    label = dict(part_worths_of(model)[1].select("attribute", "label").iter_rows())
+    assert label["size missing"] == "against the average"
     assert not has_attributes(Population(**FIXED).fit(rows))
 
 

@@ -16,6 +16,7 @@ from predilect.likelihoods.special import Z_95
 MOST_ITEMS, MOST_PEOPLE = 30, 500
 _DRAWS = 2000
 _ENDS = 3  # items that say what an axis is about
+_UNIT, _CONSTANT = "one unit more", "against the average"  # what a part-worth without a level is of
 _MOST_GROUPS = 5  # beside "other"
 
 
@@ -143,10 +144,13 @@ def has_attributes(model: Any) -> bool:
 def part_worths_of(model: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Importances of attributes, and part-worths over people; some milliseconds and draws for each person.
 
-    Columns of the second: attribute, level, mean, lower and upper (95 % interval of the mean over people as a sample),
-    spread (standard deviation between people).
+    Columns of the second: attribute, level, label (the level, or what else the worth is of), mean, lower and upper: 95
+    % interval of the mean over people as a sample; spread: standard deviation between people.
     """
     worths = pl.DataFrame(model.part_worths())
+    # "None of these", or that an attribute is missing: what it is worth where all else is as usual.
+    constants = [one.name for one in model.features_.outputs if one.kind == "missing"]
+    unit = pl.when(pl.col("attribute").is_in(constants)).then(pl.lit(_CONSTANT)).otherwise(pl.lit(_UNIT))
     over = worths.group_by("attribute", "level", maintain_order=True).agg(
         pl.col("mean").mean(), pl.col("mean").std().fill_null(0.0).alias("spread"), pl.len().alias("people"),
         pl.col("sd").mean().alias("sd"),
@@ -154,6 +158,7 @@ def part_worths_of(model: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
     # Of one set of coefficients for all, the interval is its own.
     error = pl.when(pl.col("people") > 1).then(pl.col("spread") / pl.col("people").sqrt()).otherwise(pl.col("sd"))
     over = over.with_columns(
-        (pl.col("mean") - Z_95 * error).alias("lower"), (pl.col("mean") + Z_95 * error).alias("upper")
-    )
+        pl.when(pl.col("level") == "").then(unit).otherwise(pl.col("level")).alias("label"),
+        (pl.col("mean") - Z_95 * error).alias("lower"), (pl.col("mean") + Z_95 * error).alias("upper"),
+    )  # fmt: skip
     return pl.DataFrame(model.importances()), over

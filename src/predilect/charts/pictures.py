@@ -158,7 +158,7 @@ def part_worths_chart(worths: pl.DataFrame) -> str:
     """What each attribute is worth, mean over people."""
     rows = []
     for row in worths.head(MOST_ROWS).iter_rows(named=True):
-        level, attribute = name_of(row["level"] or "one unit more"), name_of(row["attribute"])
+        level, attribute = name_of(row["label"]), name_of(row["attribute"])
         told = (
             f"{attribute}, {level}: {row['mean']:+.3g} ({row['lower']:+.3g} to {row['upper']:+.3g}); people differ by "
             f"{row['spread']:.3g}"

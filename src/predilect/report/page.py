@@ -244,7 +244,7 @@ def _attributes(told: Contents) -> str:
     importances, worths = told.attributes
     rows = [
         row(
-            named(one["attribute"]), named(one["level"] or "one unit more"), f"{one['mean']:+.3g}",
+            named(one["attribute"]), named(one["label"]), f"{one['mean']:+.3g}",
             f"{one['lower']:+.3g} … {one['upper']:+.3g}", f"{one['spread']:.3g}",
         )
         for one in worths.iter_rows(named=True)
