@@ -159,8 +159,6 @@ def _score(
     model: Any, table: pl.DataFrame, asked: pl.DataFrame, items: Any, users: Any
 ) -> dict[str, float] | None:  # fmt: skip
     """Accuracy and log loss of the answers, if there are any: None without a column of winners that can be read."""
-    import numpy as np
-
     from predilect.data.read.columns import WINNER, guess_one
     from predilect.errors import DataError, DataWarning
     from predilect.models.reading import read_answers
@@ -176,11 +174,8 @@ def _score(
     except DataError as error:
         warnings.warn(f"The answers are not scored: {error}", DataWarning, stacklevel=2)
         return None
-    right = model.predict(answers, items=items, users=users) == np.sign(answers.outcome)
-    loss = -model.score(answers, items=items, users=users)
-    return {
-        "accuracy": float(np.average(right, weights=answers.weight)), "log_loss": loss, "n_answers": answers.n_answers,
-    }  # fmt: skip
+    score, accuracy = model.score_and_accuracy(answers, items=items, users=users)
+    return {"accuracy": accuracy, "log_loss": -score, "n_answers": answers.n_answers}
 
 
 def _write(table: pl.DataFrame, path: Path, named: Path | None) -> None:

@@ -160,19 +160,28 @@ class Predicting(ABC):
 
         Where rows of a task are one answer (``Comparisons.joint``), it counts once, as a whole.
         """
+        return self.score_and_accuracy(X, y, items=items, users=users)[0]
+
+    def score_and_accuracy(
+        self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None
+    ) -> tuple[float, float]:
+        """:meth:`score`, and the share of answers that were what :meth:`predict` gives, at the cost of one."""
         check_is_fitted(self, "posterior_")
         answers = read_answers(
             X, y, with_ties=self.tie_threshold_ > 0.0, covariates=self.covariate_names(), grades=self.grades_
         )
         answers = as_orders(answers)
+        pairs = self.predict_log_proba(answers, items=items, users=users)
+        likeliest = self.classes_[np.argmax(pairs, axis=1)]
+        accuracy = float(np.average(likeliest == np.sign(answers.outcome), weights=answers.weight))
         if self.tie_threshold_ == 0.0 and answers.has_ties:
             warnings.warn(
                 "the model was fitted without ties and gives them probability 0, but some answers are ties: the score "
-                "is minus infinity. Fit on answers with ties, or leave them out", DataWarning, stacklevel=2,
+                "is minus infinity. Fit on answers with ties, or leave them out", DataWarning, stacklevel=3,
             )  # fmt: skip
-            return -math.inf
-        log_p = self.answer_log_proba(answers, items=items, users=users)
-        return float(np.average(log_p, weights=weights_of_rows(answers)))
+            return -math.inf, accuracy
+        log_p = answer_log_proba(self, answers, pairs, items, users)
+        return float(np.average(log_p, weights=weights_of_rows(answers))), accuracy
 
     def answer_log_proba(self, answers: Comparisons, *, items: Any = None, users: Any = None) -> FloatArray:
         """Log probability of the answer of each row of comparisons, (n_rows,); of a task as a whole, at each row."""

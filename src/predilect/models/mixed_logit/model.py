@@ -327,13 +327,14 @@ class MixedLogit(Estimator, Kit):
             raise DataError("predict_choice takes no features of new people in this model; leave users out")
         return outputs.predict_choice(copy.copy(self), X, items)
 
-    def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None) -> float:
-        """Mean log-likelihood of answers, in nats an answer; a task of several rows is one answer."""
+    def score_and_accuracy(
+        self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None
+    ) -> tuple[float, float]:
+        """Mean log-likelihood, a task of several rows being one answer, and share of answers that are the likeliest."""
         check_is_fitted(self, "posterior_")
         answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0)
-        if answers.joint:
-            return outputs.score_of_choices(self, answers, items)
-        return super().score(answers, items=items, users=users)
+        of_pairs = super().score_and_accuracy(answers, items=items, users=users)
+        return (outputs.score_of_choices(self, answers, items), of_pairs[1]) if answers.joint else of_pairs
 
 
 def _traits(training: Training) -> tuple[Traits | None, FloatArray]:
