@@ -81,6 +81,25 @@ def test_formats_of_other_tables(results, tmp_path):
         assert json.loads(as_json)["version"] == 1
 
 
+def test_formats_of_what_check_finds(few_votes):
+    found = json.loads(run("check", few_votes, "--format", "json").stdout)["findings"]
+    assert found
+    as_csv = pl.read_csv(io.StringIO(run("check", few_votes, "--format", "csv").stdout))
+    assert as_csv.to_dicts() == [{key: one[key] for key in ("severity", "code", "count", "message")} for one in found]
+    md = run("check", few_votes, "--format", "md").stdout.splitlines()
+    assert md[0] == "| severity | code | count | message |"
+    assert len(md) == len(found) + 2
+
+
+def test_a_terminal_is_given_few_digits_and_a_file_all(monkeypatch, capsys):
+    table = pl.DataFrame({"left": ["tea"], "n": [1234567], "p_left": [1.0 / 3.0]})
+    Talk().table(table)
+    assert capsys.readouterr().out == f"left,n,p_left\ntea,1234567,{1.0 / 3.0!r}\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    Talk().table(table)
+    assert capsys.readouterr().out == "left,n,p_left\ntea,1234567,0.3333\n"
+
+
 def test_standard_input_of_any_kind(few_votes, tmp_path):
     frame = pl.read_csv(few_votes)
     expected = run("check", few_votes).stdout.splitlines()[:3]
@@ -142,6 +161,7 @@ def test_answers_with_a_winner_are_scored(results, tmp_path):
     model, answers = load_model(results), read_comparisons(votes)
     assert score["log_loss"] == pytest.approx(-model.score(answers))
     hit = model.predict(answers) == answers.outcome
+    assert model.score_and_accuracy(answers) == (model.score(answers), pytest.approx(score["accuracy"]))
     assert score["accuracy"] == pytest.approx((hit * answers.weight).sum() / answers.weight.sum())
     assert f"log loss {score['log_loss']:.3f} nats an answer (240 answers)" in " ".join(ran.stderr.split())
     (tmp_path / "odd.csv").write_text("left,right,winner\napple,banana,neither of them\n")

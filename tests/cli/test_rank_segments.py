@@ -65,9 +65,20 @@ def test_the_overview_the_board_asked_for_and_the_files(ran):
     assert table.group_by("column", "segment", maintain_order=True).len().rows() == [
         ("language", "en", 5), ("language", "de", 5), ("panel", "0", 5), ("panel", "1", 5), ("panel", "2", 5)
     ]  # fmt: skip
+    assert "* (counted under Sure)" not in told  # a column of the tables of many segments
+    assert "*: more than chance" in told
     sure = table.filter(pl.col("more_than_chance"))
     assert set(sure["item"]) == {"ant", "elk"}  # on which the languages differ
     assert set(sure["column"]) == {"language"}
+
+
+def test_many_segments_are_counted_where_the_footnote_says(frame, tmp_path):
+    many = frame.with_columns((pl.col("judge").str.slice(1).cast(pl.Int64) % 8).alias("panel"))
+    many.write_csv(tmp_path / "votes.csv")
+    told = run("rank", tmp_path / "votes.csv", *QUICK, "--segment", "panel").stdout
+    assert "Furthest above the crowd" in told
+    assert "Sure" in told.partition("*")[0]
+    assert "* (counted under Sure): more than chance" in told
 
 
 def test_the_record_holds_the_boards(ran):

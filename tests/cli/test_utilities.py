@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
@@ -60,6 +61,21 @@ def test_a_file_that_describes_its_alternatives_needs_no_other(folder):
     assert amount["lower"] < 0.5 / 0.8 < amount["upper"]
     fit = pl.read_csv(folder / "fit.csv")
     assert fit["rlh"].median() > 0.4
+
+
+def test_tables_in_other_formats(folder):
+    choices = folder.parent / "choices.csv"
+    as_csv, md = (run("utilities", choices, "--price", "price", "--format", kind) for kind in ("csv", "md"))
+    # Written again from the same choices: the same to the last digit.
+    assert pl.read_csv(io.StringIO(as_csv.stdout)).equals(pl.read_csv(folder / "coefficients.csv"))
+    assert "Understood as 120 choices" in " ".join(as_csv.stderr.split())
+    assert [line for line in md.stdout.splitlines() if line.startswith("#")] == [
+        "## Coefficients", "## Importances", "## Willingness to pay",
+    ]  # fmt: skip
+    assert "| price |  | -" in md.stdout
+    both = run("utilities", choices, "--format", "md", "--json")
+    assert both.exit_code == 2
+    assert "both want standard output" in both.stderr
 
 
 def test_mixed_logit_pieces_held_out_tasks_and_json(folder, long, tmp_path, monkeypatch):
@@ -167,6 +183,8 @@ def test_best_worst_answers_without_attributes_have_scores(tmp_path, monkeypatch
     table = pl.read_csv(tmp_path / "out" / "scores.csv")
     assert table["item"][0] == "i0"
     assert abs(table["score"].sum() - 100.0) < 1e-6
+    as_csv = run("utilities", tmp_path / "maxdiff.csv", *quick, "--format", "csv")
+    assert pl.read_csv(io.StringIO(as_csv.stdout)).equals(table)
     told = json.loads(run("utilities", tmp_path / "maxdiff.csv", *quick, "--anchor", "i2", "--json").stdout)
     assert abs(next(row["score"] for row in told["scores"] if row["item"] == "i2") - 100.0) < 1e-6
     for options, message in ((["--anchor", "i9"], "i9"), (["--price", "i1"], "--price and --holdout need attributes")):

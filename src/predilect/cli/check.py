@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from predilect.cli.choice import FormatName, FormatOption, printed
 from predilect.cli.options import ItemsFile, JsonFlag, QuietFlag, ReadingOptions, Votes, expanded, with_files
 from predilect.cli.session import session
 
@@ -13,14 +14,17 @@ def check(
     votes: Votes,
     reading: ReadingOptions,
     items: ItemsFile = None,
+    format: FormatOption = FormatName.text,
     quiet: QuietFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """Read VOTES and say what will make a ranking untrustworthy, without ranking.
 
-    Warnings do not change the exit code, which is 0 if the file can be read and 2 otherwise.
+    Warnings do not change the exit code, which is 0 if the file can be read and 2 otherwise. --format csv or md prints
+    what was found, a row each.
     """
-    with session(quiet, json) as talk:
+    with session(quiet, json or format is not FormatName.text) as talk:
+        kind = printed(format, json)
         votes, items, reading = talk.file(votes), talk.file(items), with_files(reading, talk)
         from dataclasses import asdict
 
@@ -40,7 +44,15 @@ def check(
         if not findings:
             talk.say("Nothing stands in the way of a ranking.")
         talk.say(f"Next: predilect rank {votes} --out DIR, with the same options.")
-        if json:
+        if kind in (FormatName.csv, FormatName.md):
+            import polars as pl
+
+            columns = ("severity", "code", "count", "message")
+            schema = {name: pl.Int64 if name == "count" else pl.String for name in columns}
+            talk.table(
+                pl.DataFrame([[getattr(one, name) for name in columns] for one in findings], schema, orient="row"), kind
+            )
+        elif kind is FormatName.json:
             document: dict[str, Any] = {
                 "schema": "predilect/check",
                 "version": 1,

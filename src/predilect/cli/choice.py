@@ -1,4 +1,4 @@
-"""What is asked of ``predilect rank``: personal or pooled, and why; scales, pairs, formats and files."""
+"""What is asked of ``predilect rank``: personal or pooled, and why; scales, pairs and files. Formats of commands."""
 
 from __future__ import annotations
 
@@ -100,6 +100,19 @@ ScaleName = StrEnum(  # of scores
     "ScaleName", {"probit": "probit", "logit": "logit", "elo": "elo", "zero_to_hundred": "0-100", "share": "share"}
 )
 FormatName = StrEnum("FormatName", ["text", "csv", "md", "json"])  # of what is printed
+FormatOption = Annotated[
+    FormatName,
+    typer.Option("--format", metavar="KIND", rich_help_panel=OUTPUT, help="Print text, a table as csv or md, or json."),
+]
+
+
+def printed(format: FormatName, json: bool) -> FormatName:
+    """What is printed; DataError where two things are asked for."""
+    if json and format not in (FormatName.text, FormatName.json):
+        raise DataError(f"--json and --format {format} both want standard output. Give one of them")
+    return FormatName.json if json else format
+
+
 FileKind = StrEnum("FileKind", ["parquet", "csv"])
 
 
@@ -193,9 +206,7 @@ class ResultOptions:
     @property
     def printed(self) -> FormatName:
         """What is printed; DataError where two things are asked for."""
-        if self.json and self.format not in (FormatName.text, FormatName.json):
-            raise DataError(f"--json and --format {self.format} both want standard output. Give one of them")
-        return FormatName.json if self.json else self.format
+        return printed(self.format, self.json)
 
     @property
     def is_for_programs(self) -> bool:

@@ -12,7 +12,7 @@ from predilect.cli.session import Talk
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.report.leaderboard import Ranking, SharedSegment
-from predilect.report.segments import overviews
+from predilect.report.segments import SURE, overviews
 
 Boards = Mapping[tuple[str, str], SharedSegment]
 
@@ -65,14 +65,16 @@ def say_segments(
             talk.say(f"... and {len(board) - rows} more items; --top 0 shows all.")
     where = "--out DIR writes all boards" if out is None else f"all boards are in {out}/segments.csv"
     talk.say()
-    for title, table, left_out in overviews([one.board for one in segments.values()], overall.board, scale):
+    shown = overviews([one.board for one in segments.values()], overall.board, scale)
+    for title, table, left_out in shown:
         talk.say(title, style="bold")
         talk.say(table)
         if left_out:
             talk.say(f"... and {left_out}; {where}.")
+    counted = any(column.header == SURE for _, table, _ in shown for column in table.columns)
     talk.say(
-        "* (counted under Sure): more than chance, at a false discovery rate of 5 % over all items and segments of the "
-        "column. Segments of few people stay near the crowd."
+        f"*{f' (counted under {SURE})' if counted else ''}: more than chance, at a false discovery rate of 5 % over "
+        "all items and segments of the column. Segments of few people stay near the crowd."
     )
     for column in dict.fromkeys(column for column, _ in segments):
         n_without = overall.comparisons.n_users - sum(

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from predilect.progress import Watcher
 
 Given = TypeVar("Given", bound=Path | None)  # a file, if there is one
+_DIGITS = 4  # of a number on a terminal
 _WIDTH_OF_A_PIPE = 110  # columns; rich would take 80 and cut names
 
 NOT_WRITTEN, BAD_INPUT, NOT_CONVERGED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
@@ -136,17 +137,22 @@ class Talk:
         sys.stdout.flush()
 
     def table(self, table: pl.DataFrame, kind: str = "csv") -> None:
-        """Print a table as "csv" or "md", fit for a terminal; DataError if it cannot hold a column."""
+        """Print a table as "csv" or "md", and a terminal is given few digits; DataError if it cannot hold a column."""
+        import polars as pl
+
         from predilect.report.tables import refuse_nested
 
         refuse_nested(table)
+        terminal = sys.stdout.isatty()
         if kind == "md":
             from predilect.report.markdown import table_as_markdown
 
             text = table_as_markdown(table)
+        elif terminal:  # for people, who need no 17 digits
+            text = table.with_columns(pl.selectors.float().round_sig_figs(_DIGITS)).write_csv()
         else:
             text = table.write_csv()
-        if sys.stdout.isatty():
+        if terminal:
             text = "\n".join(printable(line) for line in text.split("\n"))
         typer.echo(text, nl=False)
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from predilect.cli.options import UNPACK_LIMIT, JsonFlag, QuietFlag, TableFormat, UnpackLimit
+from predilect.cli.choice import FormatName, FormatOption, printed
+from predilect.cli.options import UNPACK_LIMIT, JsonFlag, QuietFlag, UnpackLimit
 from predilect.cli.session import session
 from predilect.errors import DataError
 
@@ -63,10 +64,7 @@ def simulate(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
     unpack_limit: UnpackLimit = UNPACK_LIMIT,
-    format: Annotated[
-        TableFormat | None,
-        typer.Option("--format", show_default="a table to be read", help="Of what is printed; exact numbers."),
-    ] = None,
+    format: FormatOption = FormatName.text,
     quiet: QuietFlag = False,
     json: JsonFlag = False,
 ) -> None:  # fmt: skip
@@ -76,7 +74,8 @@ def simulate(
 
     Example: predilect simulate results scenarios.csv --price-curve ours --prices 1,2,3
     """
-    with session(quiet, json or format is not None) as talk:
+    with session(quiet, json or format is not FormatName.text) as talk:
+        kind = printed(format, json)
         scenarios = talk.file(scenarios)
         from predilect._json import plain
         from predilect.cli.utilities import table_of
@@ -98,15 +97,15 @@ def simulate(
             table = fitted.simulate(offered, named, items=items)
         else:
             table = _curves(fitted, offered, items, price_curve, price, _numbers(prices), named)
-        if format in (TableFormat.csv, TableFormat.md):
-            talk.table(table, format)
-        elif not talk.as_json:
+        if kind in (FormatName.csv, FormatName.md):
+            talk.table(table, kind)
+        elif kind is FormatName.text:
             talk.show(table_of(table, {"share": "Share"}, as_percent=True))
         if target is not None:
             target.write(lambda path: write_csv(table, path))
             talk.written = str(out)
             talk.say(f"Written to {out}.")
-        if json or format is TableFormat.json:
+        if kind is FormatName.json:
             talk.document(plain({
                 "schema": "predilect/shares", "version": 1, "model": fitted.report_["model"], "rule": named,
                 "warnings": talk.warned, "shares": table.to_dicts(),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from predilect.cli.choice import FormatName, FormatOption, printed
 from predilect.cli.options import (
     FEATURES,
     MODEL,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from predilect.data.choices import Choices
 
 _LONGEST_NAME = 40
+_OF_PEOPLE = ("part_worths", "fit")  # tables with a row or more for each person
 
 
 class UtilitiesModel(StrEnum):
@@ -128,6 +130,7 @@ def utilities(
     force: Annotated[
         bool, typer.Option("--force", rich_help_panel=OUTPUT, help="Replace DIR if it holds earlier results.")
     ] = False,
+    format: FormatOption = FormatName.text,
     quiet: QuietFlag = False,
     json: JsonFlag = False,
 ) -> None:  # fmt: skip
@@ -135,11 +138,12 @@ def utilities(
 
     CHOICES says which alternatives were shown and which was chosen (or ranked); attributes stand beside the
     alternatives, or in --attributes FILE. Sets of items without attributes, as in best-worst studies, have scores from
-    0 to 100.
+    0 to 100. --format csv prints the coefficients, or the scores; md all but what is about single people.
 
     Example: predilect utilities choices.csv --price price --out results
     """
-    with session(quiet, json) as talk:
+    with session(quiet, json or format is not FormatName.text) as talk:
+        kind = printed(format, json)
         choices, attributes, reading = talk.file(choices), talk.file(attributes), with_files(reading, talk)
         from predilect._files import input_records
         from predilect._json import plain
@@ -214,7 +218,15 @@ def utilities(
         _say(talk, fitted, tables, price, _decided(chosen, features, answers))
         if why_none and features is not None:
             talk.say(f"How well choices are explained is not said: {why_none}.")
-        if json:
+        if kind is FormatName.csv:
+            talk.table(tables["scores" if features is None else "coefficients"])
+        elif kind is FormatName.md:
+            for name, table in tables.items():
+                if name not in _OF_PEOPLE:
+                    typer.echo(f"## {name.capitalize().replace('_', ' ')}\n")
+                    talk.table(table, kind)
+                    typer.echo()
+        elif kind is FormatName.json:
             inputs = input_records({"choices": choices, "attributes": attributes, "item_map": reading.item_map})
             shown = {name: table.to_dicts() for name, table in tables.items() if name != "part_worths"}
             options = {"model": model.value, "price": price, "piecewise": piecewise, "categorical": categorical}

@@ -43,7 +43,7 @@ def table_as_markdown(table: pl.DataFrame) -> str:
     """Any table; numbers stand to the right, and empty cells are empty."""
 
     def told(cell: Any) -> str:
-        return "" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else escaped(cell)
+        return "" if cell is None or cell == "" else f"{cell:.4g}" if isinstance(cell, float) else escaped(cell)
 
     sides = ["---:" if dtype.is_numeric() else ":---" for dtype in table.dtypes]
     lines = [[escaped(name) for name in table.columns], sides, *(map(told, row) for row in table.iter_rows())]

@@ -16,6 +16,7 @@ from predilect._plots import new_figure, write_figure
 from predilect._text import amount, one_line, shortened
 from predilect.decisions.scales import Scale
 
+SURE = "Sure"  # head of the column that counts differences beyond chance
 _MOST_ITEMS, _MOST_SEGMENTS = 60, 60  # in a plot
 _ACROSS, _ITEM_ROWS, _LONGEST_ITEM, _WIDTH = 7, 30, 24, 48  # in a table of items by segments
 _LINES, _AROUND = 60, 9  # of all overviews, and of one beside its rows
@@ -60,7 +61,7 @@ def _by_item(boards: Sequence[pl.DataFrame], crowd: pl.DataFrame, scale: Scale) 
 def _by_segment(boards: Sequence[pl.DataFrame], scale: Scale) -> Table:
     table = _table()
     table.add_column("Segment", overflow="ellipsis", no_wrap=True, ratio=1)
-    for name in ("People", "Answers", "Sure"):
+    for name in ("People", "Answers", SURE):
         table.add_column(name, justify="right", no_wrap=True, min_width=4)
     for name in ("Furthest above the crowd", "Furthest below"):
         table.add_column(name, overflow="ellipsis", no_wrap=True, ratio=2)
