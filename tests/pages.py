@@ -108,6 +108,7 @@ def of_arena(names: dict[str, Any]) -> dict[str, str]:
         "pairs.svg": pictures.pairs_chart(pairs_of(model, best)),
         "ranks.svg": pictures.ranks_chart(best.to_list(), rank_shares(model, best)),
         "calibration.svg": pictures.calibration_chart(bins),
+        "effects.svg": pictures.effects_chart(pl.DataFrame(names["swayed"].covariates())),
     }
 
 
@@ -117,6 +118,7 @@ def of_survey(names: dict[str, Any]) -> dict[str, str]:
     return {
         "segments.svg": pictures.segments_chart(boards, pl.DataFrame(model.rank()), UNIT),
         "people.svg": pictures.people_chart(people_map(model)),
+        "learning.svg": pictures.learning_chart(names["losses"]),
     }
 
 

@@ -14,6 +14,7 @@ from predilect.charts.pictures import (
     calibration_chart,
     effects_chart,
     importances_chart,
+    learning_chart,
     pairs_chart,
     part_worths_chart,
     people_chart,
@@ -147,6 +148,14 @@ def test_part_worths_are_means_over_people():
     label = dict(part_worths_of(model)[1].select("attribute", "label").iter_rows())
     assert label["size missing"] == "against the average"
     assert not has_attributes(Population(**FIXED).fit(rows))
+
+
+def test_learning_curves_say_in_words_what_they_show():
+    losses = {"own <b>": [(2.0, 0.97), (10.06, 0.912)], "one for all": [(2.0, 0.968)]}
+    root = picture(learning_chart(losses))
+    told = next(one.text for one in root.iter() if one.tag.endswith("desc"))
+    assert "own <b>: 0.970 with 2, 0.912 with 10.1; one for all: 0.968 with 2." in told
+    assert set(losses) <= set(words(root))
 
 
 def test_boards_say_in_words_what_they_show(model):

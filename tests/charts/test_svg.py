@@ -13,6 +13,7 @@ from predilect.charts.svg import (
     Point,
     Row,
     against,
+    curves,
     fitted,
     grid,
     intervals,
@@ -97,6 +98,7 @@ def test_every_chart_is_sound_whatever_the_names_and_holds_them_whole():
         grid(names, names, shade, said, names[0], names[1], names[2]),
         scatter(points, names[:6], names[0], names[1], (names[2], names[3])),
         against([(0.1, 0.2, 0.1, 0.3, names[0])], names[0], names[1], (names[2], names[1])),
+        curves({name: [(1.0, 0.5), (2.0, 0.5)] for name in names}, names[0], names[1], (names[2], names[1])),
     ):
         picture(drawn)
     root = picture(intervals(ROWS, "a", "b", "c"))
@@ -108,8 +110,22 @@ def test_every_chart_is_sound_whatever_the_names_and_holds_them_whole():
 def test_a_chart_of_nothing_says_so():
     assert "Nothing to show." in words(picture(intervals([], "a", "b", "c")))
     assert "Nothing to show." in words(picture(grid([], [], np.zeros((0, 0)), [], "a", "b", "c")))
+    assert "Nothing to show." in words(picture(curves({"a": []}, "a", "b", ("c", "d"))))
     picture(scatter([], [], "a", "b", ("c", "d")))
     picture(against([], "a", "b", ("c", "d")))
+
+
+def test_curves_stand_where_their_numbers_say_and_names_not_on_each_other():
+    found = {"one": [(1.0, 3.0), (4.0, 2.0)], "other": [(2.0, 2.5), (4.0, 2.01)], "third": [(4.0, 2.0)]}
+    root = picture(curves(found, "a", "b", ("c", "d")))
+    paths = [one.get("d", "") for one in root.iter(f"{SVG}path") if one.get("class") in ("whisker", "dash")]
+    (x, y), (x_last, y_last) = (map(float, point.split(" ")) for point in paths[0][1:].split("L"))
+    (x_other, y_other), _ = (map(float, point.split(" ")) for point in paths[1][1:].split("L"))
+    assert abs((x_other - x) - (x_last - x) / 3.0) < 0.11
+    assert abs((y_other - y) - (y_last - y) / 2.0) < 0.11
+    at = [float(one.get("y", "")) for one in root.iter(f"{SVG}text") if one.text in found]
+    assert min(np.diff(sorted(at))) >= 18.9
+    assert "<title>other: 2.5 at 2</title>" in curves(found, "a", "b", ("c", "d"))
 
 
 def test_groups_differ_by_shape_or_fill_and_not_by_colour_alone():

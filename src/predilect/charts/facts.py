@@ -144,8 +144,8 @@ def has_attributes(model: Any) -> bool:
 def part_worths_of(model: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Importances of attributes, and part-worths over people; some milliseconds and draws for each person.
 
-    Columns of the second: attribute, level, label (the level, or what else the worth is of), mean, lower and upper: 95
-    % interval of the mean over people as a sample; spread: standard deviation between people.
+    Columns of the second: attribute, level, label (the level, or what else the worth is of), mean, lower and upper (the
+    95 % interval of the mean, people being a sample), spread (standard deviation between people).
     """
     worths = pl.DataFrame(model.part_worths())
     # "None of these", or that an attribute is missing: what it is worth where all else is as usual.

@@ -1,8 +1,8 @@
-"""The charts: boards, pairs, ranks, people, calibration, effects, segments, attributes; each is one ``<svg>``."""
+"""The charts: boards, pairs, ranks, people, calibration, effects, segments, attributes, learning; each an ``<svg>``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import polars as pl
 from predilect._text import amount, number, percent
 from predilect._types import FloatArray
 from predilect.charts.facts import Pairs, PeopleMap
-from predilect.charts.svg import Point, Row, against, grid, intervals, isolated, name_of, scatter
+from predilect.charts.svg import Point, Row, against, curves, grid, intervals, isolated, name_of, scatter
 from predilect.evaluation.metrics import Reliability
 
 MOST_ROWS = 60  # of a board
@@ -166,6 +166,17 @@ def part_worths_chart(worths: pl.DataFrame) -> str:
         rows.append(Row(level, row["mean"], row["lower"], row["upper"], told, attribute))
     axis = "added to the utility (noise of one answer = 1), mean over people with its 95 % interval"
     return intervals(rows, "What attributes are worth", _all(rows), axis)
+
+
+def learning_chart(losses: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    """Log loss on held-out answers by the number of answers of each person: of models by name, points (n, loss)."""
+    said = [
+        f"{name}: {', '.join(f'{loss:.3f} with {amount(round(n, 1))}' for n, loss in points)}"
+        for name, points in losses.items()
+    ]
+    told = f"Log loss of held-out answers, in nats an answer, with so many answers of each person. {'; '.join(said)}."
+    axes = "answers of each person", "log loss of held-out answers (nats)"
+    return curves(losses, "What more answers of each person are worth", told, axes)
 
 
 def _all(rows: Sequence[Row]) -> str:

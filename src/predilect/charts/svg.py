@@ -1,4 +1,4 @@
-"""Pieces of SVG: text of any script, axes, and the three kinds of picture that every chart is one of.
+"""Pieces of SVG: text of any script, axes, and the kinds of picture that every chart is one of.
 
 A chart is one ``<svg>`` with a title and a description for those who do not see it. Its colours are the properties of
 ``chart.css``, light and dark; what a colour says is also said by a number, a sign, a label or the shape of a mark.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -255,6 +255,41 @@ def against(
     middle = top + side / 2.0
     parts.append(text(14.0, middle, axes[1], "s m", side, _upright(14.0, middle)))
     return drawing(title, told, left + side + 30.0, top + side + 44.0, parts)
+
+
+def curves(series: Mapping[str, Sequence[tuple[float, float]]], title: str, told: str, axes: tuple[str, str]) -> str:
+    """Lines through marks, each with its name at its end; the axis across begins at 0, the other where the lines do."""
+    if not any(series.values()):
+        return drawing(title, told, WIDTH, 40.0, [text(12, 25, "Nothing to show.", "s")])
+    left, top, tall = 64.0, 12.0, 260.0
+    wide = WIDTH - left - 24.0 - min(max(map(width_of, series)), _LONGEST_LABEL)
+    points = np.array([point for one in series.values() for point in one], dtype=float)
+    furthest, (low, high) = points[:, 0].max() or 1.0, (points[:, 1].min(), points[:, 1].max())
+    room = 0.08 * (high - low) or 1.0
+    low, high = low - room, high + room
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return left + wide * x / furthest, top + tall * (high - y) / (high - low)
+
+    parts = []
+    for value in ticks(0.0, furthest):
+        parts.append(line("grid", at(value, low), at(value, high)))
+        parts.append(text(at(value, low)[0], top + tall + 15.0, f"{round(value, 9):g}", "s m"))
+    for value in ticks(low, high):
+        parts.append(line("grid", at(0.0, value), at(furthest, value)))
+        parts.append(text(left - 6.0, at(0.0, value)[1] + 4.0, f"{round(value, 9) + 0.0:g}", "s e"))
+    ends = sorted((at(*one[-1])[1], number) for number, one in enumerate(series.values()) if one)
+    beside: dict[int, float] = {}
+    for y, number in ends:  # names do not stand on each other
+        beside[number] = max([y, *(other + _ROW for other in beside.values())])
+    for number, (name, one) in enumerate(series.items()):
+        if one:
+            parts.append(line("whisker" if number % 2 == 0 else "dash", *(at(*point) for point in one)))
+            parts += [mark(*at(x, y), number, f"{name}: {y:.4g} at {x:.4g}") for x, y in one]
+            parts.append(text(left + wide + 12.0, beside[number] + 4.0, name, "", _LONGEST_LABEL))
+    parts.append(text(left + wide / 2.0, top + tall + 33.0, axes[0], "s m"))
+    parts.append(text(14.0, top + tall / 2.0, axes[1], "s m", tall, _upright(14.0, top + tall / 2.0)))
+    return drawing(title, told, WIDTH, top + tall + 44.0, parts)
 
 
 def _upright(x: float, y: float) -> str:
