@@ -189,7 +189,7 @@ def rank(
                 talk.written = str(out)
             except OSError as error:
                 failure = error
-        told = Shown(overall, choice, unit, beside, segments, boards, changes, by, read.rows_without_segment)
+        told = Printed(overall, choice, unit, beside, segments, boards, changes, by, read.rows_without_segment)
         _say(talk, told, results)
         if printed is FormatName.json:
             talk.document(document)
@@ -204,7 +204,7 @@ def rank(
 
 
 @dataclass(frozen=True)
-class Shown:
+class Printed:
     """What is printed of a ranking."""
 
     overall: Any
@@ -218,7 +218,7 @@ class Shown:
     n_without: int
 
 
-def _say(talk: Talk, told: Shown, results: ResultOptions) -> None:
+def _say(talk: Talk, told: Printed, results: ResultOptions) -> None:
     """Print the board, what is said of pairs, segments and changes, and the verdict."""
     from predilect.cli.fitting import say_board, say_model, say_verdict, say_versus
     from predilect.cli.segments import say_segments
