@@ -32,8 +32,7 @@ def log_loss(model, asked, outcome, users=None) -> float:
 @pytest.mark.parametrize("basis", ["attributes", pytest.param("items", marks=pytest.mark.slow)])
 def test_traits_that_matter_are_found_and_help(basis):
     # 120 people of whom 40 answer nothing: features are all that is known of them. Measured on seeds 0 to 4,
-    # attributes: .12 to .26 nats an answer better for people without answers, .01 to .04 for those with eight. With the
-    # items as basis they are used on seeds 0 to 2 only: the held-out answers are of people who answered and gain less.
+    # attributes: .12 to .26 nats an answer better for people without answers, .01 to .04 for those with eight.
     crowd = attributed_crowd(1, 120, trait_sd=0.8)
     known, strangers = np.arange(80), np.arange(80, 120)
     answers = crowd.answers(8, known)
@@ -133,3 +132,16 @@ def test_what_traits_leave_of_differences_is_looked_at_anew(seed):
     trials, loss = losses()
     first = next(trial for trial in trials if trial["trait_scale"])
     assert loss < losses(strength=first["strength"], variance=first["variance"])[1] - 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_only_strangers_need_is_used(seed):
+    # Twelve answers on eight items tell much of a person; of who has not answered nothing else does than features.
+    crowd = attributed_crowd(seed, 150, 8, trait_sd=3.0, person_sd=0.3)
+    columns, outcome = crowd.answers(12, np.arange(110))
+    model = Population(basis="items", n_jobs=1).fit(columns, outcome, users=crowd.users)
+    assert model.choices_["user_features"] is True
+    asked = crowd.answers(30, np.arange(110, 150))
+    with pytest.warns(DataWarning, match="without answers"):
+        assert log_loss(model, *asked, crowd.users) < log_loss(model, *asked) - 0.1

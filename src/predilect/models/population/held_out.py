@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -194,6 +195,14 @@ class Fold:
         posterior = state.posterior(others._people(setting), candidate.prior(setting, others.space))
         return predict_newcomers(self.comparisons, left_out, posterior, state.delta, rng=rng, executor=others.executor)
 
+    def strangers(
+        self, candidate: Candidate, setting: Hyperparameters, start: PopulationState, left_out: BoolArray,
+        given: Calibration | None, seed: np.random.SeedSequence,
+    ) -> Trial:  # fmt: skip
+        """How people ``left_out`` (n_users,) whole are predicted before they answer; same questions for one seed."""
+        asked = self.newcomers(candidate, setting, start, left_out, np.random.default_rng(seed))[0]
+        return Trial.of([Predicted(asked, 1.0)], given, self.people.likelihood)
+
     def _people(self, setting: Hyperparameters) -> People:
         people = self.people
         if setting.item_tie_spread:
@@ -211,7 +220,7 @@ MOST_TO_CALIBRATE = 2000  # people: with fewer than there are, margins are not t
 ENOUGH_TO_CALIBRATE = 8000.0  # answers held out
 _ENOUGH_NEWCOMERS = 1000.0  # answers of people left out, at each step
 # One part of the people is left out at a time; some answers of each of fewer people say nothing of a factor.
-_PEOPLE_PARTS, _FEWEST_PEOPLE = 4, 40
+_PEOPLE_PARTS, FEWEST_PEOPLE = 4, 40
 _MOST_WORK = 1e8  # multiply-adds of a sweep, over all folds; about half a second
 
 
@@ -235,16 +244,48 @@ def calibrated(
     alone: Asked = Asked.together(parts)
     found = calibration(alone, folds[0].people.likelihood)
     first, steps = folds[0], list[list[Asked]]()
-    order = np.argsort(shuffled_people(first.comparisons, rng, keys_of_answers(first.comparisons, first.space)))
+    parts_left_out = quarters(first, rng)
     n_asked = 0.0
-    n_parts = 1 if len(states[0].m) > MANY_FUNCTIONS else _PEOPLE_PARTS
-    for part in range(n_parts if len(order) >= _FEWEST_PEOPLE else 0):
+    n_parts = 1 if len(states[0].m) > MANY_FUNCTIONS else len(parts_left_out)
+    for left_out in parts_left_out[:n_parts] if first.comparisons.n_users >= FEWEST_PEOPLE else []:
         if n_asked >= _ENOUGH_NEWCOMERS:
             break
-        left_out = np.isin(np.arange(len(order)), order[part::_PEOPLE_PARTS])
         steps.append(first.newcomers(candidate, setting, states[0], left_out, rng))
         n_asked += steps[-1][0].weight.sum()
     if n_asked:
         together = [Asked.together(list(parts_of_step)) for parts_of_step in zip(*steps, strict=True)]
         found = replace(found, newcomer_factor=newcomer_factor(found, together, first.people.likelihood))
     return replace(setting, calibration=found)
+
+
+def quarters(fold: Fold, rng: np.random.Generator) -> list[BoolArray]:
+    """The people of a fold in random parts, masks (n_users,), that are left out one after the other."""
+    answers = fold.comparisons
+    part = shuffled_people(answers, rng, keys_of_answers(answers, fold.space)) % _PEOPLE_PARTS
+    return [part == number for number in range(_PEOPLE_PARTS)]
+
+
+# The walk: which hyper-parameters, by what factor a step (w: of its odds), and how far. What features explain (w, ℓ)
+# comes from the evidence, which takes w too small where choices were taken apart into pairs: there it is raised.
+# So that a comparison with a misspelt name is an error of type.
+Walked = Literal["strength", "variance", "length_scale", "feature_weight", "trait_scale"]
+_STEPS: dict[Walked, float] = {
+    "strength": math.sqrt(10.0), "variance": 2.0, "length_scale": 2.0, "feature_weight": 8.0, "trait_scale": 4.0,
+}  # fmt: skip
+RANGES = {
+    "strength": (1.0, 1e4),
+    "variance": (0.02, 1e4),
+    "length_scale": (1e-3, 1e3),
+    "feature_weight": (0.0, 0.999),
+    "trait_scale": (1e-6, 1e4),
+}
+
+
+def step(setting: Hyperparameters, name: Walked, direction: int, least_strength: float) -> Hyperparameters | None:
+    """The setting one step along, or None at the end of the range."""
+    value, factor = getattr(setting, name), _STEPS[name] ** direction
+    value = value * factor / (1.0 - value + value * factor) if name == "feature_weight" else value * factor
+    low, high = RANGES[name]
+    if name == "strength":
+        low = max(low, least_strength)
+    return replace(setting, **{name: value}) if low <= value <= high else None

@@ -9,12 +9,11 @@ itself; held-out answers then choose among the bases, and a short walk follows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -31,14 +30,19 @@ from predilect.models.population.evidence import rigid_hyperparameters
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.held_out import (
     ENOUGH_TO_CALIBRATE,
+    FEWEST_PEOPLE,
     MANY_FUNCTIONS,
     MOST_TO_CALIBRATE,
+    RANGES,
     SIGNIFICANCE,
     SMALLEST_GAIN,
     Fold,
     Trial,
+    Walked,
     calibrated,
     is_better,
+    quarters,
+    step,
 )
 from predilect.models.population.pooled import pooled_effects, pooled_thresholds, spread_of_item_ties
 from predilect.models.population.prior import (
@@ -55,16 +59,8 @@ from predilect.people.layout import People, lay_out, with_own
 
 DEFAULTS = {"strength": 30.0, "variance": 4.0, "consensus_variance": 4.0, "feature_weight": 0.5}
 
-# The walk: which hyper-parameters, by what factor a step (w: of its odds), and how far. What features explain (w, ℓ)
-# comes from the evidence, which takes w too small where choices were taken apart into pairs: there it is raised.
-# So that a comparison with a misspelt name is an error of type.
-_Walked = Literal["strength", "variance", "length_scale", "feature_weight"]
-_STEPS: dict[_Walked, float] = {
-    "strength": math.sqrt(10.0), "variance": 2.0, "length_scale": 2.0, "feature_weight": 8.0,
-}  # fmt: skip
-_RANGES = {"strength": (1.0, 1e4), "variance": (0.02, 1e4), "length_scale": (1e-3, 1e3), "feature_weight": (0.0, 0.999)}
-_WALK: tuple[_Walked, ...] = ("strength", "variance", "feature_weight", "strength")
-_WALK_WITH_KERNEL: tuple[_Walked, ...] = ("length_scale", "feature_weight", "strength")
+_WALK: tuple[Walked, ...] = ("strength", "variance", "feature_weight", "strength")
+_WALK_WITH_KERNEL: tuple[Walked, ...] = ("length_scale", "feature_weight", "strength")
 _MAX_TRIALS = 10
 # Few people: the walk starts nearly rigid, where a fit takes few passes, and goes down while held-out answers gain.
 _NEARLY_RIGID = 10.0**1.5  # times the least strength, three steps above it
@@ -81,6 +77,7 @@ _ERRORS_OF_BASIS = 1.0  # which a basis of more functions must gain: the one-sta
 _LARGEST_SCALE_NEAR_POOLED = 0.5  # of a person's utility about the consensus, up to which none is worth a try
 _FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
 _FIRST_TIE_SPREAD = 0.5
+_CLEARLY = 2.0  # standard errors; and ten answers of one stranger are one surprise more than ten
 # A few answers leave a consistency to its prior, and its evidence, by Laplace, would have people too alike. Some people
 # guess, and then the spread is large; but where people differ in taste a large one passes lapses off as care.
 _CONSISTENCY_SPREADS, _SPREADS_OF_ONE_MIND, _ERRORS_OF_SPREAD = (0.25, 0.5), (0.25, 0.5, 1.0, 2.0), 1.0
@@ -137,7 +134,7 @@ def select_model(
     loose fits, each to at most 1 000 people.
     """
     comparisons = with_moderate_counts(comparisons)
-    seeds = np.random.SeedSequence(random_state).spawn(7)
+    seeds = np.random.SeedSequence(random_state).spawn(8)
     kernel = any(functions is not None and len(functions.points) for functions in bases)
     most = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE
     # Of people who answered much fewer will do.
@@ -148,7 +145,7 @@ def select_model(
 
     some, codes = drawn(comparisons, 0, most, space)
     if traits_must and traits is not None:
-        start = replace(start, trait_scale=_first_trait_scale(start, traits))
+        start = replace(start, trait_scale=_first_trait_scale(start.variance, traits))
     if not free and len(bases) == 1 and (traits is None or traits_must):
         return Selection(start, Candidate.of(bases[0], space), [], some.n_users, 0.0, None)
 
@@ -188,7 +185,7 @@ def select_model(
         if first.n_held_out < _FEWEST_HELD_OUT:
             return Selection(setting, Candidate.of(functions, space), [], some.n_users, first.n_held_out, None)
         if "strength" in free and first.has_few_people(candidate, setting):
-            strength = min(_NEARLY_RIGID * setting.strength, _RANGES["strength"][1])
+            strength = min(_NEARLY_RIGID * setting.strength, RANGES["strength"][1])
             setting = replace(setting, strength=strength)
         trial = first.run(candidate, setting, None)
         # Items that do as well as functions will do better with more people, or more answers.
@@ -213,9 +210,9 @@ def select_model(
     best = search.kept_from_heart(best, nearly_rigid)
     best = search.or_pooled(best, delta, executor)
     if traits is not None and not traits_must:
-        without, best = best, search.with_traits(best, traits)
-        if best is not without:  # what is left of people's differences, once traits explain some, has another shape
-            best = search.walk(best, ("strength", "variance"))
+        best = search.with_traits(best, traits, seeds[7])
+    if best.setting.trait_scale:  # what is left of people's differences, once traits explain some, has another shape
+        best = search.walk(best, ("trait_scale", "strength", "variance"))
     setting = replace(best.setting, calibration=best.trial.calibration)
     start_state = best.trial.states[0]
     if few:  # the offsets are those of the items that took part
@@ -283,7 +280,7 @@ class _Search:
         """Calibration that is not to be learned."""
         return None if "calibration" in self.free else setting.calibration
 
-    def walk(self, best: _Found, names: tuple[_Walked, ...] = ()) -> _Found:
+    def walk(self, best: _Found, names: tuple[Walked, ...] = ()) -> _Found:
         """One hyper-parameter at a time, of ``names`` or in the usual order, as long as held-out answers gain."""
         first = best.candidate.prior(best.setting, self.space)
         least = self.least_strength(first)
@@ -298,12 +295,12 @@ class _Search:
             fixed = name == "feature_weight" and (weightless or self.folds[0].comparisons.task is None)
             # Answers held out by few people mislead the choice of s₀; the evidence, which takes all, does not.
             fixed |= name == "variance" and few
-            if name not in self.free or fixed:
+            if name not in (*self.free, "trait_scale") or fixed:
                 continue
             for direction in (-1, 1) if name != "feature_weight" else (1,):
                 moved = False
                 while len(self.trials) < most:
-                    setting = _step(best.setting, name, direction, least)
+                    setting = step(best.setting, name, direction, least)
                     if setting is None or setting in tried:
                         break
                     tried.add(setting)
@@ -336,7 +333,7 @@ class _Search:
         best = replace(best, trial=trial)
         if as_judged and trial.converged:  # the walk has compared it with its stiffer neighbour
             return best
-        while (setting := _step(best.setting, "strength", 1, 0.0)) is not None:
+        while (setting := step(best.setting, "strength", 1, 0.0)) is not None:
             trial = self.run(best.candidate, setting, best.trial if best.trial.converged else None, as_fitted=True)
             if best.trial.converged and trial.loss > best.trial.loss - SMALLEST_GAIN:
                 break
@@ -407,17 +404,31 @@ class _Search:
                 best = _Found(best.candidate, setting, trial)
         return best
 
-    def with_traits(self, best: _Found, traits: FloatArray) -> _Found:
-        """The same with the traits of people, if they gain; the scale of their effects by its EM step."""
-        setting = replace(best.setting, trait_scale=_first_trait_scale(best.setting, traits))
+    def with_traits(self, best: _Found, traits: FloatArray, seed: np.random.SeedSequence) -> _Found:
+        """The same with the traits of people, if known people or strangers gain, and neither clearly lose.
+
+        The scale of their effects comes from its EM step.
+        """
+        prior, known = best.candidate.prior(best.setting, self.space), best.trial.states[0]
+        spread = float(np.vdot(factorise(prior.K).inverse(), known.Sigma)) / prior.n_functions  # as found, not s₀
+        setting = replace(best.setting, trait_scale=_first_trait_scale(spread, traits))
         trial = self.run(best.candidate, setting, best.trial)
         state = trial.states[0]
-        prior = best.candidate.prior(setting, self.space)
         inverse = factorise(prior.K if prior.K_consensus is None else prior.K_consensus).inverse()
         moment = float(np.vdot(state.B, inverse @ state.B)) + state.B.shape[1] * float(np.vdot(inverse, state.C_B))
         setting = replace(setting, trait_scale=moment / state.B.size)
-        trial = self.run(best.candidate, setting, trial)
-        return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
+        found = _Found(best.candidate, setting, self.run(best.candidate, setting, trial))
+        pairs = [(best.trial, found.trial, SIGNIFICANCE)]
+        fold, given = self.folds[0], self.given(setting)
+        if fold.comparisons.n_users >= FEWEST_PEOPLE:
+            left_out = quarters(fold, np.random.default_rng(seed))[0]
+            without, with_them = (
+                fold.strangers(one.candidate, one.setting, one.trial.states[0], left_out, given, seed)
+                for one in (best, found)
+            )
+            pairs.append((without, with_them, _CLEARLY))
+        gain = any(is_better(new, old, errors) for old, new, errors in pairs)
+        return found if gain and not any(is_better(old, new, _CLEARLY) for old, new, _ in pairs) else best
 
 
 def _by_evidence(
@@ -433,15 +444,5 @@ def _by_evidence(
     return setting
 
 
-def _first_trait_scale(setting: Hyperparameters, traits: FloatArray) -> float:
-    return _FIRST_TRAIT_SHARE * setting.variance / max(int(traits.shape[1]), 1)
-
-
-def _step(setting: Hyperparameters, name: _Walked, direction: int, least_strength: float) -> Hyperparameters | None:
-    """The setting one step along, or None at the end of the range."""
-    value, factor = getattr(setting, name), _STEPS[name] ** direction
-    value = value * factor / (1.0 - value + value * factor) if name == "feature_weight" else value * factor
-    low, high = _RANGES[name]
-    if name == "strength":
-        low = max(low, least_strength)
-    return replace(setting, **{name: value}) if low <= value <= high else None
+def _first_trait_scale(variance: float, traits: FloatArray) -> float:
+    return _FIRST_TRAIT_SHARE * variance / max(int(traits.shape[1]), 1)
