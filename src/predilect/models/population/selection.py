@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import SeedSequence
 
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
@@ -134,7 +135,7 @@ def select_model(
     loose fits, each to at most 1 000 people.
     """
     comparisons = with_moderate_counts(comparisons)
-    seeds = np.random.SeedSequence(random_state).spawn(8)
+    seeds = SeedSequence(random_state).spawn(8)
     kernel = any(functions is not None and len(functions.points) for functions in bases)
     most = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE
     # Of people who answered much fewer will do.
@@ -208,9 +209,10 @@ def select_model(
     if "consistency_spread" in free and not best.setting.consistency_spread:
         best = search.with_consistency(best)  # before tastes have the scale they want, care may not show
     best = search.kept_from_heart(best, nearly_rigid)
+    differing = best  # where it is no more than features of people explain, all are of one mind without them
     best = search.or_pooled(best, delta, executor)
     if traits is not None and not traits_must:
-        best = search.with_traits(best, traits, seeds[7])
+        best = search.with_traits(best, differing, traits, seeds[7])
     if best.setting.trait_scale:  # what is left of people's differences, once traits explain some, has another shape
         best = search.walk(best, ("trait_scale", "strength", "variance"))
     setting = replace(best.setting, calibration=best.trial.calibration)
@@ -404,13 +406,13 @@ class _Search:
                 best = _Found(best.candidate, setting, trial)
         return best
 
-    def with_traits(self, best: _Found, traits: FloatArray, seed: np.random.SeedSequence) -> _Found:
+    def with_traits(self, best: _Found, differing: _Found, traits: FloatArray, seed: SeedSequence) -> _Found:
         """The same with the traits of people, if known people or strangers gain, and neither clearly lose.
 
-        The scale of their effects comes from its EM step.
+        The scale of their effects comes from how ``differing`` finds people to differ, and an EM step.
         """
-        prior, known = best.candidate.prior(best.setting, self.space), best.trial.states[0]
-        spread = float(np.vdot(factorise(prior.K).inverse(), known.Sigma)) / prior.n_functions  # as found, not s₀
+        prior, Sigma = best.candidate.prior(best.setting, self.space), differing.trial.states[0].Sigma
+        spread = float(np.vdot(factorise(prior.K).inverse(), Sigma)) / prior.n_functions
         setting = replace(best.setting, trait_scale=_first_trait_scale(spread, traits))
         trial = self.run(best.candidate, setting, best.trial)
         state = trial.states[0]
