@@ -137,6 +137,7 @@ def test_what_the_page_says_of_pairs_and_of_the_claims(made):
     lines = claim_lines(made, ["made"])
     assert "| made | value of information | our way | +1.50 ± 0.50 | +1.50 ± 0.50 |" in lines
     assert "- nowhere." in lines
+    assert "- made: pairs told best 1.2; value of information 2.0; IVM (entropy) 3.5; random 4.0." in lines
 
 
 @pytest.mark.slow
