@@ -96,12 +96,11 @@ def markdown(runs: list[dict[str, Any]]) -> str:
     lines = [
         "# Learning from few questions", "",
         "Protocol B of Houlsby et al. 2012: test error of the sign of the margin before and after ten questions of "
-        "each person, mean over repetitions ± standard error, and log loss in nats an answer. Better than random: by "
-        "how much, on the same splits. Seconds: CPU, the whole run. A collaborative GP is CP, with features of people "
-        "CPU; a single-user GP is SU. All are fitted again in each round as the protocol says: `Population+refit` "
-        "chooses its prior anew, `Population` keeps the one of its first fit, and `Population+update` only takes the "
-        "answers in. "
-        "`python -m benchmarks.active` makes this file.", "",
+        "each person, mean over repetitions ± standard error, and log loss in nats an answer (in brackets of how many, "
+        "where not of all). Better than random: by how much, on the same splits. Seconds: CPU, the whole run. A "
+        "collaborative GP is CP, with features of people CPU; a single-user GP is SU. All are fitted again in each "
+        "round as the protocol says: `Population+refit` chooses its prior anew, `Population` keeps that of its first "
+        "fit, and `Population+update` only takes the answers in. `python -m benchmarks.active` makes this file.", "",
         "![Test error against questions asked](figures/active.png)", "",
     ]  # fmt: skip
     for data in DATA:
@@ -137,11 +136,13 @@ def markdown(runs: list[dict[str, Any]]) -> str:
 
 
 def _log_losses(runs: list[dict[str, Any]]) -> str:
-    """Two cells, before and after; empty where runs are from before log losses were kept."""
-    if any("log_loss" not in record for run in runs for record in run["rounds"]):
+    """Two cells, before and after, of the runs that kept them, with their number where some did not."""
+    kept = [run for run in runs if all("log_loss" in record for record in run["rounds"])]
+    if not kept:
         return " | "
-    mean, error = curve(runs, "log_loss")
-    return " | ".join(f"{mean[k]:.4f} ± {error[k]:.4f}" for k in (0, -1))
+    mean, error = curve(kept, "log_loss")
+    fewer = f" ({len(kept)})" if len(kept) < len(runs) else ""
+    return " | ".join(f"{mean[k]:.4f} ± {error[k]:.4f}{fewer}" for k in (0, -1))
 
 
 def main(arguments: list[str] | None = None) -> int:
