@@ -119,11 +119,11 @@ def markdown(runs: list[dict[str, Any]]) -> str:
                 random = [r for r in here if (r["model"], r["strategy"]) == (model, "random")]
                 mean, error = curve(part)
                 ahead = gain(part, random)
-                better = "" if strategy == "random" or not ahead.n else f"{ahead.mean:.4f} ± {ahead.standard_error:.4f}"
+                better = "" if strategy == "random" or not ahead.n else _told(ahead.mean, ahead.standard_error)
                 seconds = np.mean([sum(r["ask_cpu_s"] + r["learn_cpu_s"] for r in p["rounds"]) for p in part])
                 lines.append(
-                    f"| {model} | {strategy} | {len(part)} | {mean[0]:.4f} ± {error[0]:.4f} | {mean[-1]:.4f} ± "
-                    f"{error[-1]:.4f} | {better} | {_log_losses(part)} | {seconds:.1f} |"
+                    f"| {model} | {strategy} | {len(part)} | {_told(mean[0], error[0])} | {_told(mean[-1], error[-1])} "
+                    f"| {better} | {_log_losses(part)} | {seconds:.1f} |"
                 )
                 curves.append(f"| {model}, {strategy} | " + " | ".join(f"{value:.3f}" for value in mean) + " |")
         for model, numbers in PUBLISHED[data].items():
@@ -142,7 +142,12 @@ def _log_losses(runs: list[dict[str, Any]]) -> str:
         return " | "
     mean, error = curve(kept, "log_loss")
     fewer = f" ({len(kept)})" if len(kept) < len(runs) else ""
-    return " | ".join(f"{mean[k]:.4f} ± {error[k]:.4f}{fewer}" for k in (0, -1))
+    return " | ".join(f"{_told(mean[k], error[k])}{fewer}" for k in (0, -1))
+
+
+def _told(mean: float, error: float) -> str:
+    """A mean with its standard error; of one run without."""
+    return f"{mean:.4f}" if np.isnan(error) else f"{mean:.4f} ± {error:.4f}"
 
 
 def main(arguments: list[str] | None = None) -> int:
