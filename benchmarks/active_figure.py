@@ -36,6 +36,7 @@ def figure(runs: Sequence[dict[str, Any]], names: Sequence[str], path: Path) -> 
     models = list(dict.fromkeys(run["model"] for run in runs))
     drawing = Figure(figsize=(_EACH[0] * len(names), _EACH[1] * len(models) + 0.4), layout="constrained")
     grid: Any = drawing.subplots(len(models), len(names), squeeze=False, sharex=True, sharey="col")
+    labelled: set[str] = set()  # in the first column with runs of theirs
     for column, name in enumerate(names):
         for row, model in enumerate(models):
             axes = grid[row, column]
@@ -53,7 +54,8 @@ def figure(runs: Sequence[dict[str, Any]], names: Sequence[str], path: Path) -> 
                 axes.set_axis_off()
             if not row:
                 axes.set_title(name, fontsize=9)
-            if not column:
+            if here and model not in labelled:
+                labelled.add(model)
                 axes.set_ylabel(f"{model}\ntest error", fontsize=8)
     drawing.supxlabel("questions asked of each person; bars: standard error over repetitions (number)", fontsize=8)
     save(drawing, path)

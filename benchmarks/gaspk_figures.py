@@ -1,19 +1,31 @@
-"""Figures of GaSPK: learning curves, and training time on random utility planes."""
+"""Figures of GaSPK: learning curves, training time on random utility planes, and the pictures of ``docs/gaspk.md``.
+
+python -m benchmarks.gaspk_figures      # the pictures, of simulated people: about a minute
+"""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+import predilect
 from benchmarks.gaspk_runs import LABELS, MEASURES, Point, curve, grouped, point_of, tasks_of
 from benchmarks.simulation_figure import save
 from benchmarks.store import Record, Store
+from predilect.models.gaspk.plots import plot_characteristics, plot_indifference
 
-__all__ = ["curves_figure", "planes_figure"]
+__all__ = ["curves_figure", "phone_plans", "pictures", "planes_figure"]
+
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+N_PEOPLE, N_CHOICES = 80, 30
+_PRICE = "price (EUR)"
+_DOTS = 80  # an inch
 
 
 def curves_figure(store: Store, path: Path) -> None:
@@ -82,3 +94,80 @@ def planes_figure(scaling: Sequence[Record], path: Path) -> None:
         if axes.get_legend_handles_labels()[0]:
             axes.legend(fontsize=7)
     save(drawing, path)
+
+
+def phone_plans(seed: int = 0) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Choices of simulated people between phone plans, and the plans: the data of the pictures.
+
+    Half of the people mind the price, half want data; a contract is disliked by all; of colour and shops nobody takes
+    notice.
+    """
+    rng = np.random.default_rng(seed)
+    n = 40
+    plans = pl.DataFrame({
+        "item": np.arange(n), "price": 5.0 * rng.integers(2, 9, n), "data": rng.choice([2.0, 5, 10, 20, 40], n),
+        "contract": rng.integers(0, 2, n), "colour": rng.integers(1, 5, n), "shops": rng.integers(10, 60, n),
+    })  # fmt: skip
+    price, data, contract = (plans[name].to_numpy() for name in ("price", "data", "contract"))
+    thrifty = np.arange(N_PEOPLE) < N_PEOPLE // 2
+    per_euro, per_gigabyte = np.where(thrifty, 0.22, 0.06), np.where(thrifty, 0.03, 0.12)
+    utility = -np.outer(per_euro, price) + np.outer(per_gigabyte, data) - 0.7 * contract
+    user = np.repeat(np.arange(N_PEOPLE), N_CHOICES)
+    left = rng.integers(0, n, len(user))
+    right = (left + rng.integers(1, n, len(user))) % n
+    won = utility[user, left] - utility[user, right] + rng.standard_normal(len(user)) > 0.0
+    choices = {"user": user, "left": left, "right": right, "winner": np.where(won, left, right)}
+    return pl.DataFrame(choices), plans
+
+
+def pictures(folder: Path) -> None:
+    """Draw what a fitted model says: the map of characteristics, indifference, willingness, segments, attributes."""
+    from matplotlib.figure import Figure
+
+    choices, plans = phone_plans()
+    used = ["price", "data", "contract"]
+    model = predilect.GaSPK(attributes=used, n_components=2, units={"price": "EUR", "data": "GB"})
+    model.fit(choices, items=plans)
+    for name, drawn in {
+        "gaspk-characteristics.png": plot_characteristics(model, "price", "data"),
+        "gaspk-indifference.png": plot_indifference(model, "data", "price"),
+    }.items():
+        drawn.set_dpi(_DOTS)
+        save(drawn, folder / name)
+
+    drawing = Figure(figsize=(9.6, 3.2), layout="constrained", dpi=_DOTS)
+    left, middle, right = drawing.subplots(1, 3)
+    paid = pl.DataFrame(model.willingness("price", "data", 5.0, user="all")).sort(_PRICE)
+    amount, lower, upper = (paid[name].to_numpy() for name in (_PRICE, "lower", "upper"))
+    low, high = min(0.0, float(amount.min())) - 1.0, 30.0  # beyond the prices that were compared nothing is known
+    left.vlines(range(len(amount)), lower.clip(low, high), upper.clip(low, high), color="0.8", linewidth=1.2)
+    left.plot(range(len(amount)), amount, "C0o", markersize=2.5)
+    left.set(title="pays for 5 GB more, EUR", xlabel="people, by what they pay; 95 % intervals", ylim=(low, high))
+    weights = model.segments().select(pl.selectors.starts_with("characteristic")).to_numpy()
+    bottom = np.zeros(len(weights))
+    for c in range(weights.shape[1]):
+        middle.bar(np.arange(len(weights)), weights[:, c], 1.0, bottom, color=f"C{c}", label=f"characteristic {c + 1}")
+        bottom += weights[:, c]
+    middle.set(title="segments: weights", xlabel=f"people; the first {N_PEOPLE // 2} mind the price")
+    middle.legend(fontsize=7, loc="lower right")
+
+    def cheap(chosen: list[str]) -> predilect.GaSPK:
+        return predilect.GaSPK(attributes=chosen, n_components=1, variance=10.0)
+
+    found = predilect.select_attributes(cheap, choices, plans)
+    path = found.path
+    error = [1.96 * step.accuracy_error for step in path]
+    right.errorbar(range(len(path)), [step.accuracy for step in path], error, fmt="C0o-", capsize=2, markersize=4)
+    right.axvline(len(found.attributes) - 1, color="0.7", linestyle="--", linewidth=1.0)
+    right.set_xticks(range(len(path)), [f"+ {step.attribute}" for step in path], rotation=30)
+    right.set(title="accuracy as attributes are added")
+    for axes in (left, middle, right):
+        axes.title.set_fontsize(9.5)
+        axes.xaxis.label.set_fontsize(8.5)
+        axes.tick_params(labelsize=8)
+    save(drawing, folder / "gaspk-people.png")
+
+
+if __name__ == "__main__":
+    pictures(PICTURES)
+    sys.exit(0)

@@ -14,7 +14,8 @@ from predilect import Population
 @pytest.mark.parametrize(
     ("name", "n_users", "pairs"),
     [("sushi", 1000, (45, 45)), ("jura", 359, (21, 21)), ("uk-election-2010", 632, (18, 28)),
-     ("movielens", 120, (20, 38)), ("synthetic", 1000, (45, 45))],
+     ("movielens", 120, (20, 38)), ("synthetic", 1000, (45, 45)),
+     ("synthetic-as-hard", 1000, (45, 45))],
 )  # fmt: skip
 def test_pools_are_those_of_the_protocol(name, n_users, pairs):
     data = DATA[name](0)

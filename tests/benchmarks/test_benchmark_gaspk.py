@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from benchmarks.datasets.trade_offs import grid_crowd, grid_items
 from benchmarks.gaspk_bars import bars
-from benchmarks.gaspk_page import markdown, write_page
+from benchmarks.gaspk_figures import phone_plans, pictures
+from benchmarks.gaspk_page import _eigenpairs, markdown, write_page
 from benchmarks.gaspk_runs import paired, point_of
 from benchmarks.gaspk_scaling import HALVES, SHAPE, on_grid
 from benchmarks.store import Store
@@ -126,6 +127,45 @@ def test_runs_that_are_there_are_not_repeated(tmp_path, monkeypatch) -> None:
     kept = json.loads((tmp_path / "figures" / "gaspk-scaling.json").read_text())["runs"]
     assert [r.get("error") for r in kept] == ["no", None]
     assert all("versions" in r["provenance"] for r in kept)
+
+
+def test_simulated_people_mind_the_price_or_want_data() -> None:
+    choices, plans = phone_plans()
+    price, data = (dict(zip(plans["item"], plans[name], strict=True)) for name in ("price", "data"))
+    dearer, more = [], []
+    for user, left, right, winner in choices.iter_rows():
+        loser = left + right - winner
+        dearer.append((user < 40, np.sign(price[winner] - price[loser])))
+        more.append((user < 40, np.sign(data[winner] - data[loser])))
+    mean = {name: [np.mean([x for thrifty, x in rows if thrifty == who]) for who in (True, False)]
+            for name, rows in (("price", dearer), ("data", more))}  # fmt: skip
+    assert mean["price"][0] < mean["price"][1] - 0.2
+    assert mean["data"][1] > mean["data"][0] + 0.2
+
+
+@pytest.mark.slow
+def test_pictures_are_drawn_and_the_same_again(tmp_path: Path) -> None:
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        pictures(folder)
+    drawn = sorted((tmp_path / "a").iterdir())
+    assert [path.name for path in drawn] == [
+        "gaspk-characteristics.png", "gaspk-indifference.png", "gaspk-people.png"
+    ]  # fmt: skip
+    assert all(path.read_bytes() == (tmp_path / "b" / path.name).read_bytes() for path in drawn)
+
+
+def test_eigenpairs_are_shown_where_low_rank_is_used() -> None:
+    def run(task: str, answers: float) -> dict:
+        return {
+            "part": "eigenpairs", "task": task, "seed": 0, "train_answers": answers, "log_loss": 0.5, "accuracy": 0.8,
+            "calibration_error": 0.01, "predict_cpu_s": 1.0, "warnings": [], "report": {"rank": 400},
+            "line": "gaspk@variances=paper@n_eigenpairs=10",
+        }  # fmt: skip
+
+    page = _eigenpairs([run("small", 3000.0), run("large", 3001.0)])
+    assert "| large | paper | 10 | 400 |" in page
+    assert "| small |" not in page
+    assert "of small, with fewer, all lines are the same" in page
 
 
 @pytest.mark.slow

@@ -6,11 +6,34 @@ import numpy as np
 import pytest
 from benchmarks.datasets.vvm import TASKS, Preferences, _never_dispreferred
 from benchmarks.store import Store
-from benchmarks.vvm import CRITERIA, SHARES, main, recommendation_loss, run, zero_one_loss
-from benchmarks.vvm_page import LABELS, MEASURES, points, table, write_page
+from benchmarks.vvm import (
+    CRITERIA,
+    PRINTED,
+    SHARES,
+    main,
+    recommendation_loss,
+    run,
+    vector_machine,
+    zero_one_loss,
+)
+from benchmarks.vvm_page import (
+    LABELS,
+    MEASURES,
+    PRINTED_LABELS,
+    claim_lines,
+    difference,
+    pair_lines,
+    points,
+    table,
+    write_page,
+)
 
 from benchmarks import vvm
+from predilect import JointGP
+from predilect.compression.criteria import filter_answers
 from predilect.data import Comparisons
+from predilect.likelihoods.views import Probit
+from tolerances import EXACT, ITERATIVE
 
 
 def answers(users, left, right, outcome, weight=None):
@@ -103,6 +126,20 @@ def test_the_table(made):
     assert "(" not in dict(zip(LABELS, table(made, "made", "zero_one")[4:], strict=True))["voi"]
 
 
+def test_what_the_page_says_of_pairs_and_of_the_claims(made):
+    assert difference(made, "made", "voi", "ivm", 20, "zero_one") == (1.5, 0.5)  # 2 - 1 and 5 - 3
+    for seed, loss in enumerate((0.5, 2.0)):
+        run_of = {"task": "made", "criterion": "pairs", "share": 20, "seed": seed, **dict.fromkeys(MEASURES, loss)}
+        made.add({"model": "pairs@20", **run_of})
+    row = next(line for line in pair_lines(made, ["made"]) if line.startswith("| made"))
+    # Below random by 3.5 and 2, below IVM by 1.5 and 3: the means are 2.75 and 2.25, the standard errors .75.
+    assert row.endswith("| 4.00 | 4.00 | +2.75 ± 0.75 | +2.25 ± 0.75 |  |  | yes |")
+    lines = claim_lines(made, ["made"])
+    assert "| made | value of information | our way | +1.50 ± 0.50 | +1.50 ± 0.50 |" in lines
+    assert "- nowhere." in lines
+    assert "- made: pairs told best 1.2; value of information 2.0; IVM (entropy) 3.5; random 4.0." in lines
+
+
 @pytest.mark.slow
 def test_the_page(made, tmp_path):
     for share, size in ((None, None), (20, 500)):
@@ -114,7 +151,7 @@ def test_the_page(made, tmp_path):
     write_page(tmp_path)
     page = (tmp_path / "vvm.md").read_text(encoding="utf-8")
     assert page.startswith("# What compressing costs")
-    assert page.count("| value of information |") == len(MEASURES)
+    assert page.count("\n| value of information |") == len(MEASURES)
     assert "| 200 x 10 | full | 2.5 |  |  |  |" in page
     assert "| 200 x 10 | 20 % | 2.5 | 0.25 | 0 | 4.0 |" in page
     assert (tmp_path / "figures" / "vvm.png").stat().st_size > 10_000
@@ -128,7 +165,7 @@ def test_a_tiny_repetition(tmp_path, monkeypatch, capsys):
     assert main(["--tasks", "tiny", "--repetitions", "2", "--out", str(tmp_path)]) == 0
     capsys.readouterr()
     store = Store(tmp_path / "vvm")
-    assert len(store.records["tiny"]) == 2 * (1 + 3 * 2)
+    assert len(store.records["tiny"]) == 2 * (1 + (3 + len(PRINTED)) * 2)
     for seed in (0, 1):
         record = {name: store.records["tiny"][name, seed] for name in store.models("tiny")}
         full = record["full@100"]
@@ -136,6 +173,7 @@ def test_a_tiny_repetition(tmp_path, monkeypatch, capsys):
             # Whatever chooses, nothing is lost where everything is kept.
             for measure in MEASURES:
                 assert record[f"{criterion}@100"][measure] == full[measure]
+                assert abs(record["voi-printed@100"][measure] - full[measure]) < ITERATIVE
         for run_of in record.values():
             assert 0.0 <= run_of["zero_one"] <= 100.0
     first = store.records["tiny"]["full@100", 0]
@@ -149,6 +187,80 @@ def test_a_tiny_repetition(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "vvm" / "tiny.json").read_bytes() == before  # runs that are there are skipped
 
 
+@pytest.mark.slow
+def test_criteria_that_are_added_later_leave_the_others_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(TASKS, "tiny", lambda seed: TASKS["synthetic"](seed, n_users=6, n_items=4))
+    monkeypatch.setattr(vvm, "SHARES", (50,))
+    given = ["--tasks", "tiny", "--repetitions", "1", "--out", str(tmp_path)]
+    assert main([*given, "--criteria", "voi"]) == 0
+    before = Store(tmp_path / "vvm").records["tiny"]
+    assert sorted(before) == [("full@100", 0), ("voi@50", 0)]
+    assert main([*given, "--criteria", "voi,random"]) == 0
+    after = Store(tmp_path / "vvm").records["tiny"]
+    assert before.items() <= after.items()
+    assert sorted(after) == [("full@100", 0), ("random@50", 0), ("voi@50", 0)]
+    store = Store(tmp_path / "vvm")
+    store.add(before["full@100", 0] | {"zero_one": before["full@100", 0]["zero_one"] + 1.0})
+    with pytest.raises(SystemExit, match="has changed"):
+        main([*given, "--criteria", "mean"])
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("r", [1, 2, 3, 5])
+def test_the_vector_machine_is_dense_filtering_of_its_active_answers(r):
+    rng = np.random.default_rng(4)
+    users = np.repeat(["a", "b", "c"], 14)
+    left = rng.integers(0, 5, len(users))
+    right = (left + rng.integers(1, 5, len(users))) % 5
+    data = answers(users, left, right, rng.choice([-1, 1], len(users)), rng.integers(1, 3, len(users)))
+    model = JointGP(n_tuning=0, variance=3.0).fit(data)
+    rows, kernel = model.comparisons_, model.posterior_.kernel
+    found, kept = vector_machine(model, r)
+    assert kept.sum(axis=1).tolist() == [r, r, r]
+    # Everybody's utilities by one answer after the other, with dense matrices.
+    K = np.kron(kernel.users.covariance(), kernel.items.covariance())
+    mean, C, n = np.zeros(len(K)), K.copy(), 5
+    copies = np.repeat(np.arange(rows.n_rows), rows.weight.astype(int))
+    open_, mine = list(range(len(copies))), {user: [] for user in range(3)}
+    cells = [(int(rows.user[k]) * n, int(rows.left[k]), int(rows.right[k])) for k in copies]
+    while open_:
+        best, site = -np.inf, None
+        for k in open_:
+            start, a, b = cells[k]
+            h = np.zeros(len(K))
+            h[start + a], h[start + b] = 1.0, -1.0
+            m, v = h @ mean, h @ C @ h
+            _, slope, curvature = Probit().tilted(rows.outcome[copies[k : k + 1]], np.array([m]), np.array([v]))
+            if (gain := -0.5 * np.log1p(-curvature[0] * v)) > best + 1e-12:
+                best, site = gain, (k, h, slope[0], curvature[0])
+        k, h, slope, curvature = site
+        mean, C = mean + C @ h * slope, C - np.outer(C @ h, C @ h) * curvature
+        start, *both = cells[k]
+        held = mine[start // n]
+        for item in both:
+            if len(held) < r and item not in held:
+                held.append(item)
+        open_ = [
+            other for other in open_
+            if other != k and (len(mine[u := cells[other][0] // n]) < r or set(cells[other][1:]) <= set(mine[u]))
+        ]  # fmt: skip
+    for user in range(3):
+        assert set(mine[user]) <= set(np.flatnonzero(kept[user]))
+        utilities = found.person(user)
+        assert np.abs(utilities.mean - mean[user * n : user * n + n]).max() < EXACT
+        assert np.abs(utilities.covariance - C[user * n : user * n + n, user * n : user * n + n]).max() < EXACT
+
+
+def test_an_answer_that_is_closed_is_not_taken():
+    free = np.array([True, True, False, True])
+    taken = []
+    for k, *_ in filter_answers(lambda k: np.eye(4)[k], np.ones(4), np.ones(4, dtype=np.int8), Probit(), free):
+        taken.append(k)
+        free[1] = False
+    assert taken == [0, 3]
+
+
 def test_every_criterion_has_a_label_and_the_shares_end_with_all():
     assert set(LABELS) == set(CRITERIA)
+    assert set(PRINTED_LABELS) == set(PRINTED)
     assert SHARES[-1] == 100

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect._types import FloatArray, IntArray
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.errors import DataError
 from predilect.likelihoods.special import log_ndtr, mills_ratio
 from predilect.likelihoods.views import Likelihood
@@ -21,18 +21,22 @@ def filter_answers(
     diagonal: FloatArray,
     outcome: npt.NDArray[np.int8],
     likelihood: Likelihood,
+    free: BoolArray | None = None,
 ) -> Iterator[tuple[int, float, float, float, FloatArray, FloatArray]]:
     """Informative answers, one by one until none is left (vvm.md 3; Lawrence, Seeger and Herbrich 2003).
 
     ``column(k)`` is the prior covariance of all margins with that of answer k, ``diagonal`` their variances. Yields the
     answer, how much it lowers the entropy of the margins (nats), precision and linear term of its site, and means and
-    variances (n_answers,) of the margins so far. Ties go to the first answer. O(n_answers a) at step a.
+    variances (n_answers,) of the margins so far. Ties go to the first answer. Only answers that ``free``
+    (n_answers,) has as true are taken: whoever reads may turn others false between two steps. O(n_answers a) at step a.
     """
     n = len(outcome)
     mean, var = np.zeros(n), diagonal.astype(np.float64).copy()
-    free = np.ones(n, dtype=bool)
+    free = np.ones(n, dtype=bool) if free is None else free
     M = np.zeros((min(n, 16), n))
     for done in range(n):
+        if not free.any():
+            return
         _, slope, curvature = likelihood.tilted(outcome, mean, var)  # the marginal is the cavity
         left_over = 1.0 - curvature * var  # > 0 for a log-concave likelihood
         tau = curvature / left_over

@@ -26,6 +26,7 @@ from predilect.gaussian.posterior import Utilities
 from predilect.people.queries import IMPLIED, NEWCOMER
 
 People = Callable[[IntArray], Iterator[Utilities]]
+Order = Callable[[], Iterator[int]]
 
 _MOST_REMEMBERED = 30_000_000  # numbers of people's covariances cached between choosing and cutting
 _MOST_IN_LAW = 1000  # people, evenly spaced, whose utilities make the population distribution
@@ -54,6 +55,7 @@ def sparsify(
     local: bool = True,
     marginals: str = "centred",
     people: People | None = None,
+    order: Order | None = None,
     **options: Any,
 ) -> Any:
     """Sparsified posterior of a fitted model ; of a pooled model, of its one function.
@@ -61,15 +63,18 @@ def sparsify(
     ``keep`` is a number or a share ("20%") of items a person, ``budget`` instead a number of all people together (the
     best scores, at least one a person); ``options`` are those of :class:`~predilect.compression.criteria.Criterion`.
     Equal scores: the item with the smaller id. ``local`` keeps moments person by person; False, for a joint process,
-    the whole covariance of all kept utilities. ``people`` comes from :func:`people_of_model`. Raises DataError for
-    anything that cannot be used.
+    the whole covariance of all kept utilities. ``people`` comes from :func:`people_of_model` and ``order``, of "adf",
+    from :func:`order_of_answers`: who keeps several shares computes them once. Raises DataError for anything that
+    cannot be used.
 
     vvm.md 3. ``local``: the covariances of all people, n_users n_items log n_items for the choice. Otherwise see
     :meth:`Posterior.restricted <predilect.gaussian.posterior.Posterior.restricted>`.
     """
     _check(model)
     people = people_of_model(model) if people is None else people
-    selection = select(model, keep, criterion, budget=budget, marginals=marginals, people=people, **options)
+    selection = select(
+        model, keep, criterion, budget=budget, marginals=marginals, people=people, order=order, **options
+    )  # fmt: skip
     posterior = model.posterior_
     if not local:
         together = posterior.restricted(selection.users, selection.items)
@@ -102,6 +107,7 @@ def select(
     budget: int | None = None,
     marginals: str = "centred",
     people: People | None = None,
+    order: Order | None = None,
     **options: Any,
 ) -> Selection:
     """Items that people keep; parameters as :func:`sparsify`."""
@@ -122,7 +128,7 @@ def select(
     if how.name == "adf":
         if r is None:
             raise DataError('criterion "adf" takes answers in order, for everybody: give keep, not budget')
-        return _by_answers(model, r)
+        return _by_answers(model, r, order_of_answers(model) if order is None else order)
     if how.name == "pairs":
         if r is None:
             raise DataError('criterion "pairs" chooses the items of each person together: give keep, not budget')
@@ -217,24 +223,39 @@ def _shared_out(scores: FloatArray, total: int) -> list[IntArray]:
     return [np.flatnonzero(row) for row in chosen]
 
 
-def _by_answers(model: Any, r: int) -> Selection:
-    """Items of the most informative answers (vvm.md 3, the original machine), filled up with the smallest ids."""
+def order_of_answers(model: Any) -> Order:
+    """Answers of a joint process, the most informative first (vvm.md 3, the original machine); each computed once."""
     answers = getattr(model, "comparisons_", None)
     prior = None
     if answers is not None:
-        u, a, b = (np.asarray(column, dtype=np.int64) for column in (answers.user, answers.left, answers.right))
-        prior = model.posterior_.answer_prior(u, a, b)
+        columns = (np.asarray(column, dtype=np.int64) for column in (answers.user, answers.left, answers.right))
+        prior = model.posterior_.answer_prior(*columns)
     if answers is None or prior is None:
         raise DataError(
             'criterion "adf" orders the answers of a joint process by its prior; this model has none, or was loaded '
             'without its answers. Use criterion="ivm"'
         )
     diagonal, column = prior
+    steps = filter_answers(column, diagonal, answers.outcome, model._likelihood(model.tie_threshold_))
+    taken: list[int] = []
+
+    def again() -> Iterator[int]:
+        yield from taken
+        for k, *_ in steps:
+            taken.append(k)
+            yield k
+
+    return again
+
+
+def _by_answers(model: Any, r: int, order: Order) -> Selection:
+    """Items of the most informative answers, filled up with the smallest ids."""
+    answers = model.comparisons_
     kept: list[list[int]] = [[] for _ in range(_n_people(model))]
     missing = len(kept) * r
-    for k, *_ in filter_answers(column, diagonal, answers.outcome, model._likelihood(model.tie_threshold_)):
-        mine = kept[u[k]]
-        for item in (int(a[k]), int(b[k])):
+    for k in order():
+        mine = kept[answers.user[k]]
+        for item in (int(answers.left[k]), int(answers.right[k])):
             if len(mine) < r and item not in mine:
                 mine.append(item)
                 missing -= 1

@@ -49,8 +49,13 @@ class CollaborativeGP(FactorEstimator):
     kernel : str or Kernel, default "auto"
         Of item features; "auto": "matern-3/2" ("modern") or "squared-exponential" ("paper"). A Kernel is used with its
         hyper-parameters.
-    kernel_form, length_scale
-        As in :class:`~predilect.GPPL`, without "optimise".
+    kernel_form
+        As in :class:`~predilect.GPPL`.
+    length_scale : float, array or {"median", "optimise"}, default "median"
+        Of item features. "optimise": the median's times the factor from 1/8 to 8 that has the most evidence, for some
+        thirteen times the time. "modern", with its item-specific share, gains nothing. For "paper" the evidence is no
+        bound: among metals, where the median is far too long, test error falls from .19 to .14; on Sushi, where it is
+        right, it rises from .15 to .19.
     median : str, default "auto"
         Meaning of "median": a rule of :class:`~predilect.GPPL`, or one length-scale for standardised features:
         "distance", the median distance of the paper, or "half-distance", the root of half the median squared distance
@@ -145,8 +150,6 @@ class CollaborativeGP(FactorEstimator):
         check_choice("preset", self.preset, PRESETS)
         check_kernel("kernel", self.kernel, "auto")
         check_kernel("user_kernel", self.user_kernel)
-        if isinstance(self.length_scale, str):
-            check_choice("length_scale", self.length_scale, ("median",))  # its evidence is no objective to maximise
         check_search(self, medians=(*MEDIAN_RULES, *DISTANCE_RULES))
         if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
             check_choice("own_share", self.own_share, ("auto",))
@@ -170,6 +173,11 @@ class CollaborativeGP(FactorEstimator):
         if not self.personal_:
             lines = ["One function for all: Gaussian process classification."]
         lines += describe_features(self)
+        if trials := self.report_["prior"].get("trials"):
+            best = max(trials, key=lambda trial: trial["log_evidence"])
+            lines.append(
+                f"Length-scales are {best['factor']:.2g} times the median's, by the evidence of {len(trials)} fits."
+            )
         if n_rejected := self.report_["prior"]["n_rejected"]:
             lines.append(f"{n_rejected} messages of answers had no proper cavity.")
         return lines

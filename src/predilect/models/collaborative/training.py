@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from predilect._text import either
 from predilect._types import BoolArray, FloatArray
@@ -30,7 +31,7 @@ from predilect.gaussian.kernels import Kernel, Scaled, Stationary, Sum, White
 from predilect.gaussian.kernels.stationary import median_distance_scales
 from predilect.gaussian.projection import Projection
 from predilect.latent.single import change_of_margin
-from predilect.models.checks import KernelHyperparameters, choose_points, make_kernel
+from predilect.models.checks import KernelHyperparameters, choose_points, make_kernel, optimises
 from predilect.models.collaborative.functions import (
     CollaborativeFit,
     ExactFunctions,
@@ -173,6 +174,7 @@ _TOLERANCE = 0.1
 _MOST_ITEMS_EXACT, _POINTS = 200, (50, 300)  # beyond it twice the root of the answers, within these
 _MOST_POINTS_EVER = 3000  # D M³ operations per sweep, D M² floats
 _PEOPLE_AS_POINTS = 25
+_EXPONENTS, _MOST_REFINED = (-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0), 6  # of 2; fits of a search of length-scales
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,26 +199,55 @@ def fit_collaborative(
         "random_state": model.seed_,
         "watch": None if watch is None else lambda sweep, residual: watch("fitting shared functions", sweep),
     }  # fmt: skip
-    if model.preset == "paper":
-        functions = _functions(model, kernel, space.matrix, space.known, answers)
-        people = None if rows is None else _people(model, rows)
-        found = fit_paper(
-            answers, functions, people=people, damping=float(model.damping),
-            damping_decay=float(model.damping_decay), **shared,
-        )  # fmt: skip
-        pseudo = len(functions.first) if isinstance(functions, PseudoFunctions) else None
-    else:
-        projection = Projection.of(
-            kernel, space.matrix, space.known, _points(model, kernel, space.matrix, space.known, answers)
-        )
+
+    def fit(kernel: Kernel) -> tuple[CollaborativeFit, int | None]:
+        if model.preset == "paper":
+            functions = _functions(model, kernel, space.matrix, space.known, answers)
+            people = None if rows is None else _people(model, rows)
+            found = fit_paper(
+                answers, functions, people=people, damping=float(model.damping),
+                damping_decay=float(model.damping_decay), **shared,
+            )  # fmt: skip
+            return found, len(functions.first) if isinstance(functions, PseudoFunctions) else None
+        points = _points(model, kernel, space.matrix, space.known, answers)
+        projection = Projection.of(kernel, space.matrix, space.known, points)
         found = fit_modern(answers, projection, traits=rows, **shared)
-        pseudo = None if projection.A is None else projection.n_points
+        return found, None if projection.A is None else projection.n_points
+
+    trials: list[dict[str, float]] = []
+    if optimises(model) and space.known.any() and any("length_scale" in name for name in kernel.names):
+        factor, trials = best_factor(lambda factor: fit(_rescaled(kernel, factor))[0].evidence)
+        kernel = _rescaled(kernel, factor)
+    found, pseudo = fit(kernel)
     search = {
         "preset": model.preset, "n_inducing": pseudo, "component_importances": found.importances.tolist(),
-        "n_rejected": found.n_rejected,
+        "n_rejected": found.n_rejected, "trials": trials,
     }  # fmt: skip
     h = CollaborativeHyperparameters(kernel)
     return Learned(found.posterior, h, personal, found.delta, found.evidence, found.report, search), traits
+
+
+def best_factor(evidence: Callable[[float], float]) -> tuple[float, list[dict[str, float]]]:
+    """Factor of the length-scales with the most evidence, from 1/8 to 8 times the start, and all that were tried.
+
+    Powers of 2 first, for the evidence can have several maxima; then by Brent's method around the best of them.
+    """
+    trials: list[dict[str, float]] = []
+
+    def tried(exponent: float) -> float:
+        trials.append({"factor": 2.0**exponent, "log_evidence": evidence(2.0**exponent)})
+        return -trials[-1]["log_evidence"]
+
+    best = min(_EXPONENTS, key=tried)
+    limits = (max(best - 1.0, _EXPONENTS[0]), min(best + 1.0, _EXPONENTS[-1]))
+    minimize_scalar(tried, bounds=limits, method="bounded", options={"xatol": 0.1, "maxiter": _MOST_REFINED})
+    return max(trials, key=lambda trial: trial["log_evidence"])["factor"], trials
+
+
+def _rescaled(kernel: Kernel, factor: float) -> Kernel:
+    """The kernel with all its length-scales multiplied."""
+    scales = np.array(["length_scale" in name for name in kernel.names])
+    return kernel.with_theta(kernel.theta + math.log(factor) * scales)
 
 
 def _item_kernel(model: Any, comparisons: Comparisons, features: FloatArray, known: BoolArray) -> Kernel:
