@@ -169,13 +169,17 @@ _AS_PAPER = "@sites=linearised@surrogate='2020'@inference=stochastic@scale_prior
 # The rows of its Table 3, by their names there (a backslash is "without"; u: features of people, x: of items,
 # t: consensus, induc: inducing points).
 TABLE3 = {
-    "crowdGPPL": "crowd-gppl@preset=paper@user_features=True",
-    "crowdGPPL\\induc": "crowd-gppl@preset=paper@user_features=True@n_inducing=None",
+    "crowdGPPL": "crowd-gppl@preset=paper@user_features=True@n_inducing_users=25",
+    "crowdGPPL, M = 500": "crowd-gppl@preset=paper@user_features=True",
+    "crowdGPPL\\induc": "crowd-gppl@preset=paper@user_features=True@n_inducing=None@n_inducing_users=None",
     "crowdGPPL\\u": "crowd-gppl@preset=paper",
     "crowdGPPL\\u\\x": "crowd-gppl@preset=paper@item_features=False",
     "crowdGPPL\\u,\\t": "crowd-gppl@preset=paper@with_consensus=False",
     "GPPL": f"gppl{_AS_PAPER}",
     "GPPL-per-user": f"gppl@users=separate{_AS_PAPER}",
+    "collabGP": "cp@preset=paper@user_features=True",
+    "collabGP\\u": "cp@preset=paper",
+    "GPVU": "gpvu@n_components=20",
     "crowdGPPL modern": "crowd-gppl",
     "crowdGPPL modern, C = 30": "crowd-gppl@n_components=30",
     "crowdGPPL modern, u": "crowd-gppl@user_features=True",
@@ -184,6 +188,7 @@ TABLE3 = {
     "GPPL modern": "gppl",
     "GPPL-per-user modern": "gppl@users=separate",
     "GPPL, people and items": "gppl@users=joint",
+    "collabGP modern": "cp",
 }
 VARIANTS = TABLE3 | {
     # For features in their hundreds: length-scales of 20 √D medians, as the authors have it for arguments; or ours.

@@ -41,7 +41,7 @@ def test_published_numbers_are_plausible_and_of_known_methods() -> None:
     by_name = {(r.method, r.source): r for r in PUBLISHED["sushi-b"]}
     assert (by_name["GPPL-per-user", "article"].log_loss, by_name["GPPL-per-user", "article"].tau) == (0.60, 0.60)
     assert by_name["crowdGPPL", "preprint"].log_loss == 2.23
-    assert {model.split("@")[0] for model in VARIANTS.values()} == set(CROWDS)
+    assert set(CROWDS) | {"cp", "gpvu"} == {model.split("@")[0] for model in VARIANTS.values()}
 
 
 def test_page_shows_ours_beside_theirs_and_the_bars(tmp_path: Path) -> None:
