@@ -238,7 +238,8 @@ def test_one_answer_in_all():
     [
         ("preset", "new"), ("n_components", -1), ("n_components", 2.5), ("user_features", "auto"),
         ("with_consensus", 1),
-        ("item_features", None), ("n_inducing", 0), ("n_inducing_users", 0), ("own_share", 1.0), ("own_share", "half"), ("kernel", "rbf"),
+        ("item_features", None), ("n_inducing", 0), ("n_inducing_users", 0), ("own_share", 1.0), ("own_share", "half"),
+        ("kernel", "rbf"),
         ("consensus_prior", (1.0, 0.0)), ("component_prior", "vague"), ("weight_prior", 3.0), ("noise_variance", -1.0),
         ("surrogate", "2021"), ("batch_size", 0), ("n_restarts", 0), ("tol", 0.0), ("max_iter", 0),
     ],
