@@ -128,6 +128,11 @@ def _per_person(task: Task) -> Fitted:
     return fitted
 
 
+def _crowd_bt(task: Task, **options: Any) -> Fitted:
+    fitted: Fitted = import_module("benchmarks.peers.crowd_bt").CrowdBTProcess(task, **options)
+    return fitted
+
+
 def _gp_person(task: Task, **options: Any) -> Fitted:
     fitted: Fitted = import_module("benchmarks.peers.gp_person").PersonClassifier(task, **options)
     return fitted
@@ -146,6 +151,7 @@ CROWDS: dict[str, Callable[..., Fitted]] = {
     # With length-scales for features of texts.
     "gppl-texts": partial(TextModel, name="gppl"),
     "crowd-gppl-texts": partial(TextModel, name="crowd-gppl"),
+    "crowd-bt-gp": _crowd_bt,  # what they compare with on arguments; without ties
 }
 # "A scalable preference model for autonomous decision-making".
 TRADE_OFFS: dict[str, Callable[..., Fitted]] = {
