@@ -1,10 +1,11 @@
 """CrowdBT with a Gaussian process: the comparison of crowdGPPL's experiment with arguments.
 
 CrowdBT (Chen, Bennett, Collins-Thompson and Horvitz 2013): worker k says that a beats b with probability
-η_k σ(s_a - s_b) + (1 - η_k) σ(s_b - s_a), s_i ~ N(0, 1), η_k ~ Beta(9, 1); answers are taken in one at a time, and after
-each the moments of the four numbers are matched. The Gaussian process is regression of the scores s_i of the items that
-were compared, with their variances as noise, on the items' features, with the kernel of :class:`predilect.GPPL`; items
-of which nobody said anything follow from it. Everybody is predicted alike, by σ of the difference.
+η_k σ(s_a - s_b) + (1 - η_k) σ(s_b - s_a), s_i ~ N(0, 1), η_k ~ Beta(9, 1); answers are taken in one at a time, and
+after each the moments of the four numbers are matched. The Gaussian process is regression of the scores s_i of the
+items that were compared, with their variances as noise, on the items' features, with the kernel of
+:class:`predilect.GPPL`; items of which nobody said anything follow from it. Everybody is predicted alike, by σ of the
+difference.
 """
 
 from __future__ import annotations
@@ -89,9 +90,7 @@ class CrowdBTProcess:
         """See :class:`benchmarks.models.Fitted`."""
         score = self.score[self.items.codes(test.items.series())]
         margin = score[test.left] - score[test.right]
-        return np.column_stack(
-            [-np.logaddexp(0.0, -margin), np.full(len(margin), -np.inf), -np.logaddexp(0.0, margin)]
-        )
+        return np.column_stack([-np.logaddexp(0.0, -margin), np.full(len(margin), -np.inf), -np.logaddexp(0.0, margin)])
 
     def scores(self, entries: pl.DataFrame) -> FloatArray:
         """The same for everybody."""
