@@ -196,14 +196,21 @@ TABLE3 = {
     "GPPL, people and items": "gppl@users=joint",
     "collabGP modern": "cp",
 }
+# Arguments: features in their hundreds, with length-scales of 20 √D medians and the priors of the authors, or ours.
+_ARGUMENTS = "crowd-gppl@preset=paper@median=arguments@n_components=5@n_inducing=500@consensus_prior=2:200"
+_ARGUMENTS += "@component_prior=2:200"
+_TEXTS = "crowd-gppl-texts@n_components=5@n_restarts=1@max_iter=20"
 VARIANTS = TABLE3 | {
-    # For features in their hundreds: length-scales of 20 √D medians, as the authors have it for arguments; or ours.
     "GPPL, arguments": "gppl@median=arguments",
-    "crowdGPPL, arguments": "crowd-gppl@median=arguments@n_components=5",
+    "crowdGPPL\\u, arguments": _ARGUMENTS,
+    "crowdGPPL\\u,\\t, arguments": f"{_ARGUMENTS}@with_consensus=False",
+    "crowdBT-GP": "crowd-bt-gp",
+    "crowdBT-GP, √D medians": "crowd-bt-gp@median=root",
     "GPPL, texts": "gppl-texts",
-    "crowdGPPL, texts": "crowd-gppl-texts@n_components=5@n_restarts=1@max_iter=20",
-    "crowdGPPL optimised": "crowd-gppl@length_scale=optimise",
-    "GPPL optimised": "gppl@length_scale=optimise",
+    "crowdGPPL, texts": _TEXTS,
+    "crowdGPPL, opt.": "crowd-gppl@user_features=True@length_scale=optimise",
+    "crowdGPPL\\u, opt.": "crowd-gppl@length_scale=optimise",
+    "GPPL, opt.": "gppl@length_scale=optimise",
 }
 PEERS: dict[str, Callable[..., Fitted]] = {
     "choix": _peer("choix_pooled"),
