@@ -199,8 +199,13 @@ TABLE3 = {
 # Arguments: features in their hundreds, with length-scales of 20 √D medians and the priors of the authors, or ours.
 _ARGUMENTS = "crowd-gppl@preset=paper@median=arguments@n_components=5@n_inducing=500@consensus_prior=2:200"
 _ARGUMENTS += "@component_prior=2:200"
+# As the authors' code has it: noise of variance 1, small batches, small first steps; it stops long before convergence.
+_STEPS = "@noise_variance=1.0@delay=10@batch_size="
 _TEXTS = "crowd-gppl-texts@n_components=5@n_restarts=1@max_iter=20"
 VARIANTS = TABLE3 | {
+    "crowdGPPL\\u, the code's steps": f"crowd-gppl@preset=paper{_STEPS}200",
+    "crowdGPPL\\u, the code's steps (B)": f"crowd-gppl@preset=paper{_STEPS}1000",
+    "crowdGPPL, the code's steps (B)": f"crowd-gppl@preset=paper@user_features=True{_STEPS}1000",
     "GPPL, arguments": "gppl@median=arguments",
     "crowdGPPL\\u, arguments": _ARGUMENTS,
     "crowdGPPL\\u,\\t, arguments": f"{_ARGUMENTS}@with_consensus=False",
