@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from benchmarks.datasets import default_seeds
@@ -283,7 +284,8 @@ def _notes(store: Store, task: str, rows: Iterable[Row]) -> list[str]:
         model = ours(task, method)
         found = measured(store, task, model) if model else {}
         if not found:
-            missing.append(WHY_NOT.get((name, method), f"{method}: not run."))
+            command = f"`python -m benchmarks --tasks {name} --models {quote(str(model))}`"
+            missing.append(WHY_NOT.get((name, method), f"{method}: not run so far ({command})."))
         elif found["runs"][0] < wanted:
             fewer.append(f"{method} {found['runs'][0]:.0f} ({found['seconds'][0]:.1f} CPU s)")
     told = [f"Fewer runs than the published {wanted}, for the time they take: {', '.join(fewer)}."] if fewer else []
