@@ -287,8 +287,8 @@ def _notes(store: Store, task: str, rows: Iterable[Row]) -> list[str]:
             command = f"`python -m benchmarks --tasks {name} --models {quote(str(model))}`"
             missing.append(WHY_NOT.get((name, method), f"{method}: not run so far ({command})."))
         elif found["runs"][0] < wanted:
-            fewer.append(f"{method} {found['runs'][0]:.0f} ({found['seconds'][0]:.1f} CPU s)")
-    told = [f"Fewer runs than the published {wanted}, for the time they take: {', '.join(fewer)}."] if fewer else []
+            fewer.append(f"{method} {found['runs'][0]:.0f} ({found['seconds'][0]:.1f})")
+    told = [f"Fewer runs so far than the published {wanted} (CPU s of one): {', '.join(fewer)}."] if fewer else []
     return [*missing, *told, *NOTES.get(task, [])]
 
 

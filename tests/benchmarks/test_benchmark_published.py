@@ -68,7 +68,7 @@ def test_page_shows_ours_beside_theirs_and_the_bars(tmp_path: Path) -> None:
     rows = [line.split("|")[-3:-1] for line in few if line.startswith(f"| sushi-a | `{MODEL}`")]
     assert [[cell.strip() for cell in row] for row in rows] == [["2", "too few runs"]] * 4
     # Rows with fewer runs than published, or none, have a sentence.
-    assert any("Fewer runs than the published 25" in line and "2 (1.5 CPU s)" in line for line in few)
+    assert any("Fewer runs so far than the published 25" in line and "2 (1.5)" in line for line in few)
     model = VARIANTS["GPVU"]
     assert f"GPVU: not run so far (`python -m benchmarks --tasks sushi-a --models {model}`)." in few
     # Failed runs do not count, and a task without runs has empty cells.
