@@ -128,6 +128,11 @@ def _per_person(task: Task) -> Fitted:
     return fitted
 
 
+def _crowd_bt(task: Task, **options: Any) -> Fitted:
+    fitted: Fitted = import_module("benchmarks.peers.crowd_bt").CrowdBTProcess(task, **options)
+    return fitted
+
+
 def _gp_person(task: Task, **options: Any) -> Fitted:
     fitted: Fitted = import_module("benchmarks.peers.gp_person").PersonClassifier(task, **options)
     return fitted
@@ -146,6 +151,7 @@ CROWDS: dict[str, Callable[..., Fitted]] = {
     # With length-scales for features of texts.
     "gppl-texts": partial(TextModel, name="gppl"),
     "crowd-gppl-texts": partial(TextModel, name="crowd-gppl"),
+    "crowd-bt-gp": _crowd_bt,  # what they compare with on arguments; without ties
 }
 # "A scalable preference model for autonomous decision-making".
 TRADE_OFFS: dict[str, Callable[..., Fitted]] = {
@@ -169,13 +175,17 @@ _AS_PAPER = "@sites=linearised@surrogate='2020'@inference=stochastic@scale_prior
 # The rows of its Table 3, by their names there (a backslash is "without"; u: features of people, x: of items,
 # t: consensus, induc: inducing points).
 TABLE3 = {
-    "crowdGPPL": "crowd-gppl@preset=paper@user_features=True",
-    "crowdGPPL\\induc": "crowd-gppl@preset=paper@user_features=True@n_inducing=None",
+    "crowdGPPL": "crowd-gppl@preset=paper@user_features=True@n_inducing_users=25",
+    "crowdGPPL, M = 500": "crowd-gppl@preset=paper@user_features=True",
+    "crowdGPPL\\induc": "crowd-gppl@preset=paper@user_features=True@n_inducing=None@n_inducing_users=None",
     "crowdGPPL\\u": "crowd-gppl@preset=paper",
     "crowdGPPL\\u\\x": "crowd-gppl@preset=paper@item_features=False",
     "crowdGPPL\\u,\\t": "crowd-gppl@preset=paper@with_consensus=False",
     "GPPL": f"gppl{_AS_PAPER}",
     "GPPL-per-user": f"gppl@users=separate{_AS_PAPER}",
+    "collabGP": "cp@preset=paper@user_features=True",
+    "collabGP\\u": "cp@preset=paper",
+    "GPVU": "gpvu@n_components=20",
     "crowdGPPL modern": "crowd-gppl",
     "crowdGPPL modern, C = 30": "crowd-gppl@n_components=30",
     "crowdGPPL modern, u": "crowd-gppl@user_features=True",
@@ -184,15 +194,28 @@ TABLE3 = {
     "GPPL modern": "gppl",
     "GPPL-per-user modern": "gppl@users=separate",
     "GPPL, people and items": "gppl@users=joint",
+    "collabGP modern": "cp",
 }
+# Arguments: features in their hundreds, with length-scales of 20 √D medians and the priors of the authors, or ours.
+_ARGUMENTS = "crowd-gppl@preset=paper@median=arguments@n_components=5@n_inducing=500@consensus_prior=2:200"
+_ARGUMENTS += "@component_prior=2:200"
+# As the authors' code has it: noise of variance 1, small batches, small first steps; it stops long before convergence.
+_STEPS = "@noise_variance=1.0@delay=10@batch_size="
+_TEXTS = "crowd-gppl-texts@n_components=5@n_restarts=1@max_iter=20"
 VARIANTS = TABLE3 | {
-    # For features in their hundreds: length-scales of 20 √D medians, as the authors have it for arguments; or ours.
+    "crowdGPPL\\u, the code's steps": f"crowd-gppl@preset=paper{_STEPS}200",
+    "crowdGPPL\\u, the code's steps (B)": f"crowd-gppl@preset=paper{_STEPS}1000",
+    "crowdGPPL, the code's steps (B)": f"crowd-gppl@preset=paper@user_features=True{_STEPS}1000",
     "GPPL, arguments": "gppl@median=arguments",
-    "crowdGPPL, arguments": "crowd-gppl@median=arguments@n_components=5",
+    "crowdGPPL\\u, arguments": _ARGUMENTS,
+    "crowdGPPL\\u,\\t, arguments": f"{_ARGUMENTS}@with_consensus=False",
+    "crowdBT-GP": "crowd-bt-gp",
+    "crowdBT-GP, √D medians": "crowd-bt-gp@median=root",
     "GPPL, texts": "gppl-texts",
-    "crowdGPPL, texts": "crowd-gppl-texts@n_components=5@n_restarts=1@max_iter=20",
-    "crowdGPPL optimised": "crowd-gppl@length_scale=optimise",
-    "GPPL optimised": "gppl@length_scale=optimise",
+    "crowdGPPL, texts": _TEXTS,
+    "crowdGPPL, opt.": "crowd-gppl@user_features=True@length_scale=optimise",
+    "crowdGPPL\\u, opt.": "crowd-gppl@length_scale=optimise",
+    "GPPL, opt.": "gppl@length_scale=optimise",
 }
 PEERS: dict[str, Callable[..., Fitted]] = {
     "choix": _peer("choix_pooled"),

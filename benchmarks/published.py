@@ -12,10 +12,12 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from benchmarks.datasets import default_seeds
 from benchmarks.models import VARIANTS
+from benchmarks.published_notes import FIGURES, NOTES, REPETITIONS, WHY_NOT
 from benchmarks.store import Store, mean_and_error, write_whole
 
 __all__ = ["BARS", "PUBLISHED", "Bar", "Row", "markdown"]
@@ -192,6 +194,23 @@ BARS = (
 
 HEAD = ["method", "source", "accuracy", "log loss", "tau", "s", "**ours**", "accuracy", "log loss", "tau",
         "tau person", "CPU s", "runs"]  # fmt: skip
+NOTHING = "–"
+# Where the tables' names mean other settings of ours: the papers' M is 500 on Sushi-B, and on arguments their priors
+# and length-scales are others.
+OURS = {
+    "sushi-b": {"crowdGPPL": VARIANTS["crowdGPPL, M = 500"]},
+    "ukp-topics": {
+        "GPPL": VARIANTS["GPPL, arguments"],
+        "crowdGPPL\\u": VARIANTS["crowdGPPL\\u, arguments"],
+        "crowdGPPL\\u,\\t": VARIANTS["crowdGPPL\\u,\\t, arguments"],
+    },
+}
+OURS["sushi-original-b"] = OURS["sushi-b"]
+
+
+def ours(task: str, method: str) -> str | None:
+    """Our model for a published row."""
+    return OURS.get(task.partition("/")[0], {}).get(method, VARIANTS.get(method))
 
 
 def markdown(store: Store) -> str:
@@ -200,16 +219,22 @@ def markdown(store: Store) -> str:
         "# Published numbers beside ours",
         'Written by `python -m benchmarks.published`; do not edit. A backslash is "without": u features of people, x '
         "of items, t the consensus, induc inducing points. Splits are the same only where the task is sushi-original; "
-        "seconds are of other machines. Ours are means over the runs stored; ± is their standard error.",
+        "seconds are of other machines. Ours are means over the runs stored; ± is their standard error. "
+        f"{NOTHING}: not reported there, or, on our side, told below the table. Rows without a source are further "
+        "settings of ours.",
         _bars(store),
     ]
     for task, rows in PUBLISHED.items():
-        parts += [f"## {task}", _table(store, task, rows)]
+        parts += [f"## {task}", _table(store, task, rows), *_notes(store, task, rows)]
+    parts += ["## Figures", *FIGURES]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def measured(store: Store, task: str, model: str) -> Mapping[str, tuple[float, float]]:
-    """Mean and standard error of our runs by measure; ``task/what`` is a further test of the task."""
+    """Mean and standard error of our runs by measure; ``task/what`` is a further test of the task.
+
+    "tau" is the one that the papers' tables hold: pooled over people, but on arguments the mean over people.
+    """
     name, _, what = task.partition("/")
     runs = store.runs(name, model) if name in store.records else []
     # A topic without answers of that kind has no scores.
@@ -218,7 +243,7 @@ def measured(store: Store, task: str, model: str) -> Mapping[str, tuple[float, f
     for measure, (section, *keys) in {
         "accuracy": ("scores", "accuracy"),
         "log_loss": ("scores", "log_loss"),
-        "tau": ("scores", "tau", "tau_pooled"),
+        "tau": ("scores", "tau", "tau_person" if name.startswith("ukp") else "tau_pooled"),
         "tau_person": ("scores", "tau_person"),
         "seconds": ("cost", "fit_cpu_s"),
     }.items():
@@ -232,23 +257,39 @@ def measured(store: Store, task: str, model: str) -> Mapping[str, tuple[float, f
 def _table(store: Store, task: str, rows: Iterable[Row]) -> str:
     lines, shown = [], set()
     for row in rows:
-        model = VARIANTS.get(row.method, "")
+        model = ours(task, row.method)
         theirs = [row.method, row.source, _number(row.accuracy), _number(row.log_loss), _number(row.tau),
-                  "" if row.seconds is None else f"{row.seconds:g}"]  # fmt: skip
-        lines.append(theirs + (_ours(store, task, model) if model not in shown else [""] * 7))
+                  _number(row.seconds)]  # fmt: skip
+        lines.append(theirs + _ours(store, task, model))
         shown.add(model)
     for name, model in VARIANTS.items():
         if model not in shown and measured(store, task, model):
-            lines.append([name, "", "", "", "", "", *_ours(store, task, model)])
+            lines.append([name, *[NOTHING] * 5, *_ours(store, task, model)])
     return _markdown(HEAD, lines)
 
 
-def _ours(store: Store, task: str, model: str) -> list[str]:
+def _ours(store: Store, task: str, model: str | None) -> list[str]:
     found = measured(store, task, model) if model else {}
     if not found:
-        return [""] * 7
+        return [NOTHING] * 7
     cells = [_pair(found.get(key), 3) for key in ("accuracy", "log_loss", "tau", "tau_person")]
     return [f"`{model}`", *cells, _pair(found.get("seconds"), 2), f"{found['runs'][0]:.0f}"]
+
+
+def _notes(store: Store, task: str, rows: Iterable[Row]) -> list[str]:
+    """Sentences below a table: rows without runs of ours, rows with fewer than published, and what else there is."""
+    name = task.partition("/")[0]
+    wanted, fewer, missing = REPETITIONS[name], [], []
+    for method in dict.fromkeys(row.method for row in rows):
+        model = ours(task, method)
+        found = measured(store, task, model) if model else {}
+        if not found:
+            command = f"`python -m benchmarks --tasks {name} --models {quote(str(model))}`"
+            missing.append(WHY_NOT.get((name, method), f"{method}: not run so far ({command})."))
+        elif found["runs"][0] < wanted:
+            fewer.append(f"{method} {found['runs'][0]:.0f} ({found['seconds'][0]:.1f})")
+    told = [f"Fewer runs so far than the published {wanted} (CPU s of one): {', '.join(fewer)}."] if fewer else []
+    return [*missing, *told, *NOTES.get(task, [])]
 
 
 def _bars(store: Store) -> str:
@@ -261,7 +302,7 @@ def _bars(store: Store) -> str:
             if wanted is None:
                 continue
             have = found.get(key)
-            met = "" if have is None else "yes" if sign * have[0] >= sign * wanted else "**no**"
+            met = "not run" if have is None else "yes" if sign * have[0] >= sign * wanted else "**no**"
             if have is not None and runs < len(default_seeds(bar.task.partition("/")[0])):
                 met = "too few runs"
             limit = f"{'≥' if sign > 0 else '≤'} {wanted:g}"
@@ -275,12 +316,12 @@ def _markdown(head: list[str], body: list[list[str]]) -> str:
 
 def _pair(found: tuple[float, float] | None, digits: int) -> str:
     if found is None:
-        return ""
+        return NOTHING
     return f"{found[0]:.{digits}f}" + (f" ± {found[1]:.{digits}f}" if math.isfinite(found[1]) else "")
 
 
 def _number(value: Any) -> str:
-    return "" if value is None else f"{value:g}"
+    return NOTHING if value is None else f"{value:g}"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-__all__ = ["PANELS", "figure", "lines", "save"]
+__all__ = ["PANELS", "figure", "lines", "markdown", "save"]
 
 # Reading: simulation: title, what is on the axis (a measure, or the number in the setting's name), measure.
 PANELS: dict[str, dict[str, tuple[str, str, str]]] = {
@@ -83,6 +83,46 @@ def figure(records: Sequence[dict[str, Any]], reading: str, path: Path) -> None:
         if drawn:
             axes.legend(fontsize=6)
     save(drawing, path)
+
+
+def markdown(readings: Mapping[str, Sequence[dict[str, Any]]]) -> str:
+    """The page of the simulations: each reading's picture, and below it the numbers of each panel."""
+    parts = [
+        "# Simulated crowds",
+        "Written by `python -m benchmarks.simulations`; do not edit. The simulations of crowdGPPL's Fig. 1 in two "
+        "readings, which [simulated_crowds.py](../datasets/simulated_crowds.py) tells apart; the papers show theirs as "
+        "pictures only. Means over the draws, ± standard error, and how many draws in brackets; the papers have 25. "
+        "Tau is Kendall's, with the true utilities of the test items; components are matched to the true ones by the "
+        "best assignment. Share: of the training answers, against the truth.",
+    ]
+    for reading, records in readings.items():
+        parts += [f"## The {reading}", f"![Simulations, {reading}](figures/simulations-{reading}.svg)"]
+        for which, (title, x, y) in PANELS[reading].items():
+            some = [r for r in records if r["simulation"] == which and "error" not in r]
+            if some:
+                parts += [f"### {title}: {LABELS[y]}, against {LABELS[x]}", _numbers(some, y)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _numbers(records: Sequence[dict[str, Any]], y: str) -> str:
+    """A row a setting, a column a model that has the measure."""
+    models = list(dict.fromkeys(r["model"] for r in records if y in r))
+    settings = list(dict.fromkeys(r["setting"] for r in sorted(records, key=_place)))
+    table = [["setting", "share", *(f"`{model}`" for model in models)], ["---"] * (len(models) + 2)]
+    for setting in settings:
+        here = [r for r in records if r["setting"] == setting]
+        row = [setting, f"{np.mean([r['noise_rate'] for r in here]):.2f}"]
+        for model in models:
+            found = np.array([r[y] for r in here if r["model"] == model and isinstance(r.get(y), float)])
+            error = f" ± {found.std(ddof=1) / np.sqrt(len(found)):.3f}" if len(found) > 1 else ""
+            row.append(f"{found.mean():.3f}{error} ({len(found)})" if len(found) else "–")
+        table.append(row)
+    return "\n".join("| " + " | ".join(line) + " |" for line in table)
+
+
+def _place(record: dict[str, Any]) -> list[float]:
+    """Settings in order of their numbers."""
+    return [float(part.partition("=")[2]) for part in record["setting"].split()]
 
 
 def save(drawing: Any, path: Path) -> None:

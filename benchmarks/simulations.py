@@ -2,7 +2,8 @@
 
     python -m benchmarks.simulations --reading code --which a,b --seeds 5 --models crowd-gppl,gppl,gppl@users=separate
 
-Results are in ``results/figures/simulations-<reading>.json``; runs that are there are skipped (``--force``).
+Results are in ``results/figures/simulations-<reading>.json``, numbers and pictures on ``results/simulations.md``; runs
+that are there are skipped (``--force``).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.datasets.simulated_crowds import SIMULATIONS, Crowd, draw, task_of
 from benchmarks.measure import answer_scores, further_scores, taus, warm_up
 from benchmarks.models import Fitted, build
-from benchmarks.simulation_figure import figure
+from benchmarks.simulation_figure import PANELS, figure, markdown
 from benchmarks.store import write_whole
 from predilect._json import plain
 from predilect.factors.posterior import FactorPosterior
@@ -141,12 +142,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--reading", default="code", choices=list(SIMULATIONS))
     parser.add_argument("--which", default="a,b,c,d", help="simulations, separated by commas")
     parser.add_argument("--models", default=MODELS)
-    parser.add_argument("--seeds", type=int, default=5, help="how many draws (the papers have 25)")
+    parser.add_argument("--seeds", type=int, default=25, help="how many draws (25, as in the papers)")
     parser.add_argument("--out", type=Path, default=HERE)
     parser.add_argument("--force", action="store_true", help="run again what is there already")
     given = parser.parse_args(arguments)
     path = given.out / f"simulations-{given.reading}.json"
-    records = {_key(r): r for r in json.loads(path.read_text())["simulations"]} if path.is_file() else {}
+    records = {_key(r): r for r in stored(path)}
     failed = 0
     for model in given.models.split(","):
         build(model)
@@ -164,7 +165,14 @@ def main(arguments: list[str] | None = None) -> int:
         write_whole({path: f'{{"simulations": [\n{lines}\n]}}\n'})
     if records:
         figure(list(records.values()), given.reading, path.with_suffix(".svg"))
+        readings = {reading: stored(given.out / f"simulations-{reading}.json") for reading in PANELS}
+        write_whole({given.out.parent / "simulations.md": markdown({k: rows for k, rows in readings.items() if rows})})
     return 1 if failed else 0
+
+
+def stored(path: Path) -> list[dict[str, Any]]:
+    """Records of a file; none if it is not there."""
+    return list(json.loads(path.read_text(encoding="utf-8"))["simulations"]) if path.is_file() else []
 
 
 def _wanted(reading: str, which: Iterable[str], n_seeds: int) -> Iterable[tuple[str, str, int]]:

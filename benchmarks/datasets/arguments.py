@@ -12,9 +12,9 @@ The protocol of crowdGPPL's arguments experiment (protocols.md P2a), as far as i
 - **consensus**: the gold label of each pair in UKPConvArgStrict (decided by all its five workers and the authors'
   estimate of their competence), predicted for nobody in particular.
 - **tau** of the consensus is with the gold rank of the topic's arguments (PageRank of the gold labels; lower is more
-  convincing, so it is turned round); personal tau is with the same rank, for every worker with a test label in the
-  topic. The text does not say what the published personal tau was taken with; a worker has too few labels for a
-  ranking.
+  convincing, so it is turned round). Personal tau is as the original code has it: with the PageRank of the worker's own
+  sampled labels in the topic, ties included (edges from the winner to the loser, both ways for a tie), over the
+  arguments that the worker labelled, and the mean over workers who have training labels too.
 
 Features are label-free numbers of the texts (:mod:`benchmarks.datasets.texts`), over all 1 052 texts. Votes, gold
 ranks and the authors' estimates of competence are used nowhere.
@@ -25,16 +25,18 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from benchmarks.datasets import texts
 from benchmarks.task import HeldOut, Loader, Task, expect, read_answers, read_csv, split_rows, winner_outcome
 from predilect.data import Comparisons, Vocabulary
 
-__all__ = ["MOST_LABELS", "N_TOPICS", "TASKS", "argument_features", "load_topic", "strict_labels"]
+__all__ = ["MOST_LABELS", "N_TOPICS", "TASKS", "argument_features", "load_topic", "page_rank", "strict_labels"]
 
 N_TOPICS = 32
 MOST_LABELS = 50  # workers with more of them in the sample are a group of their own
+RANK_DIGITS = 5  # of a personal rank, as the original code writes them: beyond are no differences
 # Singular vectors of pieces of words and of common words. Chosen by the even-numbered topics; see README.md.
 N_CHARACTERS, N_COMMON = 100, 50
 
@@ -87,15 +89,14 @@ def load_topic(name: str, topic: int, *, train_on_all: bool) -> Task:
     test = sample.filter(pl.col("topic_id") == topic)
     features = argument_features()
     vocabulary = Vocabulary(features["item"])
-    gold = _gold_rank(topic)
-    workers = pl.DataFrame({"user": test["user"].unique(maintain_order=True)})
+    gold, personal, busy = _gold_rank(topic), _personal_ranks(topic), pl.col("user").is_in(_busy_workers())
     both = pl.concat([train, test])
     return split_rows(
         name, topic, both, winner_outcome(both), np.arange(len(both)) >= len(train), vocabulary=vocabulary,
-        items=features, gold=workers.join(gold, how="cross"),
+        items=features, gold=personal,
         further={
             "consensus": HeldOut(_consensus(topic, vocabulary), gold),
-            "over_50": HeldOut(_answers(test.filter(pl.col("user").is_in(_busy_workers())), vocabulary)),
+            "over_50": HeldOut(_answers(test.filter(busy), vocabulary), personal.filter(busy)),
             "all_labels": HeldOut(_answers(everything.filter(pl.col("topic_id") == topic), vocabulary)),
         },
     )  # fmt: skip
@@ -112,6 +113,31 @@ def _busy_workers() -> list[int]:
 def _gold_rank(topic: int) -> pl.DataFrame:
     items = read_csv("ukpconvarg", "items.csv.gz").filter(pl.col("topic_id") == topic)
     return items.select("item", score=-pl.col("rank_score"))
+
+
+def _personal_ranks(topic: int) -> pl.DataFrame:
+    """Rank of every argument that a worker labelled, by their own sampled labels: columns user, item, score."""
+    frame = read_csv("ukpconvarg", "comparisons.csv.gz")
+    labels = frame.filter((pl.col("in_crowdsample") == 1) & (pl.col("topic_id") == topic))
+    ranks = []
+    for (user,), own in labels.group_by("user", maintain_order=True):
+        items, codes = np.unique(own.select("left", "right").to_numpy(), return_inverse=True)
+        left, right = codes.reshape(-1, 2).T
+        tie, right_won = (own["winner"] == "tie").to_numpy(), (own["winner"] == own["right"]).to_numpy()
+        beats = np.zeros((len(items), len(items)))
+        beats[np.where(right_won, right, left), np.where(right_won, left, right)] = 1.0
+        beats[right[tie], left[tie]] = 1.0
+        score = -page_rank(beats).round(RANK_DIGITS)
+        ranks.append(pl.DataFrame({"user": [user] * len(items), "item": items, "score": score}))
+    return pl.concat(ranks)
+
+
+def page_rank(edges: npt.NDArray[np.float64], damping: float = 0.85) -> npt.NDArray[np.float64]:
+    """Stationary shares of a walk along the edges (from row to column) that jumps anywhere now and then, (n,)."""
+    n, out = len(edges), edges.sum(axis=1, keepdims=True)
+    step = np.divide(edges, out, out=np.full((n, n), 1.0 / n), where=out > 0.0)
+    found: npt.NDArray[np.float64] = np.linalg.solve(np.eye(n) - damping * step.T, np.full(n, (1.0 - damping) / n))
+    return found
 
 
 def _consensus(topic: int, vocabulary: Vocabulary) -> Comparisons:

@@ -6,8 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 from benchmarks.datasets import MOST_SEEDS, TASKS, default_seeds
-from benchmarks.datasets.arguments import N_TOPICS, argument_features, strict_labels
+from benchmarks.datasets.arguments import N_TOPICS, argument_features, page_rank, strict_labels
 from benchmarks.task import Task, read_csv
+
+from tolerances import EXACT
 
 pytestmark = pytest.mark.data
 
@@ -64,8 +66,27 @@ def test_groups_of_answers() -> None:
     left, right = (consensus.test.items.labels(side).tolist() for side in (consensus.test.left, consensus.test.right))
     agree = [(score[a] - score[b]) * y > 0 for a, b, y in zip(left, right, consensus.test.outcome, strict=True)]
     assert np.mean(agree) > 0.85
+
+
+@pytest.mark.slow
+def test_personal_ranks_agree_with_the_labels_they_come_from() -> None:
+    task = TASKS["ukp-topics"](3)
     assert task.gold is not None
-    assert set(task.gold["user"].to_list()) == set(task.test.users.ids)
+    assert set(task.test.users.ids) <= set(task.gold["user"].to_list())
+    score = {(user, item): value for user, item, value in task.gold.iter_rows()}
+    test = task.test
+    who, left, right = test.users.labels(test.user), test.items.labels(test.left), test.items.labels(test.right)
+    agree = [(score[u, a] - score[u, b]) * y > 0 for u, a, b, y in zip(who, left, right, test.outcome, strict=True)]
+    assert np.mean(agree) > 0.85
+    labelled = {(u, a) for u, a in zip(who, left, strict=True)} | {(u, b) for u, b in zip(who, right, strict=True)}
+    assert labelled <= set(score)
+
+
+def test_page_rank() -> None:
+    """A walk that ends at c jumps anywhere: by hand, a = j, b = j + .85 a, c = j + .85 b with j = (.15 + .85 c) / 3."""
+    edges = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    a, b, c = 1.0, 1.85, 1.0 + 0.85 * 1.85
+    np.testing.assert_allclose(page_rank(edges), np.array([a, b, c]) / (a + b + c), atol=EXACT)
 
 
 @pytest.mark.slow

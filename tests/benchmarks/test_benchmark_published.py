@@ -9,7 +9,8 @@ import pytest
 from benchmarks.importances import figure as importance_figure
 from benchmarks.importances import importances
 from benchmarks.models import CROWDS, VARIANTS
-from benchmarks.published import BARS, PUBLISHED, markdown, measured
+from benchmarks.published import BARS, OURS, PUBLISHED, markdown, measured, ours
+from benchmarks.published_notes import NOTES, REPETITIONS, WHY_NOT
 from benchmarks.store import Store
 
 from benchmarks import scaling
@@ -41,7 +42,18 @@ def test_published_numbers_are_plausible_and_of_known_methods() -> None:
     by_name = {(r.method, r.source): r for r in PUBLISHED["sushi-b"]}
     assert (by_name["GPPL-per-user", "article"].log_loss, by_name["GPPL-per-user", "article"].tau) == (0.60, 0.60)
     assert by_name["crowdGPPL", "preprint"].log_loss == 2.23
-    assert {model.split("@")[0] for model in VARIANTS.values()} == set(CROWDS)
+    assert {model.split("@")[0] for model in VARIANTS.values()} == {*CROWDS, "cp", "gpvu"}
+
+
+def test_every_published_row_has_a_model_of_ours_or_a_reason() -> None:
+    for task, rows in PUBLISHED.items():
+        name = task.partition("/")[0]
+        assert name in REPETITIONS
+        for row in rows:
+            assert ours(task, row.method) in VARIANTS.values() or (name, row.method) in WHY_NOT, (task, row.method)
+    assert set(NOTES) <= set(PUBLISHED)
+    methods = {(task.partition("/")[0], row.method) for task, rows in PUBLISHED.items() for row in rows}
+    assert set(WHY_NOT) | {(task, method) for task in OURS for method in OURS[task]} <= methods
 
 
 def test_page_shows_ours_beside_theirs_and_the_bars(tmp_path: Path) -> None:
@@ -55,6 +67,10 @@ def test_page_shows_ours_beside_theirs_and_the_bars(tmp_path: Path) -> None:
     few = markdown(stored(tmp_path / "few", "sushi-a", [0.86, 0.84])).splitlines()
     rows = [line.split("|")[-3:-1] for line in few if line.startswith(f"| sushi-a | `{MODEL}`")]
     assert [[cell.strip() for cell in row] for row in rows] == [["2", "too few runs"]] * 4
+    # Rows with fewer runs than published, or none, have a sentence.
+    assert any("Fewer runs so far than the published 25" in line and "2 (1.5)" in line for line in few)
+    model = VARIANTS["GPVU"]
+    assert f"GPVU: not run so far (`python -m benchmarks --tasks sushi-a --models {model}`)." in few
     # Failed runs do not count, and a task without runs has empty cells.
     assert measured(Store(tmp_path / "empty"), "sushi-a", MODEL) == {}
 

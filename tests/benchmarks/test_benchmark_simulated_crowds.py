@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmarks.datasets.simulated_crowds import SIMULATIONS, Setting, draw, matern32, task_of
-from benchmarks.simulation_figure import lines
+from benchmarks.simulation_figure import lines, markdown
 from benchmarks.simulations import components, recovery, run
 
 from tolerances import EXACT, STATISTICAL
@@ -122,6 +122,20 @@ def test_a_run_holds_what_the_figure_shows() -> None:
     assert y == pytest.approx(record["tau_person"] + 0.1, abs=EXACT)
     assert error == pytest.approx(0.1, abs=EXACT)
     assert run(crowd, "population@variance=-1", 5)["error"].startswith("ValueError")
+
+
+def test_page_has_the_numbers_of_each_panel_in_order() -> None:
+    record = {"simulation": "b", "model": "m", "noise_rate": 0.2}
+    runs = [
+        record | {"setting": setting, "seed": seed, "tau_person": tau}
+        for setting, seed, tau in (("s_c=6", 0, 0.1), ("s_c=0.2", 0, 0.5), ("s_c=0.2", 1, 0.7))
+    ]
+    failed = record | {"setting": "s_c=6", "seed": 1, "error": "no"}
+    other = record | {"setting": "s_c=6", "seed": 0, "model": "n", "tau_person": 0.3}
+    page = markdown({"code": [*runs, failed, other]}).splitlines()
+    rows = [line for line in page if line.startswith("| s_c")]
+    assert rows == ["| s_c=0.2 | 0.20 | 0.600 ± 0.100 (2) | – |", "| s_c=6 | 0.20 | 0.100 (1) | 0.300 (1) |"]
+    assert "![Simulations, code](figures/simulations-code.svg)" in page
 
 
 def test_components_of_a_model_without_any_span_how_people_differ() -> None:

@@ -114,6 +114,12 @@ def test_no_components_are_the_pooled_model():
         np.testing.assert_allclose(a, b, atol=1e-5)  # two stop rules on a flat bound
 
 
+@pytest.mark.parametrize(("n_inducing_users", "n_points"), [("auto", N_USERS), (None, N_USERS), (5, 5)])
+def test_weights_follow_features_through_as_many_users_as_asked_for(n_inducing_users, n_points):
+    model = fitted(preset="paper", user_features=True, n_inducing_users=n_inducing_users)
+    assert model.posterior_.weights.projection.n_points == n_points
+
+
 @pytest.mark.parametrize("preset", ["modern", "paper"])
 def test_features_speak_for_strangers(preset):
     some = answers(4, 12, np.arange(0, N_USERS - 10))
@@ -232,7 +238,8 @@ def test_one_answer_in_all():
     [
         ("preset", "new"), ("n_components", -1), ("n_components", 2.5), ("user_features", "auto"),
         ("with_consensus", 1),
-        ("item_features", None), ("n_inducing", 0), ("own_share", 1.0), ("own_share", "half"), ("kernel", "rbf"),
+        ("item_features", None), ("n_inducing", 0), ("n_inducing_users", 0), ("own_share", 1.0), ("own_share", "half"),
+        ("kernel", "rbf"),
         ("consensus_prior", (1.0, 0.0)), ("component_prior", "vague"), ("weight_prior", 3.0), ("noise_variance", -1.0),
         ("surrogate", "2021"), ("batch_size", 0), ("n_restarts", 0), ("tol", 0.0), ("max_iter", 0),
     ],

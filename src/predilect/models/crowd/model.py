@@ -40,6 +40,9 @@ class CrowdGPPL(FactorEstimator):
     n_inducing : int, None or "auto", default "auto"
         Inducing points M; None: the items. "auto": the items up to 200; beyond, twice the square root of the
         number of answers, from 50 to 300.
+    n_inducing_users : int, None or "auto", default "auto"
+        Users as inducing points of the weights, for "paper" with features of users: centres of their features. None:
+        all; "auto": 500, the papers' M on their larger data (25 on the smaller).
     kernel, kernel_form, length_scale, median
         As in :class:`~predilect.GPPL`; for "paper" the median's "auto" is "code".
     own_share : float or "auto", default "auto"
@@ -107,6 +110,7 @@ class CrowdGPPL(FactorEstimator):
     item_features: bool = True
     with_consensus: bool = True
     n_inducing: int | str | None = "auto"
+    n_inducing_users: int | str | None = "auto"
     kernel: str | Kernel = "matern-3/2"
     kernel_form: str = "isotropic"
     length_scale: Any = "median"
@@ -148,6 +152,7 @@ class CrowdGPPL(FactorEstimator):
         check_choice("surrogate", self.surrogate, SURROGATES)
         check_count("n_components", self.n_components, 0 if self.with_consensus else 1)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
+        check_count("n_inducing_users", self.n_inducing_users, 1, None, "auto")
         check_count("batch_size", self.batch_size, 1, None, "auto")
         check_count("n_restarts", self.n_restarts, 1, "auto")
         check_count("max_iter", self.max_iter, 1, "auto")

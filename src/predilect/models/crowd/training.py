@@ -214,7 +214,9 @@ def _fit_paper(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], tra
     if traits is not None:
         known = np.ones(len(traits), dtype=bool)
         kernel = make_kernel(model, model.user_kernel, traits)
-        points = inducing_points(traits, known, scales_of(kernel, traits.shape[1]), _PEOPLE_AS_POINTS, model.seed_)
+        wanted = _PEOPLE_AS_POINTS if isinstance(model.n_inducing_users, str) else model.n_inducing_users
+        n_points = len(traits) if wanted is None else int(wanted)
+        points = inducing_points(traits, known, scales_of(kernel, traits.shape[1]), n_points, model.seed_)
         people = Projection.of(kernel, traits, known, points.points)
     return fit_paper(
         *columns, **shared, people=people, priors=PaperPriors(*priors.values()),
