@@ -76,11 +76,9 @@ _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
 _PEOPLE_FOR_EVIDENCE, _PEOPLE_FOR_BASIS = (160, 500), (400, 500)
 _ERRORS_OF_BASIS = 1.0  # which a basis of more functions must gain: the one-standard-error rule
 _LARGEST_SCALE_NEAR_POOLED = 0.5  # of a person's utility about the consensus, up to which none is worth a try
-_FIRST_TRAIT_SHARE = 0.1  # of s₀, over all traits
-_FIRST_TIE_SPREAD = 0.5
+_FIRST_TRAIT_SHARE, _FIRST_TIE_SPREAD = 0.1, 0.5  # over all traits, of how much people differ
 _CLEARLY = 2.0  # standard errors; and ten answers of one stranger are one surprise more than ten
-# A few answers leave a consistency to its prior, and its evidence, by Laplace, would have people too alike. Some people
-# guess, and then the spread is large; but where people differ in taste a large one passes lapses off as care.
+# Laplace's evidence has people too alike in care. Where they differ in taste, a large spread passes lapses off as care.
 _CONSISTENCY_SPREADS, _SPREADS_OF_ONE_MIND, _ERRORS_OF_SPREAD = (0.25, 0.5), (0.25, 0.5, 1.0, 2.0), 1.0
 
 
@@ -189,6 +187,8 @@ def select_model(
             strength = min(_NEARLY_RIGID * setting.strength, RANGES["strength"][1])
             setting = replace(setting, strength=strength)
         trial = first.run(candidate, setting, None)
+        if len(bases) > 1 and not trial.converged:  # many functions may still be about to learn answers by heart
+            trial = first.run(candidate, setting, trial, as_fitted=True)
         # Items that do as well as functions will do better with more people, or more answers.
         if best is None or is_better(trial, best.trial, 0.0 if functions is None else _ERRORS_OF_BASIS):
             best = _Found(candidate, setting, trial)
@@ -407,9 +407,9 @@ class _Search:
         return best
 
     def with_traits(self, best: _Found, differing: _Found, traits: FloatArray, seed: SeedSequence) -> _Found:
-        """The same with the traits of people, if known people or strangers gain, and neither clearly lose.
+        """The same with traits of people, if known people or strangers gain, and neither clearly lose.
 
-        The scale of their effects comes from how ``differing`` finds people to differ, and an EM step.
+        Their scale comes from how ``differing`` finds people to differ, and an EM step.
         """
         prior, Sigma = best.candidate.prior(best.setting, self.space), differing.trial.states[0].Sigma
         spread = float(np.vdot(factorise(prior.K).inverse(), Sigma)) / prior.n_functions
