@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -333,6 +333,7 @@ def predict_newcomers(
     delta: float,
     *,
     rng: np.random.Generator,
+    steps: Sequence[int] = STEPS,
     executor: ThreadPoolExecutor | None = None,
 ) -> list[Asked]:
     """Predictions of the people ``left_out`` (n_users,) of a fit, with 0, 1, 3 and 6 of their answers known.
@@ -352,7 +353,7 @@ def predict_newcomers(
     in_order = joint_rows(comparisons) >= 0
     found = []
     code = comparisons.outcome if posterior.people.thresholds is None else comparisons.code
-    for step in STEPS:
+    for step in steps:
         first = place < np.minimum(n_known, step)
         known = np.union1d(rows[first], np.flatnonzero(in_order & np.isin(everything, group[first])))
         people = lay_out_columns(

@@ -21,6 +21,7 @@ from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.calibration import (
+    STEPS,
     Asked,
     asked_of,
     calibration,
@@ -187,20 +188,22 @@ class Fold:
 
     def newcomers(
         self, candidate: Candidate, setting: Hyperparameters, start: PopulationState, left_out: BoolArray,
-        rng: np.random.Generator,
+        rng: np.random.Generator, steps: Sequence[int] = STEPS,
     ) -> list[Asked]:  # fmt: skip
         """Predict people ``left_out`` (n_users,), at the population of the others, step by step."""
         others = Fold(self.comparisons, left_out[self.comparisons.user], *self._given)
         state = others.fit(candidate, setting, None, start)
         posterior = state.posterior(others._people(setting), candidate.prior(setting, others.space))
-        return predict_newcomers(self.comparisons, left_out, posterior, state.delta, rng=rng, executor=others.executor)
+        return predict_newcomers(
+            self.comparisons, left_out, posterior, state.delta, rng=rng, steps=steps, executor=others.executor
+        )
 
     def strangers(
         self, candidate: Candidate, setting: Hyperparameters, start: PopulationState, left_out: BoolArray,
         given: Calibration | None, seed: np.random.SeedSequence,
     ) -> Trial:  # fmt: skip
         """How people ``left_out`` (n_users,) whole are predicted before they answer; same questions for one seed."""
-        asked = self.newcomers(candidate, setting, start, left_out, np.random.default_rng(seed))[0]
+        (asked,) = self.newcomers(candidate, setting, start, left_out, np.random.default_rng(seed), steps=(0,))
         return Trial.of([Predicted(asked, 1.0)], given, self.people.likelihood)
 
     def _people(self, setting: Hyperparameters) -> People:
