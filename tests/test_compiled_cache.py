@@ -17,7 +17,7 @@ from predilect import _compile
 # Two kernels and a universal function, compiled by the package's own decorators, of which the second calls the first.
 MODULE = """
 import math
-from predilect._compile import inner_kernel, kernel, ufunc
+from predilect._compile import elementwise, inner_kernel, kernel
 
 @inner_kernel
 def twice(x):
@@ -34,9 +34,10 @@ def total(values):
         sum += twice(value)
     return sum
 
-@ufunc("float64(float64)")
+@elementwise
 def half(x):
-    return 0.5 * x
+    for i in range(len(x)):
+        x[i] *= 0.5
 """
 PROGRAM = """
 import os

@@ -10,12 +10,14 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import llvmlite
 import numba
+import numpy as np
 from numba.core import event, serialize
 from numba.core.caching import FunctionCache, NullCache
 
@@ -70,18 +72,21 @@ def rebound(loop: Any, other: Callable[[Any], Any], name: str) -> Any:
     return _njit(copy, **_dispatchers[loop])
 
 
-def ufunc(signature: str) -> Callable[[Callable[..., Any]], Any]:
-    """NumPy universal function of a scalar function, so that arrays and loops share one formula."""
+def elementwise(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Function of an array, or of a number, by one that puts its values in place of those of a flat array.
 
-    def decorate(function: Callable[..., Any]) -> Any:
-        vectorize: Any = numba.vectorize  # which has no types
-        made = vectorize(function)
-        made._dispatcher.cache = _cache_of(function)
-        made.add(signature)
-        made.disable_compile()
-        return made
+    So arrays and loops share one formula. Numba's own universal functions compile a part of themselves, a tenth of a
+    second each, in every process.
+    """
+    loop = kernel(function)
 
-    return decorate
+    @wraps(function)
+    def apply(values: Any) -> Any:
+        values = np.array(values, dtype=np.float64, order="C")
+        loop(values.reshape(-1))
+        return values[()]
+
+    return apply
 
 
 def _cache_of(function: Callable[..., Any]) -> Any:

@@ -7,11 +7,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 from scipy.stats import norm
 
 from predilect.data import Vocabulary
 from predilect.decisions import ranking
-from predilect.decisions.ranking import Board, board_columns, rank_utilities
+from predilect.decisions.ranking import Board, beyond_chance, board_columns, rank_utilities
 from predilect.errors import DataError
 from predilect.gaussian.posterior import Utilities
 from simulate import random_covariance
@@ -311,3 +312,15 @@ def test_a_rank_interval_ends_at_ranks_that_were_drawn(n_draws):
     ordered = np.sort(1 + (draws[:, None, :] > draws[:, :, None]).sum(axis=2), axis=0)
     np.testing.assert_array_equal(by_item(board, "rank_low"), ordered[math.ceil(0.025 * n_draws) - 1])
     np.testing.assert_array_equal(by_item(board, "rank_high"), ordered[math.ceil(0.975 * n_draws) - 1])
+
+
+def test_the_rule_of_benjamini_and_hochberg():
+    def of_p(*p):
+        z = np.abs(ndtri(np.array(p) / 2.0))
+        return beyond_chance(z * np.resize([1.0, -1.0], len(z)))  # the sign plays no part
+
+    # By hand: ordered p = .001, .02, .03, .2, thresholds .0125, .025, .0375, .05 → the first three pass.
+    np.testing.assert_array_equal(of_p(0.2, 0.03, 0.001, 0.02), [False, True, True, True])
+    assert not of_p(0.2, 0.9).any()
+    # The second is above its own threshold, and passes because the third is below.
+    assert of_p(0.001, 0.034, 0.036).all()

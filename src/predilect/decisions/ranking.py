@@ -22,6 +22,7 @@ N_DRAWS = 4000
 MANY_ITEMS, N_DRAWS_MANY_ITEMS = 10_000, 1000
 _ENTRIES_AT_ONCE = 20_000_000
 TIER_CONFIDENCE = 0.95
+FALSE_DISCOVERY_RATE = 0.05
 _TIED = 1e-9  # what iterations and rounding leave open, of the largest score or standard deviation
 _ROUNDING = 1e-6
 
@@ -51,6 +52,17 @@ class Board:
         """The board in the order of the items' codes."""
         order = np.argsort(self.item)
         return Board(**{field.name: getattr(self, field.name)[order] for field in fields(self)})
+
+
+def beyond_chance(z: FloatArray) -> BoolArray:
+    """Which of several differences, in standard deviations, stand out at a false discovery rate of 5 %.
+
+    Benjamini and Hochberg's rule on two-sided p-values.
+    """
+    # SciPy's statistics take longer to import than most boards to fit.
+    from scipy.stats import false_discovery_control
+
+    return np.asarray(false_discovery_control(2.0 * ndtr(-np.abs(z))) <= FALSE_DISCOVERY_RATE)
 
 
 def refuse_unsound(mean: FloatArray, variance: FloatArray) -> None:

@@ -1,13 +1,14 @@
 """log Φ, the ratio φ/Φ and their relatives, accurate in both tails.
 
-``_scalar`` functions are for compiled loops; the others are NumPy universal functions made of the same code.
+``_scalar`` functions are for compiled loops; the others take arrays, and are made of the same code.
 """
 
 from __future__ import annotations
 
 import math
 
-from predilect._compile import inner_kernel, kernel, ufunc
+from predilect._compile import elementwise, inner_kernel, kernel
+from predilect._types import FloatArray
 
 Z_95 = 1.959963984540054  # 97.5 % quantile of the standard normal: half of a 95 % interval, in sd
 _SQRT_HALF = math.sqrt(0.5)
@@ -75,20 +76,22 @@ def strict_scalar(z: float) -> tuple[float, float, float]:
     return value, rho, rho * (rho + z)
 
 
-@ufunc("float64(float64)")
-def mills_ratio(z: float) -> float:
+@elementwise
+def mills_ratio(z: FloatArray) -> None:
     """ρ(z) = φ(z) / Φ(z), elementwise; right for |z| up to 10^4 and beyond. modern.md A.1.
 
     Relative error below 1e-14 for -40 <= z <= 30. ``ρ' = -ρ (ρ + z)``.
     """
-    return mills_ratio_scalar(z)
+    for i in range(len(z)):
+        z[i] = mills_ratio_scalar(z[i])
 
 
-@ufunc("float64(float64)")
-def log_ndtr(z: float) -> float:
+@elementwise
+def log_ndtr(z: FloatArray) -> None:
     """Log Φ(z), elementwise, without underflow.
 
     Equal to ``scipy.special.log_ndtr`` to 1e-13 relative for |z| <= 37. Compiled loops need a scalar form that Numba
     can cache, and arrays and loops should not use two formulas.
     """
-    return log_ndtr_scalar(z)
+    for i in range(len(z)):
+        z[i] = log_ndtr_scalar(z[i])

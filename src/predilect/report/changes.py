@@ -7,17 +7,15 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtr
-from scipy.stats import false_discovery_control
 
 from predilect._types import IntArray
 from predilect.data import Vocabulary
+from predilect.decisions.ranking import beyond_chance
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.gaussian.posterior import centre
 from predilect.likelihoods.special import Z_95
 
-FALSE_DISCOVERY_RATE = 0.05
 ASSUMPTION = (
     "The test takes the two fits for independent. Where the new answers hold the old ones they are not: the old ones "
     "are in both, so that a real change is harder to find, and one that is not there is hardly ever found. It takes no "
@@ -69,7 +67,7 @@ def changes_between(new: Any, old: Any, scale: Scale, name: str) -> Changes:
     (mean, sd), (before, sd_before) = found["new"], found["old"]
     difference, spread = mean - before, np.hypot(sd, sd_before)
     z = np.divide(np.abs(difference), spread, out=np.zeros_like(spread), where=spread > 0.0)
-    sure = false_discovery_control(2.0 * ndtr(-z)) <= FALSE_DISCOVERY_RATE
+    sure = beyond_chance(z)
     unit = scale.per_probit
     ranks = [pl.DataFrame(model.utilities())["rank"].to_numpy() for model in (old, new)]
     table = pl.DataFrame({

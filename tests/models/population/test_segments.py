@@ -12,7 +12,7 @@ import pytest
 from predilect import Comparisons, Population
 from predilect.data import PersonFeatures
 from predilect.errors import DataError, DataWarning
-from predilect.models.population.segments import Segments, _beyond_chance, _Cells, _Joint, _with_variance
+from predilect.models.population.segments import Segments, _Cells, _Joint, _with_variance
 from simulate import probit_answers
 from tolerances import CONVERGED
 
@@ -239,14 +239,6 @@ def test_without_segments_there_are_no_boards_of_them(small):
     answers, outcome, _, _ = small
     with pytest.raises(DataError, match="knows no segments"):
         Population(**GIVEN).fit(answers, outcome).segments()
-
-
-def test_the_rule_of_benjamini_and_hochberg():
-    # By hand: ordered p = .001, .02, .03, .2, thresholds .0125, .025, .0375, .05 → the first three pass.
-    np.testing.assert_array_equal(_beyond_chance(np.array([0.2, 0.03, 0.001, 0.02])), [False, True, True, True])
-    assert not _beyond_chance(np.array([0.2, 0.9])).any()
-    # The second is above its own threshold, and passes because the third is below.
-    assert _beyond_chance(np.array([0.001, 0.034, 0.036])).all()
 
 
 @pytest.mark.slow

@@ -15,13 +15,11 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import ndtr
-from scipy.stats import false_discovery_control
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import PersonFeatures, Vocabulary
 from predilect.data.features import Traits
-from predilect.decisions.ranking import board_columns, rank_utilities, refuse_unsound
+from predilect.decisions.ranking import beyond_chance, board_columns, rank_utilities, refuse_unsound
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.gaussian.dense import Factor, factorise, symmetrise
@@ -42,7 +40,6 @@ _NEGLIGIBLE, _ENOUGH = 1e-3, 6  # of a grid: weight relative to the best; points
 _FINE, _NEAR = 0.15, 0.8  # step of a grid of logarithms that is fine anyway; how far an estimate moves in a round
 _LARGEST_REST, _MOST_ENTRIES = 10_000, 300_000_000
 _WIDENINGS, _SWEEPS, _SITE_TOLERANCE, _SETTLED = 3, 10, 1e-6, 1e-9
-FALSE_DISCOVERY_RATE = 0.05
 _SMALLEST = 1e-300
 
 
@@ -410,10 +407,5 @@ def segment_boards(model: Any, scale: Scale) -> dict[str, Any]:
     for column in features.segments:
         of = np.flatnonzero(np.array(table["column"]) == column)
         z = np.array(table["difference"])[of] / np.maximum(np.array(table["difference_sd"])[of], _SMALLEST)
-        more[of] = _beyond_chance(2.0 * ndtr(-np.abs(z)))
+        more[of] = beyond_chance(z)
     return table | {"more_than_chance": more.tolist()}
-
-
-def _beyond_chance(p: FloatArray) -> BoolArray:
-    """Which p-values stand out at a false discovery rate of 5 %, by Benjamini and Hochberg."""
-    return np.asarray(false_discovery_control(p) <= FALSE_DISCOVERY_RATE)
