@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -84,16 +85,33 @@ def test_no_effect_changes_no_bit():
     assert found.evidence == expected.evidence
 
 
+def with_tasks(at):
+    """The first rows of people with five or more are two tasks; all answers are strict, and were given once."""
+    task = np.full(at.n_rows, -1, dtype=np.int64)
+    for start, stop in pairwise(at.answer_ptr.tolist()):
+        if stop - start >= 5:
+            task[start : start + 4] = [0, 0, 1, 1]
+    strict = np.where(at.outcome == 0, 1, at.outcome).astype(np.int8)
+    return replace(at, task=task, outcome=strict, weight=np.ones(at.n_rows))
+
+
 @pytest.mark.parametrize("basis", [False, True])
-def test_consensus_and_effects_have_the_joint_covariance_of_the_sites(basis):
+@pytest.mark.parametrize("largest_state", [600, 0])
+@pytest.mark.parametrize("tasks", [False, True])
+def test_consensus_and_effects_have_the_joint_covariance_of_the_sites(basis, largest_state, tasks):
     """Against the dense Gaussian of consensus, effects and everybody's utilities."""
-    at, sites, found = settled_at([0.4, -0.7], law(basis))
+    rng = np.random.default_rng(5)
+    at = replace(people(largest_state), traits=rng.normal(size=(N_USERS, 2)))
+    at = with_own(with_tasks(at) if tasks else at, np.zeros(0), np.zeros(0), np.array([0.4, -0.7]))
+    where, sites = replace(law(basis), shift=rng.normal(size=(N_ITEMS, 2))), Sites.flat(at.n_rows)
+    found = settle(at, sites, where, 0.3, tolerance=1e-11)
     prior_m, precision = 0.8, 2.0
-    where = law(basis)
     Phi = where.Phi if basis else np.eye(N_ITEMS)
     M = Phi.shape[1]
     C_m = np.linalg.inv(np.eye(M) / prior_m + found.H)
+    before = sites.copy()
     joint_m, joint_gamma = covariate_information(at, sites, where).joint(C_m, precision)
+    np.testing.assert_array_equal(sites.linear, before.linear)
     S = where.covariance(np.arange(N_ITEMS))
     total = np.zeros((M + 2, M + 2))
     total[:M, :M], total[M:, M:] = np.eye(M) / prior_m, precision * np.eye(2)
@@ -105,7 +123,8 @@ def test_consensus_and_effects_have_the_joint_covariance_of_the_sites(basis):
         A[np.arange(n), items[at.left[rows]]] += 1.0
         A[np.arange(n), items[at.right[rows]]] -= 1.0
         told = a * a * at.weight[rows] * sites.precision[rows]
-        Q = np.linalg.inv(np.diag(1.0 / told) + A @ S @ A.T)
+        noise = at.noise(user) if tasks and n >= 5 else 0.0
+        Q = np.linalg.inv(np.diag(1.0 / told) + A @ S @ A.T + noise)
         W = np.hstack([A @ Phi, at.patterns[at.variant[rows]]])
         total += W.T @ Q @ W
     expected = np.linalg.inv(total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +10,11 @@ from scipy.sparse import csr_array
 
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
-from predilect.gaussian.dense import symmetrise, widened
+from predilect.gaussian.dense import factorise, symmetrise, widened
+from predilect.gaussian.design import Sites
+from predilect.latent.pooled import laplacian
 from predilect.latent.sandwich import FEWEST_GROUPS
-from predilect.people.covariates import each_person, times_Q
+from predilect.people.layout import People
 from predilect.people.posterior import PopulationPosterior
 
 
@@ -31,7 +34,7 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
     people, sites, law, C = posterior.people, posterior.sites, posterior.law, posterior.C_m
     of_cells = np.zeros((answers.n_items, answers.n_items))
     parts: list[tuple[IntArray, IntArray, FloatArray]] = []
-    for user, rows, items, left, right, precision in each_person(people, sites):
+    for user, rows, items, left, right, precision in _each_person(people, sites):
         A = np.zeros((len(left), len(items)))
         A[np.arange(len(left)), left] = 1.0
         A[np.arange(len(left)), right] = -1.0
@@ -39,7 +42,7 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
         mean = a * law.person_mean(items, people.traits[user])
         told = a * w * (sites.linear[rows] - sites.precision[rows] * (mean[left] - mean[right]))
         pull = np.divide(told, precision, out=np.zeros_like(told), where=precision > 0.0)
-        brought = pull[:, None] * times_Q(law.covariance(items), left, right, precision, A, people.noise(user))
+        brought = pull[:, None] * _times_Q(law.covariance(items), left, right, precision, A, people.noise(user))
         known, cell = np.unique(contexts[rows], return_inverse=True)
         sums = np.zeros((len(known), len(items)))
         np.add.at(sums, cell, brought)
@@ -52,3 +55,40 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
     D = law.Phi.T @ D @ law.Phi if law.has_basis else D
     # Where contexts are few D is known so badly that it may take off more than there is.
     return replace(posterior, C_m=widened(C, symmetrise(C @ D @ C)))
+
+
+def _each_person(people: People, sites: Sites) -> Iterator[tuple[int, slice, IntArray, IntArray, IntArray, FloatArray]]:
+    """Everybody who answered: code, rows, own items, the places of left and right among them, and precisions."""
+    for user in np.flatnonzero(np.diff(people.answer_ptr)).tolist():
+        rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
+        items = people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]]
+        left, right = people.left[rows].astype(np.int64), people.right[rows].astype(np.int64)
+        precision = people.consistency[user] ** 2 * people.weight[rows] * sites.precision[rows]
+        yield user, rows, items, left, right, precision
+
+
+def _times_Q(
+    S: FloatArray, left: IntArray, right: IntArray, precision: FloatArray, X: FloatArray, noise: FloatArray | None
+) -> FloatArray:
+    """Q_u X of a person with prior covariance S (k, k) of the own items, and ``noise`` (n, n) that tasks share.
+
+    X and the result have a row an answer.
+    """
+    k = len(S)
+    if noise is not None or len(left) <= k:
+        half = S[left] - S[right]
+        root = np.sqrt(precision)[:, None]
+        G = half[:, left] - half[:, right]
+        B = np.eye(len(left)) + root * (G if noise is None else G + noise) * root.T
+        return np.asarray(root * factorise(B).solve(root * X))
+    flow = _of_items(left, right, precision[:, None] * X, k)
+    known = np.linalg.solve(np.eye(k) + S @ laplacian(k, left, right, precision), S @ flow)
+    return np.asarray(precision[:, None] * (X - known[left] + known[right]))
+
+
+def _of_items(left: IntArray, right: IntArray, of_rows: FloatArray, k: int) -> FloatArray:
+    """Aᵀ times columns of numbers of the rows, (k, n_columns)."""
+    sums = np.zeros((k, of_rows.shape[1]))
+    np.add.at(sums, left, of_rows)
+    np.subtract.at(sums, right, of_rows)
+    return sums

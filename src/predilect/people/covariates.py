@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from predilect._types import FloatArray, IntArray
+from predilect._types import FloatArray
 from predilect.gaussian.dense import factorise, symmetrise
 from predilect.gaussian.design import Sites
-from predilect.latent.pooled import laplacian
+from predilect.people.expectation import expectation
 from predilect.people.law import Law
 from predilect.people.layout import People
 
@@ -30,50 +30,19 @@ class CovariateInformation(NamedTuple):
 
 
 def covariate_information(people: People, sites: Sites, law: Law) -> CovariateInformation:
-    """Sums over people; O(min(n_u, k_u)³) for a person with n_u rows on k_u items."""
-    n_effects = people.patterns.shape[1]
-    with_items = np.zeros((people.n_items, n_effects))
-    own = np.zeros((n_effects, n_effects))
-    for user, rows, items, left, right, precision in each_person(people, sites):
-        X = people.patterns[people.variant[rows]]
-        QX = times_Q(law.covariance(items), left, right, precision, X, people.noise(user))
-        with_items[items] += of_items(left, right, QX, len(items))
-        own += X.T @ QX
-    return CovariateInformation(law.Phi.T @ with_items if law.has_basis else with_items, symmetrise(own))
+    """Sums over people by one pass over the answers for each covariate.
 
-
-def each_person(people: People, sites: Sites) -> Iterator[tuple[int, slice, IntArray, IntArray, IntArray, FloatArray]]:
-    """Everybody who answered: code, rows, own items, the places of left and right among them, and precisions."""
-    for user in np.flatnonzero(np.diff(people.answer_ptr)).tolist():
-        rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
-        items = people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]]
-        left, right = people.left[rows].astype(np.int64), people.right[rows].astype(np.int64)
-        precision = people.consistency[user] ** 2 * people.weight[rows] * sites.precision[rows]
-        yield user, rows, items, left, right, precision
-
-
-def times_Q(
-    S: FloatArray, left: IntArray, right: IntArray, precision: FloatArray, X: FloatArray, noise: FloatArray | None
-) -> FloatArray:
-    """Q_u X of a person with prior covariance S (k, k) of the own items, and ``noise`` (n, n) that tasks share.
-
-    X and the result have a row an answer.
+    α is linear in η, and Q_u x the α of sites of mean x where the prior mean is 0: what a pass sums up is then Q_u X.
     """
-    k = len(S)
-    if noise is not None or len(left) <= k:
-        half = S[left] - S[right]
-        root = np.sqrt(precision)[:, None]
-        G = half[:, left] - half[:, right]
-        B = np.eye(len(left)) + root * (G if noise is None else G + noise) * root.T
-        return np.asarray(root * factorise(B).solve(root * X))
-    flow = of_items(left, right, precision[:, None] * X, k)
-    known = np.linalg.solve(np.eye(k) + S @ laplacian(k, left, right, precision), S @ flow)
-    return np.asarray(precision[:, None] * (X - known[left] + known[right]))
-
-
-def of_items(left: IntArray, right: IntArray, of_rows: FloatArray, k: int) -> FloatArray:
-    """Aᵀ times columns of numbers of the rows, (k, n_columns)."""
-    sums = np.zeros((k, of_rows.shape[1]))
-    np.add.at(sums, left, of_rows)
-    np.subtract.at(sums, right, of_rows)
-    return sums
+    n_effects = people.patterns.shape[1]
+    none = replace(law, mean=np.zeros_like(law.mean), shift=np.zeros_like(law.shift))
+    a = np.repeat(people.consistency, np.diff(people.answer_ptr))
+    size = np.abs(people.patterns).max(axis=0)  # of the same size as margins for the pass, whatever the outliers
+    found = []
+    for column in (people.patterns / np.where(size > 0.0, size, 1.0)).T:
+        about = Sites(sites.precision, a * sites.precision * column[people.variant])
+        found.append(expectation(people, about, none, 1.0, n_sweeps=0))
+    M = law.Phi.shape[1] if law.has_basis else people.n_items
+    with_consensus = np.array([one.r for one in found]).reshape(n_effects, M).T * size
+    own = np.array([one.r_covariates for one in found]).reshape(n_effects, n_effects).T * size
+    return CovariateInformation(with_consensus, symmetrise(own))
