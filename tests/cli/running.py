@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from inspect import signature
 from pathlib import Path
 
+from typer import testing
 from typer.testing import CliRunner
 
 from predilect.cli.main import app
@@ -19,6 +21,10 @@ QUICK = ("--personal", "yes", "--no-verdict")
 
 # Click before 8.2 mixes the two streams unless it is told not to; later ones take no such argument.
 _APART = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+
+
+# Typer makes the command anew at each call, which takes as long as many a test.
+testing._get_command = cache(testing._get_command)
 
 
 def run(*arguments: object):
