@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from predilect.models.population.selection import select_model
 from predilect.shards import workers
 from simulate import comparisons, crowd, probit_answers, random_pairs
 from simulate_features import featured_crowd
+from tolerances import EXACT
 
 START = Hyperparameters(100.0, 4.0, 4.0, 0.0, 1.0)
 FREE = ["strength", "variance", "consensus_variance"]
@@ -187,6 +189,47 @@ def test_a_prior_too_weak_for_its_people_is_not_among_the_trials():
     assert max(trial["strength"] for trial in trials) == 1e4  # the crowd as one is held against the choice
     # Held-out answers of few people mislead the choice of s₀: that of the evidence stays.
     assert len({trial["variance"] for trial in trials if trial["strength"] < 1e4}) == 1
+
+
+@pytest.mark.parametrize(
+    ("as_fitted", "stiffer", "chosen"),
+    [
+        (0.38, (0.34, 0.345), "items"),  # learned by heart where they begin, and best of all a step on
+        (0.38, (0.36, 0.37), "attributes"),
+        (0.34, (0.40, 0.41), "items"),  # no step on: it would lose what made them best
+    ],
+)
+def test_bases_that_have_not_converged_are_compared_at_the_strength_that_suits_them(
+    monkeypatch, as_fitted, stiffer, chosen
+):
+    class Compared(Exception):
+        """The search is over: a basis was chosen."""
+
+    found, began = [], []
+
+    def told(self, candidate, setting, warm, population=None, **how):
+        loss, converged = 0.35, True
+        if candidate.functions is None:
+            began.append(setting.strength)
+            step = round(2.0 * np.log10(setting.strength / began[0]))  # of factors of √10
+            loss = 0.37 if not how else (as_fitted, *stiffer)[step]
+            converged = step > 0
+        state = SimpleNamespace(report=SimpleNamespace(converged=converged))
+        return held_out.Trial(np.full(50, loss), np.ones(50), [state], Calibration())
+
+    def stop(self, best):
+        found.append(best)
+        raise Compared
+
+    monkeypatch.setattr(selection._Search, "run", told)
+    monkeypatch.setattr(selection._Search, "walk", stop)
+    truth = featured_crowd(0, 30, 6, scale=1.0, feature_weight=0.5)
+    columns, outcome = truth.answers(8)
+    with pytest.raises(Compared):
+        Population(n_jobs=1, consistency=0.0).fit(columns, outcome, items=truth.items)
+    assert found[0].candidate.kind == chosen
+    if chosen == "items":
+        assert found[0].trial.loss == pytest.approx(min(as_fitted, *stiffer), abs=EXACT)
 
 
 @pytest.mark.slow  # three searches

@@ -184,14 +184,13 @@ def select_model(
         if first.n_held_out < _FEWEST_HELD_OUT:
             return Selection(setting, Candidate.of(functions, space), [], some.n_users, first.n_held_out, None)
         if "strength" in free and first.has_few_people(candidate, setting):
-            strength = min(_NEARLY_RIGID * setting.strength, RANGES["strength"][1])
-            setting = replace(setting, strength=strength)
-        trial = first.run(candidate, setting, None)
-        if len(bases) > 1 and not trial.converged:  # many functions may still be about to learn answers by heart
-            trial = first.run(candidate, setting, trial, as_fitted=True)
+            setting = replace(setting, strength=min(_NEARLY_RIGID * setting.strength, RANGES["strength"][1]))
+        found = _Found(candidate, setting, first.run(candidate, setting, None))
+        if len(bases) > 1 and not found.trial.converged:  # many functions may still be about to learn by heart
+            found = first.stiffened(found, if_better=True)
         # Items that do as well as functions will do better with more people, or more answers.
-        if best is None or is_better(trial, best.trial, 0.0 if functions is None else _ERRORS_OF_BASIS):
-            best = _Found(candidate, setting, trial)
+        if best is None or is_better(found.trial, best.trial, 0.0 if functions is None else _ERRORS_OF_BASIS):
+            best = found
     assert best is not None
     if first is not search:
         search.trials += first.trials
@@ -325,19 +324,21 @@ class _Search:
         return are_few(self.folds[0].people.n_active, candidate.prior(setting, self.space))
 
     def kept_from_heart(self, best: _Found, nearly_rigid: float) -> _Found:
-        """The same or stiffer: as fitted in the end, no setting may do worse than its stiffer neighbour."""
-        if "strength" not in self.free or not self.has_few_people(best.candidate, best.setting):
-            return best
-        if best.trial.converged and best.setting.strength >= nearly_rigid:
-            return best  # nothing is hidden behind a loose tolerance
+        """The same, or stiffened where answers may be learned by heart."""
+        may_learn = "strength" in self.free and self.has_few_people(best.candidate, best.setting)
+        hidden = not best.trial.converged or best.setting.strength < nearly_rigid  # behind a loose tolerance
+        return self.stiffened(best) if may_learn and hidden else best
+
+    def stiffened(self, best: _Found, *, if_better: bool = False) -> _Found:
+        """As fitted in the end, and stiffened: ``if_better`` while that gains, else also while fits do not converge."""
         trial = self.run(best.candidate, best.setting, best.trial, as_fitted=True)
         as_judged = best.trial.converged and trial.loss < best.trial.loss + SMALLEST_GAIN
         best = replace(best, trial=trial)
         if as_judged and trial.converged:  # the walk has compared it with its stiffer neighbour
             return best
-        while (setting := step(best.setting, "strength", 1, 0.0)) is not None:
+        while "strength" in self.free and (setting := step(best.setting, "strength", 1, 0.0)) is not None:
             trial = self.run(best.candidate, setting, best.trial if best.trial.converged else None, as_fitted=True)
-            if best.trial.converged and trial.loss > best.trial.loss - SMALLEST_GAIN:
+            if (if_better or best.trial.converged) and trial.loss > best.trial.loss - SMALLEST_GAIN:
                 break
             best = replace(best, setting=setting, trial=trial)
         return best
@@ -382,9 +383,8 @@ class _Search:
         )
         if not information.any():  # the training answers of the folds hold no tie
             return best
-        active = information > 0.0
-        spread = tie_spread_of(log_factor[active], information[active], _FIRST_TIE_SPREAD)
-        setting = replace(setting, tie_spread=spread)
+        tied = information > 0.0
+        setting = replace(setting, tie_spread=tie_spread_of(log_factor[tied], information[tied], _FIRST_TIE_SPREAD))
         trial = self.run(best.candidate, setting, trial)
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
 
