@@ -145,7 +145,7 @@ def main() -> None:
     where = f"Python {platform.python_version()}, numpy {version('numpy')}, predilect {version('predilect')}"
     about = (__doc__ or "").split("\n\n", 1)[1]
     page = f"# Answers about several alternatives\n\n{about}\n`python -m benchmarks.sets`, {where}.\n\n"
-    write_whole(RESULTS, page + "\n".join(lines) + "\n")
+    write_whole({RESULTS: page + "\n".join(lines) + "\n"})
     print("\n".join(lines[-5:]))
 
 
