@@ -91,13 +91,13 @@ def _descend(
     going = np.linalg.norm(r, axis=0) > stop
     # While all columns go on they are looked at where they are.
     active: slice | IntArray = slice(None) if going.all() else np.flatnonzero(going)
-    z = _finite(precondition(r[:, active])) if precondition else r[:, active]
+    z = precondition(r[:, active]) if precondition else r[:, active]
     p = z.copy()
-    rz = _dots(r[:, active], z)
+    rz = _finite(_dots(r[:, active], z))  # not finite if any of z is not: 0 times infinity is no number
     for iteration in range(limit):
-        Ap = _finite(matvec(p))
-        curve = _dots(p, Ap)
-        flat = curve / np.maximum(np.linalg.norm(p, axis=0) * np.linalg.norm(Ap, axis=0), _TINY)
+        Ap = matvec(p)
+        curve = _finite(_dots(p, Ap))
+        flat = curve / np.maximum(np.sqrt(_dots(p, p)) * np.sqrt(_dots(Ap, Ap)), _TINY)
         if (flat < _NEGATIVE).any() or (rz <= 0.0).any():
             raise NotPositiveDefiniteError(
                 "conjugate gradients met a direction along which the matrix or its preconditioner is negative; likely "
@@ -108,13 +108,15 @@ def _descend(
         step = rz / curve
         x[:, active] += step * p
         r[:, active] -= step * Ap
-        going = np.linalg.norm(r[:, active], axis=0) > stop[active]
+        left = r[:, active]
+        going = np.sqrt(_dots(left, left)) > stop[active]
         if not going.any():
             return iteration + 1, False
         if not going.all():
             active, p, rz = np.arange(r.shape[1])[active][going], p[:, going], rz[going]
-        z = _finite(precondition(r[:, active])) if precondition else r[:, active]
-        new = _dots(r[:, active], z)
+            left = r[:, active]
+        z = precondition(left) if precondition else left
+        new = _finite(_dots(left, z))
         p = z + (new / rz) * p
         rz = new
     return limit, False

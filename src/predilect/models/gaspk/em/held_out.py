@@ -70,15 +70,20 @@ def spread_factor(
     """Calibration of Φ(mean / (T √(1 + var))) on held-out answers: mode of T² ≥ 1 under an exponential prior of log T².
 
     Characteristics and weights are fitted to each other, and weights are then taken as known: margins come out too
-    sure. Some 20 passes over the answers.
+    sure. Two passes over the answers where a little wider is worse, else some 20. Without ties the loss has one
+    minimum in T: with x the standardised margin, the slope along log T of an answer foretold rightly falls no faster
+    than 1/T, that of one foretold wrongly no slower, so that their sum changes its sign once.
     """
 
     def loss(log_factor: float) -> float:
         wider = math.exp(log_factor) * (1.0 + var) - 1.0
         return float(-weight @ tilted(outcome, mean, wider, delta)[0]) + _RATE * log_factor
 
+    least = loss(0.0)
+    if loss(_TOLERANCE) >= least:
+        return 1.0
     found = minimize_scalar(loss, bounds=(0.0, _WIDEST), method="bounded", options={"xatol": _TOLERANCE})
-    return math.exp(float(found.x)) if found.fun < loss(0.0) else 1.0
+    return math.exp(float(found.x)) if found.fun < least else 1.0
 
 
 def log_loss(

@@ -11,11 +11,12 @@ import math
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from predilect._compile import kernel
 from predilect._types import FloatArray
 from predilect.gaussian.dense import eigenpairs
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.mode import Newton, TradeOffAnswers, find_mode
-from predilect.models.gaspk.posterior.curvature import packed_blocks, row_sums, unpacked
+from predilect.models.gaspk.posterior.curvature import packed_blocks, row_sums
 from predilect.models.gaspk.posterior.scores import Basis
 
 _DENSE_RANK = 500  # columns of a basis up to which all directions are worked out
@@ -47,16 +48,57 @@ def open_weights(
     H = Σ precision F Fᵀ + α diag(1/γ²), which is H⁻¹ within the plane of weights that sum to 1. n n_c² + n_users n_c³.
     """
     n_users, n_c = gamma.shape
-    # Scaled by the weights, of which some are tiny: γ γᵀ ∘ H = γ γᵀ ∘ Σ precision F Fᵀ + α I.
-    scaled = unpacked(packed_blocks(answers.point, answers.user, precision, F, n_users))
-    scaled *= gamma[:, :, None]
-    scaled *= gamma[:, None, :]
-    scaled[:, np.arange(n_c), np.arange(n_c)] += concentration
-    inverse = np.linalg.inv(scaled)
-    inverse *= gamma[:, :, None]
-    inverse *= gamma[:, None, :]
-    sums = inverse.sum(axis=2)
-    return np.asarray(inverse - sums[:, :, None] * (sums / sums.sum(axis=1, keepdims=True))[:, None, :])
+    out = np.empty((n_users, n_c, n_c))
+    packed = packed_blocks(answers.point, answers.user, precision, F, n_users)
+    _covariances(packed, np.ascontiguousarray(gamma), concentration, np.empty((2, n_c, n_c)), np.empty(n_c), out)
+    return out
+
+
+@kernel
+def _covariances(
+    packed: FloatArray, gamma: FloatArray, concentration: float, work: FloatArray, sums: FloatArray, out: FloatArray
+) -> None:
+    """:func:`open_weights` from triangles of Σ precision F Fᵀ; ``work`` (2, n_c, n_c) and ``sums`` are workspace."""
+    n_c = gamma.shape[1]
+    L, M = work[0], work[1]  # M = L⁻¹
+    for u in range(gamma.shape[0]):
+        mine, covariance = gamma[u], out[u]
+        first = 0
+        for c in range(n_c):
+            # Scaled by the weights, of which some are tiny: γ γᵀ ∘ H = γ γᵀ ∘ Σ precision F Fᵀ + α I.
+            for d in range(c + 1):
+                a = packed[u, first + d] * mine[c] * mine[d]
+                if d == c:
+                    a += concentration
+                for k in range(d):
+                    a -= L[c, k] * L[d, k]
+                L[c, d] = math.sqrt(a) if c == d else a / L[d, d]
+            first += c + 1
+        for d in range(n_c):
+            M[d, d] = 1.0 / L[d, d]
+            for c in range(d + 1, n_c):
+                a = 0.0
+                for k in range(d, c):
+                    a -= L[c, k] * M[k, d]
+                M[c, d] = a / L[c, c]
+        total = 0.0
+        for c in range(n_c):
+            sums[c] = 0.0
+        for c in range(n_c):
+            for d in range(c + 1):
+                a = 0.0
+                for k in range(c, n_c):
+                    a += M[k, c] * M[k, d]
+                a *= mine[c] * mine[d]
+                covariance[c, d] = covariance[d, c] = a
+                sums[c] += a
+                if d != c:
+                    sums[d] += a
+        for c in range(n_c):
+            total += sums[c]
+        for c in range(n_c):
+            for d in range(n_c):
+                covariance[c, d] -= sums[c] * sums[d] / total
 
 
 def weights_of_data(basis: Basis, answers: TradeOffAnswers, n_c: int, concentration: float, delta: float) -> FloatArray:
