@@ -18,6 +18,12 @@ from predilect.errors import DataError
 def open_frame(frame: Any) -> tuple[Any, str]:
     """Data frame of any kind in memory, and the name of its library ("polars" for a dict); raises DataError."""
     if isinstance(frame, Mapping):
+        for name, column in frame.items():
+            if isinstance(column, str) or not hasattr(column, "__len__"):
+                raise DataError(
+                    f'the columns of a dict must be lists of values, but "{shown(name)}" is {shown(column)}. Write '
+                    f"[{shown(column)}] for one row."
+                )
         lengths = {str(name): len(column) for name, column in frame.items()}
         if len(set(lengths.values())) > 1:
             raise DataError(f"the columns of a dict must be equally long, but their lengths are {lengths}.")

@@ -384,6 +384,7 @@ def test_without_antisymmetry_there_is_a_preference_for_a_side():
         (lambda m: m.accept({"price": np.zeros(0)}), "no rows"),
         (lambda m: m.accept({"price": [1.0]}, "somebody"), "somebody"),
         (lambda m: m.accept({"price": [1.0]}, []), "empty list"),
+        (lambda m: m.accept({"price": 1.0}), '"price" is 1.0. Write'),
         (lambda m: m.evaluation_distribution({"price": [1.0]}, ["p00", "p01"]), "one person"),
         (lambda m: m.indifference("colour", "price"), "comfort"),
         (lambda m: m.indifference("price", "price"), "name two"),
