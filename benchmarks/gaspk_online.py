@@ -1,0 +1,57 @@
+"""GaSPK's posterior as the prior of the next answers, beside going on with all: the last 900 in batches of ten.
+
+``python -m benchmarks.gaspk_online`` prints CPU ms an answer and log loss of held-out answers, for three splits.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import time
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.measure import warm_up
+from benchmarks.parts import find_loader
+from predilect import GaSPK
+from predilect.data import Comparisons
+
+TASKS = ("amt-cars", "uk-election-2010@share=40@select=8")
+N_LATER, N_BATCH, N_SEEDS = 900, 10, 3
+
+
+def measured(name: str, seed: int, online: bool) -> tuple[float, float]:
+    """CPU ms an answer, and log loss afterwards."""
+    task = find_loader(name)(seed)
+    rows = task.train.to_frame().sample(fraction=1.0, shuffle=True, seed=seed)
+    model = GaSPK().fit(Comparisons.from_frame(rows[:-N_LATER], side=False), items=task.items)
+    batches = [
+        Comparisons.from_frame(rows[begin : begin + N_BATCH], side=False)
+        for begin in range(len(rows) - N_LATER, len(rows), N_BATCH)
+    ]
+    copy.deepcopy(model).update(batches[0], items=task.items, online=online)  # whatever is compiled is compiled now
+    began = time.process_time()
+    for batch in batches:
+        model.update(batch, items=task.items, online=online)
+    spent = time.process_time() - began
+    loss = -np.average(model.answer_log_proba(task.test), weights=task.test.weight)
+    return 1e3 * spent / N_LATER, float(loss)
+
+
+def main() -> int:
+    """Run and print all."""
+    warm_up("gaspk")
+    with threadpool_limits(1):
+        for name in TASKS:
+            for seed in range(N_SEEDS):
+                (fast, fast_loss), (slow, slow_loss) = measured(name, seed, True), measured(name, seed, False)
+                print(
+                    f"{name:36s} {seed}  online {fast:.2f} ms, {fast_loss:.4f}  all {slow:.2f} ms, {slow_loss:.4f}"
+                    f"  difference {fast_loss - slow_loss:+.4f}"
+                )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
