@@ -81,7 +81,7 @@ def _board(told: Contents) -> str:
         ranks, n = f"{item['rank_low']}–{item['rank_high']}", amount(item["n"])
         interval = f"{number(item['lower'], digits)} … {number(item['upper'], digits)}"
         # On a phone these columns are a second line below the name: see page.css.
-        folded = f"95 %: {interval}, rank {ranks}; tier {tier}; {n} {'answer' if item['n'] == 1 else 'answers'}"
+        folded = f"{interval}, rank {ranks}, tier {tier}, {n} {'answer' if item['n'] == 1 else 'answers'}"
         rows.append(
             f"<tr{attribute('class', 'new' * opens)}><td>{item['rank']}</td><td>{ranks}</td>"
             f'<th scope="row" class="t" data-more="{folded}">{named(item["item"])}</th>'
