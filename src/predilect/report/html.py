@@ -13,8 +13,9 @@ _LONGEST_NAME = 80
 
 
 def bullets(lines: Iterable[str], kind: str = "ul") -> str:
-    """A list of sentences."""
-    return f"<{kind}>{''.join(f'<li>{escape(one_line(line))}</li>' for line in lines)}</{kind}>"
+    """A list of sentences, in which a number and its per cent sign stay on one line."""
+    said = (escape(one_line(line)).replace(" %", "\u00a0%") for line in lines)
+    return f"<{kind}>{''.join(f'<li>{line}</li>' for line in said)}</{kind}>"
 
 
 def named(value: Any) -> str:
