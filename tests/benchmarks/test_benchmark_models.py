@@ -30,6 +30,7 @@ def crowd(seed: int = 0, ties: float = 0.2) -> Task:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(OWN))
 @pytest.mark.parametrize("ties", [0.0, 0.2])
 def test_every_model_gives_probabilities(name: str, ties: float) -> None:
@@ -49,6 +50,7 @@ def test_majority_by_hand() -> None:
     np.testing.assert_allclose(np.exp(build("majority")(task).log_proba(task.test)), expected, atol=EXACT)
 
 
+@pytest.mark.slow
 def test_scores_are_utilities_up_to_a_constant() -> None:
     task = crowd()
     fitted = build("population")(task)
@@ -86,6 +88,7 @@ def test_values_of_options(text: str, value: object) -> None:
     assert type(_value(text)) is type(value)
 
 
+@pytest.mark.slow
 def test_the_consensus_is_asked_for_without_a_user() -> None:
     task = crowd()
     fitted = build("population")(task)
@@ -99,6 +102,7 @@ def test_the_consensus_is_asked_for_without_a_user() -> None:
     np.testing.assert_allclose(scores[[0, 2]] - scores[1], mean, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_run_is_plain_and_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TASKS, "crowd", crowd)
     first, second = (plain(measuring.measure("crowd", "population", 3)) for _ in range(2))

@@ -7,6 +7,7 @@ import pytest
 questions = pytest.importorskip("benchmarks.questions")
 
 
+@pytest.mark.slow
 def test_every_strategy_is_measured(monkeypatch, capsys):
     for name, value in {"N_USERS": 4, "N_ITEMS": 6, "PER_PERSON": 5}.items():
         monkeypatch.setattr(questions, name, value)

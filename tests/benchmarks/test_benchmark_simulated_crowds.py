@@ -110,6 +110,7 @@ def test_recovery_by_hand() -> None:
     assert recovery(v[:1], np.zeros((1, 20))) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_a_run_holds_what_the_figure_shows() -> None:
     crowd = draw(SMALL, 5)
     record = run(crowd, "population@max_iter=20", 5) | {"simulation": "b", "setting": "s_c=0.2"}

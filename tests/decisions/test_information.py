@@ -133,6 +133,7 @@ def test_the_paper_and_the_released_code_as_they_are_written():
         assert float(bald_released_code(m, v)) == pytest.approx(released, abs=EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 0.6])
 def test_information_beyond_that_of_another_question_against_sampling(delta):
     """The other question is an observation with noise 1 of a margin with covariance 1.5."""

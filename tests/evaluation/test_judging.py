@@ -39,6 +39,7 @@ def test_camps_are_better_ranked_one_by_one_and_all_numbers_fit(divided):
     assert personal.baseline_log_loss > 0.95 * np.log(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibration", [Calibration(0.6), "auto"])
 def test_the_losses_are_those_of_fits_to_the_rest_of_the_answers(calibration):
     data = comparisons(camps(3))

@@ -89,6 +89,7 @@ def quadratic_bound(state, answers, design, sites):
     return float(answers.weight @ data) - state.divergence(PRIORS, design)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_points", [None, 4])
 def test_blocks_maximise_the_bound_of_their_sites(n_points):
     data = simulate(n_points=n_points)
@@ -138,6 +139,7 @@ def test_blocks_maximise_the_bound_of_their_sites(n_points):
     assert abs(slope(lambda x, e: move_person(x, e, np.zeros(2), spread))) < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 0.3])
 def test_the_fixed_point_is_stationary_for_the_bound(delta):
     """With the sites refreshed to the end, the bound with the true likelihood has no slope in the weights."""

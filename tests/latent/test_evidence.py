@@ -19,6 +19,7 @@ from tolerances import ITERATIVE
 every_method = pytest.mark.parametrize("method", list(METHODS))
 
 
+@pytest.mark.slow
 @every_method
 @pytest.mark.parametrize("pairs", [True, False])
 @pytest.mark.parametrize("space", ["items", "answers"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy.optimize import minimize
 
 from predilect.latent.laplace import laplace
@@ -36,6 +37,7 @@ def test_the_mode_and_evidence_by_an_independent_optimiser():
         np.testing.assert_allclose(fit.mean, s.mean + s.K @ s.A.T @ (s.weight * slope), atol=CONVERGED)
 
 
+@pytest.mark.slow
 def test_evidence_against_orthants():
     for seed in range(4):
         for delta in (0.0, 0.5):

@@ -136,6 +136,7 @@ def test_many_items_that_are_alike_to_no_other_are_fitted_the_same(delta, scale,
         assert abs(sparse.evidence - dense.evidence) < CONVERGED * abs(dense.evidence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_evidence_is_close_to_the_exact_one(seed):
     # Laplace within .2 of the orthant; with ties of the box.

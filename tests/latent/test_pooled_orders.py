@@ -51,6 +51,7 @@ def exact(rows, f):
     return total
 
 
+@pytest.mark.slow
 def test_the_mode_is_that_of_exact_probabilities():
     rows, _ = told(0)
     state = fit_pooled(rows, np.eye(N_ITEMS), 1.0)
@@ -81,6 +82,7 @@ def test_slopes_are_finite_differences(size):
     assert np.linalg.eigvalsh(information.toarray()).min() > 0.0
 
 
+@pytest.mark.slow
 def test_utilities_have_the_scale_of_the_truth_and_those_of_rows_apart_are_too_far_apart():
     slopes = []
     for joint in (True, False):

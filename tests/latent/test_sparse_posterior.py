@@ -52,6 +52,7 @@ def test_margins_and_utilities_are_the_dense_ones(points):
     np.testing.assert_allclose(p.margins(np.zeros(66), *every)[1], var, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_prediction_against_sampling():
     # eq. 3 with its 2 C_ab: P(left) = Phi(m / sqrt(1 + v)).
     p = posterior()

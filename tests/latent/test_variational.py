@@ -54,6 +54,7 @@ def test_the_optimum_of_an_independent_optimiser(pairs):
     assert np.abs(in_S).max() < ITERATIVE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 0.5])
 def test_the_bound_is_below_the_exact_evidence_and_near_it(delta):
     for seed in range(4):

@@ -29,6 +29,7 @@ def by_quadrature(outcome, m, v, delta, k):
 
 
 # At most 1e-8, 1e-5 and 5e-4 at v = 1, 4, 10.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("v", "tolerance"), [(1e-4, 1e-9), (0.1, 1e-9), (1.0, 1e-7), (2.0, 5e-6), (4.0, 1e-7), (10.0, 5e-6), (60.0, 2e-5)]
 )

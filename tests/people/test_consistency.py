@@ -63,6 +63,7 @@ def evidence(people, theta, law, sites=None):
     return settle(replace(people, consistency=np.exp(theta)), sites, law, DELTA, tolerance=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("largest_state", [600, 0])
 def test_gradient_of_each_persons_evidence(law, largest_state):

@@ -67,6 +67,7 @@ def margins_of(people: People, sites: Sites, law: Law) -> tuple[np.ndarray, np.n
     return posterior_of(people, sites, law).margins(np.zeros(len(left), dtype=int), left, right)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("largest", [1.0, 10.0, 1e3, 1e4, 1e5, 1e6])
 def test_margins_after_many_copies_are_those_of_sixty_digits(largest):
     for seed in range(25):

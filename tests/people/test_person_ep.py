@@ -36,6 +36,7 @@ def mixed(seed: int, per_person: list[int], n_items: int, *, weighted: bool):
     return rows, random_covariance(rng, n_items, 2.0), rng.standard_normal(n_items)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("per_person", "n_items"), [([3, 5, 1, 4], 9), ([9, 14, 6], 4), ([2, 12, 5], 5)])
 def test_every_statistic_equals_the_dense_referee(per_person, n_items, weighted):
@@ -76,6 +77,7 @@ def rectangle(Sigma, m, rows, delta) -> float:
     return float(np.log(box))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_evidence_equals_the_exact_probability_of_the_answers(seed):
     # EP's own error is below .02 at s0 = 1. Odd seeds have ties.

@@ -54,6 +54,7 @@ def test_curvature_of_the_evidence_of_one_answer(largest_state):
     assert abs((up - down) / (2.0 * step) - evidence(people, theta).ties[0, 1]) < ITERATIVE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("largest_state", [600, 0])
 def test_gradient_of_each_persons_evidence(largest_state):
     people = replace(laid_out(ROWS), largest_state=largest_state)
@@ -102,6 +103,7 @@ def laws():
     yield Law(random_covariance(rng, 3, 1.0), LAW.mean, Phi, rng.uniform(0.1, 0.8, N_ITEMS), shift)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", list(laws()))
 @pytest.mark.parametrize("spread", [0.0, SPREAD])
 def test_a_person_alone_rests_where_the_person_does_among_all(law, spread):

@@ -32,6 +32,7 @@ def fit(data):
     return fit_modern(data.answers, data.projection, n_components=2, **TIGHT)
 
 
+@pytest.mark.slow
 def test_it_ends_where_every_block_is_what_the_others_ask_for(data, fit):
     """modern.md (3.4) and (3.6) by dense algebra, with sites by the tilted moments."""
     assert fit.report.converged

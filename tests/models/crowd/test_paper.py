@@ -17,6 +17,7 @@ from tolerances import EXACT
 FIXED = GammaPrior(1e9, 1e9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_points", [None, 4])
 @pytest.mark.parametrize("features", [False, True])
 def test_a_step_minimises_the_linearised_bound_block_by_block(n_points, features, monkeypatch):

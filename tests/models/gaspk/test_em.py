@@ -224,6 +224,7 @@ def test_length_scales_by_rule():
     np.testing.assert_allclose(mirrored, length_scales_by_rule(np.vstack([points, -points]), "median", False, 0))
 
 
+@pytest.mark.slow
 def test_the_evidence_given_weights_has_no_slope_where_its_search_ends():
     points, answers = two_groups(each=12)
     gamma = np.tile([[0.9, 0.1], [0.1, 0.9]], (N_USERS // 2, 1))

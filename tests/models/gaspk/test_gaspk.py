@@ -48,6 +48,7 @@ def close(one, other, atol=CONVERGED):
         np.testing.assert_allclose(a, b, atol=atol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("antisymmetric", [True, False])
 def test_the_grid_and_function_space_are_the_same_model(antisymmetric):
     settings = FIXED | {"n_components": 3, "antisymmetric": antisymmetric, "levels": 25, "tol": 1e-8, "max_iter": 1000}

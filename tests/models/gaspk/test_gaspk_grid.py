@@ -30,6 +30,7 @@ def group(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("levels", "antisymmetric"), CASES)
 @pytest.mark.parametrize("dense", [True, False])
 def test_coordinates_make_the_covariance_of_the_grid(levels, antisymmetric, dense, group):

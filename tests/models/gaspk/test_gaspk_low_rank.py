@@ -42,6 +42,7 @@ def printed(data, n_e, form, codes):
     return V.reshape(n, n_c, n, n_c)[codes, :, codes, :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", PROBLEMS)
 @pytest.mark.parametrize("form", ["consistent", "paper"])
 @pytest.mark.parametrize("n_e", [1, 4, 12])

@@ -78,6 +78,7 @@ def weight_covariance(model: GaSPK, user: int) -> tuple[np.ndarray, float]:
     return S, max(posterior.spread - 1.0 - np.einsum("ic,cd,id->i", F, S, F).mean(), 0.0)
 
 
+@pytest.mark.slow
 def test_joint_law_is_that_of_dense_algebra(linear, wide):
     for model in (linear, wide):
         t = model.trade_offs_.from_units(TRADE_OFFS)

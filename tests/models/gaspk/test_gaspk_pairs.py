@@ -26,6 +26,7 @@ def parts(request, monkeypatch):
     monkeypatch.setattr(pairs_module, "_POINTS_AT_ONCE", request.param[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("q", "n_e", "n_c"), [(30, 12, 3), (300, 5, 9), (7, 1, 1), (0, 4, 2)])
 def test_pairs_of_coordinates_are_summed_as_written(q, n_e, n_c, parts):
     rng = np.random.default_rng(0)
@@ -39,6 +40,7 @@ def test_pairs_of_coordinates_are_summed_as_written(q, n_e, n_c, parts):
     assert weighted_grams(rows, weights) == pytest.approx(whole[:, *np.tril_indices(n_e)], abs=EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [1, 100])
 def test_few_and_many_characteristics_are_worked_out_alike(many, parts, monkeypatch):
     for module in (low_rank_module, curvature_module):

@@ -153,6 +153,7 @@ def test_the_log_determinant_is_exact_where_it_is_small(options):
     assert found.standard_error == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", PROBLEMS)
 @pytest.mark.parametrize("n_together", [0, 10])
 def test_probes_estimate_the_log_determinant_and_their_error(options, n_together):

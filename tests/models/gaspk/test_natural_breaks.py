@@ -35,6 +35,7 @@ def least_squares(x, w, n_levels, zero_is_level=False):
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decades", [0, 12])
 def test_no_partition_is_better(decades):
     rng = np.random.default_rng(decades)

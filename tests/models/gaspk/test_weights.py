@@ -142,6 +142,7 @@ def test_weights_are_on_the_simplex_with_a_certificate(expected, delta):
         assert np.all(other.value <= found.value + found.gap * n_answers + EXACT)
 
 
+@pytest.mark.slow
 @BOTH
 def test_the_objective_never_falls(expected):
     p = problem(3, delta=TIES, scale=6.0, n_users=60, n_c=8)

@@ -56,6 +56,7 @@ def test_evidence_is_that_of_orthants(delta):
     assert abs(blind - exact) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nuggets", [None, (0.3, 0.2)])
 def test_gradient_of_the_evidence(nuggets):
     given = answers(30, 1, ties=True)

@@ -41,6 +41,7 @@ def run(kind, price, diagonal, n, n_classes=1, n_sweeps=80_000, seed=0, width=1.
     return kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "price", "diagonal", "n", "n_classes"),
     [
@@ -133,6 +134,7 @@ def test_one_person_alone_has_the_posterior_of_an_integral():
     assert row["spread"][0] == 0.0
 
 
+@pytest.mark.slow
 def test_the_population_and_the_people_are_found_again():
     data = choices(0, n_users=150)
     model = MixedLogit(n_draws=3000, tol=1.2, n_jobs=1).fit(data.answers, items=data.items)

@@ -68,6 +68,7 @@ def by_hand(case, columns, found, traits, theta, likelihood):
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("diagonal", [True, False])
 @pytest.mark.parametrize("case", CASES)
 def test_the_likelihood_is_that_of_choices_one_by_one_and_its_gradient_that_of_differences(case, diagonal):

@@ -52,6 +52,7 @@ def setting(request, parts):
     return rows, truth, truth.people(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heavy", [False, True])
 def test_every_sum_is_that_over_items_projected(setting, heavy):
     # The sums of section 3 know of the basis through S and the mean alone; on the functions they are Φᵀ . Φ.

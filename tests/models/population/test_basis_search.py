@@ -89,6 +89,7 @@ def law_at(problem: Problem, state: PopulationState):
     return state.posterior(problem.people, problem.prior).law
 
 
+@pytest.mark.slow
 def test_the_objective_is_j(problem, long_run):
     # Every prior term as written in population.md section 6, and the evidence by the dense referee over items.
     prior, state = problem.prior, long_run

@@ -36,6 +36,7 @@ def information(outcome, mean, var, factor, delta) -> float:
     return float(np.sum(((high - low) / 2e-4) ** 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 0.6])
 @pytest.mark.parametrize("factor", [0.2, 1.0, 4.0])
 def test_the_factor_of_simulated_margins_is_found(factor, delta):

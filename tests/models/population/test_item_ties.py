@@ -41,6 +41,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("personal", [True, False])
 def test_factors_of_items_are_found(personal):
     frame, outcome, psi = crowd()

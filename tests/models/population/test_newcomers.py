@@ -85,6 +85,7 @@ def stated(calibration, mean, var, outcome) -> tuple[float, float]:
     return -log_p[np.arange(len(outcome)), 1 - outcome].mean(), -(np.exp(strict) * strict).sum(axis=1).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.3, 1.0, 3.0])
 def test_the_factor_of_simulated_newcomers_is_found_and_a_handful_leaves_it_at_one(factor):
     rng, n = np.random.default_rng(2), 20_000

@@ -58,6 +58,7 @@ def names_of(kind: str) -> list[str]:
     return ["variance", "feature_weight"][: len(X[kind])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crowd_name", CROWDS)
 @pytest.mark.parametrize("held", [True, False], ids=["consensus held", "consensus at its best"])
 @pytest.mark.parametrize("kind", X)
@@ -80,6 +81,7 @@ def test_the_gradient(kind, held, crowd_name, monkeypatch):
         assert np.abs(rest * np.sqrt(own)).max() < ITERATIVE * 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", X)
 def test_the_evidence_is_that_of_the_people_less_the_penalty_of_the_consensus(kind):
     rows, x = CROWDS["ties"], np.array(X[kind])
