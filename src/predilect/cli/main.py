@@ -20,6 +20,7 @@ from predilect.cli.predict import predict
 from predilect.cli.rank import rank
 from predilect.cli.session import BAD_INPUT, Talk
 from predilect.cli.simulate import simulate
+from predilect.cli.tradeoffs import trade_offs
 from predilect.cli.utilities import utilities
 from predilect.models.registry import COMMANDS
 
@@ -61,6 +62,7 @@ app.command("simulate")(simulate)
 app.command("predict")(predict)
 app.command("ask")(ask)
 app.command("decide")(decide)
+app.command("trade-offs")(trade_offs)
 app.command("compress")(compress)
 app.command("check", cls=Brief)(check)
 

@@ -154,7 +154,7 @@ class TradeOffMap:
             found = [k for k, d in enumerate(self.dimensions) if kept in (d.name, d.label)]
             if not found:
                 known = ", ".join(d.label for d in self.dimensions)
-                raise DataError(f'"{name}" is no dimension of these trade-offs; they are {known}. See the report.')
+                raise DataError(f'"{name}" is no attribute of these trade-offs; the attributes are {known}')
             if not (series[name].dtype.is_numeric() or series[name].dtype in (pl.Boolean, pl.Null)):
                 raise DataError(f'column "{name}" must hold numbers, how much more of it the left item has.')
             amount = series[name].cast(pl.Float64).fill_null(0.0).to_numpy()
