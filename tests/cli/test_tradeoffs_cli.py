@@ -107,7 +107,7 @@ def test_what_cannot_be_asked(plans, tmp_path, votes_frame):
     assert 'names "price" twice' in refused(plans, "--accept", "price=1,price=2")
     assert "takes two attributes" in refused(plans, "--indifference", "time")
     assert '--at takes numbers; got "x"' in refused(plans, "--indifference", "time,price", "--at", "1,x")
-    assert '"prize" is no dimension' in refused(plans, "--accept", "prize=1")
+    assert '"prize" is no attribute' in refused(plans, "--accept", "prize=1")
     assert 'no attribute "prize"' in refused(plans, "--pay-with", "prize")
     assert "nobody" in refused(plans, "--pay-with", "price", "--user", "nobody")
     from predilect import Population
