@@ -241,7 +241,7 @@ def test_bad_input():
     features, answers, trade_offs = cars()
     with pytest.raises(DataError, match=r"1 item with answers have no features \(first: z\)"):
         fit_trade_offs(features, compared(["a"], ["z"]))
-    with pytest.raises(DataError, match='"colour" is no dimension'):
+    with pytest.raises(DataError, match='"colour" is no attribute'):
         trade_offs.from_units({"colour": [1]})
     with pytest.raises(DataError, match="must hold numbers"):
         trade_offs.from_units({"price": ["cheap"]})
@@ -249,7 +249,7 @@ def test_bad_input():
         trade_offs.from_units({"price": [np.inf]})
     with pytest.raises(DataError, match="with 8 columns"):
         trade_offs(np.zeros((1, 3)), np.zeros((1, 3)))
-    with pytest.raises(DataError, match='no dimension "colour"'):
+    with pytest.raises(DataError, match='no attribute "colour"'):
         trade_offs.find("colour")
     with pytest.raises(DataError, match="no answers"):
         fit_trade_offs(features, answers.take(np.zeros(answers.n_rows, dtype=bool)))
