@@ -187,7 +187,7 @@ def test_a_grid_that_is_too_large_is_refused_with_what_to_change():
         (6, "at least 3 levels, an odd number.*got 6. Take 5 or 7"),
         (1, "at least 3 levels"),
         ([3], r"given for 1 dimension, the trade-offs have 4"),
-        ({"colour": 3}, 'no dimension "colour"'),
+        ({"colour": 3}, 'no attribute "colour"'),
         ({"price": [-10, 0, 20]}, "negative of each.*; 10 is missing|negative of each.*; -20 is missing"),
         ({"price": [-10, 10]}, "negative of each.*; 0 is missing"),
         ({"price": [0]}, "at least two different levels"),

@@ -172,7 +172,7 @@ class TradeOffMap:
             found = tuple(k for k, known in enumerate(self.names) if known == name)
         if not found:
             raise DataError(
-                f'there is no dimension "{name}"; there are {", ".join(self.names)}.{did_you_mean(name, self.names)}'
+                f'there is no attribute "{name}"; there are {", ".join(self.names)}.{did_you_mean(name, self.names)}'
             )
         return found
 
