@@ -1,7 +1,8 @@
 """Bars of choice models that no other benchmark has: ``python -m benchmarks.conjoint bayes`` (one core, CPU s).
 
 - bayes: hierarchical Bayes on all choices of electricity, full covariance; convergence, willingness to pay.
-- simulated: simulated likelihood, diagonal covariance, beside xlogit in turns, 500 draws of each.
+- simulated: simulated likelihood, diagonal covariance, beside xlogit in turns, 500 draws of each; and by xlogit's own
+  draws, our likelihood of its estimates and our maximum beside its.
 - part-worths: of electricity, population beside hierarchical Bayes; at the defaults, and with what the mixed logit has:
   one consistency for all, and nothing of its own for each item.
 - best-worst: 1 000 people, 12 sets of five of 30 items, scores of everybody.
@@ -26,7 +27,12 @@ from benchmarks.datasets.ratings import most_rated, strict_pairs
 from benchmarks.sets import difference
 from benchmarks.task import read_csv
 from predilect import Comparisons, MixedLogit, Population
+from predilect._types import FloatArray
+from predilect.data import ItemFeatures
+from predilect.data.choices import choices_of
 from predilect.decisions import scores
+from predilect.models.mixed_logit.problem import Problem, problem_of
+from predilect.models.mixed_logit.simulated import Simulated, fit_simulated
 
 ATTRIBUTES = ["pf", "cl", "loc", "wk", "tod", "seas"]
 N_DRAWS = 500
@@ -87,8 +93,32 @@ def simulated() -> None:
     peer, model = theirs(), ours()
     print(f"maxima, draws of each: xlogit {peer.loglikelihood:.1f}, ours {model.log_evidence_:.1f}; "
           f"willingness to pay {worths(model)}")  # fmt: skip
+    problem, draws = in_its_draws(peer, answers, items, model)
+    # In units of our columns, which ``report`` takes to those of the attributes.
+    report = model.columns_.report[[model.columns_.attributes.index(name) for name in ATTRIBUTES]]
+    mean, spread = np.split(np.asarray(peer.coeff_), 2)
+    theirs_in_ours = np.linalg.solve(report, mean), np.linalg.solve(report, spread)
+    at_theirs = Simulated(problem, draws, diagonal=True).of_people(np.concatenate(theirs_in_ours))[0].sum()
+
+    def by_its_draws() -> float:
+        return fit_simulated(
+            problem, draws, diagonal=True, max_iter=model.max_iter, tolerance=1e-5, random_state=0, watch=None
+        )[1]
+
+    print(f"its draws: its estimates, by xlogit {peer.loglikelihood:.4f}, by ours {at_theirs:.4f}; "
+          f"our maximum {by_its_draws():.2f}")  # fmt: skip
     for _ in range(3):
         print("CPU s:", *(f"{name} {timed_once(make):.2f}" for name, make in (("xlogit", theirs), ("ours", ours))))
+
+
+def in_its_draws(peer: Any, answers: Comparisons, items: pl.DataFrame, model: MixedLogit) -> tuple[Problem, FloatArray]:
+    """Our problem, and the Halton draws of xlogit (U, R, d) for its people and columns."""
+    answers = answers.with_items(ItemFeatures.from_frame(items).ids)
+    problem = problem_of(choices_of(answers), model.columns_, np.ones((answers.n_users, 1)), answers.n_users)
+    drawn = np.swapaxes(peer._generate_draws(answers.n_users, N_DRAWS), 1, 2)  # by its order of people and attributes
+    people = np.argsort(np.argsort(np.array(answers.users.labels(np.arange(answers.n_users)))))[problem.people]
+    columns = [ATTRIBUTES.index(model.columns_.attributes[k]) for k in np.abs(model.columns_.report).argmax(axis=0)]
+    return problem, np.ascontiguousarray(drawn[people][:, :, columns])
 
 
 def timed_once(make: Callable[[], Any]) -> float:

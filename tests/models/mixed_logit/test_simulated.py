@@ -12,7 +12,7 @@ from predilect import MixedLogit
 from predilect.data import ItemFeatures
 from predilect.data.choices import choices_of
 from predilect.data.features import FeatureSpace
-from predilect.models.mixed_logit.attributes import columns_of
+from predilect.models.mixed_logit.attributes import TRIANGULAR, columns_of
 from predilect.models.mixed_logit.problem import problem_of, triangular
 from predilect.models.mixed_logit.simulated import Simulated, halton
 from tolerances import CONVERGED, ITERATIVE
@@ -73,7 +73,7 @@ def by_hand(case, columns, found, traits, theta, likelihood):
 @pytest.mark.parametrize("case", CASES)
 def test_the_likelihood_is_that_of_choices_one_by_one_and_its_gradient_that_of_differences(case, diagonal):
     p, columns, found, traits = problem(**CASES[case], n_traits=2)
-    likelihood = Simulated(p, halton(p.n_users, 30, p.n_random, p.kind), diagonal)
+    likelihood = Simulated(p, halton(p, 30), diagonal)
     rng = np.random.default_rng(2)
     G, d, n = 3, p.n_coefficients, p.n_random
     theta = 0.4 * rng.normal(size=d + (G - 1) * n + (n if diagonal else n * (n + 1) // 2))
@@ -90,10 +90,12 @@ def test_the_likelihood_is_that_of_choices_one_by_one_and_its_gradient_that_of_d
 
 
 def test_draws_have_the_distributions_that_are_asked_for():
-    draws = halton(50, 200, 3, np.array([0, 2, 0], dtype=np.int8)).reshape(-1, 3)
+    p = problem({"speed": "triangular"})[0]
+    draws = halton(p, 1000).reshape(-1, 3)
+    k = int(np.flatnonzero(p.kind == TRIANGULAR)[0])
     np.testing.assert_allclose(draws.mean(axis=0), 0.0, atol=5e-3)
     np.testing.assert_allclose(draws.std(axis=0), 1.0, atol=5e-3)
-    assert np.abs(draws[:, 1]).max() < np.sqrt(6.0)
+    assert np.abs(draws[:, k]).max() < np.sqrt(6.0)
     # Triangular: P(t < x) = ½ (1 + x / √6)² below 0.
     x = np.array([-2.0, -1.0, -0.3])
     np.testing.assert_allclose(triangular(norm.ppf(0.5 * (1.0 + x / np.sqrt(6.0)) ** 2)), x, atol=1e-12)

@@ -30,7 +30,7 @@ from predilect.models.mixed_logit.kit import Draws
 from predilect.models.mixed_logit.posterior import MixedLogitPosterior, moments
 from predilect.models.mixed_logit.problem import Law, Problem, problem_of
 from predilect.models.mixed_logit.sampler import Sample, sample
-from predilect.models.mixed_logit.simulated import evidence_of, fit_simulated
+from predilect.models.mixed_logit.simulated import evidence_of, fit_simulated, halton
 from predilect.models.reading import Queries, Training, read_answers, rows_of_features
 from predilect.models.saving import Fields, amounts, covariance, numbers, optional
 from predilect.progress import Watcher
@@ -192,8 +192,8 @@ class MixedLogit(Estimator, Kit):
                 evidence = evidence_of(problem, found.law)
             else:
                 found, evidence = fit_simulated(
-                    problem, diagonal=diagonal, n_draws=n_draws, max_iter=int(self.max_iter), tolerance=tolerance,
-                    random_state=self.seed_, watch=watch,
+                    problem, halton(problem, n_draws), diagonal=diagonal, max_iter=int(self.max_iter),
+                    tolerance=tolerance, random_state=self.seed_, watch=watch,
                 )  # fmt: skip
             self.columns_ = columns
             posterior = self._posterior(found, problem)

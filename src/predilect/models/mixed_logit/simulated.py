@@ -26,14 +26,15 @@ _KEPT_PEOPLE, _KEPT_LAWS = 200, 400
 _FEW_DRAWS = 10.0  # that a person's coefficients rest on
 
 
-def halton(n_users: int, n_draws: int, n_random: int, kind: npt.NDArray[np.int8]) -> FloatArray:
+def halton(problem: Problem, n_draws: int) -> FloatArray:
     """Standardised draws (U, n_draws, n), a stretch of the sequence for each person."""
+    n_users, n_random = problem.n_users, problem.n_random
     if not n_random:
         return np.zeros((n_users, 1, 0))
     points = qmc.Halton(n_random, scramble=False)
     points.fast_forward(_DROPPED)
     found = ndtri(points.random(n_users * n_draws)).reshape(n_users, n_draws, n_random)
-    is_triangular = kind[:n_random] == TRIANGULAR
+    is_triangular = problem.kind[:n_random] == TRIANGULAR
     found[..., is_triangular] = triangular(found[..., is_triangular])
     return np.asarray(found)
 
@@ -131,13 +132,13 @@ class Simulated:
 
 
 def fit_simulated(
-    problem: Problem, *, diagonal: bool, n_draws: int, max_iter: int, tolerance: float, random_state: int,
+    problem: Problem, draws: FloatArray, *, diagonal: bool, max_iter: int, tolerance: float, random_state: int,
     watch: Watcher | None,
 ) -> tuple[Sample, float]:  # fmt: skip
-    """Estimates, and draws of populations by their standard errors and of people by their answers."""
+    """Estimates by ``draws`` (U, R, n), and draws of populations by standard errors and of people by their answers."""
     begin = time.perf_counter()
     start = start_of(problem, _RIDGE)
-    likelihood = Simulated(problem, halton(problem.n_users, n_draws, problem.n_random, problem.kind), diagonal)
+    likelihood = Simulated(problem, draws, diagonal)
     Omega = np.diag(np.diagonal(start.Omega)) if diagonal else start.Omega
     theta = likelihood.packed(start.mean, np.asarray(np.linalg.cholesky(Omega)))
     n = float(problem.weight.sum())
@@ -203,7 +204,7 @@ def _noise(at_draws: FloatArray) -> dict[str, Any]:
 
 def evidence_of(problem: Problem, law: Law, n_draws: int = 200) -> float:
     """Simulated log-likelihood at the mean of a law's draws."""
-    likelihood = Simulated(problem, halton(problem.n_users, n_draws, problem.n_random, problem.kind), diagonal=False)
+    likelihood = Simulated(problem, halton(problem, n_draws), diagonal=False)
     share = law.share.mean(axis=0)
     by_class = []
     for k in range(len(share)):
