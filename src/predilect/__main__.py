@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import gc
 import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
+from typing import Any
 
+# What scikit-learn imports and no command needs of it, half a second of each: loaded if somebody takes something of it.
+_LATER = ("pandas", "scipy.stats")
 _OBJECTS_PER_COLLECTION = 100_000  # 700 would go through all modules again and again while they are imported
+
+
+class _Later:
+    """Finder of modules that are run when an attribute is first asked for."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """The usual place, with a loader that waits."""
+        found = PathFinder.find_spec(name, path, target) if name in _LATER else None
+        if found is not None and found.loader is not None:
+            found.loader = LazyLoader(found.loader)
+        return found
 
 
 def main() -> None:
     """Run the command line; 130 after Ctrl-C, also before a command takes over."""
+    sys.meta_path.insert(0, _Later)
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     try:
         from predilect.cli.main import run

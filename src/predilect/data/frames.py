@@ -90,6 +90,8 @@ def to_series(values: Any, name: str = "") -> pl.Series:
         return _plain(values).alias(name)
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
         return _plain(pl.Series(name, values))
+    if isinstance(values, list | tuple | np.ndarray):
+        return _from_objects(list(values), name)
     if not isinstance(values, nw.Series):
         try:
             values = nw.from_native(values, series_only=True)
