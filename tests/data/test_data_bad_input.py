@@ -235,7 +235,7 @@ def test_a_slip_is_told_beside_a_word_and_a_zero_among_sides_may_be_a_tie():
     with pytest.raises(DataError, match=r'Count a word as a tie with ties=\["0"\]'):
         Comparisons.from_frame({**frame, "winner": ["1", "0", "2"]})
     with pytest.raises(DataError, match=r"\)\. Leave such rows out with drop_unknown=True\.$"):
-        Comparisons.from_frame({**frame, "winner": ["1", "1.5", "2"]})
+        Comparisons.from_frame({**frame, "winner": ["1", "3", "2"]})
 
 
 ASKING = {

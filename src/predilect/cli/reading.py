@@ -138,7 +138,8 @@ def say_intake(talk: Talk, comparisons: Comparisons) -> None:
     if not talk.explains:
         for line in intake.losses():
             talk.say(line)
-    who = f"{comparisons.n_users} people" if comparisons.has_users else "people not named"
+    n = comparisons.n_users
+    who = ("1 person" if n == 1 else f"{n} people") if comparisons.has_users else "people not named"
     answers = f"{amount(comparisons.n_answers)} answers"
     if intake.tasks_read:
         answers = f"{amount(comparisons.n_answers)} times one alternative over another"

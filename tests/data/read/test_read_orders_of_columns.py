@@ -127,6 +127,27 @@ LAYOUTS = {
         {"annotator": [A, B], "chosen": ["tea", "milk"], "rejected": ["milk", "juice"]},
         [(A, "tea > milk"), (B, "milk > juice")],
     ),
+    "chosen and rejected models, beside their texts": (
+        {"annotator": [A, B], "chosen": ["Tea is", "Milk is"], "rejected": ["Milk is", "Juice is"],
+         "chosen_model": ["tea", "milk"], "rejected_model": ["milk", "juice"]},
+        [(A, "tea > milk"), (B, "milk > juice")],
+    ),
+    "outputs of two models, 1 to 2": (
+        {"annotator": [A, A, B], "output_1": ["T", "T", "M"], "generator_1": ["tea", "tea", "milk"],
+         "output_2": ["M", "J", "J"], "generator_2": ["milk", "juice", "juice"], "preference": [1.0, 2.0, 1.5]},
+        [(A, "juice > tea"), (A, "tea > milk"), (B, "juice = milk")],
+    ),
+    "a column an annotator": (
+        {"model_a": ["tea", "milk"], "model_b": ["milk", "juice"], "annotator1": ["a", "b"],
+         "annotator2": ["tie", None]},
+        [("annotator1", "juice > milk"), ("annotator1", "tea > milk"), ("annotator2", "milk = tea")],
+    ),
+    "a column an annotator, and one for both items": (
+        {"cmp_key": ["tea-1_milk", "milk_juice"], "response1": ["T", "M"], "rater_1": ["1", "2"],
+         "rater_2": ["1", "1"]},
+        [("rater_1", "juice > milk"), ("rater_1", "tea-1 > milk"), ("rater_2", "milk > juice"),
+         ("rater_2", "tea-1 > milk")],
+    ),
     "winner and loser": (
         {"user": [A, B], "winner": ["tea", "milk"], "loser": ["milk", "juice"]},
         [(A, "tea > milk"), (B, "milk > juice")],

@@ -52,3 +52,29 @@ def test_codes_from_0_to_2_are_read_as_told_and_never_guessed():
 def test_columns_of_winners_and_losers_hold_no_sides():
     found = Comparisons.from_frame({"annotator": ["a"], "chosen": ["x"], "rejected": ["y"]})
     assert found.intake.no_sides == "chosen and rejected columns"
+
+
+def test_a_column_an_annotator_makes_a_row_of_each_answer():
+    columns = {"cmp_key": ["x_y", "z_x"], "annotator2": [0, None], "annotator1": [1, 2]}
+    found = Comparisons.from_frame(columns, ties=["0"])
+    assert tasks_of(found) == [("annotator1", "x > y"), ("annotator1", "x > z"), ("annotator2", "x = y")]
+    assert found.intake.columns == {
+        "left": "cmp_key", "right": "cmp_key", "user and winner 1": "annotator1", "user and winner 2": "annotator2",
+    }  # fmt: skip
+    assert found.intake.rows_read == 3  # an empty cell is no answer
+    assert found.intake.ignored_columns == ()
+    with pytest.raises(DataError, match='column "annotator1 to annotator2" holds 0, 1 and 2'):
+        Comparisons.from_frame(columns)
+    with pytest.raises(DataError, match=r'such as "tea_milk" or "tea vs milk"; got "x_y"\. Make two columns of it'):
+        Comparisons.from_frame({**columns, "cmp_key": ["x_y", "z_x_2"]}, ties=["0"])
+    whole = {"left": ["x", "z"], "right": ["y", "x"], "winner": ["x", "x"], "judge1": ["b", "c"], "judge2": ["c", "b"]}
+    assert Comparisons.from_frame(whole).n_answers == 2  # who answered, and not what
+
+
+def test_preferences_between_1_and_2_are_grades_of_thirds_where_they_are_many():
+    values = [1.0, 1.1, 1.2, 1.3, 1.34, 1.4, 1.49, 1.5, 1.6, 1.7, 1.9]
+    frame = {"generator_1": ["x"] * 11, "generator_2": ["y"] * 11, "preference": values}
+    found = Comparisons.from_frame(frame)
+    assert found.grades == ("slightly better", "better", "much better")
+    of = dict(zip(zip(found.outcome, found.grade, strict=True), found.weight, strict=True))
+    assert of == {(1, 3): 2.0, (1, 2): 2.0, (1, 1): 3.0, (0, 0): 1.0, (-1, 1): 1.0, (-1, 2): 1.0, (-1, 3): 1.0}

@@ -26,6 +26,7 @@ PAIRS = (
     ("video_a", "video_b"),
     ("left_item", "right_item"),
     ("model_a_name", "model_b_name"),
+    ("generator_1", "generator_2"),
 )
 WINNER = (
     "winner", "label", "chosen", "choice", "outcome", "result", "preferred", "preference", "chosen_model_name", "vote",

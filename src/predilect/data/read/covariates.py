@@ -21,8 +21,8 @@ _TAKEN = ("user", "left", "right", "winner", "outcome", "weight", "task", "shown
 _TRUE = {"true": "1", "false": "0"}
 
 FEWEST = 20  # decided answers: fewer cannot tell whether the winner is listed first
-WON = ("winner", "chosen", "preferred", "better")
-LOST = ("loser", "rejected", "dispreferred", "worse")
+WON = ("chosen_model", "winner", "chosen", "preferred", "better")
+LOST = ("rejected_model", "loser", "rejected", "dispreferred", "worse")
 
 
 def covariate_columns(

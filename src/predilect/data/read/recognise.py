@@ -15,7 +15,7 @@ from predilect.data.read.columns import WINNER, guess_one, guess_pair, listed, n
 from predilect.data.read.covariates import flat
 from predilect.data.read.listed import find_listed, read_listed
 from predilect.data.read.long import find_long, read_long
-from predilect.data.read.pair_forms import one_hot, pair_options, won_and_lost
+from predilect.data.read.pair_forms import one_hot, pair_options, side_by_side, won_and_lost
 from predilect.data.read.sets import Sets, assemble_sets
 from predilect.data.read.wide import find_wide, read_wide
 from predilect.errors import DataError
@@ -34,6 +34,10 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
     index = [name for name in index_names(table) if name not in names]
     if index and not {None, *names} >= {*guess_pair([*names, *index], options.get("left"), options.get("right"))}:
         return assemble(table, options)  # refuses an index that holds what was answered on
+    folded = side_by_side(names, options)
+    if folded is not None:
+        *found, intake, shown_items = assembled(folded.unfolded(table, names), {**options, "winner": folded.called})
+        return (*found, folded.told(intake), shown_items)  # type: ignore[return-value]
     if _is_pairs(names, options):
         said, used = pair_options(names, table, options)
         users, items, contexts, answers, covariates, grades, has_users, intake, _ = assemble(table, said)

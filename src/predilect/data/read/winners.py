@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -90,6 +90,8 @@ def decode_winners(
     plain = [word.strip().lower() for word in distinct.to_list()]
     own_ties = {str(word).strip().lower() for word in ties}
     is_tie = np.array([word in own_ties or word in TIE_WORDS for word in plain] + [False])
+    if {_short(word) for word in plain} - own_ties - TIE_WORDS <= {"1", "1.5", "2"}:
+        is_tie |= np.array([word == "1.5" for word in plain] + [False])  # between the first and the second
     has_item = np.append(items.codes(distinct, unknown="minus_one") if len(distinct) else [], -1).astype(np.int32)
 
     sides = dict(SIDE_WORDS)
@@ -207,12 +209,23 @@ def _from_one_to_two(plain: Sequence[str], grades: Sequence[str]) -> _Graded | N
         return None
     value = {word: float(word) - 1.5 for word in plain}
     away = named or sorted({round(abs(x), 9) for x in value.values()} - {0.0})
-    if max(map(abs, value.values()), default=1.0) > 0.5 or len(away) < 2 or len(away) > MOST_GRADES:
+    if max(map(abs, value.values()), default=1.0) > 0.5 or len(away) < 2:
         return None
+    if len(away) > MOST_GRADES and not grades:
+        return _thirds(value)
     place = {x: 2 + number for number, x in enumerate(away)}
     known = {word: x for word, x in value.items() if round(abs(x), 9) in place}
     code = {word: (1 if x < 0.0 else -1) * place[round(abs(x), 9)] for word, x in known.items()}
     return _Graded(code, tuple(f"{x:g}" for x in away), False, frozenset(w for w, x in value.items() if not x))
+
+
+def _thirds(value: Mapping[str, float]) -> _Graded:
+    """Grades of distances up to ½ of any size: by sixths from the tie at 0, as many as somebody would name."""
+    place = {word: min(int(6.0 * abs(x)), 2) for word, x in value.items() if x}
+    used = sorted(set(place.values()))
+    code = {word: (2 + used.index(k)) * (1 if value[word] < 0.0 else -1) for word, k in place.items()}
+    names = ("slightly better", "better", "much better")
+    return _Graded(code, tuple(names[k] for k in used), False, frozenset(w for w, x in value.items() if not x))
 
 
 def _graded_phrases(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None:
