@@ -9,6 +9,7 @@ from test_gaspk_prior import CARS, votes
 from predilect import GaSPK
 from predilect.errors import DataError
 from predilect.likelihoods.views import Probit
+from predilect.models.gaspk.online import charged
 from predilect.models.gaspk.posterior.covariance import ByCovariance
 from predilect.models.gaspk.posterior.curvature import ByCoordinates
 from predilect.models.gaspk.posterior.scores import DenseBasis
@@ -18,16 +19,16 @@ from tradeoff_problems import problem
 SETTINGS = {"n_components": 3, "n_jobs": 1, "variance": 20.0, "concentration": 1.0, "spread": 1.0}
 ORDER = np.random.default_rng(0).permutation(24 * 12)
 ANSWERS = {name: np.asarray(column)[ORDER] for name, column in votes(n_users=24, each=12).items()}
-ASKED = {k: v for k, v in votes(n_users=24, each=12, seed=5).items() if k != "winner"}
+TRUTH = votes(n_users=24, each=12, seed=5)
+ASKED = {k: v for k, v in TRUTH.items() if k != "winner"}
 
 
 def part(start, stop, answers=ANSWERS):
     return {name: column[start:stop] for name, column in answers.items()}
 
 
-def loss(model):
-    truth = votes(n_users=24, each=12, seed=5)
-    p = model.predict_proba(ASKED)[:, 0]
+def loss(model, truth=TRUTH):
+    p = model.predict_proba({k: v for k, v in truth.items() if k != "winner"})[:, 0]
     return -np.mean(np.log(np.where(np.array(truth["winner"]) == np.array(truth["left"]), p, 1.0 - p)))
 
 
@@ -59,6 +60,33 @@ def test_batches_lose_little_to_going_on_with_all_answers():
     assert loss(start) < before - 0.01
     assert start.n_answers_ == again.n_answers_ == 288
     assert start.comparisons_ == again.comparisons_
+
+
+@pytest.mark.filterwarnings("ignore:.*name someone without answers")
+def test_batches_of_people_with_few_answers_lose_little_to_going_on_with_all():
+    """Little is known of weights: characteristics that do not pay for it follow the noise of each batch."""
+    for seed in range(3):
+        order, truth = np.random.default_rng(seed).permutation(900), votes(n_users=150, each=6, seed=seed + 50)
+        answers = {k: np.asarray(column)[order] for k, column in votes(n_users=150, each=6, seed=seed).items()}
+        online, again = (GaSPK(**SETTINGS).fit(part(0, 300, answers), items=CARS) for _ in range(2))
+        for k in range(300, 900, 30):
+            online.update(part(k, k + 30, answers), online=True)
+        again.update(part(300, 900, answers))
+        assert loss(online, truth) < loss(again, truth) + 0.01
+
+
+@pytest.mark.parametrize("q", [3, 5])  # fewer than coordinates, and more
+def test_what_characteristics_are_charged_is_added_to_the_precision(q):
+    rng = np.random.default_rng(0)
+    Phi, roots = rng.normal(size=(q, 4)), rng.normal(size=(q, 3, 3))
+    roots -= roots.mean(axis=1, keepdims=True)
+    Q, covariance = roots @ roots.transpose(0, 2, 1), np.cov(rng.normal(size=(12, 30)))
+    mean = rng.normal(size=12)
+    paid = np.einsum("tj,tcd,tk->jckd", Phi, Q, Phi).reshape(12, 12)
+    expected = np.linalg.inv(np.linalg.inv(covariance) + paid)
+    found = charged(mean, covariance, Phi, Q)
+    np.testing.assert_allclose(found[1], expected, atol=CONVERGED)
+    np.testing.assert_allclose(found[0], expected @ np.linalg.solve(covariance, mean), atol=CONVERGED)
 
 
 def test_an_answer_without_weight_changes_nothing():

@@ -11,13 +11,13 @@ import numpy as np
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
-from predilect.gaussian.dense import factorise
+from predilect.gaussian.dense import factorise, symmetrise
 from predilect.likelihoods.views import Probit
-from predilect.models.gaspk.em.fit import Settings, left_open_of, weights_given
+from predilect.models.gaspk.em.fit import Settings, left_open_of, penalty_of, weights_given
 from predilect.models.gaspk.em.mode import TradeOffAnswers, state_at
 from predilect.models.gaspk.parameters import Choices, item_scores
 from predilect.models.gaspk.posterior.covariance import ByCovariance
-from predilect.models.gaspk.posterior.curvature import directions_of
+from predilect.models.gaspk.posterior.curvature import directions_of, unpacked
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.posterior.scores import DenseBasis
 from predilect.progress import Report
@@ -44,8 +44,9 @@ def absorb(
     """The posterior after ``batch``, whose answers are among ``told``; people and points have the codes of these.
 
     Laplace's method for the margins of the batch under the Gaussian that the characteristics have before it, in turn
-    with the weights of the people in it, given all their own answers. (rank n_c)² n operations for n answers, and those
-    of the weights of these people. DataError on a grid, or where rank n_c exceeds 3 000.
+    with the weights of the people in it, given all their own answers; what is left open of these the characteristics
+    pay for, as in a fit (:func:`charged`). (rank n_c)² n n_c operations for n answers about different trade-offs, and
+    those of the weights of these people. DataError on a grid, or where rank n_c exceeds 3 000.
     """
     began = time.perf_counter()
     before, delta, h = model.posterior_, model.tie_threshold_, model.hyperparameters_
@@ -67,30 +68,37 @@ def absorb(
     gamma = np.full((told.n_users, n_c), 1.0 / n_c)
     gamma[old_user] = before.gamma
     people = np.unique(batch.user)
-    own = _of_people(told, people)
-    w = start
+    own, new = _of_people(told, people), _of_people(batch, people)
+
+    def now_open(F: FloatArray) -> FloatArray:
+        z = np.einsum("ic,ic->i", gamma[people][own.user], F[own.point])
+        precision = own.weight * Probit(delta).at(own.outcome, z)[2]
+        return left_open_of(own, F, gamma[people], precision, settings.estimator, h.concentration)
+
+    w, charge = start, np.unique(batch.point)
+    mean, V = start.ravel(), covariance
     for _ in range(_ROUNDS):
-        gamma[people] = weights_given(settings, own, basis.forward(w), None, gamma[people], delta)
+        F = basis.forward(w)
+        gamma[people] = weights_given(settings, own, F, None, gamma[people], delta)
+        if before.left_open is not None:
+            Q = unpacked(penalty_of(state_at(basis, new, gamma[people], Probit(delta), w), now_open(F))[charge])
+            mean, V = charged(start.ravel(), covariance, basis.root[charge], Q)
         A = directions_of(basis.root[batch.point], gamma[batch.user])
-        gain = A @ covariance  # (n, rank n_c)
-        found = _margins(gain @ A.T, A @ start.ravel(), batch, Probit(delta))
-        w = start + (found.pull @ gain).reshape(start.shape)
+        gain = A @ V  # (n, rank n_c)
+        found = _margins(gain @ A.T, A @ mean, batch, Probit(delta))
+        w = (mean + found.pull @ gain).reshape(start.shape)
     half = np.linalg.solve(found.lower, found.root[:, None] * gain)
     left_open = None
     if before.left_open is not None:
         left_open = np.tile(_of_nobody(n_c, h.concentration), (told.n_users, 1, 1))
         left_open[old_user] = before.left_open
-        F = basis.forward(w)
-        z = np.einsum("ic,ic->i", gamma[people][own.user], F[own.point])
-        precision = own.weight * Probit(delta).at(own.outcome, z)[2]
-        mine = left_open_of(own, F, gamma[people], precision, settings.estimator, h.concentration)
-        left_open[people] = h.open_share * mine
+        left_open[people] = h.open_share * now_open(basis.forward(w))
     unchanged = basis is before.basis and space is model.space_
     scores = before.scores
     if not unchanged:
         scores = item_scores(basis, h.kernel, choices.trade_offs, space, model.seed_)
     posterior = replace(
-        before, basis=basis, w=w, curvature=ByCovariance(covariance - half.T @ half, basis.rank, n_c), gamma=gamma,
+        before, basis=basis, w=w, curvature=ByCovariance(V - half.T @ half, basis.rank, n_c), gamma=gamma,
         scores=scores, left_open=left_open,
     )  # fmt: skip
     report = Report(
@@ -99,6 +107,27 @@ def absorb(
         advice="look for extreme weights, or leave online=True out.",
     )  # fmt: skip
     return Absorbed(posterior, found.evidence, report)
+
+
+def charged(mean: FloatArray, covariance: FloatArray, Phi: FloatArray, Q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """N(mean, covariance) of the coordinates w times exp(-Σ_t F_tᵀ Q_t F_t/2), F_t = Φ_t w: again mean and covariance.
+
+    ``Phi`` (q, rank) has the rows of q trade-offs and ``Q`` (q, n_c, n_c) what they are charged, 0 along (1, ..., 1).
+    q n_c answers "0" of precision 1: that many times (rank n_c)² operations, or (rank n_c)³ where that is less.
+    """
+    if Q.shape[0] * Q.shape[1] > len(mean):
+        prior = factorise(covariance)
+        paid = np.einsum("tj,tcd,tk->jckd", Phi, Q, Phi, optimize=True).reshape(covariance.shape)
+        factor = factorise(np.eye(len(mean)) + symmetrise(prior.lower.T @ paid @ prior.lower))
+        half = factor.solve_lower(prior.lower.T)
+        return half.T @ factor.solve_lower(prior.solve_lower(mean)), half.T @ half
+    values, vectors = np.linalg.eigh(Q)
+    root = vectors[:, :, 1:] * np.sqrt(np.maximum(values[:, None, 1:], 0.0))  # the first value is 0
+    E = np.einsum("tj,tck->tkjc", Phi, root).reshape(-1, len(mean))
+    gain = E @ covariance
+    factor = factorise(np.eye(len(E)) + gain @ E.T)
+    half = factor.solve_lower(gain)
+    return mean - factor.solve(E @ mean) @ gain, covariance - half.T @ half
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -181,7 +181,12 @@ def _penalty(state: State, F: FloatArray, settings: Settings) -> FloatArray | No
     if settings.concentration == 0.0 or n_c == 1:
         return None
     left_open = left_open_of(state.answers, F, state.gamma, state.precision, settings.estimator, settings.concentration)
-    triangles, rows = left_open[:, *np.tril_indices(n_c)], state.answers.by_point
+    return penalty_of(state, left_open)
+
+
+def penalty_of(state: State, left_open: FloatArray) -> FloatArray:
+    """The same of people whose weights have the covariances ``left_open`` (n_users, n_c, n_c)."""
+    triangles, rows = left_open[:, *np.tril_indices(left_open.shape[1])], state.answers.by_point
     return scatter(rows.user, rows.point, _COUNTED * state.by_point, triangles, state.basis.n_points)
 
 
