@@ -72,6 +72,13 @@ def test_derivatives_are_those_of_finite_differences():
         assert found.alpha[row] == pytest.approx(slope, rel=ITERATIVE, abs=1e-9)
 
 
+def test_values_without_derivatives_take_fewer_sweeps_and_are_the_same():
+    told, _ = orders(*((kind, seed) for kind in (CHOICE_OF_FOUR, CHAIN_OF_FOUR, BEST_WORST) for seed in range(8)))
+    quick, exact = told.evidence(), told.evidence(derivatives=True)
+    np.testing.assert_allclose(quick.log_z, exact.log_z, atol=EXACT)
+    np.testing.assert_allclose(quick.slope, exact.slope, atol=ITERATIVE)
+
+
 def test_covariances_of_rows_come_from_variances_of_pairs():
     rng = np.random.default_rng(0)
     root = rng.standard_normal((4, 4))

@@ -17,29 +17,35 @@ from predilect._types import FloatArray, IntArray
 from predilect.likelihoods.probit import moments_scalar, tilted_scalar
 
 _MAX_SWEEPS = 100
-_TOLERANCE = 1e-9  # of a row's difference, in units of its noise
+# Of a row's difference, in units of its noise; the second where only values are asked, whose error is its square.
+_TOLERANCE, _TOLERANCE_OF_VALUES = 1e-9, 1e-6
 
 
 @kernel
 def orthants(
     row_ptr: IntArray, cell_ptr: IntArray, mean: FloatArray, C: FloatArray, N: FloatArray, factor: FloatArray,
-    noise: float, log_z: FloatArray, slope: FloatArray, alpha: FloatArray, Q: FloatArray,
+    noise: float, tolerance: float, log_z: FloatArray, slope: FloatArray, alpha: FloatArray, Q: FloatArray,
 ) -> None:  # fmt: skip
     """Expectation propagation of each order, as :meth:`Orders.evidence` describes; ``alpha`` and ``Q`` may be empty."""
+    most = 0
+    for t in range(row_ptr.shape[0] - 1):
+        most = max(most, row_ptr[t + 1] - row_ptr[t])
+    V = np.empty((most, most))
+    mu = np.empty(most)
+    lam = np.empty(most)
+    eta = np.empty(most)
+    c = np.empty(most)
+    e = np.empty(most)
     for t in range(row_ptr.shape[0] - 1):
         first = row_ptr[t]
         cell = cell_ptr[t]
         n = row_ptr[t + 1] - first
-        S = np.empty((n, n))
-        V = np.empty((n, n))
-        mu = np.empty(n)
-        lam = np.zeros(n)
-        eta = np.zeros(n)
         for p in range(n):
             mu[p] = mean[first + p]
+            lam[p] = 0.0
+            eta[p] = 0.0
             for q in range(n):
-                S[p, q] = factor[t] * C[cell + p * n + q]
-                V[p, q] = S[p, q] + noise * N[cell + p * n + q]
+                V[p, q] = factor[t] * C[cell + p * n + q] + noise * N[cell + p * n + q]
         log_det = 0.0
         for _ in range(_MAX_SWEEPS):
             largest = 0.0
@@ -59,16 +65,15 @@ def orthants(
                 gain = d_lam / (1.0 + d_lam * v)
                 shift = (d_eta - d_lam * mu[p]) / (1.0 + d_lam * v)
                 log_det += math.log1p(d_lam * v)
-                c = V[p].copy()
+                for i in range(n):
+                    c[i] = V[p, i]
                 for i in range(n):
                     mu[i] += shift * c[i]
                     for j in range(n):
                         V[i, j] -= gain * c[i] * c[j]
-            if largest < _TOLERANCE:
+            if largest < tolerance:
                 break
         value = -0.5 * log_det
-        a = np.empty(n)
-        e = np.empty(n)
         for p in range(n):
             m_p = mean[first + p]
             v = V[p, p]
@@ -80,7 +85,7 @@ def orthants(
             value += one + 0.5 * math.log(rest)
             value += 0.5 * (lam[p] * m_c * m_c - 2.0 * m_c * eta[p] - v_c * eta[p] * eta[p]) / rest
             value += eta[p] * m_p - 0.5 * lam[p] * m_p * m_p
-            a[p] = eta[p] - lam[p] * mu[p]
+            c[p] = eta[p] - lam[p] * mu[p]
             e[p] = eta[p] - lam[p] * m_p
         along = 0.0
         for p in range(n):
@@ -89,11 +94,11 @@ def orthants(
                 inside = -lam[p] * V[p, q] * lam[q]
                 if p == q:
                     inside += lam[p]
-                along += 0.5 * (a[p] * a[q] - inside) * C[cell + p * n + q]
+                along += 0.5 * (c[p] * c[q] - inside) * C[cell + p * n + q]
                 if Q.shape[0]:
                     Q[cell + p * n + q] = inside
             if alpha.shape[0]:
-                alpha[first + p] = a[p]
+                alpha[first + p] = c[p]
         log_z[t] = value
         slope[t] = along
 
@@ -142,9 +147,10 @@ class Orders:
         log_z, slope = np.empty(n_orders), np.empty(n_orders)
         alpha, Q = (np.empty(len(one) if derivatives else 0) for one in (self.mean, self.C))
         factor = np.full(n_orders, factor) if np.ndim(factor) == 0 else np.ascontiguousarray(factor)
+        cell_ptr = np.concatenate(([0], np.cumsum(np.diff(self.row_ptr) ** 2)))
         orthants(
-            self.row_ptr, cells_of(self.row_ptr)[0], self.mean, self.C, self.N, factor, float(noise), log_z, slope,
-            alpha, Q,
+            self.row_ptr, cell_ptr, self.mean, self.C, self.N, factor, float(noise),
+            _TOLERANCE if derivatives else _TOLERANCE_OF_VALUES, log_z, slope, alpha, Q,
         )  # fmt: skip
         return Evidence(log_z, slope, alpha, Q)
 
