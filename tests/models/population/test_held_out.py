@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from predilect import Calibration
-from predilect.models.population.held_out import Trial, is_better
+from predilect.likelihoods.views import Probit
+from predilect.models.population.calibration import Asked
+from predilect.models.population.held_out import Predicted, Trial, is_better, run_trial
+from tolerances import EXACT
 
 
 def trial(losses, weights=None):
@@ -38,3 +42,40 @@ def test_a_row_that_stands_for_many_answers_is_as_unsure_as_one():
     for errors, believed in ((0.45, False), (0.55, True)):
         moved = gain - mean + errors * error
         assert is_better(trial(np.zeros(400), weights), trial(moved, weights)) == believed
+
+
+class FoldOf:
+    """A fold on which a setting, which is a number, predicts the margin that it is for every answer held out."""
+
+    people = SimpleNamespace(likelihood=Probit)
+
+    def __init__(self, n_right: int, n_wrong: int) -> None:
+        self.outcome = np.repeat(np.array([1, -1], dtype=np.int8), (n_right, n_wrong))
+        self.fitted: list[float] = []
+
+    def fit(self, candidate, setting, warm, population, *, as_fitted):
+        self.fitted.append(setting)
+        return SimpleNamespace(report=SimpleNamespace(converged=True))
+
+    def predict(self, candidate, setting, state):
+        n = len(self.outcome)
+        kind, ones = np.zeros(n, dtype=np.int8), np.ones(n)
+        return Predicted(Asked(self.outcome, setting * ones, 0.1 * ones, ones, ones, kind), 0.0)
+
+
+@pytest.mark.parametrize(("first", "others", "given_up"), [
+    ((30, 70), (90, 10), True),  # the first fold has it behind, whatever the others would say
+    ((50, 50), (90, 10), False),  # not by half a standard error
+    ((90, 10), (30, 70), False),
+])  # fmt: skip
+def test_a_setting_that_is_behind_on_the_first_fold_is_not_fitted_to_the_others(first, others, given_up):
+    folds = [FoldOf(*first), FoldOf(*others), FoldOf(*others)]
+    best = run_trial(folds, None, 0.02, Calibration())
+    tried = run_trial(folds, None, 0.05, Calibration(), best, race=True)
+    assert [len(fold.fitted) for fold in folds] == ([2, 1, 1] if given_up else [2, 2, 2])
+    whole = run_trial(folds, None, 0.05, Calibration(), best)
+    assert is_better(tried, best) == (is_better(whole, best) and not given_up)
+    if given_up:  # what it is noted with is told by the first fold's difference alone
+        assert tried.loss_beside(best) - best.loss == pytest.approx(whole.first.loss - best.first.loss, abs=EXACT)
+    else:
+        assert tried.loss_beside(best) == whole.loss

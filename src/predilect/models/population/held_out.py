@@ -61,17 +61,20 @@ class Trial:
         One a fold.
     calibration : Calibration
         The one that is held fixed, or that variance factor.
+    first : Trial or None
+        The same on the first of several folds alone; None also where the others were not worth a fit.
     """
 
     losses: FloatArray
     weights: FloatArray
     states: list[PopulationState]
     calibration: Calibration
+    first: Trial | None = None
 
     @classmethod
     def of(
         cls, predicted: Sequence[Predicted], given: Calibration | None, likelihood: type[PairLikelihood] = Probit,
-        states: Sequence[PopulationState] = (),
+        states: Sequence[PopulationState] = (), first: Trial | None = None,
     ) -> Trial:  # fmt: skip
         """From the predictions of the folds, at a given calibration or at the best variance factor."""
         asked: Asked = Asked.together([fold.asked for fold in predicted])
@@ -80,7 +83,7 @@ class Trial:
         if given is None:
             given = Calibration(variance_factor(asked, likelihood))
         losses = -given.log_chances(lambda v, noise: asked.log_proba(v, noise, likelihood)[0], asked.var)
-        return cls(losses, asked.weight, list(states), given)
+        return cls(losses, asked.weight, list(states), given, first)
 
     @property
     def converged(self) -> bool:
@@ -92,9 +95,17 @@ class Trial:
         """Mean log loss, in nats an answer."""
         return float(np.average(self.losses, weights=self.weights))
 
+    def loss_beside(self, best: Trial | None) -> float:
+        """Mean log loss, of all folds that another trial has: what it would be if the others differed as the first."""
+        if self.first is None and best is not None and best.first is not None:
+            return self.loss + best.loss - best.first.loss
+        return self.loss
+
 
 def is_better(trial: Trial, best: Trial, n_errors: float = SIGNIFICANCE) -> bool:
     """Whether a trial gains enough on another to be believed: so many standard errors."""
+    if trial.first is None and best.first is not None:
+        return False
     gain = best.losses - trial.losses
     weights = trial.weights / trial.weights.sum()
     mean = float(weights @ gain)
@@ -217,6 +228,29 @@ class Fold:
         if setting.trait_scale and self.traits is not None:
             return replace(people, traits=self.traits)
         return people
+
+
+def run_trial(
+    folds: Sequence[Fold], candidate: Candidate, setting: Hyperparameters, given: Calibration | None,
+    warm: Trial | None = None, population: PopulationState | None = None, *, as_fitted: bool = False,
+    race: bool = False,
+) -> Trial:  # fmt: skip
+    """Fit and judge; ``warm`` is a trial on the same folds, ``population`` a fit to other answers.
+
+    In a ``race`` a setting that the first fold has behind ``warm`` by what it would take to win is given up.
+    """
+    states: list[PopulationState] = []
+    predicted: list[Predicted] = []
+    first = None
+    for i, fold in enumerate(folds):
+        start = None if warm is None else warm.states[i]
+        states.append(fold.fit(candidate, setting, start, population, as_fitted=as_fitted))
+        predicted.append(fold.predict(candidate, setting, states[i]))
+        if len(folds) > 1 and not i:
+            first = Trial.of(predicted, given, fold.people.likelihood, states)
+            if race and warm is not None and warm.first is not None and is_better(warm.first, first):
+                return first
+    return Trial.of(predicted, given, folds[0].people.likelihood, states, first)
 
 
 MOST_TO_CALIBRATE = 2000  # people: with fewer than there are, margins are not those of the fit to all

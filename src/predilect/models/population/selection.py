@@ -43,6 +43,7 @@ from predilect.models.population.held_out import (
     calibrated,
     is_better,
     quarters,
+    run_trial,
     step,
 )
 from predilect.models.population.pooled import pooled_effects, pooled_thresholds, spread_of_item_ties
@@ -262,17 +263,14 @@ class _Search:
 
     def run(
         self, candidate: Candidate, setting: Hyperparameters, warm: Trial | None,
-        population: PopulationState | None = None, *, as_fitted: bool = False,
+        population: PopulationState | None = None, *, as_fitted: bool = False, race: bool = False,
     ) -> Trial:  # fmt: skip
-        """Fit and judge; ``warm`` is a trial on the same folds, ``population`` a fit to other answers."""
-        states = [
-            fold.fit(candidate, setting, None if warm is None else warm.states[i], population, as_fitted=as_fitted)
-            for i, fold in enumerate(self.folds)
-        ]
-        predicted = [fold.predict(candidate, setting, state) for fold, state in zip(self.folds, states, strict=True)]
-        trial = Trial.of(predicted, self.given(setting), self.folds[0].people.likelihood, states)
+        """Fit and judge, and note; arguments as of :func:`~predilect.models.population.held_out.run_trial`."""
+        trial = run_trial(
+            self.folds, candidate, setting, self.given(setting), warm, population, as_fitted=as_fitted, race=race
+        )
         setting = replace(setting, calibration=trial.calibration)
-        self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss})
+        self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss_beside(warm)})
         if self.progress:
             self.progress(len(self.trials))
         return trial
@@ -306,7 +304,7 @@ class _Search:
                         break
                     tried.add(setting)
                     candidate = best.candidate.with_length(setting.length_scale, self.space)
-                    trial = self.run(candidate, setting, best.trial)
+                    trial = self.run(candidate, setting, best.trial, race=True)
                     if not is_better(trial, best.trial):
                         break
                     best, moved = _Found(candidate, setting, trial), True
@@ -401,7 +399,7 @@ class _Search:
         one_mind = best.setting.variance <= ONE_MIND["variance"]
         for spread in _SPREADS_OF_ONE_MIND if one_mind else _CONSISTENCY_SPREADS:
             setting = replace(best.setting, consistency_spread=spread)
-            trial = self.run(best.candidate, setting, best.trial)
+            trial = self.run(best.candidate, setting, best.trial, race=True)
             if is_better(trial, best.trial, _ERRORS_OF_SPREAD):
                 best = _Found(best.candidate, setting, trial)
         return best
