@@ -97,6 +97,17 @@ def test_people_ties_and_contradictions():
     assert codes(Comparisons.from_frame(twice, outcome=[1, 1, 0], ties=["0"]))["contradictions"].count == 1
 
 
+@pytest.mark.parametrize("n_shown", [2, 3, 8])
+def test_a_choice_from_several_is_one_answer_of_its_person(n_shown):
+    users = np.repeat([f"u{k}" for k in range(30)] + ["u0"], n_shown)
+    items = np.tile([f"i{k}" for k in range(n_shown)], 31)
+    tasks = np.repeat(np.arange(31), n_shown)
+    chosen = np.tile(np.arange(n_shown) == 0, 31).astype(int)
+    found = {one.code: one for one in check({"user": users, "task": tasks, "item": items, "chosen": chosen})}
+    assert found["users-with-one-answer"].count == 29
+    assert "u0" not in found["users-with-one-answer"].message
+
+
 def test_no_rows_at_all():
     frame, outcome = answers(50)
     comparisons = Comparisons.from_frame(frame, outcome=outcome).take([])

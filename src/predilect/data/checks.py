@@ -18,6 +18,7 @@ from predilect._types import IntArray
 from predilect.data.canonical import repeats
 from predilect.data.comparisons import Comparisons
 from predilect.data.intake import counted
+from predilect.data.orders import weights_of_rows
 from predilect.data.read.readers import read_comparisons
 
 FEW_ANSWERS = 5
@@ -202,9 +203,10 @@ def _sides(comparisons: Comparisons) -> list[Finding]:
 def _people(comparisons: Comparisons) -> list[Finding]:
     if not comparisons.has_users:
         return []
-    amount = np.bincount(comparisons.user, comparisons.weight, minlength=comparisons.n_users)
+    # A choice from several is one answer, whose rows have a share each.
+    amount = np.bincount(comparisons.user, weights_of_rows(comparisons), minlength=comparisons.n_users)
     found = []
-    once = np.flatnonzero((amount > 0) & (amount <= 1))
+    once = np.flatnonzero((amount > 0) & (np.round(amount, 6) <= 1))
     if len(once):
         text = f"{len(once)} of {counted(comparisons.n_users, 'user')} gave one answer: little can be said about each"
         found.append(_about("users-with-one-answer", "note", text, list(comparisons.users.labels(once))))

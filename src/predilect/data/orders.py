@@ -48,7 +48,7 @@ def rows_by_answer(task: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[
 def weights_of_rows(answers: Comparisons) -> NDArray[np.float64]:
     """Weights by which each answer counts once, though it may have several rows; (n_rows,)."""
     task = joint_rows(answers)
-    size = np.bincount(task + 1)
+    size = np.bincount(task + 1, minlength=1)
     size[0] = 1
     return np.asarray(answers.weight / size[task + 1])
 

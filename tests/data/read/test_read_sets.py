@@ -126,7 +126,11 @@ def test_orders_say_what_is_wrong_with_them():
         LONG, {"rank": [1, 2, 4, 1, 2]}, 'ranks leave a gap in 1 task (first: row 1) (column "rank"): expected 1, 2, 3'
     )
     refused(LONG, {"rank": [1, 2, 2.5, 1, 2]}, '(first: row 3, 2.5). If more is better, say kind="rating".')
-    refused(LONG, {"rank": ["1", "2", "last", "1", "2"]}, 'row 3 holds "last"')
+    refused(
+        LONG, {"rank": ["1", "2", "last", "1", "2"]},
+        'column "rank" is read as the rank, which must be a number, but holds text in 1 row (first: row 3, "last"). '
+        "Put a number there, or leave such rows out of the table.",
+    )  # fmt: skip
     refused(
         {"user": ["a", "b"], "rank1": [1, 2], "rank2": [2, 1]},
         {},

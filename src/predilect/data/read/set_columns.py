@@ -8,6 +8,7 @@ import polars as pl
 from predilect._text import shown
 from predilect._types import BoolArray, FloatArray
 from predilect.data.frames import as_text
+from predilect.data.intake import counted
 from predilect.data.read.assemble import Kind
 from predilect.data.read.columns import TASK, USER, WINNER
 from predilect.errors import DataError
@@ -76,8 +77,9 @@ def numbers_of(series: pl.Series, column: str, what: str) -> FloatArray:
     if odd.any():
         row = int(odd.argmax())
         raise DataError(
-            f'column "{shown(column)}" must hold numbers, as it is read as the {what}, but row {row + 1} holds '
-            f'"{shown(text[row])}" ({int(odd.sum())} such rows).'
+            f'column "{shown(column)}" is read as the {what}, which must be a number, but holds text in '
+            f'{counted(int(odd.sum()), "row")} (first: row {row + 1}, "{shown(text[row])}"). Put a number there, or '
+            "leave such rows out of the table."
         )
     found: FloatArray = number.fill_null(np.nan).to_numpy()
     return found
