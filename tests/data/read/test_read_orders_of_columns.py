@@ -129,7 +129,7 @@ LAYOUTS = {
     ),
     "chosen and rejected models, beside their texts": (
         {"annotator": [A, B], "chosen": ["Tea is", "Milk is"], "rejected": ["Milk is", "Juice is"],
-         "chosen_model": ["tea", "milk"], "rejected_model": ["milk", "juice"]},
+         "chosen-model": ["tea", "milk"], "rejected-model": ["milk", "juice"]},
         [(A, "tea > milk"), (B, "milk > juice")],
     ),
     "outputs of two models, 1 to 2": (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from predilect._text import did_you_mean, option, shown
 from predilect.data.canonical import ALONE, Codes
 from predilect.data.intake import FIRST, LAST, MOSTLY, TAKEN_APART, counted
-from predilect.data.read.columns import listed, refuse_index
+from predilect.data.read.columns import listed, plain, refuse_index
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -21,6 +21,7 @@ _TAKEN = ("user", "left", "right", "winner", "outcome", "weight", "task", "shown
 _TRUE = {"true": "1", "false": "0"}
 
 FEWEST = 20  # decided answers: fewer cannot tell whether the winner is listed first
+# Names of models before what may be the texts that they wrote.
 WON = ("chosen_model", "winner", "chosen", "preferred", "better")
 LOST = ("rejected_model", "loser", "rejected", "dispreferred", "worse")
 
@@ -156,7 +157,8 @@ def why_no_sides(
     won by each; ``task`` as of ``canonical_answers``; ``said``: the user says that they are, and nothing is guessed.
     """
     one, two = (columns[side].strip().lower() for side in ("left", "right"))
-    if (one in WON and two in LOST) or (one in LOST and two in WON):
+    won, lost = ({plain(name) for name in words} for words in (WON, LOST))
+    if (plain(one) in won and plain(two) in lost) or (plain(one) in lost and plain(two) in won):
         return f"{one} and {two} columns"
     if task is not None and _share_items(left, right, task):
         return TAKEN_APART
