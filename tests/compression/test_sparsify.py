@@ -257,8 +257,6 @@ def test_bad_input_is_refused(model, arguments, said):
 def test_models_that_have_no_such_thing_are_refused(models):
     with pytest.raises(DataError, match="is not fitted"):
         sparsify(type(models["population"])(), 2)
-    with pytest.raises(DataError, match="trade-offs"):
-        sparsify(SimpleNamespace(posterior_=object()), 2)
     with pytest.raises(DataError, match='criterion="ivm"'):
         sparsify(models["population"], 2, "adf")
     with pytest.raises(DataError, match="one process of people and items"):

@@ -93,8 +93,8 @@ def compress(
 ) -> None:
     """Cut the MODEL that predilect rank wrote down to the items that matter to each person.
 
-    The small model answers predilect predict and predilect ask: pairs of kept items as the full model does, and items
-    that were dropped for a person from the kept ones, with a warning.
+    The small model answers predilect predict and predilect ask: pairs of kept items as the full model does (of gaspk by
+    their scores), and items that were dropped for a person from the kept ones, with a warning.
 
     Example: predilect compress results --keep 20% --loss regret --out small
     """

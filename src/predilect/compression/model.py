@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -36,6 +37,8 @@ from predilect.models.checks import check_count, check_flags
 from predilect.models.estimator import Constructed, Saving
 from predilect.models.reading import Queries, read_queries, rows_of_features
 from predilect.progress import Watcher
+
+_MOST_PEOPLE, _MOST_KEPT = 100, 7  # whose answers are compared with the full model's, and kept items of each
 
 
 @dataclass(eq=False, repr=False)
@@ -78,12 +81,15 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
     items_, users_, personal_, tie_threshold_, n_answers_, n_by_item_
         As those of the full model.
     report_ : dict
-        ``of``, the kind of the full model; ``compressed``, what was kept and how; ``loss``, the expected loss.
+        ``of``, the kind of the full model; ``compressed``, what was kept and how, and of a GaSPK by how much
+        probabilities of kept pairs have ``moved`` from the full model's (mean, 95 % quantile); ``loss``, the expected
+        loss.
 
     Notes
     -----
-    vvm.md 3 and docs/compress.md. A pair of kept items has the full model's prediction. A dropped item is predicted
-    from the person's kept ones by the population's covariance of utilities, with a warning; a new person is an unseen
+    vvm.md 3 and docs/compress.md. A pair of kept items has the full model's prediction; of a GaSPK, which evaluates
+    trade-offs, their difference of scores, and ``report_`` says how far off that is. A dropped item is predicted from
+    the person's kept ones by the population's covariance of utilities, with a warning; a new person is an unseen
     user (features of new people and items are used with ``local=False`` only).
 
     Examples
@@ -176,7 +182,26 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
             },
             "loss": cost.to_dict(), "features": [],
         })  # fmt: skip
+        if not model.posterior_.by_utilities:
+            self.report_["compressed"]["moved"] = self._moved_from(model)
         return self
+
+    def _moved_from(self, model: Any) -> dict[str, float] | None:
+        """Differences from the full model's probabilities over the pairs of 7 kept items of 100 people."""
+        rng, asked = np.random.default_rng(self.seed_), list[tuple[int, int, int]]()
+        for user in rng.permutation(len(self.users_ or ()))[:_MOST_PEOPLE].tolist():
+            some = np.sort(rng.permutation(self.posterior_.kept(user))[:_MOST_KEPT])
+            asked += [(user, *pair) for pair in combinations(some.tolist(), 2)]
+        if self.users_ is None or not asked:
+            return None
+        user, left, right = np.array(asked).T
+        labels = {
+            "user": self.users_.labels(user),
+            "left": self.items_.labels(left),
+            "right": self.items_.labels(right),
+        }
+        moved = np.abs(self.predict_proba(labels) - model.predict_proba(labels)).max(axis=1)
+        return {"mean": float(moved.mean()), "quantile": float(np.quantile(moved, 0.95))}
 
     def kept(self, user: Any = None) -> list[Any]:
         """Ids of the items that a person keeps; without a person those of a pooled model.
@@ -265,10 +290,16 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         ratio = how["bytes_full"] / how["bytes"]
         size = f"{ratio:.1f} times smaller than" if ratio > 1.05 else "not smaller than"
         error = "" if isinstance(cost["error"], str) else f" (standard error {cost['error']:.2g})"
+        moved = how.get("moved")
+        by_scores = [] if moved is None else [
+            "Answers are differences of scores, where the full model evaluates trade-offs: probabilities of kept "
+            f"pairs differ by {moved['mean']:.2g} on average, one in twenty by {moved['quantile']:.2g} or more."
+        ]  # fmt: skip
         return [
             f"{how['n_kept']} of {how['n_cells']} utilities are kept ({share:.0%}), chosen by {how['criterion']}.",
             f"Expected {cost['loss']} loss {cost['compressed']:.4g}, of the full model {cost['full']:.4g}: compressing "
             f"costs {cost['excess']:.2g}{error}, over {cost['n_people']} people.",
+            *by_scores,
             f"Its numbers take {how['bytes']} bytes, {size} the full model's {how['bytes_full']}.",
         ]
 
@@ -310,7 +341,7 @@ def compress(
     Raises
     ------
     DataError
-        If ``keep``, ``budget``, a criterion, a loss or an option cannot be used, or the model has no utilities.
+        If ``keep``, ``budget``, a criterion, a loss or an option cannot be used.
     """
     keep = "20%" if keep is None and budget is None else keep
     return CompressedModel(

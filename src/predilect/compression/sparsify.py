@@ -186,11 +186,6 @@ def _check(model: Any) -> None:
     posterior = getattr(model, "posterior_", None)
     if posterior is None:
         raise DataError(f"this {type(model).__name__} is not fitted: call fit() first")
-    if not getattr(posterior, "by_utilities", False):
-        raise DataError(
-            f"a {type(model).__name__} predicts answers from more than the utilities of two items (trade-offs), which "
-            "cannot be dropped item by item. Use Population(), GPPL(), CrowdGPPL() or CollaborativeGP()"
-        )
     if posterior.is_compressed:
         raise DataError("this model is compressed already: compress the full model again with another keep")
 
