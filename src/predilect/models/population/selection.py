@@ -222,12 +222,14 @@ def select_model(
     if "calibration" in free:
         folds, states, candidate = search.folds, best.trial.states, best.candidate
         quick = candidate.prior(setting, where).n_functions <= MANY_FUNCTIONS and not candidate.has_kernel
+        # An answer about several items says as much of its chances as its rows would.
+        enough = ENOUGH_TO_CALIBRATE * float(np.mean(weights_of_rows(comparisons) / comparisons.weight))
         if quick and some is comparisons:  # further folds of the same kind
-            folds = folds + folds_of(rows, codes, where, 1, ENOUGH_TO_CALIBRATE, len(folds))
+            folds = folds + folds_of(rows, codes, where, 1, enough, len(folds))
         elif quick:
             more, at = drawn(comparisons, 4, MOST_TO_CALIBRATE, space)
             rows, where = with_items_of(more, space) if few else (more, space)
-            folds = folds_of(rows, at, where, 1, ENOUGH_TO_CALIBRATE)
+            folds = folds_of(rows, at, where, 1, enough)
             candidate = Candidate.of(candidate.functions, where)
             states = [folds[0].fit(candidate, setting, None, start_state)]
         setting = calibrated(setting, candidate, folds, states, np.random.default_rng(seeds[5]))
