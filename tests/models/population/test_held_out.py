@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 from predilect import Calibration
 from predilect.likelihoods.views import Probit
 from predilect.models.population.calibration import Asked
-from predilect.models.population.held_out import Predicted, Trial, is_better, run_trial
+from predilect.models.population.held_out import Predicted, Trial, digits, is_better, run_trial, step
+from predilect.models.population.prior import Hyperparameters
 from tolerances import EXACT
 
 
@@ -79,3 +81,13 @@ def test_a_setting_that_is_behind_on_the_first_fold_is_not_fitted_to_the_others(
         assert tried.loss_beside(best) - best.loss == pytest.approx(whole.first.loss - best.first.loss, abs=EXACT)
     else:
         assert tried.loss_beside(best) == whole.loss
+
+
+@pytest.mark.parametrize("name", ["strength", "variance", "feature_weight", "length_scale", "trait_scale"])
+def test_a_setting_reached_by_other_steps_is_known_to_be_the_same(name):
+    setting = Hyperparameters(30.0, 1.0, 1.0, 0.3, 1.0, trait_scale=0.1)
+    for value in np.random.default_rng(0).uniform(0.1, 0.9, 50):
+        start = replace(setting, **{name: float(value) * (50.0 if name == "strength" else 1.0)})
+        there = step(start, name, 1, 0.0)
+        assert digits(there) != digits(start)
+        assert digits(step(there, name, -1, 0.0)) == digits(start)

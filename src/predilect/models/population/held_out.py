@@ -318,6 +318,11 @@ RANGES = {
 }
 
 
+def digits(setting: Hyperparameters) -> tuple[str, ...]:
+    """What steps change, to nine digits, by which a setting that was reached by other steps is known to be the same."""
+    return tuple(f"{getattr(setting, name):.9g}" for name in _STEPS)
+
+
 def step(setting: Hyperparameters, name: Walked, direction: int, least_strength: float) -> Hyperparameters | None:
     """The setting one step along, or None at the end of the range."""
     value, factor = getattr(setting, name), _STEPS[name] ** direction

@@ -41,6 +41,7 @@ from predilect.models.population.held_out import (
     Trial,
     Walked,
     calibrated,
+    digits,
     is_better,
     quarters,
     run_trial,
@@ -265,12 +266,10 @@ class _Search:
 
     def run(
         self, candidate: Candidate, setting: Hyperparameters, warm: Trial | None,
-        population: PopulationState | None = None, *, as_fitted: bool = False, race: bool = False,
+        population: PopulationState | None = None, **how: bool,
     ) -> Trial:  # fmt: skip
         """Fit and judge, and note; arguments as of :func:`~predilect.models.population.held_out.run_trial`."""
-        trial = run_trial(
-            self.folds, candidate, setting, self.given(setting), warm, population, as_fitted=as_fitted, race=race
-        )
+        trial = run_trial(self.folds, candidate, setting, self.given(setting), warm, population, **how)
         setting = replace(setting, calibration=trial.calibration)
         self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss_beside(warm)})
         if self.progress:
@@ -287,7 +286,7 @@ class _Search:
         least = self.least_strength(first)
         names = names or (_WALK_WITH_KERNEL if best.candidate.has_kernel else _WALK)
         few = self.has_few_people(best.candidate, best.setting)
-        tried = {best.setting}
+        tried = {digits(best.setting)}
         most = len(self.trials) - 1 + _MAX_TRIALS
         for name in names:
             functions = best.candidate.functions
@@ -302,9 +301,9 @@ class _Search:
                 moved = False
                 while len(self.trials) < most:
                     setting = step(best.setting, name, direction, least)
-                    if setting is None or setting in tried:
+                    if setting is None or digits(setting) in tried:
                         break
-                    tried.add(setting)
+                    tried.add(digits(setting))
                     candidate = best.candidate.with_length(setting.length_scale, self.space)
                     trial = self.run(candidate, setting, best.trial, race=True)
                     if not is_better(trial, best.trial):
