@@ -66,9 +66,10 @@ class FoldOf:
 
 
 @pytest.mark.parametrize(("first", "others", "given_up"), [
-    ((30, 70), (90, 10), True),  # the first fold has it behind, whatever the others would say
-    ((50, 50), (90, 10), False),  # not by half a standard error
-    ((90, 10), (30, 70), False),
+    ((300, 700), (900, 100), True),  # the first fold has it behind, whatever the others would say
+    ((510, 490), (900, 100), False),  # not by half a standard error
+    ((900, 100), (300, 700), False),
+    ((30, 70), (90, 10), False),  # nor by few answers
 ])  # fmt: skip
 def test_a_setting_that_is_behind_on_the_first_fold_is_not_fitted_to_the_others(first, others, given_up):
     folds = [FoldOf(*first), FoldOf(*others), FoldOf(*others)]

@@ -230,6 +230,9 @@ class Fold:
         return people
 
 
+_ENOUGH_TO_GIVE_UP = 600.0
+
+
 def run_trial(
     folds: Sequence[Fold], candidate: Candidate, setting: Hyperparameters, given: Calibration | None,
     warm: Trial | None = None, population: PopulationState | None = None, *, as_fitted: bool = False,
@@ -237,7 +240,8 @@ def run_trial(
 ) -> Trial:  # fmt: skip
     """Fit and judge; ``warm`` is a trial on the same folds, ``population`` a fit to other answers.
 
-    In a ``race`` a setting that the first fold has behind ``warm`` by what it would take to win is given up.
+    In a ``race`` a setting that the first fold has behind ``warm`` by what it would take to win is given up, if that
+    fold holds enough answers: few have settings behind by chance that win on all, and trials of them are quick.
     """
     states: list[PopulationState] = []
     predicted: list[Predicted] = []
@@ -248,7 +252,8 @@ def run_trial(
         predicted.append(fold.predict(candidate, setting, states[i]))
         if len(folds) > 1 and not i:
             first = Trial.of(predicted, given, fold.people.likelihood, states)
-            if race and warm is not None and warm.first is not None and is_better(warm.first, first):
+            best = warm.first if race and warm is not None and first.weights.sum() >= _ENOUGH_TO_GIVE_UP else None
+            if best is not None and is_better(best, first):
                 return first
     return Trial.of(predicted, given, folds[0].people.likelihood, states, first)
 
