@@ -35,18 +35,21 @@ def read(frame):
     return Comparisons.from_frame(frame, context="prompt", side=False)
 
 
-def test_the_consensus_is_as_uncertain_as_products_of_two_peoples_scores_say():
-    """Against dense matrices of all answers."""
+@pytest.mark.parametrize("own_effects", [False, True])
+def test_the_consensus_is_as_uncertain_as_products_of_two_peoples_scores_say(own_effects):
+    """Against dense matrices of all answers; also where people have effects of a covariate of their own."""
     frame, _ = arena(0, n_contexts=12, n_users=6)
     answers = read(frame)
     plain = Population(**FIXED).fit(replace(answers, context=None, contexts=None)).posterior_
+    sway = np.random.default_rng(1).normal(size=(answers.n_rows, int(own_effects)))
+    plain = replace(plain, people=replace(plain.people, sway=sway))
     found = with_contexts(plain, answers)
     n, people, law = answers.n_rows, plain.people, plain.law
     A = np.zeros((n, answers.n_items))
     A[np.arange(n), answers.left], A[np.arange(n), answers.right] = 1.0, -1.0
     told = people.weight * plain.sites.precision
     same = answers.user[:, None] == answers.user
-    Q = np.linalg.inv(np.diag(1.0 / told) + same * (A @ law.Sigma @ A.T))
+    Q = np.linalg.inv(np.diag(1.0 / told) + same * (A @ law.Sigma @ A.T + sway @ sway.T))
     residual = plain.sites.linear / plain.sites.precision - A @ law.mean
     D = np.zeros((answers.n_items,) * 2)
     for k in range(12):

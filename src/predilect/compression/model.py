@@ -160,7 +160,8 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         self.items_, self.users_, self.personal_ = model.items_, model.users_, model.personal_
         self.added_users_: dict[Any, int] = {}
         self._likelihood = model._likelihood
-        self.covariates_ = model._covariate_effects()
+        effects = model._covariate_effects()
+        self.covariates_ = None if effects is None else effects.of_anybody()
         self.tie_threshold_, self.n_answers_ = model.tie_threshold_, model.n_answers_
         self.n_by_item_, self.backend_ = model.n_by_item_, model.backend_
         self.features_: ItemFeatures | None = None

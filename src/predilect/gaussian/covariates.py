@@ -25,6 +25,8 @@ class CovariateEffects:
     names: tuple[str, ...] = ()
     rms: FloatArray = field(default_factory=lambda: np.zeros(0))  # root mean square at the fit, as given
     patterns: FloatArray = field(default_factory=lambda: np.zeros((1, 0)))  # distinct x of the answers, (V, n)
+    # standard deviations over people of their own effects, (n_covariates,); empty where all have the same
+    spread: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def scale(self) -> FloatArray:
@@ -35,6 +37,17 @@ class CovariateEffects:
     def offsets(self) -> FloatArray:
         """Effects x γ of the patterns, (V,)."""
         return np.asarray(self.patterns @ self.mean)
+
+    @property
+    def sways(self) -> FloatArray:
+        """Patterns in the units in which people's own effects have variance 1, (V, n_covariates), or (V, 0)."""
+        return self.patterns * self.spread if len(self.spread) else np.zeros((len(self.patterns), 0))
+
+    def of_anybody(self) -> Self:
+        """Effects on somebody drawn from the population, without people's own."""
+        if not len(self.spread):
+            return self
+        return replace(self, covariance=self.covariance + np.diag(self.spread**2), spread=np.zeros(0))
 
     def added(self, mean: FloatArray, var: FloatArray, x: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Means and variances of margins, (n,), with effects of covariates (n, n_covariates); None: equal ones."""
@@ -76,9 +89,11 @@ class CovariateEffects:
         """Columns of a table: effects of one unit, as given, and of one root mean square, in noise units."""
         sd = np.sqrt(np.diagonal(self.covariance))
         effect, sd = self.mean / self.scale, sd / self.scale
+        spread = self.spread if len(self.spread) else np.zeros(len(self.names))
         return {
             "covariate": list(self.names), "effect": effect, "sd": sd, "lower": effect - Z_95 * sd,
             "upper": effect + Z_95 * sd, "rms": self.rms, "effect_of_rms": effect * self.rms,
+            "spread": spread / self.scale,
         }  # fmt: skip
 
 

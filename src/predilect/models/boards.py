@@ -7,6 +7,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -199,6 +200,8 @@ class Predicting(ABC):
         check_is_fitted(now, "posterior_")
         users_known = now.users_ if now.personal_ else None
         queries = read_queries(X, now.items_, users_known, now.added_users_, now.covariate_names())
+        if in_sets:
+            queries = replace(queries, covariates=np.zeros_like(queries.covariates))
         if queries.n_unknown_users:
             warnings.warn(
                 f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "
@@ -206,7 +209,7 @@ class Predicting(ABC):
             )  # fmt: skip
         mean, var = now._margins(queries, items, users)
         effects = now._covariate_effects()
-        if effects is not None and not in_sets:
+        if effects is not None:
             mean, var = effects.added(mean, var, queries.covariates / effects.scale)
         refuse_unsound(mean, var)
         return now, mean, np.maximum(var, 0.0), queries  # rounding may leave -1e-17

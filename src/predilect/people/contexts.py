@@ -24,7 +24,7 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
     D = Σ_k g_k g_kᵀ - Σ_uk g_uk g_ukᵀ over contexts k and people u, where g_uk is what the answers of u on k bring to
     the score Aᵀ Q_u (s - z̄) of the consensus: products of what two people bring, 0 on average where contexts do not
     matter. population.md section 4. With fewer than five contexts nothing is known of D. O(n_u k_u²) for n_u answers on
-    k_u items of each person, and M³.
+    k_u items of each person, or n_u³ where people have effects of covariates of their own, and M³.
 
     ``answers`` are those of the fit, in the order of the rows of ``posterior``.
     """
@@ -42,7 +42,10 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
         mean = a * law.person_mean(items, people.traits[user])
         told = a * w * (sites.linear[rows] - sites.precision[rows] * (mean[left] - mean[right]))
         pull = np.divide(told, precision, out=np.zeros_like(told), where=precision > 0.0)
-        brought = pull[:, None] * _times_Q(law.covariance(items), left, right, precision, A, people.noise(user))
+        noise, sway = people.noise(user), people.sway[rows]
+        if sway.shape[1]:
+            noise = sway @ sway.T + (0.0 if noise is None else noise)
+        brought = pull[:, None] * _times_Q(law.covariance(items), left, right, precision, A, noise)
         known, cell = np.unique(contexts[rows], return_inverse=True)
         sums = np.zeros((len(known), len(items)))
         np.add.at(sums, cell, brought)

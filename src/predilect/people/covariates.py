@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predilect._types import FloatArray
+from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.dense import factorise, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.people.expectation import expectation
@@ -46,3 +47,13 @@ def covariate_information(people: People, sites: Sites, law: Law) -> CovariateIn
     with_consensus = np.array([one.r for one in found]).reshape(n_effects, M).T * size
     own = np.array([one.r_covariates for one in found]).reshape(n_effects, n_effects).T * size
     return CovariateInformation(with_consensus, symmetrise(own))
+
+
+def own_effects(people: People, sites: Sites, law: Law, effects: CovariateEffects) -> tuple[FloatArray, FloatArray]:
+    """Posterior means and standard deviations of each person's own effects γ + c_u, (n_users, n_covariates).
+
+    γ and c_u are taken for independent. One pass over the answers.
+    """
+    mean, told = expectation(people, sites, law, 1.0, n_sweeps=0).own_slopes[:, 4:].reshape(people.n_users, -1, 2).T
+    var = np.diagonal(effects.covariance)[:, None] + effects.spread[:, None] ** 2 * (1.0 - told)
+    return effects.mean + effects.spread * mean.T, np.sqrt(var.T)

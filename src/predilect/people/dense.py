@@ -78,6 +78,7 @@ _TOLD = 1e-3
 # S⁻¹ + P is accurate where S is well conditioned, and no answer a precision far beyond the prior's:
 # what is lost is about eps times the first, and eps times the square of the second.
 _LARGEST_CONDITION, _TAME = 1e4, 1e3
+_NO_EFFECTS = np.zeros((0, 0))  # of covariates, of a person's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,8 @@ class DensePerson:
     ``prior`` is S (k, k) where n <= k, or that of more items, of which ``items`` (k,) are the user's; otherwise L (k,
     d) with S = L Lᵀ. Pair space where n <= k: n³ operations each time, O(n (n + k)) for the sums. Item space otherwise:
     k³ and n k, or, where S⁻¹ would lose digits, 3.5 k³ + n k and 2 k³, less where d < k. Memory n² or k². ``noise`` (n,
-    n), of tasks, joins the prior, in pair space.
+    n), of tasks, joins the prior, in pair space. So do covariates ``sway`` (n, n_effects), whose effects on the user
+    are independent, of variance ``effect_variance``.
     """
 
     def __init__(
@@ -114,8 +116,10 @@ class DensePerson:
         items: npt.NDArray[np.int32] | None = None,
         consistency: float = 1.0,
         noise: FloatArray | None = None,
+        sway: FloatArray = _NO_EFFECTS,
+        effect_variance: float = 1.0,
     ) -> None:
-        self.left, self.right, self.noise = left, right, noise
+        self.left, self.right, self.noise, self.sway = left, right, noise, sway
         n, self.n_items = len(left), len(mean)
         self.in_pair_space = noise is not None or n <= self.n_items
         self.z_bar = mean[left] - mean[right]
@@ -124,6 +128,8 @@ class DensePerson:
             self.prior = np.empty((n, n))  # G
             pair_covariance(prior, items, left, right, np.empty(self.n_items), self.prior)
             self.prior *= consistency * consistency
+            if sway.shape[1]:
+                self.prior += effect_variance * (sway @ sway.T)
             if noise is not None:
                 self.prior += noise
         else:
@@ -198,15 +204,20 @@ class DensePerson:
         return np.asarray(((np.outer(state.alpha, state.alpha) - Q) * self.noise).sum(axis=1))
 
     def sums(self, state: DenseState) -> tuple[FloatArray, FloatArray]:
-        """The sums x = Xᵀ α (k) and Xᵀ Q_u X (k, k) on the user's own items."""
+        """The sums x = Xᵀ α (s) and Xᵀ Q_u X (s, s) on the user's own items and effects of covariates."""
         x = self._of_items(state.alpha)
         left, right = self.left, self.right
         if self.in_pair_space:
             root = np.sqrt(state.precision)
             one_side, Q = np.zeros((self.n_items, len(left))), np.zeros((self.n_items, self.n_items))
-            gather(root[:, None] * state.inverse * root, left, right, one_side)
+            of_rows = root[:, None] * state.inverse * root
+            gather(of_rows, left, right, one_side)
             gather(np.ascontiguousarray(one_side.T), left, right, Q)
-            return x, Q
+            if not self.sway.shape[1]:
+                return x, Q
+            cross = one_side @ self.sway
+            Q = np.block([[Q, cross], [cross.T, symmetrise(self.sway.T @ of_rows @ self.sway)]])
+            return np.append(x, self.sway.T @ state.alpha), Q
         P = self._laplacian(state.precision)
         if state.factor is None:
             PS, PSP = np.zeros_like(P), np.zeros_like(P)
@@ -237,7 +248,8 @@ class CountedPerson:
     """:class:`DensePerson` for a user some of whose answers were given very often; ``prior`` is S (k, k).
 
     P = Xᵀ Λ X = F Fᵀ equals at most k answers of precision 1 with margins Fᵀ f, which are worked on in their pair
-    space: Q = F (I + Fᵀ S F)⁻¹ Fᵀ, never P - P S' P. About 8 k³ + n k operations each time.
+    space: Q = F (I + Fᵀ S F)⁻¹ Fᵀ, never P - P S' P. About 8 k³ + n k operations each time. Own effects of covariates,
+    of variance ``effect_variance``, are further utilities, with the columns of ``sway`` (n, n_effects) in X.
     """
 
     def __init__(
@@ -246,11 +258,18 @@ class CountedPerson:
         right: npt.NDArray[np.int32],
         prior: FloatArray,
         mean: FloatArray,
+        sway: FloatArray = _NO_EFFECTS,
+        effect_variance: float = 1.0,
     ) -> None:
-        self.left, self.right, self.prior = left, right, prior
+        self.left, self.right, self.prior, self.sway = left, right, prior, sway
         self.z_bar = mean[left] - mean[right]
         self.prior_var = pair_variance(prior, left, right)
-        k = len(mean)
+        k, n_effects = len(mean), sway.shape[1]
+        if n_effects:
+            self.prior = np.zeros((k + n_effects, k + n_effects))
+            self.prior[:k, :k], self.prior[k:, k:] = prior, effect_variance * np.eye(n_effects)
+            self.prior_var = self.prior_var + effect_variance * np.einsum("ij,ij->i", sway, sway)
+        self.n_items = k
         self._pairs = np.concatenate([left * k + right, right * k + left]).astype(np.int64)
 
     def condition(self, precision: FloatArray, linear: FloatArray) -> DenseState:
@@ -259,12 +278,17 @@ class CountedPerson:
         factor = factorise(symmetrise(np.eye(F.shape[1]) + F.T @ S @ F))
         Z = factor.solve_lower(F.T @ S)
         each = linear - precision * self.z_bar
-        e = np.subtract(np.bincount(self.left, each, len(S)), np.bincount(self.right, each, len(S)))
+        k = self.n_items
+        e = np.subtract(np.bincount(self.left, each, k), np.bincount(self.right, each, k))
+        e = np.append(e, self.sway.T @ each) if k < len(S) else e
         alpha = e - F @ factor.solve(F.T @ (S @ e))
         shift = S @ alpha
         spread = Z[:, self.left] - Z[:, self.right]
-        var = self.prior_var - np.einsum("ij,ij->j", spread, spread)
         mean = self.z_bar + (shift[self.left] - shift[self.right])
+        if k < len(S):
+            spread += Z[:, k:] @ self.sway.T
+            mean += self.sway @ shift[k:]
+        var = self.prior_var - np.einsum("ij,ij->j", spread, spread)
         return DenseState(mean, var, factor.log_det(), float(e @ shift), precision, alpha, np.zeros((0, 0)), factor)
 
     def of_noise(self, state: DenseState) -> FloatArray:
@@ -272,15 +296,21 @@ class CountedPerson:
         return np.zeros(len(state.mean))
 
     def sums(self, state: DenseState) -> tuple[FloatArray, FloatArray]:
-        """The sums x = Xᵀ α (k) and Xᵀ Q_u X (k, k) on the user's own items."""
+        """The sums x = Xᵀ α (s) and Xᵀ Q_u X (s, s) on the user's own items and effects of covariates."""
         assert state.factor is not None
         half = state.factor.solve_lower(self._information(state.precision).T)
         return state.alpha, half.T @ half
 
     def _information(self, precision: FloatArray) -> FloatArray:
-        k = len(self.prior)
+        k = self.n_items
         between = np.bincount(self._pairs, np.concatenate([precision, precision]), k * k).reshape(k, k)
-        return semidefinite_root(np.diag(between.sum(axis=1)) - between)
+        P: FloatArray = np.diag(between.sum(axis=1)) - between
+        if k < len(self.prior):
+            told = precision[:, None] * self.sway
+            cross = np.zeros((k, told.shape[1]))
+            gather(told, self.left, self.right, cross)
+            P = np.block([[P, cross], [cross.T, symmetrise(self.sway.T @ told)]])
+        return semidefinite_root(P)
 
 
 def _is_tame(L: FloatArray) -> bool:

@@ -26,6 +26,7 @@ from predilect.progress import Report
 
 _LARGEST_LOG_STEP = 1.0
 _MOST_SPREAD_STEPS, _SPREAD_TOLERANCE, _SMALLEST_SPREAD = 500, 1e-4, 1e-3
+_MOST_TOLD = 1.0 - 1e-12  # of the variance of an effect, by a person's answers
 _LARGEST_SPREAD = RANGES["tie_spread"][1]
 
 
@@ -149,6 +150,21 @@ def tie_spread_of(log_factor: FloatArray, information: FloatArray, spread: float
         if done:
             break
     return spread
+
+
+def effect_spreads_of(own_effects: FloatArray, spread: tuple[float, ...]) -> tuple[float, ...]:
+    """Empirical-Bayes spreads of people's own effects of covariates by EM, what answers say of each taken for Gaussian.
+
+    ``own_effects`` (n, 2 n_covariates) were found under ``spread``: by turns mean and 1 less the variance, in units of
+    it. Somebody who says nothing about a covariate has no part in its spread.
+    """
+    found = []
+    for mean, told, old in zip(own_effects[:, ::2].T, own_effects[:, 1::2].T, spread, strict=True):
+        told = np.clip(told, 0.0, _MOST_TOLD)
+        seen = told > 0.0
+        information = told[seen] / ((1.0 - told[seen]) * old**2)
+        found.append(tie_spread_of(old * mean[seen], information, old) if seen.any() else _SMALLEST_SPREAD)
+    return tuple(found)
 
 
 _LOOSEST, _SITES, _TIGHTEST = 1e-4, 0.1, 1e-11  # of sites while μ and Σ move: a share of the tolerance, within bounds

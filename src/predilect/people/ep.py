@@ -12,7 +12,9 @@ import numpy as np
 from predilect._compile import inner_kernel, kernel
 from predilect.likelihoods.probit import moments_scalar, tilted_scalar
 from predilect.people.state import (
+    add_effects,
     direction,
+    n_states,
     needs_pair_space,
     pair_statistics,
     person_statistics,
@@ -99,7 +101,7 @@ def refresh_sites(outcome, task, weight, mean, v, share, lam, eta, delta, offset
 
 
 @inner_kernel
-def sweep(in_pair_space, la, lb, outcome, task, weight, lam, eta, first, n, d, delta, care, offset, C, mu, c):
+def sweep(in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, delta, care, offset, C, mu, c):
     """One sequential EP sweep at the consistency ``care``; (change of log |B|, largest relative change of a site)."""
     log_det = 0.0
     largest = 0.0
@@ -108,6 +110,8 @@ def sweep(in_pair_space, la, lb, outcome, task, weight, lam, eta, first, n, d, d
         a = p if in_pair_space else la[g]
         b = -1 if in_pair_space else lb[g]
         v, mean = direction(C, mu, a, b, d, c)
+        if sway is not None and not in_pair_space:
+            v, mean = add_effects(C, mu, a, b, d, c, sway, g)
         share = 1.0 - weight[g] * lam[g] * v
         in_task = task[g] >= 0
         new_lam, new_eta = refresh_site(
@@ -174,8 +178,8 @@ def _of_noise(la, lb, task, lam, eta, first, n, p, C, mu):
 
 @inner_kernel
 def _person_evidence(
-    in_pair_space, la, lb, outcome, task, weight, lam, eta, first, n, d, delta, care, offset, own, C, mu, c, log_det,
-    out, pull,
+    in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, delta, care, offset, own, C, mu, c,
+    log_det, out, pull,
 ):  # fmt: skip
     """Adds the person's log Z, its gradient and curvature in δ to ``out``; sets the ``pull`` of each row on its offset.
 
@@ -195,6 +199,14 @@ def _person_evidence(
         else:
             v = C[a, a] + C[b, b] - 2.0 * (C[a, b] if a > b else C[b, a])
             mean = mu[a] - mu[b]
+            if sway is not None:
+                k = d - sway.shape[1]
+                for i in range(sway.shape[1]):
+                    along = C[k + i, a] - C[k + i, b] + 0.5 * sway[g, i] * C[k + i, k + i]
+                    for j in range(i):
+                        along += sway[g, j] * C[k + i, k + j]
+                    v += 2.0 * sway[g, i] * along
+                    mean += sway[g, i] * mu[k + i]
         z_bar = own[a] - own[b]
         in_task = task[g] >= 0
         of_noise = _of_noise(la, lb, task, lam, eta, first, n, p, C, mu) if in_task else 0.0
@@ -210,6 +222,9 @@ def _person_evidence(
         else:
             c[a] += e
             c[b] -= e
+            if sway is not None:
+                for i in range(sway.shape[1]):
+                    c[d - sway.shape[1] + i] += sway[g, i] * e
     for i in range(d):
         value += 0.5 * c[i] * c[i] * C[i, i]
         for j in range(i):
@@ -275,17 +290,35 @@ def _scatter_basis(in_pair_space, items, la, lb, first, n, d, alpha, Q, R, rho, 
                 own_D[items[b]] += square
 
 
+@inner_kernel
+def _own_effects(in_rows, sway, first, n, k, x, Q, out):
+    """Posterior means of the person's own effects, and what answers take off their prior variance of 1, by turns.
+
+    ``x, Q`` are of items and effects, or of rows.
+    """
+    for j in range(sway.shape[1]):
+        if not in_rows:
+            out[4 + 2 * j] = x[k + j]
+            out[5 + 2 * j] = Q[k + j, k + j]
+            continue
+        for p in range(n):
+            out[4 + 2 * j] += sway[first + p, j] * x[p]
+            for q in range(n):
+                out[5 + 2 * j] += sway[first + p, j] * Q[p, q] * sway[first + q, j]
+
+
 @kernel
 def em_pass(
-    start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, task, weight, traits, lam, eta, cov, Phi, rho, m,
-    shift, delta, tie_factor, consistency, offset, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D,
+    start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, task, weight, sway, traits, lam, eta, cov, Phi, rho,
+    m, shift, delta, tie_factor, consistency, offset, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D,
     own_slopes, pull, out,
 ):  # fmt: skip
     """E step: EP sweeps of people ``start .. stop``, at most ``n_sweeps`` each, and the sums over them.
 
     ``la, lb`` (n_rows,): left and right as positions in the person's own items, the ``item_idx`` from ``item_ptr[u]``
     on; ``task`` (n_rows,): equal for rows of a person that share the noise of their items, -1 for others; ``lam, eta``
-    (n_rows,): sites of *one* copy of each answer, updated in place; ``cov, Phi`` (n_items, M), ``rho`` (n_items,):
+    (n_rows,): sites of *one* copy of each answer, updated in place; ``sway`` (n_rows, n_effects) or None: covariates,
+    in units in which people's own effects of them have variance 1; ``cov, Phi`` (n_items, M), ``rho`` (n_items,):
     prior covariance, as in :mod:`predilect.people.state`; ``m`` (n_items,), ``shift`` (n_items, n_traits): prior mean,
     and the effects of ``traits`` on it; ``tie_factor`` (n_users,): factors of ``delta``; ``consistency`` (n_users,);
     ``offset`` (n_rows,): what else moves an answer; ``skip`` (n_users,): people left to
@@ -300,9 +333,10 @@ def em_pass(
     - own_H, own_D (n_items,), where ``rho`` is given: diagonals of the two sums over items.
     - out (4,): evidence, its gradient and curvature in δ; and the largest site change (a maximum).
 
-    ``own_slopes`` (n_users, 4) is set: gradient and curvature of each person's evidence in the log of their own
-    threshold, and gradient and information in the log of their consistency (population.md section 4). So is ``pull``
-    (n_rows,), unless it is empty: the gradient of the evidence in each row's offset.
+    ``own_slopes`` (n_users, 4 + 2 n_effects) is set: gradient and curvature of each person's evidence in the log of
+    their own threshold, gradient and information in the log of their consistency (population.md section 4), and of each
+    own effect of a covariate the mean, and 1 less the variance. So is ``pull`` (n_rows,), unless it is empty: the
+    gradient of the evidence in each row's offset.
     """
     max_d = 1
     max_k = 1
@@ -310,15 +344,15 @@ def em_pass(
         n = answer_ptr[u + 1] - answer_ptr[u]
         k = item_ptr[u + 1] - item_ptr[u]
         if not skip[u]:
-            max_d = max(max_d, n if needs_pair_space(task, answer_ptr[u], n, k) else k)
+            max_d = max(max_d, n_states(needs_pair_space(task, answer_ptr[u], n, k), sway, n, k))
             max_k = max(max_k, k)
     C = np.empty((max_d, max_d))
     mu = np.empty(max_d)
     c = np.empty(max_d)
     own = np.empty(max_k)
-    x = np.empty(max_k)
     R = np.empty((max_d, 0 if Phi is None else Phi.shape[1]))
-    size = max_k if Phi is None else max_d
+    size = n_states(False, sway, 0, max_k) if Phi is None else max_d
+    x = np.empty(size)
     Q = np.empty((size, size))
     W = np.empty((max_d, max_d))
     own_out = np.empty(5)
@@ -330,38 +364,21 @@ def em_pass(
         if n == 0 or skip[u]:
             continue
         in_pair_space = needs_pair_space(task, first, n, k)
-        d = n if in_pair_space else k
+        d = n_states(in_pair_space, sway, n, k)
         factor = tie_factor[u]
         care = consistency[u]
         own_delta = delta * factor
         prior_of_person(
-            u,
-            in_pair_space,
-            items,
-            la,
-            lb,
-            task,
-            first,
-            n,
-            k,
-            traits,
-            consistency,
-            cov,
-            Phi,
-            rho,
-            m,
-            shift,
-            own,
-            C,
-            mu,
-            R,
-        )
-        log_det = replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c)
+            u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own,
+            C, mu, R,
+        )  # fmt: skip
+        log_det = replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c)
         largest = 0.0
         for _ in range(n_sweeps):
             change_of_log_det, largest = sweep(
-                in_pair_space, la, lb, outcome, task, weight, lam, eta, first, n, d, own_delta, care, offset, C, mu, c
-            )
+                in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, own_delta, care, offset, C,
+                mu, c,
+            )  # fmt: skip
             log_det += change_of_log_det
             if largest < tolerance:
                 break
@@ -369,8 +386,8 @@ def em_pass(
         for i in range(5):
             own_out[i] = 0.0
         _person_evidence(
-            in_pair_space, la, lb, outcome, task, weight, lam, eta, first, n, d, own_delta, care, offset, own, C, mu, c,
-            log_det, own_out, pull,
+            in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, own_delta, care, offset, own, C,
+            mu, c, log_det, own_out, pull,
         )  # fmt: skip
         out[0] += own_out[0]
         out[1] += factor * own_out[1]
@@ -382,16 +399,19 @@ def em_pass(
         if H.shape[0] == 0:
             continue
         if Phi is None:
-            person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, W)
-            unscale(care, x, Q, k)
+            person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, x, Q, W)
+            unscale(care, x, Q, n_states(False, sway, n, k))
             _scatter_items(items, k, x, Q, H, D, r)
         else:
             if in_pair_space:
                 pair_statistics(weight, lam, eta, first, n, C, mu, x, Q)
             else:
-                person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, W)
+                person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, x, Q, W)
             unscale(care, x, Q, d)
-            _scatter_basis(in_pair_space, items, la, lb, first, n, d, x, Q, R, rho, H, D[u - start], r, own_H, own_D)
+            size = n if in_pair_space else k
+            _scatter_basis(in_pair_space, items, la, lb, first, n, size, x, Q, R, rho, H, D[u - start], r, own_H, own_D)
+        if sway is not None:
+            _own_effects(Phi is not None and in_pair_space, sway, first, n, k, x, Q, own_slopes[u])
         for j in range(traits.shape[1]):
             if Phi is None or not in_pair_space:
                 for i in range(k):

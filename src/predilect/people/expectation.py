@@ -16,7 +16,7 @@ from predilect.gaussian.design import Sites
 from predilect.people.dense import add_person
 from predilect.people.ep import answers_evidence, em_pass, refresh_sites
 from predilect.people.law import Law
-from predilect.people.layout import People
+from predilect.people.layout import People, given_or_none
 from predilect.shards import Shard, map_shards
 
 _SMALLEST_STEP = 0.1
@@ -31,7 +31,7 @@ class PersonPass:
     x: FloatArray  # Xᵀ α, (k,)
     Q: FloatArray  # Xᵀ Q X, (k, k)
     out: FloatArray  # (4,): evidence, its gradient and curvature in δ, largest change of a margin
-    own_slopes: FloatArray  # (4,), as in :func:`~predilect.people.ep.em_pass`
+    own_slopes: FloatArray  # (4 + 2 n_effects,), as in :func:`~predilect.people.ep.em_pass`
     pull: FloatArray  # of each row on its offset, (n,)
 
 
@@ -74,6 +74,10 @@ def dense_pass(
     own_slopes = np.array([slope, own_delta * own_delta * out[2] + slope, out[3], out[4]])
     evidence = out[0] + 0.5 * (state.quadratic - state.log_det)
     x, Q = person.sums(state)
+    k = len(items)
+    if k < len(x):
+        of_effects = np.column_stack((a * x[k:], a * a * np.diagonal(Q)[k:]))
+        x, Q, own_slopes = x[:k], Q[:k, :k], np.append(own_slopes, of_effects)
     pull = a * weight * (linear - precision * state.mean)
     totals = np.array([evidence, factor * out[1], factor * factor * out[2], largest])
     return PersonPass(user, items, a * x, a * a * Q, totals, own_slopes, pull)
@@ -99,8 +103,8 @@ class Expectation:
     slope_delta: float
     curvature_delta: float
     largest_change: float  # of a margin in the last sweep, in noise units
-    # (n_users, 4): gradient and curvature in the logarithm of each person's own threshold, gradient and information in
-    # that of the consistency
+    # (n_users, 4 + 2 n_effects): gradient and curvature in the logarithm of each person's own threshold, gradient and
+    # information in that of the consistency, and mean, and 1 less the variance, of own effects of covariates
     own_slopes: FloatArray = field(default_factory=lambda: np.zeros((0, 4)))
     r_covariates: FloatArray = field(default_factory=lambda: np.zeros(0))  # (n_covariates,): gradient in their effects
 
@@ -112,7 +116,7 @@ class Expectation:
     @property
     def care(self) -> FloatArray:
         """Gradient and information in the logarithm of each person's consistency, (n_users, 2)."""
-        return self.own_slopes[:, 2:]
+        return self.own_slopes[:, 2:4]
 
     @property
     def is_sound(self) -> bool:
@@ -146,7 +150,8 @@ def expectation(
         return _on_basis(found, law)
     M = law.Phi.shape[1] if law.has_basis else people.n_items
     one_pass = people.compiled(em_pass)
-    own_slopes = np.zeros((people.n_users, 4))  # each person in one shard: written, not summed
+    # Each person is in one shard: written, not summed.
+    own_slopes = np.zeros((people.n_users, 4 + 2 * people.sway.shape[1]))
     n_effects = people.patterns.shape[1]
     pull = np.zeros(people.n_rows if n_effects else 0)
 
@@ -155,10 +160,10 @@ def expectation(
         D = np.zeros((shard[1] - shard[0], M)) if law.has_basis else sums.D
         one_pass(
             shard[0], shard[1], people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right,
-            people.answers, people.task, people.weight, people.traits, sites.precision, sites.linear, law.cov,
-            law.functions, law.rho, law.mean, law.shift, delta, people.tie_factor, people.consistency, people.offset,
-            n_sweeps, tolerance, people.is_heavy, sums.H, D, sums.r, sums.r_traits, sums.own_H, sums.own_D, own_slopes,
-            pull, sums.out,
+            people.answers, people.task, people.weight, given_or_none(people.sway), people.traits, sites.precision,
+            sites.linear, law.cov, law.functions, law.rho, law.mean, law.shift, delta, people.tie_factor,
+            people.consistency, people.offset, n_sweeps, tolerance, people.is_heavy, sums.H, D, sums.r, sums.r_traits,
+            sums.own_H, sums.own_D, own_slopes, pull, sums.out,
         )  # fmt: skip
         return sums._replace(D=D.T @ D) if law.has_basis else sums
 

@@ -64,6 +64,9 @@ class People:
     patterns: FloatArray = field(default_factory=lambda: np.zeros((1, 0)))
     variant: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     offset: FloatArray = field(default_factory=lambda: np.zeros(0))
+    # Covariates times the spreads of their effects over people, (n_rows, n_effects): a user's own effects, in these
+    # units, are N(0, I); no columns where all people have the same
+    sway: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     likelihood: type[PairLikelihood] = Probit  # of one answer
     # Where there are grades, or items tie more or less than others; with the ends of the intervals of answers, (n_rows,
     # 2), in units of the scale of these thresholds
@@ -84,6 +87,8 @@ class People:
             object.__setattr__(self, "variant", np.zeros(self.n_rows, dtype=np.int64))
         if not len(self.offset):
             object.__setattr__(self, "offset", np.zeros(self.n_rows))
+        if not self.sway.shape[1]:
+            object.__setattr__(self, "sway", np.zeros((self.n_rows, 0)))
         is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, self.task, self.largest_state)
         object.__setattr__(self, "is_heavy", is_heavy)
         object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
@@ -147,17 +152,19 @@ class People:
         rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
         a = float(self.consistency[user])
         mean = a * law.person_mean(items, self.traits[user])
-        noise = self.noise(user)
+        noise, sway = self.noise(user), self.sway[rows]
         if noise is not None:
             noise = a * a * noise
-        if noise is None and has_many_copies(self.weight[rows], self.largest_state):
-            return items, CountedPerson(self.left[rows], self.right[rows], a * a * law.covariance(items), mean)
         in_pair_space = noise is not None or rows.stop - rows.start <= len(items)
+        has_effects = bool(sway.shape[1]) and not in_pair_space
+        if noise is None and (has_effects or has_many_copies(self.weight[rows], self.largest_state)):
+            prior = a * a * law.covariance(items)
+            return items, CountedPerson(self.left[rows], self.right[rows], prior, mean, sway, a * a)
         left, right = self.left[rows], self.right[rows]
         if in_pair_space and not law.has_basis:
-            return items, DensePerson(left, right, law.Sigma, mean, items, a, noise)
+            return items, DensePerson(left, right, law.Sigma, mean, items, a, noise, sway, a * a)
         prior = a * a * law.covariance(items) if in_pair_space else a * law.root(items)
-        return items, DensePerson(left, right, prior, mean, noise=noise)
+        return items, DensePerson(left, right, prior, mean, noise=noise, sway=sway, effect_variance=a * a)
 
     def noise(self, user: int) -> FloatArray | None:
         """Covariance of the noise that rows of a user's tasks share, in units of utilities, (n, n); None without."""
@@ -171,7 +178,7 @@ class People:
         return np.asarray(N / self.consistency[user] ** 2)
 
     def sums(self, user: int, sites: Sites, law: Law) -> tuple[npt.NDArray[np.int32], FloatArray, FloatArray]:
-        """A user's own items (k), and x = Xᵀ α (k) and Q = Xᵀ Q_u X (k, k) on them at the stored sites."""
+        """A user's own items (k), and x = Xᵀ α and Q = Xᵀ Q_u X on them, and then on own effects of covariates."""
         if self.is_heavy[user]:
             rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
             w = self.weight[rows]
@@ -181,8 +188,8 @@ class People:
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         x, Q = person_sums(
             user, self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.task, self.weight,
-            self.traits, self.consistency, sites.precision, sites.linear, law.cov, law.functions, law.rho, law.mean,
-            law.shift,
+            given_or_none(self.sway), self.traits, self.consistency, sites.precision, sites.linear, law.cov,
+            law.functions, law.rho, law.mean, law.shift,
         )  # fmt: skip
         return items, x, Q
 
@@ -197,19 +204,27 @@ class People:
         return counts.reshape(stop - start, self.n_items)
 
 
+def given_or_none(sway: FloatArray) -> FloatArray | None:
+    """Covariates as the compiled loops take them: None where people have no effects of their own."""
+    return sway if sway.shape[1] else None
+
+
 def with_own(
     people: People,
     log_tie_factor: FloatArray,
     log_consistency: FloatArray,
     gamma: FloatArray,
     consistency_sd: FloatArray | None = None,
+    spread: tuple[float, ...] = (),
 ) -> People:
     """People with their own tie thresholds and consistency, by their logarithms, (n_users,), and the effects γ of
-    covariates, (n_covariates,); empty leaves them.
+    covariates, (n_covariates,), with their ``spread`` over people; empty leaves them.
     """
     own: dict[str, Any] = {}
     if len(gamma):
         own["offset"] = (people.patterns @ gamma)[people.variant]
+    if spread:
+        own["sway"] = (people.patterns * np.array(spread))[people.variant]
     if len(log_tie_factor):
         own["tie_factor"] = np.exp(log_tie_factor)
     if len(log_consistency):

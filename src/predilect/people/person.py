@@ -19,6 +19,7 @@ from predilect.people.layout import LARGEST_STATE, OF_PEOPLE, People, shards_of
 _LOOK_UP_ONE_BY_ONE = 1000
 _N_PARTS = 64
 _LIKE_THE_CROWD, _KNOWN = np.ones(1), np.zeros(1)
+_NO_EFFECTS = np.zeros((0, 0))  # of covariates, of a person's own
 
 
 class TaskRows(NamedTuple):
@@ -48,6 +49,7 @@ class Person(NamedTuple):
     consistency: FloatArray = _LIKE_THE_CROWD  # (1,)
     consistency_sd: FloatArray = _KNOWN  # of its logarithm, (1,)
     ends: FloatArray = np.zeros((0, 2))  # of the intervals of answers, (n, 2), where there are some
+    sway: FloatArray = _NO_EFFECTS  # (n, n_effects)
 
     @classmethod
     def without_answers(cls, traits: FloatArray) -> Person:
@@ -59,10 +61,12 @@ class Person(NamedTuple):
     @classmethod
     def of(
         cls, rows: Rows, traits: FloatArray, offsets: FloatArray, tasks: TaskRows | None = None,
-        thresholds: Thresholds | None = None,
+        thresholds: Thresholds | None = None, sways: FloatArray = _NO_EFFECTS,
         **of_person: FloatArray,
     ) -> Person:  # fmt: skip
-        """From answers, with the sites that their rows carry; ``offsets`` (V,) of the covariates' patterns."""
+        """From answers, with the sites that their rows carry; ``offsets`` (V,) of the covariates' patterns, and so
+        ``sways`` (V, n_effects).
+        """
         key, weight, (precision, linear) = rows
         task = np.full(len(key), -1, dtype=np.int64)
         if tasks is not None and len(tasks.key):
@@ -83,7 +87,7 @@ class Person(NamedTuple):
             of_person["ends"] = thresholds.ends(outcome, left, right)
         return cls(
             items.astype(np.int32), place[:n], place[n:], outcome, weight, task, variant, offsets[variant], precision,
-            linear, traits, **of_person,
+            linear, traits, sway=sways[variant] if sways.shape[1] else np.zeros((n, 0)), **of_person,
         )  # fmt: skip
 
     @property
@@ -164,6 +168,7 @@ def person_of(people: People, sites: Sites, user: int) -> Person:
         people.outcome[rows], people.weight[rows], people.task[rows], people.variant[rows], people.offset[rows],
         sites.precision[rows], sites.linear[rows], people.traits[user : user + 1],
         **{name: getattr(people, name)[user : user + 1] for name in OF_PEOPLE}, ends=people.ends[rows],
+        sway=people.sway[rows],
     )  # fmt: skip
 
 
@@ -171,7 +176,7 @@ def side_by_side(
     persons: Sequence[Person], n_items: int, *, largest_state: int = LARGEST_STATE, n_basis: int | None = None
 ) -> tuple[People, Sites]:
     """Layout of some users, in their order; n_basis as in :func:`~predilect.people.layout.lay_out_columns`."""
-    columns: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in persons]) for name in Person._fields}
+    columns: dict[str, Any] = {name: _stacked([getattr(p, name) for p in persons]) for name in Person._fields}
     item_idx, sites = columns.pop("items"), Sites(columns.pop("precision"), columns.pop("linear"))
     answer_ptr = np.cumsum([0, *(len(person.outcome) for person in persons)])
     item_ptr = np.cumsum([0, *(len(person.items) for person in persons)])
@@ -195,9 +200,9 @@ def joined(
     item_ptr, places = _ranges(people.item_ptr, more.item_ptr, order)
 
     def column(name: str, index: IntArray, one: Any = people, two: Any = more) -> Any:
-        return np.concatenate((getattr(one, name), getattr(two, name)))[index]
+        return _stacked([getattr(one, name), getattr(two, name)])[index]
 
-    of_rows = ("left", "right", "outcome", "weight", "task", "variant", "offset")
+    of_rows = ("left", "right", "outcome", "weight", "task", "variant", "offset", "sway")
     columns = {name: column(name, rows) for name in of_rows}
     if people.thresholds is not None:
         columns |= {"ends": column("ends", rows), "thresholds": people.thresholds}
@@ -210,6 +215,12 @@ def joined(
         shards=shards, largest_state=people.largest_state, likelihood=people.likelihood, **columns,
     )  # fmt: skip
     return layout, Sites(*(column(name, rows, sites, more_sites) for name in ("precision", "linear")))
+
+
+def _stacked(parts: list[Any]) -> Any:
+    """Concatenation of arrays, of which those without rows may lack columns."""
+    width = max(part.shape[1:] for part in parts)
+    return np.concatenate([part.reshape(len(part), *width) for part in parts])
 
 
 def part_of(people: People, sites: Sites, users: IntArray) -> tuple[People, Sites]:

@@ -123,20 +123,28 @@ class PopulationPosterior(Posterior):
         right: IntArray,
         *,
         traits: FloatArray | None = None,
+        covariates: FloatArray | None = None,
         executor: ThreadPoolExecutor | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f_u(left) - f_u(right), (n,), noise not included, the consensus integrated out.
 
-        A user of -1 is unseen, with ``traits`` (n, n_traits), by default the mean, zeros. O(n_u k_u²) per user once,
-        O(k_u²) per query; with a basis O(M (k_u + M)) per query.
+        A user of -1 is unseen, with ``traits`` (n, n_traits), by default the mean, zeros. By how much a user's own
+        effects of ``covariates`` (n, n_covariates), by default equal ones, differ from everybody's is added.
+        O(n_u k_u²) per user once, O(k_u²) per query; with a basis O(M (k_u + M)) per query.
         """
         left = np.asarray(left, dtype=np.int64)
         right = np.asarray(right, dtype=np.int64)
         users = np.asarray(users, dtype=np.int64)
         mean, var = np.empty(len(users)), np.empty(len(users))
+        spread = np.zeros(0) if self.covariates is None else self.covariates.spread
+        asked = np.zeros((len(users), len(spread)))
+        if covariates is not None and len(spread):
+            asked = covariates * spread
         for rows, people, sites, codes in self._where(users):
             known = None if traits is None else traits[rows]
-            mean[rows], var[rows] = margins_in(self, people, sites, codes, left[rows], right[rows], known, executor)
+            mean[rows], var[rows] = margins_in(
+                self, people, sites, codes, left[rows], right[rows], known, asked[rows], executor
+            )
         return mean, var
 
     def margins_of_answers(
@@ -146,7 +154,7 @@ class PopulationPosterior(Posterior):
         """:meth:`margins`, with effects of ``covariates`` (n, n_covariates), in units of the noise of the user's own
         answers.
         """
-        mean, var = self.margins(users, left, right, executor=executor)
+        mean, var = self.margins(users, left, right, covariates=covariates, executor=executor)
         if self.covariates is not None:
             mean, var = self.covariates.added(mean, var, covariates)
         return self.in_units_of_noise(mean, var, users)
@@ -255,7 +263,7 @@ class PopulationPosterior(Posterior):
         people = replace(self.people, n_items=len(consensus.mean))
         return PopulationPosterior(
             consensus.mean, consensus.covariance, Sigma, people, self.sites, None, effects, self.overlay,
-            self.calibration, self.newcomers,
+            self.calibration, self.newcomers, self.covariates,
         )  # fmt: skip
 
     def with_items(self, Phi: FloatArray, share: FloatArray, consensus_variance: float) -> PopulationPosterior:

@@ -15,12 +15,13 @@ _QUERIES_AT_ONCE = 256
 
 @kernel
 def predict_margins(
-    users, query_ptr, left, right, answer_ptr, item_ptr, item_idx, la, lb, task, weight, traits, consistency, lam, eta,
-    cov, Phi, rho, m, shift, C_m, own_C, C_shift, mean, var,
+    users, query_ptr, left, right, asked, answer_ptr, item_ptr, item_idx, la, lb, task, weight, sway, traits,
+    consistency, lam, eta, cov, Phi, rho, m, shift, C_m, own_C, C_shift, mean, var,
 ):  # fmt: skip
     """Mean and variance of the margins of queries grouped by user, into ``mean`` and ``var``.
 
-    Queries ``query_ptr[i] .. query_ptr[i + 1]`` belong to user ``users[i]``. ``own_C`` is the item-specific variance of
+    Queries ``query_ptr[i] .. query_ptr[i + 1]`` belong to user ``users[i]``; ``asked`` (n, n_effects) are their
+    covariates, in the units of ``sway``. ``own_C`` is the item-specific variance of
     the consensus, ``C_shift`` (n, M, M) the posterior covariances of the effects of traits, of which there may be none:
     the last n - 1 traits have one each, those before them share the first.
     """
@@ -36,6 +37,7 @@ def predict_margins(
             lb,
             task,
             weight,
+            sway,
             traits,
             consistency,
             lam,
@@ -50,9 +52,9 @@ def predict_margins(
         last = query_ptr[i + 1]
         C = _with_effects(u, traits, C_m, C_shift)
         if Phi is None:
-            _by_items(items, x, Q, left, right, first, last, cov, C, mean, var)
+            _by_items(items, x, Q, left, right, asked, first, last, cov, C, mean, var)
         else:
-            _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C, own_C, mean, var)
+            _by_basis(items, x, Q, left, right, asked, first, last, cov, Phi, rho, C, own_C, mean, var)
         for q in range(first, last):
             mean[q] += m[left[q]] - m[right[q]]
             for j in range(traits.shape[1]):
@@ -77,19 +79,22 @@ def _with_effects(u, traits, C_m, C_shift):
 
 
 @inner_kernel
-def _by_items(items, x, Q, left, right, first, last, Sigma, C_m, mean, var):
+def _by_items(items, x, Q, left, right, asked, first, last, Sigma, C_m, mean, var):
     """Change of the mean, and the variance, of one user's queries, where the items are the basis."""
     k = items.shape[0]
-    own_C = np.empty((k, k))
+    s = x.shape[0]
+    own_C = np.zeros((s, s))
     for j in range(k):
         for h in range(k):
             own_C[j, h] = C_m[items[j], items[h]]
     for start in range(first, last, _QUERIES_AT_ONCE):
         n = min(_QUERIES_AT_ONCE, last - start)
-        c = np.empty((n, k))
+        c = np.empty((n, s))
         for q in range(n):
             for j in range(k):
                 c[q, j] = Sigma[left[start + q], items[j]] - Sigma[right[start + q], items[j]]
+            for j in range(k, s):
+                c[q, j] = asked[start + q, j - k]
         for q in range(n):
             e = np.dot(c[q], Q)  # by itself, as BLAS cuts a product of matrices by its number of rows
             shared = np.dot(e, own_C)
@@ -101,18 +106,22 @@ def _by_items(items, x, Q, left, right, first, last, Sigma, C_m, mean, var):
             for j in range(k):
                 value += c[q, j] * x[j]
                 spread += e[j] * (shared[j] - c[q, j] - 2.0 * (C_m[a, items[j]] - C_m[b, items[j]]))
+            for j in range(k, s):
+                value += c[q, j] * x[j]
+                spread += c[q, j] * (c[q, j] - e[j])
             mean[start + q] = value
             var[start + q] = spread
 
 
 @inner_kernel
-def _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C_m, own_C, mean, var):
+def _by_basis(items, x, Q, left, right, asked, first, last, cov, Phi, rho, C_m, own_C, mean, var):
     """The same with a basis: b = d - Q c becomes Φᵀ b, and item-specific variances are added."""
     k = items.shape[0]
+    s = x.shape[0]
     n = last - first
     M = Phi.shape[1]
-    rows = np.empty((k, M))
-    prior = np.empty((k, M))
+    rows = np.zeros((s, M))
+    prior = np.zeros((s, M))
     for j in range(k):
         for h in range(M):
             rows[j, h] = Phi[items[j], h]
@@ -128,6 +137,10 @@ def _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C_m, own_C, 
             total += direction[q, j] * (cov[a, j] - cov[b, j])
         spread[q] = total
     c = np.dot(direction, prior.T)
+    for q in range(n):
+        for j in range(k, s):
+            c[q, j] = asked[first + q, j - k]
+            spread[q] += c[q, j] ** 2
     if rho.shape[0] > 0:
         for q in range(n):
             a = left[first + q]
@@ -147,7 +160,7 @@ def _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C_m, own_C, 
     for q in range(n):
         value = 0.0
         total = spread[q]
-        for j in range(k):
+        for j in range(s):
             value += c[q, j] * x[j]
             total -= c[q, j] * e[q, j]
         for j in range(M):
@@ -165,8 +178,8 @@ def _by_basis(items, x, Q, left, right, first, last, cov, Phi, rho, C_m, own_C, 
 
 @kernel
 def centred_utilities(
-    users, answer_ptr, item_ptr, item_idx, la, lb, task, weight, traits, consistency, lam, eta, cov, Phi, rho, m, shift,
-    C_m, mean, var,
+    users, answer_ptr, item_ptr, item_idx, la, lb, task, weight, sway, traits, consistency, lam, eta, cov, Phi, rho, m,
+    shift, C_m, mean, var,
 ):  # fmt: skip
     """Mean and variance of all utilities of ``users``, centred over the items, (n, n_items); no basis, no traits."""
     n_items = m.shape[0]
@@ -191,6 +204,7 @@ def centred_utilities(
             lb,
             task,
             weight,
+            sway,
             traits,
             consistency,
             lam,

@@ -13,7 +13,7 @@ from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites, pair_variance
 from predilect.gaussian.posterior import Utilities
-from predilect.people.layout import People
+from predilect.people.layout import People, given_or_none
 from predilect.people.prediction import centred_utilities, predict_margins
 from predilect.shards import cut, map_shards
 
@@ -161,9 +161,10 @@ def margins_in(
     left: IntArray,
     right: IntArray,
     traits: FloatArray | None,
+    asked: FloatArray,
     executor: ThreadPoolExecutor | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Margins of users of one layout."""
+    """Margins of users of one layout; ``asked`` (n, n_effects): covariates, in the units of ``people.sway``."""
     mean, var = np.empty(len(users)), np.empty(len(users))
     unseen = (users < 0) | (people.answer_ptr[users + 1] == people.answer_ptr[users])
     rows = np.flatnonzero(unseen)
@@ -172,11 +173,12 @@ def margins_in(
         if traits is not None:
             known = np.where((users[rows] < 0)[:, None], traits[rows], known)
         mean[rows], var[rows] = _margins_without_answers(posterior, left[rows], right[rows], known)
+        var[rows] += np.einsum("ij,ij->i", asked[rows], asked[rows])
     heavy = ~unseen & people.is_heavy[users]
     for user in np.unique(users[heavy]).tolist():
         rows = np.flatnonzero(users == user)
-        if posterior.basis is None:
-            found = _margins_by_items(posterior, people, sites, user, left[rows], right[rows])
+        if posterior.basis is None or asked.shape[1]:
+            found = _margins_by_items(posterior, people, sites, user, left[rows], right[rows], asked[rows])
         else:
             found = person_in(posterior, people, sites, user).margins(left[rows], right[rows])
         mean[rows], var[rows] = found
@@ -184,9 +186,9 @@ def margins_in(
     if not len(known_rows):
         return mean, var
     order = known_rows[np.argsort(users[known_rows], kind="stable")]
-    asked, n_queries = np.unique(users[order], return_counts=True)
+    who, n_queries = np.unique(users[order], return_counts=True)
     bounds = np.concatenate([[0], np.cumsum(n_queries)])
-    sorted_left, sorted_right = left[order], right[order]
+    sorted_left, sorted_right, sorted_asked = left[order], right[order], asked[order]
     sorted_mean = np.empty(len(order))
     sorted_var = np.empty(len(order))
     own_C = np.zeros(0) if posterior.basis is None else posterior.basis.offset_variance
@@ -195,8 +197,8 @@ def margins_in(
     def work(shard: tuple[int, int]) -> None:
         start, stop = shard
         predict_margins(
-            asked[start:stop], bounds[start : stop + 1], sorted_left, sorted_right, *_answers(posterior, people, sites),
-            posterior.C_m, own_C, C_shift, sorted_mean, sorted_var,
+            who[start:stop], bounds[start : stop + 1], sorted_left, sorted_right, sorted_asked,
+            *_answers(posterior, people, sites), posterior.C_m, own_C, C_shift, sorted_mean, sorted_var,
         )  # fmt: skip
 
     for _ in map_shards(
@@ -209,22 +211,37 @@ def margins_in(
 
 
 def _margins_by_items(
-    posterior: PopulationPosterior, people: People, sites: Sites, user: int, left: IntArray, right: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Margins of one user where the items are the basis; O(k²) per pair, and nothing of n_items x n_items."""
+    posterior: PopulationPosterior, people: People, sites: Sites, user: int, left: IntArray, right: IntArray,
+    asked: FloatArray,
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """Margins of one user where the items are the basis, or of the items that are asked about and the user's own.
+
+    O(k²) per pair, and without a basis nothing of n_items x n_items.
+    """
     items, x, Q = people.sums(user, sites, posterior.law)
     Sigma, C, known = posterior.Sigma, posterior.C_m, people.traits[user]
     prior = posterior.law.mean
     if posterior.effects is not None:
         prior = prior + posterior.law.shift @ known
         C = C + posterior.effects.spread(known)
+    if posterior.basis is not None:
+        some, place = np.unique(np.concatenate((items, left, right)), return_inverse=True)
+        Phi, more = posterior.basis.Phi[some], offset_variance(posterior)
+        Sigma, C, prior = posterior.law.covariance(some), symmetrise(Phi @ C @ Phi.T), prior[some]
+        C += np.diag(more[some]) if len(more) else 0.0
+        items, left, right = np.split(place.astype(np.int32), np.cumsum((len(items), len(left))))
     own = items[:, None]
     c = Sigma[own, left] - Sigma[own, right]
-    e = Q @ c
+    k, z = len(items), asked.T
+    e = Q[:k, :k] @ c + Q[:k, k:] @ z
     across = C[own, left] - C[own, right]
     var = pair_variance(Sigma, left, right) + pair_variance(C, left, right)
     var += np.einsum("kq,kq->q", e, C[own, items] @ e - c - 2.0 * across)
-    return prior[left] - prior[right] + x @ c, var
+    mean = prior[left] - prior[right] + x[:k] @ c
+    if len(z):
+        mean += x[k:] @ z
+        var += np.einsum("kq,kq->q", z, z - Q[k:, :k] @ c - Q[k:, k:] @ z)
+    return mean, var
 
 
 def person_in(
@@ -246,6 +263,7 @@ def person_in(
             mean, posterior.Sigma + C_m, None if basis is None else basis.Phi, own, _own_variance(posterior)
         )
     items, x, Q = people.sums(user, sites, posterior.law)
+    x, Q = x[: len(items)], Q[: len(items), : len(items)]
     if basis is None:
         return _person_by_items(mean, posterior.Sigma, C_m, items, x, Q)
     rows = basis.Phi[items]
@@ -359,8 +377,8 @@ def _answers(
     law = posterior.law
     return (
         people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right, people.task, people.weight,
-        people.traits, people.consistency, sites.precision, sites.linear, law.cov, law.functions, law.rho,
-        law.mean, law.shift,
+        given_or_none(people.sway), people.traits, people.consistency, sites.precision, sites.linear, law.cov,
+        law.functions, law.rho, law.mean, law.shift,
     )  # fmt: skip
 
 

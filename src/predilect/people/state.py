@@ -1,7 +1,8 @@
 """Gaussian state of one user: rank-one updates in pair or item space (population.md sections 2, 3).
 
 A ``Phi`` of None: the items are the basis. Numba compiles nothing of a branch that ``Phi is None`` rules out, and what
-only a basis of functions needs takes as long to compile as all else.
+only a basis of functions needs takes as long to compile as all else. So with a ``sway`` of None: nobody has effects of
+covariates of their own.
 """
 
 from __future__ import annotations
@@ -27,6 +28,24 @@ def direction(C, mu, a, b, n, c):
     for i in range(b + 1, n):
         c[i] -= C[i, b]
     return c[a] - c[b], mu[a] - mu[b]
+
+
+@inner_kernel
+def add_effects(C, mu, a, b, n, c, sway, g):
+    """:func:`direction` in item space, of a margin that has row g of ``sway`` times the last states besides."""
+    first = n - sway.shape[1]
+    for j in range(first, n):
+        x = sway[g, j - first]
+        for i in range(j + 1):
+            c[i] += x * C[j, i]
+        for i in range(j + 1, n):
+            c[i] += x * C[i, j]
+    v = c[a] - c[b]
+    mean = mu[a] - mu[b]
+    for j in range(first, n):
+        v += sway[g, j - first] * c[j]
+        mean += sway[g, j - first] * mu[j]
+    return v, mean
 
 
 @inner_kernel
@@ -128,13 +147,39 @@ def shared_noise(a, b, a2, b2):
 
 
 @inner_kernel
+def _prior_of_effects(in_pair_space, sway, first, n, k, a, C, mu):
+    """What own effects of covariates add to the prior, before utilities are multiplied by the consistency a."""
+    if in_pair_space:
+        for p in range(n):
+            for q in range(p + 1):
+                for j in range(sway.shape[1]):
+                    C[p, q] += sway[first + p, j] * sway[first + q, j]
+        return
+    for i in range(k, k + sway.shape[1]):
+        mu[i] = 0.0
+        for j in range(i):
+            C[i, j] = 0.0
+        C[i, i] = a * a
+
+
+@inner_kernel
+def n_states(in_pair_space, sway, n, k):
+    """Size of a user's state, of n answers on k items."""
+    if in_pair_space:
+        return n
+    return k if sway is None else k + sway.shape[1]
+
+
+@inner_kernel
 def prior_of_person(
-    u, in_pair_space, items, la, lb, task, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
-):
+    u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu,
+    R,
+):  # fmt: skip
     """Fill the user's prior: means ``own`` (k) and ``mu`` (d), the lower triangle ``C``, and the rows ``R`` of a basis.
 
     Utilities but for ``R`` are multiplied by the user's consistency a, so that answers have noise of variance 1. Rows
-    of a ``task`` have it in ``C``, as they share it.
+    of a ``task`` have it in ``C``, as they share it. The user's own effects of covariates, in standard deviations of
+    their spread, are in the margins in pair space, and the last states in item space.
     """
     a = consistency[u]
     for i in range(k):
@@ -146,6 +191,8 @@ def prior_of_person(
         _prior_state(in_pair_space, items, la, lb, first, n, k, cov, own, C, mu)
     else:
         _prior_state_on_basis(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R)
+    if sway is not None:
+        _prior_of_effects(in_pair_space, sway, first, n, k, a, C, mu)
     for i in range(n if in_pair_space else k):
         for j in range(i + 1):
             C[i, j] *= a * a
@@ -170,7 +217,7 @@ def unscale(a, x, Q, n):
 
 
 @inner_kernel
-def replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c):
+def replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c):
     """Update the prior state to the posterior under the stored sites; log |I + Λ^½ G Λ^½|."""
     log_det = 0.0
     for p in range(n):
@@ -180,6 +227,8 @@ def replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c):
         a = p if in_pair_space else la[first + p]
         b = -1 if in_pair_space else lb[first + p]
         v, mean = direction(C, mu, a, b, d, c)
+        if sway is not None and not in_pair_space:
+            v, mean = add_effects(C, mu, a, b, d, c, sway, first + p)
         log_det += rank_one(C, mu, c, d, w * lam[first + p], w * eta[first + p], v, mean)
     return log_det
 
@@ -207,11 +256,24 @@ def _add(value, a, b, a2, b2, Q):
 
 
 @inner_kernel
-def person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, W):
-    """The sums x = Xᵀ α (k) and Xᵀ Q X (k x k), on the user's own items."""
-    for i in range(k):
+def _add_effects(value, la, lb, sway, g, h, k, Q):
+    """The same for the answers g and h, in the rows and columns of own effects of covariates."""
+    for i in range(sway.shape[1]):
+        Q[k + i, la[h]] += value * sway[g, i]
+        Q[k + i, lb[h]] -= value * sway[g, i]
+        Q[la[g], k + i] += value * sway[h, i]
+        Q[lb[g], k + i] -= value * sway[h, i]
+        for j in range(sway.shape[1]):
+            Q[k + i, k + j] += value * sway[g, i] * sway[h, j]
+
+
+@inner_kernel
+def person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, x, Q, W):
+    """The sums x = Xᵀ α (s) and Xᵀ Q X (s x s), on the k own items of the user and the own effects of covariates."""
+    s = n_states(False, sway, n, k)
+    for i in range(s):
         x[i] = 0.0
-        for j in range(k):
+        for j in range(s):
             Q[i, j] = 0.0
     if in_pair_space:
         for p in range(n):
@@ -222,6 +284,9 @@ def person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, m
             alpha = weight[g] * eta[g] - total * mu[p]
             x[a] += alpha
             x[b] -= alpha
+            if sway is not None:
+                for j in range(sway.shape[1]):
+                    x[k + j] += sway[g, j] * alpha
             for q in range(p + 1):
                 h = first + q
                 a2 = la[h]
@@ -232,62 +297,83 @@ def person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, m
                     value *= 0.5  # both orders are added
                 _add(value, a, b, a2, b2, Q)
                 _add(value, a2, b2, a, b, Q)
+                if sway is not None:
+                    _add_effects(value, la, lb, sway, g, h, k, Q)
+                    _add_effects(value, la, lb, sway, h, g, k, Q)
         return
     # Item space: P = Xᵀ Λ X is a weighted graph Laplacian and Xᵀ Q X = P - P S P.
     for g in range(first, first + n):
         a = la[g]
         b = lb[g]
         total = weight[g] * lam[g]
-        alpha = weight[g] * eta[g] - total * (mu[a] - mu[b])
+        mean = mu[a] - mu[b]
+        if sway is not None:
+            for j in range(sway.shape[1]):
+                mean += sway[g, j] * mu[k + j]
+        alpha = weight[g] * eta[g] - total * mean
         x[a] += alpha
         x[b] -= alpha
         _add(total, a, b, a, b, Q)
-    for i in range(k):  # W = P S, with P in Q
-        for j in range(k):
+        if sway is not None:
+            for j in range(sway.shape[1]):
+                x[k + j] += sway[g, j] * alpha
+            _add_effects(total, la, lb, sway, g, g, k, Q)
+    for i in range(s):  # W = P S, with P in Q
+        for j in range(s):
             W[i, j] = 0.0
-        for h in range(k):
+        for h in range(s):
             value = Q[i, h]
             if value != 0.0:
                 for j in range(h + 1):
                     W[i, j] += value * C[h, j]
-                for j in range(h + 1, k):
+                for j in range(h + 1, s):
                     W[i, j] += value * C[j, h]
     for g in range(first, first + n):  # Q = P - W P, the rows of P being those of Xᵀ Λ X
         a = la[g]
         b = lb[g]
         total = weight[g] * lam[g]
-        for i in range(k):
-            flow = total * (W[i, a] - W[i, b])
+        for i in range(s):
+            change = W[i, a] - W[i, b]
+            if sway is not None:
+                for j in range(sway.shape[1]):
+                    change += W[i, k + j] * sway[g, j]
+            flow = total * change
             Q[i, a] -= flow
             Q[i, b] += flow
-    for i in range(k):
+            if sway is not None:
+                for j in range(sway.shape[1]):
+                    Q[i, k + j] -= flow * sway[g, j]
+    for i in range(s):
         for j in range(i):
             Q[j, i] = Q[i, j]
 
 
 @kernel
 def person_sums(
-    u, answer_ptr, item_ptr, item_idx, la, lb, task, weight, traits, consistency, lam, eta, cov, Phi, rho, m, shift
-):
-    """The sums x (k) and Q (k x k) of user u at the stored sites."""
+    u, answer_ptr, item_ptr, item_idx, la, lb, task, weight, sway, traits, consistency, lam, eta, cov, Phi, rho, m,
+    shift,
+):  # fmt: skip
+    """The sums x (s) and Q (s x s) of user u at the stored sites, on own items and own effects of covariates."""
     first = answer_ptr[u]
     n = answer_ptr[u + 1] - first
     items = item_idx[item_ptr[u] : item_ptr[u + 1]]
     k = items.shape[0]
     in_pair_space = needs_pair_space(task, first, n, k)
-    d = n if in_pair_space else k
+    s = n_states(False, sway, n, k)
+    d = n if in_pair_space else s
     C = np.empty((d, d))
     mu = np.empty(d)
     c = np.empty(d)
-    x = np.empty(k)
+    x = np.empty(s)
     own = np.empty(k)
-    Q = np.empty((k, k))
+    Q = np.empty((s, s))
     W = np.empty((d, d))
     R = np.empty((d, 0 if Phi is None else Phi.shape[1]))
     prior_of_person(
-        u, in_pair_space, items, la, lb, task, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
-    )
-    replay(in_pair_space, la, lb, weight, lam, eta, first, n, d, C, mu, c)
-    person_statistics(in_pair_space, la, lb, weight, lam, eta, first, n, k, C, mu, x, Q, W)
-    unscale(consistency[u], x, Q, k)
+        u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C,
+        mu, R,
+    )  # fmt: skip
+    replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c)
+    person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, x, Q, W)
+    unscale(consistency[u], x, Q, s)
     return x, Q

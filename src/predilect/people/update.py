@@ -19,9 +19,9 @@ from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.ep import sweep
 from predilect.people.expectation import Expectation, expectation
 from predilect.people.law import Law
-from predilect.people.layout import People, has_many_copies
+from predilect.people.layout import People, given_or_none, has_many_copies
 from predilect.people.person import Person, side_by_side
-from predilect.people.state import direction, needs_pair_space, prior_of_person, replay
+from predilect.people.state import add_effects, direction, n_states, needs_pair_space, prior_of_person, replay
 
 MOST_THRESHOLD_STEPS = 40
 LARGEST_STEP = 1.0
@@ -57,7 +57,9 @@ def next_threshold(theta, slope, curvature, spread, tolerance, gradient, step, c
 
 
 @inner_kernel
-def _pull_of_threshold(in_pair_space, la, lb, outcome, task, weight, lam, eta, n, d, delta, care, offset, C, mu, c):
+def _pull_of_threshold(
+    in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, n, d, delta, care, offset, C, mu, c
+):
     """Gradient and curvature, with the cavities held, of the person's evidence in log δ."""
     slope = 0.0
     curvature = 0.0
@@ -68,6 +70,8 @@ def _pull_of_threshold(in_pair_space, la, lb, outcome, task, weight, lam, eta, n
             v, mean = C[p, p], mu[p]
         else:
             v, mean = direction(C, mu, int(la[p]), int(lb[p]), d, c)
+            if sway is not None:
+                v, mean = add_effects(C, mu, int(la[p]), int(lb[p]), d, c, sway, p)
         denominator = 1.0 - lam[p] * v
         v_c = v / denominator
         m_c = (mean - v * eta[p]) / denominator
@@ -80,8 +84,8 @@ def _pull_of_threshold(in_pair_space, la, lb, outcome, task, weight, lam, eta, n
 
 @kernel
 def person_at_rest(
-    items, la, lb, outcome, task, weight, traits, consistency, offset, lam, eta, cov, Phi, rho, m, shift, delta, theta,
-    spread, n_sweeps, tolerance,
+    items, la, lb, outcome, task, weight, sway, traits, consistency, offset, lam, eta, cov, Phi, rho, m, shift, delta,
+    theta, spread, n_sweeps, tolerance,
 ):  # fmt: skip
     """One person's sites run to convergence, in place, and with a ``spread`` the threshold δ exp(θ) with them.
 
@@ -95,16 +99,17 @@ def person_at_rest(
     n = la.shape[0]
     k = items.shape[0]
     in_pair_space = needs_pair_space(task, 0, n, k)
-    d = n if in_pair_space else k
+    d = n_states(in_pair_space, sway, n, k)
     C = np.empty((d, d))
     mu = np.empty(d)
     c = np.empty(d)
     own = np.empty(k)
     R = np.empty((d, 0 if Phi is None else Phi.shape[1]))
     prior_of_person(
-        0, in_pair_space, items, la, lb, task, 0, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu, R
-    )
-    replay(in_pair_space, la, lb, weight, lam, eta, 0, n, d, C, mu, c)
+        0, in_pair_space, items, la, lb, task, sway, 0, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu,
+        R,
+    )  # fmt: skip
+    replay(in_pair_space, la, lb, weight, sway, lam, eta, 0, n, d, C, mu, c)
     a = consistency[0]
     fixed = spread == 0.0
     gradient, step, chord, last, done = 0.0, 0.0, 0.0, 0.0 if fixed else 1.0, False
@@ -114,14 +119,14 @@ def person_at_rest(
         own_delta = delta * math.exp(theta)
         for _ in range(n_sweeps):
             _, change = sweep(
-                in_pair_space, la, lb, outcome, task, weight, lam, eta, 0, n, d, own_delta, a, offset, C, mu, c
+                in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, 0, n, d, own_delta, a, offset, C, mu, c
             )
             if change < rest:
                 break
         if fixed or i == MOST_THRESHOLD_STEPS:
             break
         slope, curvature = _pull_of_threshold(
-            in_pair_space, la, lb, outcome, task, weight, lam, eta, n, d, own_delta, a, offset, C, mu, c
+            in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, n, d, own_delta, a, offset, C, mu, c
         )
         theta, gradient, step, chord, last, rest, done = next_threshold(
             theta, slope, curvature, spread, tolerance, gradient, step, chord, last, rest
@@ -248,8 +253,9 @@ def settled(
         cov, Phi, rho = law.Sigma[items[:, None], items], None, law.rho
     theta, change = (Intervals if len(person.ends) else likelihood).compiled(person_at_rest)(
         np.arange(k, dtype=np.int32), person.left, person.right, person.answers, person.task, person.weight,
-        person.traits, person.consistency, person.offset, precision, linear, cov, Phi, rho, law.mean[items],
-        law.shift[items], delta, math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS, SITE_TOLERANCE,
+        given_or_none(person.sway), person.traits, person.consistency, person.offset, precision, linear, cov, Phi, rho,
+        law.mean[items], law.shift[items], delta, math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS,
+        SITE_TOLERANCE,
     )  # fmt: skip
     factor = np.array([math.exp(theta)]) if spread else person.tie_factor
     return person._replace(precision=precision, linear=linear, tie_factor=factor), change

@@ -224,11 +224,11 @@ def _effects(told: Contents) -> str:
     rows = [
         row(
             named(one["covariate"]), f"{one['effect']:+.3g}", f"{one['lower']:+.3g} … {one['upper']:+.3g}",
-            f"{one['rms']:.3g}", f"{one['effect_of_rms']:+.3f}",
+            f"{one['rms']:.3g}", f"{one['effect_of_rms']:+.3f}", f"{one['spread']:.3g}",
         )
         for one in effects.iter_rows(named=True)
     ]  # fmt: skip
-    heads = [":Covariate", "Effect of one unit", "95 % interval", "Usual difference", "Its effect"]
+    heads = [":Covariate", "Effect of one unit", "95 % interval", "Usual difference", "Its effect", "Sd over people"]
     caption = (
         "What is added to the utility of the left item, in units of the noise of one answer. The board is at equal "
         "covariates"

@@ -282,7 +282,7 @@ def predict_alone(
     people = lay_out_columns(
         owner, comparisons.left[place], comparisons.right[place], code[place],
         comparisons.weight[place], n_items=known.n_items, traits=known.traits[who],
-        task=joint_rows(comparisons)[place], offset=_offsets(comparisons, posterior)[place],
+        task=joint_rows(comparisons)[place], **_of_covariates(comparisons, posterior, place),
         largest_state=known.largest_state, n_basis=posterior.n_basis, likelihood=known.likelihood,
         **{name: getattr(known, name)[who] for name in OF_PEOPLE},
     ).with_thresholds(known.thresholds)  # fmt: skip
@@ -315,11 +315,13 @@ def _whole(
     return asked_of(comparisons.take(every), posterior, of_row[every], delta, executor)
 
 
-def _offsets(comparisons: Comparisons, posterior: PopulationPosterior) -> FloatArray:
-    """Effects of the covariates of all rows, (n_rows,)."""
-    if posterior.covariates is None or comparisons.covariates is None:
-        return np.zeros(comparisons.n_rows)
-    return np.asarray(comparisons.covariates @ posterior.covariates.mean)
+def _of_covariates(comparisons: Comparisons, posterior: PopulationPosterior, rows: IntArray) -> dict[str, FloatArray]:
+    """What covariates of some rows do to their margins, as of :class:`~predilect.people.layout.People`."""
+    effects, x = posterior.covariates, comparisons.covariates
+    if effects is None or x is None:
+        return {"offset": np.zeros(len(rows))}
+    found = {"offset": np.asarray(x @ effects.mean)[rows]}
+    return found | {"sway": x[rows] * effects.spread} if len(effects.spread) else found
 
 
 STEPS = (0, 1, 3, 6)  # answers of a newcomer that are known
@@ -359,7 +361,7 @@ def predict_newcomers(
         people = lay_out_columns(
             who[known], comparisons.left[known], comparisons.right[known], code[known],
             comparisons.weight[known], n_items=posterior.n_items, traits=posterior.people.traits,
-            task=joint_rows(comparisons)[known], offset=_offsets(comparisons, posterior)[known],
+            task=joint_rows(comparisons)[known], **_of_covariates(comparisons, posterior, known),
             largest_state=posterior.people.largest_state, n_basis=posterior.n_basis,
             likelihood=posterior.people.likelihood, consistency_sd=posterior.people.consistency_sd,
         ).with_thresholds(posterior.people.thresholds)  # fmt: skip

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,9 @@ class PopulationState:
     gamma: FloatArray  # effects of covariates of answers, (n_covariates,)
     C_gamma: FloatArray  # their posterior covariance
     thresholds: Thresholds | None = None  # where there are grades, or items tie more or less than others
+    covariate_spread: tuple[float, ...] = ()  # of people's own effects of covariates
+    # Of each person's own effect of each covariate, in units of that spread: mean, and 1 less the variance, by turns
+    own_effects: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
 
     def posterior(self, people: People, prior: PopulationPrior) -> PopulationPosterior:
         """Posterior of the population model."""
@@ -69,14 +72,18 @@ class PopulationState:
             )
         effects = Effects(self.B, self.C_B) if self.B.shape[1] else None
         people = self.people_with_own(people)
-        covariates = CovariateEffects(self.gamma, self.C_gamma) if len(self.gamma) else None
+        covariates = None
+        if len(self.gamma):
+            covariates = CovariateEffects(self.gamma, self.C_gamma, spread=np.array(self.covariate_spread))
         return PopulationPosterior(
             self.m, self.C_m, self.Sigma, people, self.sites, basis, effects, covariates=covariates
         )
 
     def people_with_own(self, people: People) -> People:
         """People with their own tie thresholds and consistency, and the effects of covariates."""
-        own = with_own(people, self.log_tie_factor, self.log_consistency, self.gamma, self.consistency_sd)
+        own = with_own(
+            people, self.log_tie_factor, self.log_consistency, self.gamma, self.consistency_sd, self.covariate_spread
+        )
         return own.with_thresholds(self.thresholds)
 
 
@@ -172,7 +179,8 @@ def fit_population(
         point.m, point.Sigma, C_m, point.delta, sites, final.evidence, objective, report, point.offset,
         metric.offset_variance, point.own_scale, point.B, metric.C_B, point.log_tie_factor, metric.tie_information,
         point.log_consistency, consistency_sd, point.gamma, C_gamma,
-        None if people.thresholds is None else people.thresholds.scaled(point.delta),
+        None if people.thresholds is None else people.thresholds.scaled(point.delta), prior.covariate_spread,
+        final.own_slopes[:, 4:],
     )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ from predilect.models.population.calibration import (
 from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.pooled import pooled_thresholds, search_pooled
 from predilect.models.population.prior import Candidate, Hyperparameters
+from predilect.people.empirical_bayes import effect_spreads_of, tie_spread_of
 from predilect.people.layout import People, lay_out
 
 _UNSEEN = 0.5  # answers that what may happen, but did not, counts for
@@ -100,6 +101,19 @@ class Trial:
         if self.first is None and best is not None and best.first is not None:
             return self.loss + best.loss - best.first.loss
         return self.loss
+
+    def tie_spread(self, first: float) -> float:
+        """Spread of people's own tie thresholds by the evidence, after fits at the ``first``; 0 where none has ties."""
+        log_factor, information = (
+            np.concatenate([getattr(state, name) for state in self.states])
+            for name in ("log_tie_factor", "tie_information")
+        )
+        tied = information > 0.0
+        return tie_spread_of(log_factor[tied], information[tied], first) if tied.any() else 0.0
+
+    def effect_spreads(self, first: tuple[float, ...]) -> tuple[float, ...]:
+        """Spreads of people's own effects of covariates by the evidence, after fits at the ``first``."""
+        return effect_spreads_of(np.vstack([state.own_effects for state in self.states]), first)
 
 
 def is_better(trial: Trial, best: Trial, n_errors: float = SIGNIFICANCE) -> bool:

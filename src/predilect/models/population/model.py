@@ -296,9 +296,12 @@ class Population(Tables):
             posterior = extend(posterior, self.hyperparameters_, self.space_, new, self.functions_)
         if isinstance(posterior, GaussianPosterior):
             return posterior.margins(queries.users, queries.left, queries.right)
-        traits = traits_of_new_users(self, queries, users)
+        traits, effects = traits_of_new_users(self, queries, users), posterior.covariates
+        x = None if effects is None else queries.covariates / effects.scale
         with workers(self.n_jobs) as executor:
-            mean, var = posterior.margins(queries.users, queries.left, queries.right, traits=traits, executor=executor)
+            mean, var = posterior.margins(
+                queries.users, queries.left, queries.right, traits=traits, covariates=x, executor=executor
+            )
         return mean, var
 
     def _answers_of(self, user: int) -> FloatArray:

@@ -140,6 +140,9 @@ class Hyperparameters:
     item_tie_spread: float = 0.0
     # σ_a: the logarithm of a person's consistency is N(0, σ_a²); 0 where all answer with the same care
     consistency_spread: float = 0.0
+    # standard deviations over people of their own effects of covariates of answers, in units near the root mean square
+    # of each; empty where all people have the same
+    covariate_spread: tuple[float, ...] = ()
 
     @property
     def consensus_weight(self) -> float:
@@ -185,6 +188,7 @@ class PopulationPrior:
     # σ_δ, prior standard deviation of the logarithm of a person's own tie threshold; 0: one for all
     tie_spread: float = 0.0
     consistency_spread: float = 0.0  # σ_a, the same for a person's consistency
+    covariate_spread: tuple[float, ...] = ()  # of people's own effects of covariates; empty: one for all
 
     @classmethod
     def of(
@@ -195,7 +199,7 @@ class PopulationPrior:
         Phi: FloatArray | None = None,
     ) -> PopulationPrior:
         """The prior that hyper-parameters and features make; ``Phi`` saves computing the rows of the functions."""
-        traits, own = h.trait_scale or 1.0, (h.tie_spread, h.consistency_spread)
+        traits, own = h.trait_scale or 1.0, (h.tie_spread, h.consistency_spread, h.covariate_spread)
         if functions is not None:
             Phi = functions.rows(space) if Phi is None else Phi
             share = functions.own_share(Phi, space.known, h.feature_weight)
@@ -378,6 +382,8 @@ def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
             raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
     if not all(1.0 / LARGEST <= variance <= LARGEST for variance in found.segment_variances):
         raise ValueError(f"variances of segments must be positive numbers, not {found.segment_variances!r:.100}")
+    if not all(1.0 / LARGEST <= spread <= LARGEST for spread in found.covariate_spread):
+        raise ValueError(f"spreads of effects must be positive numbers, not {found.covariate_spread!r:.100}")
     for name in ("tie_spread", "item_tie_spread", "consistency_spread"):
         if 0.0 < getattr(found, name) < 1.0 / LARGEST:  # whose square is divided by
             raise ValueError(f"{name} must be 0, or more than {1.0 / LARGEST:g}, not {getattr(found, name)!r}")

@@ -131,7 +131,8 @@ class Search:
 
     def people_at(self, point: Point) -> People:
         """People with their own tie thresholds and consistency, and the effects of covariates."""
-        return with_own(self.people, point.log_tie_factor, point.log_consistency, point.gamma)
+        spread = self.prior.covariate_spread
+        return with_own(self.people, point.log_tie_factor, point.log_consistency, point.gamma, spread=spread)
 
     def evaluate(self, point: Point, n_sweeps: int = 2) -> Expectation:
         """E step: one pass over the answers; sites are updated in place."""

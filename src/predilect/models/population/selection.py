@@ -57,7 +57,6 @@ from predilect.models.population.prior import (
     are_few,
     least_strength,
 )
-from predilect.people.empirical_bayes import tie_spread_of
 from predilect.people.layout import People, lay_out, with_own
 
 DEFAULTS = {"strength": 30.0, "variance": 4.0, "consensus_variance": 4.0, "feature_weight": 0.5}
@@ -78,7 +77,7 @@ _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
 _PEOPLE_FOR_EVIDENCE, _PEOPLE_FOR_BASIS = (160, 500), (400, 500)
 _ERRORS_OF_BASIS = 1.0  # which a basis of more functions must gain: the one-standard-error rule
 _LARGEST_SCALE_NEAR_POOLED = 0.5  # of a person's utility about the consensus, up to which none is worth a try
-_FIRST_TRAIT_SHARE, _FIRST_TIE_SPREAD = 0.1, 0.5  # over all traits, of how much people differ
+_FIRST_TRAIT_SHARE, _FIRST_SPREAD = 0.1, 0.5  # the first over all traits, of how much people differ
 _CLEARLY = 2.0  # standard errors; and ten answers of one stranger are one surprise more than ten
 # Laplace's evidence has people too alike in care. Where they differ in taste, a large spread passes lapses off as care.
 _CONSISTENCY_SPREADS, _SPREADS_OF_ONE_MIND, _ERRORS_OF_SPREAD = (0.25, 0.5), (0.25, 0.5, 1.0, 2.0), 1.0
@@ -209,6 +208,7 @@ def select_model(
     best = search.walk(best)
     if "consistency_spread" in free and not best.setting.consistency_spread:
         best = search.with_consistency(best)  # before tastes have the scale they want, care may not show
+    best = search.with_own_effects(best)
     best = search.kept_from_heart(best, nearly_rigid)
     differing = best  # where it is no more than features of people explain, all are of one mind without them
     best = search.or_pooled(best, delta, executor)
@@ -372,37 +372,37 @@ class _Search:
         errors = _ERRORS_OF_SPREAD if care_alone else SIGNIFICANCE
         return best if is_better(best.trial, rigid.trial, errors) else rigid
 
+    def tried(self, best: _Found, setting: Hyperparameters, n_errors: float = SIGNIFICANCE,
+              warm: Trial | None = None, race: bool = False) -> _Found:  # fmt: skip
+        """The same with another setting, if that gains."""
+        trial = self.run(best.candidate, setting, warm or best.trial, race=race)
+        return _Found(best.candidate, setting, trial) if is_better(trial, best.trial, n_errors) else best
+
     def with_own_thresholds(self, best: _Found) -> _Found:
         """The same with a tie threshold for each person, if that gains; their spread by the evidence."""
-        setting = replace(best.setting, tie_spread=_FIRST_TIE_SPREAD)
-        trial = self.run(best.candidate, setting, best.trial)
-        log_factor, information = (
-            np.concatenate([getattr(state, name) for state in trial.states])
-            for name in ("log_tie_factor", "tie_information")
-        )
-        if not information.any():  # the training answers of the folds hold no tie
-            return best
-        tied = information > 0.0
-        setting = replace(setting, tie_spread=tie_spread_of(log_factor[tied], information[tied], _FIRST_TIE_SPREAD))
-        trial = self.run(best.candidate, setting, trial)
-        return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
+        trial = self.run(best.candidate, replace(best.setting, tie_spread=_FIRST_SPREAD), best.trial)
+        spread = trial.tie_spread(_FIRST_SPREAD)
+        return self.tried(best, replace(best.setting, tie_spread=spread), warm=trial) if spread else best
 
     def with_item_ties(self, best: _Found, spread: float) -> _Found:
         """The same with factors of items for the tie threshold, of a ``spread`` by the evidence, if that gains."""
-        if not spread:
+        return self.tried(best, replace(best.setting, item_tie_spread=spread)) if spread else best
+
+    def with_own_effects(self, best: _Found) -> _Found:
+        """The same with effects of covariates that differ over people, if that gains; their spread by the evidence."""
+        people = self.folds[0].people
+        first = (_FIRST_SPREAD,) * people.patterns.shape[1]
+        if not first or (people.task >= 0).any():
             return best
-        setting = replace(best.setting, item_tie_spread=spread)
-        trial = self.run(best.candidate, setting, best.trial)
-        return _Found(best.candidate, setting, trial) if is_better(trial, best.trial) else best
+        trial = self.run(best.candidate, replace(best.setting, covariate_spread=first), best.trial)
+        found = replace(best.setting, covariate_spread=trial.effect_spreads(first))
+        return self.tried(best, found, _ERRORS_OF_SPREAD, trial)
 
     def with_consistency(self, best: _Found) -> _Found:
         """The same with a consistency of each person, of the smallest spread on which none clearly gains."""
         one_mind = best.setting.variance <= ONE_MIND["variance"]
         for spread in _SPREADS_OF_ONE_MIND if one_mind else _CONSISTENCY_SPREADS:
-            setting = replace(best.setting, consistency_spread=spread)
-            trial = self.run(best.candidate, setting, best.trial, race=True)
-            if is_better(trial, best.trial, _ERRORS_OF_SPREAD):
-                best = _Found(best.candidate, setting, trial)
+            best = self.tried(best, replace(best.setting, consistency_spread=spread), _ERRORS_OF_SPREAD, race=True)
         return best
 
     def with_traits(self, best: _Found, differing: _Found, traits: FloatArray, seed: SeedSequence) -> _Found:

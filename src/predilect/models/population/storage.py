@@ -123,8 +123,10 @@ def unpack_population(
     if names is not None:
         effects_of_answers = CovariateEffects(
             arrays["gamma"], arrays["C_gamma"], tuple(typed(str, name, "covariate") for name in names),
-            arrays["covariate_rms"], arrays["patterns"],
+            arrays["covariate_rms"], arrays["patterns"], np.array(model.hyperparameters_.covariate_spread),
         )  # fmt: skip
+        if len(effects_of_answers.spread) not in (0, len(effects_of_answers.mean)):
+            raise ValueError(f"{len(effects_of_answers.spread)} spreads of {len(effects_of_answers.mean)} effects")
         if len(set(names)) != len(effects_of_answers.mean):
             raise ValueError(f"{len(effects_of_answers.mean)} effects of the covariates {names}")
     thresholds = _thresholds(model, values, arrays)
@@ -167,7 +169,8 @@ def unpack_population(
     found = unpack_crowd(arrays, len(model.items_), basis, effects, calibration)
     people = replace(found.people, likelihood=model._likelihood)
     if effects_of_answers is not None:
-        people = replace(people, offset=effects_of_answers.offsets[people.variant])
+        of_pattern, variant = effects_of_answers, people.variant
+        people = replace(people, offset=of_pattern.offsets[variant], sway=of_pattern.sways[variant])
     people = people.with_thresholds(thresholds)
     return replace(found, people=people, covariates=effects_of_answers)
 

@@ -26,6 +26,7 @@ from predilect.models.kit import Kit
 from predilect.models.population.kit import Draws, Rows, draws_of, rows_of_sets
 from predilect.models.population.segments import segment_boards
 from predilect.models.population.updates import Updating
+from predilect.people.covariates import own_effects
 
 _NOISY = 0.5  # consistency of somebody with twice the usual noise
 _MOST_NAMED, _LONGEST_NAME = 3, 30
@@ -45,7 +46,9 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
             (the noise of the person's answers is 1 / consistency times the usual; 1, and missing, where people do not
             differ in it); agreement, the share of the decided answers that prefer what the crowd prefers; ties, the
             share of the answers that are ties; and, where the side is in the model, chose_left, the share of the
-            decided answers that went to the item on the left. Shares of nothing are missing.
+            decided answers that went to the item on the left. Shares of nothing are missing. Where effects of
+            covariates differ over people, effect_of_x and effect_of_x_sd for each covariate x: what one unit of it adds
+            for this person, as in :meth:`covariates`.
 
         Raises
         ------
@@ -54,7 +57,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
 
         Notes
         -----
-        population.md section 4, "Consistency of people".
+        population.md section 4, "Consistency of people", "Effects of covariates that differ over people".
         """
         check_is_fitted(self, "posterior_")
         now = self._snapshot()
@@ -113,12 +116,15 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
             A row a covariate: covariate, "side" for the side; effect, sd, lower, upper (95 % interval), what one unit
             of it, left minus right, adds to the utility of the left item, in units of the noise of one answer (of side:
             half of what moving from the right to the left adds); rms, the root mean square of the covariate over the
-            answers, and effect_of_rms. Boards are at equal covariates.
+            answers, and effect_of_rms; spread, the standard deviation over people of their own effects, whose mean is
+            effect (0 where all have the same: :meth:`people` has each person's where they differ). Boards are at equal
+            covariates.
 
         Notes
         -----
-        population.md section 4, "Covariates of answers". In the personal model intervals take people's tastes into
-        account; in the pooled one people are independent of each other, and not their answers.
+        population.md section 4, "Covariates of answers". Effects differ over people where held-out answers gain. In the
+        personal model intervals take people's tastes into account; in the pooled one people are independent of each
+        other, and not their answers.
         """
         check_is_fitted(self, "posterior_")
         now = self._now()
@@ -194,6 +200,14 @@ def people_columns(model: Any) -> dict[str, Any]:
             seen = people.weight * ((outcome != 0) & (side != 0.0))
             shares["chose_left"] = sums(seen * (side * outcome > 0.0)) / sums(seen)
     numbers = {"n": n_answers, "consistency": people.consistency, "lower": lower, "upper": upper, **shares}
+    effects = posterior.covariates
+    if effects is not None and len(effects.spread):
+        own_mean, own_sd = own_effects(people, posterior.sites, posterior.law, effects)
+        for place, (name, scale) in enumerate(zip(effects.names, effects.scale, strict=True)):
+            numbers |= {
+                f"effect_of_{name}": own_mean[:, place] / scale,
+                f"effect_of_{name}_sd": own_sd[:, place] / scale,
+            }
     # Missing, and not NaN, where there is nothing to say.
     return {"user": model.users_.series()} | {name: pl.Series(x, nan_to_null=True) for name, x in numbers.items()}
 
@@ -265,6 +279,8 @@ def describe_covariates(model: Any) -> list[str]:
                 f"{columns['effect_of_rms'][place]:+.2f} for a usual difference of {effects.rms[place]:.3g}. Boards "
                 "are for equal ones."
             )
+        if spread := float(columns["spread"][place]):
+            lines[-1] += f" People differ in it, with a standard deviation of {spread:.3g}."
     sd = np.sqrt(np.diagonal(effects.covariance))
     correlation = np.triu(effects.covariance / np.outer(sd, sd), 1)
     for one, other in np.argwhere(np.abs(correlation) > _ALIKE).tolist():

@@ -99,13 +99,13 @@ def _refuse_ties(model: Any, batch: Batch) -> None:
 
 def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int, Person]:
     """The people touched, after EP on their new answers."""
-    posterior, spread = model.posterior_, model.hyperparameters_.tie_spread
+    posterior, spread, effects = model.posterior_, model.hyperparameters_.tie_spread, batch.effects
     thresholds = posterior.people.thresholds
     delta = model.tie_threshold_ if thresholds is None else thresholds.scale
     law, largest_state, n_known = posterior.law, posterior.people.largest_state, posterior.n_users
     traits = _new_traits(model, batch.new, users)
     persons: dict[int, Person] = {}
-    offsets = np.zeros(1) if batch.effects is None else batch.effects.offsets
+    offsets, sways = (np.zeros(1), np.zeros((1, 0))) if effects is None else (effects.offsets, effects.sways)
     cuts = (np.flatnonzero(batch.users[1:] != batch.users[:-1]) + 1).tolist()
     parts = {batch.users[start].item(): (start, stop) for start, stop in pairwise([0, *cuts, len(batch.users)]) if stop}
     if batch.orders is not None:
@@ -119,7 +119,7 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
             own = batch.orders.users == code
             tasks = _changed_tasks(model, tasks, batch.orders.key[own], batch.orders.task[own], sign)
         of_person = {name: getattr(person, name) for name in OF_PEOPLE}
-        persons[code] = Person.of(rows, person.traits, offsets, tasks, thresholds, **of_person)
+        persons[code] = Person.of(rows, person.traits, offsets, tasks, thresholds, sways, **of_person)
     likelihood = posterior.people.likelihood
     settle = partial(settled, law=law, delta=delta, largest_state=largest_state, spread=spread, likelihood=likelihood)
     # Threads of BLAS are held back only where there is work for them: even that takes as long as an update.

@@ -1,0 +1,151 @@
+"""Population whose people differ in the effects of covariates, where held-out answers gain by that."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from predilect import Comparisons, Population, compress
+from predilect.models.population.selection import _Search
+from tolerances import CONVERGED, STATISTICAL
+
+NAMES = ["length", "headers"]
+
+
+def crowd(seed, spread=0.5, n_users=60, n_items=12, n=40, n_test=20):
+    """Frames of answers and of further ones; everybody's own effects of a unit of length, whose mean is .3."""
+    rng = np.random.default_rng(seed)
+    f = rng.normal(size=n_items) + 0.6 * rng.normal(size=(n_users, n_items))
+    effect = 0.3 + spread * rng.normal(size=n_users)
+    user = np.repeat(np.arange(n_users), n + n_test)
+    left = rng.integers(n_items, size=len(user))
+    right = (left + rng.integers(1, n_items, size=len(user))) % n_items
+    length, headers = np.round(rng.normal(size=(2, len(user))), 2)
+    margin = f[user, left] - f[user, right] + effect[user] * length + rng.normal(size=len(user))
+    columns = {
+        "user": user, "left": left, "right": right, "winner": np.where(margin > 0.0, left, right),
+        "length": 100.0 * length, "headers": headers,
+    }  # fmt: skip
+    test = np.arange(len(user)) % (n + n_test) >= n
+    parts = ({name: column[rows].tolist() for name, column in columns.items()} for rows in (~test, test))
+    return *parts, effect
+
+
+def fitted(frame, names=NAMES, side=False):
+    return Population(n_jobs=1).fit(Comparisons.from_frame(frame, covariates=names, side=side))
+
+
+def without_own_effects(monkeypatch, frame, names=NAMES):
+    with monkeypatch.context() as patch:
+        patch.setattr(_Search, "with_own_effects", lambda self, best: best)
+        return fitted(frame, names)
+
+
+@pytest.fixture(scope="module")
+def differing():
+    frame, test, effect = crowd(1)
+    return fitted(frame), frame, test, effect
+
+
+def test_held_out_answers_gain_and_the_spread_is_found(differing, monkeypatch):
+    model, frame, test, effect = differing
+    alike = without_own_effects(monkeypatch, frame)
+    gain = model.answer_log_proba(Comparisons.from_frame(test, covariates=NAMES, side=False))
+    gain = gain - alike.answer_log_proba(Comparisons.from_frame(test, covariates=NAMES, side=False))
+    assert gain.mean() > 0.01
+    table = {row["covariate"]: row for row in model.covariates().to_dicts()}
+    assert table["length"]["spread"] == pytest.approx(0.005, rel=0.25)
+    assert table["headers"]["spread"] < 0.2
+    assert abs(table["length"]["effect"] - effect.mean() / 100) < STATISTICAL * table["length"]["sd"]
+    assert alike.covariates()["spread"].to_list() == [0.0, 0.0]
+    assert "effect_of_length" not in alike.people().columns
+    assert any("People differ in it, with a standard deviation of 0.00" in line for line in model.describe())
+
+
+def test_people_have_their_own_effects_in_the_units_given(differing):
+    model, _, _, effect = differing
+    people = model.people()
+    own, sd = (people[name].to_numpy() for name in ("effect_of_length", "effect_of_length_sd"))
+    assert np.corrcoef(own, effect)[0, 1] > 0.7
+    assert np.mean(np.abs(own - effect / 100) < 1.96 * sd) > 0.85
+    # What a unit more adds to a prediction for this person; for somebody unknown what it adds on average.
+    pair = {"user": [7, 7], "left": [1, 1], "right": [2, 2], "length": [0.0, 100.0]}
+    mean, _ = model.predict_margin(pair)
+    assert mean[1] - mean[0] == pytest.approx(100.0 * own[7], rel=CONVERGED)
+    with pytest.warns(UserWarning, match="without answers"):
+        mean, var = model.predict_margin(pair | {"user": [-1, -1]})
+    row = model.covariates().to_dicts()[0]
+    assert mean[1] - mean[0] == pytest.approx(100.0 * row["effect"], rel=CONVERGED)
+    assert var[1] - var[0] == pytest.approx(1e4 * (row["sd"] ** 2 + row["spread"] ** 2), rel=CONVERGED)
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_people_who_do_not_differ_have_one_effect_to_the_bit(seed, monkeypatch):
+    frame, test, _ = crowd(seed, spread=0.0)
+    model, plain = fitted(frame, ["length"]), without_own_effects(monkeypatch, frame, ["length"])
+    assert model.hyperparameters_.covariate_spread == ()
+    np.testing.assert_array_equal(model.predict_proba(test), plain.predict_proba(test))
+
+
+def test_the_order_of_covariates_and_names_make_no_difference(differing):
+    model, frame, test, _ = differing
+    expected = model.predict_proba(test)
+    # As far as the loose fits to folds tell, by which the prior is chosen.
+    np.testing.assert_allclose(fitted(frame, NAMES[::-1]).predict_proba(test), expected, atol=1e-4)
+    renamed = {"user": [100 - user for user in frame["user"]]}
+    renamed |= {name: [f"item {97 * item % 101}" for item in frame[name]] for name in ("left", "right", "winner")}
+    asked = {"user": [100 - user for user in test["user"]]}
+    asked |= {name: [f"item {97 * item % 101}" for item in test[name]] for name in ("left", "right")}
+    np.testing.assert_allclose(fitted(frame | renamed).predict_proba(test | asked), expected, atol=1e-4)
+
+
+def test_a_swap_of_all_rows_flips_nothing_but_signs(differing):
+    model, frame, test, _ = differing
+    sides = {"left": "right", "right": "left"}
+    turned, asked = (
+        {sides.get(name, name): [-x for x in column] if name in NAMES else column for name, column in one.items()}
+        for one in (frame, test)
+    )
+    other = fitted(turned)
+    np.testing.assert_allclose(other.covariates()["effect"], model.covariates()["effect"], rtol=1e-6)
+    np.testing.assert_allclose(other.people()["effect_of_length"], model.people()["effect_of_length"], rtol=1e-6)
+    np.testing.assert_allclose(other.predict_proba(asked)[:, ::-1], model.predict_proba(test), atol=1e-6)
+
+
+def test_an_answer_given_twice_is_one_of_weight_two():
+    some, _, _ = crowd(4, spread=1.0, n_users=20, n_items=6, n=20)
+    twice = fitted({name: column + column for name, column in some.items()})
+    weighted = fitted(some | {"weight": [2.0] * 400})
+    assert twice.hyperparameters_.covariate_spread
+    np.testing.assert_array_equal(twice.predict_proba(some), weighted.predict_proba(some))
+
+
+def test_answers_come_and_go_and_are_saved(differing, tmp_path):
+    model, _, test, _ = differing
+    model.save(tmp_path / "model")
+    model, again = Population.load(tmp_path / "model"), Population.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(test), differing[0].predict_proba(test))
+    assert again.people().equals(differing[0].people())
+    answer = {"user": [7, 7, 99], "left": [1, 2, 3], "right": [2, 5, 4], "winner": [1, 2, 3]}
+    answer |= {"length": [-400.0, -350.0, -100.0], "headers": [0.0, 0.1, 0.2]}
+    before = again.predict_margin(test)
+    again.update(answer).forget(answer)
+    np.testing.assert_allclose(again.predict_margin(test), before, rtol=CONVERGED)
+    again.update(answer)
+    own = dict(zip(*again.people().select("user", "effect_of_length").to_dict(as_series=False).values(), strict=True))
+    was = dict(zip(*model.people().select("user", "effect_of_length").to_dict(as_series=False).values(), strict=True))
+    assert own[7] < was[7]
+    assert own[99] < again.covariates()["effect"][0]
+    after = again.predict_margin(test)
+    again.save(tmp_path / "later")
+    np.testing.assert_allclose(Population.load(tmp_path / "later").predict_margin(test), after, rtol=CONVERGED)
+
+
+def test_a_compressed_model_has_the_crowds_effects_and_how_people_differ(differing):
+    model, _, _, _ = differing
+    small = compress(model, keep=12)
+    pair = {"user": [7, 7], "left": [1, 1], "right": [2, 2], "length": [0.0, 100.0]}
+    mean, var = small.predict_margin(pair)
+    row = model.covariates().to_dicts()[0]
+    assert mean[1] - mean[0] == pytest.approx(100.0 * row["effect"], rel=CONVERGED)
+    assert var[1] - var[0] == pytest.approx(1e4 * (row["sd"] ** 2 + row["spread"] ** 2), rel=CONVERGED)
