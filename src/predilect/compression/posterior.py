@@ -40,7 +40,7 @@ class SubsetPosterior(Posterior):
     unseen: Utilities | None = None  # an unseen user, where that is not law
     implied: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     calibration: Calibration = UNCALIBRATED
-    newcomers: BoolArray | None = None  # (n_users,), who came after the fit, where calibration distinguishes them
+    newcomers: BoolArray | None = None  # (n_users,), who came after the fit, where they are predicted differently
     # (n_users, 2): consistency and standard deviation of its logarithm; None where all are alike
     consistency: FloatArray | None = None
     _start: IntArray = field(init=False, repr=False)
@@ -120,6 +120,9 @@ class SubsetPosterior(Posterior):
             of_law = self.law.margins(left[rest], right[rest])
             order = rest[np.argsort(users[rest], kind="stable")]
             mean[rest], var[rest] = of_law
+            if self.unseen is not None and self.newcomers is not None:
+                later = rest[self.newcomers[users[rest]]]
+                mean[later] = self.unseen.margins(left[later], right[later])[0]
             for rows in np.split(order, np.flatnonzero(np.diff(users[order])) + 1):
                 S, alpha, D = self._pull(int(users[rows[0]]))
                 items, place = np.unique(np.concatenate([left[rows], right[rows]]), return_inverse=True)
@@ -133,7 +136,7 @@ class SubsetPosterior(Posterior):
         user = int(self._people(np.array([user]))[0])
         if user < 0:
             return self.law if self.unseen is None else self.unseen
-        law, (S, alpha, D) = self.law, self._pull(user)
+        law, (S, alpha, D) = self._law(user), self._pull(user)
         mu, Sigma = self.moments(user)
         if law.Phi is None:
             cross = law.covariance[:, S]
@@ -205,13 +208,19 @@ class SubsetPosterior(Posterior):
             codes = np.asarray(users, dtype=np.int64)
         return codes
 
+    def _law(self, user: int) -> Utilities:
+        """The population distribution that a person is a draw of."""
+        later = self.newcomers is not None and self.newcomers[user]
+        return self.unseen if later and self.unseen is not None else self.law
+
     def _pull(self, user: int) -> tuple[IntArray, FloatArray, FloatArray]:
         """S, C_SS⁻¹ (μ - m_S) and C_SS⁻¹ - C_SS⁻¹ Σ C_SS⁻¹: regression of the other items on a person's kept ones."""
         S = self.kept(user)
         mu, Sigma = self.moments(user)
         factor = factorise(covariance_between(self.law, S, S))
         inverse = factor.inverse()
-        return S, factor.solve(mu - self.law.mean[S]), symmetrise(inverse - inverse @ Sigma @ inverse)
+        alpha = factor.solve(mu - self._law(user).mean[S])
+        return S, alpha, symmetrise(inverse - inverse @ Sigma @ inverse)
 
 
 def covariance_between(utilities: Utilities, first: IntArray, second: IntArray) -> FloatArray:

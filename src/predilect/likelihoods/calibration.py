@@ -28,6 +28,7 @@ RANGES = {
     "variance_factor": (0.0, 1e100),  # κ vᵉ is of the size of v, however small v is
     "unseen_ratio": (1.0, 1e6),
     "newcomer_factor": (0.0, 1e100),
+    "newcomer_weight": (0.0, 1.0),
     "variance_power": (0.0, 2.0),
     "lapse_rate": (0.0, 0.5),
     "consistency_spread": (0.0, 3.0),  # whose noise differs by factors of hundreds has none, or nothing else
@@ -53,6 +54,10 @@ class Calibration:
     newcomer_factor : float, default 1
         κ_n, by which all of these are multiplied for a newcomer: somebody unknown, without answers, or who came after
         the fit (``update``), so that the population was learned without them.
+    newcomer_weight : float, default 0
+        w, from 0 to 1: how far the mean of newcomers' utilities goes from the consensus, in which people count equally,
+        to that at which the answers of the fit, each counted once, are likeliest as answers of strangers. It moves
+        their boards and questions too, and takes effect in a fit.
     variance_power : float, default 1
         e, from 0 to 2: above 1 where margins of small variance are known better still than κ says.
     lapse_rate : float, default 0
@@ -72,6 +77,7 @@ class Calibration:
     variance_power: float = 1.0
     lapse_rate: float = 0.0
     newcomer_factor: float = 1.0
+    newcomer_weight: float = 0.0
     tie_spread: float = 0.0
     consistency_spread: float = 0.0
 

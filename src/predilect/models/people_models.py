@@ -135,6 +135,8 @@ def pack_crowd(posterior: PopulationPosterior) -> dict[str, Any]:
     """Arrays of a posterior, but for those of a basis or of effects."""
     later = {} if posterior.newcomers is None else {"newcomers": posterior.newcomers}
     own = {"m": posterior.m, "C_m": posterior.C_m, "Sigma": posterior.Sigma}
+    if posterior.newcomer_shift is not None:
+        own["newcomer_shift"] = posterior.newcomer_shift
     return pack_people(posterior.people, posterior.sites) | later | own
 
 
@@ -150,8 +152,9 @@ def unpack_crowd(
     people, sites = unpack_people(arrays, n_items)
     newcomers = arrays.get("newcomers")
     return PopulationPosterior(
-        m, C_m, Sigma, people, sites, basis, effects, calibration=calibration, newcomers=newcomers
-    )
+        m, C_m, Sigma, people, sites, basis, effects, calibration=calibration, newcomers=newcomers,
+        newcomer_shift=arrays.get("newcomer_shift"),
+    )  # fmt: skip
 
 
 _COVARIANCE_OR_VARIANCES = Field(

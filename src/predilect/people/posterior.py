@@ -44,10 +44,12 @@ class PopulationPosterior(Posterior):
     calibration: Calibration = UNCALIBRATED
     newcomers: BoolArray | None = None  # (people.n_users,): who came after the fit; None: nobody but in ``overlay``
     covariates: CovariateEffects | None = None  # of answers
+    newcomer_shift: FloatArray | None = None  # d, by which the mean of newcomers differs from m, (M,)
     law: Law = field(init=False)  # population distribution
+    newcomer_law: Law = field(init=False)  # that of people whom the population was learned without
 
     def __post_init__(self) -> None:
-        basis, effects = self.basis, self.effects
+        basis, effects, d = self.basis, self.effects, self.newcomer_shift
         if basis is None:
             shift = np.zeros((0, 0)) if effects is None else effects.B
             law = Law(self.Sigma, self.m, shift=shift)
@@ -55,6 +57,8 @@ class PopulationPosterior(Posterior):
             shift = np.zeros((0, 0)) if effects is None else basis.Phi @ effects.B
             law = Law(self.Sigma, basis.mean(self.m), basis.Phi, basis.rho, shift)
         object.__setattr__(self, "law", law)
+        later = law if d is None else replace(law, mean=self.m + d if basis is None else basis.mean(self.m + d))
+        object.__setattr__(self, "newcomer_law", later)
 
     @property
     def n_items(self) -> int:
@@ -140,10 +144,10 @@ class PopulationPosterior(Posterior):
         asked = np.zeros((len(users), len(spread)))
         if covariates is not None and len(spread):
             asked = covariates * spread
-        for rows, people, sites, codes in self._where(users):
+        for rows, law, people, sites, codes in self._by_law(users):
             known = None if traits is None else traits[rows]
             mean[rows], var[rows] = margins_in(
-                self, people, sites, codes, left[rows], right[rows], known, asked[rows], executor
+                self, law, people, sites, codes, left[rows], right[rows], known, asked[rows], executor
             )
         return mean, var
 
@@ -168,11 +172,21 @@ class PopulationPosterior(Posterior):
 
     def are_newcomers(self, users: IntArray) -> BoolArray:
         """Whether the population was learned without users, (n,): unseen, without answers, or added after the fit."""
+        return self.without_answers(users) | self.came_later(users)
+
+    def came_later(self, users: IntArray) -> BoolArray:
+        """Whether known users, by code, were added after the fit, (n,)."""
         users = np.asarray(users, dtype=np.int64)
-        found = self.without_answers(users) | (users >= self.people.n_users)
+        found = users >= self.people.n_users
         if self.newcomers is not None:
-            found[~found] = self.newcomers[users[~found]]
+            old = ~found & (users >= 0)
+            found[old] = self.newcomers[users[old]]
         return np.asarray(found)
+
+    def law_of(self, user: int) -> Law:
+        """Population distribution of which a user, by code, is a draw once there are answers."""
+        shifted = self.newcomer_shift is not None and self.came_later(np.array([user]))[0]
+        return self.newcomer_law if shifted else self.law
 
     def without_answers(self, users: IntArray) -> BoolArray:
         """Whether users, by code, have no answers: their posterior is the population distribution."""
@@ -205,10 +219,18 @@ class PopulationPosterior(Posterior):
 
         State (β, e_o): the basis functions, and the residuals of the user's k_u own items. O((M + k_u)² k_u).
         """
+        law = self._law_now(user)
         if user in self.overlay:
             people, sites = self._beside([user])
-            return person_in(self, people, sites, 0)
-        return person_in(self, self.people, self.sites, user, traits)
+            return person_in(self, law, people, sites, 0)
+        return person_in(self, law, self.people, self.sites, user, traits)
+
+    def prior(self) -> Utilities:
+        """Utilities of somebody whom the population was learned from, without their answers."""
+        return person_in(self, self.law, self.people, self.sites, -1)
+
+    def prior_of(self, user: int) -> Utilities:
+        return person_in(self, self._law_now(user), self.people, self.sites, -1)
 
     def crowd(self, traits: FloatArray | None = None) -> Utilities:
         """Consensus, the mean of the population, in factored form; or the mean of those with ``traits`` (n_traits,)."""
@@ -229,8 +251,8 @@ class PopulationPosterior(Posterior):
         users = np.asarray(users, dtype=np.int64)
         mean = np.empty((len(users), self.n_items))
         var = np.empty_like(mean)
-        for rows, people, sites, codes in self._where(users):
-            mean[rows], var[rows] = centred_in(self, people, sites, codes, executor)
+        for rows, law, people, sites, codes in self._by_law(users):
+            mean[rows], var[rows] = centred_in(self, law, people, sites, codes, executor)
         return mean, var
 
     def widenings(self, users: IntArray, var: FloatArray) -> FloatArray:
@@ -251,11 +273,12 @@ class PopulationPosterior(Posterior):
         strength: float,
         trace: float,
         effects: Effects | None = None,
+        newcomer_shift: FloatArray | None = None,
     ) -> PopulationPosterior:
         """With new items appended that have no answers (population.md section 6): A = K_*o K_oo⁻¹, R = K_** - A K_o*.
 
-        ``consensus`` and ``effects`` are over all items; ``scale`` is s₀, ``strength`` ν₀, ``trace`` tr((s₀ K_oo)⁻¹
-        Σ_oo).
+        ``consensus``, ``effects`` and ``newcomer_shift`` are over all items; ``scale`` is s₀, ``strength`` ν₀,
+        ``trace`` tr((s₀ K_oo)⁻¹ Σ_oo).
         """
         cross = A @ self.Sigma
         spread = scale * (strength + trace) / (strength + self.n_items) * R + cross @ A.T
@@ -263,7 +286,7 @@ class PopulationPosterior(Posterior):
         people = replace(self.people, n_items=len(consensus.mean))
         return PopulationPosterior(
             consensus.mean, consensus.covariance, Sigma, people, self.sites, None, effects, self.overlay,
-            self.calibration, self.newcomers, self.covariates,
+            self.calibration, self.newcomers, self.covariates, newcomer_shift=newcomer_shift,
         )  # fmt: skip
 
     def with_items(self, Phi: FloatArray, share: FloatArray, consensus_variance: float) -> PopulationPosterior:
@@ -284,6 +307,22 @@ class PopulationPosterior(Posterior):
         rows = np.flatnonzero(held)
         changed, codes = np.unique(users[rows], return_inverse=True)
         yield rows, *self._beside(changed.tolist()), codes
+
+    def _law_now(self, user: int) -> Law:
+        """Population distribution by which a user, by code, is predicted as things stand."""
+        shifted = self.newcomer_shift is not None and self.are_newcomers(np.array([user]))[0]
+        return self.newcomer_law if shifted else self.law
+
+    def _by_law(self, users: IntArray) -> Iterator[tuple[IntArray | slice, Law, People, Sites, IntArray]]:
+        """:meth:`_where`, with the population distribution of the rows."""
+        for rows, people, sites, codes in self._where(users):
+            if self.newcomer_shift is None:
+                yield rows, self.law, people, sites, codes
+                continue
+            places, later = np.arange(len(users))[rows], self.are_newcomers(users[rows])
+            for law, some in ((self.law, ~later), (self.newcomer_law, later)):
+                if some.any():
+                    yield places[some], law, people, sites, codes[some]
 
     def _beside(self, users: list[int]) -> tuple[People, Sites]:
         """Layout of some of the changed users."""

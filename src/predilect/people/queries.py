@@ -13,6 +13,7 @@ from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites, pair_variance
 from predilect.gaussian.posterior import Utilities
+from predilect.people.law import Law
 from predilect.people.layout import People, given_or_none
 from predilect.people.prediction import centred_utilities, predict_margins
 from predilect.shards import cut, map_shards
@@ -155,6 +156,7 @@ _ROWS_AT_ONCE = 20_000
 
 def margins_in(
     posterior: PopulationPosterior,
+    law: Law,
     people: People,
     sites: Sites,
     users: IntArray,
@@ -164,7 +166,9 @@ def margins_in(
     asked: FloatArray,
     executor: ThreadPoolExecutor | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Margins of users of one layout; ``asked`` (n, n_effects): covariates, in the units of ``people.sway``."""
+    """Margins of users of one layout, draws of ``law``; ``asked`` (n, n_effects): covariates, in the units of
+    ``people.sway``.
+    """
     mean, var = np.empty(len(users)), np.empty(len(users))
     unseen = (users < 0) | (people.answer_ptr[users + 1] == people.answer_ptr[users])
     rows = np.flatnonzero(unseen)
@@ -172,15 +176,15 @@ def margins_in(
         known = people.traits[users[rows]] * (users[rows] >= 0)[:, None]
         if traits is not None:
             known = np.where((users[rows] < 0)[:, None], traits[rows], known)
-        mean[rows], var[rows] = _margins_without_answers(posterior, left[rows], right[rows], known)
+        mean[rows], var[rows] = _margins_without_answers(posterior, law, left[rows], right[rows], known)
         var[rows] += np.einsum("ij,ij->i", asked[rows], asked[rows])
     heavy = ~unseen & people.is_heavy[users]
     for user in np.unique(users[heavy]).tolist():
         rows = np.flatnonzero(users == user)
         if posterior.basis is None or asked.shape[1]:
-            found = _margins_by_items(posterior, people, sites, user, left[rows], right[rows], asked[rows])
+            found = _margins_by_items(posterior, law, people, sites, user, left[rows], right[rows], asked[rows])
         else:
-            found = person_in(posterior, people, sites, user).margins(left[rows], right[rows])
+            found = person_in(posterior, law, people, sites, user).margins(left[rows], right[rows])
         mean[rows], var[rows] = found
     known_rows = np.flatnonzero(~unseen & ~heavy)
     if not len(known_rows):
@@ -198,7 +202,7 @@ def margins_in(
         start, stop = shard
         predict_margins(
             who[start:stop], bounds[start : stop + 1], sorted_left, sorted_right, sorted_asked,
-            *_answers(posterior, people, sites), posterior.C_m, own_C, C_shift, sorted_mean, sorted_var,
+            *_answers(law, people, sites), posterior.C_m, own_C, C_shift, sorted_mean, sorted_var,
         )  # fmt: skip
 
     for _ in map_shards(
@@ -211,23 +215,23 @@ def margins_in(
 
 
 def _margins_by_items(
-    posterior: PopulationPosterior, people: People, sites: Sites, user: int, left: IntArray, right: IntArray,
+    posterior: PopulationPosterior, law: Law, people: People, sites: Sites, user: int, left: IntArray, right: IntArray,
     asked: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Margins of one user where the items are the basis, or of the items that are asked about and the user's own.
 
     O(k²) per pair, and without a basis nothing of n_items x n_items.
     """
-    items, x, Q = people.sums(user, sites, posterior.law)
+    items, x, Q = people.sums(user, sites, law)
     Sigma, C, known = posterior.Sigma, posterior.C_m, people.traits[user]
-    prior = posterior.law.mean
+    prior = law.mean
     if posterior.effects is not None:
-        prior = prior + posterior.law.shift @ known
+        prior = prior + law.shift @ known
         C = C + posterior.effects.spread(known)
     if posterior.basis is not None:
         some, place = np.unique(np.concatenate((items, left, right)), return_inverse=True)
         Phi, more = posterior.basis.Phi[some], offset_variance(posterior)
-        Sigma, C, prior = posterior.law.covariance(some), symmetrise(Phi @ C @ Phi.T), prior[some]
+        Sigma, C, prior = law.covariance(some), symmetrise(Phi @ C @ Phi.T), prior[some]
         C += np.diag(more[some]) if len(more) else 0.0
         items, left, right = np.split(place.astype(np.int32), np.cumsum((len(items), len(left))))
     own = items[:, None]
@@ -245,16 +249,16 @@ def _margins_by_items(
 
 
 def person_in(
-    posterior: PopulationPosterior, people: People, sites: Sites, user: int, traits: FloatArray | None = None
+    posterior: PopulationPosterior, law: Law, people: People, sites: Sites, user: int, traits: FloatArray | None = None
 ) -> Utilities:
-    """Utilities of one user of one layout."""
+    """Utilities of one user of one layout, a draw of ``law``."""
     known = people.traits[user] if user >= 0 else np.zeros(people.traits.shape[1])
     known = traits if traits is not None and user < 0 else known
     M, basis = len(posterior.m), posterior.basis
     C_m = posterior.C_m
-    mean = posterior.law.mean
+    mean = law.mean
     if posterior.effects is not None:
-        mean = mean + posterior.law.shift @ known
+        mean = mean + law.shift @ known
         C_m = C_m + posterior.effects.spread(known)
     own = np.zeros(0, dtype=np.int64)
     nothing = user < 0 or people.answer_ptr[user] == people.answer_ptr[user + 1]
@@ -262,13 +266,13 @@ def person_in(
         return Utilities(
             mean, posterior.Sigma + C_m, None if basis is None else basis.Phi, own, _own_variance(posterior)
         )
-    items, x, Q = people.sums(user, sites, posterior.law)
+    items, x, Q = people.sums(user, sites, law)
     x, Q = x[: len(items)], Q[: len(items), : len(items)]
     if basis is None:
         return _person_by_items(mean, posterior.Sigma, C_m, items, x, Q)
     rows = basis.Phi[items]
     own = items.astype(np.int64) if basis.has_own else own
-    T, C = _blocks(posterior.Sigma, posterior.law.rho[own]), _blocks(C_m, offset_variance(posterior)[own])
+    T, C = _blocks(posterior.Sigma, law.rho[own]), _blocks(C_m, offset_variance(posterior)[own])
     A = np.hstack([rows, np.eye(len(items))]) if len(own) else rows
     gain = T @ A.T
     F = gain @ Q  # the prior mean counts as (I - F A)
@@ -296,9 +300,10 @@ def _person_by_items(
 
 
 def centred_in(
-    posterior: PopulationPosterior, people: People, sites: Sites, users: IntArray, executor: ThreadPoolExecutor | None
-) -> tuple[FloatArray, FloatArray]:
-    """Centred utilities of users of one layout."""
+    posterior: PopulationPosterior, law: Law, people: People, sites: Sites, users: IntArray,
+    executor: ThreadPoolExecutor | None,
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """Centred utilities of users of one layout, draws of ``law``."""
     mean = np.empty((len(users), posterior.n_items))
     var = np.empty_like(mean)
     plain = posterior.basis is None and posterior.effects is None
@@ -306,7 +311,7 @@ def centred_in(
 
     def work_one(shard: tuple[int, int]) -> None:
         for row in others[slice(*shard)].tolist():
-            mean[row], var[row] = person_in(posterior, people, sites, int(users[row])).centred_marginals()
+            mean[row], var[row] = person_in(posterior, law, people, sites, int(users[row])).centred_marginals()
 
     others = np.flatnonzero(one_by_one)
     for _ in map_shards(work_one, cut(np.ones(len(others)), 1.0, _MOST_SHARDS), executor, n_ahead=_MOST_SHARDS):
@@ -318,7 +323,7 @@ def centred_in(
     def work(shard: tuple[int, int]) -> None:
         rows = slice(*shard)
         centred_utilities(
-            users[light[rows]], *_answers(posterior, people, sites), posterior.C_m, light_mean[rows], light_var[rows]
+            users[light[rows]], *_answers(law, people, sites), posterior.C_m, light_mean[rows], light_var[rows]
         )
 
     shards = cut(np.full(len(light), float(posterior.n_items)), _QUERIES_PER_SHARD, _MOST_SHARDS)
@@ -329,9 +334,8 @@ def centred_in(
 
 
 def _margins_without_answers(
-    posterior: PopulationPosterior, left: IntArray, right: IntArray, traits: FloatArray
+    posterior: PopulationPosterior, law: Law, left: IntArray, right: IntArray, traits: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    law = posterior.law
     mean = law.mean[left] - law.mean[right]
     var = _pair_variance(posterior, posterior.Sigma, law.rho, left, right)
     var += _pair_variance(posterior, posterior.C_m, offset_variance(posterior), left, right)
@@ -371,10 +375,7 @@ def offset_variance(posterior: PopulationPosterior) -> FloatArray:
     return np.zeros(0) if posterior.basis is None else posterior.basis.offset_variance
 
 
-def _answers(
-    posterior: PopulationPosterior, people: People, sites: Sites
-) -> tuple[npt.NDArray[np.generic] | None, ...]:
-    law = posterior.law
+def _answers(law: Law, people: People, sites: Sites) -> tuple[npt.NDArray[np.generic] | None, ...]:
     return (
         people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right, people.task, people.weight,
         given_or_none(people.sway), people.traits, people.consistency, sites.precision, sites.linear, law.cov,

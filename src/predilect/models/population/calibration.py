@@ -18,12 +18,13 @@ from predilect.data.content import dealt, keys_of_answers
 from predilect.data.orders import joint_rows, rows_by_answer
 from predilect.data.splits import held_out_groups, shuffled_place
 from predilect.gaussian.design import Sites
+from predilect.latent.pooled import PooledAnswers, PooledPrior
 from predilect.likelihoods.calibration import IMPLIED_POWER, LAPSE_NOISE, Calibration
 from predilect.likelihoods.orders import Orders, PairsOfOrders, shared_noise
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.layout import OF_PEOPLE, lay_out_columns
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.queries import IMPLIED, kinds_of_orders
+from predilect.people.queries import IMPLIED, NEWCOMER, kinds_of_orders
 from predilect.people.update import settle
 
 
@@ -143,6 +144,7 @@ _UP = np.array([7.0, 7.0, 1.0, 1.2])
 _DOWN = np.array([7.0, 0.0, 1.0, 0.0])
 _LAPSE_UNIT = 0.2  # with the prior's scale: λ is exponential with mean .05
 _SMALLEST_VARIANCE = 1e-12
+_STRANGERS = 2 + NEWCOMER  # the kind of pair that somebody without answers is asked
 
 
 def calibration(asked: Asked, likelihood: type[PairLikelihood] = Probit) -> Calibration:
@@ -230,11 +232,70 @@ def newcomer_factor(given: Calibration, steps: list[Asked], likelihood: type[Pai
     asked: Asked = Asked.together(steps)
 
     def loss(log_factor: float) -> float:
-        tried = replace(given, newcomer_factor=math.exp(log_factor))
-        chances = tried.log_chances(lambda v, noise: asked.log_proba(v, noise, likelihood)[0], asked.var, asked.kind)
-        return float(-asked.weight @ chances) / len(steps)
+        return _loss(replace(given, newcomer_factor=math.exp(log_factor)), asked, likelihood) / len(steps)
 
     return math.exp(_lowest(loss))
+
+
+def _loss(given: Calibration, asked: Asked, likelihood: type[PairLikelihood]) -> float:
+    """Log loss in nats, of all answers together."""
+    chances = given.log_chances(lambda v, noise: asked.log_proba(v, noise, likelihood)[0], asked.var, asked.kind)
+    return float(-asked.weight @ chances)
+
+
+def newcomer_weight(given: Calibration, at: Sequence[list[Asked]], likelihood: type[PairLikelihood] = Probit) -> float:
+    """Weight w of the shift of newcomers' mean, from the same answers at the steps with weights 0, ½ and 1.
+
+    By the parabola through the three log losses, in each of which an answer counts once; w has an exponential prior of
+    mean 0.25.
+    """
+    none, half, full = (_loss(given, Asked.together(steps), likelihood) / len(steps) for steps in at)
+    bend = 2.0 * (none - full) - 4.0 * (none - half)
+    slope = 4.0 * (none - half) - (none - full) - 1.0 / PRIOR_SCALE
+    if bend >= 0.0:
+        return float(bend + slope > 0.0)
+    return min(max(-0.5 * slope / bend, 0.0), 1.0)
+
+
+_SHIFT_TOLERANCE, _MOST_STEPS, _MOST_HALVINGS = 1e-8, 50, 40  # the first of a margin, in units of the noise
+_ROUNDING = 1e-12  # by which the value may fall at the mode
+
+
+def shift_of_newcomers(posterior: PopulationPosterior, answers: Comparisons, delta: float) -> FloatArray:
+    """Shift d of the mean at which the answers are likeliest if each is a stranger's, (M,), with the prior N(0, Σ).
+
+    population.md section 4. Each answer counts once, with the traits of who gave it and the calibrated variance of a
+    stranger's margin. Newton's method on a concave function, O(n_rows + M³) a step; with functions O(n_rows M² + M³).
+    """
+    users, left, right = answers.user, answers.left, answers.right
+    mean, var = posterior.margins(np.full(len(users), -1), left, right, traits=posterior.people.traits[users])
+    if posterior.covariates is not None:
+        mean, var = posterior.covariates.added(mean, var, answers.covariates)
+    var = posterior.calibration.components(var, np.full(len(var), _STRANGERS))[0][1]
+    cut = delta * np.broadcast_to(posterior.tie_factors_of_pairs(left, right), len(var))
+    rows = PooledAnswers(left, right, answers.outcome, answers.weight, answers.n_items)
+    pooled = PooledPrior.of(posterior.Sigma, 1.0, posterior.law.functions)
+
+    def at(d: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        z = mean + pooled.margins(rows, d)
+        value, slope, curvature, *_ = posterior.people.likelihood.all_tilted(answers.outcome, z, var, cut)
+        total = float(answers.weight @ value) - 0.5 * float(d @ pooled.times(d))
+        return total, answers.weight * slope, answers.weight * curvature
+
+    d = np.zeros(pooled.n_functions)
+    value, slope, curvature = at(d)
+    for _ in range(_MOST_STEPS):
+        step = pooled.solve(rows, curvature, pooled.gather(rows, slope) - pooled.times(d))
+        size = float(np.abs(pooled.margins(rows, step)).max(initial=0.0))
+        for _ in range(_MOST_HALVINGS):
+            new = at(d + step)
+            if new[0] >= value - _ROUNDING * abs(value):
+                break
+            step = 0.5 * step
+        d, (value, slope, curvature) = d + step, new
+        if size < _SHIFT_TOLERANCE:
+            break
+    return d
 
 
 _SITE_TOLERANCE = 1e-3  # of a margin, in units of its noise
@@ -366,7 +427,7 @@ def predict_newcomers(
             likelihood=posterior.people.likelihood, consistency_sd=posterior.people.consistency_sd,
         ).with_thresholds(posterior.people.thresholds)  # fmt: skip
         sites = Sites.flat(len(known))
-        settle(people, sites, posterior.law, delta, tolerance=_SITE_TOLERANCE, executor=executor)
+        settle(people, sites, posterior.newcomer_law, delta, tolerance=_SITE_TOLERANCE, executor=executor)
         alone = replace(posterior, people=people, sites=sites, newcomers=left_out)
         found.append(_whole(comparisons, asked, everything, alone, who[asked], delta, executor))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,8 +27,10 @@ from predilect.models.population.calibration import (
     asked_of,
     calibration,
     newcomer_factor,
+    newcomer_weight,
     predict_alone,
     predict_newcomers,
+    shift_of_newcomers,
     variance_factor,
 )
 from predilect.models.population.fit import PopulationState, fit_population
@@ -35,6 +38,7 @@ from predilect.models.population.pooled import pooled_thresholds, search_pooled
 from predilect.models.population.prior import Candidate, Hyperparameters
 from predilect.people.empirical_bayes import effect_spreads_of, tie_spread_of
 from predilect.people.layout import People, lay_out
+from predilect.people.posterior import PopulationPosterior
 
 _UNSEEN = 0.5  # answers that what may happen, but did not, counts for
 _TOLERANCE = 1e-4
@@ -211,24 +215,22 @@ class Fold:
             executor=self.executor,
         )  # fmt: skip
 
-    def newcomers(
-        self, candidate: Candidate, setting: Hyperparameters, start: PopulationState, left_out: BoolArray,
-        rng: np.random.Generator, steps: Sequence[int] = STEPS,
-    ) -> list[Asked]:  # fmt: skip
-        """Predict people ``left_out`` (n_users,), at the population of the others, step by step."""
-        others = Fold(self.comparisons, left_out[self.comparisons.user], *self._given)
+    def leave_out(
+        self, candidate: Candidate, setting: Hyperparameters, start: PopulationState, who: BoolArray
+    ) -> LeftOut:
+        """People left out whole (n_users,), with the population of the others."""
+        others = Fold(self.comparisons, who[self.comparisons.user], *self._given)
         state = others.fit(candidate, setting, None, start)
         posterior = state.posterior(others._people(setting), candidate.prior(setting, others.space))
-        return predict_newcomers(
-            self.comparisons, left_out, posterior, state.delta, rng=rng, steps=steps, executor=others.executor
-        )
+        return LeftOut(self.comparisons, who, posterior, state.delta, self.executor)
 
     def strangers(
         self, candidate: Candidate, setting: Hyperparameters, start: PopulationState, left_out: BoolArray,
         given: Calibration | None, seed: np.random.SeedSequence,
     ) -> Trial:  # fmt: skip
         """How people ``left_out`` (n_users,) whole are predicted before they answer; same questions for one seed."""
-        (asked,) = self.newcomers(candidate, setting, start, left_out, np.random.default_rng(seed), steps=(0,))
+        others = self.leave_out(candidate, setting, start, left_out)
+        (asked,) = others.predict(np.random.default_rng(seed), steps=(0,))
         return Trial.of([Predicted(asked, 1.0)], given, self.people.likelihood)
 
     def _people(self, setting: Hyperparameters) -> People:
@@ -272,6 +274,32 @@ def run_trial(
     return Trial.of(predicted, given, folds[0].people.likelihood, states, first)
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """People left out whole, ``who`` (n_users,) of ``comparisons``, with the population of the others."""
+
+    comparisons: Comparisons
+    who: BoolArray
+    posterior: PopulationPosterior
+    delta: float
+    executor: ThreadPoolExecutor | None
+
+    def predict(
+        self, rng: np.random.Generator, steps: Sequence[int] = STEPS, shift: FloatArray | None = None
+    ) -> list[Asked]:
+        """Predictions of them, step by step, with their mean shifted by ``shift`` (M,)."""
+        posterior = replace(self.posterior, newcomer_shift=shift)
+        return predict_newcomers(
+            self.comparisons, self.who, posterior, self.delta, rng=rng, steps=steps, executor=self.executor
+        )
+
+    def shift(self, calibration: Calibration) -> FloatArray:
+        """Shift of their mean by the answers of the others, (M,)."""
+        posterior = replace(self.posterior, calibration=calibration)
+        others = self.comparisons.take(~self.who[self.comparisons.user])
+        return shift_of_newcomers(posterior, others, posterior.people.tie_threshold(self.delta))
+
+
 MOST_TO_CALIBRATE = 2000  # people: with fewer than there are, margins are not those of the fit to all
 ENOUGH_TO_CALIBRATE = 8000.0  # answers held out
 _ENOUGH_NEWCOMERS = 1000.0  # answers of people left out, at each step
@@ -289,7 +317,7 @@ def calibrated(
 ) -> Hyperparameters:
     """Hyper-parameters with the calibration chosen by leave-one-out predictions.
 
-    Its factor for newcomers is chosen last, by people who are left out whole.
+    Its numbers for newcomers are chosen last, by people who are left out whole.
 
     ``states`` are fits to the first of the ``folds``; ``rng`` chooses rows where leave-one-out predictions take long.
     """
@@ -298,20 +326,33 @@ def calibrated(
         state = states[number] if number < len(states) else fold.fit(candidate, setting, None, states[0])
         parts.append(fold.alone(candidate, setting, state, _MOST_WORK / len(folds), rng))
     alone: Asked = Asked.together(parts)
-    found = calibration(alone, folds[0].people.likelihood)
-    first, steps = folds[0], list[list[Asked]]()
+    first, likelihood = folds[0], folds[0].people.likelihood
+    found = calibration(alone, likelihood)
+    left_out, seeds, predicted = list[LeftOut](), list[np.random.Generator](), list[list[Asked]]()
     parts_left_out = quarters(first, rng)
     n_asked = 0.0
     n_parts = 1 if len(states[0].m) > MANY_FUNCTIONS else len(parts_left_out)
-    for left_out in parts_left_out[:n_parts] if first.comparisons.n_users >= FEWEST_PEOPLE else []:
+    for who in parts_left_out[:n_parts] if first.comparisons.n_users >= FEWEST_PEOPLE else []:
         if n_asked >= _ENOUGH_NEWCOMERS:
             break
-        steps.append(first.newcomers(candidate, setting, states[0], left_out, rng))
-        n_asked += steps[-1][0].weight.sum()
+        left_out.append(first.leave_out(candidate, setting, states[0], who))
+        seeds.append(copy.deepcopy(rng))
+        predicted.append(left_out[-1].predict(rng))
+        n_asked += predicted[-1][0].weight.sum()
     if n_asked:
-        together = [Asked.together(list(parts_of_step)) for parts_of_step in zip(*steps, strict=True)]
-        found = replace(found, newcomer_factor=newcomer_factor(found, together, first.people.likelihood))
+        found = replace(found, newcomer_factor=newcomer_factor(found, _by_step(predicted), likelihood))
+        shifts = [part.shift(found) for part in left_out]
+        at = [_by_step(predicted)]
+        for weight in (0.5, 1.0):
+            every = zip(left_out, seeds, shifts, strict=True)
+            at.append(_by_step([part.predict(copy.deepcopy(seed), shift=weight * d) for part, seed, d in every]))
+        found = replace(found, newcomer_weight=newcomer_weight(found, at, likelihood))
     return replace(setting, calibration=found)
+
+
+def _by_step(parts: list[list[Asked]]) -> list[Asked]:
+    """Predictions of all parts together, step by step."""
+    return [Asked.together(list(of_step)) for of_step in zip(*parts, strict=True)]
 
 
 def quarters(fold: Fold, rng: np.random.Generator) -> list[BoolArray]:

@@ -102,6 +102,7 @@ def population_fields(document: dict[str, Any]) -> Fields:
             "task": optional(codes("R", "R")),
         } | of_answers  # fmt: skip
     fields |= PEOPLE_ARRAYS | of_answers | {"Sigma": covariance(f"{M} {M}"), "newcomers": optional(flags("U"))}
+    fields["newcomer_shift"] = optional(numbers(M))
     if has_basis:
         fields |= {"rho": amounts("I|0"), "offset": numbers("I|0"), "offset_variance": amounts("I|0")}
     if "B" not in arrays:

@@ -16,13 +16,14 @@ from predilect._types import FloatArray
 from predilect.data import Comparisons
 from predilect.data.content import keys_of_answers
 from predilect.data.features import FeatureSpace
-from predilect.data.splits import some_people
+from predilect.data.splits import some_people, thinned, with_moderate_counts
 from predilect.errors import DataError
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.sandwich import dependence
 from predilect.likelihoods.views import PairLikelihood, Probit
+from predilect.models.population.calibration import shift_of_newcomers
 from predilect.models.population.fit import PopulationState, fit_population, fit_thresholds
 from predilect.models.population.pooled import (
     Believed,
@@ -57,6 +58,7 @@ _PEOPLE_TO_START, _GROWTH = 2000, 5
 # more it has to gain; at the bound a longer run gains less than .003 nats an answer of new answers.
 _TOLERANCE, _ANSWERS_AT_TOLERANCE, _LARGEST_TOLERANCE = 1e-5, 5e3, 3e-4
 _STAGE_TOLERANCE, _STAGE_PASSES = 1e-4, 40
+_ROWS_FOR_NEWCOMERS = 100_000  # their mean shift is as many numbers as the consensus has
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +183,15 @@ def train_personal(
     else:
         state, posterior, variances = fit_segments(fit, people, prior, segments, executor)
         chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
-    posterior = with_contexts(posterior, comparisons)
+    posterior = replace(with_contexts(posterior, comparisons), calibration=chosen.calibration_of_predictions)
+    delta = posterior.people.tie_threshold(state.delta)
+    if chosen.calibration.newcomer_weight:
+        rows = with_moderate_counts(comparisons)
+        rows = thinned(rows, _ROWS_FOR_NEWCOMERS, random_state=random_state, keys=keys_of_answers(rows, space))
+        shift = chosen.calibration.newcomer_weight * shift_of_newcomers(posterior, rows, delta)
+        posterior = replace(posterior, newcomer_shift=shift)
     return Trained(
-        replace(posterior, calibration=chosen.calibration_of_predictions), chosen,
-        posterior.people.tie_threshold(state.delta), state.evidence,
-        state.report, selection.to_dict(), candidate.functions,
+        posterior, chosen, delta, state.evidence, state.report, selection.to_dict(), candidate.functions,
     )  # fmt: skip
 
 
@@ -316,9 +322,11 @@ def extend(
         ])  # fmt: skip
         B = np.vstack([effects.B, A_t @ effects.B])
         effects = Effects(B, spread[0] if effects.covariance.ndim == 2 else spread)
+    shift = posterior.newcomer_shift
     return posterior.extended(
-        A, R, consensus=consensus, scale=h.variance, strength=h.strength, trace=trace, effects=effects
-    )
+        A, R, consensus=consensus, scale=h.variance, strength=h.strength, trace=trace, effects=effects,
+        newcomer_shift=None if shift is None else np.append(shift, A @ shift),
+    )  # fmt: skip
 
 
 def _condition(

@@ -102,7 +102,7 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
     posterior, spread, effects = model.posterior_, model.hyperparameters_.tie_spread, batch.effects
     thresholds = posterior.people.thresholds
     delta = model.tie_threshold_ if thresholds is None else thresholds.scale
-    law, largest_state, n_known = posterior.law, posterior.people.largest_state, posterior.n_users
+    largest_state, n_known = posterior.people.largest_state, posterior.n_users
     traits = _new_traits(model, batch.new, users)
     persons: dict[int, Person] = {}
     offsets, sways = (np.zeros(1), np.zeros((1, 0))) if effects is None else (effects.offsets, effects.sways)
@@ -121,11 +121,12 @@ def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int
         of_person = {name: getattr(person, name) for name in OF_PEOPLE}
         persons[code] = Person.of(rows, person.traits, offsets, tasks, thresholds, sways, **of_person)
     likelihood = posterior.people.likelihood
-    settle = partial(settled, law=law, delta=delta, largest_state=largest_state, spread=spread, likelihood=likelihood)
+    settle = partial(settled, delta=delta, largest_state=largest_state, spread=spread, likelihood=likelihood)
     # Threads of BLAS are held back only where there is work for them: even that takes as long as an update.
-    quick = all(is_quick(person, law) for person in persons.values())
+    quick = all(is_quick(person, posterior.law) for person in persons.values())
+    laws = [posterior.law_of(code) for code in persons]
     with nullcontext() if quick else workers(model.n_jobs) as executor:
-        done = list((executor.map if executor else map)(settle, persons.values()))
+        done = list((executor.map if executor else map)(settle, persons.values(), laws))
     residual = max([change for _, change in done])
     if not residual <= LOOSE_TOLERANCE:
         _say_not_converged(model, residual)
