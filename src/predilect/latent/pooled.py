@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -133,6 +134,16 @@ class PooledOrders(NamedTuple):
         return float(found.log_z.sum()), self.sign * found.alpha, csr_array(blocks)
 
 
+class Climbed(NamedTuple):
+    """The mode of a log posterior, the information of the rows' sites there, and its value without constants."""
+
+    m: FloatArray
+    information: Precision
+    value: float
+    iterations: int
+    step: float  # the last one's largest change of a margin
+
+
 class PooledPrior(NamedTuple):
     """Prior of the utilities, or of the weights of functions Φ of the items, N(0, s_t K), and of the effects of
     covariates, N(0, s_t I): the parameters, in this order, are M in all.
@@ -178,6 +189,36 @@ class PooledPrior(NamedTuple):
             A.dot, right, precondition=jacobi(A.diagonal()), tolerance=_SOLVED, max_iter=_MOST_SOLVING
         )
         return found.x if found.converged else Elimination.of(A).solve(right)
+
+    def mode(
+        self, rows: PooledAnswers, views: Callable[[FloatArray], tuple[float, FloatArray, Precision]],
+        start: FloatArray, tolerance: float = _NEWTON_TOLERANCE,
+    ) -> Climbed:  # fmt: skip
+        """Newton's method with step halving on the log posterior, which is concave.
+
+        ``views`` of margins: the log-likelihood, its slopes in them, (n_rows,), and their information.
+        """
+
+        def log_posterior(m: FloatArray) -> tuple[float, FloatArray, Precision]:
+            value, slope, information = views(self.margins(rows, m))
+            return value - 0.5 * float(m @ self.times(m)), slope, information
+
+        m = start
+        value, slope, information = log_posterior(m)
+        size = math.inf
+        iterations = 0
+        while size > tolerance and iterations < _MAX_NEWTON:
+            iterations += 1
+            step = self.solve(rows, information, self.gather(rows, slope) - self.times(m))
+            size = float(np.abs(self.margins(rows, step)).max(initial=0.0))
+            for _ in range(_MAX_HALVINGS):
+                new = log_posterior(m + step)
+                # Rounding alone may lower the value by a few ulps at the mode.
+                if new[0] >= value - 1e-12 * abs(value):
+                    break
+                step = 0.5 * step
+            m, (value, slope, information) = m + step, new
+        return Climbed(m, information, value, iterations, size)
 
     def _sparse(self, rows: PooledAnswers, weight: Precision) -> csr_array:
         n = rows.n_items
@@ -401,29 +442,7 @@ def _state(best: _Mode, rows: PooledAnswers, prior: PooledPrior, delta: float, b
 
 
 def _newton(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> _Mode:
-    """Newton's method with step halving on the log posterior, which is concave."""
-
-    def log_posterior(m: FloatArray) -> tuple[float, FloatArray, Precision]:
-        value, slope, information = rows.views(delta, prior.margins(rows, m))
-        return value - 0.5 * float(m @ prior.times(m)), slope, information
-
-    m = start
-    value, slope, information = log_posterior(m)
-    size = math.inf
-    iterations = 0
-    while size > _NEWTON_TOLERANCE and iterations < _MAX_NEWTON:
-        iterations += 1
-        gradient = prior.gather(rows, slope) - prior.times(m)
-        step = prior.solve(rows, information, gradient)
-        size = float(np.abs(prior.margins(rows, step)).max(initial=0.0))
-        for _ in range(_MAX_HALVINGS):
-            new_value, new_slope, new_information = log_posterior(m + step)
-            # Rounding alone may lower the value by a few ulps at the mode.
-            if new_value >= value - 1e-12 * abs(value):
-                break
-            step = 0.5 * step
-        m = m + step
-        value, slope, information = new_value, new_slope, new_information
-    factor = prior.factor(rows, information)
-    evidence = value - 0.5 * (prior.log_det + factor.log_det())
-    return _Mode(m, information, factor.jitter, evidence, iterations, size)
+    found = prior.mode(rows, lambda margin: rows.views(delta, margin), start)
+    factor = prior.factor(rows, found.information)
+    evidence = found.value - 0.5 * (prior.log_det + factor.log_det())
+    return _Mode(found.m, found.information, factor.jitter, evidence, found.iterations, found.step)

@@ -257,8 +257,7 @@ def newcomer_weight(given: Calibration, at: Sequence[list[Asked]], likelihood: t
     return min(max(-0.5 * slope / bend, 0.0), 1.0)
 
 
-_SHIFT_TOLERANCE, _MOST_STEPS, _MOST_HALVINGS = 1e-8, 50, 40  # the first of a margin, in units of the noise
-_ROUNDING = 1e-12  # by which the value may fall at the mode
+_SHIFT_TOLERANCE = 1e-8  # of a margin, in units of the noise
 
 
 def shift_of_newcomers(posterior: PopulationPosterior, answers: Comparisons, delta: float) -> FloatArray:
@@ -276,26 +275,11 @@ def shift_of_newcomers(posterior: PopulationPosterior, answers: Comparisons, del
     rows = PooledAnswers(left, right, answers.outcome, answers.weight, answers.n_items)
     pooled = PooledPrior.of(posterior.Sigma, 1.0, posterior.law.functions)
 
-    def at(d: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        z = mean + pooled.margins(rows, d)
-        value, slope, curvature, *_ = posterior.people.likelihood.all_tilted(answers.outcome, z, var, cut)
-        total = float(answers.weight @ value) - 0.5 * float(d @ pooled.times(d))
-        return total, answers.weight * slope, answers.weight * curvature
+    def views(margin: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        value, slope, curvature, *_ = posterior.people.likelihood.all_tilted(answers.outcome, mean + margin, var, cut)
+        return float(answers.weight @ value), answers.weight * slope, answers.weight * curvature
 
-    d = np.zeros(pooled.n_functions)
-    value, slope, curvature = at(d)
-    for _ in range(_MOST_STEPS):
-        step = pooled.solve(rows, curvature, pooled.gather(rows, slope) - pooled.times(d))
-        size = float(np.abs(pooled.margins(rows, step)).max(initial=0.0))
-        for _ in range(_MOST_HALVINGS):
-            new = at(d + step)
-            if new[0] >= value - _ROUNDING * abs(value):
-                break
-            step = 0.5 * step
-        d, (value, slope, curvature) = d + step, new
-        if size < _SHIFT_TOLERANCE:
-            break
-    return d
+    return pooled.mode(rows, views, np.zeros(pooled.n_functions), _SHIFT_TOLERANCE).m
 
 
 _SITE_TOLERANCE = 1e-3  # of a margin, in units of its noise
