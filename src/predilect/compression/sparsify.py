@@ -272,15 +272,10 @@ def _laws(model: Any, people: People) -> tuple[Utilities, Utilities | None, Util
     if model.personal_:
         if prior is None:
             return _law_of_people(model, people), posterior.crowd(), posterior.person(-1)
-        return prior, posterior.crowd(), posterior.person(-1) if _is_shifted(posterior) else None
+        return prior, posterior.crowd(), posterior.person(-1) if posterior.shifts_newcomers else None
     if prior is None or not posterior.is_pooled:
         raise DataError(f"the prior of a {type(posterior).__name__} is not known here; compress a personal model")
     return prior, None, None
-
-
-def _is_shifted(posterior: Any) -> bool:
-    """Whether newcomers have another mean than the people whom the population was learned from."""
-    return getattr(posterior, "newcomer_shift", None) is not None
 
 
 def _law_of_people(model: Any, people: People) -> Utilities:
@@ -340,7 +335,7 @@ def _implied(model: Any, selection: Selection) -> npt.NDArray[np.uint8]:
 def _newcomers(model: Any) -> BoolArray | None:
     """Who is predicted as a newcomer; None if that makes no difference."""
     posterior = model.posterior_
-    if not model.personal_ or (posterior.calibration.newcomer_factor == 1.0 and not _is_shifted(posterior)):
+    if not model.personal_ or (posterior.calibration.newcomer_factor == 1.0 and not posterior.shifts_newcomers):
         return None
     later: BoolArray = posterior.are_newcomers(np.arange(posterior.n_users))
     return later

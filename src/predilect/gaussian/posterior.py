@@ -152,6 +152,11 @@ class Posterior(Protocol):
     is_compressed: ClassVar[bool] = False  # some items of each person were dropped already
 
     @property
+    def shifts_newcomers(self) -> bool:
+        """Whether newcomers have another mean than the people whom the population was learned from."""
+        return False
+
+    @property
     def n_items(self) -> int:
         """Number of items."""
         ...

@@ -183,9 +183,13 @@ class PopulationPosterior(Posterior):
             found[old] = self.newcomers[users[old]]
         return np.asarray(found)
 
+    @property
+    def shifts_newcomers(self) -> bool:
+        return self.newcomer_shift is not None
+
     def law_of(self, user: int) -> Law:
         """Population distribution of which a user, by code, is a draw once there are answers."""
-        shifted = self.newcomer_shift is not None and self.came_later(np.array([user]))[0]
+        shifted = self.shifts_newcomers and self.came_later(np.array([user]))[0]
         return self.newcomer_law if shifted else self.law
 
     def without_answers(self, users: IntArray) -> BoolArray:
@@ -310,13 +314,13 @@ class PopulationPosterior(Posterior):
 
     def _law_now(self, user: int) -> Law:
         """Population distribution by which a user, by code, is predicted as things stand."""
-        shifted = self.newcomer_shift is not None and self.are_newcomers(np.array([user]))[0]
+        shifted = self.shifts_newcomers and self.are_newcomers(np.array([user]))[0]
         return self.newcomer_law if shifted else self.law
 
     def _by_law(self, users: IntArray) -> Iterator[tuple[IntArray | slice, Law, People, Sites, IntArray]]:
         """:meth:`_where`, with the population distribution of the rows."""
         for rows, people, sites, codes in self._where(users):
-            if self.newcomer_shift is None:
+            if not self.shifts_newcomers:
                 yield rows, self.law, people, sites, codes
                 continue
             places, later = np.arange(len(users))[rows], self.are_newcomers(users[rows])
