@@ -147,9 +147,8 @@ class Orders:
         log_z, slope = np.empty(n_orders), np.empty(n_orders)
         alpha, Q = (np.empty(len(one) if derivatives else 0) for one in (self.mean, self.C))
         factor = np.full(n_orders, factor) if np.ndim(factor) == 0 else np.ascontiguousarray(factor)
-        cell_ptr = np.concatenate(([0], np.cumsum(np.diff(self.row_ptr) ** 2)))
         orthants(
-            self.row_ptr, cell_ptr, self.mean, self.C, self.N, factor, float(noise),
+            self.row_ptr, _cell_ptr(self.row_ptr), self.mean, self.C, self.N, factor, float(noise),
             _TOLERANCE if derivatives else _TOLERANCE_OF_VALUES, log_z, slope, alpha, Q,
         )  # fmt: skip
         return Evidence(log_z, slope, alpha, Q)
@@ -187,10 +186,15 @@ class PairsOfOrders(NamedTuple):
         return np.asarray(0.5 * (parts[0] + parts[1] - parts[2] - parts[3]))
 
 
+def _cell_ptr(row_ptr: IntArray) -> IntArray:
+    """Where each order's n x n cells begin, (n_orders + 1,)."""
+    return np.concatenate(([0], np.cumsum(np.diff(row_ptr) ** 2)))
+
+
 def cells_of(row_ptr: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Where each order's n x n cells begin, (n_orders + 1,), and the two rows, over all orders, of each cell."""
     size = np.diff(row_ptr)
-    start = np.concatenate(([0], np.cumsum(size**2)))
+    start = _cell_ptr(row_ptr)
     order = np.repeat(np.arange(len(size)), size**2)
     place = np.arange(start[-1]) - start[order]
     return start, row_ptr[order] + place // size[order], row_ptr[order] + place % size[order]

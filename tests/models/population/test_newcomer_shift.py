@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import norm
+from test_newcomers import GIVEN
 
 import predilect
 from predilect import Calibration, Population
@@ -24,14 +25,6 @@ from simulate import comparisons, crowd
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(without answers|was dropped):predilect.errors.DataWarning")
-GIVEN = {
-    "strength": 10.0,
-    "variance": 1.0,
-    "consensus_variance": 2.0,
-    "tie_threshold": ("auto", 0.0),
-    "consistency": 0.0,
-    "n_jobs": 1,
-}
 WEIGHT = Calibration(0.7, 1.3, variance_power=1.1, newcomer_factor=1.5, newcomer_weight=0.6)
 ROWS = comparisons(crowd(3, 24, 6, 14, delta=0.3))
 NEW = {"user": ["z"] * 4, "left": [0, 2, 4, 1], "right": [1, 3, 5, 5], "outcome": [1, -1, 1, 0]}
