@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from typing import Any
 
-# What scikit-learn imports and no command needs of it, half a second of each: loaded if somebody takes something of it.
-_LATER = ("pandas", "scipy.stats")
+# What others import and hardly a command needs, half a second of the first two: run if something of it is asked for.
+_LATER = (
+    "pandas", "scipy.stats", "asyncio", "numpy.ctypeslib", "numpy.f2py", "numpy.testing", "scipy.spatial",
+    "scipy.spatial.transform",
+)  # fmt: skip
+# A thread of OpenBLAS that waits for work spins for a tenth of a second after each product: 2^4 cycles are enough.
+_BLAS_WAITS = ("OPENBLAS_THREAD_TIMEOUT", "4")
 _OBJECTS_PER_COLLECTION = 100_000  # 700 would go through all modules again and again while they are imported
 
 
@@ -28,6 +34,7 @@ class _Later:
 def main() -> None:
     """Run the command line; 130 after Ctrl-C, also before a command takes over."""
     sys.meta_path.insert(0, _Later)
+    os.environ.setdefault(*_BLAS_WAITS)
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     try:
         from predilect.cli.main import run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.linalg import LinAlgError, solve_triangular
 
 from predilect.gaussian.dense import (
     NotPositiveDefiniteError,
@@ -13,6 +14,7 @@ from predilect.gaussian.dense import (
     mirror,
     sandwiched,
     semidefinite_root,
+    solve_lower,
     symmetrise,
     widened,
 )
@@ -160,6 +162,23 @@ def test_eigenpairs_are_sorted_and_signed():
     with pytest.raises(NotPositiveDefiniteError, match="not finite"):
         eigenpairs(np.full((2, 2), np.nan))
     assert eigenpairs(np.zeros((0, 0)))[1].shape == (0, 0)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("shape", [(5,), (5, 3), (5, 0)])
+def test_a_triangular_system_is_solved_as_scipy_solves_it(order, transposed, shape):
+    rng = np.random.default_rng(0)
+    L = np.asarray(np.tril(rng.standard_normal((5, 5)) + 3.0 * np.eye(5)), order=order)
+    right = rng.standard_normal(shape)
+    expected = solve_triangular(L, right, lower=True, trans=int(transposed))
+    np.testing.assert_array_equal(solve_lower(L, right, transposed), expected)
+
+
+def test_a_triangular_system_with_a_zero_on_the_diagonal_is_refused():
+    with pytest.raises(LinAlgError, match="row 2 of a triangular matrix"):
+        solve_lower(np.diag([1.0, 0.0, 2.0]), np.ones(3))
+    assert solve_lower(np.zeros((0, 0)), np.zeros((0, 2))).shape == (0, 2)
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 256, 600])

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh, solve_triangular
-from scipy.linalg.lapack import dpotri, dpstrf, dtrtri
+from scipy.linalg import LinAlgError, cho_solve, eigh
+from scipy.linalg.lapack import dpotrf, dpotri, dpstrf, dtrtri, dtrtrs
 
 from predilect._types import FloatArray, IntArray
 from predilect.errors import PredilectError
@@ -37,7 +37,7 @@ class Factor:
         """L⁻¹ right; for a diagonal matrix a third of the operations."""
         if right.shape == self.lower.shape and len(right) and is_diagonal(right):
             return np.asarray(dtrtri(self.lower, lower=1)[0] * np.diagonal(right))
-        return np.asarray(solve_triangular(self.lower, right, lower=True, check_finite=False))
+        return solve_lower(self.lower, right)
 
     def inverse(self) -> FloatArray:
         """A⁻¹, exactly symmetric; 2 n³/3 operations, a third of solving for each column of I."""
@@ -65,9 +65,26 @@ def opposite_draws(mean: FloatArray, covariance: FloatArray, n_draws: int, rng: 
     return np.concatenate([mean + away, mean - away])
 
 
+def solve_lower(lower: FloatArray, right: FloatArray, transposed: bool = False) -> FloatArray:
+    """L⁻¹ right, or L⁻ᵀ right if ``transposed``, for a lower triangular L; LinAlgError if its diagonal holds a zero."""
+    if not right.size:
+        return np.zeros(right.shape)  # LAPACK refuses it
+    if lower.flags.f_contiguous:
+        solution, zero_at = dtrtrs(lower, right, lower=1, trans=int(transposed))
+    else:  # the transposed system, whose matrix need not be copied
+        solution, zero_at = dtrtrs(lower.T, right, lower=0, trans=int(not transposed))
+    if zero_at:
+        raise LinAlgError(f"row {zero_at} of a triangular matrix has a zero on the diagonal")
+    return np.asarray(solution)
+
+
 def mirror(lower: FloatArray) -> None:
     """Fill the upper triangle, zeros so far, from the lower one, in place; block by block, which caches hold."""
     n = len(lower)
+    if n <= _ROWS_AT_ONCE:
+        lower += lower.T
+        np.einsum("ii->i", lower)[:] *= 0.5
+        return
     for start in range(0, n, _ROWS_AT_ONCE):
         stop = min(start + _ROWS_AT_ONCE, n)
         block = lower[start:stop, start:stop]
@@ -99,14 +116,16 @@ def factorise(matrix: FloatArray) -> Factor:
     scale = float(np.mean(np.diagonal(matrix))) if len(matrix) else 1.0
     if not np.isfinite(scale):
         raise NotPositiveDefiniteError(_NOT_FINITE)
-    if len(matrix) and np.diagonal(matrix).min() > 0.0 and is_diagonal(matrix):
+    if not len(matrix):
+        return Factor(np.zeros((0, 0)), 0.0)  # LAPACK refuses it
+    if np.diagonal(matrix).min() > 0.0 and is_diagonal(matrix):
         return Factor(np.diag(np.sqrt(np.diagonal(matrix))), 0.0)
     for relative in _JITTER_LADDER:
         jitter = relative * scale
         attempt = matrix + jitter * np.eye(len(matrix)) if jitter else matrix
-        try:
-            lower = np.asarray(cholesky(attempt, lower=True, check_finite=False))
-        except LinAlgError:
+        # LAPACK itself: SciPy's wrappers take longer than a small matrix.
+        lower, failed_at = dpotrf(attempt, lower=1, clean=1)
+        if failed_at:
             continue
         if not np.isfinite(np.diagonal(lower)).all():  # LAPACK lets a NaN off the diagonal pass
             raise NotPositiveDefiniteError(_NOT_FINITE)

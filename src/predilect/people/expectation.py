@@ -170,8 +170,9 @@ def expectation(
     def work_dense(shard: Shard) -> PersonPass:
         return dense_pass(people, shard[0], sites, law, delta, n_sweeps, tolerance)
 
-    total = _Sums.empty(people, law, M)
-    for part in map_shards(work, people.shards, executor):
+    parts = map_shards(work, people.shards, executor)
+    total = next(parts, None) or _Sums.empty(people, law, M)  # nobody is in no shard
+    for part in parts:
         largest = max(total.out[3], part.out[3])
         for whole, summand in zip(total, part, strict=True):
             whole += summand

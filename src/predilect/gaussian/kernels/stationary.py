@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.distance import cdist
+import scipy.spatial
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.kernels.base import check_rows, positive, theta_of
@@ -31,7 +31,7 @@ def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -
     a = x / scales
     b = a if y is None else y / scales
     if x.shape[1] < _WIDE:
-        return np.asarray(cdist(a, b, "sqeuclidean"))
+        return np.asarray(scipy.spatial.distance.cdist(a, b, "sqeuclidean"))
     centre = b.mean(axis=0) if len(b) else 0.0  # for the product only: centring rounds differences of close rows
     a_c = a - centre
     b_c = a_c if y is None else b - centre
@@ -44,7 +44,7 @@ def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -
         square = 0.5 * (square + square.T)
     near = square < _NEAR * sizes
     if np.count_nonzero(near) > len(a) + _MANY * near.size:  # apart from the diagonal
-        return np.asarray(cdist(a, b, "sqeuclidean"))
+        return np.asarray(scipy.spatial.distance.cdist(a, b, "sqeuclidean"))
     if y is None:
         np.fill_diagonal(near, False)
         np.fill_diagonal(square, 0.0)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from predilect._types import FloatArray, IntArray
+from predilect.gaussian.dense import solve_lower
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection, item_covariance_gradient, variance_gradient
 from predilect.latent.evidence import KernelSearch, search_kernel
@@ -64,8 +64,8 @@ def bound_gradient(projection: Projection, problem: Problem, q: Approximation, s
     H = batch.margins.information(stiff)
     inner += H @ inverse - H / (2.0 * s) - np.outer(gamma @ B, u)
 
-    back = solve_triangular(lower, (np.eye(len(u)) / s - inverse).T, lower=True, trans="T", check_finite=False).T
-    direction = solve_triangular(lower, u, lower=True, trans="T", check_finite=False)
+    back = solve_lower(lower, (np.eye(len(u)) / s - inverse).T, transposed=True).T
+    direction = solve_lower(lower, u, transposed=True)
     W = sparse_laplacian(n_items, problem.left, problem.right, stiff)
 
     def into_rows(some: slice) -> FloatArray:
@@ -130,8 +130,8 @@ def _pairs_gradient(
 
 def _sandwich(lower: FloatArray, inner: FloatArray) -> FloatArray:
     """L⁻ᵀ inner L⁻¹."""
-    half = solve_triangular(lower, inner, lower=True, trans="T", check_finite=False)
-    return np.asarray(solve_triangular(lower, half.T, lower=True, trans="T", check_finite=False).T)
+    half = solve_lower(lower, inner, transposed=True)
+    return solve_lower(lower, half.T, transposed=True).T
 
 
 def optimise_length_scales(

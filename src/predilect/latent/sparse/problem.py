@@ -8,14 +8,13 @@ from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 from scipy.special import digamma, gammaln, ndtr
 
 from predilect._types import FloatArray, IntArray
 from predilect.data.canonical import canonical_rows
 from predilect.errors import DataError
-from predilect.gaussian.dense import Factor, factorise
+from predilect.gaussian.dense import Factor, factorise, solve_lower
 from predilect.gaussian.design import Sites, pair_variance, squared_differences
 from predilect.gaussian.projection import Projection
 from predilect.latent.pooled import PooledAnswers, laplacian
@@ -267,7 +266,7 @@ def margins_of(B: FloatArray, left: IntArray, right: IntArray) -> Margins:
 
 def _whitened(rows: FloatArray, lower: FloatArray) -> FloatArray:
     """Rows times lower⁻ᵀ: a product with the inverse is three times as quick as solving for all rows."""
-    inverse = solve_triangular(lower, np.eye(len(lower)), lower=True, check_finite=False)
+    inverse = solve_lower(lower, np.eye(len(lower)))
     return np.asarray(rows @ inverse.T)
 
 

@@ -9,13 +9,13 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigvalsh, solve_triangular
+from scipy.linalg import eigvalsh
 from scipy.optimize import brentq
 
 from predilect._json import typed
 from predilect._types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace
-from predilect.gaussian.dense import factorise
+from predilect.gaussian.dense import factorise, solve_lower
 from predilect.gaussian.kernels import squared_exponential
 from predilect.gaussian.projection import centres
 from predilect.likelihoods.calibration import RANGES, Calibration, restored_calibration
@@ -68,7 +68,7 @@ class Functions:
         if len(self.points):
             lower = factorise(squared_exponential(self.points, self.points, self.length_scale)).lower
             cross = squared_exponential(self.points, space.matrix, self.length_scale)
-            parts.append(solve_triangular(lower, cross, lower=True, check_finite=False).T)
+            parts.append(solve_lower(lower, cross).T)
         Phi = np.ascontiguousarray(np.hstack(parts))
         Phi[~space.known] = 0.0
         return Phi

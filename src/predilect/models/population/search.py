@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.optimize import Bounds, minimize
 
 from predilect._types import FloatArray
-from predilect.gaussian.dense import factorise, symmetrise
+from predilect.gaussian.dense import factorise, solve_lower, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.models.population.prior import PopulationPrior, first_scale
 from predilect.people.empirical_bayes import (
@@ -318,7 +317,7 @@ class _Coordinates:
         self.T = factorise(metric.C_m).lower
         self.T_B = factorise(metric.C_B).lower
         self.t_offset = np.sqrt(metric.offset_variance)
-        self.root = solve_triangular(self.L, search.root, lower=True, check_finite=False)  # of s₀ K₀, whitened
+        self.root = solve_lower(self.L, search.root)  # of s₀ K₀, whitened
         self.tril = np.flatnonzero(np.tri(M, dtype=bool))  # flat positions: far quicker than pairs of indices
         self.diagonal = np.arange(M)
         self.fixed = 2.0 * nu * float(np.log(np.diagonal(self.L)).sum())
@@ -372,7 +371,7 @@ class _Coordinates:
         search, nu = self.search, self.search.prior.strength
         point, F, A = self.point(x)
         current = search.evaluate(point)
-        Y = solve_triangular(F, self.root, lower=True, check_finite=False)
+        Y = solve_lower(F, self.root)
         value = (
             current.evidence
             - nu * float(np.log(F[self.diagonal, self.diagonal]).sum())
@@ -380,7 +379,7 @@ class _Coordinates:
             + search._log_prior_of_rest(point)
         )
         G = self.L.T @ (current.D @ A)
-        G += nu * solve_triangular(F, Y @ Y.T, lower=True, trans="T", check_finite=False)
+        G += nu * solve_lower(F, Y @ Y.T, transposed=True)
         G[self.diagonal, self.diagonal] = G[self.diagonal, self.diagonal] * F[self.diagonal, self.diagonal] - nu
         gradient = np.zeros_like(x)
         gradient[self.m] = self.T.T @ (current.r - search.precision @ point.m)

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import PersonFeatures, Vocabulary
@@ -22,7 +21,7 @@ from predilect.data.features import Traits
 from predilect.decisions.ranking import beyond_chance, board_columns, rank_utilities, refuse_unsound
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
-from predilect.gaussian.dense import Factor, factorise, symmetrise
+from predilect.gaussian.dense import Factor, factorise, solve_lower, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.prior import PopulationPrior
@@ -222,7 +221,7 @@ class _Joint:
         for i, level in enumerate(self.rest, 1):
             rows[level][:, i * M : (i + 1) * M] = np.eye(M)
         for g, half in self.halves.items():
-            rows[g] = -solve_triangular(self.factors[g].lower, half, lower=True, trans="T", check_finite=False)
+            rows[g] = -solve_lower(self.factors[g].lower, half, transposed=True)
             mean[g] = self.factors[g].solve(self.own_h[g])
         return rows, mean + rows @ self.rest_mean, {g: factor.inverse() for g, factor in self.factors.items()}
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from predilect._compile import kernel
 from predilect._types import FloatArray, IntArray
-from predilect.gaussian.dense import eigenpairs, pivoted_cholesky, symmetrise
+from predilect.gaussian.dense import eigenpairs, pivoted_cholesky, solve_lower, symmetrise
 from predilect.gaussian.kernels import Kernel
 from predilect.models.gaspk.posterior.curvature import Curvature
 
@@ -86,7 +85,7 @@ class DenseBasis:
             lower, pivots = pivoted_cholesky(diagonal, lambda i: kernel(points[i], points), most_rank, _SMALL)
         _, rotation = eigenpairs(lower.T @ lower)
         root = lower @ rotation
-        back = np.asarray(solve_triangular(lower[pivots], rotation, trans="T", lower=True, check_finite=False))
+        back = solve_lower(lower[pivots], rotation, transposed=True)
         left = diagonal - np.einsum("ij,ij->i", root, root)
         return cls(
             kernel, points[pivots], root, back,
@@ -109,7 +108,7 @@ class DenseBasis:
         lower, pivots = pivoted_cholesky(left, lambda i: K[i], len(fresh), _SMALL)
         added, more = points[fresh][pivots], lower.shape[1]
         # The residual of the pivots is lower lowerᵀ; that of any trade-off with them, times this, are the new columns.
-        turn = solve_triangular(lower[pivots], np.eye(more), trans="T", lower=True, check_finite=False)
+        turn = solve_lower(lower[pivots], np.eye(more), transposed=True)
         root = np.zeros((len(points), self.rank + more))
         root[moved, : self.rank], root[fresh, : self.rank], root[fresh, self.rank :] = self.root, rows, lower
         if self.left_out > 0.0:
