@@ -99,7 +99,7 @@ def contents_of(
     place = max((len(board) - 1) // 2, 1)  # there are two items at least, those of an answer
     leader, other = board["item"].head(1), board["item"].slice(place, 1)
     return Contents(
-        title=title or f"{len(board)} items, ranked",
+        title=title or f"{grouped(len(board))} items, ranked",
         model=model,
         board=board,
         scale=scale,
@@ -131,11 +131,11 @@ def made_by(model: Any) -> dict[str, str]:
     from predilect import __version__
 
     facts = {
-        "Model": str(model.report_["model"]), "Seed": str(model.seed_), "Answers": amount(model.n_answers_),
+        "Model": str(model.report_["model"]), "Seed": str(model.seed_), "Answers": grouped(model.n_answers_),
         "Predilect": __version__, "Date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }  # fmt: skip
     if model.users_ is not None:
-        facts["People"] = str(len(model.users_))
+        facts["People"] = grouped(len(model.users_))
     return facts
 
 
@@ -143,7 +143,7 @@ def sentences(told: Contents) -> list[str]:
     """What the report says, in five sentences."""
     board, verdict = told.board, told.verdict
     first = board.row(0, named=True)
-    leader, n = name_of(first["item"]), len(board)
+    leader, n = name_of(first["item"]), grouped(len(board))
     second = board.row(1, named=True)
     if first["p_best"] >= 0.95:
         lines = [f"{leader} is the best of {n} items, with probability {percent(first['p_best'])}."]
