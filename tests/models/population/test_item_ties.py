@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from predilect import Comparisons, DataError, Population, load_model
+from predilect.likelihoods.views import Probit
+from predilect.models.population.calibration import asked_of
 from predilect.models.population.pooled import spread_of_item_ties
 from tolerances import CONVERGED, EXACT, STATISTICAL
 
@@ -76,21 +78,32 @@ def test_the_spread_is_found_by_the_evidence_and_none_where_items_tie_alike():
         assert spread_of_item_ties(answers(frame, outcome)) == 0.0
 
 
-def test_a_pooled_model_chooses_by_itself_and_predicts_better():
-    frame, outcome, _ = crowd(1, n=12_000, taste=0.0)
+@pytest.mark.parametrize("personal", [True, False])
+def test_a_model_chooses_by_itself_and_predicts_better(personal):
+    frame, outcome, _ = crowd(1, n=12_000, taste=0.5 * personal)
     half = np.arange(12_000) < 6000
 
     def part(mask):
         return {name: np.array(column)[mask].tolist() for name, column in frame.items()}
 
-    auto = Population(personal=False).fit(answers(part(half), outcome[half]))
-    one = Population(personal=False, tie_threshold=("auto", 0.0)).fit(answers(part(half), outcome[half]))
+    auto = Population(personal=personal).fit(answers(part(half), outcome[half]))
+    one = Population(personal=personal, tie_threshold=("auto", "auto", 0.0)).fit(answers(part(half), outcome[half]))
     assert auto.hyperparameters_.item_tie_spread > 0.2
     assert len(auto.choices_["tie_threshold"]) == 3
+    assert one.hyperparameters_.item_tie_spread == 0.0
     y = outcome[~half]
     p, q = (m.predict_proba(part(~half))[np.arange(6000), 1 - y] for m in (auto, one))
     gain = np.log(p) - np.log(q)
     assert gain.mean() > 3.0 * gain.std() / np.sqrt(len(gain))
+
+
+def test_held_out_answers_are_judged_by_the_chances_that_the_model_predicts():
+    frame, outcome, _ = crowd(n=1500)
+    model = model_of(True, 0.6).fit(answers(frame, outcome))
+    rows = model.log_.comparisons
+    asked = asked_of(rows, model.posterior_, rows.user, model.tie_threshold_, None)
+    p = model.predict_log_proba(rows)[np.arange(rows.n_rows), 1 - rows.outcome]
+    np.testing.assert_allclose(asked.log_proba(asked.var, 1.0, Probit)[0], p, rtol=CONVERGED)
 
 
 @pytest.mark.parametrize("personal", [True, False])

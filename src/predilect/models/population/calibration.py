@@ -31,7 +31,7 @@ from predilect.people.update import settle
 class Asked(NamedTuple):
     """Answers and their predicted margins: n pairs, and then, in ``var``, ``weight`` and ``kind``, the orders.
 
-    The variance of an order is the mean one of its rows. ``delta`` is of each person; ``kind`` is of the pair, or of
+    The variance of an order is the mean one of its rows. ``delta`` is of each pair; ``kind`` is of the pair, or of
     most of the order's rows, as :func:`~predilect.people.queries.kinds_in` has it.
     """
 
@@ -85,10 +85,8 @@ def asked_of(
     x = None if answers.covariates is None else answers.covariates[rows]
     mean, var = posterior.margins_of_answers(who, left, right, x, executor=executor)
     kind = posterior.pair_kinds(who, left, right) if with_kinds else np.zeros(len(rows), dtype=np.int8)
-    pairs = Asked(
-        answers.outcome[rows[:n]], mean[:n], var[:n], answers.weight[rows[:n]], delta * posterior.tie_factors(who[:n]),
-        kind[:n],
-    )  # fmt: skip
+    cut = delta * posterior.tie_factors(who[:n]) * posterior.tie_factors_of_pairs(left[:n], right[:n])
+    pairs = Asked(answers.outcome[rows[:n]], mean[:n], var[:n], answers.weight[rows[:n]], cut, kind[:n])
     if n == len(rows):
         return pairs
     up = answers.outcome[rows[n:]] > 0

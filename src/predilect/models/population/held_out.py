@@ -196,12 +196,16 @@ class Fold:
         """Margins of the rows held out, of a pooled fit to the others on the basis of items."""
         test, train = self.test, self.comparisons.take(~self._held_out)
         likelihood = self.people.likelihood
-        state = search_pooled(train, self.space, setting, given, self.delta, None, likelihood=likelihood).state
+        state = search_pooled(
+            train, self.space, setting, given, self.delta, None, likelihood=likelihood,
+            item_tie_spread=setting.item_tie_spread,
+        ).state  # fmt: skip
         answers = PooledAnswers.of(test, likelihood)
         var = pair_variance(state.C_m, test.left, test.right)
         mean = state.prior.margins(answers, state.mode)
-        nothing = np.zeros(len(var), dtype=np.int8)
-        asked = Asked(test.outcome, mean, var, test.weight, np.ones(len(var)), nothing)
+        thresholds = state.rows.thresholds
+        factors = np.ones(len(var)) if thresholds is None else thresholds.of_pairs(test.left, test.right)
+        asked = Asked(test.outcome, mean, var, test.weight, factors, np.zeros(len(var), dtype=np.int8))
         return Predicted(asked, state.tie_threshold)
 
     def alone(

@@ -386,7 +386,7 @@ class _Search:
 
     def with_item_ties(self, best: _Found, spread: float) -> _Found:
         """The same with factors of items for the tie threshold, of a ``spread`` by the evidence, if that gains."""
-        return self.tried(best, replace(best.setting, item_tie_spread=spread)) if spread else best
+        return self.tried(best, replace(best.setting, item_tie_spread=spread), _ERRORS_OF_SPREAD) if spread else best
 
     def with_own_effects(self, best: _Found) -> _Found:
         """The same with effects of covariates that differ over people, if that gains; their spread by the evidence."""
