@@ -160,7 +160,7 @@ def test_a_calibration_out_of_its_range_is_not_read(name):
                 restored_calibration(values | {name: value})
 
 
-NOTHING_SAID = {"variance_factor_implied": None, "threshold_factor": 1.0, "noise_factor": 1.0}
+NOTHING_SAID = {"variance_factor_implied": None, "threshold_factor": 1.0, "noise_factor": 1.0, "variance_power": 1.0}
 
 
 def as_before(folder, **numbers):
@@ -183,7 +183,7 @@ def test_a_model_saved_before_is_read_unless_its_calibration_used_a_number_that_
     as_before(tmp_path / "same")
     again = load_model(tmp_path / "same")
     assert again.posterior_.calibration == model.posterior_.calibration
-    for number in ("variance_factor_unseen", "variance_factor_implied", "threshold_factor", "noise_factor"):
+    for number in ("variance_factor_unseen", *NOTHING_SAID):
         model.save(tmp_path / number)
         as_before(tmp_path / number, **{number: 0.9})
         with pytest.raises(DataError, match=f"{number} is 0.9, by an earlier Predilect.*fit it anew"):

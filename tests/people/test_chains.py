@@ -16,12 +16,17 @@ def expected_kind(rows, user, left, right, n_items) -> int:
     unseen = (left not in seen) + (right not in seen)
     if unseen:
         return unseen
-    step = np.zeros((n_items, n_items), dtype=bool)
+    step, strict = np.zeros((2, n_items, n_items), dtype=bool)
     for a, b, y in zip(rows.left[own], rows.right[own], rows.outcome[own], strict=True):
-        if y:
-            step[(a, b) if y > 0 else (b, a)] = True
+        step[a, b] |= y >= 0
+        step[b, a] |= y <= 0
+        strict[a, b] |= y > 0
+        strict[b, a] |= y < 0
     reach = np.linalg.matrix_power(np.eye(n_items) + step, n_items) > 0.5
-    return IMPLIED if reach[left, right] != reach[right, left] else 0
+    if reach[left, right] != reach[right, left]:
+        return IMPLIED
+    both = np.flatnonzero(reach[left] & reach[:, left])
+    return IMPLIED if right in both and not strict[np.ix_(both, both)].any() else 0
 
 
 @pytest.mark.parametrize(("per_person", "delta"), [(3, 0.0), (6, 0.4), (15, 0.3), (40, 0.0)])
@@ -48,10 +53,15 @@ def test_those_without_answers_and_items_that_are_new():
     assert len(kinds_in(people, nothing, nothing, nothing)) == 0
 
 
-def test_a_contradiction_implies_nothing_and_a_tie_no_more():
-    # 0 over 1 over 2 over 0, and 3 level with 4, which is over 5.
-    sides = np.array([[0, 1], [1, 2], [0, 2], [3, 4], [4, 5]]).T
-    rows = answers(np.zeros(5), *sides, [1, 1, -1, 0, 1], n_items=6)
+def test_a_contradiction_implies_nothing_and_a_tie_is_level():
+    # 0 over 1 over 2 over 0; 3 level with 4, which is over 5; 6 level with 7, which is level with 8.
+    sides = np.array([[0, 1], [1, 2], [0, 2], [3, 4], [4, 5], [6, 7], [7, 8]]).T
+    rows = answers(np.zeros(7), *sides, [1, 1, -1, 0, 1, 0, 0], n_items=9)
     people = lay_out(comparisons(rows))
-    asked = np.array([[0, 1], [0, 2], [3, 5], [4, 5], [5, 4], [0, 4]]).T
-    np.testing.assert_array_equal(kinds_in(people, np.zeros(6, dtype=np.int64), *asked), [0, 0, 0, 3, 3, 0])
+    asked = np.array([[0, 1], [0, 2], [3, 5], [4, 5], [5, 4], [0, 4], [3, 4], [6, 8], [6, 4]]).T
+    found = kinds_in(people, np.zeros(9, dtype=np.int64), *asked)
+    np.testing.assert_array_equal(found, [0, 0, 3, 3, 3, 0, 3, 3, 0])
+    # That 0 is over 2 is not what the ties of 0 and 1, and of 1 and 2, say: then none of the three is implied.
+    sides = np.array([[0, 1], [1, 2], [0, 2]]).T
+    people = lay_out(comparisons(answers(np.zeros(3), *sides, [0, 0, 1], n_items=3)))
+    np.testing.assert_array_equal(kinds_in(people, np.zeros(3, dtype=np.int64), *sides), [0, 0, 0])

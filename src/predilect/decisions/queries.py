@@ -32,10 +32,8 @@ from predilect.decisions.information import (
 )
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.posterior import Utilities
-from predilect.likelihoods.calibration import UNCALIBRATED
 
 _MOST_PREDICTED = 5000  # pairs that are predicted one by one
-_UTILITIES_AT_ONCE = 1_000_000
 STRATEGIES = ("bald", "entropy", "eubo", "random")
 
 
@@ -200,7 +198,7 @@ def suggest_each(
     mean, var = _predicted(model, people.series().gather(who), left, right)
     consistency = model.posterior_.consistencies(code)[0]
     care = consistency[who]
-    mean, var = care * mean, care * care * _widenings(model, code)[who] * var
+    mean, var = care * mean, care * care * model.posterior_.widenings(code)[who] * var
     if strategy == "random":
         scores = np.random.default_rng(random_state).random(len(left))
     else:
@@ -266,21 +264,6 @@ def _unanswered(model: Fitted, people: Vocabulary, code: IntArray, who: IntArray
             DataWarning, stacklevel=3,
         )  # fmt: skip
     return ~np.isin(who * size + key, np.concatenate(taken)) if taken else np.ones(len(who), dtype=bool)
-
-
-def _widenings(model: Fitted, code: IntArray) -> FloatArray:
-    """Factors of people's variances, as their boards have them, (n,)."""
-    posterior = model.posterior_
-    factors = np.ones(len(code))
-    if posterior.calibration == UNCALIBRATED:
-        return factors
-    step = max(1, _UTILITIES_AT_ONCE // posterior.n_items)
-    known, unseen = np.flatnonzero(code >= 0), np.flatnonzero(code < 0)
-    for some in (known[start : start + step] for start in range(0, len(known), step)):
-        factors[some] = posterior.widenings(code[some], posterior.centred_utilities(code[some])[1])
-    if len(unseen):
-        factors[unseen] = posterior.widenings(np.array([-1]), posterior.person(-1).centred_marginals()[1][None])
-    return factors
 
 
 def _level(utilities: Utilities) -> FloatArray:

@@ -175,14 +175,10 @@ class Posterior(Protocol):
 
     def calibrated(self, user: int = -1) -> Utilities:
         """Utilities of one user as boards and questions take them: with the variances that :meth:`widenings` says."""
-        utilities = self.person(user)
-        if self.calibration == UNCALIBRATED:
-            return utilities
-        var = utilities.centred_marginals()[1]
-        return utilities.widened(float(self.widenings(np.array([user]), var[None])[0]))
+        return self.person(user).widened(float(self.widenings(np.array([user]))[0]))
 
-    def widenings(self, users: IntArray, var: FloatArray) -> FloatArray:
-        """Factors of the variances of users' utilities, (n,), of which ``var`` (n, n_items) are the centred ones."""
+    def widenings(self, users: IntArray) -> FloatArray:
+        """Factors of the variances of users' utilities, (n,)."""
         return np.ones(len(users))
 
     def prior(self) -> Utilities | None:

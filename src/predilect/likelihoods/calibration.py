@@ -19,17 +19,15 @@ from predilect.likelihoods.views import PairLikelihood, Probit
 # Variance of the noise of an answer given with little care, in units of the fit's: five times its standard deviation.
 # Learned, it gained nothing on any data set.
 LAPSE_NOISE = 25.0
-# A pair that answers imply takes R to minus this power, where one about two unseen items takes R. A ratio of its own
-# gained at most .0002 nats an answer on fifteen data sets, and .0014 for newcomers.
-IMPLIED_POWER = 6.0
+# Powers of the ratio R by the kind of a pair: with 0, 1 and 2 items without an answer, and implied by answers.
+POWERS = np.array([0.0, 0.25, 1.0, -6.0])
 _WIDER = 1.2  # a factor of a person's variances below it is left out
 # Smallest and largest value of each number.
 RANGES = {
-    "variance_factor": (0.0, 1e100),  # κ vᵉ is of the size of v, however small v is
+    "variance_factor": (0.0, 1e100),
     "unseen_ratio": (1.0, 1e6),
     "newcomer_factor": (0.0, 1e100),
     "newcomer_weight": (0.0, 1.0),
-    "variance_power": (0.0, 2.0),
     "lapse_rate": (0.0, 0.5),
     "consistency_spread": (0.0, 3.0),  # whose noise differs by factors of hundreds has none, or nothing else
     "tie_spread": (0.0, 10.0),  # a threshold e¹⁰ times the crowd's is never, or always, reached
@@ -40,7 +38,7 @@ RANGES = {
 class Calibration:
     """Calibration of the probabilities of answers: what they take in place of the posterior's margins.
 
-    A margin has the mean E z and the variance κ (Var z)ᵉ. A share λ of the answers is given with little care, by noise
+    A margin has the mean E z and the variance κ Var z. A share λ of the answers is given with little care, by noise
     of variance 25, the others by noise of variance 1. ``Calibration()`` is none.
 
     Parameters
@@ -49,8 +47,8 @@ class Calibration:
         κ: smaller than 1 where people are easier to predict than the posterior has it, larger where its point estimate
         of the population is overconfident.
     unseen_ratio : float, default 1
-        R, from 1: two items on which the person has no answer take R κ, and a pair with one such item √R κ; an answer
-        that follows from others of the person by transitivity takes κ / R⁶.
+        R, from 1: two items on which the person has no answer take R κ, and a pair with one such item R^¼ κ; an answer
+        that follows from others of the person by transitivity, where a tie is level, takes κ / R⁶.
     newcomer_factor : float, default 1
         κ_n, by which all of these are multiplied for a newcomer: somebody unknown, without answers, or who came after
         the fit (``update``), so that the population was learned without them.
@@ -58,8 +56,6 @@ class Calibration:
         w, from 0 to 1: how far the mean of newcomers' utilities goes from the consensus, in which people count equally,
         to that at which the answers of the fit, each counted once, are likeliest as answers of strangers. It moves
         their boards and questions too, and takes effect in a fit.
-    variance_power : float, default 1
-        e, from 0 to 2: above 1 where margins of small variance are known better still than κ says.
     lapse_rate : float, default 0
         λ, from 0 to .5.
     tie_spread, consistency_spread : float, default 0
@@ -74,7 +70,6 @@ class Calibration:
 
     variance_factor: float = 1.0
     unseen_ratio: float = 1.0
-    variance_power: float = 1.0
     lapse_rate: float = 0.0
     newcomer_factor: float = 1.0
     newcomer_weight: float = 0.0
@@ -93,23 +88,23 @@ class Calibration:
         """Whether it depends on how a pair stands to its person's answers."""
         return self.unseen_ratio != 1.0 or self.newcomer_factor != 1.0
 
-    def widening(self, var: FloatArray, unseen: FloatArray, newcomer: BoolArray) -> FloatArray:
+    def widening(self, unseen: FloatArray, newcomer: BoolArray) -> FloatArray:
         """Factors of the variances of people's utilities in boards and questions, (n,): those of margins, above 1.2.
 
-        ``var``: mean variance of a pair, in units of the noise; ``unseen``: share of the items without an answer;
-        ``newcomer``: whether the population was learned without them. A factor below 1 is none: it may stand for tastes
-        that no Gaussian has, as well as for variances that are too large.
+        ``unseen``: share of the items without an answer, of which a pair has none, one or two; ``newcomer``: whether
+        the population was learned without them. A factor below 1 is none: it may stand for tastes that no Gaussian has,
+        as well as for variances that are too large.
         """
-        of_known = self.variance_factor * self.unseen_ratio**unseen * var ** (self.variance_power - 1.0)
+        power = 2.0 * unseen * (1.0 - unseen) * POWERS[1] + unseen * unseen * POWERS[2]
+        of_known = self.variance_factor * self.unseen_ratio**power
         factor = np.where(newcomer, self.newcomer_factor * of_known, of_known)
         return np.where(factor > _WIDER, factor, 1.0)
 
     def components(self, var: FloatArray, kind: npt.ArrayLike = 0) -> list[tuple[float, FloatArray, float]]:
         """Mixture components: shares, variances (n,) of the margins and of the noise; ``kind`` from ``pair_kinds``."""
-        ratio, power = self.unseen_ratio, self.variance_power
-        of_known = self.variance_factor * np.array([1.0, math.sqrt(ratio), ratio, ratio**-IMPLIED_POWER])
+        of_known = self.variance_factor * self.unseen_ratio**POWERS
         factors = np.concatenate([of_known, self.newcomer_factor * of_known])
-        spread = np.asarray(factors[np.asarray(kind)] * (var if power == 1.0 else var**power))
+        spread = np.asarray(factors[np.asarray(kind)] * var)
         if self.lapse_rate == 0.0:
             return [(1.0, spread, 1.0)]
         return [(1.0 - self.lapse_rate, spread, 1.0), (self.lapse_rate, spread, LAPSE_NOISE)]
@@ -169,6 +164,7 @@ _SMALLEST_SPREAD = 1e-15  # whose square is divided by
 # Numbers of a calibration that earlier versions saved, with what they were where they said nothing; None: κ.
 _GONE = {
     "variance_factor_unseen": None, "variance_factor_implied": None, "threshold_factor": 1.0, "noise_factor": 1.0,
+    "variance_power": 1.0,
 }  # fmt: skip
 
 

@@ -259,13 +259,12 @@ class PopulationPosterior(Posterior):
             mean[rows], var[rows] = centred_in(self, law, people, sites, codes, executor)
         return mean, var
 
-    def widenings(self, users: IntArray, var: FloatArray) -> FloatArray:
+    def widenings(self, users: IntArray) -> FloatArray:
         unseen = np.ones(len(users))
         for rows, people, _, codes in self._where(users):
             held = np.where(codes < 0, 0, people.item_ptr[codes + 1] - people.item_ptr[codes])
             unseen[rows] = 1.0 - held / self.n_items
-        of_pair = 2.0 * self.consistencies(users)[0] ** 2 * var.sum(axis=1) / max(self.n_items - 1, 1)
-        return self.calibration.widening(of_pair, unseen, self.are_newcomers(users))
+        return self.calibration.widening(unseen, self.are_newcomers(users))
 
     def extended(
         self,

@@ -60,26 +60,24 @@ def _reached(start: int, ptr: Any, losers: Any, reach: Any, stack: Any) -> None:
 
 
 @inner_kernel
-def _by_item(n_items: int, of: Any, to: Any, outcome: Any) -> Any:
-    """Strict answers grouped by one of their sides: pointers by item, and the other sides."""
+def _by_item(n_items: int, of: Any, to: Any) -> Any:
+    """Steps grouped by the item that they start from: pointers by item, and where they lead."""
     ptr = np.zeros(n_items + 2, dtype=np.int64)
-    for p in range(len(outcome)):
-        if outcome[p] != 0:
-            ptr[of[p] + 2] += 1
+    for item in of:
+        ptr[item + 2] += 1
     for i in range(n_items):
         ptr[i + 2] += ptr[i + 1]
-    other = np.empty(len(outcome), dtype=np.int64)
-    for p in range(len(outcome)):
-        if outcome[p] != 0:
-            other[ptr[of[p] + 1]] = to[p]
-            ptr[of[p] + 1] += 1
+    other = np.empty(len(of), dtype=np.int64)
+    for p in range(len(of)):
+        other[ptr[of[p] + 1]] = to[p]
+        ptr[of[p] + 1] += 1
     return ptr, other
 
 
 @kernel
 def mark_implied(users: Any, first: Any, second: Any, answer_ptr: Any, item_ptr: Any, left: Any, right: Any,
                  outcome: Any, marks: Any) -> None:  # fmt: skip
-    """Mark in ``marks`` (n,) the pairs that a chain of strict answers implies, with none leading back.
+    """Mark in ``marks`` (n,) the pairs that a chain of answers implies, none of which contradicts another.
 
     Sorted by user, then by first item; items are positions in the user's own list.
     """
@@ -89,22 +87,31 @@ def mark_implied(users: Any, first: Any, second: Any, answer_ptr: Any, item_ptr:
         start, stop = answer_ptr[user], answer_ptr[user + 1]
         n_items = item_ptr[user + 1] - item_ptr[user]
         y = outcome[start:stop]
-        winner, loser = np.empty(len(y), dtype=np.int64), np.empty(len(y), dtype=np.int64)
-        for p in range(len(y)):
+        winner, loser, n = np.empty(2 * len(y), dtype=np.int64), np.empty(2 * len(y), dtype=np.int64), 0
+        for p in range(len(y)):  # a tie leads both ways
             a, b = left[start + p], right[start + p]
-            winner[p] = a if y[p] >= 0 else b
-            loser[p] = b if y[p] >= 0 else a
-        down_ptr, down = _by_item(n_items, winner, loser, y)
-        up_ptr, up = _by_item(n_items, loser, winner, y)
+            if y[p] >= 0:
+                winner[n], loser[n] = a, b
+                n += 1
+            if y[p] <= 0:
+                winner[n], loser[n] = b, a
+                n += 1
+        down_ptr, down = _by_item(n_items, winner[:n], loser[:n])
+        up_ptr, up = _by_item(n_items, loser[:n], winner[:n])
         below, above = np.empty(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.bool_)
         stack = np.empty(n_items + 1, dtype=np.int64)
-        item = -1
+        item, level = -1, True
         while t < len(users) and users[t] == user:
             if first[t] != item:
                 item = first[t]
                 _reached(item, down_ptr, down, below, stack)
                 _reached(item, up_ptr, up, above, stack)
-            marks[t] = below[second[t]] != above[second[t]]
+                level = True  # unless some item is over another while chains lead there and back
+                for p in range(len(y)):
+                    a, b = left[start + p], right[start + p]
+                    if y[p] != 0 and below[a] and above[a] and below[b] and above[b]:
+                        level = False
+            marks[t] = below[second[t]] != above[second[t]] or (below[second[t]] and level)
             t += 1
 
 
@@ -115,9 +122,9 @@ NEWCOMER = 4  # is added to these for people whom the population was learned wit
 def kinds_in(people: People, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
     """Kind of each queried pair, int8 (n,): 0 to 2 items without an answer by that user, or :data:`IMPLIED`.
 
-    Implied: a chain of strict answers leads from one item to the other and none leads back. Ties are no part of a
-    chain, an answer to the very pair is one. A user of -1 has no answers, an item from ``n_items`` on is new. Sorting,
-    and O(n_u + k_u) once per first item.
+    Implied: a chain of answers, of which ties are level, leads from one item to the other and none leads back; or ties
+    alone do, and no answer puts one of these items over another. An answer to the very pair is a chain. A user of -1
+    has no answers, an item from ``n_items`` on is new. Sorting, and O(n_u + k_u) once per first item.
     """
     users = np.asarray(users, dtype=np.int64)
     sides = [

@@ -81,7 +81,7 @@ def _chunks(
     for start in range(0, len(users), step):
         stop = min(start + step, len(users))
         mean, variance = model.posterior_.centred_utilities(np.arange(start, stop), executor=executor)
-        variance *= model.posterior_.widenings(np.arange(start, stop), variance)[:, None]
+        variance *= model.posterior_.widenings(np.arange(start, stop))[:, None]
         sd = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave -1e-17
         order = np.argsort(-mean, axis=1, kind="stable")[:, :n_shown]  # equal ones keep the order of the ids
         mean, sd = _on_scale(model, scale, start, mean, sd)

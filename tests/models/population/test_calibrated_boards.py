@@ -42,8 +42,8 @@ def test_a_factor_below_one_or_near_it_is_none(factor):
 
 
 def test_it_is_that_of_the_persons_pairs():
-    """κ Rˢ κ_n v̄ᵉ⁻¹ for the share s of items without an answer, and the mean variance v̄ of a pair."""
-    model = fitted(variance_factor=1.4, unseen_ratio=3.0, newcomer_factor=1.5, variance_power=1.3)
+    """κ R^(½ s + ½ s²) κ_n for the share s of items without an answer: the mean power over pairs of items drawn so."""
+    model = fitted(variance_factor=1.4, unseen_ratio=3.0, newcomer_factor=1.5)
     plain = fitted()
     who = {"user": ["new"] * 2, "left": ["i0"] * 2, "right": ["i3", "i4"], "winner": ["i0", "i4"]}
     model.update(who)
@@ -51,9 +51,8 @@ def test_it_is_that_of_the_persons_pairs():
     for user, of_items, newcomer in (("p3", None, 1.0), ("new", 3, 1.5)):
         code = plain._now()._user_code(user)
         n_answered = of_items or len(plain.posterior_.answers_of(code).items)
-        covariance = plain.posterior_.person(code).covariance
-        v = np.mean([covariance[a, a] + covariance[b, b] - 2 * covariance[a, b] for a in range(6) for b in range(a)])
-        factor = 1.4 * 3.0 ** (1.0 - n_answered / 6) * newcomer * v**0.3
+        unseen = 1.0 - n_answered / 6
+        factor = 1.4 * 3.0 ** (0.5 * unseen + 0.5 * unseen**2) * newcomer
         ratio = model.rank(user).sort("item")["sd"] / plain.rank(user).sort("item")["sd"]
         np.testing.assert_allclose(ratio, np.sqrt(factor), atol=1e-9)
 

@@ -117,14 +117,14 @@ KIND = np.array([0, 1, 2, 3])
 
 
 def test_pairs_of_one_item_that_was_not_answered_on_lie_between_and_implied_ones_have_their_own():
-    found = Calibration(0.2, 4.0, 1.5)
+    found = Calibration(0.2, 16.0)
     ((share, v, noise),) = found.components(VAR, KIND)
     assert share == noise == 1.0
-    np.testing.assert_allclose(v, [0.2, 0.4 * 8.0, 0.8 * 27.0, 0.2 / 4096.0 * 8.0], rtol=EXACT)
+    np.testing.assert_allclose(v, [0.2, 0.4 * 4.0, 3.2 * 9.0, 0.2 / 16.0**6 * 4.0], rtol=EXACT)
     ((_, same, _),) = Calibration().components(VAR, KIND)
     np.testing.assert_array_equal(same, VAR)
     assert found.depends_on_pair
-    assert not Calibration(0.3, 1.0, 1.5, 0.1).depends_on_pair
+    assert not Calibration(0.3, 1.0, 0.1).depends_on_pair
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.6])

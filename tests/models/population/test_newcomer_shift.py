@@ -25,7 +25,7 @@ from simulate import comparisons, crowd
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(without answers|was dropped):predilect.errors.DataWarning")
-WEIGHT = Calibration(0.7, 1.3, variance_power=1.1, newcomer_factor=1.5, newcomer_weight=0.6)
+WEIGHT = Calibration(0.7, 1.3, newcomer_factor=1.5, newcomer_weight=0.6)
 ROWS = comparisons(crowd(3, 24, 6, 14, delta=0.3))
 NEW = {"user": ["z"] * 4, "left": [0, 2, 4, 1], "right": [1, 3, 5, 5], "outcome": [1, -1, 1, 0]}
 
@@ -65,7 +65,7 @@ def likeliest(model: Population, rows, traits=None) -> np.ndarray:
         own = basis.rho + basis.offset_variance
         var = var + own[rows.left] + own[rows.right]
     mean = posterior.law.mean[rows.left] - posterior.law.mean[rows.right] + shift
-    s = np.sqrt(1.0 + c.variance_factor * c.unseen_ratio * c.newcomer_factor * var**c.variance_power)
+    s = np.sqrt(1.0 + c.variance_factor * c.unseen_ratio * c.newcomer_factor * var)
     delta = model.tie_threshold_
 
     def loss(d):

@@ -89,7 +89,7 @@ def stated(calibration, mean, var, outcome) -> tuple[float, float]:
 @pytest.mark.parametrize("factor", [0.3, 1.0, 3.0])
 def test_the_factor_of_simulated_newcomers_is_found_and_a_handful_leaves_it_at_one(factor):
     rng, n = np.random.default_rng(2), 20_000
-    given = Calibration(0.5, 1.2, variance_power=1.2, lapse_rate=0.02)
+    given = Calibration(0.5, 1.2, lapse_rate=0.02)
     truth = replace(given, newcomer_factor=factor)
     mean, var = 1.5 * rng.standard_normal(n), rng.uniform(0.5, 3.0, n)
     kind = rng.integers(4, size=n) + NEWCOMER

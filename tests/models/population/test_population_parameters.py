@@ -71,23 +71,6 @@ def test_a_variance_factor_widens_probabilities_and_nothing_else(personal, facto
 
 
 @both
-def test_a_power_moves_probabilities_and_nothing_else(personal):
-    given = GIVEN | {"tie_threshold": 0.4, "n_jobs": 1}
-    plain = Population(personal, calibration=Calibration(0.7), **given).fit(CROWD)
-    powered = Calibration(0.7, variance_power=1.5)
-    model = Population(personal, calibration=powered, **given).fit(CROWD)
-    assert plain.hyperparameters_.calibration.variance_power == 1.0
-    pairs = {"user": [3, 4], "left": [0, 2], "right": [1, 3]}
-    mean, var = model.predict_margin(pairs)
-    for one, other in zip((mean, var), plain.predict_margin(pairs), strict=True):
-        np.testing.assert_array_equal(one, other)
-    proba = model.predict_proba(pairs)
-    for i in range(2):
-        np.testing.assert_allclose(proba[i], probabilities(mean[i], 0.7 * var[i] ** 1.5, 0.4), atol=EXACT)
-    np.testing.assert_allclose(np.exp(model.predict_log_proba(pairs)), proba, atol=EXACT)
-
-
-@both
 @pytest.mark.parametrize("delta", [0.0, 0.4])
 def test_answers_have_the_noise_of_the_fit_but_for_lapses(personal, delta):
     given = GIVEN | {"tie_threshold": delta, "n_jobs": 1}
@@ -184,9 +167,9 @@ OUT_OF_RANGE = [
     ("calibration", "none", "Calibration"),
 ]  # fmt: skip
 OUT_OF_RANGE_OF_CALIBRATION = [
-    ("variance_factor", -1.0, "0 to 1"), ("variance_factor", "small", "0 to 1"), ("variance_power", 2.5, "0 to 2"),
+    ("variance_factor", -1.0, "0 to 1"), ("variance_factor", "small", "0 to 1"), ("newcomer_weight", 1.5, "0 to 1"),
     ("lapse_rate", 0.6, "0 to 0.5"), ("unseen_ratio", 0.5, "1 to 1"),
-    ("variance_power", None, "0 to 2"),
+    ("lapse_rate", None, "0 to 0.5"),
     ("newcomer_factor", -0.1, "0 to 1"),
     ("lapse_rate", True, "0 to 0.5"),
 ]  # fmt: skip
@@ -206,7 +189,7 @@ def test_a_number_of_a_calibration_out_of_range(name, value, says):
         Calibration(**{name: value})
 
 
-SAVED = Calibration(0.7, 2.0, variance_power=1.5, lapse_rate=0.1, newcomer_factor=3.0)
+SAVED = Calibration(0.7, 2.0, lapse_rate=0.1, newcomer_factor=3.0)
 
 
 @both

@@ -128,7 +128,7 @@ def test_variance_factors_follow_what_people_answered_on():
     assert set(kind.tolist()) == {0, 1, 2, 3}
     frame = {"user": users, "left": left, "right": right}
     mean, var, proba = model.predict_margin_and_proba(frame)
-    factor = np.array([0.5, 0.6, 0.72, 0.5 * 1.44**-6])[kind]
+    factor = np.array([0.5, 0.5 * 1.44**0.25, 0.72, 0.5 * 1.44**-6])[kind]
     np.testing.assert_allclose(proba, outcome_probabilities(mean, factor * var, 0.0), atol=EXACT)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(frame)), proba, atol=EXACT)
     # The same with people beside the layout: an answer more makes others follow.
@@ -136,7 +136,7 @@ def test_variance_factors_follow_what_people_answered_on():
     mean, var, proba = model.predict_margin_and_proba(frame)
     changed = model.posterior_.pair_kinds(users, left, right)
     assert 0 < np.count_nonzero(changed != kind) <= np.count_nonzero(users == 3)
-    factor = np.array([0.5, 0.6, 0.72, 0.5 * 1.44**-6])[changed]
+    factor = np.array([0.5, 0.5 * 1.44**0.25, 0.72, 0.5 * 1.44**-6])[changed]
     np.testing.assert_allclose(proba, outcome_probabilities(mean, factor * var, 0.0), atol=EXACT)
 
 
@@ -148,5 +148,5 @@ def test_nobody_has_answered_on_an_item_that_is_new():
     asked = {"user": [0, 0], "left": ["b", "a"], "right": ["new", "new"]}
     with pytest.warns(DataWarning, match="new"):
         mean, var, proba = model.predict_margin_and_proba(asked)
-    factor = np.array([1.0, 2.0])  # one item that is unseen, and two
+    factor = np.array([0.5 * 4.0**0.25, 2.0])  # one item that is unseen, and two
     np.testing.assert_allclose(proba, outcome_probabilities(mean, factor * var, 0.0), atol=EXACT)

@@ -19,12 +19,12 @@ from predilect.data.orders import joint_rows, rows_by_answer
 from predilect.data.splits import held_out_groups, shuffled_place
 from predilect.gaussian.design import Sites
 from predilect.latent.pooled import PooledAnswers, PooledPrior
-from predilect.likelihoods.calibration import IMPLIED_POWER, LAPSE_NOISE, Calibration
+from predilect.likelihoods.calibration import LAPSE_NOISE, POWERS, Calibration
 from predilect.likelihoods.orders import Orders, PairsOfOrders, shared_noise
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.layout import OF_PEOPLE, lay_out_columns
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.queries import IMPLIED, NEWCOMER, kinds_of_orders
+from predilect.people.queries import NEWCOMER, kinds_of_orders
 from predilect.people.update import settle
 
 
@@ -135,70 +135,61 @@ def _lowest(loss: Callable[[float], float]) -> float:
     return float(found.x)
 
 
-# What is searched, each with a Laplace prior of the same scale about 0: log κ at the mean variance, log R, e - 1, and λ
-# in units of its own.
-_CONSTANT, _RATIO, _POWER, _LAPSES = range(4)
-_UP = np.array([7.0, 7.0, 1.0, 1.2])
-_DOWN = np.array([7.0, 0.0, 1.0, 0.0])
+# What is searched, each with a Laplace prior of the same scale about 0: log κ, log R, and λ in units of its own.
+_FACTOR, _RATIO, _LAPSES = range(3)
+_UP = np.array([7.0, 7.0, 1.2])
+_DOWN = np.array([7.0, 0.0, 0.0])
 _LAPSE_UNIT = 0.2  # with the prior's scale: λ is exponential with mean .05
-_SMALLEST_VARIANCE = 1e-12
 _STRANGERS = 2 + NEWCOMER  # the kind of pair that somebody without answers is asked
 
 
 def calibration(asked: Asked, likelihood: type[PairLikelihood] = Probit) -> Calibration:
-    """Calibration κ, R, e and λ by penalised likelihood of held-out answers.
+    """Calibration κ, R and λ by penalised likelihood of held-out answers.
 
     Why so many: answers of a consistent person are easier to predict than a Gaussian posterior has it (small κ), but
-    only on items the person answered on, and most where they follow by transitivity (R); margins of small variance are
-    mostly known better still (e); and some answers are careless (λ).
+    only on items the person answered on, and most where they follow by transitivity (R); and some answers are careless
+    (λ).
 
-    log κ_i v^(e-1) = a + d (i/2 - 6 [implied]) + (e - 1) log(v / v̄) with v̄ the geometric mean of the variances: so a
-    does not depend on e, κ = exp(a) v̄^(1-e). a, d and e - 1 have Laplace priors about 0, scale 0.25 each, and λ an
-    exponential one of mean .05, so that few rows leave the model unchanged; e lies in 0 to 2, λ in 0 to .24, d is not
-    below 0: no answer is less certain for being implied. L-BFGS on positive and negative parts, for which the priors
-    have no corner; without lapses and from there with some, and the better of the two. Some 50 passes over the answers.
+    log κ and log R have Laplace priors about 0, scale 0.25 each, and λ an exponential one of mean .05, so that few rows
+    leave the model unchanged; λ lies in 0 to .24, log R is not below 0: no answer is less certain for being implied.
+    L-BFGS on positive and negative parts, for which the priors have no corner; without lapses and from there with some,
+    and the better of the two. Some 50 passes over the answers.
     """
-    weight, kind = asked.weight, asked.kind
-    if not len(weight):
+    if not len(asked.weight):
         return Calibration()
-    log_var = np.log(np.maximum(asked.var, _SMALLEST_VARIANCE))
-    centre = float(np.average(log_var, weights=weight))
-    sureness = np.where(kind == IMPLIED, -IMPLIED_POWER, 0.5 * kind)
-    columns = np.column_stack([np.ones(len(weight)), sureness, log_var - centre])
-    objective = _Objective(asked, log_var, columns, likelihood)
+    powers = POWERS[asked.kind % NEWCOMER]
+    objective = _Objective(asked, powers, likelihood)
     # Where all pairs are of one kind R cannot be told from κ.
-    free = np.array([True, sureness.min() < sureness.max(), True, True])
+    free = np.array([True, powers.min() < powers.max(), True])
     highest = np.where(np.tile(free, 2), np.concatenate([_UP, _DOWN]), 0.0)
     # First without lapses: surprises have two explanations, and from far away the search may end in the worse of them.
     without = highest.copy()
     without[_LAPSES] = 0.0
-    best, parts = objective.lowest(np.zeros(8), without)
+    best, parts = objective.lowest(np.zeros(6), without)
     parts_with = parts.copy()
     parts_with[_LAPSES] = PRIOR_SCALE
     other, trial = objective.lowest(parts_with, highest)
     parts = trial if other < best else parts
     x: list[float] = objective.at(parts).tolist()
-    factor = math.exp(x[_CONSTANT] - x[_POWER] * centre)
-    return Calibration(factor, math.exp(x[_RATIO]), 1.0 + x[_POWER], x[_LAPSES] * _LAPSE_UNIT)
+    return Calibration(math.exp(x[_FACTOR]), math.exp(x[_RATIO]), x[_LAPSES] * _LAPSE_UNIT)
 
 
 @dataclass(frozen=True, slots=True)
 class _Objective:
-    """Penalised negative log-likelihood in positive and negative parts of the parameters, (8,)."""
+    """Penalised negative log-likelihood in positive and negative parts of the parameters, (6,)."""
 
     asked: Asked
-    log_var: FloatArray
-    columns: FloatArray
+    powers: FloatArray  # of R
     likelihood: type[PairLikelihood] = Probit
 
     def at(self, parts: FloatArray) -> FloatArray:
-        """Parameters from their parts, (4,)."""
-        return np.asarray(parts[:4] - parts[4:])
+        """Parameters from their parts, (3,)."""
+        return np.asarray(parts[:3] - parts[3:])
 
     def lowest(self, parts: FloatArray, highest: FloatArray) -> tuple[float, FloatArray]:
         """Value and place of the minimum near ``parts``, none of which is above ``highest``."""
         found = minimize(
-            self, parts, jac=True, method="L-BFGS-B", bounds=Bounds(np.zeros(8), highest),
+            self, parts, jac=True, method="L-BFGS-B", bounds=Bounds(np.zeros(6), highest),
             options={"ftol": 1e-12, "gtol": 0.02 / PRIOR_SCALE},
         )  # fmt: skip
         return float(found.fun), found.x
@@ -206,9 +197,9 @@ class _Objective:
     def __call__(self, parts: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient."""
         x, weight = self.at(parts), self.asked.weight
-        rate, v = x[_LAPSES] * _LAPSE_UNIT, np.exp(self.columns @ x[:_LAPSES] + self.log_var)
+        rate, v = x[_LAPSES] * _LAPSE_UNIT, np.exp(x[_FACTOR] + x[_RATIO] * self.powers) * self.asked.var
         value, slope = self.asked.log_proba(v, 1.0, self.likelihood)
-        gradient = np.zeros(4)
+        gradient = np.zeros(3)
         if rate == 0.0:
             mixed, along_v = value, weight * slope
         else:
@@ -217,7 +208,7 @@ class _Objective:
             looked, lapsed = weight * np.exp(value - mixed), weight * np.exp(other - mixed)
             along_v = (1.0 - rate) * looked * slope + rate * lapsed * slope_k
             gradient[_LAPSES] = (lapsed - looked).sum() * _LAPSE_UNIT
-        gradient[:_LAPSES] = self.columns.T @ (along_v * v)
+        gradient[:_LAPSES] = (along_v * v).sum(), self.powers @ (along_v * v)
         loss = float(parts.sum()) / PRIOR_SCALE - float(weight @ mixed)
         return loss, np.concatenate([-gradient, gradient]) + 1.0 / PRIOR_SCALE
 
