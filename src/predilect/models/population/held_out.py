@@ -100,6 +100,11 @@ class Trial:
         """Mean log loss, in nats an answer."""
         return float(np.average(self.losses, weights=self.weights))
 
+    @property
+    def objective(self) -> float:
+        """Mean of J over the fits, in nats."""
+        return float(np.mean([state.objective for state in self.states]))
+
     def loss_beside(self, best: Trial | None) -> float:
         """Mean log loss, of all folds that another trial has: what it would be if the others differed as the first."""
         if self.first is None and best is not None and best.first is not None:

@@ -395,8 +395,9 @@ class _Search:
         if not first or (people.task >= 0).any():
             return best
         trial = self.run(best.candidate, replace(best.setting, covariate_spread=first), best.trial)
-        found = replace(best.setting, covariate_spread=trial.effect_spreads(first))
-        return self.tried(best, found, _ERRORS_OF_SPREAD, trial)
+        setting = replace(best.setting, covariate_spread=trial.effect_spreads(first))
+        found = self.tried(best, setting, _ERRORS_OF_SPREAD, trial)  # and a nat of evidence for each spread
+        return found if found.trial.objective > best.trial.objective + len(first) else best
 
     def with_consistency(self, best: _Found) -> _Found:
         """The same with a consistency of each person, of the smallest spread on which none clearly gains."""
