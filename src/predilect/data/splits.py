@@ -198,3 +198,38 @@ def masks_of_folds(
         masks.append(mask)
         held_out += float(answers[mask].sum())
     return masks
+
+
+_PARTS = 4
+_KEPT_OF_NEWCOMERS = np.array([0.0, 0.125, 0.25, 0.5])
+_ENOUGH_NEWCOMERS = 100
+
+
+def masks_of_newcomers(
+    comparisons: Comparisons, seed: Seed, enough: float = _ENOUGH_HELD_OUT, *, among: BoolArray, keys: Keys
+) -> list[BoolArray]:
+    """Which rows to hold out for a quarter of the people to be newcomers: all, or all but an eighth, a quarter or half.
+
+    Rows ``among`` (n_rows,) which there are, whole people. As many quarters as it takes to hold out enough answers of
+    a hundred people, whatever fewer there are; none where there are fewer than four people. ``keys`` of the rows
+    decide, and no name.
+    """
+    group, person, _ = groups_of_people(comparisons)
+    rng, n_people = np.random.default_rng(seed), comparisons.n_users
+    there = np.bincount(comparisons.user[among], minlength=n_people) > 0
+    chance = np.where(there, shuffled_people(comparisons, rng, keys), n_people)
+    turn = np.argsort(np.argsort(chance, kind="stable"), kind="stable")
+    place, length = shuffled_place(person, n_people, rng, summed(keys, group, len(person)))
+    kept = np.floor(_KEPT_OF_NEWCOMERS[turn // _PARTS % len(_KEPT_OF_NEWCOMERS)] * length)
+    later = among & (place >= kept[person])[group]
+    answers = weights_of_rows(comparisons)
+    masks: list[BoolArray] = []
+    held_out, newcomers = 0.0, 0
+    for part in range(_PARTS if there.sum() >= _PARTS else 0):
+        mine = there & (turn % _PARTS == part)
+        if held_out >= enough and newcomers >= _ENOUGH_NEWCOMERS:
+            break
+        masks.append(later & mine[comparisons.user])
+        held_out += float(answers[masks[-1]].sum())
+        newcomers += int(mine.sum())
+    return masks

@@ -84,7 +84,7 @@ class GaSPK(Estimator):
         same way and shrinks where they turn back; with 1 it never grows.
     spread : float or "auto", default "auto"
         T² ≥ 1, by which 1 + variance of a margin is multiplied; "auto": by held-out answers, and so is how much of the
-        covariance of weights counts, all, a half or a quarter.
+        covariance of weights counts, all, a half or a quarter, and how much larger T² is for people with few answers.
     preset : {"modern", "paper"}, default "modern"
         "paper": heuristic weights without a prior, random starts, amplitude 1, not antisymmetric, a grid, low-rank
         variances, no damping, no calibration.
@@ -259,6 +259,11 @@ class GaSPK(Estimator):
             lines.append(f"People's weights have a Dirichlet prior of concentration {h.concentration:.3g} each.")
         if h.spread > 1.0:
             lines.append(f"Held-out answers ask for 1 + variance of an evaluation {h.spread:.2f} times as large.")
+        if h.newcomer_factor > 1.0 and self.users_ is not None:
+            lines.append(
+                f"1 + variance of people without answers is {h.newcomer_factor:.2f} times as large as for those with "
+                f"{h.usual:.0f} or more: people who were left out ask for that."
+            )
         if prior["left_out"] > 0.01:
             lines.append(f"Low rank leaves out up to {100 * prior['left_out']:.2g} % of the prior variance.")
         if prior["at_bound"]:

@@ -99,7 +99,7 @@ def absorb(
         scores = item_scores(basis, h.kernel, choices.trade_offs, space, model.seed_)
     posterior = replace(
         before, basis=basis, w=w, curvature=ByCovariance(V - half.T @ half, basis.rank, n_c), gamma=gamma,
-        scores=scores, left_open=left_open,
+        scores=scores, left_open=left_open, factors=h.calibration.factors_of(told),
     )  # fmt: skip
     report = Report(
         method="GaSPK (posterior as prior)", iterations=_ROUNDS, residual=found.error, tolerance=_CLOSE,

@@ -275,8 +275,9 @@ def posterior_of(
     if left_open is not None:
         left_open *= calibration.open_share
     return GaSPKPosterior(
-        basis, w, curvature, state.gamma, scores, calibration.spread, prior, low_rank, exact_up_to, left_open
-    )
+        basis, w, curvature, state.gamma, scores, calibration.spread, prior, low_rank, exact_up_to, left_open,
+        calibration.factors_of(state.answers),
+    )  # fmt: skip
 
 
 def item_scores(

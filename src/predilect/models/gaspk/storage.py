@@ -11,7 +11,6 @@ from predilect.gaussian.dense import factorise
 from predilect.gaussian.kernels import Kernel
 from predilect.likelihoods.views import Probit
 from predilect.models.checks import LARGEST, check_choice
-from predilect.models.gaspk.em.held_out import Calibration
 from predilect.models.gaspk.em.mode import TradeOffAnswers, state_at
 from predilect.models.gaspk.parameters import BACKENDS, Choices, basis_of, posterior_of
 from predilect.models.gaspk.posterior.covariance import ByCovariance
@@ -107,11 +106,13 @@ def unpack_gaspk(
         raise ValueError(f"{basis.rank} coordinates of {h.n_components} characteristics, but w is {w.shape}")
     number_within("spread", h.spread, 1.0, LARGEST)
     state = state_at(basis, answers, gamma, Probit(model.tie_threshold_), w)
-    calibration = Calibration(h.spread, number_within("open_share", h.open_share, 0.0, 1.0))
+    number_within("open_share", h.open_share, 0.0, 1.0)
+    number_within("newcomer_factor", h.newcomer_factor, 1.0, LARGEST)
+    number_within("usual", h.usual, 0.0, LARGEST)
     alpha = number_within("concentration", h.concentration, 0.0, LARGEST)
     if alpha > 0.0 and not (gamma > 0.0).all():
         raise ValueError("weights of 0 under a prior that has none")
-    posterior = posterior_of(model, choices.trade_offs, kernel, w, state, alpha, calibration)
+    posterior = posterior_of(model, choices.trade_offs, kernel, w, state, alpha, h.calibration)
     if "covariance" in arrays:
         covariance = arrays["covariance"]
         if len(covariance) != w.size or not np.isfinite(factorise(covariance).lower).all():

@@ -18,7 +18,7 @@ from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures
 from predilect.data.content import dealt, keys_of_answers, summed
 from predilect.data.features import FeatureSpace
-from predilect.data.splits import masks_of_folds
+from predilect.data.splits import masks_of_folds, masks_of_newcomers
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
 from predilect.models.checks import KernelHyperparameters, hyperparameters_by_name
@@ -32,7 +32,16 @@ from predilect.models.gaspk.em.fit import (
     length_scales_by_rule,
     run,
 )
-from predilect.models.gaspk.em.held_out import Calibration, Candidate, Trial, search, try_candidate, widest
+from predilect.models.gaspk.em.held_out import (
+    Calibration,
+    Candidate,
+    Trial,
+    predict_held_out,
+    search,
+    try_candidate,
+    widest,
+    with_newcomers,
+)
 from predilect.models.gaspk.em.mode import TradeOffAnswers
 from predilect.models.gaspk.em.prior import concentration_of, squared_length
 from predilect.models.gaspk.online import absorb
@@ -72,6 +81,13 @@ class GaSPKHyperparameters(KernelHyperparameters):
     spread: float  # T² ≥ 1, the calibration: factor of 1 + variance of a margin
     concentration: float = 0.0  # α of the Dirichlet prior of weights; 0 is none
     open_share: float = 1.0  # of the covariance of weights, how much predictions count
+    newcomer_factor: float = 1.0  # κ ≥ 1, by which T² of people with n answers is multiplied to the power 1 - n/usual
+    usual: float = 0.0  # answers of a person that T² was chosen for
+
+    @property
+    def calibration(self) -> Calibration:
+        """How sure predictions may be."""
+        return Calibration(self.spread, self.open_share, self.newcomer_factor, self.usual)
 
 
 class FittedGaSPK(NamedTuple):
@@ -141,8 +157,9 @@ def fit_gaspk(
         ],
     }  # fmt: skip
     hyperparameters = GaSPKHyperparameters(
-        kernel, candidate.n_c, calibration.spread, settings.concentration, calibration.open_share
-    )
+        kernel, candidate.n_c, calibration.spread, settings.concentration, calibration.open_share,
+        calibration.newcomer_factor, calibration.usual,
+    )  # fmt: skip
     return FittedGaSPK(posterior, choices, whole, backend, kernel, em, hyperparameters, personal, fitted.report, search)
 
 
@@ -245,7 +262,15 @@ def _chosen(
     # More characteristics must be worth a nat.
     enough = min(trials[*place, n_c].log_loss for n_c in numbers) + a_nat
     n_c = min(n_c for n_c in numbers if trials[*place, n_c].log_loss <= enough)
-    return trials[*place, n_c], list(trials.values())
+    chosen = trials[*place, n_c]
+    masks = masks_of_newcomers(answers, _FOLDS, among=tried, keys=keys) if how.spread is None and n_c > 1 else []
+    if masks and chosen.held_out is not None:
+        folds = [(told.answers(answers, tried & ~out), told.answers(answers, out)) for out in masks]
+        newcomers, _ = predict_held_out(
+            chosen.candidate, bases.of(chosen.candidate.kernel), folds, settings, **shared, n_eigenpairs=n_eigenpairs
+        )
+        chosen = replace(chosen, calibration=with_newcomers(chosen.calibration, chosen.held_out, newcomers))
+    return chosen, list(trials.values())
 
 
 def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
@@ -300,7 +325,7 @@ def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
             )  # fmt: skip
         posterior = posterior_of(
             model, choices.trade_offs, kernel, found.mode.w, found.mode.state, h.concentration,
-            Calibration(h.spread, h.open_share), space,
+            h.calibration, space,
         )  # fmt: skip
         report, evidence = found.report, found.evidence
     counts = _counts(model, more, old_user, old_item, who, new_item, n_users, len(vocabulary))

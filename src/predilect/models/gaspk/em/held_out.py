@@ -77,12 +77,21 @@ def spread_factor(
 
     def loss(log_factor: float) -> float:
         wider = math.exp(log_factor) * (1.0 + var) - 1.0
-        return float(-weight @ tilted(outcome, mean, wider, delta)[0]) + _RATE * log_factor
+        return float(-weight @ tilted(outcome, mean, wider, delta)[0])
 
-    least = loss(0.0)
-    if loss(_TOLERANCE) >= least:
+    return _likeliest_factor(loss)
+
+
+def _likeliest_factor(loss: Callable[[float], float]) -> float:
+    """The factor from 1 up whose logarithm has the least ``loss`` (nats), the exponential prior included."""
+
+    def penalised(log_factor: float) -> float:
+        return loss(log_factor) + _RATE * log_factor
+
+    least = penalised(0.0)
+    if penalised(_TOLERANCE) >= least:
         return 1.0
-    found = minimize_scalar(loss, bounds=(0.0, _WIDEST), method="bounded", options={"xatol": _TOLERANCE})
+    found = minimize_scalar(penalised, bounds=(0.0, _WIDEST), method="bounded", options={"xatol": _TOLERANCE})
     return math.exp(float(found.x)) if found.fun < least else 1.0
 
 
@@ -94,6 +103,11 @@ def log_loss(
     return float(-(weight @ value) / weight.sum())
 
 
+def answers_of_people(answers: TradeOffAnswers) -> FloatArray:
+    """How many answers each of the people gave, (n_users,)."""
+    return np.asarray(np.bincount(answers.user, answers.weight, answers.n_users), dtype=np.float64)
+
+
 _SHARES = (1.0, 0.5, 0.25)
 
 
@@ -101,11 +115,25 @@ _SHARES = (1.0, 0.5, 0.25)
 class Calibration:
     """Variances of held-out margins: T² (1 + v + s w), for v of the characteristics and w of the weights, is 1 + them.
 
-    The conditional variances v and w count twice what answers leave open of both at once, hence the share s.
+    The conditional variances v and w count twice what answers leave open of both at once, hence the share s. For
+    people with fewer answers than those who were held out had, T² is multiplied by κ^(1 - n/usual).
     """
 
     spread: float = 1.0  # T² ≥ 1
     open_share: float = 1.0  # s, up to 1
+    newcomer_factor: float = 1.0  # κ ≥ 1
+    usual: float = 0.0  # answers known of the person of an answer held out, on average
+
+    def factors(self, n_answers: FloatArray) -> FloatArray:
+        """Factors of T² for people of whom ``n_answers`` (n,) are known."""
+        missing = 1.0 - n_answers / self.usual if self.usual > 0.0 else np.zeros(len(n_answers))
+        return np.asarray(self.newcomer_factor ** np.maximum(missing, 0.0))
+
+    def factors_of(self, answers: TradeOffAnswers) -> FloatArray | None:
+        """Those of all people, and last of an unseen one, 1; (n_users + 1,), or None where all are 1."""
+        if self.newcomer_factor == 1.0:
+            return None
+        return np.append(self.factors(answers_of_people(answers)), 1.0)
 
 
 def calibrated(
@@ -125,6 +153,21 @@ def calibrated(
     return best[1:]
 
 
+def with_newcomers(calibration: Calibration, held_out: HeldOut, newcomers: HeldOut) -> Calibration:
+    """The calibration with κ by answers held out of newcomers, and those of others, who must not lose by it."""
+    found = replace(calibration, usual=float(np.average(held_out.n_known, weights=held_out.weight)))
+
+    def loss(log_factor: float) -> float:
+        trial, total = replace(found, newcomer_factor=math.exp(log_factor)), 0.0
+        for some in (newcomers, held_out):
+            variance = 1.0 + some.var + (0.0 if some.by_weights is None else trial.open_share * some.by_weights)
+            wider = trial.spread * trial.factors(some.n_known) * variance - 1.0
+            total -= float(some.weight @ tilted(some.outcome, some.mean, wider, some.delta)[0])
+        return total
+
+    return replace(found, newcomer_factor=_likeliest_factor(loss))
+
+
 _TRIAL_ROUNDS = 6
 
 
@@ -137,6 +180,19 @@ class Candidate:
     concentration: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """Answers held out, and what fits without them say of their margins; (n,) each."""
+
+    outcome: npt.NDArray[np.int8]
+    mean: FloatArray
+    var: FloatArray  # by the characteristics
+    by_weights: FloatArray | None  # by what is left open of weights; None without a prior of them
+    weight: FloatArray
+    n_known: FloatArray  # answers known of the person
+    delta: float  # tie threshold
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """Held-out log loss of a candidate (nats an answer), at its calibration."""
@@ -144,6 +200,7 @@ class Trial:
     candidate: Candidate
     log_loss: float
     calibration: Calibration
+    held_out: HeldOut | None = None  # None if nothing could be held out
 
 
 Folds = Sequence[tuple[TradeOffAnswers, TradeOffAnswers]]
@@ -161,13 +218,34 @@ def try_candidate(
     executor: ThreadPoolExecutor | None = None,
     begin: Sequence[FloatArray] | None = None,
 ) -> tuple[Trial, list[FloatArray]]:
-    """Cross-validated log loss of a candidate over ``folds`` of (kept, held out); at most 6 rounds each.
+    """Cross-validated log loss of a candidate over ``folds`` of (kept, held out).
 
     Also the weights of each fold, from which a similar candidate may ``begin``.
 
     The evidence takes weights as known, and prefers amplitudes that fit them too well: on choices among cars it rises
     to an amplitude of 155, where held-out answers have a log loss of .30, against .25 at 20.
     """
+    out, weights = predict_held_out(
+        candidate, basis, folds, settings, delta=delta, random_state=random_state, n_eigenpairs=n_eigenpairs,
+        executor=executor, begin=begin,
+    )  # fmt: skip
+    calibration, loss = calibrated(out.outcome, out.mean, out.var, out.by_weights, out.weight, out.delta)
+    return Trial(candidate, loss, calibration, out), weights
+
+
+def predict_held_out(
+    candidate: Candidate,
+    basis: Basis,
+    folds: Folds,
+    settings: Settings,
+    *,
+    delta: float | None,
+    random_state: int,
+    n_eigenpairs: int | None = None,
+    executor: ThreadPoolExecutor | None = None,
+    begin: Sequence[FloatArray] | None = None,
+) -> tuple[HeldOut, list[FloatArray]]:
+    """Margins of the answers held out of each fold, and its weights; at most 6 rounds each."""
     short = replace(settings, max_rounds=min(settings.max_rounds, _TRIAL_ROUNDS), concentration=candidate.concentration)
     said, columns, deltas, weights = [], [], [], []
     for number, (kept, out) in enumerate(folds):
@@ -179,14 +257,16 @@ def try_candidate(
             basis, kept, gamma, short, delta=delta, executor=executor, random_state=random_state, with_evidence=False
         )
         said.append(out.outcome)
-        columns.append((*held_out_margins(found, out, n_eigenpairs), variances_by_weights(found, out), out.weight))
+        n_known = answers_of_people(kept)[out.user]
+        columns.append(
+            (*held_out_margins(found, out, n_eigenpairs), variances_by_weights(found, out), out.weight, n_known)
+        )
         deltas.append(found.delta)
         weights.append(found.gamma)
-    outcome, (mean, var, by_weights, weight) = np.concatenate(said), map(np.concatenate, zip(*columns, strict=True))
-    threshold = float(np.mean(deltas))
+    mean, var, by_weights, weight, n_known = map(np.concatenate, zip(*columns, strict=True))
     uncertain = by_weights if candidate.concentration > 0.0 and candidate.n_c > 1 else None
-    calibration, loss = calibrated(outcome, mean, var, uncertain, weight, threshold)
-    return Trial(candidate, loss, calibration), weights
+    threshold = float(np.mean(deltas))
+    return HeldOut(np.concatenate(said), mean, var, uncertain, weight, n_known, threshold), weights
 
 
 def search(judge: Callable[[int, int], float], sizes: tuple[int, int], start: tuple[int, int]) -> tuple[int, int]:

@@ -30,24 +30,25 @@ class Mixtures:
 
 def mixtures(
     gamma: FloatArray, F: FloatArray, user: IntArray, point: IntArray, precision: FloatArray, people: IntArray,
-    spread: float,
+    spread: FloatArray | float,
 ) -> Mixtures:  # fmt: skip
     """Gaussian approximation of the weights of ``people`` (p,), given the mean characteristics ``F`` (n_points, n_c).
 
-    ``precision`` (n,) is each row's curvature times its weight, rows sorted by person; ``spread`` is T². Dirichlet(1,
-    ..., 1) has the covariance of a Gaussian with precision n_c (n_c + 1) in each of the n_c - 1 directions that keep
-    the sum; answers add Σ precision F Fᵀ. That Gaussian is centred at the weights found, on the edge of the simplex
-    too: so it also covers people who are no mixture of the characteristics. The variance it gives to a person's own
-    trade-offs, on average, is subtracted from T² - 1, and the rest is ``left_open``. **Differs from the paper**, which
-    has no such thing. Measured on people with tastes of their own, 10 and 40 answers each: intervals of willingness at
-    95 % held .85 to .97 of the truths with exact or expected weights, and .67 to .89 with heuristic ones; with T² - 1
-    and nothing else .42 to .96 and .29 to .90. n n_c² + p n_c³ operations.
+    ``precision`` (n,) is each row's curvature times its weight, rows sorted by person; ``spread`` is T², of each (p,)
+    or one for all. Dirichlet(1, ..., 1) has the covariance of a Gaussian with precision n_c (n_c + 1) in each of the
+    n_c - 1 directions that keep the sum; answers add Σ precision F Fᵀ. That Gaussian is centred at the weights found,
+    on the edge of the simplex too: so it also covers people who are no mixture of the characteristics. The variance it
+    gives to a person's own trade-offs, on average, is subtracted from T² - 1, and the rest is ``left_open``. **Differs
+    from the paper**, which has no such thing. Measured on people with tastes of their own, 10 and 40 answers each:
+    intervals of willingness at 95 % held .85 to .97 of the truths with exact or expected weights, and .67 to .89 with
+    heuristic ones; with T² - 1 and nothing else .42 to .96 and .29 to .90. n n_c² + p n_c³ operations.
     """
     n_c = gamma.shape[1]
     # Orthonormal directions that keep the sum: the columns after the first, which is constant.
     keep = np.linalg.qr(np.column_stack([np.ones(n_c), np.eye(n_c)[:, 1:]]))[0][:, 1:]
     prior = n_c * (n_c + 1.0) * np.eye(n_c - 1)
     root, left_open = np.zeros((len(people), n_c, n_c)), np.empty(len(people))
+    spread = np.broadcast_to(spread, len(people))
     along = F @ keep
     ends = np.searchsorted(user, np.stack([people, people + 1]))
     for row, (start, stop) in enumerate(ends.T.tolist()):
@@ -56,7 +57,7 @@ def mixtures(
         half = vectors / np.sqrt(values)
         root[row, :, : n_c - 1] = keep @ half
         typical = float(np.square(mine @ half).sum(axis=1).mean()) if stop > start else 0.0
-        left_open[row] = max(spread - 1.0 - typical, 0.0)
+        left_open[row] = max(spread[row] - 1.0 - typical, 0.0)
     return Mixtures(gamma[people], root, left_open)
 
 
