@@ -37,7 +37,7 @@ def test_a_batch_moves_one_characteristic_to_the_mode_under_the_posterior_before
     model = GaSPK(**settings).fit(part(0, 240), items=CARS)
     before, told = model.posterior_, model.answers_
     H = np.linalg.inv(ByCovariance.of(before.curvature, before.basis.root, None).matrix)
-    model.update(part(240, 288), online=True)
+    model.update(part(240, 260), online=True)
     after, everything = model.posterior_, model.answers_
     assert after.basis is before.basis
     # The slope of what is new: that of all answers less that of the old ones.
@@ -46,8 +46,24 @@ def test_a_batch_moves_one_characteristic_to_the_mode_under_the_posterior_before
         z = (after.basis.root @ after.w)[answers.point, 0]
         np.add.at(slope[:, 0], answers.point, sign * answers.weight * Probit().at(answers.outcome, z)[1])
     np.testing.assert_allclose(after.basis.root.T @ slope, H @ (after.w - before.w), atol=1e-5)
-    whole = GaSPK(**settings).fit(ANSWERS, items=CARS)
+    whole = GaSPK(**settings).fit(part(0, 260), items=CARS)
     assert np.abs(model.predict_proba(ASKED) - whole.predict_proba(ASKED)).max() < 0.05
+
+
+def test_a_tenth_more_answers_ask_for_going_on_with_all(tmp_path):
+    model = GaSPK(**SETTINGS).fit(part(0, 200), items=CARS)
+    model.update(part(200, 210), online=True)
+    model.save(tmp_path / "model")
+    loaded, all_ = (GaSPK.load(tmp_path / "model") for _ in range(2))
+    assert isinstance(loaded.posterior_.curvature, ByCovariance)
+    for one in (model, loaded):
+        one.update(part(210, 220), online=True)  # a tenth more than 200
+    all_.update(part(210, 220))
+    for one in (model, loaded):
+        assert not isinstance(one.posterior_.curvature, ByCovariance)
+        np.testing.assert_array_equal(one.predict_proba(ASKED), all_.predict_proba(ASKED))
+    model.update(part(220, 241), online=True)  # less than a tenth more than 220
+    assert isinstance(model.posterior_.curvature, ByCovariance)
 
 
 def test_batches_lose_little_to_going_on_with_all_answers():

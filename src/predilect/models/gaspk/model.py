@@ -200,7 +200,8 @@ class GaSPK(Estimator):
             Attributes of items that the model does not know.
         online : bool, default False
             Take the posterior of the characteristics for the prior of these choices, at the cost of these alone,
-            instead of going on with all of them. Not on a grid, nor with more than 3 000 coordinates.
+            instead of going on with all of them; but go on with all when there are a tenth more than the last time. Not
+            on a grid, nor with more than 3 000 coordinates.
 
         Returns
         -------
@@ -217,8 +218,9 @@ class GaSPK(Estimator):
         Hyper-parameters stay as they were fitted. The result is a fixed point of the iteration that ``fit`` runs
         on all answers, the one nearest to the model before; with one characteristic it is unique. Costs a few
         rounds of a fit. ``online`` keeps no such promise: what earlier choices said of the characteristics stays as it
-        was weighed then, so that results depend on the order of batches (gaspk.md 3.1). Threads may share a model, as
-        :meth:`Population.update <predilect.Population.update>` says.
+        was weighed then, until all are gone through again: results depend on the order of batches (gaspk.md 3.1). A
+        batch that brings this about costs an update without ``online``; for each new answer ten are gone through, on
+        average. Threads may share a model, as :meth:`Population.update <predilect.Population.update>` says.
         """
         check_is_fitted(self, "posterior_")
         answers = read_answers(more, y, with_ties=self.tie_threshold_ > 0.0)

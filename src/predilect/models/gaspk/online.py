@@ -23,6 +23,7 @@ from predilect.models.gaspk.posterior.scores import DenseBasis
 from predilect.progress import Report
 
 MOST_COORDINATES = 3000  # whose covariance is kept
+_FOR_EACH = 10  # answers gone through anew for each new one, on average
 _ROUNDS = 3  # of weights and characteristics
 _STEPS = 50  # of Newton's method for the margins of a batch
 _CLOSE = 1e-8  # of a margin
@@ -37,6 +38,23 @@ class Absorbed:
     report: Report
 
 
+def suffices(model: Any, n_answers: int) -> bool:
+    """Whether the posterior of the characteristics will do as the prior of the next answers, ``n_answers`` in all then.
+
+    Not if there will be a tenth more than when all were last gone through: what was made of answers while little was
+    known stays as it was, and so do the weights of people who gave no more. DataError on a grid, or where rank n_c
+    exceeds 3 000.
+    """
+    basis, n_c = model.posterior_.basis, model.hyperparameters_.n_components
+    if not isinstance(basis, DenseBasis) or basis.rank * n_c > MOST_COORDINATES:
+        raise DataError(
+            f"online=True keeps a covariance of at most {MOST_COORDINATES} coordinates, and none on a grid; this model "
+            f"has {basis.rank} for each of {n_c} characteristics. Leave online=True out."
+        )
+    learned_from = model.report_["prior"].get("learned_from", model.n_answers_)
+    return bool(_FOR_EACH * (n_answers - learned_from) < learned_from)
+
+
 def absorb(
     model: Any, settings: Settings, choices: Choices, moved: IntArray, told: TradeOffAnswers, batch: TradeOffAnswers,
     old_user: IntArray, space: FeatureSpace,
@@ -46,16 +64,12 @@ def absorb(
     Laplace's method for the margins of the batch under the Gaussian that the characteristics have before it, in turn
     with the weights of the people in it, given all their own answers; what is left open of these the characteristics
     pay for, as in a fit (:func:`charged`). (rank n_c)² n n_c operations for n answers about different trade-offs, and
-    those of the weights of these people. DataError on a grid, or where rank n_c exceeds 3 000.
+    those of the weights of these people. Of models that :func:`suffices` lets through.
     """
     began = time.perf_counter()
     before, delta, h = model.posterior_, model.tie_threshold_, model.hyperparameters_
     basis, n_c = before.basis, h.n_components
-    if not isinstance(basis, DenseBasis) or basis.rank * n_c > MOST_COORDINATES:
-        raise DataError(
-            f"online=True keeps a covariance of at most {MOST_COORDINATES} coordinates, and none on a grid; this model "
-            f"has {basis.rank} for each of {n_c} characteristics. Leave online=True out."
-        )
+    assert isinstance(basis, DenseBasis)
     state = state_at(basis, model.answers_, before.gamma, Probit(delta), before.w)
     covariance, start = ByCovariance.of(before.curvature, basis.root, state).matrix, before.w
     if len(choices.points) > basis.n_points:

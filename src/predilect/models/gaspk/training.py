@@ -44,7 +44,7 @@ from predilect.models.gaspk.em.held_out import (
 )
 from predilect.models.gaspk.em.mode import TradeOffAnswers
 from predilect.models.gaspk.em.prior import concentration_of, squared_length
-from predilect.models.gaspk.online import absorb
+from predilect.models.gaspk.online import absorb, suffices
 from predilect.models.gaspk.parameters import (
     Bases,
     Choices,
@@ -147,7 +147,7 @@ def fit_gaspk(
             "grid (levels)", DataWarning, stacklevel=5,
         )  # fmt: skip
     search = {
-        **told.report, "backend": backend, "rank": bases.of(kernel).rank,
+        **told.report, "backend": backend, "rank": bases.of(kernel).rank, "learned_from": answers.n_answers,
         "left_out": left_out, "at_bound": list(at_bound),
         "evidence_of_starts": list(fitted.evidences),
         "trials": [
@@ -276,7 +276,7 @@ def _chosen(
 def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
     """Add answers, and continue from the model's weights and characteristics to a fixed point of the same iteration.
 
-    ``online`` takes the posterior for the prior of these answers instead.
+    ``online`` takes the posterior for the prior of these answers instead, where that suffices.
     The caller holds the lock; ``model`` changes in one step or, after an error, not at all. Hyper-parameters, levels
     and scales of attributes stay. Raises DataError for ids of another kind, users identified in one but not the other,
     a new item without attributes, or ties in a model without them.
@@ -304,7 +304,9 @@ def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
     )  # fmt: skip
     h, kernel = model.hyperparameters_, model.hyperparameters_.kernel
     settings = Settings(how.gamma, how.damping, float(model.tol), int(model.max_iter), h.concentration)
-    if online:
+    n_answers = model.n_answers_ + more.n_answers
+    prior = {**model.report_["prior"], "n_trade_offs": len(choices.points)}
+    if online and suffices(model, n_answers):
         batch = TradeOffAnswers.of(
             who[shown.row], point, shown.outcome * sign, shown.weight, n_users=n_users, n_points=len(choices.points)
         )
@@ -328,16 +330,17 @@ def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
             h.calibration, space,
         )  # fmt: skip
         report, evidence = found.report, found.evidence
+        prior["learned_from"] = n_answers
     counts = _counts(model, more, old_user, old_item, who, new_item, n_users, len(vocabulary))
     together = None if model.comparisons_ is None else model.comparisons_.with_items(vocabulary.series()).append(more)
     added = np.zeros(len(vocabulary))
     added[new_item] = answers_by_item(more)
     added[old_item] += model.n_by_item_
-    prior = {**model.report_["prior"], "n_trade_offs": len(choices.points), "rank": posterior.basis.rank}
+    prior["rank"] = posterior.basis.rank
     vars(model).update({
         "posterior_": posterior, "choices_": choices, "trade_offs_": choices.trade_offs, "answers_": told,
         "items_": vocabulary, "users_": users, "space_": space, "counts_": counts, "n_by_item_": added,
-        "comparisons_": together, "n_answers_": model.n_answers_ + more.n_answers, "log_evidence_": evidence,
+        "comparisons_": together, "n_answers_": n_answers, "log_evidence_": evidence,
         "report_": plain({**model.report_, "fit": report.to_dict(), "prior": prior}),
     })  # fmt: skip
     return report
