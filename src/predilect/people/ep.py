@@ -158,28 +158,29 @@ def answers_evidence(outcome, task, weight, mean, v, lam, eta, z_bar, delta, off
 
 
 @inner_kernel
-def _of_noise(la, lb, task, lam, eta, first, n, p, C, mu):
-    """Row p's part of tr (ααᵀ - Q) N, in pair space: 0 but for tasks, whose rows have weight 1."""
-    g = first + p
-    if task[g] < 0:
-        return 0.0
-    alpha = eta[g] - lam[g] * mu[p]
-    total = 0.0
-    for q in range(n):
-        h = first + q
-        if task[h] == task[g]:
-            c = C[p, q] if q <= p else C[q, p]
-            value = alpha * (eta[h] - lam[h] * mu[q]) + lam[g] * c * lam[h]
-            if p == q:
-                value -= lam[g]
-            total += value * shared_noise(la[g], lb[g], la[h], lb[h])
-    return total
+def _of_noise(la, lb, task, lam, eta, first, n, before, C, mu, out):
+    """Each row's part of tr (ααᵀ - Q) N, in pair space: 0 but for tasks, whose rows have weight 1."""
+    for p in range(n):
+        out[p] = 0.0
+        g = first + p
+        if task[g] < 0:
+            continue
+        alpha = eta[g] - lam[g] * mu[p]
+        out[p] = alpha * alpha - lam[g] + lam[g] * C[p, p] * lam[g]
+        q = before[p]
+        while q >= 0:
+            h = first + q
+            value = alpha * (eta[h] - lam[h] * mu[q]) + lam[g] * C[p, q] * lam[h]
+            value *= shared_noise(la[g], lb[g], la[h], lb[h])
+            out[p] += value
+            out[q] += value
+            q = before[q]
 
 
 @inner_kernel
 def _person_evidence(
     in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, delta, care, offset, own, C, mu, c,
-    log_det, out, pull,
+    before, of_noise, log_det, out, pull,
 ):  # fmt: skip
     """Adds the person's log Z, its gradient and curvature in δ to ``out``; sets the ``pull`` of each row on its offset.
 
@@ -188,6 +189,8 @@ def _person_evidence(
     value = -0.5 * log_det
     for i in range(d):
         c[i] = 0.0
+    if in_pair_space:
+        _of_noise(la, lb, task, lam, eta, first, n, before, C, mu, of_noise)
     for p in range(n):
         g = first + p
         w = weight[g]
@@ -209,10 +212,9 @@ def _person_evidence(
                     mean += sway[g, i] * mu[k + i]
         z_bar = own[a] - own[b]
         in_task = task[g] >= 0
-        of_noise = _of_noise(la, lb, task, lam, eta, first, n, p, C, mu) if in_task else 0.0
         _answer_evidence(
             outcome[g], w, mean, v, lam[g], eta[g], z_bar, 0.0 if in_task else delta, care * offset[g],
-            1.0 if in_task else 0.0, of_noise, out,
+            1.0 if in_task else 0.0, of_noise[p] if in_pair_space else 0.0, out,
         )  # fmt: skip
         if pull.shape[0]:
             pull[g] = care * w * (eta[g] - lam[g] * mean)
@@ -354,7 +356,9 @@ def em_pass(
     size = n_states(False, sway, 0, max_k) if Phi is None else max_d
     x = np.empty(size)
     Q = np.empty((size, size))
-    W = np.empty((max_d, max_d))
+    W = np.empty((max(size, max_d), max_d))
+    before = np.empty(max_d, dtype=np.int64)
+    of_noise = np.empty(max_d)
     own_out = np.empty(5)
     for u in range(start, stop):
         first = answer_ptr[u]
@@ -370,7 +374,7 @@ def em_pass(
         own_delta = delta * factor
         prior_of_person(
             u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own,
-            C, mu, R,
+            C, mu, R, before,
         )  # fmt: skip
         log_det = replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c)
         largest = 0.0
@@ -387,7 +391,7 @@ def em_pass(
             own_out[i] = 0.0
         _person_evidence(
             in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, own_delta, care, offset, own, C,
-            mu, c, log_det, own_out, pull,
+            mu, c, before, of_noise, log_det, own_out, pull,
         )  # fmt: skip
         out[0] += own_out[0]
         out[1] += factor * own_out[1]
@@ -399,14 +403,14 @@ def em_pass(
         if H.shape[0] == 0:
             continue
         if Phi is None:
-            person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, x, Q, W)
+            person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, c, x, Q, W)
             unscale(care, x, Q, n_states(False, sway, n, k))
             _scatter_items(items, k, x, Q, H, D, r)
         else:
             if in_pair_space:
                 pair_statistics(weight, lam, eta, first, n, C, mu, x, Q)
             else:
-                person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, x, Q, W)
+                person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, c, x, Q, W)
             unscale(care, x, Q, d)
             size = n if in_pair_space else k
             _scatter_basis(in_pair_space, items, la, lb, first, n, size, x, Q, R, rho, H, D[u - start], r, own_H, own_D)

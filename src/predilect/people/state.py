@@ -173,9 +173,11 @@ def n_states(in_pair_space, sway, n, k):
 @inner_kernel
 def prior_of_person(
     u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu,
-    R,
+    R, before,
 ):  # fmt: skip
     """Fill the user's prior: means ``own`` (k) and ``mu`` (d), the lower triangle ``C``, and the rows ``R`` of a basis.
+
+    In pair space also the row of the same task ``before`` each (n), -1 for none.
 
     Utilities but for ``R`` are multiplied by the user's consistency a, so that answers have noise of variance 1. Rows
     of a ``task`` have it in ``C``, as they share it. The user's own effects of covariates, in standard deviations of
@@ -199,12 +201,19 @@ def prior_of_person(
     if in_pair_space:
         for p in range(n):
             g = first + p
+            before[p] = -1
             if task[g] < 0:
                 continue
-            for q in range(p + 1):
+            C[p, p] += 1.0
+            for q in range(p - 1, -1, -1):
+                if task[first + q] == task[g]:
+                    before[p] = q
+                    break
+            q = before[p]
+            while q >= 0:
                 h = first + q
-                if task[h] == task[g]:
-                    C[p, q] += shared_noise(la[g], lb[g], la[h], lb[h])
+                C[p, q] += shared_noise(la[g], lb[g], la[h], lb[h])
+                q = before[q]
 
 
 @inner_kernel
@@ -268,13 +277,15 @@ def _add_effects(value, la, lb, sway, g, h, k, Q):
 
 
 @inner_kernel
-def person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, x, Q, W):
+def person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, c, x, Q, W):
     """The sums x = Xᵀ α (s) and Xᵀ Q X (s x s), on the k own items of the user and the own effects of covariates."""
     s = n_states(False, sway, n, k)
     for i in range(s):
         x[i] = 0.0
         for j in range(s):
             Q[i, j] = 0.0
+        for j in range(n if in_pair_space else s):
+            W[i, j] = 0.0
     if in_pair_space:
         for p in range(n):
             g = first + p
@@ -284,22 +295,24 @@ def person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k
             alpha = weight[g] * eta[g] - total * mu[p]
             x[a] += alpha
             x[b] -= alpha
+            for q in range(n):
+                c[q] = -total * (C[p, q] if q <= p else C[q, p]) * weight[first + q] * lam[first + q]
+            c[p] += total
+            for q in range(n):  # W = Xᵀ Q
+                W[a, q] += c[q]
+                W[b, q] -= c[q]
             if sway is not None:
                 for j in range(sway.shape[1]):
                     x[k + j] += sway[g, j] * alpha
-            for q in range(p + 1):
-                h = first + q
-                a2 = la[h]
-                b2 = lb[h]
-                value = -total * C[p, q] * weight[h] * lam[h]
-                if p == q:
-                    value += total
-                    value *= 0.5  # both orders are added
-                _add(value, a, b, a2, b2, Q)
-                _add(value, a2, b2, a, b, Q)
+                    for q in range(n):
+                        W[k + j, q] += sway[g, j] * c[q]
+        for i in range(s):
+            for q in range(n):
+                Q[i, la[first + q]] += W[i, q]
+                Q[i, lb[first + q]] -= W[i, q]
                 if sway is not None:
-                    _add_effects(value, la, lb, sway, g, h, k, Q)
-                    _add_effects(value, la, lb, sway, h, g, k, Q)
+                    for j in range(sway.shape[1]):
+                        Q[i, k + j] += W[i, q] * sway[first + q, j]
         return
     # Item space: P = Xᵀ Λ X is a weighted graph Laplacian and Xᵀ Q X = P - P S P.
     for g in range(first, first + n):
@@ -319,8 +332,6 @@ def person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k
                 x[k + j] += sway[g, j] * alpha
             _add_effects(total, la, lb, sway, g, g, k, Q)
     for i in range(s):  # W = P S, with P in Q
-        for j in range(s):
-            W[i, j] = 0.0
         for h in range(s):
             value = Q[i, h]
             if value != 0.0:
@@ -367,13 +378,14 @@ def person_sums(
     x = np.empty(s)
     own = np.empty(k)
     Q = np.empty((s, s))
-    W = np.empty((d, d))
+    W = np.empty((s, d))
     R = np.empty((d, 0 if Phi is None else Phi.shape[1]))
+    before = np.empty(n, dtype=np.int64)
     prior_of_person(
         u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C,
-        mu, R,
+        mu, R, before,
     )  # fmt: skip
     replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c)
-    person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, x, Q, W)
+    person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, c, x, Q, W)
     unscale(consistency[u], x, Q, s)
     return x, Q

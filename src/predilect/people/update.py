@@ -105,9 +105,10 @@ def person_at_rest(
     c = np.empty(d)
     own = np.empty(k)
     R = np.empty((d, 0 if Phi is None else Phi.shape[1]))
+    before = np.empty(n, dtype=np.int64)
     prior_of_person(
         0, in_pair_space, items, la, lb, task, sway, 0, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu,
-        R,
+        R, before,
     )  # fmt: skip
     replay(in_pair_space, la, lb, weight, sway, lam, eta, 0, n, d, C, mu, c)
     a = consistency[0]
