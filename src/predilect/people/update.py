@@ -204,18 +204,20 @@ def settle_all(
     return log_tie_factor, found, last
 
 
-_CHORD = 0.2  # of the logarithm of a consistency, to either side
+_CHORD = 0.1  # of the logarithm of a consistency
 
 
 def information_of_consistency(
-    people: People, sites: Sites, law: Law, delta: float, *, tolerance: float, executor: ThreadPoolExecutor | None
+    people: People, sites: Sites, law: Law, delta: float, slope: FloatArray, *, tolerance: float,
+    executor: ThreadPoolExecutor | None,
 ) -> FloatArray:  # fmt: skip
-    """Information of people's answers about the logarithm of their consistency, (n_users,), by a chord."""
-    slopes = []
-    for step in (-_CHORD, _CHORD):
-        moved = replace(people, consistency=people.consistency * math.exp(step))
-        slopes.append(settle(moved, sites.copy(), law, delta, tolerance=tolerance, executor=executor).care[:, 0])
-    return np.maximum((slopes[0] - slopes[1]) / (2.0 * _CHORD), 0.0)
+    """Information of people's answers about the logarithm of their consistency, (n_users,), by a chord.
+
+    ``slope`` (n_users,) of their evidence where the sites are.
+    """
+    moved = replace(people, consistency=people.consistency * math.exp(_CHORD))
+    further = settle(moved, sites.copy(), law, delta, tolerance=tolerance, executor=executor).care[:, 0]
+    return np.maximum((slope - further) / _CHORD, 0.0)
 
 
 def is_quick(person: Person, law: Law) -> bool:

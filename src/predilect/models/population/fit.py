@@ -30,7 +30,7 @@ from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import information_of_consistency, settle_all
 from predilect.progress import Report
 
-# Of the sites at the ends of a chord, and at least so many times what the others may move: only a spread rests on it.
+# Of the sites at the end of a chord, and at least so many times what the others may move: only a spread rests on it.
 _CHORD_TOLERANCE, _CHORD_LOOSER = 1e-4, 100.0
 _WINDOW = 5  # the rise of J is judged over so many iterations, since single ones may stall
 
@@ -155,7 +155,7 @@ def fit_population(
     metric, consistency_sd = search.metric(point, final), np.zeros(0)
     if search.learn_care:
         information = information_of_consistency(
-            search.people_at(point), sites, law, point.delta,
+            search.people_at(point), sites, law, point.delta, final.care[:, 0],
             tolerance=max(_CHORD_LOOSER * site_tolerance, _CHORD_TOLERANCE), executor=executor,
         )  # fmt: skip
         consistency_sd = 1.0 / np.sqrt(information + prior.consistency_spread**-2)
