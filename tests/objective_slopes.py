@@ -16,8 +16,8 @@ def assert_slopes(people: Any, prior: Any, delta: float, places: Callable[[_Coor
     search = Search(people, prior, None, None, 5, True)
     search.sites = Sites.flat(people.n_rows)
     search.site_tolerance = 1e-13
-    point, metric = search.closed_form(search.first_point(delta), 2)
-    coordinates = _Coordinates(search, point, metric)
+    point, current = search.closed_form(search.first_point(delta), 2)
+    coordinates = _Coordinates(search, point, search.metric(point, current))
     x = 0.3 * np.random.default_rng(4).standard_normal(len(coordinates.reach))
 
     def objective(x: np.ndarray) -> tuple[float, np.ndarray]:

@@ -140,11 +140,11 @@ def fit_population(
     search.sites = sites
     point, residual, again = search.fixed_point(point, tolerance * people.n_answers, max_iter)
     if again:
-        point, metric = search.closed_form(point, n_closed_form if math.isinf(residual) else 0)
+        point, current = search.closed_form(point, n_closed_form if math.isinf(residual) else 0)
     while again and search.passes < max_iter:
-        point, residual, again = search.lbfgs(point, metric, tolerance * people.n_answers, max_iter)
+        point, residual, again = search.lbfgs(point, current, tolerance * people.n_answers, max_iter)
         if again:
-            point, metric = search.closed_form(point, 0)
+            point, current = search.closed_form(point, 0)
     law = search.law(point)
     log_tie_factor, final, _ = settle_all(
         search.people_at(point), sites, law, point.delta, prior.tie_spread if search.learn_ties else 0.0,

@@ -185,15 +185,15 @@ class Search:
         information = symmetrise(people.patterns.T @ (of_patterns * people.patterns))
         return factorise(information + self.gamma_precision * np.eye(len(point.gamma))).inverse()
 
-    def closed_form(self, point: Point, n_steps: int) -> tuple[Point, Metric]:
-        """M steps of population.md section 4, over-relaxed by 2; the point and its metric."""
+    def closed_form(self, point: Point, n_steps: int) -> tuple[Point, Expectation]:
+        """M steps of population.md section 4, over-relaxed by 2; the point and the E step at it."""
         current = self.evaluate(point, n_sweeps=3)
         for _ in range(n_steps):
             point = self._step(point, current, power=2.0)
             current = self.evaluate(point)
             if self.progress:
                 self.progress(self.passes, math.nan)
-        return point, self.metric(point, current)
+        return point, current
 
     def fixed_point(self, point: Point, tolerance: float, max_iter: int) -> tuple[Point, float, bool]:
         """Plain M steps to convergence where the prior outweighs the people; point, J's last rise, whether to go on.
@@ -259,14 +259,20 @@ class Search:
         common = float(np.average(log_factor, weights=np.diff(self.people.answer_ptr) > 0))
         return point.delta * math.exp(common), log_factor - common
 
-    def lbfgs(self, start: Point, metric: Metric, tolerance: float, max_iter: int) -> tuple[Point, float, bool]:
-        """Maximum of J by L-BFGS in coordinates whitened at ``start``; the point, J's last rise, whether to go on."""
-        coordinates = _Coordinates(self, start, metric)
+    def lbfgs(self, start: Point, current: Expectation, tolerance: float, max_iter: int) -> tuple[Point, float, bool]:
+        """Maximum of J by L-BFGS in coordinates whitened at ``start``, of which ``current`` is the E step.
+
+        The point, J's last rise, whether to go on.
+        """
+        coordinates = _Coordinates(self, start, self.metric(start, current))
+        known: Expectation | None = current
 
         def negative_objective(x: FloatArray) -> tuple[float, FloatArray]:
+            nonlocal known
             # A trial point so far off that J overflows is only refused by the line search.
             with np.errstate(over="ignore", invalid="ignore"):
-                value, gradient = coordinates.objective(x)
+                value, gradient = coordinates.objective(x, known)  # it begins at 0, which is ``start``
+            known = None
             if self.progress:
                 self.progress(self.passes, value)
             return -value, -gradient
@@ -366,11 +372,11 @@ class _Coordinates:
         )
         return point, F, A
 
-    def objective(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """J, up to a constant, and its gradient."""
+    def objective(self, x: FloatArray, known: Expectation | None = None) -> tuple[float, FloatArray]:
+        """J, up to a constant, and its gradient; ``known``: the E step at x, if that was made."""
         search, nu = self.search, self.search.prior.strength
         point, F, A = self.point(x)
-        current = search.evaluate(point)
+        current = search.evaluate(point) if known is None else known
         Y = solve_lower(F, self.root)
         value = (
             current.evidence
