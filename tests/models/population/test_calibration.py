@@ -68,12 +68,14 @@ def test_it_predicts_better_than_its_neighbours():
 
 @pytest.mark.parametrize("as_expected", [True, False])
 @pytest.mark.parametrize("delta", [0.0, 0.6])
-def test_a_handful_of_answers_leaves_it_near_one(as_expected, delta):
+def test_a_handful_of_answers_leaves_it_near_one_and_many_do_not(as_expected, delta):
     mean = np.array([2.0, -1.5, 3.0, 1.0, -2.5])
     outcome = (np.sign(mean) * (1 if as_expected else -1)).astype(np.int8)
-    found = factor_of(outcome, mean, np.full(5, 4.0), np.ones(5), delta)
-    assert 0.85 < found < 1.4
-    assert (found < 1.0) == as_expected  # right, as people easier to predict are; wrong, and less is certain
+    few, many = (factor_of(outcome, mean, np.full(5, 4.0), np.full(5, n), delta) for n in (1.0, 40.0))
+    assert 0.85 < few < 1.4  # 1 is the corner of its prior
+    for found in (few, many):  # right, as people easier to predict are; wrong, and less is certain
+        assert (found <= 1.0) if as_expected else (found >= 1.0)
+    assert many != 1.0
 
 
 def test_surprises_may_ask_for_more_and_never_beyond_the_range():

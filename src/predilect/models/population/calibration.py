@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import Bounds, minimize, minimize_scalar
+from scipy.optimize import Bounds, brentq, minimize, minimize_scalar
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
@@ -113,18 +114,37 @@ def together_held_out(answers: Comparisons, group: IntArray) -> BoolArray:
     return first
 
 
-_LOG_RANGE = (math.log(1e-3), math.log(10.0))
+_RANGE = (1e-3, 10.0)
+_LOG_RANGE = (math.log(_RANGE[0]), math.log(_RANGE[1]))
 PRIOR_SCALE = 0.25  # of a Laplace prior of log κ about 0: a handful of answers must not move it, but many may, far
-_TOLERANCE = 1e-3
+_FIRST_LOG, _TOLERANCE = 0.5, 1e-3
 
 
 def variance_factor(asked: Asked, likelihood: type[PairLikelihood] = Probit) -> float:
-    """Variance factor κ of answers held out, with a Laplace prior of log κ, scale 0.25."""
+    """Variance factor κ of answers held out, with a Laplace prior of log κ, scale 0.25.
 
-    def loss(log_factor: float) -> float:
-        return float(-asked.weight @ asked.log_proba(math.exp(log_factor) * asked.var, 1.0, likelihood)[0])
+    Where the slope of the log loss in log κ, plus or minus that of its prior, is 0: some five passes over the answers.
+    """
 
-    return math.exp(_lowest(loss))
+    @cache
+    def slope(x: float) -> float:
+        var = math.exp(x) * asked.var
+        return -float(asked.weight @ (asked.log_proba(var, 1.0, likelihood)[1] * var))
+
+    at_one = slope(0.0)
+    if not abs(at_one) > 1.0 / PRIOR_SCALE:
+        return 1.0
+    side = -math.copysign(1.0, at_one)
+
+    def rise(x: float) -> float:  # of the penalised loss, away from 0
+        return side * slope(x) + 1.0 / PRIOR_SCALE
+
+    near, far, furthest = 0.0, side * _FIRST_LOG, _LOG_RANGE[side > 0.0]
+    while not rise(far) >= 0.0:
+        if far == furthest:
+            return _RANGE[side > 0.0]
+        near, far = far, min(max(2.0 * far, _LOG_RANGE[0]), _LOG_RANGE[1])
+    return math.exp(brentq(rise, near, far, xtol=_TOLERANCE))
 
 
 def _lowest(loss: Callable[[float], float]) -> float:
