@@ -313,7 +313,7 @@ class _Rigid:
         for _ in range(_MAX_PROFILE_STEPS + 1):
             law = self._law(prior)
             self.current = current = expectation(
-                self.people, self.sites, law, self.delta, n_sweeps=4, tolerance=1e-3, executor=self.executor
+                self.people, self.sites, law, self.delta, n_sweeps=2, tolerance=_LINE_TOLERANCE, executor=self.executor
             )
             penalty = self._penalty()
             gain, _ = self._advance(current)
