@@ -22,7 +22,7 @@ from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.content import keys_of_answers
 from predilect.data.features import FeatureSpace
-from predilect.data.orders import weights_of_rows
+from predilect.data.orders import n_joint, weights_of_rows
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, thinned, with_items_of, with_moderate_counts
 from predilect.gaussian.dense import factorise
 from predilect.likelihoods.calibration import Calibration
@@ -137,8 +137,10 @@ def select_model(
     seeds = SeedSequence(random_state).spawn(8)
     kernel = any(functions is not None and len(functions.points) for functions in bases)
     most = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE
-    # Of people who answered much fewer will do.
-    most = min(most, max(_ENOUGH_PEOPLE, _ENOUGH_ROWS * comparisons.n_users // max(comparisons.n_rows, 1)))
+    # Of people who answered much fewer will do. A row of a task costs the square of the rows, others that of the items.
+    larger = comparisons.n_rows / (max(comparisons.n_users, 1) * comparisons.n_items) if n_joint(comparisons) else 1.0
+    n_rows = max(int(comparisons.n_rows * max(larger, 1.0) ** 2), 1)
+    most = min(most, max(_ENOUGH_PEOPLE, _ENOUGH_ROWS * comparisons.n_users // n_rows))
 
     def drawn(rows: Comparisons, seed: int, most: int, where: FeatureSpace) -> tuple[Comparisons, IntArray]:
         return some_people(rows, np.random.default_rng(seeds[seed]), most, keys=keys_of_answers(rows, where))
