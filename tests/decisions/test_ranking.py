@@ -268,14 +268,14 @@ def test_more_than_ten_thousand_items_in_bounded_memory(monkeypatch):
         leader = place if opens else leader
 
 
-def test_scores_that_differ_by_rounding_are_tied_and_in_the_order_of_the_ids():
+def test_scores_that_differ_by_what_iterations_leave_open_are_tied_and_in_the_order_of_the_ids():
     rng = np.random.default_rng(5)
     mean = np.array([0.5, 0.0, 2.0, 0.0, 0.5, 2.0, 0.0]) * 1e3
     covariance = 1e6 * COVARIANCE
     exact = rank_items(mean, covariance)
     np.testing.assert_array_equal(exact.item, [2, 5, 0, 4, 1, 3, 6])
     for _ in range(20):
-        board = rank_items(mean + 1e-9 * rng.standard_normal(7), covariance)
+        board = rank_items(mean + 1e-5 * rng.standard_normal(7), covariance)
         for name in ("item", "rank_low", "rank_high", "p_best", "tier"):
             np.testing.assert_array_equal(getattr(board, name), getattr(exact, name))
         np.testing.assert_array_equal(np.diff(board.mean)[[0, 2, 4, 5]], 0.0)
