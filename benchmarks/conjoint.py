@@ -3,8 +3,8 @@
 - bayes: hierarchical Bayes on all choices of electricity, full covariance; convergence, willingness to pay.
 - simulated: simulated likelihood, diagonal covariance, beside xlogit in turns, 500 draws of each; and by xlogit's own
   draws, our likelihood of its estimates and our maximum beside its.
-- part-worths: of electricity, population beside hierarchical Bayes; at the defaults, and with what the mixed logit has:
-  one consistency for all, and nothing of its own for each item.
+- part-worths: of electricity, population beside hierarchical Bayes; at the defaults, with one consistency for all, and
+  with what the mixed logit has: that, and nothing of its own for each item.
 - best-worst: 1 000 people, 12 sets of five of 30 items, scores of everybody.
 - many: 100 000 tasks of the best of four out of 300 profiles, each on offer in five cases of six.
 - ratings: Facebook and ten movies, half of the ratings of everybody with at least four known, five splits; log
@@ -134,7 +134,10 @@ def part_worths() -> None:
     bayes = MixedLogit(n_jobs=1).fit(answers, items=items)
     theirs = bayes.part_worths()
     print("MixedLogit", worths(bayes))
-    for name, given in {"defaults": {}, "as the mixed logit": {"consistency": 0.0, "feature_weight": 1.0}}.items():
+    alike = {"consistency": 0.0}
+    for name, given in {
+        "defaults": {}, "one consistency": alike, "as the mixed logit": alike | {"feature_weight": 1.0}
+    }.items():  # fmt: skip
         model = Population(basis="attributes", n_jobs=1, **given).fit(answers, items=items)
         both = model.part_worths().join(theirs, on=["user", "attribute", "level"])
         found = both.group_by("attribute").agg(pl.corr("mean", "mean_right"))["mean"].min()
