@@ -254,7 +254,7 @@ def _verdict(arguments: list[str], result: Any, printed: str) -> str:
 
 def _run_cases(command: str, numbers: Iterator[int], models: list[Path]) -> None:
     """Within a child: say each number before its case, and the verdict after it."""
-    from predilect.cli.main import app
+    from cli.running import run  # makes the command once, which takes longer than most cases
 
     told = os.fdopen(os.dup(1), "w", encoding="utf-8")
     with tempfile.TemporaryFile() as beside:  # what is written past Python, such as panics
@@ -264,7 +264,7 @@ def _run_cases(command: str, numbers: Iterator[int], models: list[Path]) -> None
             print(number, file=told, flush=True)
             with tempfile.TemporaryDirectory() as folder:
                 case = Case(command, number, Path(folder), models)
-                result = CliRunner().invoke(app, case.arguments)
+                result = run(*case.arguments)
             beside.seek(0)
             verdict = _verdict(case.arguments, result, beside.read().decode("utf-8", "replace"))
             beside.seek(0)
@@ -320,7 +320,7 @@ def fuzz(command: str, numbers: range, models: list[Path], program: str = __file
 
 def make_models(folder: Path) -> list[Path]:
     """A personal and a pooled model, of the ids that cases are made of."""
-    from predilect.cli.main import app
+    from cli.running import run
 
     rng = random.Random(1)
     ids = [*PLAIN, ESCAPES, "=1+1", "two\nlines"]
@@ -334,7 +334,7 @@ def make_models(folder: Path) -> list[Path]:
     pl.DataFrame(votes).write_csv(folder / "votes.csv")
     for name, options in (("personal", ["--personal", "yes"]), ("pooled", ["--pooled"])):
         command = ["rank", folder / "votes.csv", *options, "--no-verdict", "--out", folder / name]
-        ran = CliRunner().invoke(app, list(map(str, command)))
+        ran = run(*command)
         assert ran.exit_code == 0, ran.output
     return [folder / "personal", folder / "pooled"]
 
@@ -378,4 +378,5 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
     _main()
