@@ -46,7 +46,7 @@ def votes(tmp_path, votes_frame):
 def few_votes(tmp_path, votes_frame):
     """So few that there is no prior to search for: where a test is not about numbers."""
     path = tmp_path / "votes.csv"
-    votes_frame.head(40).write_csv(path)
+    votes_frame.head(20).write_csv(path)
     return path
 
 
