@@ -254,13 +254,10 @@ def test_intervals_of_the_side_cover_its_effect(always_right):
             left, right = np.where(fixed, rng.integers(1, 6, size=400), left), np.where(fixed, 0, right)
         chance = norm.cdf(utility[left] - utility[right] + 0.35)
         outcome = np.where(rng.random(400) < chance, 1, -1)
-        answers = Comparisons.from_frame({"user": np.arange(400) % 40, "left": left, "right": right}, outcome=outcome)
-        model = Population(personal=False, consensus_variance=4.0).fit(
-            Comparisons.from_frame(
-                {"user": np.arange(400) % 40, "left": left, "right": right}, outcome=outcome, side=True
-            )
-        )
+        columns = {"user": np.arange(400) % 40, "left": left, "right": right}
+        answers = Comparisons.from_frame(columns, outcome=outcome)
         assert answers.sides is not None
+        model = Population(personal=False, consensus_variance=4.0).fit(answers.with_side())
         found = effect(model)
         hits += found["lower"] < 0.35 < found["upper"]
     assert 0.93 <= hits / n <= 0.97
