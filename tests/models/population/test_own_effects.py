@@ -10,6 +10,8 @@ from predilect.models.population.selection import _Search
 from tolerances import CONVERGED, STATISTICAL
 
 NAMES = ["length", "headers"]
+# Where a test is of the effects alone: of all else that is searched for by default, the crowd's scale is left.
+GIVEN = {"consistency": 0.0, "calibration": None, "strength": 30.0, "variance": 0.4}
 
 
 def crowd(seed, spread=0.5, n_users=60, n_items=12, n=40, n_test=20):
@@ -31,8 +33,8 @@ def crowd(seed, spread=0.5, n_users=60, n_items=12, n=40, n_test=20):
     return *parts, effect
 
 
-def fitted(frame, names=NAMES, side=False):
-    return Population(n_jobs=1).fit(Comparisons.from_frame(frame, covariates=names, side=side))
+def fitted(frame, names=NAMES, **settings):
+    return Population(n_jobs=1, **settings).fit(Comparisons.from_frame(frame, covariates=names, side=False))
 
 
 def without_own_effects(monkeypatch, frame, names=NAMES):
@@ -45,6 +47,14 @@ def without_own_effects(monkeypatch, frame, names=NAMES):
 def differing():
     frame, test, effect = crowd(1)
     return fitted(frame), frame, test, effect
+
+
+@pytest.fixture(scope="module")
+def given(differing):
+    _, frame, test, _ = differing
+    model = fitted(frame, **GIVEN)
+    assert len(model.hyperparameters_.covariate_spread) == 2
+    return model, frame, test
 
 
 def test_held_out_answers_gain_and_the_spread_is_found(differing, monkeypatch):
@@ -87,26 +97,26 @@ def test_people_who_do_not_differ_have_one_effect_to_the_bit(seed, n_users, monk
     np.testing.assert_array_equal(model.predict_proba(test), plain.predict_proba(test))
 
 
-def test_the_order_of_covariates_and_names_make_no_difference(differing):
-    model, frame, test, _ = differing
+def test_the_order_of_covariates_and_names_make_no_difference(given):
+    model, frame, test = given
     expected = model.predict_proba(test)
     # As far as the loose fits to folds tell, by which the prior is chosen.
-    np.testing.assert_allclose(fitted(frame, NAMES[::-1]).predict_proba(test), expected, atol=1e-4)
+    np.testing.assert_allclose(fitted(frame, NAMES[::-1], **GIVEN).predict_proba(test), expected, atol=1e-4)
     renamed = {"user": [100 - user for user in frame["user"]]}
     renamed |= {name: [f"item {97 * item % 101}" for item in frame[name]] for name in ("left", "right", "winner")}
     asked = {"user": [100 - user for user in test["user"]]}
     asked |= {name: [f"item {97 * item % 101}" for item in test[name]] for name in ("left", "right")}
-    np.testing.assert_allclose(fitted(frame | renamed).predict_proba(test | asked), expected, atol=1e-4)
+    np.testing.assert_allclose(fitted(frame | renamed, **GIVEN).predict_proba(test | asked), expected, atol=1e-4)
 
 
-def test_a_swap_of_all_rows_flips_nothing_but_signs(differing):
-    model, frame, test, _ = differing
+def test_a_swap_of_all_rows_flips_nothing_but_signs(given):
+    model, frame, test = given
     sides = {"left": "right", "right": "left"}
     turned, asked = (
         {sides.get(name, name): [-x for x in column] if name in NAMES else column for name, column in one.items()}
         for one in (frame, test)
     )
-    other = fitted(turned)
+    other = fitted(turned, **GIVEN)
     np.testing.assert_allclose(other.covariates()["effect"], model.covariates()["effect"], rtol=1e-6)
     np.testing.assert_allclose(other.people()["effect_of_length"], model.people()["effect_of_length"], rtol=1e-6)
     np.testing.assert_allclose(other.predict_proba(asked)[:, ::-1], model.predict_proba(test), atol=1e-6)
@@ -114,8 +124,8 @@ def test_a_swap_of_all_rows_flips_nothing_but_signs(differing):
 
 def test_an_answer_given_twice_is_one_of_weight_two():
     some, _, _ = crowd(4, spread=1.0, n_users=20, n_items=6, n=20)
-    twice = fitted({name: column + column for name, column in some.items()})
-    weighted = fitted(some | {"weight": [2.0] * 400})
+    twice = fitted({name: column + column for name, column in some.items()}, **GIVEN)
+    weighted = fitted(some | {"weight": [2.0] * 400}, **GIVEN)
     assert twice.hyperparameters_.covariate_spread
     np.testing.assert_array_equal(twice.predict_proba(some), weighted.predict_proba(some))
 
