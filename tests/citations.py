@@ -68,13 +68,13 @@ def texts_of_code(file: Path) -> Iterator[Text]:
     source = file.read_text(encoding="utf-8")
     tree = ast.parse(source)
 
-    def walk(node: ast.AST, scope: tuple[str, ...]) -> Iterator[Text]:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Constant) and isinstance(child.value, str) and re.search(r"\s", child.value):
-                yield Text(file, child.lineno, child.value, scope)
-            yield from walk(child, (*scope, child.name) if isinstance(child, ast.ClassDef) else scope)
-
-    yield from walk(tree, ())
+    nodes: list[tuple[ast.AST, tuple[str, ...]]] = [(tree, ())]
+    while nodes:
+        node, scope = nodes.pop()
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search(r"\s", node.value):
+            yield Text(file, node.lineno, node.value, scope)
+        scope = (*scope, node.name) if isinstance(node, ast.ClassDef) else scope
+        nodes += [(child, scope) for child in ast.iter_child_nodes(node)]
     if not COMMENT.search(source):
         return
     block: list[tuple[int, str]] = []

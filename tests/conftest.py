@@ -19,6 +19,10 @@ settings.load_profile("quick")
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
+# Most of what a test makes goes when it ends; to look for garbage after every 700 objects doubled the time of what
+# parses the sources.
+gc.set_threshold(50_000)
+
 pytest.register_assert_rewrite("contracts", "referees")
 
 

@@ -7,13 +7,14 @@ from functools import cache
 from pathlib import Path
 
 import predilect
+from syntax import statements
 
 
 @cache
 def classes() -> list[ast.ClassDef]:
     files = sorted(Path(predilect.__file__).parent.rglob("*.py"))
     sources = [file.read_text(encoding="utf-8") for file in files]
-    nodes = [node for source in sources if "class " in source for node in ast.walk(ast.parse(source))]
+    nodes = [node for source in sources if "class " in source for node in statements(ast.parse(source))]
     return [node for node in nodes if isinstance(node, ast.ClassDef)]
 
 

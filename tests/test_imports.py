@@ -15,6 +15,7 @@ import pytest
 
 import predilect
 from predilect.models.registry import ENTRIES
+from syntax import statements
 
 SOURCE = Path(predilect.__file__).parent
 ROOMS = (
@@ -39,13 +40,13 @@ def imported(file: Path) -> frozenset[str]:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     only_for_types = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in statements(tree)
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
         for statement in node.body
-        for inner in ast.walk(statement)
+        for inner in statements(statement)
     }
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if id(node) in only_for_types:
             continue
         if isinstance(node, ast.Import):
