@@ -69,9 +69,10 @@ def _pull_of_threshold(
         if in_pair_space:
             v, mean = C[p, p], mu[p]
         else:
-            v, mean = direction(C, mu, int(la[p]), int(lb[p]), d, c)
+            a, b = np.int64(la[p]), np.int64(lb[p])  # as `em_pass` calls what follows, so that it is compiled once
+            v, mean = direction(C, mu, a, b, d, c)
             if sway is not None:
-                v, mean = add_effects(C, mu, int(la[p]), int(lb[p]), d, c, sway, p)
+                v, mean = add_effects(C, mu, a, b, d, c, sway, p)
         denominator = 1.0 - lam[p] * v
         v_c = v / denominator
         m_c = (mean - v * eta[p]) / denominator
@@ -96,9 +97,10 @@ def person_at_rest(
 
     The state lives through all values of θ: sites need not be replayed for each, nor arrays laid out.
     """
+    u = first = np.int64(0)  # not a literal 0, for which Numba would compile anew what `em_pass` calls too
     n = la.shape[0]
     k = items.shape[0]
-    in_pair_space = needs_pair_space(task, 0, n, k)
+    in_pair_space = needs_pair_space(task, first, n, k)
     d = n_states(in_pair_space, sway, n, k)
     C = np.empty((d, d))
     mu = np.empty(d)
@@ -107,11 +109,11 @@ def person_at_rest(
     R = np.empty((d, 0 if Phi is None else Phi.shape[1]))
     before = np.empty(n, dtype=np.int64)
     prior_of_person(
-        0, in_pair_space, items, la, lb, task, sway, 0, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu,
-        R, before,
+        u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C,
+        mu, R, before,
     )  # fmt: skip
-    replay(in_pair_space, la, lb, weight, sway, lam, eta, 0, n, d, C, mu, c)
-    a = consistency[0]
+    replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c)
+    a = consistency[u]
     fixed = spread == 0.0
     gradient, step, chord, last, done = 0.0, 0.0, 0.0, 0.0 if fixed else 1.0, False
     rest = tolerance if fixed else max(FIRST_REST, tolerance)
@@ -120,8 +122,9 @@ def person_at_rest(
         own_delta = delta * math.exp(theta)
         for _ in range(n_sweeps):
             _, change = sweep(
-                in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, 0, n, d, own_delta, a, offset, C, mu, c
-            )
+                in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, own_delta, a, offset, C, mu,
+                c,
+            )  # fmt: skip
             if change < rest:
                 break
         if fixed or i == MOST_THRESHOLD_STEPS:
