@@ -12,6 +12,7 @@ from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.dense import factorise, symmetrise, unpack_triangle
 from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
+from predilect.likelihoods.grades import Thresholds
 from predilect.people.queries import IMPLIED, NEWCOMER
 
 
@@ -43,6 +44,7 @@ class SubsetPosterior(Posterior):
     newcomers: BoolArray | None = None  # (n_users,), who came after the fit, where they are predicted differently
     # (n_users, 2): consistency and standard deviation of its logarithm; None where all are alike
     consistency: FloatArray | None = None
+    item_ties: FloatArray = field(default_factory=lambda: np.zeros(0))  # (n_items,), ψ of the items' ties; or none
     _start: IntArray = field(init=False, repr=False)
     _keys: IntArray = field(init=False, repr=False)
 
@@ -191,6 +193,9 @@ class SubsetPosterior(Posterior):
     def tie_factors(self, users: IntArray) -> FloatArray:
         """Factors of the tie threshold for people, by code; 1 for an unknown person."""
         return np.append(self.tie_factor, 1.0)[self._people(users)]
+
+    def tie_factors_of_pairs(self, left: IntArray, right: IntArray) -> FloatArray | float:
+        return Thresholds(np.ones(1), self.item_ties).of_pairs(left, right) if len(self.item_ties) else 1.0
 
     def consistencies(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
         known = np.tile([1.0, 0.0], (self.n_users, 1)) if self.consistency is None else self.consistency

@@ -95,7 +95,7 @@ def sparsify(
         selection.ptr, selection.items, np.concatenate(means), np.concatenate(triangles), law, whole,
         _answers_on(model, selection), _tie_factors(model, len(selection.ptr) - 1), unseen,
         _implied(model, selection), posterior.calibration, _newcomers(model),
-        _consistency(model, len(selection.ptr) - 1),
+        _consistency(model, len(selection.ptr) - 1), _item_ties(model),
     )  # fmt: skip
 
 
@@ -311,6 +311,11 @@ def _tie_factors(model: Any, n_users: int) -> FloatArray:
         return np.ones(n_users)
     factors: FloatArray = model.posterior_.tie_factors(np.arange(n_users))
     return factors
+
+
+def _item_ties(model: Any) -> FloatArray:
+    thresholds = getattr(model.posterior_, "thresholds", None)
+    return np.zeros(0) if thresholds is None else np.asarray(thresholds.of_items)
 
 
 def _consistency(model: Any, n_users: int) -> FloatArray | None:

@@ -153,6 +153,8 @@ def arrays_of(model: Any) -> dict[str, Any]:
         arrays["tie_factor"] = posterior.tie_factor
     if posterior.consistency is not None:
         arrays["consistency"] = posterior.consistency
+    if len(posterior.item_ties):
+        arrays["item_ties"] = posterior.item_ties
     for name, law in zip(_LAWS, _laws(posterior), strict=True):
         if law is not None:
             arrays |= _pack(law, name, kept)
@@ -172,7 +174,7 @@ def fields_of(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
     fields |= {
         "ptr": pointer("U+1", "K", SMALL), "item": codes("K", "I", SMALL), "mean": numbers("K", single),
         "count": amounts("K", f"{SMALL}|float64"), "tie_factor": optional(positive("U")),
-        "consistency": optional(amounts("U 2")),
+        "consistency": optional(amounts("U 2")), "item_ties": optional(numbers("I")),
     }  # fmt: skip
     if "covariance" in arrays:
         fields["covariance"] = numbers("E", single)
@@ -229,7 +231,7 @@ def from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) ->
             laws["law"], laws["crowd"], arrays["count"].astype(np.float64),
             arrays.get("tie_factor", np.ones(n_users)), laws["stranger"],
             arrays.get("implied", np.zeros(0, dtype=np.uint8)), calibration, arrays.get("newcomers"),
-            arrays.get("consistency"),
+            arrays.get("consistency"), arrays.get("item_ties", np.zeros(0)),
         )  # fmt: skip
         if model.personal_ != (laws["crowd"] is not None):
             raise ValueError("people without a crowd, or a crowd without people")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect import Comparisons, DataError, Population, load_model
+from predilect import Comparisons, DataError, Population, compress, load_model
 from predilect.likelihoods.views import Probit
 from predilect.models.population.calibration import asked_of
 from predilect.models.population.pooled import spread_of_item_ties
@@ -116,6 +116,16 @@ def test_a_saved_model_predicts_and_learns_as_before(personal, tmp_path):
     for one in (model, again):
         one.update(user=2, left=1, right=4, outcome=0)
     np.testing.assert_allclose(again.predict_proba(PAIRS), model.predict_proba(PAIRS), atol=EXACT)
+
+
+@pytest.mark.parametrize("personal", [True, False])
+def test_a_compressed_model_predicts_ties_as_the_model_does(personal, tmp_path):
+    frame, outcome, _ = crowd(n=1500)
+    model = model_of(personal, 0.5).fit(answers(frame, outcome))
+    small = compress(model, keep="100%", precision="double")
+    np.testing.assert_allclose(small.predict_proba(PAIRS), model.predict_proba(PAIRS), atol=CONVERGED)
+    small.save(tmp_path / "small")
+    np.testing.assert_array_equal(load_model(tmp_path / "small").predict_proba(PAIRS), small.predict_proba(PAIRS))
 
 
 @pytest.mark.parametrize("personal", [True, False])

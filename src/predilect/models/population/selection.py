@@ -67,8 +67,7 @@ _MAX_TRIALS = 10
 # Few people: the walk starts nearly rigid, where a fit takes few passes, and goes down while held-out answers gain.
 _NEARLY_RIGID = 10.0**1.5  # times the least strength, three steps above it
 _FEWEST_HELD_OUT = 20.0
-# Of fewer, a fold by chance decides, on whether people differ in care for one.
-_ENOUGH_HELD_OUT = 1500.0
+_ENOUGH_HELD_OUT = 1500.0  # of fewer a fold by chance decides, on whether people differ in care for one
 _ENOUGH_FOR_SCALES = 4000  # rows
 _ENOUGH_PEOPLE, _ENOUGH_ROWS = 300, 30_000
 _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
@@ -392,14 +391,13 @@ class _Search:
 
     def with_own_effects(self, best: _Found) -> _Found:
         """The same with effects of covariates that differ over people, if that gains; their spread by the evidence."""
-        people = self.folds[0].people
-        first = (_FIRST_SPREAD,) * people.patterns.shape[1]
-        if not first or (people.task >= 0).any():
+        first = (_FIRST_SPREAD,) * self.folds[0].people.patterns.shape[1]
+        if not first or (self.folds[0].people.task >= 0).any():
             return best
         trial = self.run(best.candidate, replace(best.setting, covariate_spread=first), best.trial)
         setting = replace(best.setting, covariate_spread=trial.effect_spreads(first))
-        found = self.tried(best, setting, _ERRORS_OF_SPREAD, trial)  # and a nat of evidence for each spread
-        return found if found.trial.objective > best.trial.objective + len(first) else best
+        new = self.tried(best, setting, _ERRORS_OF_SPREAD, trial)
+        return new if new.trial.objective > best.trial.objective + len(first) else best  # a nat for each spread
 
     def with_consistency(self, best: _Found) -> _Found:
         """The same with a consistency of each person, of the smallest spread on which none clearly gains."""
