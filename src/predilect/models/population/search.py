@@ -187,10 +187,10 @@ class Search:
 
     def closed_form(self, point: Point, n_steps: int) -> tuple[Point, Expectation]:
         """M steps of population.md section 4, over-relaxed by 2; the point and the E step at it."""
-        current = self.evaluate(point, n_sweeps=3)
-        for _ in range(n_steps):
+        current = self.evaluate(point, n_sweeps=3 if n_steps else 5)
+        for left in reversed(range(n_steps)):
             point = self._step(point, current, power=2.0)
-            current = self.evaluate(point)
+            current = self.evaluate(point, n_sweeps=2 if left else 4)  # the last is where L-BFGS begins
             if self.progress:
                 self.progress(self.passes, math.nan)
         return point, current
