@@ -78,6 +78,13 @@ def test_ties_against_quadrature(delta):
     assert np.abs(bald(MEAN, VAR, delta) - exact).max() < 3e-5
 
 
+@pytest.mark.parametrize("smallest", [0.0, 1e-6, 0.3])
+def test_many_thresholds_are_as_good_as_each_by_itself(smallest):
+    delta = np.append(smallest, np.geomspace(max(smallest, 0.01), 9.0, len(MEAN) - 1))[::-1]
+    exact = np.array([bald_by_quadrature(MEAN[i : i + 1], VAR[i : i + 1], delta[i])[0] for i in range(len(MEAN))])
+    assert np.abs(bald(MEAN, VAR, delta) - exact).max() < 3e-5
+
+
 def test_ties_against_sampling():
     rng = np.random.default_rng(0)
     mean, var, delta = 0.6, 2.0, 0.5

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import entr, ndtr, xlog1py
+from numpy.polynomial.chebyshev import chebpts1, chebvander
+from scipy.special import entr, ndtr, wrightomega, xlog1py
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.posterior import Utilities
@@ -24,6 +25,8 @@ _HEIGHTS = (0.01617882674758934, -0.4580572212681975, 1.4418785106717358)
 # With ties h has bumps near ±δ: Gaussians of this width at distances from 0, largest error 3e-5.
 _BUMP_WIDTH, _BUMP_STEP, _BUMP_MARGIN = 0.9, 0.6, 1.5
 _FIT_POINTS, _FIT_MARGIN = 600, 8.0
+_FEWEST_NODES, _NODES_IN_DELTA = 12, 2.0  # and so many in a unit of δ + log δ
+_SMALLEST_THRESHOLD = 1e-12  # at which a tie says nothing
 _LARGEST_EXPONENT = 300.0
 _FAR = 10.0  # a threshold beyond which no answer is a tie, a win and a loss at once: P(win) P(loss) < 1e-40
 _HALF_WINDOW, _NODES_PER_UNIT = 10.0, 8  # of the quadrature, in widths of the integrand
@@ -151,14 +154,33 @@ def _entropy_at(z: FloatArray, delta: FloatArray) -> FloatArray:
 
 def _bump_heights(delta: FloatArray) -> tuple[FloatArray, IntArray]:
     """Heights of the bumps, (n_thresholds, n_bumps), for the distinct thresholds, and the threshold of each entry."""
-    thresholds, owner = np.unique(delta, return_inverse=True)
-    most = float(thresholds[-1])
+    thresholds, owner = np.unique(np.maximum(delta, _SMALLEST_THRESHOLD), return_inverse=True)
+    return _heights_at(thresholds), owner.reshape(delta.shape)
+
+
+def _heights_at(thresholds: FloatArray) -> FloatArray:
+    """Heights of the bumps at rising thresholds, (n_thresholds, n_bumps); many are interpolated, to 2e-8 bits.
+
+    Heights are linear in the entropies, which are analytic in δ but for δ log δ at 0: by Chebyshev nodes in δ + log δ.
+    """
+    ends = thresholds[[0, -1]] + np.log(thresholds[[0, -1]])
+    n_nodes = _FEWEST_NODES + math.ceil(_NODES_IN_DELTA * (ends[1] - ends[0]))
+    if len(thresholds) > n_nodes:
+        x, degree = chebpts1(n_nodes), n_nodes - 1
+        nodes = wrightomega(ends[0] + 0.5 * (x + 1.0) * (ends[1] - ends[0]))
+        heights = np.linalg.solve(chebvander(x, degree), _fitted_heights(nodes, float(thresholds[-1])))
+        place = 2.0 * (thresholds + np.log(thresholds) - ends[0]) / (ends[1] - ends[0]) - 1.0
+        return np.asarray(chebvander(place, degree) @ heights)
+    return _fitted_heights(thresholds, float(thresholds[-1]))
+
+
+def _fitted_heights(thresholds: FloatArray, most: float) -> FloatArray:
+    """The heights by least squares, for thresholds up to ``most``; 600 entropies each."""
     centres = _BUMP_STEP * np.arange(math.ceil((most + _BUMP_MARGIN) / _BUMP_STEP) + 1)
     z = np.linspace(0.0, most + _FIT_MARGIN, _FIT_POINTS)[:, None]
     bumps = np.exp(-0.5 * ((z - centres) / _BUMP_WIDTH) ** 2)
     bumps[:, 1:] += np.exp(-0.5 * ((z + centres[1:]) / _BUMP_WIDTH) ** 2)
-    target = _entropy_at(z, thresholds)
-    return np.asarray(np.linalg.lstsq(bumps, target, rcond=1e-10)[0].T), owner.reshape(delta.shape)
+    return np.asarray(np.linalg.lstsq(bumps, _entropy_at(z, thresholds), rcond=1e-10)[0].T)
 
 
 def _expected_by_quadrature(mean: FloatArray, var: FloatArray, delta: FloatArray) -> FloatArray:

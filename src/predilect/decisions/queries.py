@@ -133,7 +133,7 @@ def suggest(
             )  # fmt: skip
     left, right = without(left, right, np.concatenate(barred), n_items)
     mean, var = utilities.margins(left, right)
-    delta = _thresholds(model, np.array([code]))
+    delta = _thresholds(model, np.array([code]), left, right)
     if rng is not None:
         few = shuffled(var, rng)[:n]
     elif not model.posterior_.by_utilities:
@@ -144,6 +144,7 @@ def suggest(
         few = None
     if few is not None:
         left, right = left[few], right[few]
+        delta = delta[few] if len(delta) > 1 else delta
         mean, var = _predicted(model, _repeated(user, code, len(left)), left, right)
         mean, var = consistency * mean, consistency**2 * var
     chosen: IntArray
@@ -197,7 +198,7 @@ def suggest_each(
         left, right, who = left[free], right[free], who[free]
     mean, var = _predicted(model, people.series().gather(who), left, right)
     consistency = model.posterior_.consistencies(code)[0]
-    care = consistency[who]
+    care, delta = consistency[who], _thresholds(model, code[who], left, right)
     mean, var = care * mean, care * care * model.posterior_.widenings(code)[who] * var
     if strategy == "random":
         scores = np.random.default_rng(random_state).random(len(left))
@@ -207,7 +208,6 @@ def suggest_each(
             levels = [_level(model.posterior_.person(person)) for person in code.tolist()]
             sought = np.concatenate([a * level for a, level in zip(consistency.tolist(), levels, strict=True)])
             offset = who * len(model.items_)
-        delta = _thresholds(model, code)[who]
         scores = _scorer(strategy, mean, var, delta, sought, left + offset, right + offset)(slice(None), None)
         if strategy == "eubo":
             scores = scores / care
@@ -215,7 +215,7 @@ def suggest_each(
     order = np.lexsort((np.arange(len(left)), -scores, idle, who))
     chosen = order[np.flatnonzero(np.diff(who[order], prepend=-1))]
     if strategy == "random":
-        scores[chosen] = bald(mean[chosen], var[chosen], _thresholds(model, code)[who[chosen]])
+        scores[chosen] = bald(mean[chosen], var[chosen], delta[chosen])
     asked_people = people.series().gather(who[chosen])
     return _frame(model, asked_people, left[chosen], right[chosen], scores[chosen], named=True)
 
@@ -246,9 +246,10 @@ def _find(model: Fitted, user: Any) -> int:
     return added if added >= 0 else model.users_.code(user)
 
 
-def _thresholds(model: Fitted, codes: IntArray) -> FloatArray:
-    """Tie thresholds of people by code, shape (n,)."""
-    return np.asarray(model.tie_threshold_ * model.posterior_.tie_factors(codes))
+def _thresholds(model: Fitted, codes: IntArray, left: IntArray, right: IntArray) -> FloatArray:
+    """Tie thresholds of people, by code, about pairs, (n,); (1,) for one person if they are the same for all pairs."""
+    of_people = model.tie_threshold_ * model.posterior_.tie_factors(codes)
+    return np.asarray(of_people * model.posterior_.tie_factors_of_pairs(left, right))
 
 
 def _unanswered(model: Fitted, people: Vocabulary, code: IntArray, who: IntArray, key: IntArray) -> BoolArray:

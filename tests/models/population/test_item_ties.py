@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import entr
 
 from predilect import Comparisons, DataError, Population, compress, load_model
+from predilect.decisions import suggest, suggest_each
 from predilect.likelihoods.views import Probit
 from predilect.models.population.calibration import asked_of
 from predilect.models.population.pooled import spread_of_item_ties
+from referees.information import bald_by_quadrature
 from tolerances import CONVERGED, EXACT, STATISTICAL
 
 FIXED = {"strength": 30.0, "variance": 0.5, "consensus_variance": 1.0, "calibration": None, "consistency": 0.0}
@@ -68,6 +71,26 @@ def test_without_a_spread_nothing_changes(personal):
     pair = Population(**settings, n_jobs=1, tie_threshold=("auto", 0.0)).fit(answers(frame, outcome))
     np.testing.assert_array_equal(same.predict_proba(PAIRS), pair.predict_proba(PAIRS))
     assert same.posterior_.thresholds is None
+
+
+@pytest.mark.parametrize("personal", [True, False])
+def test_questions_know_that_a_tie_is_likelier_for_some_items(personal):
+    frame, outcome, _ = crowd(n=1500)
+    model = model_of(personal, 0.6).fit(answers(frame, outcome))
+    user = 0 if personal else None
+    asked = suggest(model, user, candidates=PAIRS, repeat=True)
+    pairs = {name: asked[name].to_numpy() for name in ("left", "right")}
+    mean, var = model.predict_margin(pairs | {"user": [0]})
+    delta = model.tie_threshold_ * model.posterior_.thresholds.of_pairs(pairs["left"], pairs["right"])
+    np.testing.assert_allclose(asked["score"], bald_by_quadrature(mean, var, delta[0]), atol=6e-5)
+    if personal:
+        each = suggest_each(model, PAIRS, repeat=True)
+        np.testing.assert_allclose(each["score"], asked["score"], atol=EXACT)
+    # The entropy of an answer is that of the probabilities shown beside it.
+    asked = suggest(model, user, candidates=PAIRS, strategy="entropy", repeat=True)
+    np.testing.assert_allclose(
+        asked["score"], entr(asked.select("^p_.*$").to_numpy()).sum(axis=1) / np.log(2.0), atol=EXACT
+    )
 
 
 def test_the_spread_is_found_by_the_evidence_and_none_where_items_tie_alike():
