@@ -194,8 +194,9 @@ class SubsetPosterior(Posterior):
         """Factors of the tie threshold for people, by code; 1 for an unknown person."""
         return np.append(self.tie_factor, 1.0)[self._people(users)]
 
-    def tie_factors_of_pairs(self, left: IntArray, right: IntArray) -> FloatArray | float:
-        return Thresholds(np.ones(1), self.item_ties).of_pairs(left, right) if len(self.item_ties) else 1.0
+    @property
+    def thresholds(self) -> Thresholds | None:
+        return Thresholds(np.ones(1), self.item_ties) if len(self.item_ties) else None
 
     def consistencies(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
         known = np.tile([1.0, 0.0], (self.n_users, 1)) if self.consistency is None else self.consistency

@@ -314,7 +314,7 @@ def _tie_factors(model: Any, n_users: int) -> FloatArray:
 
 
 def _item_ties(model: Any) -> FloatArray:
-    thresholds = getattr(model.posterior_, "thresholds", None)
+    thresholds = model.posterior_.thresholds
     return np.zeros(0) if thresholds is None else np.asarray(thresholds.of_items)
 
 

@@ -15,6 +15,7 @@ from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import pair_variance
 from predilect.gaussian.projection import Projection
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
+from predilect.likelihoods.grades import Thresholds
 from predilect.likelihoods.probit import margins_in_noise
 from predilect.likelihoods.views import PairLikelihood, Probit
 
@@ -152,6 +153,11 @@ class Posterior(Protocol):
     is_compressed: ClassVar[bool] = False  # some items of each person were dropped already
 
     @property
+    def thresholds(self) -> Thresholds | None:
+        """Cuts of grades, and factors of items that tie more or less than others; None without."""
+        return None
+
+    @property
     def shifts_newcomers(self) -> bool:
         """Whether newcomers have another mean than the people whom the population was learned from."""
         return False
@@ -232,7 +238,7 @@ class Posterior(Protocol):
 
     def tie_factors_of_pairs(self, left: IntArray, right: IntArray) -> FloatArray | float:
         """Factors of the tie thresholds of pairs, (n,), or 1."""
-        return 1.0
+        return 1.0 if self.thresholds is None else self.thresholds.of_pairs(left, right)
 
     def consistencies(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
         """Consistency of users and the standard deviation of its logarithm, (n,): noise is 1 over it."""

@@ -71,7 +71,6 @@ class PopulationPosterior(Posterior):
 
     @property
     def thresholds(self) -> Thresholds | None:
-        """Cuts of grades, and factors of items that tie more or less than others; None without."""
         return self.people.thresholds
 
     @property
@@ -203,9 +202,6 @@ class PopulationPosterior(Posterior):
     def tie_factors(self, users: IntArray) -> FloatArray:
         """Factors of users' tie thresholds, by code; 1 for an unseen user (-1)."""
         return self._of_people("tie_factor", users)
-
-    def tie_factors_of_pairs(self, left: IntArray, right: IntArray) -> FloatArray | float:
-        return 1.0 if self.thresholds is None else self.thresholds.of_pairs(left, right)
 
     def consistencies(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
         sd = self._of_people("consistency_sd", users, self.calibration.consistency_spread)

@@ -256,24 +256,24 @@ def pair_statistics(weight, lam, eta, first, n, C, mu, alpha, Q):
 
 
 @inner_kernel
-def _add(value, a, b, a2, b2, Q):
-    """Add to Q a value times the design of the answers (a, b) and (a2, b2)."""
-    Q[a, a2] += value
-    Q[a, b2] -= value
-    Q[b, a2] -= value
-    Q[b, b2] += value
+def _add(value, a, b, Q):
+    """Add to Q a value times the square of the design of an answer about items a and b."""
+    Q[a, a] += value
+    Q[a, b] -= value
+    Q[b, a] -= value
+    Q[b, b] += value
 
 
 @inner_kernel
-def _add_effects(value, la, lb, sway, g, h, k, Q):
-    """The same for the answers g and h, in the rows and columns of own effects of covariates."""
+def _add_effects(value, a, b, sway, g, k, Q):
+    """The same for answer g, in the rows and columns of own effects of covariates."""
     for i in range(sway.shape[1]):
-        Q[k + i, la[h]] += value * sway[g, i]
-        Q[k + i, lb[h]] -= value * sway[g, i]
-        Q[la[g], k + i] += value * sway[h, i]
-        Q[lb[g], k + i] -= value * sway[h, i]
+        Q[k + i, a] += value * sway[g, i]
+        Q[k + i, b] -= value * sway[g, i]
+        Q[a, k + i] += value * sway[g, i]
+        Q[b, k + i] -= value * sway[g, i]
         for j in range(sway.shape[1]):
-            Q[k + i, k + j] += value * sway[g, i] * sway[h, j]
+            Q[k + i, k + j] += value * sway[g, i] * sway[g, j]
 
 
 @inner_kernel
@@ -326,11 +326,11 @@ def person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k
         alpha = weight[g] * eta[g] - total * mean
         x[a] += alpha
         x[b] -= alpha
-        _add(total, a, b, a, b, Q)
+        _add(total, a, b, Q)
         if sway is not None:
             for j in range(sway.shape[1]):
                 x[k + j] += sway[g, j] * alpha
-            _add_effects(total, la, lb, sway, g, g, k, Q)
+            _add_effects(total, a, b, sway, g, k, Q)
     for i in range(s):  # W = P S, with P in Q
         for h in range(s):
             value = Q[i, h]

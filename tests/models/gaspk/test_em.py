@@ -13,7 +13,14 @@ from predilect.likelihoods.probit import outcome_probabilities
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em import held_out
 from predilect.models.gaspk.em.fit import Settings, best_start, by_evidence, length_scales_by_rule, run
-from predilect.models.gaspk.em.held_out import Candidate, held_out_margins, log_loss, spread_factor, try_candidate
+from predilect.models.gaspk.em.held_out import (
+    Candidate,
+    held_out_margins,
+    judged,
+    log_loss,
+    predict_held_out,
+    spread_factor,
+)
 from predilect.models.gaspk.em.mode import Newton, TradeOffAnswers, find_mode
 from predilect.models.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
 from predilect.models.gaspk.posterior.grid import GridBasis
@@ -204,8 +211,8 @@ def test_trials_prefer_the_right_number_of_characteristics():
     )  # fmt: skip
     basis = basis_of(points)
     one, two = (
-        try_candidate(Candidate(basis.kernel, n), basis, [(kept, asked)], Settings(), delta=None, random_state=0)[0]
-        for n in (1, 2)
+        judged(some, predict_held_out(some, basis, [(kept, asked)], Settings(), delta=None, random_state=0)[0])
+        for some in (Candidate(basis.kernel, n) for n in (1, 2))
     )
     assert two.log_loss < one.log_loss - 0.1
 

@@ -36,9 +36,9 @@ from predilect.models.gaspk.em.held_out import (
     Calibration,
     Candidate,
     Trial,
+    judged,
     predict_held_out,
     search,
-    try_candidate,
     widest,
     with_newcomers,
 )
@@ -244,11 +244,11 @@ def _chosen(
         if (size, alpha, n_c) in trials:
             return trials[size, alpha, n_c].log_loss
         one = candidate(size, alpha, n_c)
-        trial, weights = try_candidate(
+        out, weights = predict_held_out(
             one, bases.of(one.kernel), folds, settings, **shared, n_eigenpairs=n_eigenpairs,
             begin=begun if n_c == n_most else None,
         )  # fmt: skip
-        trials[size, alpha, n_c] = trial
+        trials[size, alpha, n_c] = trial = judged(one, out)
         if n_c == n_most and one.concentration > 0.0:
             begun = weights
         if watch is not None:

@@ -105,9 +105,6 @@ class PooledPosterior(GaussianPosterior):
             between_people=None if wider is None else wider[:M, :M], joint=None if effects is None else covariance,
         )  # fmt: skip
 
-    def tie_factors_of_pairs(self, left: IntArray, right: IntArray) -> FloatArray | float:
-        return 1.0 if self.thresholds is None else self.thresholds.of_pairs(left, right)
-
     def person(self, user: int = -1) -> Utilities:
         """Utilities in the form that boards are made from."""
         return self._plain().person()

@@ -206,31 +206,14 @@ class Trial:
 Folds = Sequence[tuple[TradeOffAnswers, TradeOffAnswers]]
 
 
-def try_candidate(
-    candidate: Candidate,
-    basis: Basis,
-    folds: Folds,
-    settings: Settings,
-    *,
-    delta: float | None,
-    random_state: int,
-    n_eigenpairs: int | None = None,
-    executor: ThreadPoolExecutor | None = None,
-    begin: Sequence[FloatArray] | None = None,
-) -> tuple[Trial, list[FloatArray]]:
-    """Cross-validated log loss of a candidate over ``folds`` of (kept, held out).
-
-    Also the weights of each fold, from which a similar candidate may ``begin``.
+def judged(candidate: Candidate, out: HeldOut) -> Trial:
+    """Log loss of a candidate by answers held out of its fits.
 
     The evidence takes weights as known, and prefers amplitudes that fit them too well: on choices among cars it rises
     to an amplitude of 155, where held-out answers have a log loss of .30, against .25 at 20.
     """
-    out, weights = predict_held_out(
-        candidate, basis, folds, settings, delta=delta, random_state=random_state, n_eigenpairs=n_eigenpairs,
-        executor=executor, begin=begin,
-    )  # fmt: skip
     calibration, loss = calibrated(out.outcome, out.mean, out.var, out.by_weights, out.weight, out.delta)
-    return Trial(candidate, loss, calibration, out), weights
+    return Trial(candidate, loss, calibration, out)
 
 
 def predict_held_out(
@@ -245,7 +228,10 @@ def predict_held_out(
     executor: ThreadPoolExecutor | None = None,
     begin: Sequence[FloatArray] | None = None,
 ) -> tuple[HeldOut, list[FloatArray]]:
-    """Margins of the answers held out of each fold, and its weights; at most 6 rounds each."""
+    """Margins of the answers held out of each of ``folds`` of (kept, held out); at most 6 rounds each.
+
+    Also the weights of each fold, from which a similar candidate may ``begin``.
+    """
     short = replace(settings, max_rounds=min(settings.max_rounds, _TRIAL_ROUNDS), concentration=candidate.concentration)
     said, columns, deltas, weights = [], [], [], []
     for number, (kept, out) in enumerate(folds):
