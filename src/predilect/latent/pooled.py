@@ -250,7 +250,11 @@ class PooledPrior(NamedTuple):
     def information(self, rows: PooledAnswers, weight: Precision) -> FloatArray:
         """Information Σ_pq weight_pq x_p x_qᵀ of the answers, shape (M, M)."""
         if not isinstance(weight, np.ndarray):
-            X = _design(rows) if self.Phi is None else csr_array(_design(rows) @ self.Phi)
+            if self.Phi is not None:
+                x = self.Phi[rows.left] - self.Phi[rows.right]
+                x = x if rows.covariates is None else np.hstack([x, rows.covariates])
+                return symmetrise(x.T @ (weight @ x))
+            X = _design(rows)
             if rows.covariates is not None:
                 X = hstack([X, csr_array(rows.covariates)], format="csr")
             return symmetrise((X.T @ weight @ X).toarray())

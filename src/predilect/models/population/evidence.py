@@ -21,7 +21,15 @@ from predilect._types import FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.design import Sites
-from predilect.models.population.prior import Candidate, Hyperparameters, PopulationPrior, are_few
+from predilect.models.population.prior import (
+    DEFAULTS,
+    Candidate,
+    Hyperparameters,
+    PopulationPrior,
+    are_few,
+    least_strength,
+    second_moment,
+)
 from predilect.people.empirical_bayes import (
     consensus_factor,
     consensus_step,
@@ -114,6 +122,22 @@ def rigid_hyperparameters(
     return replace(search.setting, consensus_variance=search.consensus_variance)
 
 
+def by_evidence(
+    people: People, some_answers: People, space: FeatureSpace, candidate: Candidate, start: Hyperparameters,
+    free: Sequence[str], delta: float | None, executor: ThreadPoolExecutor | None,
+) -> Hyperparameters:  # fmt: skip
+    """Scales and shape by the evidence of the rigid population, and a strength that fits the dimension.
+
+    ``some_answers`` are of the same people, for the evidence where these are few.
+    """
+    given = some_answers if are_few(people.n_active, candidate.prior(start, space)) else people
+    setting = rigid_hyperparameters(given, space, start, free, candidate=candidate, delta=delta, executor=executor)
+    if "strength" in free:
+        least = least_strength(candidate.prior(setting, space), people.n_active, people.n_answers)
+        setting = replace(setting, strength=max(DEFAULTS["strength"], least))
+    return setting
+
+
 def _log_prior_of_variances(variance: float, consensus_variance: float) -> float:
     """Weak log prior of s₀ and s_t where people are few.
 
@@ -198,14 +222,14 @@ class _Rigid:
     def start_round(self) -> None:
         """Take the prior of the consensus from where the search stands: its kernel, and s_t by its EM step."""
         prior = self._prior(self.setting)
-        inverse_K = factorise(prior.K if prior.K_consensus is None else prior.K_consensus).inverse()
+        inverse_K = factorise(prior.shape_of_consensus).inverse()
         if self.learn_consensus and self.current is not None:
             m, C_m = consensus_step(self.m, inverse_K / self.consensus_variance, self.current)
-            second_moment = float(m @ inverse_K @ m + np.vdot(inverse_K, C_m))
+            moment = second_moment(inverse_K, m, C_m)
             if len(self.offset):
                 variance = 1.0 / (1.0 / (self.consensus_variance * prior.own_share) + self.current.own_H)
-                second_moment += float(np.sum((self.offset**2 + variance) / prior.own_share))
-            scale = second_moment / (len(m) + len(self.offset))
+                moment += float(np.sum((self.offset**2 + variance) / prior.own_share))
+            scale = moment / (len(m) + len(self.offset))
             self.consensus_variance = float(np.clip(scale, *_CONSENSUS_SCALES))
         self.precision = inverse_K / self.consensus_variance
         self.offset_precision = 1.0 / (self.consensus_variance * prior.own_share)

@@ -374,13 +374,15 @@ def quarters(fold: Fold, rng: np.random.Generator) -> list[BoolArray]:
 # The walk: which hyper-parameters, by what factor a step (w: of its odds), and how far. What features explain (w, ℓ)
 # comes from the evidence, which takes w too small where choices were taken apart into pairs: there it is raised.
 # So that a comparison with a misspelt name is an error of type.
-Walked = Literal["strength", "variance", "length_scale", "feature_weight", "trait_scale"]
+Walked = Literal["strength", "variance", "consensus_variance", "length_scale", "feature_weight", "trait_scale"]
 _STEPS: dict[Walked, float] = {
-    "strength": math.sqrt(10.0), "variance": 2.0, "length_scale": 2.0, "feature_weight": 8.0, "trait_scale": 4.0,
+    "strength": math.sqrt(10.0), "variance": 2.0, "consensus_variance": 4.0, "length_scale": 2.0,
+    "feature_weight": 8.0, "trait_scale": 4.0,
 }  # fmt: skip
 RANGES = {
     "strength": (1.0, 1e4),
     "variance": (0.02, 1e4),
+    "consensus_variance": (1e-3, 1e4),
     "length_scale": (1e-3, 1e3),
     "feature_weight": (0.0, 0.999),
     "trait_scale": (1e-6, 1e4),

@@ -117,6 +117,10 @@ def inducing_points(space: FeatureSpace, n_points: int, random_state: int) -> Fl
     return centres(space.matrix[space.known], n_points, random_state)
 
 
+# Where nothing is given, and where a search begins.
+DEFAULTS = {"strength": 30.0, "variance": 4.0, "consensus_variance": 4.0, "feature_weight": 0.5}
+
+
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
     """Hyper-parameters of the population model (population.md section 1), variances in units of the answer noise."""
@@ -215,6 +219,16 @@ class PopulationPrior:
         """M."""
         return len(self.K)
 
+    @property
+    def shape_of_consensus(self) -> FloatArray:
+        """K_t, (M, M)."""
+        return self.K if self.K_consensus is None else self.K_consensus
+
+
+def second_moment(inverse_K: FloatArray, m: FloatArray, C: FloatArray) -> float:
+    """E xᵀK⁻¹x of x ~ N(m, C): the EM step of a prior variance takes its share of each of the M functions."""
+    return float(m @ inverse_K @ m + np.vdot(inverse_K, C))
+
 
 def dimension(prior: PopulationPrior) -> float:
     """In how many directions people's prior variance exceeds the noise of an answer: Σ λ / (1 + λ) over s₀ K₀."""
@@ -295,6 +309,10 @@ class Candidate:
     def prior(self, setting: Hyperparameters, space: FeatureSpace) -> PopulationPrior:
         """Prior with these hyper-parameters."""
         return PopulationPrior.of(setting, space, self.functions, self.Phi)
+
+    def precision_of_consensus(self, setting: Hyperparameters, space: FeatureSpace) -> FloatArray:
+        """K_t⁻¹, (M, M)."""
+        return factorise(self.prior(setting, space).shape_of_consensus).inverse()
 
     @property
     def has_kernel(self) -> bool:

@@ -27,7 +27,7 @@ from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, thin
 from predilect.gaussian.dense import factorise
 from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.views import PairLikelihood, Probit
-from predilect.models.population.evidence import rigid_hyperparameters
+from predilect.models.population.evidence import by_evidence, rigid_hyperparameters
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.held_out import (
     ENOUGH_TO_CALIBRATE,
@@ -56,14 +56,15 @@ from predilect.models.population.prior import (
     PopulationPrior,
     are_few,
     least_strength,
+    second_moment,
 )
-from predilect.people.layout import People, lay_out, with_own
-
-DEFAULTS = {"strength": 30.0, "variance": 4.0, "consensus_variance": 4.0, "feature_weight": 0.5}
+from predilect.people.layout import lay_out, with_own
 
 _WALK: tuple[Walked, ...] = ("strength", "variance", "feature_weight", "strength")
 _WALK_WITH_KERNEL: tuple[Walked, ...] = ("length_scale", "feature_weight", "strength")
+_UPWARDS: tuple[Walked, ...] = ("consensus_variance", "feature_weight")
 _MAX_TRIALS = 10
+_WIDER = 1.25  # EM steps are short: a consensus found wider than its prior by so much may want far more
 # Few people: the walk starts nearly rigid, where a fit takes few passes, and goes down while held-out answers gain.
 _NEARLY_RIGID = 10.0**1.5  # times the least strength, three steps above it
 _FEWEST_HELD_OUT = 20.0
@@ -182,7 +183,7 @@ def select_model(
     best: _Found | None = None
     for functions in bases:
         candidate = Candidate.of(functions, first_where)
-        setting = _by_evidence(people, some_answers, first_where, candidate, start, free, delta, executor)
+        setting = by_evidence(people, some_answers, first_where, candidate, start, free, delta, executor)
         if first.n_held_out < _FEWEST_HELD_OUT:
             return Selection(setting, Candidate.of(functions, space), [], some.n_users, first.n_held_out, None)
         if "strength" in free and first.has_few_people(candidate, setting):
@@ -206,7 +207,7 @@ def select_model(
     if "consistency_spread" in free:
         best = search.with_consistency(best)
     nearly_rigid = best.setting.strength
-    best = search.walk(best)
+    best = search.with_wider_consensus(search.walk(best))
     if "consistency_spread" in free and not best.setting.consistency_spread:
         best = search.with_consistency(best)  # before tastes have the scale they want, care may not show
     best = search.with_own_effects(best)
@@ -298,7 +299,7 @@ class _Search:
             fixed |= name == "variance" and few
             if name not in (*self.free, "trait_scale") or fixed:
                 continue
-            for direction in (-1, 1) if name != "feature_weight" else (1,):
+            for direction in (1,) if name in _UPWARDS else (-1, 1):
                 moved = False
                 while len(self.trials) < most:
                     setting = step(best.setting, name, direction, least)
@@ -307,7 +308,8 @@ class _Search:
                     tried.add(digits(setting))
                     candidate = best.candidate.with_length(setting.length_scale, self.space)
                     trial = self.run(candidate, setting, best.trial, race=True)
-                    if not is_better(trial, best.trial):
+                    # The evidence wants the wider consensus too: that needs no more than to gain.
+                    if not is_better(trial, best.trial, 0.0 if name == "consensus_variance" else SIGNIFICANCE):
                         break
                     best, moved = _Found(candidate, setting, trial), True
                 if moved:
@@ -379,6 +381,14 @@ class _Search:
         trial = self.run(best.candidate, setting, warm or best.trial, race=race)
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial, n_errors) else best
 
+    def with_wider_consensus(self, best: _Found) -> _Found:
+        """The same with a wider prior of the consensus, if it was found wider and that gains, and what goes with it."""
+        state, inverse = best.trial.states[0], best.candidate.precision_of_consensus(best.setting, self.space)
+        if second_moment(inverse, state.m, state.C_m) < _WIDER * best.setting.consensus_variance * len(inverse):
+            return best
+        wider = self.walk(best, ("consensus_variance",))
+        return best if wider is best else self.walk(wider)
+
     def with_own_thresholds(self, best: _Found) -> _Found:
         """The same with a tie threshold for each person, if that gains; their spread by the evidence."""
         trial = self.run(best.candidate, replace(best.setting, tie_spread=_FIRST_SPREAD), best.trial)
@@ -416,8 +426,8 @@ class _Search:
         setting = replace(best.setting, trait_scale=_first_trait_scale(spread, traits))
         trial = self.run(best.candidate, setting, best.trial)
         state = trial.states[0]
-        inverse = factorise(prior.K if prior.K_consensus is None else prior.K_consensus).inverse()
-        moment = float(np.vdot(state.B, inverse @ state.B)) + state.B.shape[1] * float(np.vdot(inverse, state.C_B))
+        inverse = best.candidate.precision_of_consensus(best.setting, self.space)
+        moment = sum(second_moment(inverse, effect, state.C_B) for effect in state.B.T)
         setting = replace(setting, trait_scale=moment / state.B.size)
         found = _Found(best.candidate, setting, self.run(best.candidate, setting, trial))
         pairs = [(best.trial, found.trial, SIGNIFICANCE)]
@@ -431,19 +441,6 @@ class _Search:
             pairs.append((without, with_them, _CLEARLY))
         gain = any(is_better(new, old, errors) for old, new, errors in pairs)
         return found if gain and not any(is_better(old, new, _CLEARLY) for old, new, _ in pairs) else best
-
-
-def _by_evidence(
-    people: People, some_answers: People, space: FeatureSpace, candidate: Candidate, start: Hyperparameters,
-    free: Sequence[str], delta: float | None, executor: ThreadPoolExecutor | None,
-) -> Hyperparameters:  # fmt: skip
-    """Scales and shape by the evidence of the rigid population, and a strength that fits the dimension."""
-    given = some_answers if are_few(people.n_active, candidate.prior(start, space)) else people
-    setting = rigid_hyperparameters(given, space, start, free, candidate=candidate, delta=delta, executor=executor)
-    if "strength" in free:
-        least = least_strength(candidate.prior(setting, space), people.n_active, people.n_answers)
-        setting = replace(setting, strength=max(DEFAULTS["strength"], least))
-    return setting
 
 
 def _first_trait_scale(variance: float, traits: FloatArray) -> float:

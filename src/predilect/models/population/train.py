@@ -32,9 +32,16 @@ from predilect.models.population.pooled import (
     pooled_thresholds,
     search_pooled,
 )
-from predilect.models.population.prior import BASES, Functions, Hyperparameters, PopulationPrior, inducing_points
+from predilect.models.population.prior import (
+    BASES,
+    DEFAULTS,
+    Functions,
+    Hyperparameters,
+    PopulationPrior,
+    inducing_points,
+)
 from predilect.models.population.segments import Segments, fit_segments
-from predilect.models.population.selection import DEFAULTS, select_model
+from predilect.models.population.selection import select_model
 from predilect.people.contexts import with_contexts
 from predilect.people.law import Effects
 from predilect.people.layout import People, lay_out
