@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
@@ -41,6 +41,12 @@ def shortened(text: str, longest: int) -> str:
 def shown(value: Any) -> str:
     """An id, a name of a column or another value of the data, as a message shows it."""
     return printable(shortened(str(value), _LONGEST_ID))
+
+
+def first_few(values: Sequence[Any], most: int = 3) -> str:
+    """The first ids of some, as a message lists them: apart by semicolons where ids have commas."""
+    some = [shown(value) for value in values[:most]] + ["..."] * (len(values) > most)
+    return ("; " if any("," in one for one in some) else ", ").join(some)
 
 
 def message(text: str) -> str:

@@ -36,6 +36,18 @@ def test_unconnected_and_unanswered_items():
     assert severities == sorted(severities, reverse=True)
 
 
+def test_items_that_attributes_describe_are_known_by_these():
+    rng = np.random.default_rng(0)
+    task, place = np.divmod(np.arange(240), 3)
+    profiles = {"price": rng.random(240).round(3), "size": rng.random(240).round(3)}
+    rows = {"user": task // 4, "task": task, "alt": place, **profiles, "choice": (place == task % 3).astype(int)}
+    found = codes(Comparisons.from_frame(rows))
+    assert set(found) == {"unconnected-items"}
+    assert found["unconnected-items"].severity == "note"
+    assert found["unconnected-items"].message.endswith("Scores across groups rest on the attributes.")
+    assert found["unconnected-items"].message.count("; price=") == 2  # ids have commas
+
+
 def test_sides():
     frame, _ = answers()
     n = len(frame["left"])

@@ -13,7 +13,7 @@ from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from predilect._text import amount, number, one_line, percent, shortened, shown
+from predilect._text import amount, first_few, number, one_line, percent, shortened, shown
 from predilect.cli.choice import Choice, Personal
 from predilect.cli.options import items_in
 from predilect.cli.session import Talk
@@ -181,7 +181,7 @@ def refuse_unknown_items(
     """DataError for an item, named with an option, that will not be on the board; before anything is fitted."""
     for name in names:
         if answers.items.code(name) < 0 and (features is None or features.ids.code(name) < 0):
-            there = ", ".join(shown(item) for item in answers.items.ids[:5])
+            there = first_few(answers.items.ids, 5)
             raise DataError(f'{flag} names "{shown(name)}", which nobody compared. Items are {there}')
 
 

@@ -334,7 +334,7 @@ def _people(fit: pl.DataFrame) -> list[str]:
     """How well people's choices are explained, in sentences."""
     import numpy as np
 
-    from predilect._text import percent
+    from predilect._text import percent, shown
 
     guess = fit.filter("guesses")["user"].to_list()
     lines = [
@@ -344,7 +344,7 @@ def _people(fit: pl.DataFrame) -> list[str]:
     if guess:
         lines.append(
             f"{len(guess)} people ({percent(len(guess) / len(fit))}) answer no better than chance (first: "
-            f"{guess[0]!r}); the column guesses of fit.csv says who."
+            f"{shown(guess[0])}); the column guesses of fit.csv says who."
         )
     return lines
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from predilect._text import option, shown
+from predilect._text import first_few, option
 from predilect._types import IntArray
 from predilect.data.canonical import repeats
 from predilect.data.comparisons import Comparisons
@@ -99,8 +99,7 @@ def _per_item(comparisons: Comparisons, keep: NDArray[np.bool_], left: bool = Tr
 
 
 def _about(code: str, severity: Literal["warning", "note"], message: str, ids: list[Any]) -> Finding:
-    some = ", ".join(shown(value) for value in ids[:3]) + (", ..." if len(ids) > 3 else "")
-    return Finding(code, severity, f"{message} ({some}).", len(ids), tuple(ids[:5]))
+    return Finding(code, severity, f"{message} ({first_few(ids)}).", len(ids), tuple(ids[:5]))
 
 
 def _items(comparisons: Comparisons, extra: Iterable[Any] | None) -> list[Finding]:
@@ -118,6 +117,10 @@ def _items(comparisons: Comparisons, extra: Iterable[Any] | None) -> list[Findin
     if unused:
         text = f"{counted(len(unused), 'item')} met only in rows that were left out, and so not ranked"
         found.append(_about("items-left-out", "warning", text, unused))
+    if not comparisons.items.is_integer:
+        found += _look_alikes(comparisons.items.ids)
+    if comparisons.item_table is not None:  # of profiles of attributes most are met once, and answers to others tell
+        return found
     for code, mask, text in (
         ("items-never-lose", (losses == 0) & (wins > 0), "without a loss: how far ahead, the answers cannot tell"),
         ("items-never-win", (wins == 0) & (losses > 0), "without a win: how far behind, the answers cannot tell"),
@@ -130,8 +133,6 @@ def _items(comparisons: Comparisons, extra: Iterable[Any] | None) -> list[Findin
         share = few.sum() / max((answers > 0).sum(), 1)
         text = f"{counted(int(few.sum()), 'item')} with fewer than {FEW_ANSWERS} answers: expect wide intervals"
         found.append(_about("few-answers-per-item", "warning" if share > 0.5 else "note", text, list(ids[few])))
-    if not comparisons.items.is_integer:
-        found += _look_alikes(comparisons.items.ids)
     return found
 
 
@@ -164,12 +165,13 @@ def _groups(comparisons: Comparisons) -> list[Finding]:
         return []
     order = np.argsort(-sizes, kind="stable")
     examples = tuple(comparisons.items.array()[seen][first[order]][:5])
-    told = ", ".join(str(size) for size in sizes[order][:5]) + (", ..." if len(sizes) > 5 else "")
     message = (
-        f"The items fall into {len(groups)} groups that were never compared with each other (sizes {told}; one item "
-        f"of each: {', '.join(shown(value) for value in examples[:3])}). Scores across groups rest on the prior only; "
-        "ask questions that join them, or rank each group by itself."
+        f"The items fall into {len(groups)} groups that were never compared with each other (sizes "
+        f"{first_few(sizes[order].tolist(), 5)}; one item of each: {first_few(examples)}). Scores across groups rest "
     )
+    if comparisons.item_table is not None:
+        return [Finding("unconnected-items", "note", message + "on the attributes.", len(groups), examples)]
+    message += "on the prior only; ask questions that join them, or rank each group by itself."
     return [Finding("unconnected-items", "warning", message, len(groups), examples)]
 
 
@@ -246,7 +248,7 @@ def _answers(comparisons: Comparisons) -> list[Finding]:
     if comparisons.grades and len(used := comparisons.with_used_grades(1).grades) < 2:
         message = "All answers that prefer an item have one grade, or none: only their sides say something."
         found.append(Finding("one-grade", "note", message, len(used)))
-    if total < FEW_IN_ALL or total < comparisons.n_items:
+    if total < FEW_IN_ALL or (total < comparisons.n_items and comparisons.item_table is None):
         message = (
             f"Only {counted(round(total), 'answer')} for {counted(comparisons.n_items, 'item')}: "
             "the ranking rests largely on the prior."

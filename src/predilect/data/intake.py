@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from predilect._text import amount, option, shown
+from predilect._text import amount, first_few, option, shown
 
 NO_WEIGHT = "weight zero"
 REASONS = ("missing id", "self-pair", "unknown winner", NO_WEIGHT, "missing covariate")
@@ -137,8 +137,8 @@ class Intake:
         lines = []
         for ids, noun in ((self.unused_items, "item"), (self.unused_users, "user")):
             if ids:
-                some = ", ".join(shown(value) for value in ids[:3]) + (", ..." if len(ids) > 3 else "")
-                lines.append(f"No usable answer for {counted(len(ids), noun)} met only in rows left out: {some}.")
+                met = f"No usable answer for {counted(len(ids), noun)} met only in rows left out"
+                lines.append(f"{met}: {first_few(ids)}.")
         return lines
 
     def why_no_sides(self) -> str:

@@ -98,7 +98,8 @@ def guess_columns(
                 several = (
                     f" In a choice file, where more than two were shown at a time, say what was asked, such as "
                     f"{option('kind', 'best')}, and name the answer and the alternatives: {option('winner', 'NAME')}, "
-                    f"{option('alternatives', 'NAME')}."
+                    f"{option('alternatives', 'NAME')}, or where each has columns of its own "
+                    f"{option('alternatives', ['A', 'B', 'C'])}."
                 )
             free = [name for name in names if name not in found.values()]
             near = guess_one(free, _NAMES[role]) or next((n for n in free if near_miss(n, _NAMES[role])), "NAME")

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from predilect._text import option, shown
+from predilect._text import first_few, option, shown
 from predilect.errors import DataError, DataWarning
 
 ORDERS = (".soc", ".soi", ".toc", ".toi")
@@ -194,7 +194,7 @@ def only_member(archive: zipfile.ZipFile, path: Path, readable: Iterable[str]) -
     ]  # fmt: skip
     fit = [one for one in members if PurePosixPath(one.filename).suffix.lower() in readable]
     if len(fit) != 1:
-        listed = ", ".join(shown(one.filename) for one in members[:5]) + (", ..." if len(members) > 5 else "")
+        listed = first_few([one.filename for one in members], 5)
         raise DataError(
             f"{path} holds {len(fit) or 'no'} tables of text ({listed or 'nothing'}), and one is read. Unpack it, and "
             "name one of its files."

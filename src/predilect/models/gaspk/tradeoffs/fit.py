@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from predilect._text import first_few
 from predilect._types import FloatArray, IntArray
 from predilect.data.comparisons import Comparisons
 from predilect.data.features import ItemFeatures
@@ -66,7 +67,7 @@ def fit_trade_offs(
     matrix, known = features.align(comparisons.items)
     lacking = np.setdiff1d(np.concatenate([left, right]), np.flatnonzero(known))
     if len(lacking):
-        names = ", ".join(str(name) for name in comparisons.items.labels(lacking[:3]))
+        names = first_few(list(comparisons.items.labels(lacking[:4])))
         raise DataError(
             f"{counted(len(lacking), 'item')} with answers have no features (first: {names}). Add their rows to the "
             f"table of items, or leave their answers out."
