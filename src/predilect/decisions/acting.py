@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from predilect._json import plain
-from predilect._text import shown
+from predilect._text import first_few, shown
 from predilect._types import FloatArray
 from predilect.decisions.candidates import Fitted
 from predilect.decisions.queries import code_of
@@ -204,7 +204,7 @@ def _check_cost(name: str, cost: Any) -> None:
 def _reason(found: Weighed, ids: tuple[Any, ...], p: FloatArray, default: Any, cost_wrong: float) -> str:
     """The decision in words; what is done comes first."""
     costs, n = found.costs, found.n_asked
-    best, asked = shown(ids[0]), ", ".join(shown(option) for option in ids[:n])
+    best, asked = shown(ids[0]), first_few(ids[:n], n)
     acting = (
         f"Acting on {best} is right with probability {p[0]:.3g} and has the expected loss {costs['act']:.3g} (a wrong "
         f"act costs {cost_wrong:.3g})"

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 from scipy.optimize import minimize_scalar
-from scipy.sparse import coo_array, csr_array, diags_array, hstack
+from scipy.sparse import coo_array, csr_array, diags_array
 
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
@@ -249,20 +249,18 @@ class PooledPrior(NamedTuple):
 
     def information(self, rows: PooledAnswers, weight: Precision) -> FloatArray:
         """Information Σ_pq weight_pq x_p x_qᵀ of the answers, shape (M, M)."""
-        if not isinstance(weight, np.ndarray):
-            if self.Phi is not None:
-                x = self.Phi[rows.left] - self.Phi[rows.right]
-                x = x if rows.covariates is None else np.hstack([x, rows.covariates])
-                return symmetrise(x.T @ (weight @ x))
-            X = _design(rows)
-            if rows.covariates is not None:
-                X = hstack([X, csr_array(rows.covariates)], format="csr")
-            return symmetrise((X.T @ weight @ X).toarray())
         if rows.covariates is not None:
             of_items = self.information(replace(rows, covariates=None), weight)
-            columns = np.array([self.gather(rows, weight * column) for column in rows.covariates.T]).T
+            flows = weight[:, None] * rows.covariates if isinstance(weight, np.ndarray) else weight @ rows.covariates
+            columns = np.array([self.gather(rows, flow) for flow in flows.T]).T
             M = self.n_functions
             return np.block([[of_items, columns[:M]], [columns.T]])
+        if not isinstance(weight, np.ndarray):
+            if self.Phi is None:
+                X = _design(rows)
+                return symmetrise((X.T @ weight @ X).toarray())
+            x = self.Phi[rows.left] - self.Phi[rows.right]
+            return symmetrise(x.T @ (weight @ x))
         if self.Phi is None:
             return laplacian(rows.n_items, rows.left, rows.right, weight)
         total = np.zeros((self.Phi.shape[1],) * 2)

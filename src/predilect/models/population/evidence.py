@@ -222,7 +222,7 @@ class _Rigid:
     def start_round(self) -> None:
         """Take the prior of the consensus from where the search stands: its kernel, and s_t by its EM step."""
         prior = self._prior(self.setting)
-        inverse_K = factorise(prior.shape_of_consensus).inverse()
+        inverse_K = prior.precision_of_consensus()
         if self.learn_consensus and self.current is not None:
             m, C_m = consensus_step(self.m, inverse_K / self.consensus_variance, self.current)
             moment = second_moment(inverse_K, m, C_m)

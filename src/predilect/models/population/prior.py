@@ -219,10 +219,9 @@ class PopulationPrior:
         """M."""
         return len(self.K)
 
-    @property
-    def shape_of_consensus(self) -> FloatArray:
-        """K_t, (M, M)."""
-        return self.K if self.K_consensus is None else self.K_consensus
+    def precision_of_consensus(self) -> FloatArray:
+        """K_t⁻¹, (M, M)."""
+        return factorise(self.K if self.K_consensus is None else self.K_consensus).inverse()
 
 
 def second_moment(inverse_K: FloatArray, m: FloatArray, C: FloatArray) -> float:
@@ -309,10 +308,6 @@ class Candidate:
     def prior(self, setting: Hyperparameters, space: FeatureSpace) -> PopulationPrior:
         """Prior with these hyper-parameters."""
         return PopulationPrior.of(setting, space, self.functions, self.Phi)
-
-    def precision_of_consensus(self, setting: Hyperparameters, space: FeatureSpace) -> FloatArray:
-        """K_t⁻¹, (M, M)."""
-        return factorise(self.prior(setting, space).shape_of_consensus).inverse()
 
     @property
     def has_kernel(self) -> bool:

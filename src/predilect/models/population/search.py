@@ -94,7 +94,7 @@ class Search:
         self.learn_care = prior.consistency_spread > 0.0
         self.gamma_precision = 1.0 / prior.consensus_variance
         factor_K = factorise(prior.K)
-        factor_t = factor_K if prior.K_consensus is None else factorise(prior.shape_of_consensus)
+        factor_t = factor_K if prior.K_consensus is None else factorise(prior.K_consensus)
         self.jitter = max(factor_K.jitter, factor_t.jitter)
         inverse = factor_t.inverse()
         self.precision = inverse / prior.consensus_variance

@@ -277,7 +277,7 @@ def fit_segments(
             f"{n_segments} segments in {n_columns} columns are too many to tell apart all at once with {M} items or "
             "functions of them. Ask for one column of segments at a time, or for one with fewer"
         )
-    inverse = factorise(prior.shape_of_consensus).inverse()
+    inverse = prior.precision_of_consensus()
     others, centred, column_of = people.traits, segments.centred(), segments.column_of
     n_others = others.shape[1]
     _, one, cell = np.unique(segments.code, axis=0, return_index=True, return_inverse=True)

@@ -383,7 +383,7 @@ class _Search:
 
     def with_wider_consensus(self, best: _Found) -> _Found:
         """The same with a wider prior of the consensus, if it was found wider and that gains, and what goes with it."""
-        state, inverse = best.trial.states[0], best.candidate.precision_of_consensus(best.setting, self.space)
+        state, inverse = best.trial.states[0], best.candidate.prior(best.setting, self.space).precision_of_consensus()
         if second_moment(inverse, state.m, state.C_m) < _WIDER * best.setting.consensus_variance * len(inverse):
             return best
         wider = self.walk(best, ("consensus_variance",))
@@ -426,7 +426,7 @@ class _Search:
         setting = replace(best.setting, trait_scale=_first_trait_scale(spread, traits))
         trial = self.run(best.candidate, setting, best.trial)
         state = trial.states[0]
-        inverse = best.candidate.precision_of_consensus(best.setting, self.space)
+        inverse = prior.precision_of_consensus()
         moment = sum(second_moment(inverse, effect, state.C_B) for effect in state.B.T)
         setting = replace(setting, trait_scale=moment / state.B.size)
         found = _Found(best.candidate, setting, self.run(best.candidate, setting, trial))
