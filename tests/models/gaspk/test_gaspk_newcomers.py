@@ -20,12 +20,12 @@ FACTOR, USUAL = 2.0, 16.0
 
 
 def held_out(n_known, factor, seed, n=30_000):
-    """Answers whose margins vary ``factor`` ** (1 - n/USUAL) times as much as they are said to."""
+    """Answers to whose margins characteristics add ``factor`` ** (1 - n/USUAL) times what they are said to."""
     rng = np.random.default_rng(seed)
     n_known = np.resize(np.asarray(n_known, dtype=float), n)
-    mean, var, by_weights = 2.0 * rng.normal(size=n), np.full(n, 0.3), rng.exponential(2.0, n)
+    mean, var, by_weights = 2.0 * rng.normal(size=n), rng.exponential(2.0, n), rng.exponential(2.0, n)
     wider = factor ** np.maximum(1.0 - n_known / USUAL, 0.0)
-    z = mean + np.sqrt(wider * (1.0 + var + 0.5 * by_weights)) * rng.normal(size=n)
+    z = mean + np.sqrt(1.0 + wider * var + 0.5 * by_weights) * rng.normal(size=n)
     return HeldOut(np.where(z > 0.0, 1, -1).astype(np.int8), mean, var, by_weights, np.ones(n), n_known, 0.0)
 
 
@@ -123,7 +123,12 @@ def test_margins_of_people_with_few_answers_are_wider(models):
     (mean, var), (same, wider) = model.predict_margin(asked), wide.predict_margin(asked)
     np.testing.assert_array_equal(mean, same)
     factor = FACTOR ** np.array([0.75, 0.5, 0.25, 0.0, 0.0])
-    np.testing.assert_allclose(1.0 + wider, factor * (1.0 + var), rtol=EXACT)
+    posterior, matrix = model.posterior_, model.space_.matrix
+    left, right = (model.items_.codes([name]) for name in ("c0", "c7"))
+    V = posterior.at(model.trade_offs_.points(matrix, left, right, antisymmetric=True).points).covariance[0]
+    gamma = posterior.gamma[[model.users_.ids.index(name) for name in users]]
+    by_characteristics = np.einsum("uc,cd,ud->u", gamma, V, gamma)
+    np.testing.assert_allclose(wider, var + 1.2 * (factor - 1.0) * by_characteristics, rtol=EXACT)
     nobody = {"left": ["c0"], "right": ["c7"]}  # one of the people at random: with what that leaves open
     for one, other in zip(model.predict_margin(nobody), wide.predict_margin(nobody), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -138,7 +143,10 @@ def test_boards_of_people_with_few_answers_are_wider(models):
         np.testing.assert_allclose(mean[user], one, atol=EXACT)
         np.testing.assert_allclose(var[user], other, atol=EXACT)
     before = model.posterior_.centred_utilities(users)[1]
-    assert (var[0] > 1.2 * before[0]).all()
+    of_characteristics = replace(model.posterior_, left_open=None, spread=1.0).centred_utilities(users)[1]
+    more = (wide.posterior_.factors[users] - 1.0)[:, None]
+    assert more[0] > 0.5
+    np.testing.assert_allclose(var, before + 1.2 * more * of_characteristics, rtol=EXACT)
     np.testing.assert_array_equal(var[-1], before[-1])
 
 

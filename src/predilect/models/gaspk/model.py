@@ -84,7 +84,8 @@ class GaSPK(Estimator):
         same way and shrinks where they turn back; with 1 it never grows.
     spread : float or "auto", default "auto"
         T² ≥ 1, by which 1 + variance of a margin is multiplied; "auto": by held-out answers, and so is how much of the
-        covariance of weights counts, all, a half or a quarter, and how much larger T² is for people with few answers.
+        covariance of weights counts, all, a half or a quarter, and how much larger the variance by characteristics is
+        for people with few answers.
     preset : {"modern", "paper"}, default "modern"
         "paper": heuristic weights without a prior, random starts, amplitude 1, not antisymmetric, a grid, low-rank
         variances, no damping, no calibration.
@@ -263,8 +264,8 @@ class GaSPK(Estimator):
             lines.append(f"Held-out answers ask for 1 + variance of an evaluation {h.spread:.2f} times as large.")
         if h.newcomer_factor > 1.0 and self.users_ is not None:
             lines.append(
-                f"1 + variance of people without answers is {h.newcomer_factor:.2f} times as large as for those with "
-                f"{h.usual:.0f} or more: people who were left out ask for that."
+                f"What is open of the characteristics counts up to {h.newcomer_factor:.2f} times for people with fewer "
+                f"than {h.usual:.0f} answers: people who were left out ask for that."
             )
         if prior["left_out"] > 0.01:
             lines.append(f"Low rank leaves out up to {100 * prior['left_out']:.2g} % of the prior variance.")

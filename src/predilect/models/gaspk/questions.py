@@ -48,7 +48,9 @@ def mixtures_of(model: Any, who: tuple[IntArray, list[Any]] | None) -> Mixtures:
     z = np.einsum("ic,ic->i", gamma[answers.user], F[answers.point])
     precision = answers.weight * at(answers.outcome, z, model.tie_threshold_)[2]
     people = np.arange(len(gamma)) if who is None else who[0]
-    found = mixtures(gamma, F, answers.user, answers.point, precision, people, posterior.spread_of(people))
+    found = mixtures(
+        gamma, F, answers.user, answers.point, precision, people, posterior.spread, posterior.factors_of(people)
+    )
     return average(found) if who is None else found
 
 
@@ -129,7 +131,8 @@ def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -
     mean, var = np.zeros(len(left)), np.empty(len(left))
     gamma = posterior.gamma
     squares = np.append(np.einsum("uc,uc->u", gamma, gamma), np.trace(posterior.second_moment))
-    var[~asked] = posterior.spread_of(users[~asked]) * (1.0 + posterior.prior_variance * squares[users[~asked]]) - 1.0
+    prior = posterior.prior_variance * posterior.factors_of(users[~asked]) * squares[users[~asked]]
+    var[~asked] = posterior.spread * (1.0 + prior) - 1.0
     if asked.any():
         found = trade_offs.points(matrix, left[asked], right[asked], antisymmetric=antisymmetric)
         value, var[asked] = posterior.evaluations(users[asked], found.points, found.code)

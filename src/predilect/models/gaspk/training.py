@@ -81,7 +81,7 @@ class GaSPKHyperparameters(KernelHyperparameters):
     spread: float  # T² ≥ 1, the calibration: factor of 1 + variance of a margin
     concentration: float = 0.0  # α of the Dirichlet prior of weights; 0 is none
     open_share: float = 1.0  # of the covariance of weights, how much predictions count
-    newcomer_factor: float = 1.0  # κ ≥ 1, by which T² of people with n answers is multiplied to the power 1 - n/usual
+    newcomer_factor: float = 1.0  # κ ≥ 1; to the power 1 - n/usual it multiplies V for people with n answers
     usual: float = 0.0  # answers of a person that T² was chosen for
 
     @property

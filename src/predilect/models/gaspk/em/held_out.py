@@ -116,7 +116,7 @@ class Calibration:
     """Variances of held-out margins: T² (1 + v + s w), for v of the characteristics and w of the weights, is 1 + them.
 
     The conditional variances v and w count twice what answers leave open of both at once, hence the share s. For
-    people with fewer answers than those who were held out had, T² is multiplied by κ^(1 - n/usual).
+    people with fewer answers than those who were held out had, v is multiplied by κ^(1 - n/usual).
     """
 
     spread: float = 1.0  # T² ≥ 1
@@ -125,7 +125,7 @@ class Calibration:
     usual: float = 0.0  # answers known of the person of an answer held out, on average
 
     def factors(self, n_answers: FloatArray) -> FloatArray:
-        """Factors of T² for people of whom ``n_answers`` (n,) are known."""
+        """Factors of v for people of whom ``n_answers`` (n,) are known."""
         missing = 1.0 - n_answers / self.usual if self.usual > 0.0 else np.zeros(len(n_answers))
         return np.asarray(self.newcomer_factor ** np.maximum(missing, 0.0))
 
@@ -160,8 +160,9 @@ def with_newcomers(calibration: Calibration, held_out: HeldOut, newcomers: HeldO
     def loss(log_factor: float) -> float:
         trial, total = replace(found, newcomer_factor=math.exp(log_factor)), 0.0
         for some in (newcomers, held_out):
-            variance = 1.0 + some.var + (0.0 if some.by_weights is None else trial.open_share * some.by_weights)
-            wider = trial.spread * trial.factors(some.n_known) * variance - 1.0
+            var = trial.factors(some.n_known) * some.var
+            var += 0.0 if some.by_weights is None else trial.open_share * some.by_weights
+            wider = trial.spread * (1.0 + var) - 1.0
             total -= float(some.weight @ tilted(some.outcome, some.mean, wider, some.delta)[0])
         return total
 

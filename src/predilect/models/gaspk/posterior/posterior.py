@@ -51,11 +51,11 @@ class GaSPKPosterior(Posterior):
     low_rank: LowRank | None = None  # source of variances on a grid; None where H is factorised
     exact_up_to: float = math.inf  # so many variances at once are exact all the same
     left_open: FloatArray | None = None  # (n_users, n_c, n_c), covariance of people's weights, where they have a prior
-    factors: FloatArray | None = None  # (n_users + 1,), of T² of the people, and last 1; None where all are 1
+    factors: FloatArray | None = None  # (n_users + 1,), of V for the people, and last 1; None where all are 1
 
-    def spread_of(self, users: IntArray | int) -> FloatArray | float:
-        """T² of people (-1: unseen user), (n,) or one number for all."""
-        return self.spread if self.factors is None else self.spread * self.factors[users]
+    def factors_of(self, users: IntArray) -> FloatArray:
+        """Factors of the characteristics' covariance for people (-1: unseen user), (n,)."""
+        return np.ones(len(users)) if self.factors is None else self.factors[users]
 
     def at(self, trade_offs: FloatArray) -> Characteristics:
         """The characteristics at trade-offs of shape (q, d); q rank² n_c² operations, or as ``LowRank`` has it."""
@@ -100,10 +100,11 @@ class GaSPKPosterior(Posterior):
         if self.low_rank is not None and self.low_rank.form == "paper":
             prior = self.low_rank.basis.prior_variance(trade_offs)[codes]
             var[known] = _clamped(var[known], prior[known] * np.einsum("qc,qc->q", *2 * (self.gamma[users[known]],)))
+        var *= self.factors_of(users)
         if self.left_open is not None:
             # Σ m_c C_cd m_d is a mixture of the people's covariances by the characteristics at the trade-offs.
             var[known] += mixed(codes[known], users[known], value, self.gamma, self.left_open)[1]
-        return mean, self.spread_of(users) * (1.0 + np.maximum(var, 0.0)) - 1.0
+        return mean, self.spread * (1.0 + np.maximum(var, 0.0)) - 1.0
 
     def _unseen(self, found: Characteristics) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f(t) of an unseen user: one of the people, drawn at random."""
@@ -141,7 +142,8 @@ class GaSPKPosterior(Posterior):
     def person(self, user: int = -1) -> Utilities:
         if user >= 0:
             between = None if self.left_open is None else self.left_open[user]
-            return self._utilities(self.gamma[user], self.gamma[user][None, :], between, float(self.spread_of(user)))
+            gamma, factor = self.gamma[user], self.factors_of(np.array([user]))
+            return self._utilities(gamma, np.sqrt(factor)[:, None] * gamma, between, self.spread)
         root = semidefinite_root(self.second_moment)
         return self._utilities(self.gamma.mean(axis=0), root.T, self.between, self.spread)
 
@@ -149,15 +151,14 @@ class GaSPKPosterior(Posterior):
         """Scores by the average of the people's evaluations; ``spread``, independent over people, averages out."""
         average, n = self.gamma.mean(axis=0), len(self.gamma)
         between = None if self.left_open is None else self.left_open.mean(axis=0) / n
-        spread = float(np.mean(self.spread_of(np.arange(n))))
-        return self._utilities(average, average[None, :], between, 1.0 + (spread - 1.0) / n)
+        return self._utilities(average, average[None, :], between, 1.0 + (self.spread - 1.0) / n)
 
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of people's scores, centred over the items; shapes (n_users, n_items)."""
         left_open = None if self.left_open is None else self.left_open[users]
-        return centred_scores(self._centred, self.w, self.gamma[users], self.spread_of(users), left_open)
+        return centred_scores(self._centred, self.w, self.gamma[users], self.factors_of(users), self.spread, left_open)
 
     @cached_property
     def _centred(self) -> tuple[FloatArray, FloatArray, FloatArray]:

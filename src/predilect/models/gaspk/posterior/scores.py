@@ -236,13 +236,13 @@ def centred_blocks(curvature: Curvature, scores: ItemScores) -> tuple[FloatArray
 
 
 def centred_scores(
-    parts: tuple[FloatArray, FloatArray, FloatArray], w: FloatArray, gamma: FloatArray,
-    spread: FloatArray | float, left_open: FloatArray | None = None,
+    parts: tuple[FloatArray, FloatArray, FloatArray], w: FloatArray, gamma: FloatArray, factors: FloatArray,
+    spread: float, left_open: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Mean and variance (n_users, n_items) of people's scores, centred over the items, from :func:`centred_blocks`.
 
-    Equals ``GaSPKPosterior.person`` of each; ``spread`` is T², (n_users,) or of all, ``left_open`` covariances of
-    weights. Operations: n_users n_items n_c².
+    Equals ``GaSPKPosterior.person`` of each; ``factors`` (n_users,) are those of the characteristics' covariance,
+    ``spread`` is T², ``left_open`` covariances of weights. Operations: n_users n_items n_c².
     """
     rows, blocks, own = parts
     n = len(rows)
@@ -250,8 +250,8 @@ def centred_scores(
     mean = gamma @ at_items.T
     pairs = np.einsum("uc,ud->ucd", gamma, gamma).reshape(len(gamma), -1)
     var = pairs @ blocks.reshape(n, -1).T + np.einsum("uc,uc->u", gamma, gamma)[:, None] * own
+    var *= factors[:, None]
     if left_open is not None:
         squares = np.einsum("ic,id->icd", at_items, at_items).reshape(n, -1)
         var += left_open.reshape(len(gamma), -1) @ squares.T
-    factor = spread[:, None] if isinstance(spread, np.ndarray) else spread
-    return mean, factor * np.maximum(var, 0.0) + 0.5 * (factor - 1.0) * (1.0 - 1.0 / n)
+    return mean, spread * np.maximum(var, 0.0) + 0.5 * (spread - 1.0) * (1.0 - 1.0 / n)
