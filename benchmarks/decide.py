@@ -43,6 +43,12 @@ SHOWN_COSTS = (0.05, 0.1, 0.2)
 SHOWN_COVERAGES = (0.25, 0.5, 0.75, 0.9)
 NEAR, LEAST_COVERAGE = 0.1, 0.1
 SURE, ENOUGH, BAR = 0.9, 200, 0.02
+SIGNS = 4000  # draws of the signs of people's differences
+CURVE_HEAD = (
+    "| data | model | decisions (people) | " + " | ".join(f"{c:.0%}" for c in SHOWN_COVERAGES)
+    + " | acting always | largest excess over plain | by chance | over always |",
+    "|---|---|---|" + "---|" * (len(SHOWN_COVERAGES) + 4),
+)  # fmt: skip
 Array = npt.NDArray[Any]
 
 
@@ -192,38 +198,59 @@ def of_people(values: Array, person: Array) -> float:
     return float(np.sqrt(sums @ sums))
 
 
-def curve(found: Judged, narrowing: bool) -> list[dict[str, float]]:
-    """Risk against coverage over all costs; without ``narrowing`` leaving it all to the person costs one question."""
-    points = []
+def chance(gaps: Array) -> float:
+    """How often the largest sum over people, in standard errors, is as high if their differences had random signs.
+
+    Differences (n_points, n_people), of all points of a curve at once. The signs are drawn for people, whole.
+    """
+    size = np.sqrt(np.square(gaps).sum(axis=1))
+    t = gaps[size > 0.0] / size[size > 0.0, None]
+    if not len(t):
+        return 1.0
+    drawn = np.random.default_rng(0).choice([-1.0, 1.0], (SIGNS, t.shape[1])) @ t.T
+    return float(np.mean(drawn.max(axis=1) >= t.sum(axis=1).max() - 1e-12))
+
+
+def curve(found: Judged, narrowing: bool) -> tuple[list[dict[str, float]], float]:
+    """Risk against coverage over all costs, and the :func:`chance` of its excess over the plain threshold.
+
+    Without ``narrowing`` leaving it all to the person costs one question, so that an act is given up for that alone.
+    """
+    points, gaps = [], []
+    _, person = np.unique(found.person, return_inverse=True)
     for cost in COSTS:
         act, wrong, _ = acted(found, cost, None if narrowing else cost)
         if not act.any():
             continue
         lost, plainly = act * wrong, surest(found.margin, act.sum()) * ~found.plain_right
+        if act.mean() >= LEAST_COVERAGE:
+            gaps.append(np.bincount(person, lost - plainly))
         points.append({
             "cost": float(cost), "coverage": float(act.mean()), "risk": float(lost.sum() / act.sum()),
             "plain": float(plainly.sum() / act.sum()),
             "gap_se": of_people(lost - plainly, found.person) / float(act.sum()),
         })  # fmt: skip
-    return points
+    return points, chance(np.array(gaps).reshape(len(gaps), -1))
 
 
 def measured(found: Judged) -> dict[str, Any]:
     """The curve over all costs, what decisions cost, and the calibration of sure acts."""
     n, wrong_now = len(found.p), ~found.is_choice[:, 0]
     record: dict[str, Any] = {"decisions": n, "people": len(np.unique(found.person)), "always": float(wrong_now.mean())}
-    record["curve"] = curve(found, narrowing=True)
+    record["curve"], record["chance"] = curve(found, narrowing=False)
     if found.p.shape[1] > 2:
-        record["whole"] = curve(found, narrowing=False)
+        record["narrowed"], record["narrowed_chance"] = curve(found, narrowing=True)
     record["spent"] = {}
     most = np.log2((found.p > 0.0).sum(axis=1).clip(2))
     for cost in SHOWN_COSTS:
         act, _, spent = acted(found, cost)
+        whole = np.where(found.p[:, 0] >= 1.0 - cost * most - 1e-12, wrong_now, cost * most)
         plainly = np.where(found.plain >= 1.0 - cost, ~found.plain_right, cost * most)
         fixed = np.where(found.plain >= SURE, ~found.plain_right, cost * most)
         gap = spent - plainly
         record["spent"][str(cost)] = {
-            "act": float(act.mean()), "decide": float(spent.mean()), "plain": float(plainly.mean()),
+            "act": float(act.mean()), "decide": float(spent.mean()), "whole": float(whole.mean()),
+            "plain": float(plainly.mean()),
             "fixed": float(fixed.mean()), "always act": record["always"], "always ask": float((cost * most).mean()),
             "gap_se": of_people(gap - gap.mean(), found.person) / n,
         }  # fmt: skip
@@ -260,7 +287,7 @@ def run(data: str, model: str) -> dict[str, Any]:
     return {"data": data, "model": model, **measured(Judged.joined(parts)), "fit_cpu_s": seconds / FOLDS}
 
 
-def _row_of_curve(record: dict[str, Any], points: list[dict[str, float]], said: str) -> str:
+def _row_of_curve(record: dict[str, Any], points: list[dict[str, float]], by_chance: float) -> str:
     cells = []
     for coverage in SHOWN_COVERAGES:
         point = min(points, key=lambda point: abs(point["coverage"] - coverage))
@@ -273,9 +300,9 @@ def _row_of_curve(record: dict[str, Any], points: list[dict[str, float]], said: 
     excess = f"**{excess}**" if sure else excess
     above = max(point["risk"] for point in enough) - record["always"]
     return (
-        f"| {record['data']}{said} | {record['model']} | {record['decisions']} ({record['people']}) | "
+        f"| {record['data']} | {record['model']} | {record['decisions']} ({record['people']}) | "
         + " | ".join(cells)
-        + f" | {record['always']:.3f} | {excess} at {worst['coverage']:.0%} | {above:+.4f} |"
+        + f" | {record['always']:.3f} | {excess} at {worst['coverage']:.0%} | {by_chance:.2f} | {above:+.4f} |"
     )
 
 
@@ -291,31 +318,38 @@ def page(records: list[dict[str, Any]]) -> str:
         "known, set so that as many are acted on. A threshold on the probability of `predict_choice` is for two "
         "options the rule itself, since acting is best where cost_wrong (1 - p) is at most cost_question.", "",
         "![Share acted on against share wrong](figures/decide.svg)", "", "## Share of acts that are wrong", "",
-        "By the share that is acted on, as the cost of a question varies: decide / plain. *Whole*: leaving the choice "
-        "between all four to the person costs as much as a question about two, so that no question is narrower; else "
-        "an act is also given up where a question about two settles nearly everything, however likely its option, "
-        "which costs least and leaves the acts that are wrong more often. (*Whole* was added after the first look.) "
-        f"The excess is the largest over plain where at least {LEAST_COVERAGE:.0%} are acted on; in bold where one is "
-        "beyond two standard errors.", "",
-        "| data | model | decisions (people) | " + " | ".join(f"{c:.0%}" for c in SHOWN_COVERAGES)
-        + " | acting always | largest excess over plain | over always |",
-        "|---|---|---|" + "---|" * (len(SHOWN_COVERAGES) + 3),
+        "By the share that is acted on, as the cost of a question varies: decide / plain. An act is given up for "
+        "leaving the choice to the person, and for nothing else. The excess is the largest over plain where at least "
+        f"{LEAST_COVERAGE:.0%} are acted on; in bold where one is beyond two standard errors. A largest of many is "
+        "above 0 by chance: *by chance* is how often the largest excess of the whole curve, in standard errors, is as "
+        f"high if every person's differences, at all shares at once, had a sign drawn at random ({SIGNS} draws). It "
+        f"knows one row, not that there are {len(records)}.", "",
+        *CURVE_HEAD,
     ]  # fmt: skip
-    for r in records:
-        for points, said in ((r["curve"], ""), (r.get("whole", []), ", whole")):
-            if points:
-                lines.append(_row_of_curve(r, points, said))
+    lines += [_row_of_curve(r, r["curve"], r["chance"]) for r in records]
+    narrowed = [r for r in records if "narrowed" in r]
+    if narrowed:
+        lines += [
+            "", "### Where a question about some of the options may be asked", "",
+            "Here an act is also given up where a question about two of four settles nearly everything, however "
+            "likely its option. That costs least (below), but the acts that stay are not those that are likeliest to "
+            "be right: this is no curve of the same thing as plain's. (It stood first on this page until the "
+            "comparison at equal terms, which was added after the first look and was called *whole*, took its "
+            "place.)", "",
+            *CURVE_HEAD, *(_row_of_curve(r, r["narrowed"], r["narrowed_chance"]) for r in narrowed),
+        ]  # fmt: skip
     lines += [
         "", "## What a decision costs", "",
-        "A wrong act costs 1, a question about two options as stated, about m options log2(m) as much. *plain*: act "
-        "where the plain probability is at least 1 less the cost of a question, else ask about all; *fixed*: where it "
-        f"is at least {SURE}. In bold the least.", "",
-        "| data | model | question | acted on | decide | plain | fixed | always act | always ask | decide - plain |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "A wrong act costs 1, a question about two options as stated, about m options log2(m) as much. *whole*: decide "
+        "without questions about some of the options; *plain*: act where the plain probability is at least 1 less the "
+        f"cost of a question, else ask about all; *fixed*: where it is at least {SURE}. In bold the least.", "",
+        "| data | model | question | acted on | decide | whole | plain | fixed | always act | always ask "
+        "| decide - plain |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     for r in records:
         for cost, told in r["spent"].items():
-            ways = [told[name] for name in ("decide", "plain", "fixed", "always act", "always ask")]
+            ways = [told[name] for name in ("decide", "whole", "plain", "fixed", "always act", "always ask")]
             cells = [f"**{way:.4f}**" if way == min(ways) else f"{way:.4f}" for way in ways]
             lines.append(
                 f"| {r['data']} | {r['model']} | {cost} | {told['act']:.0%} | " + " | ".join(cells)

@@ -29,12 +29,12 @@ def figure(records: Sequence[dict[str, Any]], path: Path) -> None:
     for record in records:
         axes = grid[models.index(record["model"]), data.index(record["data"])]
         axes.set_axis_on()
-        curve, whole = (
-            [point for point in record.get(name, []) if point["coverage"] >= _LEAST] for name in ("curve", "whole")
+        curve, narrowed = (
+            [point for point in record.get(name, []) if point["coverage"] >= _LEAST] for name in ("curve", "narrowed")
         )
         for points, value, style, label in (
             (curve, "plain", "C1-", "threshold, plain"), (curve, "risk", "C0-", "decide"),
-            (whole, "risk", "C0--", "decide, whole"),
+            (narrowed, "risk", "C0--", "decide, narrower questions"),
         ):  # fmt: skip
             if points:
                 axes.plot(

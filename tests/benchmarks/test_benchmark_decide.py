@@ -7,7 +7,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from benchmarks.decide import Choices, Judged, acted, answers, judged, measured, page, split, surest
+from benchmarks.decide import Choices, Judged, acted, answers, chance, judged, measured, page, split, surest
 from benchmarks.decide_figure import figure
 
 from benchmarks import decide
@@ -54,13 +54,29 @@ def test_for_two_options_the_rule_is_a_threshold_on_its_own_probability():
 @pytest.mark.parametrize("k", [2, 4])
 def test_right_probabilities_pay(k):
     record = measured(exact(k))
-    for point in record.get("whole", record["curve"]):  # no narrower question: acting where it is likeliest to be right
+    for point in record["curve"]:  # acting where it is likeliest to be right
         assert point["risk"] <= point["plain"] + EXACT
-    assert max(point["risk"] for point in record["curve"]) <= record["always"] + EXACT
+    assert record["chance"] == 1.0  # no difference
+    for name in ("curve", "narrowed")[: k - 1]:
+        assert max(point["risk"] for point in record[name]) <= record["always"] + EXACT
     for told in record["spent"].values():
-        assert told["decide"] <= min(told[way] for way in ("plain", "fixed", "always act", "always ask")) + EXACT
+        others = ("whole", "plain", "fixed", "always act", "always ask")
+        assert told["decide"] <= min(told[way] for way in others) + EXACT
+        assert told["whole"] <= told["plain"] + EXACT
+        assert k == 4 or told["whole"] == pytest.approx(told["decide"], abs=EXACT)
     assert record["spent"]["0.2"]["decide"] < record["spent"]["0.2"]["plain"]
     assert record["sure"]["right"] == pytest.approx(record["sure"]["stated"], abs=EXACT)
+
+
+def test_the_largest_of_many_excesses_is_as_rare_by_chance_as_it_is_said_to_be():
+    rng = np.random.default_rng(0)
+    # Five points of a curve that share their people, and no excess: what is found is uniform.
+    found = [chance(rng.normal(size=(1, 60)) + rng.normal(size=(5, 60))) for _ in range(400)]
+    for level in (0.05, 0.2, 0.5):
+        assert abs(np.mean(np.array(found) <= level) - level) < 4.0 * np.sqrt(level * (1.0 - level) / 400)
+    assert chance(np.full((5, 60), 0.5) + rng.normal(size=(5, 60))) < 0.01
+    assert chance(np.zeros((3, 60))) == chance(np.zeros((0, 60))) == 1.0
+    assert chance(np.array([[1.0, 1.0, 0.0]])) == pytest.approx(0.25, abs=0.03)  # two signs of two, by hand
 
 
 def test_served_people_keep_some_answers_and_every_choice_stays_whole():
@@ -96,7 +112,10 @@ def test_a_fit_is_judged_and_a_page_is_written(tmp_path):
     assert found.is_choice.sum() == len(found.p)
     assert found.is_choice[:, 0].mean() > 0.7
     records = [{"data": "amt-cars", "model": "Population", **measured(found), "fit_cpu_s": 1.0}]
-    assert "| amt-cars | Population |" in page(json.loads(json.dumps(records)))
+    records.append({"data": "electricity", "model": "Population", **measured(exact(4)), "fit_cpu_s": 1.0})
+    written = page(json.loads(json.dumps(records)))
+    assert written.count("| amt-cars | Population |") == 5  # a curve, three costs, calibration
+    assert written.count("| electricity | Population |") == 6
     figure(records, tmp_path / "decide.svg")
     assert (tmp_path / "decide.svg").stat().st_size > 1000
 
