@@ -29,6 +29,7 @@ RANGES = {
     "newcomer_factor": (0.0, 1e100),
     "newcomer_weight": (0.0, 1.0),
     "lapse_rate": (0.0, 0.5),
+    "omitted_ties": (0.0, 1e6),
     "consistency_spread": (0.0, 3.0),  # whose noise differs by factors of hundreds has none, or nothing else
     "tie_spread": (0.0, 10.0),  # a threshold e¹⁰ times the crowd's is never, or always, reached
 }
@@ -58,6 +59,10 @@ class Calibration:
         their boards and questions too, and takes effect in a fit.
     lapse_rate : float, default 0
         λ, from 0 to .5.
+    omitted_ties : float, default 0
+        δ_0, the tie threshold of data that leave ties out, as pairs of unequal ratings do, in units of the noise: an
+        answer takes the probability of its side over that of either side, and the best of a set leads all others by as
+        much. Of no effect where ties are answers. Where it is learned κ = 1: of the two, held-out answers choose one.
     tie_spread, consistency_spread : float, default 0
         σ_δ of the thresholds and σ_a of the consistency of unseen people, which a fitted model sets: they are arguments
         of the model.
@@ -75,6 +80,7 @@ class Calibration:
     newcomer_weight: float = 0.0
     tie_spread: float = 0.0
     consistency_spread: float = 0.0
+    omitted_ties: float = 0.0
 
     def __post_init__(self) -> None:
         for name, (low, high) in RANGES.items():
@@ -93,8 +99,11 @@ class Calibration:
 
         ``unseen``: share of the items without an answer, of which a pair has none, one or two; ``newcomer``: whether
         the population was learned without them. A factor below 1 is none: it may stand for tastes that no Gaussian has,
-        as well as for variances that are too large.
+        as well as for variances that are too large; so may δ_0, with which the others say which variances are
+        larger, and not how large they are.
         """
+        if self.omitted_ties:
+            return np.ones(len(unseen))
         power = 2.0 * unseen * (1.0 - unseen) * POWERS[1] + unseen * unseen * POWERS[2]
         of_known = self.variance_factor * self.unseen_ratio**power
         factor = np.where(newcomer, self.newcomer_factor * of_known, of_known)
@@ -125,7 +134,10 @@ class Calibration:
         chances = np.zeros((len(mean), 3))
         for share, v, noise in self.components(var, kind):
             v = v + (noise - 1.0)  # a variance like the margin's own
-            part = likelihood.probabilities(mean, v, delta * tie_factor)
+            if self.omitted_ties and not delta:
+                part = np.exp(_decided(mean, v, self.omitted_ties, tilted))
+            else:
+                part = likelihood.probabilities(mean, v, delta * tie_factor)
             if silent is not None and silent.any():
                 log_p = outcome_log_probabilities(
                     mean[silent], v[silent], delta * _some(tie_factor, silent), self.tie_spread, tilted
@@ -143,6 +155,8 @@ class Calibration:
 
         def log_likelihood(v: FloatArray, noise: float) -> FloatArray:
             v = v + (noise - 1.0)
+            if self.omitted_ties and not delta:
+                return _decided(mean, v, self.omitted_ties, tilted)
             log_p = outcome_log_probabilities(mean, v, delta * tie_factor, 0.0, tilted)
             if silent is not None and silent.any():
                 log_p[silent] = outcome_log_probabilities(
@@ -151,6 +165,16 @@ class Calibration:
             return log_p
 
         return self.log_chances(log_likelihood, var, kind)
+
+
+def _decided(
+    mean: FloatArray, v: FloatArray, delta: float, tilted: Callable[..., tuple[FloatArray, ...]]
+) -> FloatArray:
+    """Log-probabilities of left, tie and right, (n, 3), where ties are left out."""
+    left, _, right = outcome_log_probabilities(mean, v, delta, 0.0, tilted).T
+    return -np.column_stack(
+        [np.logaddexp(0.0, right - left), np.full(len(mean), np.inf), np.logaddexp(0.0, left - right)]
+    )
 
 
 def _some(factor: FloatArray | float, rows: BoolArray) -> FloatArray | float:

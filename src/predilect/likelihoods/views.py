@@ -107,6 +107,21 @@ class PairLikelihood:
         """Probabilities of (left, tie, right) for margins z ~ N(m, v), (n, 3)."""
         return np.exp(probit.outcome_log_probabilities(m, v, delta, 0.0, cls.all_tilted))
 
+    @classmethod
+    def decided(
+        cls, outcome: npt.NDArray[np.int8], m: FloatArray, v: FloatArray, delta: npt.ArrayLike
+    ) -> tuple[FloatArray, ...]:
+        """Log E p over that of either side, as ties are left out: value, ∂/∂m, -∂²/∂m², ∂/∂v and ∂/∂δ, (n,) each.
+
+        Log-concave in m for the probit: both sides together have more variance than either of them alone.
+        """
+        this, other = (cls.all_tilted(y, m, v, delta) for y in (outcome, -outcome))
+        value, log_rest = (-np.logaddexp(0.0, one[0] - two[0]) for one, two in ((other, this), (this, other)))
+        rest, apart = np.exp(log_rest), this[1] - other[1]
+        curvature = rest * (this[2] - other[2] + np.exp(value) * apart * apart)
+        along = 0.5 * rest * (this[1] ** 2 - this[2] - other[1] ** 2 + other[2])  # by the heat equation
+        return value, rest * apart, curvature, along, rest * (this[3] - other[3])
+
     def __post_init__(self) -> None:
         if not (math.isfinite(self.delta) and self.delta >= 0.0):
             raise DataError(f"the tie threshold must be a finite number >= 0, not {self.delta!r}.")

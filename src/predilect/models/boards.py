@@ -150,7 +150,8 @@ class Predicting(ABC):
         if not len(sets.pairs["left"]):
             return np.ones(len(sets.order))
         now, mean, var, queries = self.margins_of(pl.DataFrame(sets.pairs), items, users, in_sets=True)
-        return choice_proba(sets, now.posterior_, mean, var, queries)
+        omitted = 0.0 if now.tie_threshold_ else now.posterior_.calibration.omitted_ties
+        return choice_proba(sets, now.posterior_, mean, var, queries, omitted)
 
     def predict(self, X: Any, *, items: Any = None, users: Any = None) -> IntArray:
         """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""

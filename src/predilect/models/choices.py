@@ -114,11 +114,12 @@ def _pairs(ptr: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def choice_proba(
-    sets: ChoiceSets, posterior: Posterior, mean: FloatArray, var: FloatArray, queries: Queries
+    sets: ChoiceSets, posterior: Posterior, mean: FloatArray, var: FloatArray, queries: Queries, omitted: float
 ) -> FloatArray:
     """Probability of each row's alternative to be the best of its set, (n_rows,), from the margins of the pairs.
 
-    population.md section 7: expectation propagation for each alternative, normalised over the set.
+    population.md section 7: expectation propagation for each alternative, normalised over the set. ``omitted``: by how
+    much the best must lead each other, or the set had not been asked.
     """
     users = queries.users
     mean, var = posterior.in_units_of_noise(mean, var, users)
@@ -147,7 +148,7 @@ def choice_proba(
         n_orders = len(which) * k
         N = np.tile((0.5 * (np.eye(n) + 1.0)).ravel(), n_orders)
         ptr = n * np.arange(n_orders + 1)
-        orders = Orders(ptr, M[:, w, others].ravel(), np.ascontiguousarray(C).ravel(), N)
+        orders = Orders(ptr, M[:, w, others].ravel() - omitted, np.ascontiguousarray(C).ravel(), N)
         spread = orders.variances()
         kinds = kinds_of_orders(K[:, w, others].ravel(), ptr)
         found = np.zeros((len(which), k))

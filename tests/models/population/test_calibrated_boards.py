@@ -41,6 +41,14 @@ def test_a_factor_below_one_or_near_it_is_none(factor):
     assert fitted().rank("p3").equals(fitted(variance_factor=factor).rank("p3"))
 
 
+def test_where_ties_are_left_out_variances_are_compared_with_each_other_alone():
+    plain, compared, wide = fitted(), fitted(unseen_ratio=5.0, omitted_ties=3.0), fitted(unseen_ratio=5.0)
+    for model in (plain, compared, wide):
+        model.update({"user": ["new"], "left": ["i0"], "right": ["i3"], "winner": ["i0"]})
+    assert plain.rank("new").equals(compared.rank("new"))
+    assert (wide.rank("new")["sd"] > 1.2 * plain.rank("new")["sd"]).all()
+
+
 def test_it_is_that_of_the_persons_pairs():
     """κ R^(½ s + ½ s²) κ_n for the share s of items without an answer: the mean power over pairs of items drawn so."""
     model = fitted(variance_factor=1.4, unseen_ratio=3.0, newcomer_factor=1.5)

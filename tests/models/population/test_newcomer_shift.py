@@ -15,8 +15,9 @@ from predilect import Calibration, Population
 from predilect.compression.model import compress
 from predilect.data.features import FeatureSpace
 from predilect.likelihoods.calibration import restored_calibration
-from predilect.models.population.calibration import PRIOR_SCALE, Asked, newcomer_weight, shift_of_newcomers
+from predilect.models.population.calibration import PRIOR_SCALE, Asked, newcomer_weight
 from predilect.models.population.fit import fit_population
+from predilect.models.population.pooled import shift_of_newcomers
 from predilect.models.population.prior import Hyperparameters, PopulationPrior
 from predilect.people.layout import lay_out
 from predilect.people.queries import NEWCOMER

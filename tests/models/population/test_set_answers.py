@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import predilect
-from predilect import Comparisons, Population
+from predilect import Calibration, Comparisons, Population
 from predilect.errors import DataError, DataWarning
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
@@ -73,6 +73,35 @@ def test_sets_come_in_any_order_and_two_alternatives_are_a_pair(model):
         stranger = model.predict_choice(SET | {"user": ["zoe"] * 4})
     crowd = model.predict_choice({name: SET[name] for name in ("task", "item")})
     np.testing.assert_allclose(stranger, crowd, atol=EXACT)
+
+
+def test_where_ties_are_left_out_so_are_sets_without_a_clear_winner(tmp_path):
+    omitted = 0.8
+    pairs = {"user": [], "left": [], "right": [], "winner": []}
+    for user, _, winner, loser in choices(size=2):
+        for name, value in zip(pairs, (user, winner, loser, winner), strict=True):
+            pairs[name].append(value)
+    model = Population(**FIXED | {"calibration": Calibration(omitted_ties=omitted)}).fit(pairs)
+    pair = model.predict_choice({name: column[:2] for name, column in SET.items()})
+    proba = model.predict_proba({"user": ["p01"], "left": ["i0"], "right": ["i1"]})
+    np.testing.assert_allclose(pair, proba[0, [0, 2]], atol=CONVERGED)
+    mean, covariance = model.utility_distribution("p01")
+    draws = np.random.default_rng(0).multivariate_normal(mean[:4], covariance[:4, :4] + 0.5 * np.eye(4), size=800_000)
+    two = draws[:, :2]
+    clear = np.abs(two[:, 0] - two[:, 1]) > omitted
+    assert proba[0, 0] == pytest.approx(np.mean(two[clear, 0] > two[clear, 1]), abs=0.003)
+    second, best = np.sort(draws, axis=1)[:, -2:].T
+    clear = best - second > omitted
+    expected = np.bincount(draws[clear].argmax(axis=1), minlength=4) / clear.sum()
+    np.testing.assert_allclose(model.predict_choice(SET), expected, atol=0.012)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(Population.load(tmp_path / "model").predict_choice(SET), model.predict_choice(SET))
+    # An update knows the same; ties that are answers have a threshold of their own.
+    more = {name: column[:6] for name, column in pairs.items()} | {"user": ["zoe"] * 6}
+    moved = model.update(more)
+    chances = moved.predict_proba({"user": ["zoe"] * 2, "left": ["i0", "i1"], "right": ["i1", "i0"]})
+    np.testing.assert_allclose(chances[0], chances[1, ::-1], atol=EXACT)
+    assert chances[0].sum() == pytest.approx(1.0, abs=EXACT)
 
 
 def test_bad_sets_are_refused(model):

@@ -19,7 +19,6 @@ from predilect.data.content import dealt, keys_of_answers
 from predilect.data.orders import joint_rows, rows_by_answer
 from predilect.data.splits import held_out_groups, shuffled_place
 from predilect.gaussian.design import Sites
-from predilect.latent.pooled import PooledAnswers, PooledPrior
 from predilect.likelihoods.calibration import LAPSE_NOISE, POWERS, Calibration
 from predilect.likelihoods.orders import Orders, PairsOfOrders, shared_noise
 from predilect.likelihoods.views import PairLikelihood, Probit
@@ -54,24 +53,43 @@ class Asked(NamedTuple):
             columns[name] = np.concatenate([getattr(part, name) for part in parts])
         return cls(**columns, orders=Orders.together(told) if told else None)
 
+    @property
+    def has_ties(self) -> bool:
+        """Whether ties are answers, or might be, or there are orders: only of pairs ties may be left out."""
+        return self.orders is not None or bool(np.any(self.delta))
+
     def of_pairs(self, yes: bool) -> dict[str, Any]:
         """What pairs and orders both have, of the first or the second."""
         part = slice(None, len(self.outcome)) if yes else slice(len(self.outcome), None)
         return {"var": self.var[part], "weight": self.weight[part], "kind": self.kind[part]}
 
+    def log_chances(self, given: Calibration, likelihood: type[PairLikelihood]) -> FloatArray:
+        """Log probabilities by a calibration, (n + n_orders,)."""
+        return given.log_chances(
+            lambda v, noise: self.log_proba(v, noise, likelihood, given.omitted_ties)[0], self.var, self.kind
+        )
+
     def log_proba(
-        self, var: FloatArray, noise: float, likelihood: type[PairLikelihood]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Log probabilities at other variances and noise, and slopes in the variances; (n + n_orders,)."""
+        self, var: FloatArray, noise: float, likelihood: type[PairLikelihood], omitted: float = 0.0
+    ) -> tuple[FloatArray, FloatArray, FloatArray | float]:
+        """Log probabilities at other variances and noise, and slopes in variances and threshold; (n + n_orders,).
+
+        ``omitted``: the threshold of ties that are left out, of which orders have none.
+        """
         n = len(self.outcome)
+        if omitted and not self.has_ties:
+            value, _, _, along, along_omitted = likelihood.decided(
+                self.outcome, self.mean, var[:n] + (noise - 1.0), omitted
+            )
+            return value, along, along_omitted
         value, slope, curvature, _, _ = likelihood.all_tilted(
             self.outcome, self.mean, var[:n] + (noise - 1.0), self.delta
         )
         along = 0.5 * (slope * slope - curvature)  # by the heat equation
         if self.orders is None:
-            return value, along
+            return value, along, 0.0
         found = self.orders.evidence(var[n:] / self.var[n:], noise)
-        return np.append(value, found.log_z), np.append(along, found.slope / self.var[n:])
+        return np.append(value, found.log_z), np.append(along, found.slope / self.var[n:]), 0.0
 
 
 def asked_of(
@@ -155,61 +173,71 @@ def _lowest(loss: Callable[[float], float]) -> float:
     return float(found.x)
 
 
-# What is searched, each with a Laplace prior of the same scale about 0: log κ, log R, and λ in units of its own.
-_FACTOR, _RATIO, _LAPSES = range(3)
-_UP = np.array([7.0, 7.0, 1.2])
-_DOWN = np.array([7.0, 0.0, 0.0])
+# What is searched, each with a Laplace prior of the same scale about 0: log κ, log R, λ in units of its own, and
+# log(1 + δ₀).
+_FACTOR, _RATIO, _LAPSES, _OMITTED = range(4)
+_UP = np.array([7.0, 7.0, 1.2, 5.0])
+_DOWN = np.array([7.0, 0.0, 0.0, 0.0])
+_N = len(_UP)
 _LAPSE_UNIT = 0.2  # with the prior's scale: λ is exponential with mean .05
-_STRANGERS = 2 + NEWCOMER  # the kind of pair that somebody without answers is asked
 
 
 def calibration(asked: Asked, likelihood: type[PairLikelihood] = Probit) -> Calibration:
-    """Calibration κ, R and λ by penalised likelihood of held-out answers.
+    """Calibration κ, R and λ, or without ties δ₀ in κ's place, by penalised likelihood of held-out answers.
 
-    Why so many: answers of a consistent person are easier to predict than a Gaussian posterior has it (small κ), but
-    only on items the person answered on, and most where they follow by transitivity (R); and some answers are careless
-    (λ).
+    Why so many: answers of a consistent person are easier to predict than a Gaussian posterior has it (small κ, or δ₀
+    where ties were left out), but only on items the person answered on, and most where they follow by transitivity (R);
+    and some answers are careless (λ).
 
-    log κ and log R have Laplace priors about 0, scale 0.25 each, and λ an exponential one of mean .05, so that few rows
-    leave the model unchanged; λ lies in 0 to .24, log R is not below 0: no answer is less certain for being implied.
+    log κ, log R and log(1 + δ₀) have Laplace priors about 0, scale 0.25 each, and λ an exponential one of mean .05, so
+    that few rows leave the model unchanged; λ lies in 0 to .24, log R is not below 0: no answer is less certain for
+    being implied. δ₀ takes the place of κ where held-out answers, with the priors, are likelier by it.
     L-BFGS on positive and negative parts, for which the priors have no corner; without lapses and from there with some,
-    and the better of the two. Some 50 passes over the answers.
+    and the better of the two; then δ₀, from a margin's standard deviation. Some 50 to 80 passes over the answers.
     """
     if not len(asked.weight):
         return Calibration()
     powers = POWERS[asked.kind % NEWCOMER]
     objective = _Objective(asked, powers, likelihood)
     # Where all pairs are of one kind R cannot be told from κ.
-    free = np.array([True, powers.min() < powers.max(), True])
+    free = np.array([True, powers.min() < powers.max(), True, not asked.has_ties])
     highest = np.where(np.tile(free, 2), np.concatenate([_UP, _DOWN]), 0.0)
     # First without lapses: surprises have two explanations, and from far away the search may end in the worse of them.
     without = highest.copy()
-    without[_LAPSES] = 0.0
-    best, parts = objective.lowest(np.zeros(6), without)
+    without[[_LAPSES, _OMITTED]] = 0.0
+    best, parts = objective.lowest(np.zeros(2 * _N), without)
     parts_with = parts.copy()
     parts_with[_LAPSES] = PRIOR_SCALE
-    other, trial = objective.lowest(parts_with, highest)
-    parts = trial if other < best else parts
+    other, trial = objective.lowest(parts_with, np.where(np.arange(2 * _N) == _OMITTED, 0.0, highest))
+    best, parts = (other, trial) if other < best else (best, parts)
+    if free[_OMITTED]:
+        parts_with, of_factor = parts.copy(), [_FACTOR, _N + _FACTOR]
+        parts_with[of_factor] = highest[of_factor] = 0.0
+        parts_with[_OMITTED] = min(0.5 * math.log1p(float(np.average(asked.var, weights=asked.weight))), _UP[_OMITTED])
+        other, trial = objective.lowest(parts_with, highest)
+        parts = trial if other < best else parts
     x: list[float] = objective.at(parts).tolist()
-    return Calibration(math.exp(x[_FACTOR]), math.exp(x[_RATIO]), x[_LAPSES] * _LAPSE_UNIT)
+    return Calibration(
+        math.exp(x[_FACTOR]), math.exp(x[_RATIO]), x[_LAPSES] * _LAPSE_UNIT, omitted_ties=math.expm1(x[_OMITTED])
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Objective:
-    """Penalised negative log-likelihood in positive and negative parts of the parameters, (6,)."""
+    """Penalised negative log-likelihood in positive and negative parts of the parameters, (8,)."""
 
     asked: Asked
     powers: FloatArray  # of R
     likelihood: type[PairLikelihood] = Probit
 
     def at(self, parts: FloatArray) -> FloatArray:
-        """Parameters from their parts, (3,)."""
-        return np.asarray(parts[:3] - parts[3:])
+        """Parameters from their parts, (4,)."""
+        return np.asarray(parts[:_N] - parts[_N:])
 
     def lowest(self, parts: FloatArray, highest: FloatArray) -> tuple[float, FloatArray]:
         """Value and place of the minimum near ``parts``, none of which is above ``highest``."""
         found = minimize(
-            self, parts, jac=True, method="L-BFGS-B", bounds=Bounds(np.zeros(6), highest),
+            self, parts, jac=True, method="L-BFGS-B", bounds=Bounds(np.zeros(2 * _N), highest),
             options={"ftol": 1e-12, "gtol": 0.02 / PRIOR_SCALE},
         )  # fmt: skip
         return float(found.fun), found.x
@@ -218,16 +246,19 @@ class _Objective:
         """Value and gradient."""
         x, weight = self.at(parts), self.asked.weight
         rate, v = x[_LAPSES] * _LAPSE_UNIT, np.exp(x[_FACTOR] + x[_RATIO] * self.powers) * self.asked.var
-        value, slope = self.asked.log_proba(v, 1.0, self.likelihood)
-        gradient = np.zeros(3)
+        omitted = math.expm1(x[_OMITTED])
+        value, slope, along_omitted = self.asked.log_proba(v, 1.0, self.likelihood, omitted)
+        gradient = np.zeros(_N)
         if rate == 0.0:
-            mixed, along_v = value, weight * slope
+            mixed, along_v, along_omitted = value, weight * slope, weight * along_omitted
         else:
-            other, slope_k = self.asked.log_proba(v, LAPSE_NOISE, self.likelihood)
+            other, slope_k, omitted_k = self.asked.log_proba(v, LAPSE_NOISE, self.likelihood, omitted)
             mixed = np.logaddexp(math.log1p(-rate) + value, math.log(rate) + other)
             looked, lapsed = weight * np.exp(value - mixed), weight * np.exp(other - mixed)
             along_v = (1.0 - rate) * looked * slope + rate * lapsed * slope_k
+            along_omitted = (1.0 - rate) * looked * along_omitted + rate * lapsed * omitted_k
             gradient[_LAPSES] = (lapsed - looked).sum() * _LAPSE_UNIT
+        gradient[_OMITTED] = np.sum(along_omitted) * (1.0 + omitted)
         gradient[:_LAPSES] = (along_v * v).sum(), self.powers @ (along_v * v)
         loss = float(parts.sum()) / PRIOR_SCALE - float(weight @ mixed)
         return loss, np.concatenate([-gradient, gradient]) + 1.0 / PRIOR_SCALE
@@ -248,8 +279,7 @@ def newcomer_factor(given: Calibration, steps: list[Asked], likelihood: type[Pai
 
 def _loss(given: Calibration, asked: Asked, likelihood: type[PairLikelihood]) -> float:
     """Log loss in nats, of all answers together."""
-    chances = given.log_chances(lambda v, noise: asked.log_proba(v, noise, likelihood)[0], asked.var, asked.kind)
-    return float(-asked.weight @ chances)
+    return float(-asked.weight @ asked.log_chances(given, likelihood))
 
 
 def newcomer_weight(given: Calibration, at: Sequence[list[Asked]], likelihood: type[PairLikelihood] = Probit) -> float:
@@ -264,31 +294,6 @@ def newcomer_weight(given: Calibration, at: Sequence[list[Asked]], likelihood: t
     if bend >= 0.0:
         return float(bend + slope > 0.0)
     return min(max(-0.5 * slope / bend, 0.0), 1.0)
-
-
-_SHIFT_TOLERANCE = 1e-8  # of a margin, in units of the noise
-
-
-def shift_of_newcomers(posterior: PopulationPosterior, answers: Comparisons, delta: float) -> FloatArray:
-    """Shift d of the mean at which the answers are likeliest if each is a stranger's, (M,), with the prior N(0, Σ).
-
-    population.md section 4. Each answer counts once, with the traits of who gave it and the calibrated variance of a
-    stranger's margin. Newton's method on a concave function, O(n_rows + M³) a step; with functions O(n_rows M² + M³).
-    """
-    users, left, right = answers.user, answers.left, answers.right
-    mean, var = posterior.margins(np.full(len(users), -1), left, right, traits=posterior.people.traits[users])
-    if posterior.covariates is not None:
-        mean, var = posterior.covariates.added(mean, var, answers.covariates)
-    var = posterior.calibration.components(var, np.full(len(var), _STRANGERS))[0][1]
-    cut = delta * np.broadcast_to(posterior.tie_factors_of_pairs(left, right), len(var))
-    rows = PooledAnswers(left, right, answers.outcome, answers.weight, answers.n_items)
-    pooled = PooledPrior.of(posterior.Sigma, 1.0, posterior.law.functions)
-
-    def views(margin: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        value, slope, curvature, *_ = posterior.people.likelihood.all_tilted(answers.outcome, mean + margin, var, cut)
-        return float(answers.weight @ value), answers.weight * slope, answers.weight * curvature
-
-    return pooled.mode(rows, views, np.zeros(pooled.n_functions), _SHIFT_TOLERANCE).m
 
 
 _SITE_TOLERANCE = 1e-3  # of a margin, in units of its noise

@@ -30,11 +30,10 @@ from predilect.models.population.calibration import (
     newcomer_weight,
     predict_alone,
     predict_newcomers,
-    shift_of_newcomers,
     variance_factor,
 )
 from predilect.models.population.fit import PopulationState, fit_population
-from predilect.models.population.pooled import pooled_thresholds, search_pooled
+from predilect.models.population.pooled import pooled_thresholds, search_pooled, shift_of_newcomers
 from predilect.models.population.prior import Candidate, Hyperparameters
 from predilect.people.empirical_bayes import effect_spreads_of, tie_spread_of
 from predilect.people.layout import People, lay_out
@@ -87,7 +86,7 @@ class Trial:
         asked = asked._replace(delta=delta * asked.delta)
         if given is None:
             given = Calibration(variance_factor(asked, likelihood))
-        losses = -given.log_chances(lambda v, noise: asked.log_proba(v, noise, likelihood)[0], asked.var)
+        losses = -asked.log_chances(given, likelihood)
         return cls(losses, asked.weight, list(states), given, first)
 
     @property

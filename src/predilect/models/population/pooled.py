@@ -35,6 +35,8 @@ from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.batches import variants_of
 from predilect.models.population.prior import Functions, Hyperparameters
 from predilect.people.empirical_bayes import tie_spread_of
+from predilect.people.posterior import PopulationPosterior
+from predilect.people.queries import NEWCOMER
 from predilect.progress import Watcher
 from predilect.shards import workers
 
@@ -317,3 +319,35 @@ def refitted_pooled(model: Any, held: PooledRows, effects: CovariateEffects | No
     if not state.report.converged:
         state.report.require(model.strict)
     return state
+
+
+_SHIFT_TOLERANCE = 1e-8  # of a margin, in units of the noise
+
+
+def shift_of_newcomers(posterior: PopulationPosterior, answers: Comparisons, delta: float) -> FloatArray:
+    """Shift d of the mean at which the answers are likeliest if each is a stranger's, (M,), with the prior N(0, Σ).
+
+    population.md section 4. Each answer counts once, with the traits of who gave it and the calibrated variance of a
+    stranger's margin. Newton's method on a concave function, O(n_rows + M³) a step; with functions O(n_rows M² + M³).
+    """
+    users, left, right = answers.user, answers.left, answers.right
+    mean, var = posterior.margins(np.full(len(users), -1), left, right, traits=posterior.people.traits[users])
+    if posterior.covariates is not None:
+        mean, var = posterior.covariates.added(mean, var, answers.covariates)
+    var = posterior.calibration.components(var, np.full(len(var), 2 + NEWCOMER))[0][1]
+    cut = delta * np.broadcast_to(posterior.tie_factors_of_pairs(left, right), len(var))
+    rows = PooledAnswers(left, right, answers.outcome, answers.weight, answers.n_items)
+    pooled = PooledPrior.of(posterior.Sigma, 1.0, posterior.law.functions)
+
+    omitted, likelihood = posterior.calibration.omitted_ties, posterior.people.likelihood
+    has_ties = bool(delta or answers.joint)
+
+    def views(margin: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        if omitted and not has_ties:
+            value, slope, curvature, *_ = likelihood.decided(answers.outcome, mean + margin, var, omitted)
+            curvature = np.maximum(curvature, 0.0)  # of the probit it is not negative
+        else:
+            value, slope, curvature, *_ = likelihood.all_tilted(answers.outcome, mean + margin, var, cut)
+        return float(answers.weight @ value), answers.weight * slope, answers.weight * curvature
+
+    return pooled.mode(rows, views, np.zeros(pooled.n_functions), _SHIFT_TOLERANCE).m

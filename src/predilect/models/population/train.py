@@ -23,7 +23,6 @@ from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.sandwich import dependence
 from predilect.likelihoods.views import PairLikelihood, Probit
-from predilect.models.population.calibration import shift_of_newcomers
 from predilect.models.population.fit import PopulationState, fit_population, fit_thresholds
 from predilect.models.population.pooled import (
     Believed,
@@ -31,6 +30,7 @@ from predilect.models.population.pooled import (
     may_search_weight,
     pooled_thresholds,
     search_pooled,
+    shift_of_newcomers,
 )
 from predilect.models.population.prior import (
     BASES,
