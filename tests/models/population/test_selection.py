@@ -233,6 +233,39 @@ def test_bases_that_have_not_converged_are_compared_at_the_strength_that_suits_t
         assert found[0].trial.loss == pytest.approx(min(as_fitted, *stiffer), abs=EXACT)
 
 
+@pytest.mark.parametrize("gain", [0.01, -0.01])
+def test_the_scales_of_the_best_basis_are_those_of_all_where_held_out_answers_gain(monkeypatch, gain):
+    class Walked(Exception):
+        """The search is over: the walk began."""
+
+    begun, n_people = [], []
+
+    def told(self, candidate, setting, warm, population=None, **how):
+        loss = 0.4 - gain * (setting.variance == 7.0) - 0.01 * (candidate.functions is not None)
+        state = SimpleNamespace(report=SimpleNamespace(converged=True))
+        return held_out.Trial(np.full(50, loss), np.ones(50), [state], Calibration())
+
+    def by_evidence(people, some_answers, space, candidate, start, *others):
+        n_people.append(people.n_users)
+        return replace(start, variance=7.0 if people.n_users == 430 else 3.0)
+
+    def stop(self, best):
+        begun.append(best)
+        raise Walked
+
+    monkeypatch.setattr(selection._Search, "run", told)
+    monkeypatch.setattr(selection._Search, "walk", stop)
+    monkeypatch.setattr(selection, "by_evidence", by_evidence)
+    truth = featured_crowd(0, 430, 6, scale=1.0, feature_weight=0.5)
+    columns, outcome = truth.answers(3)
+    with pytest.raises(Walked):
+        Population(n_jobs=1, consistency=0.0).fit(columns, outcome, items=truth.items)
+    assert n_people[-1] == 430
+    assert max(n_people[:-1]) < 200
+    assert begun[0].setting.variance == (7.0 if gain > 0.0 else 3.0)
+    assert begun[0].trial.loss == pytest.approx(0.39 - max(gain, 0.0), abs=EXACT)
+
+
 @pytest.mark.slow  # three searches
 def test_the_same_seed_and_any_number_of_threads_make_the_same_choice():
     free = ["strength", "variance"]

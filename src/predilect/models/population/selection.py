@@ -1,10 +1,9 @@
 """Choice of the basis and the hyper-parameters: first by evidence, then by held-out answers.
 
 m and Σ are point estimates, so neither the evidence nor J may choose ν₀: the first prefers the weakest prior, the
-second the strongest (population.md section 4). Answers that were held out within people do find the best. Since a
-search from a scale that is far off ends at a weak prior that merely gets rid of it, scales, weight and length-scale
-first come from the evidence of the rigid population (:mod:`predilect.models.population.evidence`), for each basis by
-itself; held-out answers then choose among the bases, and a short walk follows.
+second the strongest (population.md section 4). Answers held out within people find the best. Scales far off would end
+at a weak prior that merely gets rid of them, so the evidence of the rigid population (``evidence.py``) sets them first,
+for each basis by itself; held-out answers then choose among the bases, and a short walk follows.
 """
 
 from __future__ import annotations
@@ -63,8 +62,7 @@ from predilect.people.layout import lay_out, with_own
 _WALK: tuple[Walked, ...] = ("strength", "variance", "feature_weight", "strength")
 _WALK_WITH_KERNEL: tuple[Walked, ...] = ("length_scale", "feature_weight", "strength")
 _UPWARDS: tuple[Walked, ...] = ("consensus_variance", "feature_weight")
-_MAX_TRIALS = 10
-_WIDER = 1.25  # EM steps are short: a consensus found wider than its prior by so much may want far more
+_MAX_TRIALS, _WIDER = 10, 1.25  # EM steps are short: a consensus found so much wider than its prior may want far more
 # Few people: the walk starts nearly rigid, where a fit takes few passes, and goes down while held-out answers gain.
 _NEARLY_RIGID = 10.0**1.5  # times the least strength, three steps above it
 _FEWEST_HELD_OUT = 20.0
@@ -130,8 +128,7 @@ def select_model(
     not ``free`` stays. Uncorrelated ``traits`` of people, (n_users, n_traits), are used if held-out answers gain by it,
     or if they must. ``delta=None`` learns the tie threshold.
 
-    population.md section 4. The evidence's choice costs some 40 E steps a basis, the walk about eight warm-started,
-    loose fits, each to at most 1 000 people.
+    population.md section 4. Evidence costs some 40 E steps a basis, the walk eight loose fits to at most 1 000 people.
     """
     comparisons = with_moderate_counts(comparisons)
     seeds = SeedSequence(random_state).spawn(8)
@@ -172,18 +169,21 @@ def select_model(
         first_rows, at = drawn(some, 2, n_first, space)
         first_rows, first_where = with_items_of(first_rows, space) if few else (first_rows, space)
         first = search_on(first_rows, codes[at], first_where, 3)
-    seen = first_rows
-    if len(bases) > 1:
-        n_seen = int(np.clip(comparisons.n_users // 4, *_PEOPLE_FOR_EVIDENCE))
-        seen, _ = drawn(seen, 2, n_seen, first_where)
-    gamma, thresholds = pooled_effects(seen, delta, likelihood), pooled_thresholds(seen, delta)
-    fewer = thinned(seen, _ENOUGH_FOR_SCALES, random_state=seeds[6], keys=keys_of_answers(seen, first_where))
-    laid_out = partial(lay_out, n_basis=n_basis, likelihood=likelihood, thresholds=thresholds)
-    people, some_answers = (with_own(laid_out(rows), np.zeros(0), np.zeros(0), gamma) for rows in (seen, fewer))
+    n_seen = int(np.clip(comparisons.n_users // 4, *_PEOPLE_FOR_EVIDENCE))
+    seen = drawn(first_rows, 2, n_seen, first_where)[0] if len(bases) > 1 else first_rows
+
+    def scales_by(answers: Comparisons, where: FeatureSpace) -> Callable[[Candidate], Hyperparameters]:
+        gamma, thresholds = pooled_effects(answers, delta, likelihood), pooled_thresholds(answers, delta)
+        fewer = thinned(answers, _ENOUGH_FOR_SCALES, random_state=seeds[6], keys=keys_of_answers(answers, where))
+        laid_out = partial(lay_out, n_basis=n_basis, likelihood=likelihood, thresholds=thresholds)
+        people, few = (with_own(laid_out(part), np.zeros(0), np.zeros(0), gamma) for part in (answers, fewer))
+        return lambda candidate: by_evidence(people, few, where, candidate, start, free, delta, executor)
+
+    scales = scales_by(seen, first_where)
     best: _Found | None = None
     for functions in bases:
         candidate = Candidate.of(functions, first_where)
-        setting = by_evidence(people, some_answers, first_where, candidate, start, free, delta, executor)
+        setting = scales(candidate)
         if first.n_held_out < _FEWEST_HELD_OUT:
             return Selection(setting, Candidate.of(functions, space), [], some.n_users, first.n_held_out, None)
         if "strength" in free and first.has_few_people(candidate, setting):
@@ -197,9 +197,12 @@ def select_model(
     assert best is not None
     if first is not search:
         search.trials += first.trials
-        candidate = Candidate.of(best.candidate.functions, where)
-        known = best.trial.states[0]
-        best = _Found(candidate, best.setting, search.run(candidate, best.setting, None, known))
+        candidate, setting, known = Candidate.of(best.candidate.functions, where), best.setting, best.trial.states[0]
+        best = _Found(candidate, setting, search.run(candidate, setting, None, known))
+        by_all = scales_by(rows, where)(candidate)  # who take part, not of the fewer that told the bases apart
+        by_all = replace(by_all, strength=max(by_all.strength, setting.strength))
+        if by_all != setting and is_better(trial := search.run(candidate, by_all, None, known), best.trial):
+            best = _Found(candidate, by_all, trial)
     if "tie_spread" in free:
         best = search.with_own_thresholds(best)
     if "item_tie_spread" in free:
