@@ -86,7 +86,9 @@ class Trial:
         asked = asked._replace(delta=delta * asked.delta)
         if given is None:
             given = Calibration(variance_factor(asked, likelihood))
-        losses = -asked.log_chances(given, likelihood)
+        losses = -given.log_chances(
+            lambda v, noise: asked.log_proba(v, noise, likelihood, given.omitted_ties)[0], asked.var
+        )
         return cls(losses, asked.weight, list(states), given, first)
 
     @property
