@@ -11,15 +11,13 @@ import numpy as np
 
 from predilect._compile import inner_kernel, kernel
 from predilect.likelihoods.probit import moments_scalar, tilted_scalar
+from predilect.people.rank_one import add_effects, catch_up, direction, late_updates, rank_one, take_in
 from predilect.people.state import (
-    add_effects,
-    direction,
     n_states,
     needs_pair_space,
     pair_statistics,
     person_statistics,
     prior_of_person,
-    rank_one,
     replay,
     shared_noise,
     unscale,
@@ -101,10 +99,13 @@ def refresh_sites(outcome, task, weight, mean, v, share, lam, eta, delta, offset
 
 
 @inner_kernel
-def sweep(in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, delta, care, offset, C, mu, c):
+def sweep(
+    in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, delta, care, offset, C, mu, c, late
+):
     """One sequential EP sweep at the consistency ``care``; (change of log |B|, largest relative change of a site)."""
     log_det = 0.0
     largest = 0.0
+    n_late = 0
     for p in range(n):
         g = first + p
         a = p if in_pair_space else la[g]
@@ -112,6 +113,7 @@ def sweep(in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n
         v, mean = direction(C, mu, a, b, d, c)
         if sway is not None and not in_pair_space:
             v, mean = add_effects(C, mu, a, b, d, c, sway, g)
+        v -= catch_up(late, n_late, a, b, sway, g, d, c)
         share = 1.0 - weight[g] * lam[g] * v
         in_task = task[g] >= 0
         new_lam, new_eta = refresh_site(
@@ -121,9 +123,11 @@ def sweep(in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n
         d_lam = new_lam - lam[g]
         d_eta = new_eta - eta[g]
         largest = max(largest, _change_of_margin(weight[g] * d_lam, weight[g] * d_eta, mean, v))
-        log_det += rank_one(C, mu, c, d, weight[g] * d_lam, weight[g] * d_eta, v, mean)
+        change, n_late = rank_one(C, mu, c, d, weight[g] * d_lam, weight[g] * d_eta, v, mean, late, n_late)
+        log_det += change
         lam[g] = new_lam
         eta[g] = new_eta
+    take_in(C, d, late, n_late)
     return log_det, largest
 
 
@@ -351,6 +355,7 @@ def em_pass(
     C = np.empty((max_d, max_d))
     mu = np.empty(max_d)
     c = np.empty(max_d)
+    late = late_updates(max_d)
     own = np.empty(max_k)
     R = np.empty((max_d, 0 if Phi is None else Phi.shape[1]))
     size = n_states(False, sway, 0, max_k) if Phi is None else max_d
@@ -376,12 +381,12 @@ def em_pass(
             u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own,
             C, mu, R, before,
         )  # fmt: skip
-        log_det = replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c)
+        log_det = replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c, late)
         largest = 0.0
         for _ in range(n_sweeps):
             change_of_log_det, largest = sweep(
                 in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, own_delta, care, offset, C,
-                mu, c,
+                mu, c, late,
             )  # fmt: skip
             log_det += change_of_log_det
             if largest < tolerance:

@@ -1,4 +1,4 @@
-"""Gaussian state of one user: rank-one updates in pair or item space (population.md sections 2, 3).
+"""Gaussian state of one user in pair or item space (population.md sections 2, 3).
 
 A ``Phi`` of None: the items are the basis. Numba compiles nothing of a branch that ``Phi is None`` rules out, and what
 only a basis of functions needs takes as long to compile as all else. So with a ``sway`` of None: nobody has effects of
@@ -7,59 +7,10 @@ covariates of their own.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from predilect._compile import inner_kernel, kernel
-
-
-@inner_kernel
-def direction(C, mu, a, b, n, c):
-    """Covariance of every state with the margin of answer (a, b), its variance and mean; b < 0 names state a itself."""
-    for i in range(a + 1):
-        c[i] = C[a, i]
-    for i in range(a + 1, n):
-        c[i] = C[i, a]
-    if b < 0:
-        return c[a], mu[a]
-    for i in range(b + 1):
-        c[i] -= C[b, i]
-    for i in range(b + 1, n):
-        c[i] -= C[i, b]
-    return c[a] - c[b], mu[a] - mu[b]
-
-
-@inner_kernel
-def add_effects(C, mu, a, b, n, c, sway, g):
-    """:func:`direction` in item space, of a margin that has row g of ``sway`` times the last states besides."""
-    first = n - sway.shape[1]
-    for j in range(first, n):
-        x = sway[g, j - first]
-        for i in range(j + 1):
-            c[i] += x * C[j, i]
-        for i in range(j + 1, n):
-            c[i] += x * C[i, j]
-    v = c[a] - c[b]
-    mean = mu[a] - mu[b]
-    for j in range(first, n):
-        v += sway[g, j - first] * c[j]
-        mean += sway[g, j - first] * mu[j]
-    return v, mean
-
-
-@inner_kernel
-def rank_one(C, mu, c, n, d_lam, d_eta, v, mean):
-    """Add precision d_lam and precision-mean d_eta along a direction with C times direction = c; log of 1 + d_lam v."""
-    gain = d_lam / (1.0 + d_lam * v)
-    shift = (d_eta - d_lam * mean) / (1.0 + d_lam * v)
-    for i in range(n):
-        ci = c[i]
-        mu[i] += shift * ci
-        scaled = gain * ci
-        for j in range(i + 1):
-            C[i, j] -= scaled * c[j]
-    return math.log1p(d_lam * v)
+from predilect.people.rank_one import add_effects, catch_up, direction, late_updates, rank_one, take_in
 
 
 @inner_kernel
@@ -68,13 +19,14 @@ def _prior_state(in_pair_space, items, la, lb, first, n, k, cov, own, C, mu):
     for i in range(n if in_pair_space else k):
         mu[i] = own[la[first + i]] - own[lb[first + i]] if in_pair_space else own[i]
     if in_pair_space:
+        with_items = np.empty(k)
         for p in range(n):
             a = items[la[first + p]]
             b = items[lb[first + p]]
+            for i in range(k):
+                with_items[i] = cov[a, items[i]] - cov[b, items[i]]
             for q in range(p + 1):
-                a2 = items[la[first + q]]
-                b2 = items[lb[first + q]]
-                C[p, q] = cov[a, a2] - cov[a, b2] - cov[b, a2] + cov[b, b2]
+                C[p, q] = with_items[la[first + q]] - with_items[lb[first + q]]
     else:
         for i in range(k):
             for j in range(i + 1):
@@ -226,9 +178,10 @@ def unscale(a, x, Q, n):
 
 
 @inner_kernel
-def replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c):
+def replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c, late):
     """Update the prior state to the posterior under the stored sites; log |I + Λ^½ G Λ^½|."""
     log_det = 0.0
+    n_late = 0
     for p in range(n):
         if lam[first + p] == 0.0 and eta[first + p] == 0.0:
             continue
@@ -238,7 +191,10 @@ def replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c)
         v, mean = direction(C, mu, a, b, d, c)
         if sway is not None and not in_pair_space:
             v, mean = add_effects(C, mu, a, b, d, c, sway, first + p)
-        log_det += rank_one(C, mu, c, d, w * lam[first + p], w * eta[first + p], v, mean)
+        v -= catch_up(late, n_late, a, b, sway, first + p, d, c)
+        change, n_late = rank_one(C, mu, c, d, w * lam[first + p], w * eta[first + p], v, mean, late, n_late)
+        log_det += change
+    take_in(C, d, late, n_late)
     return log_det
 
 
@@ -295,24 +251,31 @@ def person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k
             alpha = weight[g] * eta[g] - total * mu[p]
             x[a] += alpha
             x[b] -= alpha
-            for q in range(n):
-                c[q] = -total * (C[p, q] if q <= p else C[q, p]) * weight[first + q] * lam[first + q]
-            c[p] += total
-            for q in range(n):  # W = Xᵀ Q
+            # Of Xᵀ Q X = Z + Zᵀ, Z = Xᵀ L X with the lower triangle L of Q and half of its diagonal; W = Xᵀ L.
+            for q in range(p + 1):
+                c[q] = -total * C[p, q] * weight[first + q] * lam[first + q]
+            c[p] = 0.5 * (c[p] + total)
+            for q in range(p + 1):
                 W[a, q] += c[q]
                 W[b, q] -= c[q]
             if sway is not None:
                 for j in range(sway.shape[1]):
                     x[k + j] += sway[g, j] * alpha
-                    for q in range(n):
+                    for q in range(p + 1):
                         W[k + j, q] += sway[g, j] * c[q]
-        for i in range(s):
-            for q in range(n):
-                Q[i, la[first + q]] += W[i, q]
-                Q[i, lb[first + q]] -= W[i, q]
+        for q in range(n):
+            a = la[first + q]
+            b = lb[first + q]
+            for i in range(s):
+                Q[a, i] += W[i, q]
+                Q[b, i] -= W[i, q]
                 if sway is not None:
                     for j in range(sway.shape[1]):
-                        Q[i, k + j] += W[i, q] * sway[first + q, j]
+                        Q[k + j, i] += W[i, q] * sway[first + q, j]
+        for i in range(s):
+            for j in range(i + 1):
+                Q[i, j] += Q[j, i]
+                Q[j, i] = Q[i, j]
         return
     # Item space: P = Xᵀ Λ X is a weighted graph Laplacian and Xᵀ Q X = P - P S P.
     for g in range(first, first + n):
@@ -385,7 +348,7 @@ def person_sums(
         u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C,
         mu, R, before,
     )  # fmt: skip
-    replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c)
+    replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c, late_updates(d))
     person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, c, x, Q, W)
     unscale(consistency[u], x, Q, s)
     return x, Q

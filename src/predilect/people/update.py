@@ -21,7 +21,8 @@ from predilect.people.expectation import Expectation, expectation
 from predilect.people.law import Law
 from predilect.people.layout import People, given_or_none, has_many_copies
 from predilect.people.person import Person, side_by_side
-from predilect.people.state import add_effects, direction, n_states, needs_pair_space, prior_of_person, replay
+from predilect.people.rank_one import add_effects, direction, late_updates
+from predilect.people.state import n_states, needs_pair_space, prior_of_person, replay
 
 MOST_THRESHOLD_STEPS = 40
 LARGEST_STEP = 1.0
@@ -105,6 +106,7 @@ def person_at_rest(
     C = np.empty((d, d))
     mu = np.empty(d)
     c = np.empty(d)
+    late = late_updates(d)
     own = np.empty(k)
     R = np.empty((d, 0 if Phi is None else Phi.shape[1]))
     before = np.empty(n, dtype=np.int64)
@@ -112,7 +114,7 @@ def person_at_rest(
         u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C,
         mu, R, before,
     )  # fmt: skip
-    replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c)
+    replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c, late)
     a = consistency[u]
     fixed = spread == 0.0
     gradient, step, chord, last, done = 0.0, 0.0, 0.0, 0.0 if fixed else 1.0, False
@@ -123,7 +125,7 @@ def person_at_rest(
         for _ in range(n_sweeps):
             _, change = sweep(
                 in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, own_delta, a, offset, C, mu,
-                c,
+                c, late,
             )  # fmt: skip
             if change < rest:
                 break
