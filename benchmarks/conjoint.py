@@ -5,6 +5,7 @@
   draws, our likelihood of its estimates and our maximum beside its.
 - part-worths: of electricity, population beside hierarchical Bayes; at the defaults, with one consistency for all, and
   with what the mixed logit has: that, and nothing of its own for each item.
+- consistencies: part-worths of both beside those of simulated people, some of whom answer more consistently.
 - best-worst: 1 000 people, 12 sets of five of 30 items, scores of everybody.
 - many: 100 000 tasks of the best of four out of 300 profiles, each on offer in five cases of six.
 - ratings: Facebook and ten movies, half of the ratings of everybody with at least four known, five splits; log
@@ -36,6 +37,10 @@ from predilect.models.mixed_logit.simulated import Simulated, fit_simulated
 
 ATTRIBUTES = ["pf", "cl", "loc", "wk", "tod", "seas"]
 N_DRAWS = 500
+LIKE_BAYES: dict[str, dict[str, Any]] = {
+    "defaults": {}, "one consistency": {"consistency": 0.0},
+    "as the mixed logit": {"consistency": 0.0, "feature_weight": 1.0},
+}  # fmt: skip
 
 
 def timed(make: Callable[[], Any]) -> tuple[float, Any]:
@@ -134,14 +139,62 @@ def part_worths() -> None:
     bayes = MixedLogit(n_jobs=1).fit(answers, items=items)
     theirs = bayes.part_worths()
     print("MixedLogit", worths(bayes))
-    alike = {"consistency": 0.0}
-    for name, given in {
-        "defaults": {}, "one consistency": alike, "as the mixed logit": alike | {"feature_weight": 1.0}
-    }.items():  # fmt: skip
+    for name, given in LIKE_BAYES.items():
         model = Population(basis="attributes", n_jobs=1, **given).fit(answers, items=items)
-        both = model.part_worths().join(theirs, on=["user", "attribute", "level"])
-        found = both.group_by("attribute").agg(pl.corr("mean", "mean_right"))["mean"].min()
-        print(f"{name}: least correlation of an attribute {found:.4f}; {worths(model)}")
+        told, apart = with_and_without_consistency(model)
+        print(f"{name}: least correlation of an attribute {least(told, theirs):.4f}, divided by the consistency "
+              f"{least(apart, theirs):.4f}; {worths(model)}")  # fmt: skip
+
+
+def with_and_without_consistency(model: Population) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Part-worths in the noise of the person, as they are told, and on the scale of all people."""
+    told = model.part_worths()
+    ids = told["user"].unique(maintain_order=True)
+    care = pl.DataFrame({"user": ids, "care": [model.posterior_.consistency_of(code) for code in range(len(ids))]})
+    return told, told.join(care, on="user").with_columns(pl.col("mean") / pl.col("care"))
+
+
+def least(one: pl.DataFrame, other: pl.DataFrame) -> float:
+    """Least correlation over people of an attribute's part-worths."""
+    both = one.join(other, on=["user", "attribute", "level"])
+    return float(both.group_by("attribute").agg(pl.corr("mean", "mean_right"))["mean"].min())
+
+
+def consistencies() -> None:
+    """Least correlation of an attribute's part-worths with those that simulated answers were made of.
+
+    People have tastes from the distribution of electricity's, and consistencies of their own, log-normal, sd .5.
+    """
+    answers, items = electricity()
+    told = (
+        MixedLogit(n_jobs=1).fit(answers, items=items).part_worths().pivot(on="attribute", index="user", values="mean")
+    )
+    # In units of our noise, as far apart as people are and not only their means.
+    found = told.select(ATTRIBUTES).to_numpy() * np.sqrt(3.0) / np.pi
+    shown = read_csv("electricity", "choices_long.csv.gz").sort("user", "task", "alt")
+    x, people = shown.select(ATTRIBUTES).to_numpy(), shown["user"].rank("dense").to_numpy().astype(int) - 1
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        taste = rng.multivariate_normal(found.mean(axis=0), 1.3 * np.cov(found.T), size=people.max() + 1)
+        care = np.exp(0.5 * rng.normal(size=len(taste)))
+        felt = np.einsum("rk,rk->r", x, taste[people]) * care[people] + np.sqrt(0.5) * rng.normal(size=len(x))
+        table = shown.select(pl.concat_str(ATTRIBUTES, separator=" ").alias("item"), *ATTRIBUTES, "user", "task")
+        table = table.with_columns(felt=felt).with_columns(
+            choice=(pl.col("felt") == pl.col("felt").max().over("user", "task")).cast(int)
+        )
+        simulated = Comparisons.from_frame(table.select("user", "task", "item", "choice"))
+        profiles = table.select("item", *ATTRIBUTES).unique(maintain_order=True)
+        users = shown["user"].unique(maintain_order=True)
+        columns = {"user": users.to_numpy().repeat(len(ATTRIBUTES)), "attribute": ATTRIBUTES * len(users)}
+        truth = {
+            name: pl.DataFrame(columns | {"level": "", "mean": values.ravel()})
+            for name, values in (("tastes", taste), ("tastes times consistency", taste * care[:, None]))
+        }
+        bayes = MixedLogit(n_jobs=1).fit(simulated, items=profiles).part_worths()
+        ours = with_and_without_consistency(Population(basis="attributes", n_jobs=1).fit(simulated, items=profiles))
+        for name, real in truth.items():
+            print(f"{seed}, {name}: mixed logit {least(bayes, real):.3f}, population {least(ours[0], real):.3f}, "
+                  f"divided by the consistency {least(ours[1], real):.3f}", flush=True)  # fmt: skip
 
 
 def best_worst() -> None:
@@ -237,8 +290,8 @@ def levels_and_pairs(table: pl.DataFrame, seed: int) -> tuple[Any, Any, Any]:
     return found[0], found[1], asked["user"].to_numpy()
 
 
-RUNS = {"bayes": bayes, "simulated": simulated, "part-worths": part_worths, "best-worst": best_worst, "many": many,
-        "ratings": ratings}  # fmt: skip
+RUNS = {"bayes": bayes, "simulated": simulated, "part-worths": part_worths, "consistencies": consistencies,
+        "best-worst": best_worst, "many": many, "ratings": ratings}  # fmt: skip
 
 
 def main() -> None:

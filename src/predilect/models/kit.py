@@ -47,7 +47,8 @@ class Kit:
         -------
         table : data frame of the caller's kind
             Columns user, attribute, level (empty for a number, of a piecewise one the piece, in which it is the slope;
-            the levels of a category sum to 0), mean, sd, lower, upper (95 % interval); in the units of the attributes.
+            the levels of a category sum to 0), mean, sd, lower, upper (95 % interval); in the units of the attributes,
+            and of the noise of that person's answers.
         """
         draws = self._person_draws()
         apart = self.users_ is not None and draws.n_people == len(self.users_)
