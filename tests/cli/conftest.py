@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cli.running import ITEMS, run
+from cli.running import ITEMS, QUICK, run
 
 
 @pytest.fixture(scope="session")
@@ -52,9 +52,9 @@ def few_votes(tmp_path, votes_frame):
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory, votes_frame):
-    """What ``rank --out`` wrote; not to be changed."""
+    """What ``rank --out`` wrote of the model that its verdict favours; not to be changed."""
     folder = tmp_path_factory.mktemp("results")
     votes_frame.write_csv(folder / "votes.csv")
-    ran = run("rank", folder / "votes.csv", "--out", folder / "out")
+    ran = run("rank", folder / "votes.csv", *QUICK, "--out", folder / "out")
     assert ran.exit_code == 0, ran.output
     return folder / "out"

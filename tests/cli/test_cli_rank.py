@@ -26,7 +26,7 @@ OUTPUTS = [
 
 
 def test_prints_the_board_what_was_read_and_what_to_do_next(votes):
-    ran = run("rank", "--explain", votes)
+    ran = run("rank", "--explain", votes, *QUICK)
     assert ran.exit_code == 0
     for said in ("Read 240 rows; used 240.", "equal voice", "noise of one answer", "Fit: converged", "--out DIR"):
         assert said in ran.stdout, said

@@ -101,7 +101,7 @@ def test_the_spread_is_found_by_the_evidence_and_none_where_items_tie_alike():
         assert spread_of_item_ties(answers(frame, outcome)) == 0.0
 
 
-@pytest.mark.parametrize("personal", [True, False])
+@pytest.mark.parametrize("personal", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_a_model_chooses_by_itself_and_predicts_better(personal):
     frame, outcome, _ = crowd(1, n=12_000, taste=0.5 * personal)
     half = np.arange(12_000) < 6000

@@ -89,7 +89,10 @@ def test_people_have_their_own_effects_in_the_units_given(differing):
     assert var[1] - var[0] == pytest.approx(1e4 * (row["sd"] ** 2 + row["spread"] ** 2), rel=CONVERGED)
 
 
-@pytest.mark.parametrize(("seed", "n_users"), [(2, 60), (3, 60), (20, 30), (23, 30)])
+@pytest.mark.parametrize(
+    ("seed", "n_users"),
+    [(20, 30), *(pytest.param(*more, marks=pytest.mark.slow) for more in [(2, 60), (3, 60), (23, 30)])],
+)
 def test_people_who_do_not_differ_have_one_effect_to_the_bit(seed, n_users, monkeypatch):
     frame, test, _ = crowd(seed, spread=0.0, n_users=n_users)
     model, plain = fitted(frame, ["length"]), without_own_effects(monkeypatch, frame, ["length"])

@@ -147,14 +147,15 @@ def test_a_pooled_model_has_part_worths_of_everyone():
 
 
 def test_without_attributes_it_says_what_to_give():
-    model = Population(variance=0.5, strength=20.0, n_jobs=1).fit(DATA)
+    given = {"variance": 0.5, "strength": 20.0, "consistency": 0.0, "calibration": None, "n_jobs": 1}
+    model = Population(**given).fit(DATA)
     with pytest.raises(DataError, match=r"fitted without: fit\(\.\.\., items=table\)"):
         model.part_worths()
     same = {"item": ITEMS["item"], "price": [3.0] * N_ITEMS}
     with pytest.raises(DataError, match="no attribute differs between the items: Dropped constant"):
-        Population(variance=0.5, strength=20.0, n_jobs=1).fit(DATA, items=same).importances()
+        Population(**given).fit(DATA, items=same).importances()
     with pytest.raises(DataError, match="no attribute that is a number; these are: "):
-        Population(variance=0.5, strength=20.0, n_jobs=1).fit(DATA, items=ITEMS).willingness_to_pay("color")
+        Population(**given, basis="attributes").fit(DATA, items=ITEMS).willingness_to_pay("color")
 
 
 def test_the_fit_of_people_is_the_geometric_mean_of_what_their_choices_had():

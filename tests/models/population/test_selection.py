@@ -416,6 +416,6 @@ def test_a_price_whose_range_comes_from_people_whom_it_does_not_move_is_found():
 
 def test_few_people_are_tried_nearly_rigid_first():
     columns, outcome, _ = few_people_on_many_items(4, 60, 40, 0.3, 1)
-    trials = Population(n_jobs=1).fit(columns, outcome).report_["prior"]["trials"]
+    trials = Population(n_jobs=1, consistency=0.0, calibration=None).fit(columns, outcome).report_["prior"]["trials"]
     # Three steps above the strength that fits the dimension, so that the first trials take few passes.
     assert trials[0]["strength"] == pytest.approx(10**1.5 * DEFAULTS["strength"])
