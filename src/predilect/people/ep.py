@@ -13,12 +13,14 @@ from predilect._compile import inner_kernel, kernel
 from predilect.likelihoods.probit import moments_scalar, tilted_scalar
 from predilect.people.rank_one import add_effects, catch_up, direction, late_updates, rank_one, take_in
 from predilect.people.state import (
-    n_states,
+    n_effects,
     needs_pair_space,
     pair_statistics,
     person_statistics,
     prior_of_person,
     replay,
+    room_of_state,
+    room_of_sums,
     shared_noise,
     unscale,
 )
@@ -350,19 +352,11 @@ def em_pass(
         n = answer_ptr[u + 1] - answer_ptr[u]
         k = item_ptr[u + 1] - item_ptr[u]
         if not skip[u]:
-            max_d = max(max_d, n_states(needs_pair_space(task, answer_ptr[u], n, k), sway, n, k))
+            max_d = max(max_d, n if needs_pair_space(task, answer_ptr[u], n, k) else k + n_effects(sway))
             max_k = max(max_k, k)
-    C = np.empty((max_d, max_d))
-    mu = np.empty(max_d)
-    c = np.empty(max_d)
+    C, mu, c, own, R, before = room_of_state(max_d, max_k, max_d, Phi)
     late = late_updates(max_d)
-    own = np.empty(max_k)
-    R = np.empty((max_d, 0 if Phi is None else Phi.shape[1]))
-    size = n_states(False, sway, 0, max_k) if Phi is None else max_d
-    x = np.empty(size)
-    Q = np.empty((size, size))
-    W = np.empty((max(size, max_d), max_d))
-    before = np.empty(max_d, dtype=np.int64)
+    x, Q, W = room_of_sums(max_k + n_effects(sway) if Phi is None else max_d, max_d)
     of_noise = np.empty(max_d)
     own_out = np.empty(5)
     for u in range(start, stop):
@@ -373,7 +367,7 @@ def em_pass(
         if n == 0 or skip[u]:
             continue
         in_pair_space = needs_pair_space(task, first, n, k)
-        d = n_states(in_pair_space, sway, n, k)
+        d = n if in_pair_space else k + n_effects(sway)
         factor = tie_factor[u]
         care = consistency[u]
         own_delta = delta * factor
@@ -409,7 +403,7 @@ def em_pass(
             continue
         if Phi is None:
             person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, c, x, Q, W)
-            unscale(care, x, Q, n_states(False, sway, n, k))
+            unscale(care, x, Q, k + n_effects(sway))
             _scatter_items(items, k, x, Q, H, D, r)
         else:
             if in_pair_space:

@@ -10,8 +10,6 @@ import numpy as np
 from predilect._compile import inner_kernel, kernel
 from predilect.people.state import person_sums
 
-_QUERIES_AT_ONCE = 256
-
 
 @kernel
 def predict_margins(
@@ -66,16 +64,30 @@ def _with_effects(u, traits, C_m, C_shift):
     """Covariance of the consensus and of the effects of the user's traits."""
     if C_shift.shape[0] == 0:  # None instead would have the whole loop compiled once more
         return C_m
-    size = np.zeros(C_shift.shape[0])
-    for j in range(traits.shape[1]):
-        size[max(0, j - traits.shape[1] + C_shift.shape[0])] += traits[u, j] ** 2
-    C = C_m.copy()
+    C = np.empty(C_m.shape)
+    for j in range(C.shape[0]):
+        for h in range(C.shape[1]):
+            C[j, h] = C_m[j, h]
     for t in range(C_shift.shape[0]):
-        if size[t] > 0.0:
+        last = traits.shape[1] - C_shift.shape[0] + t
+        size = 0.0
+        for j in range(last if t else 0, last + 1):
+            size += traits[u, j] * traits[u, j]
+        if size > 0.0:
             for j in range(C.shape[0]):
                 for h in range(C.shape[1]):
-                    C[j, h] += size[t] * C_shift[t, j, h]
+                    C[j, h] += size * C_shift[t, j, h]
     return C
+
+
+@inner_kernel
+def _product(c, Q, out):
+    """The row c Q, into ``out``; :func:`numpy.dot` takes four times as long to compile."""
+    for j in range(c.shape[0]):
+        out[j] = 0.0
+    for i in range(c.shape[0]):
+        for j in range(c.shape[0]):
+            out[j] += c[i] * Q[i, j]
 
 
 @inner_kernel
@@ -83,34 +95,33 @@ def _by_items(items, x, Q, left, right, asked, first, last, Sigma, C_m, mean, va
     """Change of the mean, and the variance, of one user's queries, where the items are the basis."""
     k = items.shape[0]
     s = x.shape[0]
-    own_C = np.zeros((s, s))
-    for j in range(k):
-        for h in range(k):
-            own_C[j, h] = C_m[items[j], items[h]]
-    for start in range(first, last, _QUERIES_AT_ONCE):
-        n = min(_QUERIES_AT_ONCE, last - start)
-        c = np.empty((n, s))
-        for q in range(n):
-            for j in range(k):
-                c[q, j] = Sigma[left[start + q], items[j]] - Sigma[right[start + q], items[j]]
-            for j in range(k, s):
-                c[q, j] = asked[start + q, j - k]
-        for q in range(n):
-            e = np.dot(c[q], Q)  # by itself, as BLAS cuts a product of matrices by its number of rows
-            shared = np.dot(e, own_C)
-            a = left[start + q]
-            b = right[start + q]
-            value = 0.0
-            spread = Sigma[a, a] + Sigma[b, b] - 2.0 * Sigma[a, b]
-            spread += C_m[a, a] + C_m[b, b] - 2.0 * C_m[a, b]
-            for j in range(k):
-                value += c[q, j] * x[j]
-                spread += e[j] * (shared[j] - c[q, j] - 2.0 * (C_m[a, items[j]] - C_m[b, items[j]]))
-            for j in range(k, s):
-                value += c[q, j] * x[j]
-                spread += c[q, j] * (c[q, j] - e[j])
-            mean[start + q] = value
-            var[start + q] = spread
+    own_C = np.empty((s, s))
+    for j in range(s):
+        for h in range(s):
+            own_C[j, h] = C_m[items[j], items[h]] if j < k and h < k else 0.0
+    c = np.empty(s)
+    e = np.empty(s)
+    shared = np.empty(s)
+    for q in range(first, last):
+        a = left[q]
+        b = right[q]
+        for j in range(k):
+            c[j] = Sigma[a, items[j]] - Sigma[b, items[j]]
+        for j in range(k, s):
+            c[j] = asked[q, j - k]
+        _product(c, Q, e)  # by itself, as BLAS cuts a product of matrices by its number of rows
+        _product(e, own_C, shared)
+        value = 0.0
+        spread = Sigma[a, a] + Sigma[b, b] - 2.0 * Sigma[a, b]
+        spread += C_m[a, a] + C_m[b, b] - 2.0 * C_m[a, b]
+        for j in range(k):
+            value += c[j] * x[j]
+            spread += e[j] * (shared[j] - c[j] - 2.0 * (C_m[a, items[j]] - C_m[b, items[j]]))
+        for j in range(k, s):
+            value += c[j] * x[j]
+            spread += c[j] * (c[j] - e[j])
+        mean[q] = value
+        var[q] = spread
 
 
 @inner_kernel

@@ -45,33 +45,32 @@ def places_of_items(users: Any, items: Any, item_ptr: Any, item_idx: Any) -> Any
 
 @inner_kernel
 def _reached(start: int, ptr: Any, losers: Any, reach: Any, stack: Any) -> None:
-    """Mark all items that a chain of answers leads to."""
+    """Mark, by 1 instead of 0, all items that a chain of answers leads to."""
     for i in range(len(reach)):
-        reach[i] = False
+        reach[i] = 0
     stack[0], n = start, 1
     while n:
         n -= 1
         item = stack[n]
         for e in range(ptr[item], ptr[item + 1]):
             if not reach[losers[e]]:
-                reach[losers[e]] = True
+                reach[losers[e]] = 1
                 stack[n] = losers[e]
                 n += 1
 
 
 @inner_kernel
-def _by_item(n_items: int, of: Any, to: Any) -> Any:
+def _by_item(n_items: int, n: int, of: Any, to: Any, ptr: Any, other: Any) -> None:
     """Steps grouped by the item that they start from: pointers by item, and where they lead."""
-    ptr = np.zeros(n_items + 2, dtype=np.int64)
-    for item in of:
-        ptr[item + 2] += 1
+    for i in range(n_items + 2):
+        ptr[i] = 0
+    for p in range(n):
+        ptr[of[p] + 2] += 1
     for i in range(n_items):
         ptr[i + 2] += ptr[i + 1]
-    other = np.empty(len(of), dtype=np.int64)
-    for p in range(len(of)):
+    for p in range(n):
         other[ptr[of[p] + 1]] = to[p]
         ptr[of[p] + 1] += 1
-    return ptr, other
 
 
 @kernel
@@ -86,32 +85,31 @@ def mark_implied(users: Any, first: Any, second: Any, answer_ptr: Any, item_ptr:
         user = users[t]
         start, stop = answer_ptr[user], answer_ptr[user + 1]
         n_items = item_ptr[user + 1] - item_ptr[user]
-        y = outcome[start:stop]
-        winner, loser, n = np.empty(2 * len(y), dtype=np.int64), np.empty(2 * len(y), dtype=np.int64), 0
-        for p in range(len(y)):  # a tie leads both ways
-            a, b = left[start + p], right[start + p]
-            if y[p] >= 0:
-                winner[n], loser[n] = a, b
-                n += 1
-            if y[p] <= 0:
-                winner[n], loser[n] = b, a
-                n += 1
-        down_ptr, down = _by_item(n_items, winner[:n], loser[:n])
-        up_ptr, up = _by_item(n_items, loser[:n], winner[:n])
-        below, above = np.empty(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.bool_)
-        stack = np.empty(n_items + 1, dtype=np.int64)
+        size = 2 * (stop - start)
+        ends = np.empty((2, size), dtype=np.int64)  # winners, losers
+        n = np.int64(0)  # not a literal 0, for which Numba would compile once more what it is given to
+        for p in range(start, stop):  # a tie leads both ways
+            for way in range(2):
+                if outcome[p] == 0 or (outcome[p] < 0) == (way == 1):
+                    ends[way, n], ends[1 - way, n] = left[p], right[p]
+                    n += 1
+        ptr, other = np.empty((2, n_items + 2), dtype=np.int64), np.empty((2, size), dtype=np.int64)
+        reach, stack = np.empty((2, n_items), dtype=np.int64), np.empty((2, n_items + 1), dtype=np.int64)
+        for way in range(2):  # down and up, by the same code, which then is compiled once
+            _by_item(n_items, n, ends[way], ends[1 - way], ptr[way], other[way])
         item, level = -1, True
         while t < len(users) and users[t] == user:
             if first[t] != item:
                 item = first[t]
-                _reached(item, down_ptr, down, below, stack)
-                _reached(item, up_ptr, up, above, stack)
+                for way in range(2):
+                    _reached(item, ptr[way], other[way], reach[way], stack[way])
                 level = True  # unless some item is over another while chains lead there and back
-                for p in range(len(y)):
-                    a, b = left[start + p], right[start + p]
-                    if y[p] != 0 and below[a] and above[a] and below[b] and above[b]:
+                for p in range(start, stop):
+                    a, b = left[p], right[p]
+                    if outcome[p] != 0 and reach[0, a] and reach[1, a] and reach[0, b] and reach[1, b]:
                         level = False
-            marks[t] = below[second[t]] != above[second[t]] or (below[second[t]] and level)
+            below, above = reach[0, second[t]], reach[1, second[t]]
+            marks[t] = below != above or (below != 0 and level)
             t += 1
 
 

@@ -115,11 +115,25 @@ def _prior_of_effects(in_pair_space, sway, first, n, k, a, C, mu):
 
 
 @inner_kernel
-def n_states(in_pair_space, sway, n, k):
-    """Size of a user's state, of n answers on k items."""
-    if in_pair_space:
-        return n
-    return k if sway is None else k + sway.shape[1]
+def n_effects(sway):
+    """Number of covariates of which people have effects of their own."""
+    return 0 if sway is None else sway.shape[1]
+
+
+@inner_kernel
+def room_of_state(d, k, n, Phi):
+    """Arrays ``C, mu, c, own, R, before`` for a state of size d, on k items and of n answers.
+
+    Made here for all callers: Numba compiles what makes an array once for each function that is called from Python.
+    """
+    M = 0 if Phi is None else Phi.shape[1]
+    return np.empty((d, d)), np.empty(d), np.empty(d), np.empty(k), np.empty((d, M)), np.empty(n, dtype=np.int64)
+
+
+@inner_kernel
+def room_of_sums(s, d):
+    """Arrays ``x, Q, W`` for the sums of a person with a state of size d."""
+    return np.empty(s), np.empty((s, s)), np.empty((s, d))
 
 
 @inner_kernel
@@ -235,7 +249,7 @@ def _add_effects(value, a, b, sway, g, k, Q):
 @inner_kernel
 def person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, c, x, Q, W):
     """The sums x = Xᵀ α (s) and Xᵀ Q X (s x s), on the k own items of the user and the own effects of covariates."""
-    s = n_states(False, sway, n, k)
+    s = k + n_effects(sway)
     for i in range(s):
         x[i] = 0.0
         for j in range(s):
@@ -333,17 +347,10 @@ def person_sums(
     items = item_idx[item_ptr[u] : item_ptr[u + 1]]
     k = items.shape[0]
     in_pair_space = needs_pair_space(task, first, n, k)
-    s = n_states(False, sway, n, k)
+    s = k + n_effects(sway)
     d = n if in_pair_space else s
-    C = np.empty((d, d))
-    mu = np.empty(d)
-    c = np.empty(d)
-    x = np.empty(s)
-    own = np.empty(k)
-    Q = np.empty((s, s))
-    W = np.empty((s, d))
-    R = np.empty((d, 0 if Phi is None else Phi.shape[1]))
-    before = np.empty(n, dtype=np.int64)
+    C, mu, c, own, R, before = room_of_state(d, k, n, Phi)
+    x, Q, W = room_of_sums(s, d)
     prior_of_person(
         u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C,
         mu, R, before,

@@ -22,7 +22,7 @@ from predilect.people.law import Law
 from predilect.people.layout import People, given_or_none, has_many_copies
 from predilect.people.person import Person, side_by_side
 from predilect.people.rank_one import add_effects, direction, late_updates
-from predilect.people.state import n_states, needs_pair_space, prior_of_person, replay
+from predilect.people.state import n_effects, needs_pair_space, prior_of_person, replay, room_of_state
 
 MOST_THRESHOLD_STEPS = 40
 LARGEST_STEP = 1.0
@@ -102,14 +102,9 @@ def person_at_rest(
     n = la.shape[0]
     k = items.shape[0]
     in_pair_space = needs_pair_space(task, first, n, k)
-    d = n_states(in_pair_space, sway, n, k)
-    C = np.empty((d, d))
-    mu = np.empty(d)
-    c = np.empty(d)
+    d = n if in_pair_space else k + n_effects(sway)
+    C, mu, c, own, R, before = room_of_state(d, k, n, Phi)
     late = late_updates(d)
-    own = np.empty(k)
-    R = np.empty((d, 0 if Phi is None else Phi.shape[1]))
-    before = np.empty(n, dtype=np.int64)
     prior_of_person(
         u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C,
         mu, R, before,
