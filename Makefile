@@ -29,10 +29,11 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist worksteal -m "not slow"
 
 # A file stays with one process: what its tests share, which may be a minute of fits, is made once. (Groups of tests, as
-# pytest-xdist 3.8 has them, come to nothing with pytest 9.2.)
+# pytest-xdist 3.8 has them, come to nothing with pytest 9.2.) The files of tests/ itself, of which two take more than a
+# minute, come first: at the end one process would wait for the other.
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder -m "slow or hypothesis" \
-		--hypothesis-profile thorough
+		--hypothesis-profile thorough tests/test_*.py tests
 
 # On the lowest Python and the lowest versions that are supported: readers, commands, the default model, saving. Compiled
 # loops have a place of their own, as each version of Numba would throw away those of the other.
