@@ -15,8 +15,9 @@ settings.register_profile("thorough", max_examples=60, deadline=None)
 settings.load_profile("quick")
 
 # Threads of BLAS wait for work by spinning, which took four times the processor time of the tests themselves. So there
-# is one, said before anything imports NumPy, to other processes too; tests of threads set their own number.
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+# is one, said before anything imports NumPy, to other processes too; tests of threads set their own number. Those of
+# Polars are woken for tables of a few rows.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(name, "1")
 
 # Most of what a test makes goes when it ends; to look for garbage after every 700 objects doubled the time of what

@@ -35,13 +35,13 @@ def fitted(spread: float = 1.0, **changes) -> GaSPK:
 
 @pytest.fixture(scope="module")
 def linear():
-    return fitted()
+    return fitted(n_restarts=1)
 
 
 @pytest.fixture(scope="module")
 def wide():
     """With ties, and weights that leave something open."""
-    return fitted(spread=1.5, tie_threshold=0.4, gamma="exact")
+    return fitted(spread=1.5, tie_threshold=0.4, gamma="exact", n_restarts=1)
 
 
 TRADE_OFFS = {"price": [4.0, -6.0, 0.0, 2.0], "comfort": [0.0, 1.0, -2.0, 3.0], "fuel=gas": [1, 0, 0, -1]}
