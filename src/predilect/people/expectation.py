@@ -16,7 +16,7 @@ from predilect.gaussian.design import Sites
 from predilect.people.dense import add_person
 from predilect.people.ep import answers_evidence, em_pass, refresh_sites
 from predilect.people.law import Law
-from predilect.people.layout import People, given_or_none
+from predilect.people.layout import People
 from predilect.shards import Shard, map_shards
 
 _SMALLEST_STEP = 0.1
@@ -160,7 +160,7 @@ def expectation(
         D = np.zeros((shard[1] - shard[0], M)) if law.has_basis else sums.D
         one_pass(
             shard[0], shard[1], people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right,
-            people.answers, people.task, people.weight, given_or_none(people.sway), people.traits, sites.precision,
+            people.answers, people.task, people.weight, people.own_effects, people.traits, sites.precision,
             sites.linear, law.cov, law.functions, law.rho, law.mean, law.shift, delta, people.tie_factor,
             people.consistency, people.offset, n_sweeps, tolerance, people.is_heavy, sums.H, D, sums.r, sums.r_traits,
             sums.own_H, sums.own_D, own_slopes, pull, sums.out,

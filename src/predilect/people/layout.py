@@ -97,6 +97,15 @@ class People:
         """What was answered, as the compiled loops take it."""
         return self.ends if len(self.ends) else self.outcome
 
+    @property
+    def own_effects(self) -> FloatArray | None:
+        """The ``sway`` as the compiled loops take it: None where answers have no covariates.
+
+        With covariates of which all people have the same effect it has no columns, so that the loops are not compiled
+        twice for one fit.
+        """
+        return self.sway if self.patterns.shape[1] or self.sway.shape[1] else None
+
     def compiled(self, loop: Any) -> Any:
         """A compiled loop for what was answered."""
         return (Intervals if len(self.ends) else self.likelihood).compiled(loop)
@@ -187,7 +196,7 @@ class People:
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         x, Q = person_sums(
             user, self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.task, self.weight,
-            given_or_none(self.sway), self.traits, self.consistency, sites.precision, sites.linear, law.cov,
+            self.own_effects, self.traits, self.consistency, sites.precision, sites.linear, law.cov,
             law.functions, law.rho, law.mean, law.shift,
         )  # fmt: skip
         return items, x, Q
@@ -201,11 +210,6 @@ class People:
             cell = (who - start) * self.n_items + self.item_idx[self.item_ptr[who] + side[rows]]
             counts += np.bincount(cell, self.weight[rows], minlength=len(counts))
         return counts.reshape(stop - start, self.n_items)
-
-
-def given_or_none(sway: FloatArray) -> FloatArray | None:
-    """Covariates as the compiled loops take them: None where people have no effects of their own."""
-    return sway if sway.shape[1] else None
 
 
 def with_own(

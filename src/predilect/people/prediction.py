@@ -82,7 +82,7 @@ def _with_effects(u, traits, C_m, C_shift):
 
 @inner_kernel
 def _product(c, Q, out):
-    """The row c Q, into ``out``; :func:`numpy.dot` takes four times as long to compile."""
+    """The row c Q, into ``out``; ``numpy.dot`` takes four times as long to compile."""
     for j in range(c.shape[0]):
         out[j] = 0.0
     for i in range(c.shape[0]):

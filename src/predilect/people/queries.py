@@ -14,7 +14,7 @@ from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.design import Sites, pair_variance
 from predilect.gaussian.posterior import Utilities
 from predilect.people.law import Law
-from predilect.people.layout import People, given_or_none
+from predilect.people.layout import People
 from predilect.people.prediction import centred_utilities, predict_margins
 from predilect.shards import cut, map_shards
 
@@ -383,7 +383,7 @@ def offset_variance(posterior: PopulationPosterior) -> FloatArray:
 def _answers(law: Law, people: People, sites: Sites) -> tuple[npt.NDArray[np.generic] | None, ...]:
     return (
         people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right, people.task, people.weight,
-        given_or_none(people.sway), people.traits, people.consistency, sites.precision, sites.linear, law.cov,
+        people.own_effects, people.traits, people.consistency, sites.precision, sites.linear, law.cov,
         law.functions, law.rho, law.mean, law.shift,
     )  # fmt: skip
 

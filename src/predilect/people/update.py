@@ -19,7 +19,7 @@ from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.ep import sweep
 from predilect.people.expectation import Expectation, expectation
 from predilect.people.law import Law
-from predilect.people.layout import People, given_or_none, has_many_copies
+from predilect.people.layout import People, has_many_copies
 from predilect.people.person import Person, side_by_side
 from predilect.people.rank_one import add_effects, direction, late_updates
 from predilect.people.state import n_effects, needs_pair_space, prior_of_person, replay, room_of_state
@@ -256,7 +256,8 @@ def settled(
         cov, Phi, rho = law.Sigma[items[:, None], items], None, law.rho
     theta, change = (Intervals if len(person.ends) else likelihood).compiled(person_at_rest)(
         np.arange(k, dtype=np.int32), person.left, person.right, person.answers, person.task, person.weight,
-        given_or_none(person.sway), person.traits, person.consistency, person.offset, precision, linear, cov, Phi, rho,
+        person.sway if person.sway.shape[1] else None,
+        person.traits, person.consistency, person.offset, precision, linear, cov, Phi, rho,
         law.mean[items], law.shift[items], delta, math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS,
         SITE_TOLERANCE,
     )  # fmt: skip
