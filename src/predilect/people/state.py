@@ -1,8 +1,8 @@
 """Gaussian state of one user in pair or item space (population.md sections 2, 3).
 
 A ``Phi`` of None: the items are the basis. Numba compiles nothing of a branch that ``Phi is None`` rules out, and what
-only a basis of functions needs takes as long to compile as all else. So with a ``sway`` of None: nobody has effects of
-covariates of their own.
+only a basis of functions needs takes as long to compile as all else. So with a ``sway`` of None: answers have no
+covariates. One without columns: nobody has effects of them of their own.
 """
 
 from __future__ import annotations
