@@ -52,7 +52,7 @@ def few_votes(tmp_path, votes_frame):
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory, votes_frame):
-    """What ``rank --out`` wrote of the model that its verdict favours; not to be changed."""
+    """What ``rank --out`` wrote, asked for personal rankings and no verdict; not to be changed."""
     folder = tmp_path_factory.mktemp("results")
     votes_frame.write_csv(folder / "votes.csv")
     ran = run("rank", folder / "votes.csv", *QUICK, "--out", folder / "out")

@@ -203,8 +203,9 @@ def agreeing_votes(path):
 
 
 @pytest.mark.slow
-def test_the_verdict_is_said_recorded_and_saved(votes, results):
-    ran = run("rank", "--explain", votes)
+def test_the_verdict_is_said_recorded_and_saved(votes, tmp_path):
+    results = tmp_path / "results"
+    ran = run("rank", "--explain", votes, "--out", results)
     assert "Verdict: Personal rankings predict people better than one ranking for all: over 2" in ran.stdout
     assert "Verdict: Whether ties mean that items are close could not be judged: 15 of the held-out" in ran.stdout
     assert "Returned: the personal model, since the verdict favours it." in ran.stdout
