@@ -86,9 +86,8 @@ class Trial:
         asked = asked._replace(delta=delta * asked.delta)
         if given is None:
             given = Calibration(variance_factor(asked, likelihood))
-        losses = -given.log_chances(
-            lambda v, noise: asked.log_proba(v, noise, likelihood, given.omitted_ties)[0], asked.var
-        )
+        of_one_kind = asked._replace(kind=np.zeros_like(asked.kind))
+        losses = -of_one_kind.log_chances(given, likelihood)
         return cls(losses, asked.weight, list(states), given, first)
 
     @property

@@ -176,8 +176,8 @@ def select_model(
         gamma, thresholds = pooled_effects(answers, delta, likelihood), pooled_thresholds(answers, delta)
         fewer = thinned(answers, _ENOUGH_FOR_SCALES, random_state=seeds[6], keys=keys_of_answers(answers, where))
         laid_out = partial(lay_out, n_basis=n_basis, likelihood=likelihood, thresholds=thresholds)
-        people, few = (with_own(laid_out(part), np.zeros(0), np.zeros(0), gamma) for part in (answers, fewer))
-        return lambda candidate: by_evidence(people, few, where, candidate, start, free, delta, executor)
+        people, part = (with_own(laid_out(rows), np.zeros(0), np.zeros(0), gamma) for rows in (answers, fewer))
+        return lambda candidate: by_evidence(people, part, where, candidate, start, free, delta, executor)
 
     scales = scales_by(seen, first_where)
     best: _Found | None = None
