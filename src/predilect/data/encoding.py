@@ -42,6 +42,10 @@ class Output:
             return "" if self.high is None else f"up to {self.high:g}"
         return f"from {self.low:g}" if self.high is None else f"{self.low:g} to {self.high:g}"
 
+    def scaled(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The column from raw values, NaN where a number is missing."""
+        return np.nan_to_num((raw - self.centre) / self.scale, nan=0.0)
+
     def __post_init__(self) -> None:
         is_number = math.isfinite(self.centre) and 0.0 < self.scale < math.inf
         ends = [end for end in (self.low, self.high) if end is not None]
@@ -54,13 +58,14 @@ class Output:
 def plan_outputs(
     columns: Mapping[str, pl.Series], categorical: Collection[str], ids: Sequence[object], what: str,
     piecewise: Mapping[str, Sequence[float]] | None = None,
-) -> tuple[tuple[Output, ...], int, list[str]]:  # fmt: skip
-    """Plan of how each column is encoded, the number of columns before constants were dropped, and report lines.
+) -> tuple[tuple[Output, ...], NDArray[np.float64], int, list[str]]:  # fmt: skip
+    """How each column is encoded, the matrix of that, the number of columns before constants went, and report lines.
 
     ``categorical``: numeric columns whose values are labels; ``piecewise``: where slopes of numbers change; ``ids`` and
     ``what`` ("item" or "person") are for messages. Raises DataError if a number is infinite.
     """
     outputs: list[Output] = []
+    encoded: list[NDArray[np.float64]] = []
     report: list[str] = []
     constant: list[str] = []
     n_encoded = 0
@@ -98,16 +103,19 @@ def plan_outputs(
             )
         for output in bare:
             n_encoded += 1
-            centre, scale = _centre_and_scale(_raw(output, column))
+            raw = _raw(output, text if output.kind == "category" else column)
+            centre, scale = _centre_and_scale(raw)
             if scale == 0:
                 constant.append(output.name)
             else:
                 outputs.append(replace(output, centre=centre, scale=scale))
+                encoded.append(outputs[-1].scaled(raw))
     if constant:
         report.append("Dropped constant columns: " + ", ".join(f'"{name}"' for name in constant) + ".")
     if not outputs:
         report.append(f"No usable feature is left; every {what} looks the same.")
-    return tuple(outputs), n_encoded, report
+    matrix = np.column_stack(encoded) if encoded else np.zeros((len(ids), 0))
+    return tuple(outputs), matrix, n_encoded, report
 
 
 def _described_by_nothing(columns: Mapping[str, pl.Series]) -> NDArray[np.bool_]:
@@ -145,15 +153,16 @@ def encode(
         )
     n_rows = len(next(iter(columns.values()))) if columns else 0
     matrix = np.zeros((n_rows, len(outputs)))
+    texts = {output.source: as_text(columns[output.source]) for output in outputs if output.kind == "category"}
     for place, output in enumerate(outputs):
-        raw = _raw(output, columns[output.source])
+        raw = _raw(output, (texts if output.kind == "category" else columns)[output.source])
         if np.isinf(raw).any():
             _refuse_infinite(columns[output.source], output.source, range(1, n_rows + 1), "row")
-        matrix[:, place] = np.nan_to_num((raw - output.centre) / output.scale, nan=0.0)
+        matrix[:, place] = output.scaled(raw)
     report = []
-    for source in dict.fromkeys(output.source for output in outputs if output.kind == "category"):
+    for source, text in texts.items():
         known = [output.category for output in outputs if output.source == source]
-        new = as_text(columns[source]).drop_nulls()
+        new = text.drop_nulls()
         new = new.filter(~new.is_in(known))
         if len(new):
             report.append(f'Column "{source}": {len(new)} values belong to no known category (first: "{new[0]}").')
@@ -161,10 +170,11 @@ def encode(
 
 
 def _raw(output: Output, column: pl.Series) -> NDArray[np.float64]:
+    """Values of a column before they are scaled, of a category from text."""
     if output.kind == "missing":
         return column.is_null().to_numpy().astype(np.float64)
     if output.kind == "category":
-        return (as_text(column) == output.category).fill_null(False).to_numpy().astype(np.float64)
+        return (column == output.category).fill_null(False).to_numpy().astype(np.float64)
     try:
         value = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
         if output.piece:

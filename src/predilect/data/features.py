@@ -127,8 +127,7 @@ class ItemFeatures:
         cls, series: Mapping[str, pl.Series], ids: pl.Series, categorical: Iterable[str], report: list[str],
         piecewise: Mapping[str, Sequence[float]] | None = None,
     ) -> Self:  # fmt: skip
-        outputs, n_encoded, told = plan_outputs(series, set(categorical), ids.to_list(), cls.what, piecewise)
-        matrix, _ = encode(outputs, series, cls.what) if series else (np.zeros((len(ids), 0)), [])
+        outputs, matrix, n_encoded, told = plan_outputs(series, set(categorical), ids.to_list(), cls.what, piecewise)
         return cls(Vocabulary(ids), matrix, outputs, n_encoded, (*report, *told))
 
     @property

@@ -13,6 +13,7 @@ from gaspk_weights import objective_of, standing
 from predilect.errors import DataError, PredilectError
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.mode import TradeOffAnswers
+from predilect.models.gaspk.em.prior import open_weights
 from predilect.models.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
 from predilect.shards import workers
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL
@@ -21,22 +22,14 @@ N_USERS, N_POINTS, N_C = 12, 60, 4
 TIES = 0.4
 
 
-@dataclass(frozen=True)
-class Columns:
-    user: np.ndarray
-    point: np.ndarray
-    outcome: np.ndarray
-    weight: np.ndarray
-    n_users: int
-
-    @property
-    def by_point(self):
-        return self  # in any order
+def columns(user, point, outcome, weight, n_users) -> TradeOffAnswers:
+    """Rows as given: equal ones stay apart."""
+    return TradeOffAnswers(user, point, outcome, weight, n_users, int(point.max(initial=-1)) + 1)
 
 
 @dataclass(frozen=True)
 class Problem:
-    answers: Columns
+    answers: TradeOffAnswers
     F: np.ndarray
     V: np.ndarray
     delta: float
@@ -51,7 +44,7 @@ def problem(seed=0, *, delta=0.0, n_users=N_USERS, n_c=N_C, most=50, scale=1.5, 
     root = spread * rng.standard_normal((N_POINTS, n_c, n_c))
     z = np.sum(rng.dirichlet(np.full(n_c, 0.5), n_users)[user] * F[point], axis=1) + rng.standard_normal(len(user))
     outcome = np.where(np.abs(z) < delta, 0, np.sign(z)).astype(np.int8)
-    answers = Columns(user, point, outcome, rng.uniform(0.5, 3.0, len(user)), n_users)
+    answers = columns(user, point, outcome, rng.uniform(0.5, 3.0, len(user)), n_users)
     return Problem(answers, F, root @ root.transpose(0, 2, 1), delta)
 
 
@@ -209,7 +202,7 @@ def estimator(request):
 def test_without_answers_weights_are_uniform(estimator):
     p = problem(7)
     assert np.all(estimator(p)[-1] == 1.0 / N_C)
-    nobody = Columns(np.empty(0, int), np.empty(0, int), np.empty(0, np.int8), np.empty(0), 3)
+    nobody = columns(np.empty(0, int), np.empty(0, int), np.empty(0, np.int8), np.empty(0), 3)
     assert np.all(estimator(replace(p, answers=nobody)) == 1.0 / N_C)
     assert estimator(replace(p, answers=replace(nobody, n_users=0))).shape == (0, N_C)
     assert np.all(likeliest_weights(nobody, p.F, start=np.eye(N_C)[:3]).weights == 1.0 / N_C)
@@ -225,12 +218,34 @@ def test_permuted_characteristics_permute_weights(estimator):
 def test_an_answer_given_twice_has_weight_two(estimator):
     p = problem(9, delta=TIES, n_users=80)
     a = p.answers
-    twice = Columns(*(np.repeat(column, 2) for column in (a.user, a.point, a.outcome, a.weight)), 80)
+    twice = columns(*(np.repeat(column, 2) for column in (a.user, a.point, a.outcome, a.weight)), 80)
     np.testing.assert_allclose(
         estimator(replace(p, answers=twice)),
         estimator(replace(p, answers=replace(a, weight=2.0 * a.weight))),
         atol=ITERATIVE,
     )
+
+
+@BOTH
+@pytest.mark.parametrize("alike", [True, False], ids=["one start", "starts that differ"])
+def test_people_with_equal_answers_have_the_weights_they_would_have_alone(expected, alike):
+    p = problem(12, n_users=6, most=4)
+    a, n = p.answers, len(p.answers.user)
+    again = columns(np.append(a.user, a.user + 6), *(np.tile(c, 2) for c in (a.point, a.outcome, a.weight)), 12)
+    start = start_of(p)
+    starts = np.vstack([start, start if alike else start[::-1]])
+    assert len(again.kinds[0]) == 6
+    assert len(again.alike(starts)[0]) == (6 if alike else 12)
+    together = estimate(replace(p, answers=again), expected, starts)
+    first, second = (estimate(p, expected, one) for one in (starts[:6], starts[6:]))
+    for part in ("weights", "value", "gap"):
+        np.testing.assert_array_equal(
+            getattr(together, part), np.concatenate([getattr(first, part), getattr(second, part)])
+        )
+    curvature = np.tile(np.linspace(0.1, 1.0, n), 2)
+    open_ = open_weights(again, p.F, together.weights, curvature, 1.0)
+    np.testing.assert_array_equal(open_[:6], open_weights(a, p.F, first.weights, curvature[:n], 1.0))
+    np.testing.assert_array_equal(open_[6:], open_weights(a, p.F, second.weights, curvature[:n], 1.0))
 
 
 def test_swapped_sides_change_nothing(estimator):
@@ -295,7 +310,7 @@ def test_a_million_answers_of_one_person_are_finite(expected):
     user, point = np.repeat([0, 1], [n, 1]), rng.integers(N_POINTS, size=n + 1)
     outcome = rng.choice(np.array([-1, 1], dtype=np.int8), n + 1)
     F = 3.0 * rng.standard_normal((N_POINTS, N_C))
-    p = Problem(Columns(user, point, outcome, np.ones(n + 1), 2), F, problem().V, 0.0)
+    p = Problem(columns(user, point, outcome, np.ones(n + 1), 2), F, problem().V, 0.0)
     heuristic = heuristic_weights(p.answers, F)
     assert np.isfinite(heuristic).all()
     np.testing.assert_allclose(heuristic.sum(axis=1), 1.0, atol=EXACT)
@@ -310,7 +325,7 @@ def test_heuristic_weights_saturate_on_noise(n_answers, largest):
     n_users = 1500
     n = n_users * n_answers
     outcome = rng.choice(np.array([-1, 1], dtype=np.int8), n)
-    answers = Columns(np.repeat(np.arange(n_users), n_answers), np.arange(n), outcome, np.ones(n), n_users)
+    answers = columns(np.repeat(np.arange(n_users), n_answers), np.arange(n), outcome, np.ones(n), n_users)
     most = heuristic_weights(answers, rng.standard_normal((n, 10))).max(axis=1)
     # The published means have two digits.
     assert abs(most.mean() - largest) < STATISTICAL * most.std() / np.sqrt(n_users) + 0.005
@@ -342,7 +357,7 @@ def test_any_number_of_threads_gives_the_same_bits(expected):
     # Nor does a person's result depend on the others.
     few = p.answers.user < 7
     a = p.answers
-    alone = replace(p, answers=Columns(a.user[few], a.point[few], a.outcome[few], a.weight[few], 7))
+    alone = replace(p, answers=columns(a.user[few], a.point[few], a.outcome[few], a.weight[few], 7))
     np.testing.assert_array_equal(estimate(alone, expected, start_of(p)[:7], max_steps=2).weights, one.weights[:7])
 
 

@@ -213,12 +213,12 @@ def _direction(
 
 @kernel
 def climb(
-    start: int, stop: int, user_ptr: IntArray, point: IntArray, outcome: OutcomeArray, weight: FloatArray,
-    delta: float, F: FloatArray, V: FloatArray, rule: IntArray, nodes: FloatArray, omega: FloatArray,
-    counts: IntArray, concentration: float, tolerance: float, max_steps: int, gamma: FloatArray, value: FloatArray,
-    gap: FloatArray, vectors: FloatArray, matrices: FloatArray, codes: IntArray,
+    start: int, stop: int, people: IntArray, user_ptr: IntArray, point: IntArray, outcome: OutcomeArray,
+    weight: FloatArray, delta: float, F: FloatArray, V: FloatArray, rule: IntArray, nodes: FloatArray,
+    omega: FloatArray, counts: IntArray, concentration: float, tolerance: float, max_steps: int, gamma: FloatArray,
+    value: FloatArray, gap: FloatArray, vectors: FloatArray, matrices: FloatArray, codes: IntArray,
 ) -> int:  # fmt: skip
-    """Maximum of L + α Σ_c log γ_c for people ``start`` to ``stop``; returns the most steps that anyone took.
+    """Maximum of L + α Σ_c log γ_c for ``start`` to ``stop`` of ``people``; returns the most steps that anyone took.
 
     ``V`` is (n_points, n_c, n_c), or (0, n_c, n_c) where the characteristics are known; ``rule`` (n_points,) is the row
     of each point in the quadrature rules ``nodes`` and ``omega`` (n_rules, n), of ``counts`` nodes with weights that
@@ -231,7 +231,7 @@ def climb(
     g, new_g, d, r, s, b, candidate = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5], vectors[6]
     H, new_H, L = matrices[0], matrices[1], matrices[2]
     most_steps = 0
-    for u in range(start, stop):
+    for u in people[start:stop]:
         n_answers = 0.0
         for p in range(user_ptr[u], user_ptr[u + 1]):
             n_answers += weight[p]

@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.distance import pdist
 
 from predilect._types import FloatArray
-from predilect.data.content import hashed, summed
 from predilect.gaussian.kernels import Kernel, Linear, Product, Selected, median_length_scales
 from predilect.gaussian.kernels.stationary import drawn_rows
 from predilect.latent.evidence import EvidenceSearch, maximise_evidence
@@ -292,15 +290,8 @@ def weights_to_start(
     if number == 0 and settings.concentration > 0.0 and n_c > 1:
         threshold = starting_threshold(answers.outcome, answers.weight, delta)
         return weights_of_data(basis, answers, n_c, settings.concentration, threshold)
-    alike, kind = np.unique(_by_content(answers), return_inverse=True)
-    return random_weights(len(alike), n_c, np.random.default_rng([number, random_state]))[kind]
-
-
-def _by_content(answers: TradeOffAnswers) -> npt.NDArray[np.uint64]:
-    """A number of each person, (n_users,), that depends on nothing but the person's answers: on no id."""
-    weight = np.ascontiguousarray(answers.weight).view(np.uint64)
-    row = (answers.point.astype(np.uint64) * np.uint64(3) + (answers.outcome + 1).astype(np.uint64)) ^ weight
-    return summed(hashed(row), answers.user, answers.n_users)
+    first, kind = answers.kinds
+    return random_weights(len(first), n_c, np.random.default_rng([number, random_state]))[kind]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

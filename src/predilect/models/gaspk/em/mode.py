@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._types import FloatArray, IntArray
+from predilect.data.content import hashed, summed
 from predilect.errors import DataError
 from predilect.likelihoods.views import Likelihood
 from predilect.models.gaspk.posterior.curvature import (
@@ -107,6 +108,26 @@ class TradeOffAnswers:
         key = self.user // _PEOPLE_AT_ONCE * max(self.n_points, 1) + self.point
         order = np.argsort(key, kind="stable")
         return ByPoint(order, self.user[order], self.point[order], self.outcome[order], self.weight[order])
+
+    @cached_property
+    def kinds(self) -> tuple[IntArray, IntArray]:
+        """People with equal answers are of one kind: one person of each, (n_kinds,), and each person's, (n_users,).
+
+        Their order is that of their answers, whatever people are called.
+        """
+        weight = np.ascontiguousarray(self.weight).view(np.uint64)
+        row = (self.point.astype(np.uint64) * np.uint64(3) + (self.outcome + 1).astype(np.uint64)) ^ weight
+        _, first, kind = np.unique(
+            summed(hashed(row), self.user, self.n_users), return_index=True, return_inverse=True
+        )  # fmt: skip
+        return first, kind
+
+    def alike(self, gamma: FloatArray) -> tuple[IntArray, IntArray]:
+        """The kinds, if people of one kind have equal weights ``gamma`` (n_users, n_c); else everybody is one."""
+        first, kind = self.kinds
+        if len(first) == self.n_users or not np.array_equal(gamma, gamma[first[kind]]):
+            first = kind = np.arange(self.n_users)
+        return first, kind
 
 
 _MAX_HALVINGS = 40

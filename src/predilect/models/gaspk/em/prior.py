@@ -45,13 +45,15 @@ def open_weights(
     """Covariances (n_users, n_c, n_c) of people's weights at the mode ``gamma``, the characteristics F being known.
 
     ``precision`` (n,) is each row's curvature times its weight. Laplace's method in the softmax basis: with
-    H = Σ precision F Fᵀ + α diag(1/γ²), which is H⁻¹ within the plane of weights that sum to 1. n n_c² + n_users n_c³.
+    H = Σ precision F Fᵀ + α diag(1/γ²), which is H⁻¹ within the plane of weights that sum to 1. n n_c² + n_users n_c³,
+    the latter once for people with equal answers and weights.
     """
     n_users, n_c = gamma.shape
-    out = np.empty((n_users, n_c, n_c))
+    people, kind = answers.alike(gamma)
+    out = np.empty((len(people), n_c, n_c))
     packed = packed_blocks(answers.point, answers.user, precision, F, n_users)
-    _covariances(packed, np.ascontiguousarray(gamma), concentration, np.empty((2, n_c, n_c)), np.empty(n_c), out)
-    return out
+    _covariances(packed[people], gamma[people], concentration, np.empty((2, n_c, n_c)), np.empty(n_c), out)
+    return out[kind]
 
 
 @kernel

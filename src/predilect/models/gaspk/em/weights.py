@@ -107,10 +107,10 @@ def likeliest_weights(
 
     gaspk.md 2.1, the "exact" M step with γ >= 0 and Φ, and with ``V`` the M step proper. Concave: γᵀf is linear in γ
     for every f, and an average of concave functions is concave; the quadrature, of one rule a point, keeps that. A step
-    costs n n_c² and a few n_c³ a person, times 20 evaluations an answer with ``V`` where the largest variance v is at
-    most 2, and 3.6 √(8 + v) beyond; memory O(n_users n_c) beyond the columns. Newton's method with an active set took 6
-    steps at most (10 answers, 10 characteristics of size 2), where exponentiated gradients took 156 on average, and for
-    some people over 2000.
+    costs n n_c² and a few n_c³ a person (people with equal answers and starts are one), times 20 evaluations an answer
+    with ``V`` where the largest variance v is at most 2, and 3.6 √(8 + v) beyond; memory O(n_users n_c) beyond the
+    columns. Newton's method with an active set took 6 steps at most (10 answers, 10 characteristics of size 2), where
+    exponentiated gradients took 156 on average, and for some people over 2000.
     """
     rows, F = _checked(answers, F, delta)
     n_users, n_c = answers.n_users, F.shape[1]
@@ -135,18 +135,20 @@ def likeliest_weights(
     n_answers = np.diff(rows.user_ptr)
     if max_steps > 0:
         weights[n_answers == 0] = 1.0 / n_c
+    people, kind = answers.alike(weights)
 
     def work(shard: Shard) -> int:
         steps: int = climb(
-            *shard, rows.user_ptr, rows.point, rows.outcome, rows.weight, float(delta), F, C, rule,
+            *shard, people, rows.user_ptr, rows.point, rows.outcome, rows.weight, float(delta), F, C, rule,
             *(_NO_RULE if V is None else _BOTH_SIDES), concentration, tolerance, max_steps, weights, value, gap,
             np.empty((7, n_c)), np.empty((3, n_c, n_c)), np.empty((2, n_c), dtype=np.int64),
         )  # fmt: skip
         return steps
 
-    shards = cut(n_answers + 1.0, _ANSWERS_PER_SHARD, _MOST_SHARDS) if n_users else []
+    shards = cut(n_answers[people] + 1.0, _ANSWERS_PER_SHARD, _MOST_SHARDS) if n_users else []
     n_steps = max(map_shards(work, shards, executor, n_ahead=_MOST_SHARDS), default=0)
-    return Climb(weights, value, gap, n_steps)
+    one = people[kind]
+    return Climb(weights[one], value[one], gap[one], n_steps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
