@@ -19,6 +19,7 @@ from predilect.likelihoods.views import PairLikelihood, Probit
 # Variance of the noise of an answer given with little care, in units of the fit's: five times its standard deviation.
 # Learned, it gained nothing on any data set.
 LAPSE_NOISE = 25.0
+_FEW_LAPSES = 0.005
 # Powers of the ratio R by the kind of a pair: with 0, 1 and 2 items without an answer, and implied by answers.
 POWERS = np.array([0.0, 0.25, 1.0, -6.0])
 _WIDER = 1.2  # a factor of a person's variances below it is left out
@@ -88,6 +89,21 @@ class Calibration:
             if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
                 raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
             object.__setattr__(self, name, float(value))
+
+    def describe(self, delta: float) -> list[str]:
+        """What predicted probabilities take besides the margins, in sentences; ``delta`` is the tie threshold."""
+        lines = []
+        if self.lapse_rate >= _FEW_LAPSES:
+            lines.append(
+                f"Predicted probabilities take {100 * self.lapse_rate:.0f} % of the answers for ones given with little "
+                f"care, by {math.sqrt(LAPSE_NOISE):.0f} times the noise, as held-out answers ask for."
+            )
+        if self.omitted_ties and not delta:
+            lines.append(
+                "Predicted probabilities reckon that ties were left out of the answers, as held-out answers ask for: "
+                f"they are of a side, given that one side leads by {self.omitted_ties:.3g} times the noise."
+            )
+        return lines
 
     @property
     def depends_on_pair(self) -> bool:

@@ -22,7 +22,7 @@ from predilect.evaluation.verdict import Verdict
 from predilect.gaussian.covariates import CovariateEffects, unit_of
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.sides import test_of_side
-from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration, restored_calibration
+from predilect.likelihoods.calibration import Calibration, restored_calibration
 from predilect.models.checks import given_threshold
 from predilect.models.estimator import Learned
 from predilect.models.people_models import traits_of_new_users
@@ -52,8 +52,6 @@ from predilect.people.layout import patterns_of
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
 from predilect.shards import workers
-
-_FEW_LAPSES = 0.005
 
 
 @dataclass(eq=False, repr=False)
@@ -363,7 +361,7 @@ class Population(Tables):
         )
 
     def describe(self) -> list[str]:
-        lines = [lapses] if (lapses := _lapse_line(self.posterior_.calibration)) else []
+        lines = self.posterior_.calibration.describe(self.tie_threshold_)
         lines.append(_prior_line(self))
         lines += independence_lines(self)
         if self.features_ is not None:
@@ -412,16 +410,6 @@ def _use_of_features(model: Any) -> str:
     parts += [f"a kernel through {len(functions.points)} inducing points"] if len(functions.points) else []
     own = ", and what each item has to itself" if functions.own or not functions.n_attributes else ""
     return f"the basis of utilities is {' and '.join(parts)}{own}"
-
-
-def _lapse_line(c: Calibration) -> str:
-    """The share of careless answers that predictions reckon with."""
-    if c.lapse_rate < _FEW_LAPSES:
-        return ""
-    return (
-        f"Predicted probabilities take {100 * c.lapse_rate:.0f} % of the answers for ones given with little care, by "
-        f"{math.sqrt(LAPSE_NOISE):.0f} times the noise, as held-out answers ask for."
-    )
 
 
 def _prior_line(model: Any) -> str:

@@ -28,6 +28,7 @@ from predilect.models.population.segments import segment_boards
 from predilect.models.population.updates import Updating
 from predilect.people.covariates import own_effects
 
+_TOLD_APART = 0.01  # of the factors of noise, between the quartiles
 _NOISY = 0.5  # consistency of somebody with twice the usual noise
 _MOST_NAMED, _LONGEST_NAME = 3, 30
 _ALIKE = 0.98  # correlation of two effects
@@ -227,10 +228,12 @@ def describe_consistency(model: Any) -> list[str]:
     people = model.posterior_.people
     answered = np.flatnonzero(np.diff(people.answer_ptr))
     low, high = np.quantile(1.0 / people.consistency[answered], [0.25, 0.75])
-    lines = [
-        "People differ in how consistently they answer: the noise of the middle half of them is "
-        f"{low:.2f} to {high:.2f} times what is usual, and whoever is less consistent counts for less."
-    ]
+    lines = ["People may differ in how consistently they answer, but these answers tell hardly anything of whom."]
+    if high - low >= _TOLD_APART:
+        lines = [
+            "People differ in how consistently they answer: the noise of the middle half of them is "
+            f"{low:.2f} to {high:.2f} times what is usual, and whoever is less consistent counts for less."
+        ]
     noisy = answered[people.consistency[answered] < _NOISY]
     if len(noisy):
         first = noisy[np.argsort(people.consistency[noisy], kind="stable")][:_MOST_NAMED]
