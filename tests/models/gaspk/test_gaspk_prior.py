@@ -17,7 +17,7 @@ from predilect.gaussian.kernels import Antisymmetric, Scaled, Stationary
 from predilect.likelihoods.probit import tilted
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.fit import Settings, best_start, run
-from predilect.models.gaspk.em.held_out import calibrated, search, variances_by_weights, widest
+from predilect.models.gaspk.em.held_out import HeldOut, calibrated, search, variances_by_weights, widest
 from predilect.models.gaspk.em.mode import Newton, TradeOffAnswers, find_mode, state_at
 from predilect.models.gaspk.em.prior import (
     concentration_of,
@@ -249,10 +249,11 @@ def test_the_share_of_the_weights_that_was_planted_is_found(share):
     mean, var, by_weights = rng.normal(size=40_000), np.full(40_000, 0.2), rng.exponential(4.0, 40_000)
     z = mean + np.sqrt(1.0 + var + share * by_weights) * rng.normal(size=40_000)
     outcome = np.where(z > 0.0, 1, -1).astype(np.int8)
-    found, loss = calibrated(outcome, mean, var, by_weights, np.ones(40_000), 0.0)
+    held = HeldOut(outcome, mean, var, by_weights, np.ones(40_000), np.full(40_000, 5.0), 0.0)
+    found, loss = calibrated(held)
     assert found.open_share == share
     assert found.spread < 1.1
-    assert loss < calibrated(outcome, mean, var, None, np.ones(40_000), 0.0)[1]
+    assert loss < calibrated(replace(held, by_weights=None))[1]
 
 
 def test_held_out_margins_vary_by_what_is_left_open_of_weights():

@@ -136,17 +136,14 @@ class Calibration:
         return np.append(self.factors(answers_of_people(answers)), 1.0)
 
 
-def calibrated(
-    outcome: npt.NDArray[np.int8], mean: FloatArray, var: FloatArray, by_weights: FloatArray | None,
-    weight: FloatArray, delta: float,
-) -> tuple[Calibration, float]:  # fmt: skip
+def calibrated(out: HeldOut) -> tuple[Calibration, float]:
     """The calibration of held-out answers, and its log loss; s is 1, a half or a quarter, 1/s with the prior of T²."""
     best: tuple[float, Calibration, float] | None = None
-    for share in (1.0,) if by_weights is None else _SHARES:
-        total = var if by_weights is None else var + share * by_weights
-        spread = spread_factor(outcome, mean, total, weight, delta)
-        loss = log_loss(outcome, mean, total, weight, delta, spread)
-        penalised = loss * float(weight.sum()) + _RATE * (math.log(spread) - math.log(share))
+    for share in (1.0,) if out.by_weights is None else _SHARES:
+        total = out.var if out.by_weights is None else out.var + share * out.by_weights
+        spread = spread_factor(out.outcome, out.mean, total, out.weight, out.delta)
+        loss = log_loss(out.outcome, out.mean, total, out.weight, out.delta, spread)
+        penalised = loss * float(out.weight.sum()) + _RATE * (math.log(spread) - math.log(share))
         if best is None or penalised < best[0]:
             best = penalised, Calibration(spread, share), loss
     assert best is not None
@@ -213,7 +210,7 @@ def judged(candidate: Candidate, out: HeldOut) -> Trial:
     The evidence takes weights as known, and prefers amplitudes that fit them too well: on choices among cars it rises
     to an amplitude of 155, where held-out answers have a log loss of .30, against .25 at 20.
     """
-    calibration, loss = calibrated(out.outcome, out.mean, out.var, out.by_weights, out.weight, out.delta)
+    calibration, loss = calibrated(out)
     return Trial(candidate, loss, calibration, out)
 
 
