@@ -6,7 +6,6 @@ python tests/killing.py 500
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import random
 import signal
@@ -16,6 +15,8 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
+
+from forked import forking
 
 KINDS, SIGNALS = ("folder", "model"), (signal.SIGKILL, signal.SIGTERM)
 
@@ -77,9 +78,7 @@ def kill_again_and_again(kind: str, number: signal.Signals, n: int, path: Path, 
     moments = random.Random(seed)
     absent = broken = leftovers = 0
     codes = set()
-    # Forked off a process that has imported everything, which takes a hundred times as long as what is killed.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["predilect.cli.session", "predilect.models.saving", "predilect.report.output"])
+    context = forking()  # imports take a hundred times as long as what is killed
     for _ in range(n):
         written, end = context.Pipe(duplex=False)
         process = context.Process(target=replace_for_ever, args=(kind, path, end))

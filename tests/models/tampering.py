@@ -11,19 +11,22 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tampering_changes import tamper
 from tampering_kinds import N_USERS, kinds
+
+from forked import forking
 
 SECONDS = 20  # of the processor, a case
 UNHARMED = ("refused at load", "refused at use", "no effect", "other numbers")
@@ -187,37 +190,49 @@ def outcome(original: Path, folder: Path, seed: int, base: np.ndarray) -> str:
         signal.alarm(0)
 
 
-def work(original: Path, start: int, stop: int) -> None:
-    """Print the outcome of each case on a line; a crash or a hang ends the process within one."""
+def work(original: Path, start: int, stop: int, tell: Callable[[tuple[int, str]], None]) -> None:
+    """Tell the outcome of each case, once it has begun and once it has ended; a crash or a hang ends the process."""
     base = use(original, 0)
     use(original, 3)
     with tempfile.TemporaryDirectory() as scratch:
         for seed in range(start, stop):
-            print(f"{seed} begins", flush=True)
-            print(f"{seed} {outcome(original, Path(scratch) / 'model', seed, base)}", flush=True)
+            tell((seed, "begins"))
+            tell((seed, outcome(original, Path(scratch) / "model", seed, base)))
+
+
+def within(place: Path, original: Path, start: int, stop: int, sender: Connection) -> None:
+    """Work in a process of its own, and keep what it prints."""
+    with place.open("wb") as printed:
+        os.dup2(printed.fileno(), 1)
+        os.dup2(printed.fileno(), 2)
+    work(original, start, stop, sender.send)
 
 
 def run(original: Path, start: int, stop: int) -> dict[int, str]:
     """The outcome of each case, those in which the process dies among them."""
     found: dict[int, str] = {}
+    context, printed = forking(), original.with_name("printed")
     while start < stop:
-        done = subprocess.run(
-            [sys.executable, __file__, "--work", str(original), str(start), str(stop)], capture_output=True, text=True,
-            check=False, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        )  # fmt: skip
-        begun = start
-        for line in done.stdout.splitlines():
-            seed, said = line.split(" ", 1)
-            begun = int(seed)
-            if said != "begins":
-                found[begun] = said
-        if begun + 1 == stop and begun in found:
+        receiver, sender = context.Pipe(duplex=False)
+        process = context.Process(target=within, args=(printed, original, start, stop, sender))
+        process.start()
+        sender.close()
+        begun = None
+        with suppress(EOFError):
+            while True:
+                begun, said = receiver.recv()
+                if said != "begins":
+                    found[begun] = said
+        process.join()
+        receiver.close()
+        if begun is not None and begun + 1 == stop and begun in found:
             break
-        if begun in found or not done.stdout:
-            raise RuntimeError(f"ended between two cases with {done.returncode}: {done.stderr[-2000:]}")
-        died = -done.returncode
-        name = signal.Signals(died).name if died > 0 else f"exit {done.returncode}"
-        found[begun] = "hang" if died in (signal.SIGALRM, signal.SIGPROF) else f"died of {name}"
+        code = process.exitcode
+        assert code is not None
+        if begun is None or begun in found:
+            raise RuntimeError(f"ended between two cases with {code}: {printed.read_text(errors='replace')[-2000:]}")
+        name = signal.Signals(-code).name if code < 0 else f"exit {code}"
+        found[begun] = "hang" if -code in (signal.SIGALRM, signal.SIGPROF) else f"died of {name}"
         start = begun + 1
     return found
 
@@ -227,12 +242,8 @@ def main() -> None:
     parser.add_argument("kinds", nargs="*")
     parser.add_argument("--cases", type=int, default=100)
     parser.add_argument("--start", type=int, default=0)
-    parser.add_argument("--work", nargs=3)
     parser.add_argument("--seed", type=int, help="One case, with its traceback.")
     given = parser.parse_args()
-    if given.work:
-        work(Path(given.work[0]), int(given.work[1]), int(given.work[2]))
-        return
     makers = kinds()
     for kind in given.kinds or makers:
         with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
