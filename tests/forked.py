@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import sys
 from multiprocessing.context import ForkServerContext
+from pathlib import Path
 
 from predilect.models.registry import ENTRIES
 
@@ -20,3 +23,18 @@ def forking() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(IMPORTED)
     return context
+
+
+def execute(program: str, folder: Path, variables: dict[str, str], out: Path, error: Path) -> None:
+    """Run a program as a new interpreter would in which the folder is on the path, and keep what it prints."""
+    from numba.core import config
+
+    for path, stream in ((out, 1), (error, 2)):
+        with path.open("wb") as file:
+            os.dup2(file.fileno(), stream)
+    os.environ |= variables
+    config.reload_config()
+    sys.path.insert(0, str(folder))
+    sys.dont_write_bytecode = True  # of a module that is edited within the second
+    exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})
+    sys.stdout.flush()

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from forked import execute, forking
 from predilect import _compile
 
 # Two kernels and a universal function, compiled by the package's own decorators, of which the second calls the first.
@@ -94,14 +95,16 @@ def run(tmp_path):
     (tmp_path / "cache").mkdir()
 
     def start(program=PROGRAM, **environment):
-        places = os.pathsep.join([str(tmp_path), *sys.path])
-        variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": places, **environment}
-        ran = subprocess.run(
-            [sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=False, timeout=100
-        )
-        assert ran.returncode == 0, ran.stderr
-        assert ran.stdout.startswith("12.0 1.5 ")
-        return int(ran.stdout.split()[-1]), ran.stderr
+        out, error = tmp_path / "out", tmp_path / "error"
+        variables = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), **environment}
+        process = forking().Process(target=execute, args=(program, tmp_path, variables, out, error), daemon=True)
+        process.start()
+        process.join(100)
+        said = error.read_text()
+        assert process.exitcode == 0, said
+        printed = out.read_text()
+        assert printed.startswith("12.0 1.5 ")
+        return int(printed.split()[-1]), said
 
     return start
 
@@ -277,6 +280,7 @@ def test_a_file_that_is_gone_or_older_than_the_source_is_compiled_again_without_
 @pytest.mark.slow
 @pytest.mark.parametrize("why", ["a folder in its place", "a full disk"])
 def test_files_that_cannot_be_read_or_written_are_said_once(run, files, why):
+    full = ""
     if why == "a full disk":
         if not Path("/dev/full").exists():
             pytest.skip("needs /dev/full")
@@ -285,14 +289,13 @@ def test_files_that_cannot_be_read_or_written_are_said_once(run, files, why):
         # Every write to a new file of the cache goes to a device that is always full.
         full = "import pathlib; write = pathlib.Path.write_bytes; "
         full += "pathlib.Path.write_bytes = lambda path, data: write(pathlib.Path('/dev/full'), data)"
-        (Path(files[0]).parents[1].parent / "sitecustomize.py").write_text(full)
         said = "cannot be kept in .*No space left on device"
     else:
         for file in files:
             file.unlink()
             file.mkdir()
         said = "cannot be read .Is a directory."
-    hits, told = run()
+    hits, told = run(full + PROGRAM)
     assert hits == 0
     assert told.count("\n") == 1
     assert re.search(said, told), told
