@@ -31,7 +31,7 @@ from typer.testing import CliRunner
 __all__ = ["fuzz"]
 
 LONGEST_SECONDS = 60  # for one case, on a busy machine
-CHUNK = 500  # cases of one child
+CHUNK = 2000  # cases of one child
 ESCAPES = "\x1b]0;pwned\x07"
 
 PLAIN = ["a", "b", "c", "d"]
