@@ -7,14 +7,17 @@ from dataclasses import replace
 import pytest
 
 from predilect.likelihoods.calibration import UNCALIBRATED
-from predilect.models.population.model import _lapse_line
 
 
 @pytest.mark.parametrize(
-    ("found", "says"), [({}, []), ({"lapse_rate": 0.001}, []), ({"lapse_rate": 0.1}, ["10 %", "5 times"])]
-)
-def test_careless_answers_are_told_where_predictions_reckon_with_them(found, says):
-    line = _lapse_line(replace(UNCALIBRATED, **found))
-    assert bool(line) == bool(says)
+    ("found", "delta", "says"),
+    [
+        ({}, 0.0, []), ({"lapse_rate": 0.001}, 0.0, []), ({"lapse_rate": 0.1}, 0.4, ["10 %", "5 times"]),
+        ({"omitted_ties": 0.4}, 0.3, []), ({"omitted_ties": 0.4}, 0.0, ["ties were left out", "leads by 0.4 times"]),
+    ],
+)  # fmt: skip
+def test_what_predictions_take_besides_the_margins_is_told(found, delta, says):
+    lines = replace(UNCALIBRATED, **found).describe(delta)
+    assert len(lines) == bool(says)
     for part in says:
-        assert part in line
+        assert part in lines[0]

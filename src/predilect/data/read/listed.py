@@ -65,6 +65,7 @@ def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: Rea
     rest = [name for name in free if name not in shown_in]
     best, worst = guess_one(rest, _BEST), guess_one(rest, _WORST)
     if best is not None and worst is not None and kind in (None, "best_worst") and winner is None:
+        shown_in = shown_in or _columns_that_hold((best, worst), rest, raw)
         if shown_in:
             return Listed("best_worst", shown_in, (best, worst), {**roles, "best": best, "worst": worst})
         return None
@@ -117,6 +118,18 @@ def _any_family(names: Sequence[str]) -> tuple[str, ...]:
     """Most columns of one word and a number, in their order."""
     words = dict.fromkeys(match[1] for name in names if (match := re.fullmatch(r"(\D*)\d+", plain(name))))
     return max((family for word in words if len(family := _family(names, re.escape(word))) > 1), key=len, default=())
+
+
+def _columns_that_hold(
+    answer: tuple[str, str], names: Sequence[str], raw: Mapping[str, pl.Series]
+) -> tuple[str, ...]:  # fmt: skip
+    """The columns of one word and a number among whose values are those of the answer, which are no flags."""
+
+    def values(columns: Sequence[str]) -> set[str]:
+        return {value for name in columns for value in as_text(raw[name]).drop_nulls().unique()}
+
+    said, family = values(answer), _any_family(names)
+    return family if said and not said <= {"0", "1"} and said <= values(family) else ()
 
 
 def _order_columns(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
