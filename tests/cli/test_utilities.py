@@ -11,6 +11,7 @@ import pytest
 
 from cli.running import files_beside, run
 from predilect import Population, load_model
+from predilect.decisions import scores
 
 TABLES = ["coefficients.csv", "fit.csv", "importances.csv", "part_worths.csv"]
 
@@ -193,6 +194,19 @@ def test_best_worst_answers_without_attributes_have_scores(tmp_path, monkeypatch
         ran = run("utilities", tmp_path / "maxdiff.csv", *quick, *options)
         assert ran.exit_code == 2
         assert message in said(ran)
+
+
+def test_scores_where_every_answer_names_the_worst_alone(tmp_path):
+    """All but one approved of: no choice of the best says how large a set usually is, the sets themselves do."""
+    rows = [(f"u{k}", 1, item, int(item != worst)) for k, worst in enumerate("ccb") for item in "abc"]
+    pl.DataFrame(rows, schema=["user", "task", "item", "chosen"], orient="row").write_csv(tmp_path / "approved.csv")
+    ran = run("utilities", tmp_path / "approved.csv", "--kind", "approval", "--out", tmp_path / "out")
+    assert ran.exit_code == 0, ran.output
+    table = pl.read_csv(tmp_path / "out" / "scores.csv")
+    fitted = load_model(tmp_path / "out")
+    fitted.backend_ = "polars"
+    np.testing.assert_allclose(table["score"], scores(fitted, 3)["score"], atol=1e-9)
+    assert table["item"].to_list() == ["a", "b", "c"]
 
 
 def test_without_people_there_is_one_set_of_coefficients(long, tmp_path):

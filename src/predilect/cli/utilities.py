@@ -255,12 +255,14 @@ def _cuts(text: str) -> tuple[str, list[float]]:
 
 
 def _usual_size(choices: Choices | None) -> int:
-    """How many alternatives most choices of the best were made from; 4 for answers that are no choices."""
+    """How many alternatives most choices of the best, or else of the worst, were made from; 4 for other answers."""
     import numpy as np
 
     if choices is None:
         return 4
-    return min(20, int(np.bincount(np.diff(choices.ptr)[choices.sign > 0]).argmax()))
+    sizes = np.diff(choices.ptr)
+    best = choices.sign > 0
+    return min(20, int(np.bincount(sizes[best] if best.any() else sizes).argmax()))
 
 
 def _refuse_price(features: ItemFeatures | None, price: str | None, not_used: Collection[str]) -> None:
