@@ -209,6 +209,19 @@ def test_scores_where_every_answer_names_the_worst_alone(tmp_path):
     assert table["item"].to_list() == ["a", "b", "c"]
 
 
+def test_one_person_who_guesses_is_no_people(tmp_path):
+    rng = np.random.default_rng(2)
+    rows = []
+    for user, task in np.ndindex(8, 24):
+        x = rng.permutation(5)[:4].tolist()
+        chosen = int(rng.integers(4)) if user == 3 else int(np.argmax(x))
+        rows += [(f"p{user}", task, place, x[place], int(place == chosen)) for place in range(4)]
+    columns = ["id", "task", "alt", "x", "choice"]
+    pl.DataFrame(rows, schema=columns, orient="row").write_csv(tmp_path / "choices.csv")
+    ran = run("utilities", tmp_path / "choices.csv")
+    assert "1 person (12 %) answers no better than chance (first: p3)" in said(ran)
+
+
 def test_without_people_there_is_one_set_of_coefficients(long, tmp_path):
     code, told = told_of(long.drop("id").with_columns(task=pl.int_range(pl.len()) // 3), tmp_path, "--no-user")
     assert code == 0, told

@@ -344,10 +344,9 @@ def _people(fit: pl.DataFrame) -> list[str]:
         f"{np.median(fit['rlh']):.2f}; guessing gives {np.median(fit['chance']):.2f}."
     ]
     if guess:
-        lines.append(
-            f"{len(guess)} people ({percent(len(guess) / len(fit))}) answer no better than chance (first: "
-            f"{shown(guess[0])}); the column guesses of fit.csv says who."
-        )
+        share = percent(len(guess) / len(fit))
+        who = f"{len(guess)} people ({share}) answer" if len(guess) > 1 else f"1 person ({share}) answers"
+        lines.append(f"{who} no better than chance (first: {shown(guess[0])}); the column guesses of fit.csv says who.")
     return lines
 
 
