@@ -97,6 +97,15 @@ def test_mixed_logit_pieces_held_out_tasks_and_json(folder, long, tmp_path, monk
     assert files_beside(tmp_path / "out") == sorted([*TABLES, "holdout.csv", "model"])
 
 
+def test_too_few_sweeps_ask_for_nothing_that_the_command_lacks(long, tmp_path, monkeypatch):
+    monkeypatch.setattr("predilect.models.mixed_logit.model._SWEEPS", 20)
+    monkeypatch.setattr("predilect.models.mixed_logit.model._R_HAT", 1.0)
+    long.write_csv(tmp_path / "choices.csv")
+    ran = run("utilities", tmp_path / "choices.csv", "--model", "mixed-logit")
+    assert "take fewer attributes, or more sweeps in Python: MixedLogit(n_draws=...)" in said(ran)
+    assert "ask for more sweeps (n_draws)" not in said(ran)
+
+
 def test_attributes_may_stand_in_a_table_of_items(tmp_path):
     votes = {"user": ["a", "a", "b", "b"], "left": ["x", "y", "x", "z"], "right": ["y", "z", "z", "y"],
              "winner": ["x", "z", "x", "z"]}  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from predilect._text import either
 from predilect._types import FloatArray
 from predilect.models.mixed_logit import loops
 from predilect.models.mixed_logit.diagnosis import effective_size, r_hat
@@ -104,7 +105,11 @@ def sample(
     worst = max(float(found[name].max(initial=1.0)) for name in ("r_hat_means", "r_hat_variances"))
     report = Report(
         "Gibbs sampler", n_sweeps, worst, tolerance, worst < tolerance, 0.0, time.perf_counter() - begin,
-        "(the largest split R-hat)", "ask for more sweeps (n_draws), or for fewer attributes",
+        "(the largest split R-hat)",
+        either(
+            "take fewer attributes, or more sweeps in Python: MixedLogit(n_draws=...)",
+            "ask for more sweeps (n_draws), or for fewer attributes",
+        ),
     )  # fmt: skip
     return Sample(law, people, report, {name: value.tolist() for name, value in found.items()})
 
