@@ -97,6 +97,42 @@ def test_with_names_of_numbers_1_is_the_slightest_grade():
     assert in_order(read(["1", "-1", "0"], grades=["1", "2"])) == [1, -1, 0]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        [-3, -1, 0, 2, 3, 1],
+        ["-3", "-1", "0", "2", "3", "1"],
+        [-3.0, -1.0, 0.0, 2.0, 3.0, 1.0],
+        ["A is much better", "B is slightly better", "tie", "left", "B is better"],
+        ["A is far better", "B is somewhat better", "tie", "left", "B is moderately better"],
+        [1.02, 1.3, 1.5, 1.47, 1.9, 1.72, 1.11, 1.61, 1.99],
+        [1.0, 1.25, 1.5, 1.75, 2.0],
+    ],
+)
+def test_a_part_with_the_grades_of_the_whole_is_read_as_in_the_whole(words):
+    whole = read(words)
+    assert len(whole.grades) > 1
+    assert read(words, grades=whole.grades) == whole
+    for word, grade in zip(words, in_order(whole), strict=True):
+        part = read([word], grades=whole.grades)
+        assert in_order(part) == [grade], word
+        assert abs(part.outcome.item()) == float(word not in {"tie", 0, "0", 1.5}), word
+
+
+def test_numbers_that_are_grades_are_no_sides_unless_said():
+    assert in_order(read([1, 2], grades=["1", "2"])) == [1, 2]
+    said = read([1, 2], grades=["1", "2"], winner_is="side")
+    assert said.grade is None
+    assert said.outcome.tolist() == read(["left", "right"]).outcome.tolist()
+    with pytest.raises(DataError, match='row 2, "3"'):
+        read([1, 3], grades=["1", "2"])
+    with pytest.raises(DataError, match=r'row 1, "0\.5"'):
+        read([0.5, 1.0], grades=["1", "2"])
+    assert in_order(read([1, 0], grades=["1", "2"])) == [1, 0]
+    with pytest.raises(DataError, match="only 1 and 0"):
+        read([1, 0], grades=["a tad", "by far"])
+
+
 def test_rows_of_different_grades_stay_apart_and_a_swap_turns_them():
     rows = {"left": ["a", "a", "b", "a"], "right": ["b", "b", "a", "b"], "user": ["u"] * 4}
     answers = Comparisons.from_frame(rows, outcome=[2, 1, -2, -2], side=False)

@@ -50,6 +50,7 @@ _LADDER = {
     "considerably": 2, "very much": 3, "extremely": 3,
 }  # fmt: skip
 _LADDER_NAMES = ("slightly better", "better", "much better", "very much better")
+_THIRDS = _LADDER_NAMES[:3]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +103,13 @@ def decode_winners(
     if winner_is == "sign" or any(_short(word) == "-1" for word in plain):
         tables["sign"] = dict(SIGN_WORDS)
 
+    told = False
     graded = _graded_words([word for word, tie in zip(plain, is_tie[:-1], strict=True) if not tie], grades)
     if graded is not None:
         reading = "sign" if graded.signs else "side"
+        told = graded.signs and bool(grades)
+        if told and winner_is is None:  # that numbers are grades: none of them is a side
+            tables["side"] = {word: sign for word, sign in sides.items() if not _is_number(word)}
         tables[reading] = tables.get(reading, dict(SIGN_WORDS)) | {w: int(np.sign(c)) for w, c in graded.code.items()}
         is_tie |= np.array([word in graded.ties for word in plain] + [False])
 
@@ -115,7 +120,7 @@ def decode_winners(
 
     chosen = winner_is or _choose(outcome, column)
     if winner_is is None:
-        only_zero_one = zero_one and all(_short(word) in ("0", "1") or word in own_ties for word in plain)
+        only_zero_one = not told and zero_one and all(_short(word) in ("0", "1") or word in own_ties for word in plain)
         if only_zero_one and (outcome["item"] == UNKNOWN).sum() > words.null_count():
             raise DataError(_zero_one_message(column))
         if chosen == "item":
@@ -192,7 +197,8 @@ def _graded_words(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None
     whole = {word: int(text) for word, text in short.items() if re.fullmatch(r"-?\d+", text)}
     if grades and all(name.isdecimal() for name in grades):
         named = numbers_named(grades)
-        return _Graded({w: named[str(n)] for w, n in whole.items() if n and str(n) in named}, tuple(grades), True)
+        code = {w: named[str(n)] for w, n in whole.items() if n and str(n) in named}
+        return _Graded(code, tuple(grades), True, frozenset(w for w, n in whole.items() if not n))
     names = () if grades else grades_of_numbers(whole.values())
     if names and len(whole) == len(plain):
         named = numbers_named(names)
@@ -205,9 +211,12 @@ def _graded_words(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None
 def _from_one_to_two(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None:
     """Numbers from 1, the left one much better, over 1.5, a tie, to 2."""
     named = [float(name) for name in grades if re.fullmatch(r"0\.\d+", name)]
-    if len(named) < len(grades) or not all(re.fullmatch(r"[12](\.\d*)?", word) for word in plain):
+    if not all(re.fullmatch(r"[12](\.\d*)?", word) for word in plain):
         return None
     value = {word: float(word) - 1.5 for word in plain}
+    if len(named) < len(grades):
+        between = any(abs(x) not in (0.0, 0.5) for x in value.values())  # 1 and 2 alone are sides
+        return _thirds(value, grades) if between and set(grades) <= set(_THIRDS) else None
     away = named or sorted({round(abs(x), 9) for x in value.values()} - {0.0})
     if max(map(abs, value.values()), default=1.0) > 0.5 or len(away) < 2:
         return None
@@ -219,18 +228,19 @@ def _from_one_to_two(plain: Sequence[str], grades: Sequence[str]) -> _Graded | N
     return _Graded(code, tuple(f"{x:g}" for x in away), False, frozenset(w for w, x in value.items() if not x))
 
 
-def _thirds(value: Mapping[str, float]) -> _Graded:
+def _thirds(value: Mapping[str, float], grades: Sequence[str] = ()) -> _Graded:
     """Grades of distances up to ½ of any size: by sixths from the tie at 0, as many as somebody would name."""
-    place = {word: min(int(6.0 * abs(x)), 2) for word, x in value.items() if x}
-    used = sorted(set(place.values()))
-    code = {word: (2 + used.index(k)) * (1 if value[word] < 0.0 else -1) for word, k in place.items()}
-    names = ("slightly better", "better", "much better")
-    return _Graded(code, tuple(names[k] for k in used), False, frozenset(w for w, x in value.items() if not x))
+    place = {word: _THIRDS[min(int(6.0 * abs(x)), 2)] for word, x in value.items() if x}
+    used = tuple(grades) or tuple(name for name in _THIRDS if name in place.values())
+    code = {w: (2 + used.index(name)) * (1 if value[w] < 0.0 else -1) for w, name in place.items() if name in used}
+    return _Graded(code, used, False, frozenset(w for w, x in value.items() if not x))
 
 
 def _graded_phrases(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None:
     """Words such as "left much better", by the names of grades or by words in common use."""
-    given = {_degree(name.strip().lower()): place for place, name in enumerate(grades)}
+    # The names that words in common use were read under stand for all of these words.
+    given = {word: grades.index(_LADDER_NAMES[k]) for word, k in _LADDER.items() if _LADDER_NAMES[k] in grades}
+    given |= {_degree(name.strip().lower()): place for place, name in enumerate(grades)}
     rank: dict[str, int] = {}
     for word in plain:
         found = _GRADED.match(word.replace("_", " ").replace("-", " "))
