@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
@@ -22,6 +23,13 @@ LARGE = ("movielens", "polis", "sushi-b", "sushi-original-b", "ukpconvarg")
 def task_of(name: str) -> Task:
     """The task of the first seed, which no test changes."""
     return TASKS[name](0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_tasks() -> Iterator[None]:
+    """Leave no answers in memory once the tests are done."""
+    yield
+    task_of.cache_clear()
 
 
 def each(names: list[str]) -> list[object]:
