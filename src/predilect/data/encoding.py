@@ -55,7 +55,7 @@ class Output:
             raise ValueError(f"the feature {self.name!r:.100} is neither a number nor a category")
 
 
-def plan_outputs(
+def plan_and_encode(
     columns: Mapping[str, pl.Series], categorical: Collection[str], ids: Sequence[object], what: str,
     piecewise: Mapping[str, Sequence[float]] | None = None,
 ) -> tuple[tuple[Output, ...], NDArray[np.float64], int, list[str]]:  # fmt: skip

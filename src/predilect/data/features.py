@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from predilect._json import typed
 from predilect._text import either, shown
 from predilect._types import BoolArray, FloatArray
-from predilect.data.encoding import Output, encode, plan_outputs
+from predilect.data.encoding import Output, encode, plan_and_encode
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.read.columns import ITEM, USER, guess_one, refuse_index
 from predilect.data.vocabulary import Vocabulary
@@ -127,7 +127,7 @@ class ItemFeatures:
         cls, series: Mapping[str, pl.Series], ids: pl.Series, categorical: Iterable[str], report: list[str],
         piecewise: Mapping[str, Sequence[float]] | None = None,
     ) -> Self:  # fmt: skip
-        outputs, matrix, n_encoded, told = plan_outputs(series, set(categorical), ids.to_list(), cls.what, piecewise)
+        outputs, matrix, n_encoded, told = plan_and_encode(series, set(categorical), ids.to_list(), cls.what, piecewise)
         return cls(Vocabulary(ids), matrix, outputs, n_encoded, (*report, *told))
 
     @property

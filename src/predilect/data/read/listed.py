@@ -17,7 +17,7 @@ from predilect.data.intake import TWICE, UNCLEAR
 from predilect.data.read.assemble import ReadOptions
 from predilect.data.read.columns import WEIGHT, guess_one, listed, plain
 from predilect.data.read.long import keep_rated, levels_of_ranks
-from predilect.data.read.set_columns import CHOSEN, KIND_OF, RANKED, RATED, TASKS, WHO, numbers_of
+from predilect.data.read.set_columns import CHOSEN, KIND_OF, RANKED, RATED, TASKS, WHO, flags, numbers_of
 from predilect.data.read.sets import Sets, context_of
 from predilect.data.tasks import best_worst_levels, chosen_levels, rated_levels
 from predilect.data.vocabulary import Vocabulary
@@ -128,8 +128,10 @@ def _columns_that_hold(
     def values(columns: Sequence[str]) -> set[str]:
         return {value for name in columns for value in as_text(raw[name]).drop_nulls().unique()}
 
+    if all(flags(raw[name]) is not None for name in answer):
+        return ()
     said, family = values(answer), _any_family(names)
-    return family if said and not said <= {"0", "1"} and said <= values(family) else ()
+    return family if said and said <= values(family) else ()
 
 
 def _order_columns(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:

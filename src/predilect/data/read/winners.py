@@ -103,14 +103,13 @@ def decode_winners(
     if winner_is == "sign" or any(_short(word) == "-1" for word in plain):
         tables["sign"] = dict(SIGN_WORDS)
 
-    told = False
     graded = _graded_words([word for word, tie in zip(plain, is_tie[:-1], strict=True) if not tie], grades)
+    told = graded is not None and graded.signs and bool(grades)  # that numbers are grades
     if graded is not None:
-        reading = "sign" if graded.signs else "side"
-        told = graded.signs and bool(grades)
-        if told and winner_is is None:  # that numbers are grades: none of them is a side
+        if told and winner_is is None:  # none of them is a side
             tables["side"] = {word: sign for word, sign in sides.items() if not _is_number(word)}
-        tables[reading] = tables.get(reading, dict(SIGN_WORDS)) | {w: int(np.sign(c)) for w, c in graded.code.items()}
+        signs = {word: int(np.sign(code)) for word, code in graded.code.items()}
+        tables[graded.reading] = tables.get(graded.reading, dict(SIGN_WORDS)) | signs
         is_tie |= np.array([word in graded.ties for word in plain] + [False])
 
     outcome = {"item": _by_item(has_item[number], left, right, is_tie[number])}
@@ -126,7 +125,7 @@ def decode_winners(
         if chosen == "item":
             _refuse_tie_items(outcome["item"], is_tie[number], words, column, plain, own_ties)
     result = outcome[chosen]
-    if graded is not None and chosen == ("sign" if graded.signs else "side"):
+    if graded is not None and chosen == graded.reading:
         grade = np.array([max(abs(graded.code.get(word, 0)) - 1, 0) for word in plain] + [0], dtype=np.int8)[number]
         grade[(result == 0) | (result == UNKNOWN)] = 0
         tie_word = words.set(pl.Series(result != 0), None)
@@ -148,6 +147,11 @@ class _Graded:
     names: tuple[str, ...]
     signs: bool  # whether they are numbers, positive for left
     ties: frozenset[str] = frozenset()
+
+    @property
+    def reading(self) -> str:
+        """The reading of the column under which they are grades."""
+        return "sign" if self.signs else "side"
 
 
 def grades_of_numbers(values: Iterable[float]) -> tuple[str, ...]:

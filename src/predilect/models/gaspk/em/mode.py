@@ -122,12 +122,15 @@ class TradeOffAnswers:
         )  # fmt: skip
         return first, kind
 
-    def alike(self, gamma: FloatArray) -> tuple[IntArray, IntArray]:
-        """The kinds, if people of one kind have equal weights ``gamma`` (n_users, n_c); else everybody is one."""
+    def alike(self, gamma: FloatArray) -> IntArray:
+        """For each person the one of their kind, (n_users,), if all of a kind have equal weights ``gamma``
+        (n_users, n_c); else the person.
+        """
         first, kind = self.kinds
-        if len(first) == self.n_users or not np.array_equal(gamma, gamma[first[kind]]):
-            first = kind = np.arange(self.n_users)
-        return first, kind
+        one = first[kind]
+        if len(first) == self.n_users or np.array_equal(gamma, gamma[one]):
+            return one
+        return np.arange(self.n_users)
 
 
 _MAX_HALVINGS = 40

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from predilect._compile import kernel
-from predilect._types import FloatArray
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import eigenpairs
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.mode import Newton, TradeOffAnswers, find_mode
@@ -49,21 +49,27 @@ def open_weights(
     the latter once for people with equal answers and weights.
     """
     n_users, n_c = gamma.shape
-    people, kind = answers.alike(gamma)
-    out = np.empty((len(people), n_c, n_c))
+    alike = answers.alike(gamma)
+    people = np.unique(alike)
+    out = np.empty((n_users, n_c, n_c))
     packed = packed_blocks(answers.point, answers.user, precision, F, n_users)
-    _covariances(packed[people], gamma[people], concentration, np.empty((2, n_c, n_c)), np.empty(n_c), out)
-    return out[kind]
+    _covariances(
+        people, packed, np.ascontiguousarray(gamma), concentration, np.empty((2, n_c, n_c)), np.empty(n_c), out
+    )  # fmt: skip
+    return out if len(people) == n_users else out[alike]
 
 
 @kernel
 def _covariances(
-    packed: FloatArray, gamma: FloatArray, concentration: float, work: FloatArray, sums: FloatArray, out: FloatArray
-) -> None:
-    """:func:`open_weights` from triangles of Σ precision F Fᵀ; ``work`` (2, n_c, n_c) and ``sums`` are workspace."""
+    people: IntArray, packed: FloatArray, gamma: FloatArray, concentration: float, work: FloatArray, sums: FloatArray,
+    out: FloatArray,
+) -> None:  # fmt: skip
+    """:func:`open_weights` of ``people`` from triangles of Σ precision F Fᵀ; ``work`` (2, n_c, n_c) and ``sums`` are
+    workspace.
+    """
     n_c = gamma.shape[1]
     L, M = work[0], work[1]  # M = L⁻¹
-    for u in range(gamma.shape[0]):
+    for u in people:
         mine, covariance = gamma[u], out[u]
         first = 0
         for c in range(n_c):

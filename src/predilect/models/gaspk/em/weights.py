@@ -135,7 +135,8 @@ def likeliest_weights(
     n_answers = np.diff(rows.user_ptr)
     if max_steps > 0:
         weights[n_answers == 0] = 1.0 / n_c
-    people, kind = answers.alike(weights)
+    alike = answers.alike(weights)
+    people = np.unique(alike)
 
     def work(shard: Shard) -> int:
         steps: int = climb(
@@ -147,8 +148,7 @@ def likeliest_weights(
 
     shards = cut(n_answers[people] + 1.0, _ANSWERS_PER_SHARD, _MOST_SHARDS) if n_users else []
     n_steps = max(map_shards(work, shards, executor, n_ahead=_MOST_SHARDS), default=0)
-    one = people[kind]
-    return Climb(weights[one], value[one], gap[one], n_steps)
+    return Climb(weights[alike], value[alike], gap[alike], n_steps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
