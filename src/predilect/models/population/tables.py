@@ -228,13 +228,13 @@ def describe_consistency(model: Any) -> list[str]:
     people = model.posterior_.people
     answered = np.flatnonzero(np.diff(people.answer_ptr))
     low, high = np.quantile(1.0 / people.consistency[answered], [0.25, 0.75])
-    lines = ["People may differ in how consistently they answer, but these answers tell hardly anything of whom."]
-    if high - low >= _TOLD_APART:
-        lines = [
-            "People differ in how consistently they answer: the noise of the middle half of them is "
-            f"{low:.2f} to {high:.2f} times what is usual, and whoever is less consistent counts for less."
-        ]
     noisy = answered[people.consistency[answered] < _NOISY]
+    if high - low < _TOLD_APART and not len(noisy):
+        return ["People may differ in how consistently they answer, but these answers tell hardly anything of whom."]
+    lines = [
+        "People differ in how consistently they answer: the noise of the middle half of them is "
+        f"{low:.2f} to {high:.2f} times what is usual, and whoever is less consistent counts for less."
+    ]
     if len(noisy):
         first = noisy[np.argsort(people.consistency[noisy], kind="stable")][:_MOST_NAMED]
         names = ", ".join(shortened(one_line(model.users_.ids[code]), _LONGEST_NAME) for code in first.tolist())
