@@ -302,8 +302,7 @@ def lay_out_columns(
     n_users, n = len(traits), len(user)
     task = np.full(n, -1, dtype=np.int64) if task is None or not likelihood.has_normal_noise else task.astype(np.int64)
     user = user.astype(np.int64)
-    keys = np.concatenate([user * n_items + left, user * n_items + right])
-    unique, position = np.unique(keys, return_inverse=True)
+    unique, position = _distinct(np.concatenate([user * n_items + left, user * n_items + right]))
     bounds = np.arange(n_users + 1)
     answer_ptr = np.searchsorted(user, bounds).astype(np.int64)
     item_ptr = np.searchsorted(unique // n_items, bounds).astype(np.int64)
@@ -324,6 +323,18 @@ def lay_out_columns(
         likelihood=likelihood,
         **more,
     )
+
+
+def _distinct(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Distinct keys in order, (u,), and which of them each key is, (n,): half the memory of ``np.unique``."""
+    order = np.argsort(keys)
+    keys = keys[order]
+    first = np.ones(len(keys), dtype=np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    keys = keys[first]
+    position = np.empty(len(order), dtype=np.int32)
+    position[order] = np.cumsum(first, dtype=np.int32) - 1
+    return keys, position
 
 
 def shards_of(
