@@ -120,6 +120,14 @@ def test_a_choice_from_several_is_one_answer_of_its_person(n_shown):
     assert "u0" not in found["users-with-one-answer"].message
 
 
+def test_parts_of_answers_are_counted_as_they_are():
+    frame = {"left": ["x", "y", "z"] * 3, "right": ["y", "z", "x"] * 3, "winner": ["left", "tie", "right"] * 3}
+    found = check(Comparisons.from_frame(frame | {"weight": [1.5] * 9}))
+    said = " ".join(finding.message for finding in found)
+    assert "33.3% of 13.5 answers are ties" in said
+    assert "Only 13.5 answers for 3 items" in said
+
+
 def test_no_rows_at_all():
     frame, outcome = answers(50)
     comparisons = Comparisons.from_frame(frame, outcome=outcome).take([])

@@ -82,6 +82,7 @@ def predict(
         pairs, items, people = talk.file(pairs), talk.file(items), talk.file(people)
         from predilect._json import plain
         from predilect.data import read_frame
+        from predilect.data.intake import counted
         from predilect.data.read.readers import is_text, read_table
         from predilect.errors import DataError
         from predilect.models.registry import load_model
@@ -102,7 +103,7 @@ def predict(
         if score is not None:
             talk.say(
                 f"The winner was among the answers: {100 * score['accuracy']:.1f} % were the likeliest, log loss "
-                f"{score['log_loss']:.3f} nats an answer ({score['n_answers']:g} answers)."
+                f"{score['log_loss']:.3f} nats an answer ({counted(score['n_answers'], 'answer')})."
             )
         if target is not None:
             if is_text(pairs) and out is not None and out.suffix in (".parquet", ".jsonl"):

@@ -9,7 +9,6 @@ from typing import Literal, cast
 
 import polars as pl
 
-from predilect._text import amount
 from predilect.cli.options import ReadingOptions
 from predilect.cli.session import Talk
 from predilect.data import (
@@ -22,6 +21,7 @@ from predilect.data import (
     read_item_map,
 )
 from predilect.data.frames import as_text
+from predilect.data.intake import counted
 from predilect.data.read.assemble import Kind, ReadOptions
 from predilect.data.read.columns import TASK, guess_one, no_column
 from predilect.data.read.profiles import LABEL
@@ -140,10 +140,10 @@ def say_intake(talk: Talk, comparisons: Comparisons) -> None:
             talk.say(line)
     n = comparisons.n_users
     who = ("1 person" if n == 1 else f"{n} people") if comparisons.has_users else "people not named"
-    answers = f"{amount(comparisons.n_answers)} answers"
+    answers = counted(comparisons.n_answers, "answer")
     if intake.tasks_read:
-        answers = f"{amount(comparisons.n_answers)} times one alternative over another"
-    talk.say(f"{answers}, {comparisons.n_items} items, {who}.")
+        answers = f"{counted(comparisons.n_answers, 'time')} one alternative over another"
+    talk.say(f"{answers}, {counted(comparisons.n_items, 'item')}, {who}.")
 
 
 def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:

@@ -352,8 +352,10 @@ def _people(fit: pl.DataFrame) -> list[str]:
 
 def _held_out(table: pl.DataFrame) -> list[str]:
     """What held-out tasks say, in sentences."""
+    from predilect._text import amount
+
     first, second = table.row(0, named=True), table.row(1, named=True)
-    lines = [f"Held out: {first['choices']:g} choices of {first['people']} people."]
+    lines = [f"Held out: {amount(first['choices'])} choices of {first['people']} people."]
     for row in table.iter_rows(named=True):
         shares = "" if row["share_error"] is None else f", shares off by {100 * row['share_error']:.1f} points"
         lines.append(

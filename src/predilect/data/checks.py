@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from predilect._text import first_few, option
+from predilect._text import amount, first_few, option
 from predilect._types import IntArray
 from predilect.data.canonical import repeats
 from predilect.data.comparisons import Comparisons
@@ -183,7 +183,7 @@ def _sides(comparisons: Comparisons) -> list[Finding]:
     if min(left, right) == 0:
         side = "left" if left else "right"
         message = (
-            f"The {side} item won all {decided:.0f} decided answers: the file seems to list the "
+            f"The {side} item won all {amount(decided)} decided answers: the file seems to list the "
             f"{'winner' if left else 'loser'} first, so left/right bias cannot be checked; "
             "randomise the sides when asking, and write them down as shown."
         )
@@ -198,7 +198,7 @@ def _sides(comparisons: Comparisons) -> list[Finding]:
         if p < 0.05
         else "no sign of a left/right bias"
     )
-    message = f"The left item won {share:.1%} of {decided:.0f} decided answers (p = {p:.2g}): {verdict}."
+    message = f"The left item won {share:.1%} of {amount(decided)} decided answers (p = {p:.2g}): {verdict}."
     return [Finding("left-right-bias", "warning" if strong else "note", message, round(decided))]
 
 
@@ -206,16 +206,16 @@ def _people(comparisons: Comparisons) -> list[Finding]:
     if not comparisons.has_users:
         return []
     # A choice from several is one answer, whose rows have a share each.
-    amount = np.bincount(comparisons.user, weights_of_rows(comparisons), minlength=comparisons.n_users)
+    given = np.bincount(comparisons.user, weights_of_rows(comparisons), minlength=comparisons.n_users)
     found = []
-    once = np.flatnonzero((amount > 0) & (np.round(amount, 6) <= 1))
+    once = np.flatnonzero((given > 0) & (np.round(given, 6) <= 1))
     if len(once):
         text = f"{len(once)} of {counted(comparisons.n_users, 'user')} gave one answer: little can be said about each"
         found.append(_about("users-with-one-answer", "note", text, list(comparisons.users.labels(once))))
     if comparisons.n_users > 1 and comparisons.n_rows:
         top = max(1, math.ceil(comparisons.n_users / 100))
-        order = np.argsort(-amount, kind="stable")[:top]
-        share = amount[order].sum() / amount.sum()
+        order = np.argsort(-given, kind="stable")[:top]
+        share = given[order].sum() / given.sum()
         # With very few people somebody always has a large share.
         if share > max(HEAVY_SHARE, 1.5 * top / comparisons.n_users):
             text = (
@@ -231,7 +231,7 @@ def _answers(comparisons: Comparisons) -> list[Finding]:
     total = comparisons.n_answers
     tied = float(comparisons.weight[comparisons.outcome == 0].sum())
     if tied:
-        message = f"{tied / total:.1%} of {total:.0f} answers are ties."
+        message = f"{tied / total:.1%} of {counted(total, 'answer')} are ties."
         if tied > total / 2:
             message += " More than half: the items may be hard to tell apart, or ties may mean something else."
         found.append(Finding("ties", "warning" if tied > total / 2 else "note", message, round(tied)))
@@ -250,7 +250,7 @@ def _answers(comparisons: Comparisons) -> list[Finding]:
         found.append(Finding("one-grade", "note", message, len(used)))
     if total < FEW_IN_ALL or (total < comparisons.n_items and comparisons.item_table is None):
         message = (
-            f"Only {counted(round(total), 'answer')} for {counted(comparisons.n_items, 'item')}: "
+            f"Only {counted(total, 'answer')} for {counted(comparisons.n_items, 'item')}: "
             "the ranking rests largely on the prior."
         )
         found.append(Finding("few-answers", "warning", message, round(total)))

@@ -94,7 +94,7 @@ class Intake:
         if self.ignored_columns:
             lines.append("Columns not used: " + ", ".join(f'"{shown(name)}"' for name in self.ignored_columns) + ".")
         if self.tasks_read:
-            told = "; ".join(f"{count} {what}" for what, count in self.tasks_read.items())
+            told = "; ".join(f"{count} {what.replace('s ', ' ', count == 1)}" for what, count in self.tasks_read.items())
             described = (
                 f"; alternatives described by {', '.join(map(shown, self.attributes))}" if self.attributes else ""
             )
@@ -186,6 +186,6 @@ def _add(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     return {key: first.get(key, 0) + second.get(key, 0) for key in [*first, *(k for k in second if k not in first)]}
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: float, noun: str) -> str:
     """The number with its noun in the singular or plural."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{amount(count)} {noun}" if count == 1 else f"{amount(count)} {noun}s"

@@ -12,7 +12,7 @@ from html import escape
 from typing import Any, Self
 
 from predilect._json import typed
-from predilect._text import number
+from predilect._text import amount, number
 from predilect.evaluation.metrics import Reliability
 
 OUTCOMES = ("better", "nothing", "worse", "unknown")
@@ -256,7 +256,7 @@ def judged(contest: Contest, n_users: int, n_users_drawn: int) -> Contest:
     sign = 1.0 if gain >= 0.0 else -1.0
     low, high = sorted((sign * lower, sign * upper))
     sentence = (
-        f"{words.subject} {claim}: over {contest.n_answers:g} held-out answers of {contest.n_people} people{drawn} the "
+        f"{words.subject} {claim}: over {amount(contest.n_answers)} held-out answers of {contest.n_people} people{drawn} the "
         f"log loss is {_nats(loss)} {words.model} and {_nats(baseline)} {words.baseline}: {direction} by "
         f"{_nats(abs(gain))} nats an answer (95 % interval {_nats(low)} to {_nats(high)})"
     )

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from predilect._text import did_you_mean, either, shown, spoken_to
+from predilect._text import amount, did_you_mean, either, shown, spoken_to
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.derived import SIDE
@@ -117,7 +117,7 @@ def read_training(
         raise DataError("there are no answers to learn from. Were they all left out of these comparisons?")
     if not np.any(comparisons.outcome):
         raise DataError(
-            f"all {comparisons.n_answers:g} answers are ties: nothing says which item is better. Collect answers "
+            f"all {amount(comparisons.n_answers)} answers are ties: nothing says which item is better. Collect answers "
             "that prefer one, or check which words were read as ties"
         )
     if delta == 0.0 and comparisons.has_ties:
