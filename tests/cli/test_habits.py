@@ -100,6 +100,15 @@ def test_a_terminal_is_given_few_digits_and_a_file_all(monkeypatch, capsys):
     assert capsys.readouterr().out == "left,n,p_left\ntea,1234567,0.3333\n"
 
 
+@pytest.mark.parametrize("words", ["check --kind best-worst --no-task", "check --kind best_worst --no_task"])
+def test_a_hyphen_and_an_underscore_are_the_same_in_words_of_the_command(words, tmp_path):
+    (tmp_path / "sets.csv").write_text("user,item1,item2,item3,best,worst\nu1,tea,milk,juice,milk,tea\n")
+    command, *options = words.split()
+    ran = run(command, tmp_path / "sets.csv", *options)
+    assert ran.exit_code == 0, ran.output
+    assert "1 choice of the best and the worst of 3" in ran.output
+
+
 def test_standard_input_of_any_kind(few_votes, tmp_path):
     frame = pl.read_csv(few_votes)
     expected = run("check", few_votes).stdout.splitlines()[:3]

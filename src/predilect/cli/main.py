@@ -53,7 +53,11 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        # best_worst is best-worst, --no_side is --no-side.
+        "token_normalize_func": lambda word: word.replace("_", "-"),
+    },
 )
 MODELS = "; ".join(f"{name}: {entry.about}" for name, entry in COMMANDS.items())
 app.command("rank", cls=Brief, epilog=f"Models: {MODELS}.")(rank)
