@@ -126,6 +126,8 @@ def test_features_for_some_items_and_constant_ones_are_reported(few_votes, tmp_p
         (["--by", "country"], 'no column "country"'),
         (["--user", "nobody"], 'no column "nobody"'),
         (["--user", "judge", "--no-user"], "contradict"),
+        (["--side", "--no-side"], "--side and --no-side contradict each other"),
+        (["--no_verdict", "--verdict"], "--verdict and --no-verdict contradict each other"),
         (["--weight", "judge", "--no-weight"], "contradict"),
         (["--item-map-column", "kind"], "--item-map"),
         (["--items", "nowhere.csv"], "no file nowhere.csv"),

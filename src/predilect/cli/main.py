@@ -6,7 +6,7 @@ import os
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -29,14 +29,27 @@ class _Commands(TyperGroup):
     """The commands, which take text."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse bytes that are no text: neither a result in JSON nor polars can hold such a name."""
+        """Refuse bytes that are no text, which neither a result in JSON nor polars can hold, and --x beside --no-x."""
         for argument in args:
             try:
                 argument.encode("utf-8")
             except UnicodeEncodeError:
-                Talk().fail(f'"{argument}" is not UTF-8 text. Rename the file, or write the option in UTF-8.')
-                raise typer.Exit(BAD_INPUT) from None
+                _refuse(f'"{argument}" is not UTF-8 text. Rename the file, or write the option in UTF-8.')
+        flags = [_with_hyphens(argument.partition("=")[0]) for argument in args if argument.startswith("--")]
+        for flag in flags:
+            if f"--no-{flag[2:]}" in flags:
+                _refuse(f"{flag} and --no-{flag[2:]} contradict each other. Give one of them.")
         return super().parse_args(ctx, args)
+
+
+def _with_hyphens(word: str) -> str:
+    """best-worst of best_worst, --no-side of --no_side."""
+    return word.replace("_", "-")
+
+
+def _refuse(text: str) -> NoReturn:
+    Talk().fail(text)
+    raise typer.Exit(BAD_INPUT)
 
 
 app = typer.Typer(
@@ -53,11 +66,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        # best_worst is best-worst, --no_side is --no-side.
-        "token_normalize_func": lambda word: word.replace("_", "-"),
-    },
+    context_settings={"help_option_names": ["-h", "--help"], "token_normalize_func": _with_hyphens},
 )
 MODELS = "; ".join(f"{name}: {entry.about}" for name, entry in COMMANDS.items())
 app.command("rank", cls=Brief, epilog=f"Models: {MODELS}.")(rank)

@@ -156,12 +156,6 @@ def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:
 
 
 def _settings(options: ReadingOptions) -> ReadOptions:
-    if options.no_user and options.user is not None:
-        raise DataError("--user and --no-user contradict each other; give one of them")
-    if options.no_weight and options.weight is not None:
-        raise DataError("--weight and --no-weight contradict each other; give one of them")
-    if options.no_task and options.task is not None:
-        raise DataError("--task and --no-task contradict each other; give one of them")
     control, alternatives = names_in(options.control, "--control"), names_in(options.alternatives, "--alternatives")
     if options.item_map_column is not None and options.item_map is None:
         raise DataError("--item-map-column names a column of --item-map FILE, which was not given")
