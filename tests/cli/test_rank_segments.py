@@ -142,3 +142,18 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(votes, tmp_path, options
     assert result.exit_code == 2
     assert says in result.stderr.replace("\n", " ")
     assert not (tmp_path / "out").exists()
+
+
+def test_new_people_of_one_segment_and_a_table_of_people_that_lacks_it(ran, tmp_path):
+    (tmp_path / "pairs.csv").write_text("user,left,right\nnew,ant,elk\n")
+    (tmp_path / "one.csv").write_text("user,language,panel\nnew,de,1\n")
+    (tmp_path / "none.csv").write_text("user,Language,age\nnew,de,40\n")
+    told = run("predict", ran[1], tmp_path / "pairs.csv", "--people", tmp_path / "one.csv")
+    assert told.exit_code == 0, told.output
+    assert float(told.stdout.splitlines()[1].split(",")[3]) < 0.5
+    told = run("predict", ran[1], tmp_path / "pairs.csv", "--people", tmp_path / "none.csv")
+    assert told.exit_code == 2
+    assert (
+        'the features of the new persons lack the columns "language", "panel"; their columns are "user", "Language", '
+        '"age". Give every column that the model\'s features were made from. Did you mean "Language"?'
+    ) in told.stderr

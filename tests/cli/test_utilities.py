@@ -278,7 +278,7 @@ def test_a_price_curve_of_one_item(folder, tmp_path, rule):
         (f'scenario,item\none,"{KNOWN[0]}"', [], 'scenario "one" has one item: a choice is between two or more'),
         (f'item\n"{KNOWN[0]}"\n"{KNOWN[0]}"', [], "the scenario has an item twice"),
         (f'item\n"{KNOWN[0]}"\nours', [], "1 items are not known to the model (first: 'ours'). Give their attributes"),
-        (f'item,price\n"{KNOWN[0]}",\nours,3', [], "lack the columns screen"),
+        (f'item,price\n"{KNOWN[0]}",\nours,3', [], 'lack the column "screen"; their columns are "item", "price"'),
         (f'item,price,screen\n"{KNOWN[0]}",3,small\n"{KNOWN[1]}",,', [], "is known to the model with other attributes"),
         ('s,item,price,screen\n1,o,3,small\n1,p,3,large\n2,o,4,small\n2,p,3,large', [], "two sorts of attributes"),
         ("name\nx", ["--price-curve", "x"], "--price-curve ITEM and --prices 1,2,3 go together"),

@@ -141,16 +141,8 @@ def _pieces(name: str, column: pl.Series, cuts: Sequence[float]) -> list[Output]
     return [replace(output, name=f"{name} {output.piece}") for output in bare]
 
 
-def encode(
-    outputs: Sequence[Output], columns: Mapping[str, pl.Series], what: str
-) -> tuple[NDArray[np.float64], list[str]]:
+def encode(outputs: Sequence[Output], columns: Mapping[str, pl.Series]) -> tuple[NDArray[np.float64], list[str]]:
     """Matrix of the planned columns, (n_rows, n_outputs), and lines on unknown categories; raises DataError."""
-    lacking = list(dict.fromkeys(output.source for output in outputs if output.source not in columns))
-    if lacking:
-        raise DataError(
-            f"the features of the new {what} lack the columns {', '.join(lacking)}; "
-            f"there are {', '.join(columns) or 'none'}. Give every column the features were made from."
-        )
     n_rows = len(next(iter(columns.values()))) if columns else 0
     matrix = np.zeros((n_rows, len(outputs)))
     texts = {output.source: as_text(columns[output.source]) for output in outputs if output.kind == "category"}

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from predilect._json import typed
-from predilect._text import either, shown
+from predilect._text import did_you_mean, either, shown
 from predilect._types import BoolArray, FloatArray
 from predilect.data.encoding import Output, encode, plan_and_encode
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
-from predilect.data.read.columns import ITEM, USER, guess_one, refuse_index
+from predilect.data.read.columns import ITEM, USER, guess_one, listed, refuse_index
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.kernels import squared_exponential
@@ -149,8 +149,15 @@ class ItemFeatures:
         _refuse_sparse(frame, self.what)
         table, _ = open_frame(frame)
         names = column_names(table)
-        series = to_columns(table, [name for name in names if name in self.sources] or names[:1])
-        matrix, report = encode(self.outputs, series, self.what)
+        lacking = [name for name in self.sources if name not in names]
+        if lacking:
+            raise DataError(
+                f"the features of the new {self.what}s lack the column{'s' * (len(lacking) > 1)} {listed(lacking)}; "
+                f"their columns are {listed(names)}. Give every column that the model's features were made from."
+                f"{did_you_mean(lacking[0], names)}"
+            )
+        series = to_columns(table, self.sources or names[:1])
+        matrix, report = encode(self.outputs, series)
         for line in report:
             warnings.warn(line, DataWarning, stacklevel=2)
         return matrix
@@ -167,7 +174,7 @@ class ItemFeatures:
         if any(row[k] > 0.0 for k, one in enumerate(self.outputs) if one.source == source and one.kind == "missing"):
             raise DataError(f'the item has no "{source}" that could change')
         change = np.zeros(len(self.outputs))
-        change[places] = encode([self.outputs[k] for k in places], {source: pl.Series([value])}, self.what)[0][0]
+        change[places] = encode([self.outputs[k] for k in places], {source: pl.Series([value])})[0][0]
         change[places] -= row[places]
         return change
 
@@ -312,7 +319,10 @@ def _segment_of_each(name: str, value: pl.Series, people: pl.Series) -> pl.Serie
         )
     if n_segments < 2:
         only = "no value at all" if n_segments == 0 else f'one value only ("{shown(pairs["value"][0])}")'
-        raise DataError(f'column "{name}" holds {only}: there are no segments to compare. Leave it out')
+        raise DataError(
+            f'column "{name}" holds {only}: there are no segments to compare. Leave it out'
+            f"{either('', '; people who are new to a fitted model are given as a table, predict_proba(..., users=frame)')}"
+        )
     twice = pairs.filter(pl.col("id").is_duplicated())
     if len(twice):
         first = twice.filter(pl.col("id") == twice["id"][0])["value"].head(2).to_list()

@@ -94,7 +94,9 @@ class Intake:
         if self.ignored_columns:
             lines.append("Columns not used: " + ", ".join(f'"{shown(name)}"' for name in self.ignored_columns) + ".")
         if self.tasks_read:
-            told = "; ".join(f"{count} {what.replace('s ', ' ', count == 1)}" for what, count in self.tasks_read.items())
+            told = "; ".join(
+                f"{count} {what.replace('s ', ' ', count == 1)}" for what, count in self.tasks_read.items()
+            )
             described = (
                 f"; alternatives described by {', '.join(map(shown, self.attributes))}" if self.attributes else ""
             )

@@ -257,6 +257,11 @@ def read_queries(
 
 def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tuple[FloatArray, BoolArray]:
     """Encoded features of new items or people (sorted ids), and the mask of those in the frame; raises DataError."""
+    if isinstance(frame, ItemFeatures):
+        raise DataError(
+            f"expected a table of the new {features.what}s, got {type(frame).__name__}. Give the table that it was made "
+            "from: the model encodes it as it did those of the fit"
+        )
     table, _ = open_frame(frame)
     names = column_names(table)
     id_column = guess_one(names, features.id_names)
