@@ -256,9 +256,9 @@ def judged(contest: Contest, n_users: int, n_users_drawn: int) -> Contest:
     sign = 1.0 if gain >= 0.0 else -1.0
     low, high = sorted((sign * lower, sign * upper))
     sentence = (
-        f"{words.subject} {claim}: over {amount(contest.n_answers)} held-out answers of {contest.n_people} people{drawn} the "
-        f"log loss is {_nats(loss)} {words.model} and {_nats(baseline)} {words.baseline}: {direction} by "
-        f"{_nats(abs(gain))} nats an answer (95 % interval {_nats(low)} to {_nats(high)})"
+        f"{words.subject} {claim}: over {amount(contest.n_answers)} held-out answers of {contest.n_people} "
+        f"people{drawn} the log loss is {_nats(loss)} {words.model} and {_nats(baseline)} {words.baseline}: "
+        f"{direction} by {_nats(abs(gain))} nats an answer (95 % interval {_nats(low)} to {_nats(high)})"
     )
     return replace(contest, sentence=f"{sentence}. {_meaning(contest, gain, lower, upper)}")
 

@@ -259,8 +259,8 @@ def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tupl
     """Encoded features of new items or people (sorted ids), and the mask of those in the frame; raises DataError."""
     if isinstance(frame, ItemFeatures):
         raise DataError(
-            f"expected a table of the new {features.what}s, got {type(frame).__name__}. Give the table that it was made "
-            "from: the model encodes it as it did those of the fit"
+            f"expected a table of the new {features.what}s, got {type(frame).__name__}. Give the table that it was "
+            "made from: the model encodes it as it did those of the fit"
         )
     table, _ = open_frame(frame)
     names = column_names(table)

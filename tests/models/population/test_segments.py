@@ -156,9 +156,9 @@ def test_a_stranger_is_told_from_the_segment(model):
     users = {"user": ["x", "y"], "language": ["s0", "never seen"]}
     with pytest.warns(DataWarning):
         margin = model.predict_margin(asked, users=users)[0]
-    with pytest.raises(DataError, match=r"expected a table of the new persons, got PersonFeatures\. Give the table"):
-        with pytest.warns(DataWarning):
-            model.predict_margin(asked, users=PersonFeatures.from_frame(users, segments="language"))
+    said = r"expected a table of the new persons, got PersonFeatures\. Give the table"
+    with pytest.raises(DataError, match=said), pytest.warns(DataWarning):
+        model.predict_margin(asked, users=PersonFeatures.from_frame(users, segments="language"))
     table = pl.DataFrame(model.segments()).filter(pl.col("segment") == "s0")
     mean = dict(zip(*table["item", "mean"], strict=True))
     board = dict(zip(*pl.DataFrame(model.rank())["item", "mean"], strict=True))
