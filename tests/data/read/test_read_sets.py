@@ -264,3 +264,15 @@ def test_a_profile_has_the_same_id_in_any_order_of_columns():
     turned = {name: WIDE[name] for name in ("price_3", "user", "price_1", "price_2")}
     size = {f"size_{k}": [k, k] for k in (2, 3, 1)}
     assert read({**size, **turned}, {"choice": [1, 2]}).items == read({**WIDE, **size}, {"choice": [1, 2]}).items
+
+
+def test_best_and_worst_of_what_no_column_shows():
+    shown = {"user": ["u", "u"], "a1": ["x", "x"], "a2": ["y", "y"], "a3": ["z", "z"]}
+    one, none = {"best": ["x", "w"], "worst": ["z", "z"]}, {"best": ["v", "w"], "worst": ["v", "w"]}
+    refused(shown, one, "names an item that was not shown in 1 task (first: row 2)")
+    refused(
+        shown, none, 'found no columns of what was shown, of which "best", "worst" would say the best and the worst'
+    )
+    refused(shown, none, 'Name them: alternatives=["A", "B", "C"]', kind="best_worst")
+    told = read(shown, one, drop_unknown=True).intake
+    assert told.tasks_read == {"choices of the best and the worst of 3": 1}

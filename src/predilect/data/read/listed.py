@@ -63,11 +63,11 @@ def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: Rea
     shown_in = tuple(given or ()) if in_columns else (given,) if isinstance(given, str) and given in names else ()
     shown_in = shown_in or _alternatives(free, raw)
     rest = [name for name in free if name not in shown_in]
-    best, worst = guess_one(rest, _BEST), guess_one(rest, _WORST)
-    if best is not None and worst is not None and kind in (None, "best_worst") and winner is None:
-        shown_in = shown_in or _columns_that_hold((best, worst), rest, raw)
+    both = best_and_worst(rest)
+    if both is not None and kind in (None, "best_worst") and winner is None:
+        shown_in = shown_in or _columns_that_hold(both, rest, raw)
         if shown_in:
-            return Listed("best_worst", shown_in, (best, worst), {**roles, "best": best, "worst": worst})
+            return Listed("best_worst", shown_in, both, {**roles, "best": both[0], "worst": both[1]})
         return None
     if kind in (None, "rank", "rating"):
         found = _ranks_by_column(rest, raw, kind, roles)
@@ -94,6 +94,12 @@ def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: Rea
     return Listed(
         "approval" if in_list or kind == "approval" else "best", shown_in, (chosen,), {**roles, "winner": chosen}
     )
+
+
+def best_and_worst(names: Sequence[str]) -> tuple[str, str] | None:
+    """Columns of the best and of the worst, None unless there are both."""
+    best, worst = guess_one(names, _BEST), guess_one(names, _WORST)
+    return None if best is None or worst is None else (best, worst)
 
 
 def _alternatives(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
@@ -123,7 +129,7 @@ def _any_family(names: Sequence[str]) -> tuple[str, ...]:
 def _columns_that_hold(
     answer: tuple[str, str], names: Sequence[str], raw: Mapping[str, pl.Series]
 ) -> tuple[str, ...]:  # fmt: skip
-    """The columns of one word and a number among whose values are those of the answer, which are no flags."""
+    """The columns of one word and a number among whose values are most of the answer's, which are no flags."""
 
     def values(columns: Sequence[str]) -> set[str]:
         return {value for name in columns for value in as_text(raw[name]).drop_nulls().unique()}
@@ -131,7 +137,7 @@ def _columns_that_hold(
     if all(flags(raw[name]) is not None for name in answer):
         return ()
     said, family = values(answer), _any_family(names)
-    return family if said and said <= values(family) else ()
+    return family if 2 * len(said & values(family)) > len(said) else ()
 
 
 def _order_columns(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from predilect.data.frames import column_names, index_names, to_columns
 from predilect.data.read.assemble import Assembled, Kind, ReadOptions, assemble, columns_of
 from predilect.data.read.columns import WINNER, guess_one, guess_pair, listed, no_column
 from predilect.data.read.covariates import flat
-from predilect.data.read.listed import find_listed, read_listed
+from predilect.data.read.listed import best_and_worst, find_listed, read_listed
 from predilect.data.read.long import find_long, read_long
 from predilect.data.read.pair_forms import one_hot, pair_options, side_by_side, won_and_lost
 from predilect.data.read.sets import Sets, assemble_sets
@@ -47,6 +47,13 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
     sets, n_read = _sets(table, names, options)
     if sets is not None:
         return assemble_sets(sets, options, names, n_read)
+    both = best_and_worst(names)
+    if kind in (None, "best_worst") and both and None in guess_pair(names, options.get("left"), options.get("right")):
+        raise DataError(
+            f"found no columns of what was shown, of which {listed(both)} would say the best and the worst; the "
+            f"columns are {listed(names)}. Name them: {option('alternatives', ['A', 'B', 'C'])}, or "
+            f"{option('alternatives', 'NAME')} if one lists all, as tea|milk|juice."
+        )
     if kind not in (None, "pairs"):
         raise DataError(
             f"found no columns that hold answers of kind {kind}; the columns are {listed(names)}. Name that of the "
