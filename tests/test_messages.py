@@ -15,7 +15,7 @@ from cli.running import QUICK, run
 from predilect import Comparisons, ItemFeatures, Population, read_comparisons
 from predilect._text import did_you_mean, either, near_miss, spoken_to
 from predilect.decisions import suggest
-from predilect.errors import DataError, DataWarning
+from predilect.errors import ConvergenceError, DataError, DataWarning
 
 ANSWERS = pd.DataFrame({
     "user": ["ann", "ann", "bob", "bob", "cas", "cas"],
@@ -260,3 +260,12 @@ def test_an_option_or_python():
     assert either("--pooled", "personal=False") == "personal=False"
     with spoken_to("command"):
         assert either("--pooled", "personal=False") == "--pooled"
+
+
+def test_what_does_not_converge_is_told_in_the_words_of_the_reader():
+    answers = {"user": ["a", "a", "b"], "left": ["x", "y", "x"], "right": ["y", "z", "z"], "winner": ["left"] * 3}
+    hasty = Population(personal=True, max_iter=1, strict=True)
+    with pytest.raises(ConvergenceError, match=r"allow more passes \(max_iter=...\)"):
+        hasty.fit(answers)
+    with spoken_to("command"), pytest.raises(ConvergenceError, match="not exact; look for extreme weights"):
+        hasty.fit(answers)

@@ -99,6 +99,15 @@ def test_the_whole_covariance_of_a_joint_process(tmp_path, votes_frame):
     assert "times larger than" in ran.stdout  # everything is kept, and K⁻¹ as well
 
 
+def test_a_model_of_the_crowd_and_of_one_person(few_votes, tmp_path):
+    for options, said in ((["--pooled"], "for the crowd."), (["--personal", "yes"], "over 1 person.")):
+        few_votes.write_text("judge,left,right,winner\nann,x,y,left\nann,y,z,left\nann,z,x,right\n")
+        out = tmp_path / said
+        assert run("rank", few_votes, *options, "--no-verdict", "--out", out).exit_code == 0
+        ran = run("compress", out, "--keep", 2, "--out", tmp_path / "small", "--force")
+        assert said in " ".join(ran.output.split())
+
+
 def test_as_json(personal, tmp_path):
     ran = run("compress", personal, "--budget", 30, "--loss", "log", "--json", "--out", tmp_path / "small")
     assert ran.exit_code == 0, ran.output

@@ -291,6 +291,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         ratio = how["bytes_full"] / how["bytes"]
         size = f"{ratio:.1f} times smaller than" if ratio > 1.05 else "not smaller than"
         error = "" if isinstance(cost["error"], str) else f" (standard error {cost['error']:.2g})"
+        who = f"over {cost['n_people']} {'person' if cost['n_people'] == 1 else 'people'}"
         moved = how.get("moved")
         by_scores = [] if moved is None else [
             "Answers are differences of scores, where the full model evaluates trade-offs: probabilities of kept "
@@ -299,7 +300,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         return [
             f"{how['n_kept']} of {how['n_cells']} utilities are kept ({share:.0%}), chosen by {how['criterion']}.",
             f"Expected {cost['loss']} loss {cost['compressed']:.4g}, of the full model {cost['full']:.4g}: compressing "
-            f"costs {cost['excess']:.2g}{error}, over {cost['n_people']} people.",
+            f"costs {cost['excess']:.2g}{error}, {who if self.personal_ else 'for the crowd'}.",
             *by_scores,
             f"Its numbers take {how['bytes']} bytes, {size} the full model's {how['bytes_full']}.",
         ]

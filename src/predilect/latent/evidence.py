@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
+from predilect._text import either
 from predilect._types import FloatArray
 from predilect.errors import DataError, PredilectError
 from predilect.gaussian.dense import symmetrise
@@ -138,7 +139,10 @@ def maximise_evidence(
         jitter=fit.report.jitter,
         seconds=time.perf_counter() - began,
         unit="nats per unit of a logarithm",
-        advice="raise max_evaluations, or fix hyper-parameters that the answers say nothing about.",
+        advice=either(
+            "the answers may say nothing about some hyper-parameters.",
+            "raise max_evaluations, or fix hyper-parameters that the answers say nothing about.",
+        ),
     )
     return EvidenceSearch(kernel.with_theta(theta), fit, gradient, _at_bound(kernel, theta, box), report)
 

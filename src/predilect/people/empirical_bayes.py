@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
+from predilect._text import either
 from predilect._types import FloatArray
 from predilect.gaussian.dense import Factor, factorise, sandwiched, symmetrise
 from predilect.gaussian.design import Sites
@@ -286,7 +287,8 @@ def em_over_people(
     report = Report(
         method="EM over people", iterations=iterations, residual=abs(rise), tolerance=tolerance,
         converged=abs(rise) <= tolerance and final.is_sound, jitter=0.0, seconds=time.perf_counter() - began,
-        unit="nats an answer", advice="allow more iterations (max_iter=...), or loosen the tolerance",
+        unit="nats an answer",
+        advice=either("look for extreme weights", "allow more iterations (max_iter=...), or loosen the tolerance"),
     )  # fmt: skip
     return Population(mu, Sigma, sites, threshold, final, report)
 

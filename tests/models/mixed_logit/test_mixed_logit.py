@@ -9,6 +9,7 @@ from simulate_choices import choices
 
 import predilect
 from predilect import Comparisons, MixedLogit
+from predilect._text import spoken_to
 from predilect.errors import ConvergenceError, DataError, DataWarning
 from predilect.models.mixed_logit.outputs import chances_of_sets
 from tolerances import EXACT, ITERATIVE
@@ -252,6 +253,13 @@ def test_a_name_of_no_attribute():
 def test_strict_is_an_error_with_what_to_do():
     with pytest.raises(ConvergenceError, match=r"split R-hat.*n_draws"):
         fitted(n_draws=20, tol=1.0, strict=True)
+
+
+def test_people_who_rest_on_few_draws_are_told_in_the_words_of_the_reader():
+    found = fitted(method="simulated", n_draws=20, covariance="diagonal")
+    assert any("draws: ask for more (n_draws)" in line for line in found.describe())
+    with spoken_to("command"):
+        assert any("draws: in Python ask for more (n_draws)" in line for line in found.describe())
 
 
 def test_it_comes_back_from_a_folder_with_classes_and_people(tmp_path):

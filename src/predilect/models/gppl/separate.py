@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
+from predilect._text import either
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, PredilectError
@@ -194,7 +195,7 @@ def fit_separate(
         method="EP person by person", iterations=n_evaluations, residual=residual, tolerance=tolerance,
         converged=converged, jitter=0.0, seconds=time.perf_counter() - began,
         unit="nats an answer for a step in a logarithm",
-        advice="allow more iterations (max_iter=...), or fix the scale",
+        advice=either("look for extreme weights", "allow more iterations (max_iter=...), or fix the scale"),
     )  # fmt: skip
     everybody = SeparatePosterior.of(posterior, final.H, final.D, final.r)
     return Fitted(everybody, math.exp(-begin[0]), there, threshold, final.evidence, report, {})

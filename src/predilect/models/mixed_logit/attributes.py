@@ -77,7 +77,7 @@ def columns_of(
     if price is not None and price in lost:
         raise DataError(
             f'the price "{price}" does not vary within choices, or follows from the other attributes, so nothing can '
-            "be valued in it. Leave price=... out, or name another attribute"
+            f"be valued in it. Leave {either('--price', 'price=...')} out, or name another attribute"
         )
     if lost:
         notes.append(
@@ -182,7 +182,7 @@ def _kinds(
         if source.count(price) > 1:
             raise DataError(
                 f'"{price}" is piecewise linear, and has no one coefficient in which to value the others. Leave '
-                "price=... out, or the cuts"
+                f"{either('--price', 'price=...')} out, or the cuts"
             )
         if found[place] not in (NORMAL, NEGATIVE, FIXED):
             raise DataError(f'"{price}" is the price: its coefficient is "negative log-normal" or "fixed"')

@@ -248,7 +248,7 @@ class MixedLogit(Estimator, Kit):
             if prior["people_on_few_draws"]:
                 lines.append(
                     f"{prior['people_on_few_draws']} of {len(self.posterior_.people)} people rest on fewer than 10 "
-                    "draws: ask for more (n_draws), or for method='bayes'."
+                    f"draws: {either('in Python ', '')}ask for more (n_draws), or for method='bayes'."
                 )
         return lines
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from predilect._text import either
 from predilect._types import FloatArray
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.design import Sites
@@ -172,7 +173,7 @@ def fit_population(
         jitter=search.jitter,
         seconds=time.perf_counter() - began,
         unit="nats an answer",
-        advice="allow more passes (max_iter=...), or loosen the tolerance",
+        advice=either("look for extreme weights", "allow more passes (max_iter=...), or loosen the tolerance"),
     )
     objective = final.evidence + search.log_prior(point)
     return PopulationState(

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from scipy.spatial.distance import pdist
 
+from predilect._text import either
 from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel, Linear, Product, Selected, median_length_scales
 from predilect.gaussian.kernels.stationary import drawn_rows
@@ -142,7 +143,7 @@ def run(
         method=f"GaSPK ({settings.estimator} weights)", iterations=rounds, residual=change,
         tolerance=settings.tolerance, converged=change < settings.tolerance and mode.report.converged, jitter=0.0,
         seconds=time.perf_counter() - began, unit="of the largest difference between a weight and its next",
-        advice="raise max_iter, or take fewer characteristics.",
+        advice=either("take fewer characteristics (--components).", "raise max_iter, or take fewer characteristics."),
     )  # fmt: skip
     return EM(mode, gamma, left_open, threshold, evidence, tuple(objectives), report)
 

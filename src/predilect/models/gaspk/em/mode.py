@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from predilect._text import either
 from predilect._types import FloatArray, IntArray
 from predilect.data.content import hashed, summed
 from predilect.errors import DataError
@@ -257,7 +258,7 @@ def find_mode(
     report = Report(
         method="Laplace", iterations=iterations, residual=error, tolerance=tolerance, converged=error <= tolerance,
         jitter=0.0, seconds=time.perf_counter() - began, unit="of the largest error of a margin",
-        advice="look for extreme weights or scales, or raise max_iter.",
+        advice=f"look for extreme weights or scales{either('', ', or raise max_iter')}.",
     )  # fmt: skip
     return Mode(w, F, z, psi, state, report)
 
