@@ -59,6 +59,7 @@ def test_acceptance_is_that_of_the_library(plans):
     given = pl.DataFrame({"price": [2.0, -1.0], "fuel=gas": [1.0, 0.0], "fuel=oil": [-1.0, 0.0]})
     arguments = (plans, "--accept", "price=2,fuel=gas=1, fuel=oil=-1", "--accept", "price=-1")
     same(table(*arguments), model.accept(given))
+    same(table(plans, "--accept", "price=2,fuel=gas,fuel=oil=-1", "--accept", "price=-1"), model.accept(given))
     for users, who in ((["p3"], "p3"), (["p3", "p1"], ["p3", "p1"]), (["all"], "all")):
         same(table(*arguments, *(part for user in users for part in ("--user", user))), model.accept(given, who))
 
@@ -103,6 +104,7 @@ def test_what_cannot_be_asked(plans, tmp_path, votes_frame):
     assert "--user is for" in refused(plans, "--segments", "--user", "p1")
     assert 'as price=5; got "price"' in refused(plans, "--accept", "price")
     assert '--accept takes numbers; got "much"' in refused(plans, "--accept", "price=much")
+    assert 'got "gass". Did you mean "fuel=gas"?' in refused(plans, "--accept", "fuel=gass")
     assert '--accept takes numbers; got "inf"' in refused(plans, "--accept", "price=inf")
     assert 'names "price" twice' in refused(plans, "--accept", "price=1,price=2")
     assert "takes two attributes" in refused(plans, "--indifference", "time")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from predilect._text import did_you_mean
 from predilect.cli.options import JsonFlag, ModelFolder, QuietFlag, TableFormat, TableFormatOption, items_in
 from predilect.cli.session import session
 from predilect.errors import DataError
@@ -24,7 +25,8 @@ def trade_offs(
         list[str] | None,
         typer.Option(
             "--accept", metavar="CHANGES", show_default=False,
-            help='How likely people accept changes: "price=5,fuel=gas=1" is 5 more to pay, for gas. Again: a new row.',
+            help='How likely people accept changes: "price=5,fuel=gas" is 5 more to pay, for gas: short for '
+            "fuel=gas=1. Again: a new row.",
         ),
     ] = None,
     indifference: Annotated[
@@ -85,9 +87,9 @@ def trade_offs(
     """Say what people accept, where they are indifferent or what they would pay, by the MODEL that predilect rank
     --model gaspk wrote.
 
-    Give one of --accept, --indifference, --pay-with and --segments. Attributes are in their own units; of categories
-    "fuel=gas" or "fuel=gas instead of fuel=oil". Prints a table as CSV with 95 % intervals: inf where the answers do
-    not show that any amount would do.
+    Give one of --accept, --indifference, --pay-with and --segments. Attributes are in their own units; a category is
+    "fuel=gas", and for --indifference and --for also "fuel=gas instead of fuel=oil". Prints a table as CSV with 95 %
+    intervals: inf where the answers do not show that any amount would do.
 
     Example: predilect trade-offs results --pay-with price --user ann
     """
@@ -116,7 +118,7 @@ def trade_offs(
         fitted.backend_ = "polars"
         who: Any = user[0] if user and len(user) == 1 else user or None
         if accept:
-            table = fitted.accept(_rows(accept), who)
+            table = fitted.accept(_rows(accept, fitted), who)
         elif indifference is not None:
             table = _curve(fitted, indifference, at, other, who)
         elif pay_with is not None:
@@ -143,34 +145,36 @@ def _refuse_idle(asked: str, given: dict[str, tuple[Any, tuple[str, ...]]]) -> N
             raise DataError(f"{name} is for {' and '.join(questions)}, not for {asked}. Leave it out")
 
 
-def _number(text: str, flag: str) -> float:
+def _number(text: str, flag: str, near: str = "") -> float:
     try:
         number = float(text)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise DataError(f'{flag} takes numbers; got "{text}"')
+        raise DataError(f'{flag} takes numbers; got "{text}".{near}')
     return number
 
 
-def _changes(text: str, flag: str) -> dict[str, float]:
-    """Attributes and amounts of "price=5,fuel=gas=1"."""
+def _changes(text: str, flag: str, fitted: Any) -> dict[str, float]:
+    """Attributes and amounts of "price=5,fuel=gas=1"; a category by itself is one of it."""
     found: dict[str, float] = {}
+    categories = [*fitted.trade_offs_.mirrors, *(d.name for d in fitted.trade_offs_.dimensions if d.kind == "category")]
     for part in items_in(text, flag):
-        name, equals, amount = (piece.strip() for piece in part.rpartition("="))
+        whole = f"{part}=1" if part in categories else part
+        name, equals, amount = (piece.strip() for piece in whole.rpartition("="))
         if not name or not equals:
             raise DataError(f'{flag} takes attributes and how much they change, as price=5; got "{part}"')
         if name in found:
             raise DataError(f'{flag} names "{name}" twice')
-        found[name] = _number(amount, flag)
+        found[name] = _number(amount, flag, did_you_mean(part, categories))
     return found
 
 
-def _rows(texts: list[str]) -> pl.DataFrame:
+def _rows(texts: list[str], fitted: Any) -> pl.DataFrame:
     """Trade-offs, a row each; what one does not name stays the same."""
     import polars as pl
 
-    rows = [_changes(text, "--accept") for text in texts]
+    rows = [_changes(text, "--accept", fitted) for text in texts]
     names = dict.fromkeys(name for row in rows for name in row)
     return pl.DataFrame({name: [row.get(name, 0.0) for row in rows] for name in names})
 
@@ -180,6 +184,6 @@ def _curve(fitted: Any, pair: str, at: str | None, other: str | None, who: Any) 
     if len(names) != 2:
         raise DataError(f"--indifference takes two attributes, as time,price; got {len(names)}")
     values = None if at is None else [_number(part, "--at") for part in items_in(at, "--at")]
-    held = None if other is None else _changes(other, "--other")
+    held = None if other is None else _changes(other, "--other", fitted)
     found: pl.DataFrame = fitted.indifference(*names, values, who, other=held)
     return found
