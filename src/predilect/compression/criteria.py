@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from predilect._text import either
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.errors import DataError
 from predilect.likelihoods.special import log_ndtr, mills_ratio
@@ -103,22 +104,23 @@ _ROUNDING = 1e-9  # of a share times the number of items: 7 % of 100 items are 7
 def items_a_person(keep: Any, n_items: int) -> int:
     """Number of items a person keeps, from a number, a share (rounded up) or text; DataError if impossible."""
     number, is_share = _read(keep)
+    said = either(f"--keep {keep}", f"keep={keep!r}")
     if not math.isfinite(number):
-        raise DataError(f"keep={keep!r} is no number: give a number of items from 1 to {n_items}, or a share like 20%")
+        raise DataError(f"{said} is no number: give a number of items from 1 to {n_items}, or a share like 20%")
     if number <= 0:
-        raise DataError(f"keep={keep!r} keeps nothing: give a number of items from 1 to {n_items}, or a share like 20%")
+        raise DataError(f"{said} keeps nothing: give a number of items from 1 to {n_items}, or a share like 20%")
     if is_share:
         if number > 1.0:
             raise DataError(
-                f"keep={keep!r} is more than all: a share is at most 100 %. A number of items is a whole number, 1 to "
+                f"{said} is more than all: a share is at most 100 %. A number of items is a whole number, 1 to "
                 f"{n_items}"
             )
         r = math.ceil(number * n_items - _ROUNDING)
         if r < 1:
-            raise DataError(f"keep={keep!r} of {n_items} items rounds to none: keep at least {1.0 / n_items:.2%}")
+            raise DataError(f"{said} of {n_items} items rounds to none: keep at least {1.0 / n_items:.2%}")
         return r
     if number > n_items:
-        raise DataError(f"keep={keep!r} is more than all: there are {n_items} items. A share is written as 20% or 0.2")
+        raise DataError(f"{said} is more than all: there are {n_items} items. A share is written as 20% or 0.2")
     return int(number)
 
 
@@ -128,8 +130,8 @@ def items_in_all(budget: Any, n_users: int, n_items: int) -> int:
         raise DataError(f"budget must be a whole number of items of all people together; got {budget!r}")
     if not n_users <= budget <= n_users * n_items:
         raise DataError(
-            f"budget={budget} cannot be shared out: {n_users} people keep at least one item each and at most "
-            f"{n_items}, {n_users} to {n_users * n_items} together"
+            f"{either('--budget ', 'budget=')}{budget} cannot be shared out: {n_users} people keep at least one item "
+            f"each and at most {n_items}, {n_users} to {n_users * n_items} together"
         )
     return int(budget)
 
@@ -143,7 +145,8 @@ def _read(keep: Any) -> tuple[float, bool]:
                 return float(text[:-1]) / 100.0, True
             return (float(int(text)), False) if text.lstrip("+-").isdigit() else (float(text), True)
         except ValueError:
-            raise DataError(f"keep={keep!r} is neither a number of items nor a share: write 10, 0.2 or 20%") from None
+            said = either(f"--keep {keep}", f"keep={keep!r}")
+            raise DataError(f"{said} is neither a number of items nor a share: write 10, 0.2 or 20%") from None
     if isinstance(keep, bool) or not isinstance(keep, int | float | np.integer | np.floating):
         raise DataError(f"keep must be a number of items, or a share such as 0.2 or '20%'; got {keep!r}")
     return float(keep), isinstance(keep, float | np.floating)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from predilect._text import did_you_mean, either
 from predilect._types import FloatArray, IntArray
-from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
+from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, weights_of_rows
 from predilect.decisions.acting import Decision, decide
@@ -37,7 +37,7 @@ class Predicting(ABC):
     """Base of estimators: predictions from the margins of their posterior.
 
     ``personal_``: whether users are identified; ``added_users_``: codes of people who came after the fit; ``space_``:
-    the features of the items; ``features_``: how they are encoded.
+    the features of the items; ``features_``, ``user_features_``: how those of items and people are encoded.
     """
 
     posterior_: Posterior
@@ -47,6 +47,7 @@ class Predicting(ABC):
     added_users_: dict[Any, int]
     tie_threshold_: float
     features_: ItemFeatures | None
+    user_features_: PersonFeatures | None
     space_: FeatureSpace
     _likelihood: type[PairLikelihood] = Probit  # Population, GPPL, HierarchicalGP and GPVU take any
 
@@ -204,9 +205,12 @@ class Predicting(ABC):
         if in_sets:
             queries = replace(queries, covariates=np.zeros_like(queries.covariates))
         if queries.n_unknown_users:
+            by = "" if users is None else ", with what their features tell"
+            if users is not None and now.user_features_ is None:
+                by = ", as the model was fitted without features of people"
             warnings.warn(
                 f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "
-                "the population's prediction is given", DataWarning, stacklevel=3,
+                f"the population's prediction is given{by}", DataWarning, stacklevel=3,
             )  # fmt: skip
         mean, var = now._margins(queries, items, users)
         effects = now._covariate_effects()
@@ -232,10 +236,13 @@ class Predicting(ABC):
         new = new_item_space(queries.new_items, self.features_, items, self.space_.matrix.shape[1])
         if not new.known.all():
             lost = [item for item, known in zip(queries.new_items, new.known, strict=True) if not known]
+            source = either("--items FILE", "items=...")
+            how = f"Otherwise give their features, {source}"
+            if self.features_ is None:
+                how = f"Features would tell more, but the model was fitted without any ({source})"
             warnings.warn(
                 f"{len(lost)} of the items asked about are not known to the model and come without features (first: "
-                f"{lost[0]!r}): they get the prior.{did_you_mean(lost[0], self.items_)} Otherwise give their features, "
-                f"{either('--items FILE', 'items=...')}",
+                f"{lost[0]!r}): they get the prior.{did_you_mean(lost[0], self.items_)} {how}",
                 DataWarning,
                 stacklevel=5,
             )
