@@ -125,7 +125,17 @@ def test_standard_input_of_any_kind(few_votes, tmp_path):
     assert "can be read but once" in twice.output
     empty = CliRunner().invoke(app, ["check", "-"], input=b"")
     assert empty.exit_code == 2
-    assert "is empty" in empty.output
+    assert "Error: standard-input.csv is empty" in empty.output
+    told = CliRunner().invoke(app, ["check", "-"], input=b"left, right, winner\nx, y, x\n").output
+    assert "Warning: standard-input.csv: blanks beside" in told
+    assert "Next: predilect rank - --out DIR" in told
+
+
+def test_the_next_command_may_be_typed_as_it_is_said(few_votes, tmp_path):
+    named = few_votes.rename(tmp_path / "my votes.csv")
+    assert f"Next: predilect rank '{named}' --out DIR" in run("check", named).stdout
+    ran = run("rank", named, *QUICK, "--out", tmp_path / "my results")
+    assert f"Next: predilect predict '{tmp_path / 'my results'}' PAIRS" in ran.stdout
 
 
 def test_what_a_pipe_without_a_name_holds_is_read(few_votes, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from predilect.cli.choice import FormatName, FormatOption, printed
@@ -25,7 +26,7 @@ def check(
     """
     with session(quiet, json or format is not FormatName.text) as talk:
         kind = printed(format, json)
-        votes, items, reading = talk.file(votes), talk.file(items), with_files(reading, talk)
+        given, votes, items, reading = votes, talk.file(votes), talk.file(items), with_files(reading, talk)
         from dataclasses import asdict
 
         from predilect._files import input_records
@@ -43,7 +44,7 @@ def check(
         say_findings(talk, findings)
         if not findings:
             talk.say("Nothing stands in the way of a ranking.")
-        talk.say(f"Next: predilect rank {votes} --out DIR, with the same options.")
+        talk.say(f"Next: predilect rank {shlex.quote(str(given))} --out DIR, with the same options.")
         if kind in (FormatName.csv, FormatName.md):
             import polars as pl
 

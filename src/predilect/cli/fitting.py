@@ -18,6 +18,7 @@ from predilect.cli.choice import Choice, Personal
 from predilect.cli.options import items_in
 from predilect.cli.session import Talk
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
+from predilect.data.intake import counted
 from predilect.decisions import versus
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
@@ -54,7 +55,7 @@ def say_board(talk: Talk, ranking: Ranking, scale: Scale, top: int, segment: str
     talk.say()
     if segment is not None:
         told = "" if ranking.model.report_["model"] == "population" else ", pooled model"
-        talk.show(f"{one_line(segment)}: {amount(ranking.comparisons.n_answers)} answers{told}", style="bold")
+        talk.show(f"{one_line(segment)}: {counted(ranking.comparisons.n_answers, 'answer')}{told}", style="bold")
     talk.show(board_table(ranking.board, scale, rows, talk.width))
     if rows < len(ranking.board):
         talk.say(f"... and {len(ranking.board) - rows} more items; --top 0 shows all.")

@@ -290,4 +290,4 @@ def _say_next(talk: Talk, out: Path | None, written: list[str]) -> None:
     talk.say(f"Written to {out}: {', '.join(written)}.")
     if "leaderboard.png" not in written:
         talk.say('No plot was made, for want of Matplotlib: pip install "predilect[plots]".')
-    talk.say(f"Next: predilect predict {out} PAIRS says how likely each answer to other pairs is.")
+    talk.say(f"Next: predilect predict {shlex.quote(str(out))} PAIRS says how likely each answer to other pairs is.")

@@ -116,17 +116,22 @@ class Talk:
 
     def show(self, said: RenderableType = "", style: str = "") -> None:
         """Print what was asked for, quiet or not."""
-        _print(self.err if self.as_json else self.out, said, style)
+        _print(self.err if self.as_json else self.out, self._named(said) if isinstance(said, str) else said, style)
 
     def warn(self, text: str) -> None:
         """Print a warning, once."""
+        text = self._named(text)
         if text not in self.warned:
             self.warned.append(text)
             _print(self.err, text, head=Text("Warning: ", "bold yellow"))
 
     def fail(self, text: str) -> None:
         """Print an error."""
-        _print(self.err, text, head=Text("Error: ", "bold red"))
+        _print(self.err, self._named(text), head=Text("Error: ", "bold red"))
+
+    def _named(self, text: str) -> str:
+        """Text in which what came out of a pipe has its name alone, and not the folder that holds it meanwhile."""
+        return text if self._held is None else text.replace(f"{self._held.name}/", "")
 
     def document(self, document: Any) -> None:
         """Print a JSON document to standard output."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
@@ -239,7 +240,8 @@ def utilities(
             return
         talk.say(f"Written to {out}: {', '.join(f'{name}.csv' for name in tables)}, model/.")
         if features is not None:
-            talk.say(f"Next: predilect simulate {out} SCENARIOS says which share each of some items would get.")
+            folder_name = shlex.quote(str(out))
+            talk.say(f"Next: predilect simulate {folder_name} SCENARIOS says which share each of some items would get.")
 
 
 def _cuts(text: str) -> tuple[str, list[float]]:

@@ -23,6 +23,7 @@ def test_one_hot_winners_with_and_without_ties():
     assert tasks_of(found) == [(None, "x = z"), (None, "x > y"), (None, "y > z")]
     assert found.sides is not None  # left and right are where they were shown, as in any file of pairs
     assert found.intake.columns["tie 1"] == "winner_tie"
+    assert found.intake.ties_by_word == {}  # flags are no words
     assert hot([True, False, True], [False, True, False]).n_rows == 3
 
 
@@ -37,7 +38,9 @@ def test_one_hot_rows_need_exactly_one_winner():
 
 def test_codes_from_0_to_2_are_read_as_told_and_never_guessed():
     def read(**options):
-        return tasks_of(Comparisons.from_frame({**PAIRS, "winner": [0, 1, 2]}, **options))
+        found = Comparisons.from_frame({**PAIRS, "winner": [0, 1, 2]}, **options)
+        assert found.intake.ties_by_word == {options["ties"][0]: 1.0}
+        return tasks_of(found)
 
     assert read(ties=["0"]) == [(None, "x = y"), (None, "z > x"), (None, "z > y")]
     assert read(ties=["2"]) == [(None, "x = z"), (None, "x > y"), (None, "y > z")]

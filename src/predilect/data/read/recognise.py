@@ -42,7 +42,12 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
         said, used = pair_options(names, table, options)
         users, items, contexts, answers, covariates, grades, has_users, intake, _ = assemble(table, said)
         rest = tuple(name for name in intake.ignored_columns if name not in used.values())
-        intake = replace(intake, columns={**intake.columns, **used}, ignored_columns=rest)
+        # Of flags and codes outcomes were made, in which a tie is 0.
+        ties = {"2": sum(intake.ties_by_word.values())} if "winner" in used and intake.ties_by_word else {}
+        intake = replace(
+            intake, columns={**intake.columns, **used}, ignored_columns=rest,
+            ties_by_word=ties if used else intake.ties_by_word,
+        )  # fmt: skip
         return users, items, contexts, answers, covariates, grades, has_users, intake, None
     sets, n_read = _sets(table, names, options)
     if sets is not None:
