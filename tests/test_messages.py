@@ -217,13 +217,19 @@ def test_fit_takes_what_messages_tell_to_set(model):
 
 
 def test_somebody_or_something_nearly_known_is_named(model, folder):
-    with pytest.warns(DataWarning, match=r'first: .Tea.*Did you mean "tea"\? Otherwise give their features, items='):
+    with pytest.warns(
+        DataWarning,
+        match=r'first: .Tea.*Did you mean "tea"\? Features would tell more, but.*items=',
+    ):
         model.predict_proba(ONE | {name: [value] for name, value in ONE.items()} | {"left": ["Tea"]})
     with pytest.warns(DataWarning, match='does not know .Ann.*Did you mean "ann"'):
         suggest(model, "Ann")
     (folder / "slip.csv").write_text("user,left,right\nann,Tea,milk\n")
     ran = run("predict", folder / "results", folder / "slip.csv")
-    assert 'Did you mean "tea"? Otherwise give their features, --items FILE' in ran.stderr
+    assert (
+        'Did you mean "tea"? Features would tell more, but the model was fitted without any (--items FILE)'
+        in ran.stderr
+    )
 
 
 def test_items_without_features_are_told(folder):

@@ -405,3 +405,27 @@ def test_a_row_of_separators_alone_is_a_row_with_missing_ids(tmp_path):
     (tmp_path / "v.csv").write_text("left,right,winner\na,b,b\n,,\nb,c,c\n")
     with pytest.raises(DataError, match=r"missing in 1 row .*first: row 2"):
         read_comparisons(tmp_path / "v.csv")
+
+
+def test_whole_numbers_with_a_point_are_those_without():
+    """As programs write a column with an empty cell."""
+    frame = {"left": ["7", "8", "9"], "right": ["8.0", "9.0", None], "winner": ["7.0", "9.0", None]}
+    found = Comparisons.from_frame(frame, drop_missing=True)
+    assert (found.items.ids, found.outcome.tolist()) == (["7", "8", "9"], [1, -1])
+    assert found.intake.notes == tuple(
+        f'Column "{name}" writes whole numbers with .0, which is left out.' for name in ("right", "winner")
+    )
+    # Versions of models are names.
+    versions = Comparisons.from_frame({"left": ["1.0", "2.0"], "right": ["2.0", "3.0"], "winner": ["1.0", "3.0"]})
+    assert versions.items.ids == ["1.0", "2.0", "3.0"]
+    # Nothing tells which is meant.
+    mixed = Comparisons.from_frame({"left": ["7", "8.0"], "right": ["8", "7.0"], "winner": ["left", "left"]})
+    assert any(one.code == "look-alike-items" and "case or .0" in one.message for one in check(mixed))
+
+
+def test_a_weight_that_is_none_is_shown():
+    frame = {"left": ["x", "y"], "right": ["y", "z"], "winner": ["x", "y"]}
+    with pytest.raises(DataError, match=r'not a number in 1 row \(first: row 2, "x"\)\. Name another with weight='):
+        Comparisons.from_frame(frame | {"weight": ["1", "x"]})
+    with pytest.raises(DataError, match=r"weights in 1 row \(first: row 1, empty\).*mend them, or use none: weight="):
+        Comparisons.from_frame(frame | {"weight": ["", "2"]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,12 +140,12 @@ def _items(comparisons: Comparisons, extra: Iterable[Any] | None) -> list[Findin
 def _look_alikes(ids: list[str]) -> list[Finding]:
     seen: dict[str, list[str]] = {}
     for value in ids:
-        seen.setdefault(" ".join(value.split()).lower(), []).append(value)
+        seen.setdefault(re.sub(r"^(-?\d+)\.0$", r"\1", " ".join(value.split()).lower()), []).append(value)
     alike = [value for group in seen.values() if len(group) > 1 for value in group]
     if not alike:
         return []
     quoted = [f'"{value}"' for value in alike]
-    text = f"{len(alike)} item ids differ from another only in spaces or in upper and lower case; are they the same?"
+    text = f"{len(alike)} item ids differ from another only in spaces, upper and lower case or .0; are they the same?"
     return [_about("look-alike-items", "warning", text, quoted)]
 
 

@@ -220,6 +220,25 @@ def as_text(series: pl.Series) -> pl.Series:
     return text.set((text.str.strip_chars().str.len_bytes() == 0).fill_null(False), None)
 
 
+def without_points(
+    ids: Mapping[str, pl.Series], roles: Mapping[str, str]
+) -> tuple[dict[str, pl.Series], tuple[str, ...]]:
+    """Items by role, and a note: as 2 what some columns write as 2.0 and left or right as 2.
+
+    Programs that hold an empty cell as no number write the others of its column so.
+    """
+
+    def all_are(series: pl.Series, pattern: str) -> bool:
+        some = series.dtype == pl.String and series.null_count() < len(series)
+        return some and bool(series.str.contains(pattern).all())
+
+    if not any(all_are(ids[side], r"^-?\d+$") for side in ("left", "right")):
+        return dict(ids), ()
+    pointed = [role for role, series in ids.items() if all_are(series, r"^-?\d+\.0$")]
+    told = tuple(f'Column "{shown(roles[role])}" writes whole numbers with .0, which is left out.' for role in pointed)
+    return dict(ids) | {role: ids[role].str.strip_suffix(".0") for role in pointed}, told
+
+
 def typed_text(series: pl.Series) -> pl.Series:
     """Text as booleans, integers or floats if every value is one, as polars reads a file."""
     text = series.str.strip_chars()

@@ -19,7 +19,7 @@ from predilect.data.canonical import (
     task_codes,
     tells_tasks_apart,
 )
-from predilect.data.frames import as_text, clean_ids, column_names, index_names, to_columns, to_series
+from predilect.data.frames import as_text, clean_ids, column_names, index_names, to_columns, to_series, without_points
 from predilect.data.intake import REASONS, UNWANTED, Intake, counted
 from predilect.data.read.columns import guess_columns, listed, require_column
 from predilect.data.read.covariates import (
@@ -98,6 +98,9 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
     left, right = _same_kind(
         clean_ids(raw[roles["left"]], roles["left"]), clean_ids(raw[roles["right"]], roles["right"]), roles
     )
+    ids = {"left": left, "right": right} | ({} if outcome is not None else {"winner": as_text(raw[roles["winner"]])})
+    ids, notes = without_points(ids, roles)
+    left, right, words = ids["left"], ids["right"], ids.get("winner")
     user = clean_ids(raw[roles["user"]], roles["user"]) if "user" in roles else None
     reason = np.zeros(n_read, dtype=np.int8)
     absent = left.is_null() | right.is_null()
@@ -114,8 +117,7 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
 
     _leave_out_self(reason, one, two, items, bool(options.get("drop_self")), "")
     kept = np.flatnonzero(reason == 0)
-    if outcome is None:
-        words = as_text(raw[roles["winner"]])
+    if words is not None:
         decoded = decode_winners(
             words.gather(kept),
             one[kept],
@@ -127,12 +129,10 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
             grades=options.get("grades", ()),
         )
     else:
-        words, decoded = _given_outcome(
-            outcome, n_read, kept, _as_words(options.get("ties")), options.get("grades", ())
-        )
+        decoded = _given_outcome(outcome, n_read, kept, _as_words(options.get("ties")), options.get("grades", ()))
     lost = kept[decoded.outcome == UNKNOWN]
     if len(lost) and not options.get("drop_unknown"):
-        if outcome is None:
+        if words is not None:
             raise DataError(unknown_message(words, lost, decoded.reading, roles["winner"], items, np.stack([one, two])))
         raise DataError(
             f"the given outcome is missing in {len(lost)} of {n_read} rows (first: row {lost[0] + 1}). "
@@ -203,6 +203,7 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
         unused_items=no_items,
         unused_users=no_users if user is not None else (),
         no_sides=no_sides,
+        notes=notes,
     )
     if options.get("side") and no_sides:
         raise DataError(
@@ -299,7 +300,7 @@ def _leave_out_self(
 
 def _given_outcome(
     outcome: Any, n_read: int, kept: NDArray[np.int64], ties: list[object], grades: Sequence[str]
-) -> tuple[pl.Series, Decoded]:  # fmt: skip
+) -> Decoded:  # fmt: skip
     try:
         given = to_series(outcome, "outcome")
         values = given.cast(pl.Float64)
@@ -327,7 +328,7 @@ def _given_outcome(
         codes = values.replace_strict(numbers, default=UNKNOWN, return_dtype=pl.Int8).to_numpy()[kept]
         word = pl.Series(["0"], dtype=pl.String).new_from_index(0, len(codes)).set(pl.Series(codes != 0), None)
         sign, grade = taken_apart(codes)
-        return values.cast(pl.String), Decoded(sign, "given grades", word, grade, tuple(grades))
+        return Decoded(sign, "given grades", word, grade, tuple(grades))
     if values.min() == 0 and values.max() == 1 and not any(str(word) in ("0", "0.0") for word in ties):
         raise DataError(
             "the outcomes are only 1 and 0, and 0 could mean that the right item won, or a tie. For the first give -1 "
@@ -335,7 +336,7 @@ def _given_outcome(
         )
     coded = values.fill_null(UNKNOWN).cast(pl.Int8).to_numpy()[kept]
     word = pl.Series(["0"], dtype=pl.String).new_from_index(0, len(coded)).set(pl.Series(coded != 0), None)
-    return values.cast(pl.String), Decoded(coded, "given outcome", word)
+    return Decoded(coded, "given outcome", word)
 
 
 def _contexts(
@@ -375,23 +376,24 @@ def map_items(items: Vocabulary, item_map: Mapping[Any, Any]) -> tuple[Vocabular
 
 def weights_of(series: pl.Series, column: str, reason: NDArray[np.int8]) -> NDArray[np.float64]:
     """Weights of rows; DataError if one that is in use, with reason 0, is none."""
+    said = f'column "{column}" is used as the weight but holds'
+    instead = f"Name another with {option('weight', 'NAME')}, or use none: {option('weight', False)}."
     if series.dtype.is_nested() or series.dtype.is_temporal():  # which polars would cast
+        raise DataError(f"{said} values of type {series.dtype}. {instead}")
+    text = None if series.dtype.is_numeric() else as_text(series).str.strip_chars()
+    number = (series if text is None else text).cast(pl.Float64, strict=False)
+    if text is not None and (word := text.filter(number.is_null()).drop_nulls()).len():
         raise DataError(
-            f'column "{column}" is used as the weight but holds values of type {series.dtype}. '
-            f"Name another with {option('weight', 'NAME')}, or use none: {option('weight', False)}."
+            f"{said} text that is not a number in {counted(len(word), 'row')} (first: row "
+            f'{(text == word[0]).arg_max() + 1}, "{shown(word[0])}"). {instead}'
         )
-    try:
-        weight = series.cast(pl.Float64).fill_null(np.nan).to_numpy().copy()
-    except (pl.exceptions.PolarsError, TypeError) as error:
-        raise DataError(
-            f'column "{column}" is used as the weight but holds text that is not a number ({error}). '
-            f"Name another with {option('weight', 'NAME')}, or use none: {option('weight', False)}."
-        ) from error
+    weight: NDArray[np.float64] = number.fill_null(np.nan).to_numpy().copy()
     bad = np.flatnonzero((reason == 0) & ~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
+        value = "empty" if np.isnan(weight[bad[0]]) else f"{weight[bad[0]]:g}"
         raise DataError(
-            f'column "{column}" holds missing, infinite or negative weights in {counted(len(bad), "row")} '
-            f"(first: row {bad[0] + 1}, {weight[bad[0]]:g}). Weights must be finite and at least 0."
+            f"{said} missing, infinite or negative weights in {counted(len(bad), 'row')} (first: row {bad[0] + 1}, "
+            f"{value}). Weights must be finite and at least 0: mend them, or use none: {option('weight', False)}."
         )
     return weight
 
