@@ -120,6 +120,16 @@ def test_features_for_some_items_and_constant_ones_are_reported(few_votes, tmp_p
     assert any("one" in line for line in lines)
 
 
+def test_a_table_of_items_without_ids(few_votes, tmp_path):
+    (tmp_path / "items.csv").write_text("product,x\napple,1\n")
+    ran = run("rank", few_votes, "--items", tmp_path / "items.csv")
+    assert ran.exit_code == 2
+    assert (
+        "found no column with the item ids in the table of item features; its columns are "
+        '"product", "x". Call it "item".\n'
+    ) in ran.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -129,6 +139,7 @@ def test_features_for_some_items_and_constant_ones_are_reported(few_votes, tmp_p
         (["--side", "--no-side"], "--side and --no-side contradict each other"),
         (["--no_verdict", "--verdict"], "--verdict and --no-verdict contradict each other"),
         (["--weight", "judge", "--no-weight"], "contradict"),
+        (["--segment", "judge"], '"judge" says who somebody is, and is no segment besides'),
         (["--item-map-column", "kind"], "--item-map"),
         (["--items", "nowhere.csv"], "no file nowhere.csv"),
         (["--seed", "-1"], "--seed"),

@@ -142,6 +142,17 @@ def test_missing_file_and_directory(tmp_path):
         read_comparisons(tmp_path)
 
 
+def test_numbers_with_a_decimal_comma_are_numbers(tmp_path):
+    path = write(tmp_path / "a.csv", "item;price;much;size\nx;3,5;1,000;1\ny;;2,000;2,25\nz;4;3;3\n")
+    with pytest.warns(DataWarning, match="writes numbers with a comma") as told:
+        frame = read_frame(path)
+    assert str(told[0].message) == 'column "price" writes numbers with a comma: 3,5 is read as 3.5.'
+    assert len(told) == 2
+    assert frame["price"].to_list() == [3.5, None, 4.0]
+    assert frame["size"].to_list() == [1.0, 2.25, 3.0]
+    assert frame["much"].to_list() == ["1,000", "2,000", "3"]  # thousands, or not
+
+
 def test_read_frame_infers_all_but_the_id(tmp_path):
     text = "item,size,share,new,kind,empty\n01,1,0.5,true,a,\n2,,1,False,7,\n"
     frame = read_frame(write(tmp_path / "a.csv", text))

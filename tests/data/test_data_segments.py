@@ -66,7 +66,7 @@ def test_segments_survive_saving_and_encode_new_people():
         ({"user": range(10_000), "topic": range(10_000)}, ["topic"], "10000 different values.*at most 200"),
         ({"user": [1, 2], "topic": ["x", "y"]}, ["panel"], 'no column "panel"'),
         ({"who knows": [1, 2], "topic": ["x", "y"]}, ["topic"], "no column that says who belongs"),
-        ({"user": [1, 2], "topic": ["x", "y"]}, ["user"], "no column that says who belongs"),
+        ({"user": [1, 2], "topic": ["x", "y"]}, ["user"], '"user" says who somebody is, and is no segment'),
     ],
 )
 def test_what_is_no_segment_is_refused_with_what_to_do(frame, names, says):

@@ -96,10 +96,11 @@ class ItemFeatures:
             id_column = guess_one([*names, *index], cls.id_names)
             refuse_index(index, [id_column] if id_column in index else [], f"column of the {cls.what} ids")
         if id_column is None or id_column not in names:
+            or_name = either("", ', or name it: id_column="NAME"')
             raise DataError(
-                f"found no column with the {cls.what} ids{'' if id_column is None else f' called {id_column!r}'}; "
-                f'the columns are {", ".join(names) or "(none)"}. Call it "{cls.id_names[0]}", or name it: '
-                'id_column="NAME".'
+                f"found no column with the {cls.what} ids{'' if id_column is None else f' called {id_column!r}'} "
+                f"in the table of {cls.what} features; its columns are {listed(names)}. Call it "
+                f'"{cls.id_names[0]}"{or_name}.'
             )
         wanted = [name for name in (names if columns is None else columns) if name != id_column]
         cuts = dict(piecewise or {})
@@ -277,9 +278,12 @@ class PersonFeatures(ItemFeatures):
         if id_column is None:
             id_column = guess_one(column_names(table), cls.id_names)
         if id_column is None or id_column in groups:
+            why = "found no column that says who belongs to a segment"
+            if id_column is not None:
+                why = f'column "{shown(id_column)}" says who somebody is, and is no segment besides'
             raise DataError(
-                "found no column that says who belongs to a segment; the columns are "
-                f'{", ".join(column_names(table)) or "(none)"}. Name it: id_column="NAME".'
+                f"{why}; the columns are {listed(column_names(table))}. "
+                + either("Name another with --segment, or call that of people user", 'Name it: id_column="NAME"')
             )
         wanted = dict.fromkeys((*groups, *(() if columns is None else columns)))
         taken = to_columns(table, [id_column, *wanted])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from os import PathLike
@@ -12,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from predilect._text import did_you_mean, shown
-from predilect.errors import DataError
+from predilect.errors import DataError, DataWarning
 
 
 def open_frame(frame: Any) -> tuple[Any, str]:
@@ -240,7 +241,7 @@ def without_points(
 
 
 def typed_text(series: pl.Series) -> pl.Series:
-    """Text as booleans, integers or floats if every value is one, as polars reads a file."""
+    """Text as booleans, integers or floats if every value is one, as polars reads a file; warns of decimal commas."""
     text = series.str.strip_chars()
     text = text.set((text.str.len_bytes() == 0).fill_null(False), None)
     if text.null_count() == len(text):
@@ -252,6 +253,14 @@ def typed_text(series: pl.Series) -> pl.Series:
         number = text.cast(dtype, strict=False)
         if number.null_count() == text.null_count():
             return number
+    # 1,234 may be a thousand and more; 0,234 and 1,23 are none.
+    if text.str.contains(r"^-?\d+(,\d+)?$").all() and text.str.contains(r",(\d\d?|\d{4,})$|^-?0,").any():
+        first = text.filter(text.str.contains(",", literal=True).fill_null(False))[0]
+        said = (
+            f'column "{shown(series.name)}" writes numbers with a comma: {first} is read as {first.replace(",", ".")}.'
+        )
+        warnings.warn(said, DataWarning, stacklevel=4)
+        return text.str.replace(",", ".", literal=True).cast(pl.Float64)
     return series
 
 
