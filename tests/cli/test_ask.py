@@ -139,6 +139,7 @@ def test_no_model_there(tmp_path):
         ("left,right\napple,quince\n", "not known"),
         ("item\nquince\n", "not known"),
         ("left,winner\napple,apple\n", "right item"),
+        ("fruit\napple\n", "neither columns left and right, of pairs, nor a column item in --candidates FILE"),
     ],
 )
 def test_candidates_that_cannot_be_asked(personal, tmp_path, text, said):

@@ -51,9 +51,13 @@ def test_new_items_are_encoded_the_same_also_after_json():
         row = features.transform({"size": [3.0], "kind": ["z"], "new": [True], "more": [1]})
     no_kind = features.transform({"size": [3.0], "kind": [None], "new": [True]})
     np.testing.assert_array_equal(row, no_kind)
+    whole = ItemFeatures.from_frame({"item": [1, 2], "size": [1.0, 3.0], "length": [2.0, 8.0]})
+    with pytest.warns(DataWarning, match='^Column "size": 1 missing value set to the mean.$'):
+        filled = whole.transform({"size": [None, 3.0, None], "length": [2.0, 8.0, None]})
+    np.testing.assert_array_equal(filled[:, 0], [0.0, 1.0, 0.0])  # the last is described by nothing
     with pytest.raises(DataError, match=r'new items lack the columns "kind", "new"; their columns are "size"\. Give'):
         features.transform({"size": [1.0]})
-    with pytest.raises(DataError, match="held numbers"):
+    with pytest.raises(DataError, match=r'held numbers .* no number in 4 rows \(first: "big"\)'):
         features.transform({**FRAME, "size": ["big"] * 4})
 
 

@@ -138,10 +138,15 @@ def _items_of(pool: Any) -> Any:
 
 def _pairs_or_items(path: Path, unpack_limit: float) -> Any:
     """Table of pairs, or list of items."""
-    from predilect.data.read.columns import ITEM, PAIRS, guess_one
+    from predilect.data.read.columns import ITEM, PAIRS, guess_one, guess_pair, listed
     from predilect.data.read.readers import read_table
 
     names, table = read_table(path, unpack_limit=unpack_limit)
     item = guess_one(names, ITEM)
     pairs = any(guess_one(names, [one]) and guess_one(names, [other]) for one, other in PAIRS)
+    if item is None and guess_pair(names, None, None) == (None, None):
+        raise DataError(
+            f"found neither columns left and right, of pairs, nor a column item in --candidates FILE; its columns are "
+            f"{listed(names)}. Rename them"
+        )
     return table if item is None or pairs else table[item]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from predilect._text import did_you_mean
 from predilect.cli.choice import FormatName, FormatOption, printed
 from predilect.cli.options import UNPACK_LIMIT, JsonFlag, QuietFlag, UnpackLimit
 from predilect.cli.session import session
@@ -163,6 +164,8 @@ def _offered(fitted: Any, table: pl.DataFrame) -> tuple[dict[str, list[Any]], pl
                 "SCENARIOS. Give what is new another name, or leave the cells empty"
             )
     new = described.filter(pl.Series(codes < 0))
+    if len(new):
+        features.refuse_lacking(table.columns)
     return offered, new if len(new) else None
 
 
@@ -177,5 +180,8 @@ def _curves(
         for name, one in offered.items() if item in map(str, one)
     ]  # fmt: skip
     if not found:
-        raise DataError(f"no scenario offers {item!r}, whose price should change (--price-curve)")
+        known = dict.fromkeys(str(one) for items in offered.values() for one in items)
+        raise DataError(
+            f"no scenario offers {item!r}, whose price should change (--price-curve).{did_you_mean(item, known)}"
+        )
     return pl.concat(found)

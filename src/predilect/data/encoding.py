@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from predilect._text import shown
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
 from predilect.errors import DataError
@@ -152,6 +153,12 @@ def encode(outputs: Sequence[Output], columns: Mapping[str, pl.Series]) -> tuple
             _refuse_infinite(columns[output.source], output.source, range(1, n_rows + 1), "row")
         matrix[:, place] = output.scaled(raw)
     report = []
+    marked = {output.source for output in outputs if output.kind == "missing"}
+    filled = ~_described_by_nothing(columns)
+    for source in dict.fromkeys(output.source for output in outputs if output.kind == "number"):
+        missing = int((columns[source].is_null().to_numpy() & filled).sum())
+        if missing and source not in marked:
+            report.append(f'Column "{source}": {counted(missing, "missing value")} set to the mean.')
     for source, text in texts.items():
         known = [output.category for output in outputs if output.source == source]
         new = text.drop_nulls()
@@ -168,15 +175,19 @@ def _raw(output: Output, column: pl.Series) -> NDArray[np.float64]:
     if output.kind == "category":
         return (column == output.category).fill_null(False).to_numpy().astype(np.float64)
     try:
-        value = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
-        if output.piece:
-            return np.asarray(np.clip(value, output.low, output.high) - (output.low or 0.0))
-        return value
-    except pl.exceptions.PolarsError as error:
+        number = column.cast(pl.Float64, strict=False)
+    except pl.exceptions.PolarsError:  # lists, say
+        number = pl.Series([None] * len(column), dtype=pl.Float64)
+    odd = column.filter(number.is_null() & column.is_not_null())
+    if len(odd):
         raise DataError(
-            f'column "{output.source}" held numbers when the features were made and now holds {column.dtype} '
-            f"values that are not numbers ({str(error).splitlines()[0]})."
-        ) from error
+            f'column "{output.source}" held numbers when the features were made, and now no number in '
+            f'{counted(len(odd), "row")} (first: "{shown(odd[0])}"). Give a number, or leave the cell empty.'
+        )
+    value = number.fill_null(np.nan).to_numpy()
+    if output.piece:
+        return np.asarray(np.clip(value, output.low, output.high) - (output.low or 0.0))
+    return value
 
 
 def _centre_and_scale(raw: NDArray[np.float64]) -> tuple[float, float]:

@@ -150,6 +150,15 @@ class ItemFeatures:
         _refuse_sparse(frame, self.what)
         table, _ = open_frame(frame)
         names = column_names(table)
+        self.refuse_lacking(names)
+        series = to_columns(table, self.sources or names[:1])
+        matrix, report = encode(self.outputs, series)
+        for line in report:
+            warnings.warn(line, DataWarning, stacklevel=2)
+        return matrix
+
+    def refuse_lacking(self, names: list[str]) -> None:
+        """DataError if the columns of a table of new items are not all that features are made from."""
         lacking = [name for name in self.sources if name not in names]
         if lacking:
             raise DataError(
@@ -157,11 +166,6 @@ class ItemFeatures:
                 f"their columns are {listed(names)}. Give every column that the model's features were made from."
                 f"{did_you_mean(lacking[0], names)}"
             )
-        series = to_columns(table, self.sources or names[:1])
-        matrix, report = encode(self.outputs, series)
-        for line in report:
-            warnings.warn(line, DataWarning, stacklevel=2)
-        return matrix
 
     def shifted(self, row: NDArray[np.float64], source: str, value: float) -> NDArray[np.float64]:
         """By how much a row of the matrix changes where a number of it becomes ``value``; shape (n_columns,).

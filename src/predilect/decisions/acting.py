@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from predilect._json import plain
-from predilect._text import first_few, shown
+from predilect._text import either, first_few, shown
 from predilect._types import FloatArray
 from predilect.decisions.candidates import Fitted
 from predilect.decisions.queries import code_of
@@ -198,7 +198,8 @@ def _check_cost(name: str, cost: Any) -> None:
     if cost is None and name == "cost_defer":
         return
     if not is_number or not math.isfinite(cost) or cost < 0:
-        raise DataError(f"{name} must be a number from 0 up, not {shown(cost)}")
+        said = either(f"--{name.replace('_', '-')}", name)
+        raise DataError(f"{said} must be a number from 0 up, not {shown(cost)}")
 
 
 def _reason(found: Weighed, ids: tuple[Any, ...], p: FloatArray, default: Any, cost_wrong: float) -> str:
