@@ -199,7 +199,8 @@ def test_new_items(basis, many):
     new = {"item": ["twin", "hole", "odd"], "a": [items["a"][4], None, 0.5], "b": [items["b"][4], 0.2, 0.5],
            "kind": [items["kind"][4], "x", "never seen"]}  # fmt: skip
     pairs = {"user": [3, 3, 3], "left": ["twin", "hole", "odd"], "right": [0, 0, 0]}
-    with pytest.warns(DataWarning, match="never seen"):
+    told = pytest.warns(DataWarning, match='"a": 1 missing value set to the mean')
+    with told, pytest.warns(DataWarning, match="never seen"):
         mean, var = model.predict_margin(pairs, items=new)
     assert np.isfinite(mean).all()
     assert np.all(var > 0)
