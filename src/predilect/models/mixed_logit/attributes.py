@@ -22,6 +22,7 @@ DISTRIBUTIONS = {
     "normal": NORMAL, "log-normal": POSITIVE, "negative log-normal": NEGATIVE, "triangular": TRIANGULAR, "fixed": FIXED,
 }  # fmt: skip
 _MOST_CONSTANTS = 30  # items that are their own attributes: a covariance of so many rows
+_DIGITS = 9  # by which attributes are put in order: more would be rounding
 _NEGLIGIBLE = 1e-8  # of a column's variance within choices, beside the columns before it
 
 
@@ -29,6 +30,7 @@ _NEGLIGIBLE = 1e-8  # of a column's variance within choices, beside the columns 
 class Columns:
     """The d columns of the items, those that vary between people first, each of size about 1 within choices.
 
+    Their order follows from the answers, so that whoever writes the attributes in another order has the same fit.
     Items without features are rows of zeros in ``X``. Reported coefficients, one a number or a level of a category, are
     ``report`` (n_levels, d) times those of the columns, which undoes all scaling and sums to 0 over the levels.
     """
@@ -88,14 +90,15 @@ def columns_of(
         raise DataError("no attribute varies within choices, so there is nothing to learn from them. Give others")
     if not personal:
         kinds[:] = FIXED
-    order = [k for k in keep if kinds[k] != FIXED] + [k for k in keep if kinds[k] == FIXED]
+    slope = np.divide(choices.weight @ chosen, unit, out=np.zeros(len(unit)), where=unit > 0.0)
+    order = _in_turn(keep, kinds, slope / choices.weight.sum(), source)
     n_random = sum(kinds[k] != FIXED for k in keep)
     where = order.index(source.index(price)) if price is not None else -1
     kind = np.array([NORMAL if kinds[k] == FIXED else kinds[k] for k in order], dtype=np.int8)
     if where >= 0:
         kind[where] = NEGATIVE
     scale = 1.0 / unit[order]
-    notes += [line for k in order if (line := decided_by(chosen[:, k], source[k]))]
+    notes += [line for k in keep if (line := decided_by(chosen[:, k], source[k]))]
     return Columns(
         raw[:, order] * scale, None if to_columns is None else to_columns[:, order] * scale, kind, n_random, where,
         back[:, order] * scale, tuple(levels), tuple(notes),
@@ -188,6 +191,15 @@ def _kinds(
             raise DataError(f'"{price}" is the price: its coefficient is "negative log-normal" or "fixed"')
         found[place] = FIXED if found[place] == FIXED else NEGATIVE
     return found
+
+
+def _in_turn(keep: list[int], kinds: IntArray, slope: FloatArray, source: list[str]) -> list[int]:
+    """Columns that vary between people, then the others, each by how far chosen items lie from the rest of their set.
+
+    Columns of one attribute stay together. ``slope``: mean deviation of chosen items, of columns of size 1.
+    """
+    apart = {name: float(np.linalg.norm(slope[[k for k in keep if source[k] == name]])) for name in source}
+    return sorted(keep, key=lambda k: (kinds[k] == FIXED, -round(apart[source[k]], _DIGITS), source[k], k))
 
 
 def _independent(gram: FloatArray) -> list[int]:
