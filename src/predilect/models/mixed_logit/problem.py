@@ -109,10 +109,17 @@ class Law:
         return np.asarray(np.einsum("sk,skd->sd", self.share, means))
 
     def people(self, traits: FloatArray, kind: npt.NDArray[np.int8], price: int, seed: int) -> FloatArray:
-        """Coefficients of somebody without answers, one a draw, (S, d); traits (G,)."""
+        """Coefficients of somebody without answers, one a draw, (S, d); traits (G,).
+
+        By a Latin hypercube: each S-th of the distribution is drawn from once in each direction.
+        """
+        from scipy.special import ndtri
+
         rng = np.random.default_rng(seed)
         S, n = len(self.B), self.Omega.shape[-1]
-        noise, lot = rng.standard_normal((S, n)), rng.random(S)
+        stratum = rng.permuted(np.tile(np.arange(S)[:, None], n + 1), axis=0)
+        points = (stratum + rng.random((S, n + 1))) / S
+        noise, lot = ndtri(points[:, :n]), points[:, n]
         label = np.minimum((lot[:, None] > np.cumsum(self.share, axis=1)).sum(axis=1), self.share.shape[1] - 1)
         rows = np.arange(S)
         z = np.einsum("sgd,g->sd", self.B[rows, label], traits)
