@@ -22,6 +22,7 @@ _DROPPED = 10  # of the first points of a Halton sequence
 _RIDGE = 1e-4  # prior precision of a mean, in units of its column: finite where all answers agree
 _STEP = 1e-5  # of differences of the gradient
 _LEAST_CURVATURE = 1e-2  # of an estimate: no standard error is beyond 10 units of a column
+_SINGULAR = 1e-5  # least diagonal of a factor whose changes are looked at
 _KEPT_PEOPLE, _KEPT_LAWS = 200, 400
 _FEW_DRAWS = 10.0  # that a person's coefficients rest on
 
@@ -172,21 +173,68 @@ def _sample(
     problem = likelihood.problem
     n = float(problem.weight.sum())
     H = np.stack([likelihood.objective(theta + step)[1] - slope for step in _STEP * np.eye(len(theta))]) * (n / _STEP)
-    values, vectors = np.linalg.eigh(0.5 * (H + H.T))
-    noise = rng.standard_normal((_KEPT_LAWS, len(theta))) / np.sqrt(np.maximum(values, _LEAST_CURVATURE))
-    laws = [likelihood.unpacked(row) for row in theta + (noise - noise.mean(axis=0)) @ vectors.T]
-    B = np.stack([one for one, _ in laws])[:, None]
-    Omega = np.stack([L @ L.T for _, L in laws])[:, None]
-    n_random = problem.n_random
-    Omega[..., np.arange(n_random), np.arange(n_random)] += 1e-12
-    B_hat, L_hat = likelihood.unpacked(theta)
+    B, L = likelihood.unpacked(theta)
     people = np.empty((problem.n_users, _KEPT_PEOPLE, problem.n_coefficients), dtype=np.float32)
     points = (np.arange(_KEPT_PEOPLE) + 0.5) / _KEPT_PEOPLE
     for u in range(problem.n_users):
         share = np.cumsum(np.exp(at_draws[u] - at_draws[u].max()))
         chosen = np.searchsorted(share / share[-1], points)
-        people[problem.people[u]] = likelihood.person(u, B_hat, L_hat)[2][chosen]
-    return Law(B, Omega, np.ones((_KEPT_LAWS, 1))), people
+        people[problem.people[u]] = likelihood.person(u, B, L)[2][chosen]
+    return populations(likelihood, theta, 0.5 * (H + H.T), rng), people
+
+
+def populations(likelihood: Simulated, theta: FloatArray, H: FloatArray, rng: np.random.Generator) -> Law:
+    """Populations around an estimate, from minus the Hessian of the log-likelihood there.
+
+    Means and the symmetric root of Ω are normal, with a centre at which the mean of Ω is the estimate.
+    """
+    L = likelihood.unpacked(theta)[1]
+    n, others = len(L), len(theta) - len(likelihood.entries[0])
+    R, basis, into = _root(L, likelihood.entries)
+    change = np.eye(len(theta))
+    change[others:, others:] = into
+    values, vectors = np.linalg.eigh(change.T @ H @ change)
+    noise = rng.standard_normal((_KEPT_LAWS, len(theta)))
+    noise = (noise - noise.mean(axis=0)) @ (vectors / np.sqrt(np.maximum(values, _LEAST_CURVATURE))) @ vectors.T
+    B = np.stack([likelihood.unpacked(theta + one)[0] for one in noise])
+    away = np.einsum("sk,kij->sij", noise[:, others:], basis)
+    Omega = R @ R
+    centre = _square_root(Omega - (away @ away).mean(axis=0))
+    drawn = (centre + away) @ (centre + away)
+    # Where less is known than that, Ω is drawn too large, and is brought back.
+    root = _square_root(drawn.mean(axis=0))
+    back = np.linalg.solve(root, np.linalg.solve(root, _square_root(root @ Omega @ root)).T)
+    drawn = back @ drawn @ back.T
+    drawn[:, np.arange(n), np.arange(n)] += 1e-12
+    return Law(B[:, None], 0.5 * (drawn + np.swapaxes(drawn, 1, 2))[:, None], np.ones((_KEPT_LAWS, 1)))
+
+
+def _root(
+    L: FloatArray, entries: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """R = √(L Lᵀ), an orthonormal basis of its changes (k, n, n), and the changes of L's entries with them (k, k)."""
+    n = len(L)
+    rows, columns = entries
+    basis = np.zeros((len(rows), n, n))
+    basis[np.arange(len(rows)), rows, columns] = basis[np.arange(len(rows)), columns, rows] = np.where(
+        rows == columns, 1.0, np.sqrt(0.5)
+    )
+    L = L.copy()
+    diagonal = np.diagonal(L)
+    L[np.diag_indices(n)] = np.copysign(np.maximum(np.abs(diagonal), _SINGULAR), diagonal)
+    U, size, _ = np.linalg.svd(L)
+    R = (U * size) @ U.T
+    # L dLᵀ + dL Lᵀ = dΩ: dL is L times the lower triangle, its diagonal halved, of L⁻¹ dΩ L⁻ᵀ.
+    inner = np.linalg.solve(L, R @ basis + basis @ R)
+    inner = np.linalg.solve(L, np.swapaxes(inner, 1, 2))
+    lower = np.tril(inner) - 0.5 * inner * np.eye(n)
+    return R, basis, (L @ lower)[:, rows, columns].T
+
+
+def _square_root(A: FloatArray) -> FloatArray:
+    """That of a symmetric matrix, negative eigenvalues being 0."""
+    values, vectors = np.linalg.eigh(0.5 * (A + A.T))
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
 def _noise(at_draws: FloatArray) -> dict[str, Any]:
