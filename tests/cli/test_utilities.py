@@ -261,6 +261,25 @@ def test_shares_of_known_and_new_items(folder, tmp_path):
     assert json.loads(ran.stdout)["shares"][4]["share"] == table["share"][4]
 
 
+def test_attributes_of_known_items_may_be_given_in_part(folder, tmp_path):
+    tables = []
+    for cells in (",", "2,", ",large"):
+        file = scenarios(tmp_path / "s.csv", f'item,price,screen\n"{KNOWN[0]}",1,small\n"{KNOWN[1]}",{cells}')
+        ran = run("simulate", folder, file, "--json")
+        assert ran.exit_code == 0, ran.output
+        tables.append(json.loads(ran.stdout)["shares"])
+    assert tables[0] == tables[1] == tables[2]
+
+
+def test_what_is_no_number_is_empty_in_parquet(folder, tmp_path):
+    given = {"item": [*KNOWN, "ours"], "price": [np.nan, 2.0, 3.0], "screen": [None, None, "large"]}
+    pl.DataFrame(given).write_parquet(tmp_path / "s.parquet")
+    ran = run("simulate", folder, tmp_path / "s.parquet")
+    assert ran.exit_code == 0, ran.output
+    pl.DataFrame(given | {"price": [1.0, 2.0, np.nan]}).write_parquet(tmp_path / "s.parquet")
+    assert '"price" is empty for 1 new item' in said(run("simulate", folder, tmp_path / "s.parquet"))
+
+
 @pytest.mark.parametrize("rule", ["share", "first-choice", "randomised"])
 def test_a_price_curve_of_one_item(folder, tmp_path, rule):
     file = scenarios(tmp_path / "s.csv", "\n".join(["item", *(f'"{item}"' for item in KNOWN)]))
@@ -282,6 +301,10 @@ def test_a_price_curve_of_one_item(folder, tmp_path, rule):
         ('item,price,screen\no,low,small\np,3,large', [], 'and now no number in 1 row (first: "low"). Give a number'),
         (f'item\n"{KNOWN[0]}"\n"{KNOWN[1]}"', ["--price-curve", KNOWN[0][:-1], "--prices", "1"], "Did you mean"),
         (f'item,price\n"{KNOWN[0]}",\nours,3', [], 'lack the column "screen"; their columns are "item", "price"'),
+        (f'item,price,screen\n"{KNOWN[0]}",,\n"{KNOWN[1]}",2,\nours,,large\nmine,2,', [],
+         """attribute "price" is empty for 1 new item (first: 'ours', row 3 of SCENARIOS), and no item of the fit"""),
+        (f'item,price,screen\n"{KNOWN[0]}",,\nours,3," "', [], "\"screen\" is empty for 1 new item (first: 'ours'"),
+        (f'item,price\n"{KNOWN[0]}",3\n"{KNOWN[1]}",', [], "is known to the model with other attributes"),
         (f'item,price,screen\n"{KNOWN[0]}",3,small\n"{KNOWN[1]}",,', [], "is known to the model with other attributes"),
         ('s,item,price,screen\n1,o,3,small\n1,p,3,large\n2,o,4,small\n2,p,3,large', [], "two sorts of attributes"),
         ("name\nx", ["--price-curve", "x"], "--price-curve ITEM and --prices 1,2,3 go together"),

@@ -17,6 +17,9 @@ from predilect.errors import DataError
 if TYPE_CHECKING:
     import polars as pl
 
+    from predilect._types import BoolArray, FloatArray
+    from predilect.data import ItemFeatures
+
 
 class RuleName(StrEnum):
     """How people choose."""
@@ -122,12 +125,12 @@ def _numbers(text: str) -> list[float]:
 
 def _offered(fitted: Any, table: pl.DataFrame) -> tuple[dict[str, list[Any]], pl.DataFrame | None]:
     """Items by scenario, and the attributes of those that the model does not know."""
-    import numpy as np
     import polars as pl
 
-    from predilect.data.frames import as_text, clean_ids
+    from predilect.data.frames import as_text, clean_ids, to_series
     from predilect.data.read.columns import ITEM, guess_one
     from predilect.data.read.profiles import plain_values
+    from predilect.models.reading import refuse_gaps
 
     item, scenario = guess_one(table.columns, ITEM), guess_one(table.columns, ("scenario", "market", "set", "task"))
     if item is None:
@@ -146,27 +149,42 @@ def _offered(fitted: Any, table: pl.DataFrame) -> tuple[dict[str, list[Any]], pl
     given = [name for name in features.sources if name in table.columns]
     if not given:
         return offered, None
-    described = pl.DataFrame([ids.alias("item"), *(plain_values(table[name]) for name in given)])
-    # Known items may stand with empty cells beside those that are described.
-    described = described.filter(~pl.all_horizontal(pl.col(given).is_null())).unique(maintain_order=True)
-    twice = described.filter(pl.col("item").is_duplicated())
+    described = pl.DataFrame([ids.alias("item"), *(plain_values(to_series(table[name], name)) for name in given)])
+    # Items may stand with empty cells beside those that are described, and known ones lack what they have in the model.
+    stated = ~pl.all_horizontal(pl.col(given).is_null())
+    codes = features.ids.codes(ids, unknown="minus_one")
+    refuse_gaps(features, described, ids, (codes < 0) & described.select(stated).to_series().to_numpy())
+    described = described.filter(stated).unique(maintain_order=True)
+    codes = features.ids.codes(described["item"], unknown="minus_one")
+    known = described.filter(pl.Series(codes >= 0))
+    apart = _differ(features, known, features.matrix[codes[codes >= 0]])
+    if apart.any():
+        raise DataError(
+            f"item {known['item'][int(apart.argmax())]!r} is known to the model with other attributes than in "
+            "SCENARIOS. Give what is new another name, or leave the cells empty"
+        )
+    new = described.filter(pl.Series(codes < 0))
+    twice = new.filter(pl.col("item").is_duplicated())
     if len(twice):
         raise DataError(
             f"item {twice['item'][0]!r} has two sorts of attributes in SCENARIOS. Give each a name of its own"
         )
-    codes = features.ids.codes(described["item"], unknown="minus_one")
-    known = described.filter(pl.Series(codes >= 0))
-    if len(known) and len(given) == len(features.sources):
-        apart = np.abs(features.transform(known) - features.matrix[codes[codes >= 0]]).max(axis=1)
-        if apart.max() > 1e-9:
-            raise DataError(
-                f"item {known['item'][int(apart.argmax())]!r} is known to the model with other attributes than in "
-                "SCENARIOS. Give what is new another name, or leave the cells empty"
-            )
-    new = described.filter(pl.Series(codes < 0))
     if len(new):
         features.refuse_lacking(table.columns)
     return offered, new if len(new) else None
+
+
+def _differ(features: ItemFeatures, given: pl.DataFrame, matrix: FloatArray) -> BoolArray:
+    """Whether attributes that are given, empty cells being none, are others than those encoded in the matrix; (n,)."""
+    import numpy as np
+    import polars as pl
+
+    from predilect.data.encoding import encode
+
+    nothing = pl.Series([None] * len(given), dtype=pl.String)
+    columns = {name: given[name] if name in given.columns else nothing for name in features.sources}
+    stated = np.column_stack([columns[one.source].is_not_null().to_numpy() for one in features.outputs])
+    return np.asarray((stated & (np.abs(encode(features.outputs, columns)[0] - matrix) > 1e-9)).any(axis=1))
 
 
 def _curves(

@@ -141,6 +141,20 @@ class ItemFeatures:
         """Names of the columns the matrix is made from."""
         return list(dict.fromkeys(output.source for output in self.outputs))
 
+    @property
+    def gaps(self) -> set[str]:
+        """Columns that are empty for some that have other features, so that what is empty there was learned."""
+        marks = [k for k, one in enumerate(self.outputs) if one.kind == "missing"]
+        found = {self.outputs[k].source for k in marks if self.columns[k] == f"{self.outputs[k].source} missing"}
+        raw = self.matrix * [one.scale for one in self.outputs] + [one.centre for one in self.outputs]
+        nothing = [k for k in marks if self.columns[k] != f"{self.outputs[k].source} missing"]
+        described = ~(raw[:, nothing] > 0.5).any(axis=1)
+        for source in {one.source for one in self.outputs if one.kind == "category"}:
+            places = [k for k, one in enumerate(self.outputs) if one.source == source and one.kind == "category"]
+            if (described & (raw[:, places] < 0.5).all(axis=1)).any():
+                found.add(source)
+        return found
+
     def transform(self, frame: Any) -> NDArray[np.float64]:
         """Matrix of the features of new items, in the order of the rows; shape (n_rows, n_columns).
 

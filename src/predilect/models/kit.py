@@ -161,7 +161,8 @@ class Kit:
         rule : {"share", "first_choice", "randomised"}, default "share"
             Choice by the probabilities of the model; of what is best by mean utilities; of what is best in each draw.
         items : data frame, optional
-            Attributes of items that the model does not know, one row an item.
+            Attributes of items that the model does not know, one row an item; none is empty that no item of the fit
+            lacks.
 
         Returns
         -------
@@ -172,7 +173,8 @@ class Kit:
         Raises
         ------
         DataError
-            If a scenario has fewer than two items or one twice, or an item is not known and comes without attributes.
+            If a scenario has fewer than two items or one twice, or an item is not known and comes without one of its
+            attributes.
         """
         draws = self._person_draws()
         offered = scenarios if isinstance(scenarios, Mapping) else {"": scenarios}

@@ -16,7 +16,8 @@ from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.derived import SIDE
 from predilect.data.features import FeatureSpace
-from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
+from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
+from predilect.data.intake import counted
 from predilect.data.read.assemble import ReadOptions
 from predilect.data.read.columns import guess_one, pair_columns, refuse_index
 from predilect.data.read.covariates import covariate_columns, differences, flat, refuse_missing
@@ -257,6 +258,17 @@ def read_queries(
 
 def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tuple[FloatArray, BoolArray]:
     """Encoded features of new items or people (sorted ids), and the mask of those in the frame; raises DataError."""
+    table, ids = _table_of_features(features, frame)
+    code = Vocabulary(new).codes(ids, unknown="minus_one")
+    encoded = features.transform(table)
+    matrix, known = np.zeros((len(new), encoded.shape[1])), np.zeros(len(new), dtype=bool)
+    matrix[code[code >= 0]] = encoded[code >= 0]
+    known[code[code >= 0]] = True
+    return matrix, known
+
+
+def _table_of_features(features: ItemFeatures, frame: Any) -> tuple[Any, pl.Series]:
+    """A table of features, a row an id, and the ids; DataError where they are not there or repeated."""
     if isinstance(frame, ItemFeatures):
         raise DataError(
             f"expected a table of the new {features.what}s, got {type(frame).__name__}. Give the table that it was "
@@ -274,18 +286,27 @@ def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tupl
     ids = clean_ids(to_columns(table, [id_column])[id_column], id_column)
     if ids.n_unique() < len(ids):
         raise DataError(f'column "{id_column}" holds repeated {features.what} ids; keep one row per {features.what}')
-    code = Vocabulary(new).codes(ids, unknown="minus_one")
-    encoded = features.transform(table)
-    matrix, known = np.zeros((len(new), encoded.shape[1])), np.zeros(len(new), dtype=bool)
-    matrix[code[code >= 0]] = encoded[code >= 0]
-    known[code[code >= 0]] = True
-    return matrix, known
+    return table, ids
+
+
+def refuse_gaps(features: ItemFeatures, table: Any, ids: pl.Series, new: BoolArray) -> None:
+    """DataError if an attribute is empty in rows of new items, (n_rows,), that no item of the fit lacks."""
+    have, gaps = column_names(table), features.gaps
+    for name, column in to_columns(table, [name for name in features.sources if name in have]).items():
+        empty = (as_text(column) if column.dtype in (pl.String, pl.Object) else column).is_null().to_numpy() & new
+        if name not in gaps and empty.any():
+            row = int(np.flatnonzero(empty)[0])
+            raise DataError(
+                f'the attribute "{name}" is empty for {counted(int(empty.sum()), "new item")} (first: {ids[row]!r}, '
+                f"row {row + 1} of {either('SCENARIOS', 'items')}), and no item of the fit lacks it. Give new items "
+                "all their attributes; items that the model knows need none"
+            )
 
 
 def codes_of_sets(model: Any, sets: list[list[Any]], items: Any) -> tuple[IntArray, FloatArray]:
     """Codes of the items of all sets, one after the other, and encoded attributes (n_new, d) of those not known.
 
-    A new item has the number of known ones and its row as its code. DataError where it comes without attributes.
+    A new item has the number of known ones and its row as its code. DataError where attributes of it are not given.
     """
     names = pl.Series([item for one in sets for item in one]) if any(sets) else pl.Series([], dtype=pl.String)
     codes = model.items_.codes(names, unknown="minus_one").astype(np.int64)
@@ -294,6 +315,9 @@ def codes_of_sets(model: Any, sets: list[list[Any]], items: Any) -> tuple[IntArr
         return codes, np.zeros((0, n_columns))
     lost = names.filter(pl.Series(codes < 0))
     new = Vocabulary(lost)
+    if items is not None and model.features_ is not None:
+        table, ids = _table_of_features(model.features_, items)
+        refuse_gaps(model.features_, table, ids, new.codes(ids, unknown="minus_one") >= 0)
     space = new_item_space(list(new.ids), model.features_, items, n_columns)
     if not space.known.all():
         without = new.ids[int(np.argmin(space.known))]

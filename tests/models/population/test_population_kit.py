@@ -101,6 +101,37 @@ def test_new_items_are_known_by_their_attributes(model):
         model.simulate(["i1", "new"])
 
 
+@pytest.mark.parametrize(("name", "empty"), [("price", float("nan")), ("color", ""), ("size", None)])
+def test_new_items_come_with_all_attributes(model, name, empty):
+    whole = {"item": ["i1", "new"], "price": [2.0, 3.0], "size": [0.0, 10.0], "color": ["red", "red"]}
+    lacking = whole | {name: [empty, empty]}
+    with pytest.raises(DataError, match=rf'"{name}" is empty for 1 new item \(first: \'new\', row 2 of items\)'):
+        model.simulate(["i1", "new"], items=lacking)
+    with pytest.raises(DataError, match=f'"{name}" is empty for 1 new item'):
+        model.price_curve(["i1", "new"], "i1", "price", [1.0], items=lacking)
+    assert model.simulate(["i1", "i2"], items=lacking).equals(model.simulate(["i1", "i2"]))
+
+
+def test_new_items_may_lack_what_items_of_the_fit_lack():
+    """Then its worth was learned; of none of these, which lacks all, nothing follows for one that lacks a part."""
+    given = {
+        "variance": 0.5,
+        "strength": 20.0,
+        "consistency": 0.0,
+        "calibration": None,
+        "basis": "attributes",
+        "feature_weight": 1.0,
+    }
+    gaps = {"item": [*ITEMS["item"][:-1], "i23"], "price": [None, None, *ITEMS["price"][2:-1], None],
+            "size": [*ITEMS["size"][:-1], None], "color": [None, None, *ITEMS["color"][2:-1], None]}  # fmt: skip
+    model = Population(**given, n_jobs=1).fit(DATA, items=gaps)
+    new = {"item": ["new"], "price": [None], "size": ITEMS["size"][:1], "color": [None]}
+    share = dict(model.simulate(["new", "i0", "i3"], items=new).select("item", "share").iter_rows())
+    assert abs(share["new"] - share["i0"]) < 0.03
+    with pytest.raises(DataError, match='"size" is empty for 1 new item'):
+        model.simulate(["new", "i0"], items=new | {"size": [None]})
+
+
 def test_a_price_curve_falls_and_meets_the_item_at_its_own_price(model):
     prices = [1.0, ITEMS["price"][2], 9.0]
     table = model.price_curve(["i1", "i2", "i3"], "i2", "price", prices)
