@@ -291,6 +291,20 @@ def test_a_price_curve_of_one_item(folder, tmp_path, rule):
     assert mine["share"][0] > mine["share"][2]
 
 
+def test_prices_that_were_not_seen_are_told_and_shares_lie_in_their_intervals(folder, tmp_path):
+    file = scenarios(tmp_path / "s.csv", "\n".join([
+        "scenario,item", *(f'{name},"{item}"' for name in ("a", "b") for item in KNOWN)
+    ]))  # fmt: skip
+    ran = run("simulate", folder, file, "--price-curve", KNOWN[1], "--prices", "5,6,60", "--json")
+    assert ran.exit_code == 0, ran.output
+    assert (
+        said(ran).count("2 of 3 offers lie outside the range of those the model learned from (price from 1 to 5)") == 2
+    )
+    told = json.loads(ran.stdout)
+    assert len(told["warnings"]) == 1
+    assert all(one["lower"] <= one["share"] <= one["upper"] for one in told["shares"])
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [

@@ -96,3 +96,31 @@ def test_shares_by_rule():
 def test_what_is_equally_good_is_shared():
     even = Given([[[0.0, 0.0, 0.0]]])
     np.testing.assert_allclose(market_shares(even, ROWS, "first_choice")[0], [0.5, 0.5], atol=EXACT)
+
+
+@pytest.mark.parametrize("rule", ["share", "randomised"])
+@pytest.mark.parametrize("n_draws", [2, 10, 400])
+def test_a_share_lies_in_its_interval(rule, n_draws):
+    """A price of which nearly all draws say that nobody pays it, and one that all do."""
+    slopes = RNG.normal(-5.0, 1.0, size=n_draws)
+    slopes[0] = 1.0
+    dear = Given([np.column_stack([slopes, np.zeros((n_draws, 2))])])
+    rows = np.array([[40.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    share, lower, upper = market_shares(dear, rows, rule)
+    assert abs(share.sum() - 1.0) < EXACT
+    assert (lower < share).all()
+    assert (share < upper).all()
+
+
+def test_95_of_100_draws_are_in_the_interval_of_a_share():
+    """As many parts of those below the mean as of those above it: of a symmetric one the quantiles."""
+    p = RNG.beta(0.3, 3.0, size=4000)
+    skewed = Given([np.column_stack([np.log(p / (1.0 - p)), np.zeros((4000, 2))])])
+    rows = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    share, lower, upper = (float(one[0]) for one in market_shares(skewed, rows, "share"))
+    inside = (lower <= p) & (p <= upper)
+    for part in (p <= share, p > share):
+        assert abs(inside[part].mean() - 0.95) < 1e-3
+    even = Given([np.column_stack([np.linspace(-2.0, 2.0, 4001), np.zeros((4001, 2))])])
+    ends = np.quantile(1.0 / (1.0 + np.exp(-np.linspace(-2.0, 2.0, 4001))), [0.025, 0.975])
+    np.testing.assert_allclose([one[0] for one in market_shares(even, rows, "share")[1:]], ends, atol=1e-4)

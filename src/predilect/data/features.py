@@ -155,6 +155,14 @@ class ItemFeatures:
                 found.add(source)
         return found
 
+    def numbers(self, matrix: FloatArray) -> dict[str, FloatArray]:
+        """Columns that are numbers, in their units, from encoded rows (n, n_columns); the mean for what is missing."""
+        found: dict[str, FloatArray] = {}
+        for k, one in enumerate(self.outputs):
+            if one.kind == "number":  # the pieces of one add up to it
+                found[one.source] = found.get(one.source, 0.0) + matrix[:, k] * one.scale + one.centre
+        return found
+
     def transform(self, frame: Any) -> NDArray[np.float64]:
         """Matrix of the features of new items, in the order of the rows; shape (n_rows, n_columns).
 

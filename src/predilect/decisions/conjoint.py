@@ -181,8 +181,8 @@ def market_shares(draws: PersonDraws, rows: Any, rule: str) -> tuple[FloatArray,
     """Shares of items with columns ``rows`` (k, d), the mean over people, and their 95 % intervals; three arrays (k,).
 
     "share": everybody chooses by the probabilities of the model. "randomised": everybody takes what is best, in each
-    draw of their coefficients. Both have the interval of the draws. "first_choice": what is best by mean utilities;
-    people are taken for a sample.
+    draw of their coefficients. Both have the interval of the draws around their mean, which is the share.
+    "first_choice": what is best by mean utilities; people are taken for a sample.
     """
     if rule not in RULES:
         raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, not {rule!r}")
@@ -196,8 +196,19 @@ def market_shares(draws: PersonDraws, rows: Any, rule: str) -> tuple[FloatArray,
         more = Z_95**2 / draws.n_people  # Wilson's interval, which is none of width 0 for what nobody takes
         half = np.sqrt(more * share * (1.0 - share) + 0.25 * more**2)
         return share, (share + 0.5 * more - half) / (1.0 + more), (share + 0.5 * more + half) / (1.0 + more)
-    lower, upper = np.quantile(by_draw, _INTERVAL, axis=0)
+    lower, upper = np.transpose([_around_mean(draws) for draws in by_draw.T])
     return share, lower, upper
+
+
+def _around_mean(draws: FloatArray) -> FloatArray:
+    """Ends of the interval of 95 % of the draws (R,) below their mean, and of those above it; (2,).
+
+    The mean, unlike the median, may lie beyond the 2.5 and 97.5 % quantiles: of a share that is next to nothing in
+    nearly all draws, say. Where it is the median, these are the ends.
+    """
+    below = np.mean(draws <= draws.mean())
+    miss = 2.0 * _INTERVAL[0]
+    return np.asarray(np.quantile(draws, [miss * below, 1.0 - miss * (1.0 - below)]))
 
 
 def fit_of_people(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from predilect._types import FloatArray
+from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
 from predilect.data.choices import choices_of
+from predilect.data.features import FeatureSpace
 from predilect.decisions import conjoint
-from predilect.errors import DataError
-from predilect.models.reading import new_item_space, read_answers
+from predilect.errors import DataError, DataWarning
+from predilect.models.reading import beyond, codes_of_sets, read_answers
 
 
 class Kit:
@@ -23,14 +25,19 @@ class Kit:
     backend_: str
     comparisons_: Comparisons | None
     features_: ItemFeatures | None
+    items_: Vocabulary
+    space_: FeatureSpace
 
     @abstractmethod
     def _person_draws(self) -> conjoint.PersonDraws:
         """Draws of everybody's coefficients; DataError without attributes."""
 
     @abstractmethod
-    def _columns_of_sets(self, sets: list[list[Any]], items: Any) -> list[Any]:
-        """What :meth:`~predilect.decisions.conjoint.PersonDraws.utilities` takes, of the items of each set."""
+    def _rows(self, codes: IntArray, described: FloatArray) -> Any:
+        """What :meth:`~predilect.decisions.conjoint.PersonDraws.utilities` takes, of the items with these codes, (k,).
+
+        Those of items that are not known follow on the others: their encoded attributes are ``described`` (n_new, d).
+        """
 
     @abstractmethod
     def _moved(self, rows: Any, place: int, change: FloatArray) -> Any:
@@ -141,7 +148,9 @@ class Kit:
         if self.users_ is not None:
             codes = self.users_.codes(names, unknown="minus_one", what="user").tolist()
             who = [None if code < 0 else code for code in codes]
-        found = conjoint.fit_of_people(draws, choices, who, self._columns_of_sets(sets, None))
+        codes, described = codes_of_sets(self, sets, None)
+        rows = [self._rows(one, described) for one in codes]
+        found = conjoint.fit_of_people(draws, choices, who, rows)
         return build_frame({"user": names, **found}, self.backend_)
 
     def _held_answers(self) -> Comparisons:
@@ -167,20 +176,27 @@ class Kit:
         Returns
         -------
         table : data frame of the caller's kind
-            Columns scenario, item, share, lower, upper (95 % interval: of the draws; for "first_choice" of people as a
-            sample).
+            Columns scenario, item, share, lower, upper (95 % interval: of the draws below the share, which is their
+            mean, and of those above it; for "first_choice" of people as a sample).
 
         Raises
         ------
         DataError
             If a scenario has fewer than two items or one twice, or an item is not known and comes without one of its
             attributes.
+
+        Warns
+        -----
+        DataWarning
+            If numbers of new items lie outside the range of those of the fit: shares then follow a straight line.
         """
         draws = self._person_draws()
         offered = scenarios if isinstance(scenarios, Mapping) else {"": scenarios}
         sets = {str(name): _offered(str(name), one) for name, one in offered.items()}
-        found = self._columns_of_sets(list(sets.values()), items)
-        return self._shares(draws, "scenario", zip(sets, sets.values(), found, strict=True), rule)
+        codes, described = codes_of_sets(self, list(sets.values()), items)
+        self._warn_beyond(described)
+        rows = (self._rows(one, described) for one in codes)
+        return self._shares(draws, "scenario", zip(sets, sets.values(), rows, strict=True), rule)
 
     def price_curve(
         self, scenario: Sequence[Any], item: Any, price: str, values: Sequence[float], rule: str = "share", *,
@@ -204,7 +220,7 @@ class Kit:
         Returns
         -------
         table : data frame of the caller's kind
-            Columns price (the value), item, share, lower, upper, of all items on offer.
+            Columns price (the value), item, share, lower, upper, of all items on offer. Warns as :meth:`simulate`.
         """
         draws = self._person_draws()
         offered = _offered("", scenario)
@@ -214,15 +230,27 @@ class Kit:
         features = self.features_
         if features is None:
             raise DataError(f"the model was fitted without attributes, so that no {price} can change")
-        code = int(features.ids.codes([offered[place]], unknown="minus_one")[0])
-        if code >= 0:
-            row = features.matrix[code]
-        else:
-            row = new_item_space([offered[place]], features, items, len(features.outputs)).matrix[0]
-        changes = [features.shifted(row, price, float(value)) for value in values]
-        rows = self._columns_of_sets([offered], items)[0]
+        (codes,), described = codes_of_sets(self, [offered], items)
+        encoded = np.concatenate([self.space_.matrix, described])
+        changes = [features.shifted(encoded[codes[place]], price, float(value)) for value in values]
+        others = encoded[[code for code in np.unique(codes) if code >= len(self.items_) and code != codes[place]]]
+        self._warn_beyond(np.concatenate([encoded[codes[place]] + np.array(changes), others]))
+        rows = self._rows(codes, described)
         moved = [(float(v), offered, self._moved(rows, place, one)) for v, one in zip(values, changes, strict=True)]
         return self._shares(draws, "price", moved, rule)
+
+    def _warn_beyond(self, offers: FloatArray) -> None:
+        """Warn of encoded attributes, (n, n_columns), outside the range of those of the items of the fit."""
+        if self.features_ is None:
+            return
+        known = self.features_.numbers(self.space_.matrix[self.space_.known])
+        ranges = {name: (float(values.min()), float(values.max())) for name, values in known.items()}
+        n, where = beyond(self.features_.numbers(offers), ranges)
+        if n:
+            warnings.warn(
+                f"{n} of {len(offers)} offers lie outside the range of those the model learned from ({where}): there "
+                "shares follow a straight line that no answer has tested", DataWarning, stacklevel=3,
+            )  # fmt: skip
 
     def _shares(
         self, draws: conjoint.PersonDraws, label: str, offered: Iterable[tuple[Any, list[Any], Any]], rule: str

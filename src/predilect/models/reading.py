@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -303,16 +304,17 @@ def refuse_gaps(features: ItemFeatures, table: Any, ids: pl.Series, new: BoolArr
             )
 
 
-def codes_of_sets(model: Any, sets: list[list[Any]], items: Any) -> tuple[IntArray, FloatArray]:
-    """Codes of the items of all sets, one after the other, and encoded attributes (n_new, d) of those not known.
+def codes_of_sets(model: Any, sets: list[list[Any]], items: Any) -> tuple[list[IntArray], FloatArray]:
+    """Codes of the items of each set, and encoded attributes (n_new, d) of those not known.
 
     A new item has the number of known ones and its row as its code. DataError where attributes of it are not given.
     """
     names = pl.Series([item for one in sets for item in one]) if any(sets) else pl.Series([], dtype=pl.String)
     codes = model.items_.codes(names, unknown="minus_one").astype(np.int64)
     n_columns = model.space_.matrix.shape[1]
+    cuts = list(pairwise(np.cumsum([0, *map(len, sets)]).tolist()))
     if not (codes < 0).any():
-        return codes, np.zeros((0, n_columns))
+        return [codes[start:stop] for start, stop in cuts], np.zeros((0, n_columns))
     lost = names.filter(pl.Series(codes < 0))
     new = Vocabulary(lost)
     if items is not None and model.features_ is not None:
@@ -326,7 +328,7 @@ def codes_of_sets(model: Any, sets: list[list[Any]], items: Any) -> tuple[IntArr
             f"({either('columns of SCENARIOS', 'items=...')}).{did_you_mean(without, model.items_)}"
         )
     codes[codes < 0] = len(model.items_) + new.codes(lost)
-    return codes, space.matrix
+    return [codes[start:stop] for start, stop in cuts], space.matrix
 
 
 def new_item_space(new_items: list[Any], features: ItemFeatures | None, frame: Any, n_columns: int) -> FeatureSpace:
@@ -334,3 +336,19 @@ def new_item_space(new_items: list[Any], features: ItemFeatures | None, frame: A
     if frame is None or features is None:
         return FeatureSpace(np.zeros((len(new_items), n_columns)), np.zeros(len(new_items), dtype=bool))
     return FeatureSpace(*rows_of_features(new_items, features, frame))
+
+
+ROUNDING = 1e-9  # of the end of a range
+
+
+def beyond(values: Mapping[str, FloatArray], known: Mapping[str, tuple[float, float]]) -> tuple[int, str]:
+    """How many rows of numbers, (n,) by name, lie outside the known range of one, and these ranges for a message."""
+    outside, where = np.zeros(1, dtype=bool), []
+    for name, column in values.items():
+        low, high = known[name]
+        slack = ROUNDING * max(abs(low), abs(high))
+        mine = (column < low - slack) | (column > high + slack)
+        if mine.any():
+            where.append(f"{name} from {low:.6g} to {high:.6g}")
+        outside = outside | mine
+    return int(outside.sum()), "; ".join(where[:3]) + (" ..." if len(where) > 3 else "")

@@ -73,7 +73,7 @@ def test_in_the_space_of_willingness_amounts_are_bounded():
 @pytest.mark.parametrize("rule", ["share", "first_choice", "randomised"])
 def test_shares_of_a_scenario_sum_to_one(model, rule):
     table = model.simulate({"two": ["i1", "i2"], "three": ["i1", "i2", "new"]}, rule, items={
-        "item": ["new"], "price": [-3.0], "speed": [0.0], "size": [0.0], "color": ["red"]})  # fmt: skip
+        "item": ["new"], "price": [-1.5], "speed": [0.0], "size": [0.0], "color": ["red"]})  # fmt: skip
     assert table["item"].to_list() == ["i1", "i2", "i1", "i2", "new"]
     for _, one in table.group_by("scenario"):
         assert abs(one["share"].sum() - 1.0) < EXACT
@@ -186,9 +186,9 @@ def test_none_of_these_has_a_constant_of_its_own():
 
 
 def test_a_price_curve_meets_the_item_at_its_own_price(model):
-    table = model.price_curve(["i1", "i2"], "i1", "price", [-2.0, ITEMS["price"][1], 2.0])
+    table = model.price_curve(["i1", "i2"], "i1", "price", [-1.5, ITEMS["price"][1], 1.5])
     np.testing.assert_allclose(table["share"][2:4], model.simulate(["i1", "i2"])["share"], atol=EXACT)
-    moved = {name: [column[1]] for name, column in ITEMS.items()} | {"item": ["cheap"], "price": [-2.0]}
+    moved = {name: [column[1]] for name, column in ITEMS.items()} | {"item": ["cheap"], "price": [-1.5]}
     np.testing.assert_allclose(table["share"][:2], model.simulate(["cheap", "i2"], items=moved)["share"], atol=EXACT)
 
 

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from predilect import Comparisons, MixedLogit, Population
-from predilect.errors import DataError
+from predilect.errors import DataError, DataWarning
 from tolerances import EXACT
 
 RNG = np.random.default_rng(5)
@@ -132,8 +132,24 @@ def test_new_items_may_lack_what_items_of_the_fit_lack():
         model.simulate(["new", "i0"], items=new | {"size": [None]})
 
 
+def test_shares_beyond_what_was_seen_are_told(model):
+    new = {"item": ["new", "far"], "price": [5.0, 6.0], "size": [0.0, 50.0], "color": ["red", "red"]}
+    with pytest.warns(
+        DataWarning, match=r"1 of 2 offers lie outside .*\(price from 2 to 5; size from 0 to 40\): there"
+    ):
+        model.simulate(["new", "far"], items=new)
+    inside = {name: column[:1] for name, column in new.items()}
+    assert len(model.simulate(["new", "i1"], items=inside)) == 2  # no warning, which would be an error
+    with pytest.warns(DataWarning, match=r"2 of 3 offers lie outside .*\(price from 2 to 5\)"):
+        table = model.price_curve(["i1", "i2"], "i1", "price", [-200.0, 3.0, 200.0])
+    assert (table["lower"] <= table["share"]).all()
+    assert (table["share"] <= table["upper"]).all()
+    with pytest.warns(DataWarning, match=r"1 of 2 offers lie outside"):  # and not that the price was 6
+        model.price_curve(["far", "i2"], "far", "price", [3.0, 6.0], items=new | {"size": [0.0, 0.0]})
+
+
 def test_a_price_curve_falls_and_meets_the_item_at_its_own_price(model):
-    prices = [1.0, ITEMS["price"][2], 9.0]
+    prices = [2.0, ITEMS["price"][2], 5.0]
     table = model.price_curve(["i1", "i2", "i3"], "i2", "price", prices)
     assert table.columns == ["price", "item", "share", "lower", "upper"]
     mine = table.filter(pl.col("item") == "i2")
@@ -142,7 +158,7 @@ def test_a_price_curve_falls_and_meets_the_item_at_its_own_price(model):
     now = model.simulate(["i1", "i2", "i3"])["share"]
     np.testing.assert_allclose(table["share"][3:6], now, atol=0.005)  # of draws
     more = {"item": ["new"], **{name: [column[2]] for name, column in ITEMS.items() if name != "item"}}
-    new = model.price_curve(["i1", "new", "i3"], "new", "price", [1.0, 9.0], items=more).filter(pl.col("item") == "new")
+    new = model.price_curve(["i1", "new", "i3"], "new", "price", [2.0, 5.0], items=more).filter(pl.col("item") == "new")
     assert new["share"][0] > new["share"][1]
     for item, price, message in (("i9", "price", "not on offer"), ("i2", "color", "these are: price, size")):
         with pytest.raises(DataError, match=message):

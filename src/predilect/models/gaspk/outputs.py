@@ -15,7 +15,6 @@ from predilect.likelihoods.probit import outcome_probabilities
 from predilect.likelihoods.special import Z_95
 from predilect.models.gaspk.posterior.joint import joint
 from predilect.models.gaspk.questions import (
-    BEYOND,
     all_people,
     codes_of,
     frame_of,
@@ -24,6 +23,7 @@ from predilect.models.gaspk.questions import (
     warn_outside,
 )
 from predilect.models.gaspk.tradeoffs.map import Step, TradeOffMap, steps_of
+from predilect.models.reading import ROUNDING
 
 _PAIRS_AT_ONCE = 500_000
 
@@ -208,7 +208,7 @@ def _warn_of_half_changes(trade_offs: TradeOffMap, t: FloatArray) -> None:
         if dimension.kind == "category":
             by_source.setdefault(dimension.source, []).append(dimension.label)
     for source, labels in by_source.items():
-        half = np.abs(np.sum([in_units[label] for label in labels], axis=0)) > BEYOND
+        half = np.abs(np.sum([in_units[label] for label in labels], axis=0)) > ROUNDING
         if len(labels) > 1 and half.any():
             warnings.warn(
                 f'{int(half.sum())} of {len(t)} trade-offs gain a category of "{source}" without losing another, or '

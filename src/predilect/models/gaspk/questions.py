@@ -20,9 +20,7 @@ from predilect.models.gaspk.posterior.joint import Mixtures, average, mixtures
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.posterior.scores import DenseBasis
 from predilect.models.gaspk.tradeoffs.map import Step, TradeOffMap, round_size
-from predilect.models.reading import Queries
-
-BEYOND = 1e-9  # of a range
+from predilect.models.reading import Queries, beyond
 
 
 def codes_of(model: Any, user: Any) -> tuple[IntArray, list[Any]] | None:
@@ -64,21 +62,11 @@ def limits(model: Any) -> dict[str, tuple[float, float]]:
 
 def warn_outside(model: Any, t: FloatArray) -> None:
     """Warn of trade-offs, shape (n, k), outside the range of those learned from, and of half a change of category."""
-    outside = np.zeros(len(t), dtype=bool)
-    where, known = [], limits(model)
-    in_units: dict[str, FloatArray] = model.trade_offs_.in_units(t)
-    for label, values in in_units.items():
-        low, high = known[label]
-        slack = BEYOND * max(abs(low), abs(high))
-        beyond = (values < low - slack) | (values > high + slack)
-        if beyond.any():
-            where.append(f"{label} from {low:.6g} to {high:.6g}")
-        outside |= beyond
-    if outside.any():
-        more = " ..." if len(where) > 3 else ""
+    n, where = beyond(model.trade_offs_.in_units(t), limits(model))
+    if n:
         warnings.warn(
-            f"{int(outside.sum())} of {len(t)} trade-offs lie outside the range of those the model learned from "
-            f"({'; '.join(where[:3])}{more}): there it mostly repeats its prior", DataWarning, stacklevel=3,
+            f"{n} of {len(t)} trade-offs lie outside the range of those the model learned from ({where}): there it "
+            "mostly repeats its prior", DataWarning, stacklevel=3,
         )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import typed
 from predilect._text import either
-from predilect._types import FloatArray
+from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.choices import choices_of
 from predilect.data.features import Traits
@@ -308,8 +308,8 @@ class MixedLogit(Estimator, Kit):
         check_is_fitted(self, "posterior_")
         return Draws.of(self.posterior_, self.columns_)
 
-    def _columns_of_sets(self, sets: list[list[Any]], items: Any) -> list[FloatArray]:
-        return outputs.columns_of_items(self, sets, items)
+    def _rows(self, codes: IntArray, described: FloatArray) -> FloatArray:
+        return outputs.rows_of(self, codes, described)
 
     def _moved(self, rows: FloatArray, place: int, change: FloatArray) -> FloatArray:
         found = rows.copy()

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._types import FloatArray
+from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, build_frame
 from predilect.data.choices import choices_of
 from predilect.errors import DataError, DataWarning
@@ -54,7 +54,7 @@ def chances_of_sets(model: MixedLogit, sets: list[list[Any]], users: Any = None,
     if users is None or isinstance(users, str) or not hasattr(users, "__len__"):
         users = [users] * len(asked)
     person = _codes_of(model, list(users))
-    rows = columns_of_items(model, asked, items)
+    rows = _rows_of_sets(model, asked, items)
     return [chances(X, model.posterior_.draws_of(int(user))) for X, user in zip(rows, person, strict=True)]
 
 
@@ -71,21 +71,20 @@ def predict_choice(model: MixedLogit, X: Any, items: Any) -> FloatArray:
     return proba
 
 
-def columns_of_items(model: MixedLogit, sets: list[list[Any]], items: Any) -> list[FloatArray]:
+def rows_of(model: MixedLogit, codes: IntArray, described: FloatArray) -> FloatArray:
+    """Columns of the items with these codes, (k, d), of which the last are of items that are not known."""
+    X = model.posterior_.X
+    return np.concatenate([X, model.columns_.rows(described)])[codes] if len(described) else X[codes]
+
+
+def _rows_of_sets(model: MixedLogit, sets: list[list[Any]], items: Any) -> list[FloatArray]:
     """Columns of the items of each set, (k, d); DataError as :func:`predict_choice`."""
     codes, described = codes_of_sets(model, sets, items)
-    X = model.posterior_.X
-    if len(described):
-        X = np.concatenate([X, model.columns_.rows(described)])
-    found, first = [], 0
-    for number, one in enumerate(sets):
-        place = codes[first : first + len(one)]
-        first += len(one)
-        if len(one) < 2 or len(set(place.tolist())) < len(one):
-            said = "one item" if len(one) == 1 else "no items" if not one else "an item twice"
+    for number, one in enumerate(codes):
+        if len(one) < 2 or len(set(one.tolist())) < len(one):
+            said = "one item" if len(one) == 1 else "no items" if not len(one) else "an item twice"
             raise DataError(f"set {number + 1} has {said}: a choice is between two different items or more")
-        found.append(X[place])
-    return found
+    return [rows_of(model, one, described) for one in codes]
 
 
 def _codes_of(model: MixedLogit, who: list[Any]) -> npt.NDArray[np.int64]:

@@ -15,7 +15,6 @@ from predilect.decisions.sets import chance_of_first, choice_chances
 from predilect.errors import DataError
 from predilect.gaussian.dense import opposite_draws
 from predilect.gaussian.posterior import Utilities
-from predilect.models.reading import codes_of_sets
 from predilect.people.posterior import PopulationPosterior
 
 _DRAWS = 400  # of each person
@@ -134,14 +133,8 @@ class Rows(NamedTuple):
     columns: FloatArray
 
 
-def rows_of_sets(model: Any, sets: list[list[Any]], items: Any) -> list[Rows]:
-    """Items of each set; those that the model does not know by their attributes alone, DataError without them."""
-    codes, described = codes_of_sets(model, sets, items)
-    columns = np.zeros((len(codes), described.shape[1]))
-    new = codes >= len(model.items_)
-    if new.any():
-        known = model.space_.known
-        columns[new] = (described - model.space_.matrix[known].mean(axis=0))[codes[new] - len(model.items_)]
-        codes = np.where(new, -1, codes)
-    cuts = np.cumsum([len(one) for one in sets])[:-1]
-    return [Rows(*one) for one in zip(np.split(codes, cuts), np.split(columns, cuts), strict=True)]
+def rows_of(model: Any, codes: IntArray, described: FloatArray) -> Rows:
+    """Items with these codes; those that the model does not know by their encoded attributes alone."""
+    columns, new = np.zeros((len(codes), described.shape[1])), codes >= len(model.items_)
+    columns[new] = described[codes[new] - len(model.items_)] - model.space_.matrix[model.space_.known].mean(axis=0)
+    return Rows(np.where(new, -1, codes), columns)

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._text import either, one_line, shortened, shown
-from predilect._types import FloatArray
+from predilect._types import FloatArray, IntArray
 from predilect.data import build_frame
 from predilect.data.derived import SIDE
 from predilect.decisions.scales import Scale, ScaleName, scale_of
@@ -23,7 +23,7 @@ from predilect.likelihoods.grades import Intervals
 from predilect.likelihoods.special import Z_95
 from predilect.models.estimator import Estimator
 from predilect.models.kit import Kit
-from predilect.models.population.kit import Draws, Rows, draws_of, rows_of_sets
+from predilect.models.population.kit import Draws, Rows, draws_of, rows_of
 from predilect.models.population.segments import segment_boards
 from predilect.models.population.updates import Updating
 from predilect.people.covariates import own_effects
@@ -100,8 +100,8 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         check_is_fitted(self, "posterior_")
         return draws_of(self._snapshot())
 
-    def _columns_of_sets(self, sets: list[list[Any]], items: Any) -> list[Rows]:
-        return rows_of_sets(self, sets, items)
+    def _rows(self, codes: IntArray, described: FloatArray) -> Rows:
+        return rows_of(self, codes, described)
 
     def _moved(self, rows: Rows, place: int, change: FloatArray) -> Rows:
         columns = rows.columns.copy()
