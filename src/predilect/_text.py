@@ -156,5 +156,10 @@ def either(command: str, python: str) -> str:
     return command if _INTERFACE.get() == "command" else python
 
 
+def by_option(said: str, otherwise: str) -> str:
+    """What to do about a table: by an option or an argument, or ``otherwise`` where pairs are read, without any."""
+    return otherwise if _INTERFACE.get() == "pairs" else said
+
+
 def _quoted(word: str) -> str:
     return word if re.fullmatch(r"[\w.+-]+", word) else json.dumps(word, ensure_ascii=False)

@@ -210,3 +210,19 @@ def test_features_that_the_model_has_no_use_for_are_told(results, tmp_path):
     assert told.exit_code == 0, told.output
     assert "Features would tell more, but the model was fitted without any (--items FILE)" in told.stderr
     assert "population's prediction is given, as the model was fitted without features of people" in told.stderr
+    (tmp_path / "none.csv").write_text("model_a,model_b,winner\n0,1,0\n1,0,0\n")
+    (tmp_path / "zero.csv").write_text("model_a,model_b,winner,length\n0,1,0,0\n1,0,0,0\n")
+    none, zero = (run("predict", out, tmp_path / name, "--json") for name in ("none.csv", "zero.csv"))
+    assert none.exit_code == 0, none.stderr
+    assert json.loads(none.stdout)["warnings"] == []
+    assert json.loads(none.stdout)["score"] == json.loads(zero.stdout)["score"]
+    for cells, message in (
+        ("length_left\n0,1,1", 'the covariate "length" has a column "length_left" and no column "length_right"'),
+        ("length\n0,1,1\n0,1,", 'missing in 1 row (missing values by covariate: "length" 1; first: row 2). Fill them'),
+        ("length\n0,1,1\n0,1,long", 'holds text in 1 row (first: row 2, "long"). Leave it out'),
+    ):
+        (tmp_path / "pairs.csv").write_text("model_a,model_b," + cells)
+        ran = run("predict", out, tmp_path / "pairs.csv")
+        assert ran.exit_code == 2
+        assert message in " ".join(ran.stderr.split())
+        assert "--" not in ran.stderr

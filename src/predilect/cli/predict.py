@@ -76,7 +76,8 @@ def predict(
 
     Adds p_left, p_tie and p_right (they sum to 1), margin (utility of left less that of right, in units of the noise
     of one answer) and sd (how unsure that is) to the columns of PAIRS, in its own order. A person whom the model does
-    not know is taken to be somebody new from the same crowd.
+    not know is taken to be somebody new from the same crowd. Covariates (--control of predilect rank) are columns of
+    PAIRS too; without them left and right are equal.
     """
     with session(quiet, as_json=True) as talk:  # standard output is for the predictions
         pairs, items, people = talk.file(pairs), talk.file(items), talk.file(people)

@@ -93,8 +93,8 @@ def suggest(
     identical items, come after all others. Equal scores: the first pair. Five questions out of all 499 500 pairs of
     1 000 items take 30 to 70 ms; of more items a shortlist of 1 000 is made, those with the largest variance, with
     "eubo" those that may be best. Of a model whose margins are not those of utilities (GaSPK), the 5 000 pairs that are
-    best by the items' scores are predicted one by one. Probabilities are those of ``model.predict_proba``; scores take
-    the person's variances as boards have them.
+    best by the items' scores are predicted one by one. Probabilities are those of ``model.predict_proba`` at equal
+    covariates; scores take the person's variances as boards have them.
 
     Examples
     --------

@@ -81,7 +81,7 @@ class Predicting(ABC):
         ----------
         X : Comparisons or data frame
             Columns left, right and perhaps user, in any order of rows; an unseen user gets the population's prediction.
-            (Comparisons are in their canonical order.)
+            (Comparisons are in their canonical order.) Covariates of the model that it lacks are equal on both sides.
         items : data frame, optional
             Features of items that the model does not know. Without them such an item gets the prior, with a warning.
         users : data frame, optional
@@ -95,7 +95,7 @@ class Predicting(ABC):
         Raises
         ------
         DataError
-            If a column or an id is missing, or a pair compares an item with itself.
+            If a column, an id or a part of a covariate is missing, or a pair compares an item with itself.
 
         Notes
         -----

@@ -48,15 +48,15 @@ def read_answers(
 ) -> Comparisons:  # fmt: skip
     """Comparisons from a frame and, perhaps, outcomes, in which 0 is a tie for a model ``with_ties``.
 
-    With names of the model's ``covariates``, a row for each side on which its left item was shown, if that is one.
-    ``grades`` are those of the model; outcomes are their numbers.
+    With names of the model's ``covariates``, a row for each side on which its left item was shown, if that is one; what
+    has no column is equal on both sides. ``grades`` are those of the model; outcomes are their numbers.
     """
     if isinstance(X, Comparisons):
         if y is not None:
             raise DataError("X is a Comparisons, which holds the outcomes already; leave y out")
         answers = X
     else:
-        columns = tuple(name for name in covariates if name != SIDE)
+        columns = tuple(_columns_of_covariates(X, covariates))
         with spoken_to("answers"):
             numbers = tuple(map(str, range(1, len(grades) + 1)))
             by_number = y is not None and len(grades) > 0 and not all(name.isdecimal() for name in grades)
@@ -69,16 +69,23 @@ def read_answers(
     return answers.with_side() if in_use else answers
 
 
+def _columns_of_covariates(X: Any, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Columns of those covariates of a model that a frame has; DataError for half of one."""
+    if all(name == SIDE for name in names):
+        return {}
+    table, _ = open_frame(X)
+    named = [name for name in names if name != SIDE]
+    return covariate_columns(column_names(table), named, index_names(table), needed=False)
+
+
 def covariates_of_pairs(X: Any, names: Sequence[str], n: int) -> FloatArray:
     """Covariates of the n pairs of a frame, (n, n_names): left is on the left, and what has no column is equal."""
     found = np.zeros((n, len(names)))
     if names:
-        table, _ = open_frame(X)
-        named = [name for name in names if name != SIDE]
-        there = covariate_columns(column_names(table), named, needed=False)
-        raw = to_columns(table, flat(there)) if there else {}
-        given = differences(raw, there, np.arange(n))
-        refuse_missing(given, list(there), np.arange(n))
+        there = _columns_of_covariates(X, names)
+        with spoken_to("pairs"):
+            given = differences(to_columns(X, flat(there)), there, np.arange(n))
+            refuse_missing(given, list(there), np.arange(n))
         found[:, [names.index(name) for name in there]] = given
         found[:, [place for place, name in enumerate(names) if name == SIDE]] = 1.0
     return found

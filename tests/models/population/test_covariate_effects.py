@@ -173,11 +173,58 @@ def test_an_answer_counts_with_its_covariates_and_can_be_taken_back(settings):
         model.forget(answer | {"length": [length]})
     assert moved[0] > moved[1] > before[0][0]
     np.testing.assert_allclose(model.predict_margin(asked), before, rtol=1e-8)
-    with pytest.raises(DataError, match="length"):
-        model.update(answer)
-    with pytest.raises(DataError, match="covariates of answers length, and these answers have none"):
-        model.update(Comparisons.from_frame(answer))
+    other = Comparisons.from_frame(answer | {"width": [1.0]}, covariates=["width"])
+    with pytest.raises(DataError, match="covariates of answers length, and these answers have width"):
+        model.update(other)
     assert model.comparisons_ == Comparisons.from_frame(frame, covariates=["length"]).with_side()
+
+
+@pytest.mark.parametrize("settings", MODELS)
+def test_a_covariate_that_is_not_there_is_equal_everywhere(settings):
+    """An answer by name, frames and comparisons: the same as with a difference of 0."""
+    frame, _ = crowd(8, side=0.5, length=0.4)
+    model = Population(**settings).fit(Comparisons.from_frame(frame, covariates=["length"]))
+    answer = {"user": [5, 6], "left": [1, 3], "right": [2, 0], "winner": [1, 0]}
+    equal = answer | {"length": [0.0, 0.0]}
+    as_read = Comparisons.from_frame(answer, side=True)
+    np.testing.assert_array_equal(model.predict_proba(answer), model.predict_proba(equal))
+    assert model.score(answer) == model.score(equal) == model.score(as_read)
+    before, moved = model.predict_margin(answer), []
+    for more in (equal, answer, as_read):
+        model.update(more)
+        moved.append(model.predict_margin(answer)[0])
+        model.forget(equal)
+    for user, left, right, winner in zip(*answer.values(), strict=True):
+        model.update(user=user, left=left, right=right, winner=winner)
+    moved.append(model.predict_margin(answer)[0])
+    model.forget(answer)
+    np.testing.assert_allclose(moved, np.tile(moved[0], (4, 1)), rtol=1e-8)
+    assert (np.abs(moved[0] - before[0]) > 1e-4).all()
+    np.testing.assert_allclose(model.predict_margin(answer), before, rtol=1e-8)
+
+
+def test_a_part_of_a_covariate_is_refused():
+    frame, _ = crowd(8, length=0.4)
+    model = Population(**FIXED).fit(Comparisons.from_frame(frame, covariates=["length"]))
+    answer = {"user": [5, 6], "left": [1, 3], "right": [2, 0], "winner": [1, 0]}
+    half = answer | {"length_b": [1.0, 2.0]}
+    said = 'the covariate "length" has a column "length_b" and no column "length_a" for the other side'
+    for ask in (model.predict_proba, model.predict_margin, model.score, model.update, model.forget):
+        with pytest.raises(DataError, match=f"{said}.*Add it, or leave out both"):
+            ask(half)
+        gap = half | {"length_a": [1.0, None]}
+        with pytest.raises(
+            DataError, match=r'missing in 1 row \(missing values by covariate: "length" 1; first: row 2'
+        ):
+            ask(gap)
+    with pytest.raises(
+        DataError, match="leave such rows out, or all of its columns: without a covariate left and right"
+    ):
+        model.predict_proba(gap)
+    with pytest.raises(DataError, match=r'holds text in 1 row .*"long"\). Leave it out \(without a covariate'):
+        model.predict_proba(answer | {"length": ["long", "1"]})
+    with pytest.raises(DataError, match=f"{said}.*Add it\\."):
+        Population().fit(half, covariates=["length"])
 
 
 @pytest.mark.parametrize("settings", MODELS)

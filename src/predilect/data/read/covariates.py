@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import did_you_mean, option, shown
+from predilect._text import by_option, did_you_mean, option, shown
 from predilect.data.canonical import ALONE, Codes
 from predilect.data.intake import FIRST, LAST, MOSTLY, TAKEN_APART, counted
 from predilect.data.read.columns import listed, plain, refuse_index
@@ -18,6 +18,7 @@ from predilect.errors import DataError
 _FORMS = (("{}",), ("{}_left", "{}_right"), ("{}_a", "{}_b"))
 # Columns of to_frame.
 _TAKEN = ("user", "left", "right", "winner", "outcome", "weight", "task", "shown_left", "context")
+_EQUAL = "without a covariate left and right count as equal"
 _TRUE = {"true": "1", "false": "0"}
 
 FEWEST = 20  # decided answers: fewer cannot tell whether the winner is listed first
@@ -30,7 +31,7 @@ def covariate_columns(
     names: Sequence[str], covariates: Sequence[str] | None, index: Sequence[str] = (), *, needed: bool = True
 ) -> dict[str, tuple[str, ...]]:
     """The column with the difference of each covariate, or its columns for left and right; DataError if one that is
-    ``needed`` is not in names.
+    ``needed`` is not in names, or there is a column for one side alone.
 
     ``index`` holds names of a pandas frame's index, refused where one would be the column.
     """
@@ -43,11 +44,12 @@ def covariate_columns(
             raise DataError(f'a covariate cannot be called "{name}", as a part of every answer is. Rename the column.')
         forms = [tuple(part.format(name) for part in form) for form in _FORMS]
         there = [form for form in forms if all(column in names for column in form)]
-        if not there and not needed:
-            continue
         if not there:
             for form in forms:
                 refuse_index(index, form, f'covariate "{shown(name)}"')
+                _refuse_half(name, form, names, needed)
+            if not needed:
+                continue
             pairs = "".join(f', nor "{shown(one)}" and "{shown(two)}"' for one, two in forms[1:])
             raise DataError(
                 f'there is no column "{shown(name)}"{pairs} (given with {option("covariates", ["NAME"])}); the columns '
@@ -63,6 +65,17 @@ def covariate_columns(
             raise DataError(f'there are several columns called "{shown(doubled)}"; rename all but one.')
         found[name] = there[0]
     return found
+
+
+def _refuse_half(name: str, form: tuple[str, ...], names: Sequence[str], needed: bool) -> None:
+    """DataError for one of the two columns of a covariate without the other."""
+    have = [column for column in form if column in names]
+    if have:
+        (lacking,) = set(form) - set(have)
+        raise DataError(
+            f'the covariate "{shown(name)}" has a column "{shown(have[0])}" and no column "{shown(lacking)}" for the '
+            f"other side; the columns are {listed(names)}. Add it{'' if needed else f', or leave out both: {_EQUAL}'}."
+        )
 
 
 def flat(columns: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -97,11 +110,9 @@ def differences(
 
 def _numbers(series: pl.Series, column: str, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     said = f'column "{shown(column)}" is used as a covariate, which must be a number, but holds'
+    instead = by_option(f"Name another with {option('covariates', ['NAME'])}", f"Leave it out ({_EQUAL})")
     if series.dtype.is_nested() or series.dtype.is_temporal() or series.dtype == pl.Object:
-        raise DataError(
-            f"{said} values of type {series.dtype}. Name another with {option('covariates', ['NAME'])}, or turn it "
-            "into numbers."
-        )
+        raise DataError(f"{said} values of type {series.dtype}. {instead}, or turn it into numbers.")
     text = series
     if series.dtype == pl.String:
         text = series.str.strip_chars()
@@ -114,7 +125,7 @@ def _numbers(series: pl.Series, column: str, rows: NDArray[np.int64]) -> NDArray
         first = int(np.flatnonzero(is_text)[0])
         raise DataError(
             f"{said} text in {counted(int(is_text.sum()), 'row')} (first: row {rows[first] + 1}, "
-            f'"{shown(series[first])}"). Name another with {option("covariates", ["NAME"])}, or turn it into numbers.'
+            f'"{shown(series[first])}"). {instead}, or turn it into numbers.'
         )
     found: NDArray[np.float64] = number.fill_null(np.nan).to_numpy()
     _refuse(np.isinf(found), f"{said} infinite values", rows)
@@ -136,9 +147,10 @@ def refuse_missing(values: NDArray[np.float64], names: Sequence[str], rows: NDAr
         any_bad = bad.any(axis=1)
         each = ", ".join(f'"{shown(name)}" {n}' for name, n in zip(names, bad.sum(axis=0), strict=True) if n)
         first = ", ".join(str(row + 1) for row in rows[any_bad][:3])
+        how = by_option(f" with {option('drop_missing', True)}", f", or all of its columns: {_EQUAL}")
         raise DataError(
             f"a covariate is missing in {counted(int(any_bad.sum()), 'row')} (missing values by covariate: {each}; "
-            f"first: row {first}). Fill them in, or leave such rows out with {option('drop_missing', True)}."
+            f"first: row {first}). Fill them in, or leave such rows out{how}."
         )
 
 

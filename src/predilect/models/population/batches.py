@@ -258,9 +258,9 @@ def _code_among(answers: Comparisons, grades: tuple[str, ...]) -> npt.NDArray[np
 
 
 def _refuse_other_covariates(answers: Comparisons, names: tuple[str, ...]) -> None:
-    """DataError for covariates that only the model has, or only the answers; a side may be unknown."""
+    """DataError for covariates that only the answers have."""
     wanted, given = set(names) - {SIDE}, set(answers.covariate_names) - {SIDE}
-    if wanted != given:
+    if given - wanted:
         told = [", ".join(sorted(one)) or "none" for one in (wanted, given)]
         raise DataError(f"the model has the covariates of answers {told[0]}, and these answers have {told[1]}")
 

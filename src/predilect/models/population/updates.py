@@ -297,7 +297,8 @@ class Updating:
         Parameters
         ----------
         more : Comparisons or data frame, optional
-            As :meth:`fit` takes them. All are taken in or, after an error, none.
+            As :meth:`fit` takes them. All are taken in or, after an error, none. Covariates of the model that they lack
+            are equal on both sides, as those of an answer given by name.
         y : array of int, shape (n,), optional
             Outcomes of the rows of a frame.
         user, left, right : id, optional
