@@ -199,17 +199,6 @@ def test_the_command_takes_covariates_off_the_board_and_predicts_with_them(tmp_p
     margins = pl.read_csv(io.StringIO(ran.stdout))["margin"]
     assert margins[0] - margins[1] == pytest.approx(2 * table["effect"][0])
     assert margins[2] + (margins[0] + margins[1]) / 2 == pytest.approx(2 * table["effect"][1])
-
-
-def test_features_that_the_model_has_no_use_for_are_told(results, tmp_path):
-    (tmp_path / "pairs.csv").write_text("user,left,right\nnew,apple,fig\n")
-    (tmp_path / "items.csv").write_text("item,price\nfig,1\n")
-    (tmp_path / "people.csv").write_text("user,age\nnew,40\n")
-    tables = ("--items", tmp_path / "items.csv", "--people", tmp_path / "people.csv")
-    told = run("predict", results, tmp_path / "pairs.csv", *tables)
-    assert told.exit_code == 0, told.output
-    assert "Features would tell more, but the model was fitted without any (--items FILE)" in told.stderr
-    assert "population's prediction is given, as the model was fitted without features of people" in told.stderr
     (tmp_path / "none.csv").write_text("model_a,model_b,winner\n0,1,0\n1,0,0\n")
     (tmp_path / "zero.csv").write_text("model_a,model_b,winner,length\n0,1,0,0\n1,0,0,0\n")
     none, zero = (run("predict", out, tmp_path / name, "--json") for name in ("none.csv", "zero.csv"))
@@ -226,3 +215,14 @@ def test_features_that_the_model_has_no_use_for_are_told(results, tmp_path):
         assert ran.exit_code == 2
         assert message in " ".join(ran.stderr.split())
         assert "--" not in ran.stderr
+
+
+def test_features_that_the_model_has_no_use_for_are_told(results, tmp_path):
+    (tmp_path / "pairs.csv").write_text("user,left,right\nnew,apple,fig\n")
+    (tmp_path / "items.csv").write_text("item,price\nfig,1\n")
+    (tmp_path / "people.csv").write_text("user,age\nnew,40\n")
+    tables = ("--items", tmp_path / "items.csv", "--people", tmp_path / "people.csv")
+    told = run("predict", results, tmp_path / "pairs.csv", *tables)
+    assert told.exit_code == 0, told.output
+    assert "Features would tell more, but the model was fitted without any (--items FILE)" in told.stderr
+    assert "population's prediction is given, as the model was fitted without features of people" in told.stderr

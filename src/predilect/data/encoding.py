@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from predilect._text import shown
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
+from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
 FREE_TEXT_VALUES = 50
@@ -207,3 +208,30 @@ def _refuse_infinite(column: pl.Series, name: str, ids: Sequence[object], what: 
             f'feature "{name}" is infinite in {counted(len(bad), "row")} (first: {what} {ids[bad[0]]}, '
             f"{values[bad[0]]}). Replace them by numbers, or leave them empty to count as missing."
         )
+
+
+def one_row_each(
+    series: dict[str, pl.Series], ids: pl.Series, what: str
+) -> tuple[dict[str, pl.Series], pl.Series, list[str]]:
+    """Rows in the order of the sorted ids, identical ones merged."""
+    order = ids.arg_sort()
+    code = Vocabulary(ids).codes(ids, what=what)[order.to_numpy()]
+    again = np.append(False, code[1:] == code[:-1])
+    sorted_ids = ids.gather(order)
+    moved = {name: column.gather(order) for name, column in series.items()}
+    if not again.any():
+        return moved, sorted_ids, []
+    for name, column in moved.items():
+        values = column
+        if column.dtype == pl.Object or column.dtype.is_nested():
+            values = pl.Series(column.name, [None if value is None else repr(value) for value in column.to_list()])
+        differ = again & values.ne_missing(values.shift(1)).to_numpy()
+        if differ.any():
+            row = int(np.flatnonzero(differ)[0])
+            raise DataError(
+                f'{len(np.unique(code[differ]))} {what} ids have rows that differ in column "{name}" '
+                f"(first: {sorted_ids[row]}, {column[row - 1]!r} and {column[row]!r}). Keep one row per {what}."
+            )
+    first = pl.Series(~again)
+    merged = {name: column.filter(first) for name, column in moved.items()}
+    return merged, sorted_ids.filter(first), [f"Merged {int(again.sum())} repeated identical rows."]

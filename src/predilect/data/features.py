@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from predilect._json import typed
 from predilect._text import did_you_mean, either, shown
 from predilect._types import BoolArray, FloatArray
-from predilect.data.encoding import Output, encode, plan_and_encode
+from predilect.data.encoding import Output, encode, one_row_each, plan_and_encode
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.read.columns import ITEM, USER, guess_one, listed, refuse_index
 from predilect.data.vocabulary import Vocabulary
@@ -120,7 +120,7 @@ class ItemFeatures:
         for name in cuts:
             if name in categorical or not series[name].dtype.is_numeric():
                 raise DataError(f'"{name}" is not a number, and only slopes of numbers change (piecewise).')
-        series, ids, report = _one_row_each(series, ids, cls.what)
+        series, ids, report = one_row_each(series, ids, cls.what)
         return cls._encoded(series, ids, categorical, report, cuts)
 
     @classmethod
@@ -319,7 +319,7 @@ class PersonFeatures(ItemFeatures):
         series = {name: column.filter(named) for name, column in taken.items()}
         for name in groups:
             series[name] = _segment_of_each(name, as_text(series[name]), people)
-        one_each, ids, report = _one_row_each(series, people, cls.what)
+        one_each, ids, report = one_row_each(series, people, cls.what)
         made = cls._encoded(one_each, ids, (*categorical, *groups), report, piecewise)
         return replace(made, segments=groups)
 
@@ -372,33 +372,6 @@ def _refuse_sparse(frame: Any, what: str) -> None:
             f"dense columns first, for instance sklearn.decomposition.TruncatedSVD(100).fit_transform(matrix), and put "
             f"these into a table with a column of {what} ids."
         )
-
-
-def _one_row_each(
-    series: dict[str, pl.Series], ids: pl.Series, what: str
-) -> tuple[dict[str, pl.Series], pl.Series, list[str]]:
-    """Rows in the order of the sorted ids, identical ones merged."""
-    order = ids.arg_sort()
-    code = Vocabulary(ids).codes(ids, what=what)[order.to_numpy()]
-    again = np.append(False, code[1:] == code[:-1])
-    sorted_ids = ids.gather(order)
-    moved = {name: column.gather(order) for name, column in series.items()}
-    if not again.any():
-        return moved, sorted_ids, []
-    for name, column in moved.items():
-        values = column
-        if column.dtype == pl.Object or column.dtype.is_nested():
-            values = pl.Series(column.name, [None if value is None else repr(value) for value in column.to_list()])
-        differ = again & values.ne_missing(values.shift(1)).to_numpy()
-        if differ.any():
-            row = int(np.flatnonzero(differ)[0])
-            raise DataError(
-                f'{len(np.unique(code[differ]))} {what} ids have rows that differ in column "{name}" '
-                f"(first: {sorted_ids[row]}, {column[row - 1]!r} and {column[row]!r}). Keep one row per {what}."
-            )
-    first = pl.Series(~again)
-    merged = {name: column.filter(first) for name, column in moved.items()}
-    return merged, sorted_ids.filter(first), [f"Merged {int(again.sum())} repeated identical rows."]
 
 
 # Of the largest singular value, and of that of a column of variance 1, which is what columns have over all people whose
