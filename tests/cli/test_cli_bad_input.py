@@ -120,6 +120,13 @@ def test_features_for_some_items_and_constant_ones_are_reported(few_votes, tmp_p
     assert any("one" in line for line in lines)
 
 
+def test_features_of_people_are_nothing_to_one_ranking_for_all(few_votes, tmp_path):
+    (tmp_path / "people.csv").write_text("user,age\np01,30\np02,40\n")
+    ran = run("rank", few_votes, "--pooled", "--people", tmp_path / "people.csv")
+    assert ran.exit_code == 0, ran.output
+    assert "Warning: --people is not used, as one ranking for all tells nobody apart." in ran.stderr
+
+
 def test_a_table_of_items_without_ids(few_votes, tmp_path):
     (tmp_path / "items.csv").write_text("product,x\napple,1\n")
     ran = run("rank", few_votes, "--items", tmp_path / "items.csv")
@@ -140,6 +147,8 @@ def test_a_table_of_items_without_ids(few_votes, tmp_path):
         (["--no_verdict", "--verdict"], "--verdict and --no-verdict contradict each other"),
         (["--weight", "judge", "--no-weight"], "contradict"),
         (["--segment", "judge"], '"judge" says who somebody is, and is no segment besides'),
+        (["--profile", "price"], "--profile price is about choices from several alternatives"),
+        (["--grades", "a,"], "--grades takes names with commas between them, and one of the names is empty"),
         (["--item-map-column", "kind"], "--item-map"),
         (["--items", "nowhere.csv"], "no file nowhere.csv"),
         (["--seed", "-1"], "--seed"),

@@ -423,6 +423,19 @@ def test_whole_numbers_with_a_point_are_those_without():
     assert any(one.code == "look-alike-items" and "case or .0" in one.message for one in check(mixed))
 
 
+def test_winners_that_are_items_where_something_else_was_said():
+    frame = {"left": ["x", "y"], "right": ["y", "z"], "winner": ["x", "z"]}
+    for reading in ("sign", "side"):
+        with pytest.raises(DataError, match=r'"x" is an item of its row: say winner_is="item"\.$'):
+            Comparisons.from_frame(frame, winner_is=reading)
+
+
+def test_what_is_said_of_alternatives_means_nothing_to_pairs():
+    frame = {"left": ["x", "y"], "right": ["y", "z"], "winner": ["x", "z"]}
+    with pytest.raises(DataError, match=r'^alternatives=\["x", "y"\] is about choices from several .* kind="best"\.$'):
+        Comparisons.from_frame(frame, alternatives=["x", "y"])
+
+
 def test_a_weight_that_is_none_is_shown():
     frame = {"left": ["x", "y"], "right": ["y", "z"], "winner": ["x", "y"]}
     with pytest.raises(DataError, match=r'not a number in 1 row \(first: row 2, "x"\)\. Name another with weight='):

@@ -116,6 +116,8 @@ def rank(
         columns, boards = asked_segments(segment or [], by, str(model), asked)
         if columns:
             asked = Personal.yes
+        if people is not None and asked is Personal.no:
+            talk.warn("--people is not used, as one ranking for all tells nobody apart.")
         folder = None if out is None else OutputFolder(out, results.force)
         page = None if report is None else OutputFile(report, results.force, what="the report needs", place="--report")
         old = None if compare is None else load_model(compare)

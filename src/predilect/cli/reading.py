@@ -191,7 +191,7 @@ def names_in(text: str | None, flag: str) -> list[str]:
     """Names with commas between them; none where the option was not given."""
     names = [] if text is None else [name.strip() for name in text.split(",")]
     if not all(names):
-        raise DataError(f"{flag} takes names of columns with commas between them, and one of the names is empty")
+        raise DataError(f"{flag} takes names with commas between them, and one of the names is empty")
     return names
 
 

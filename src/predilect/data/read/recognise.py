@@ -39,6 +39,7 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
         *found, intake, shown_items = assembled(folded.unfolded(table, names), {**options, "winner": folded.called})
         return (*found, folded.told(intake), shown_items)  # type: ignore[return-value]
     if _is_pairs(names, options):
+        _refuse_set_options(options)
         said, used = pair_options(names, table, options)
         users, items, contexts, answers, covariates, grades, has_users, intake, _ = assemble(table, said)
         rest = tuple(name for name in intake.ignored_columns if name not in used.values())
@@ -64,7 +65,18 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
             f"found no columns that hold answers of kind {kind}; the columns are {listed(names)}. Name that of the "
             f"answer with {option('winner', 'NAME')}, that of the alternatives with {option('alternatives', 'NAME')}."
         )
+    _refuse_set_options(options)
     return assemble(table, options)
+
+
+def _refuse_set_options(options: ReadOptions) -> None:
+    """DataError if something was said of alternatives where left and right are all there are."""
+    for name in ("alternatives", "profile"):
+        if (given := options.get(name)) is not None:
+            raise DataError(
+                f"{option(name, given)} is about choices from several alternatives, and these answers are read as "
+                f"pairs. Leave it out, or say what was asked, such as {option('kind', 'best')}."
+            )
 
 
 def used_columns(names: Sequence[str], options: ReadOptions) -> list[str]:

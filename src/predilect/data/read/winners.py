@@ -372,11 +372,14 @@ _MOST_SLIPS = 10  # different words that are looked at
 
 def _slips(bad: pl.Series, items: Vocabulary, pairs: NDArray[np.int32]) -> list[str]:
     """Sentences on values that are an item's name in another spelling, or that of an item not in their row."""
-    respelled, elsewhere = "", ""
+    respelled, elsewhere, here = "", "", ""
     places = pl.DataFrame({"word": bad}).with_row_index().unique("word", maintain_order=True).drop_nulls()
     for place, word in places.head(_MOST_SLIPS).iter_rows():
-        meant = near_miss(word, items.labels(pairs[:, place]).tolist())
-        if meant is None and word in items:
+        of_row = items.labels(pairs[:, place]).tolist()
+        meant = near_miss(word, of_row)
+        if word in map(str, of_row):
+            here = here or f'"{shown(word)}" is an item of its row: say {option("winner_is", "item")}.'
+        elif meant is None and word in items:
             elsewhere = elsewhere or word
         elif meant is not None or (meant := near_miss(word, items.ids)) is not None:
             respelled = (
@@ -389,7 +392,7 @@ def _slips(bad: pl.Series, items: Vocabulary, pairs: NDArray[np.int32]) -> list[
             f'"{shown(elsewhere)}" is an item, but not one of the two in its row: are left, right and winner in the '
             "right columns, and is every winner in its own row?"
         )
-    return [said for said in (respelled, elsewhere) if said]
+    return [said for said in (here, respelled, elsewhere) if said]
 
 
 def _is_number(word: str) -> bool:
