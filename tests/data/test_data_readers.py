@@ -180,3 +180,28 @@ def test_importing_is_light():
     code = "import predilect.data, sys; print([m for m in ('pandas', 'sklearn', 'numba') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("text", ["user|left|right|winner\nu|x|y|x\n", "sep=;\r\nuser;left;right;winner\r\nu;x;y;x"])
+def test_separators_of_spreadsheets_and_databases(tmp_path, text):
+    found = read_comparisons(write(tmp_path / "a.csv", text))
+    assert (found.users.ids, found.items.ids, found.outcome.tolist()) == (["u"], ["x", "y"], [1])
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            b"# of May\nuser,left,right,winner\nu,x,y,x\n",
+            'must name the columns, and is "# of May", one field',
+        ),
+        (b"user left right winner\nu x y x\n", "It is the only one: what lies between columns must be a comma, a semi"),
+        ("left,right,winner\nx,y,x\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8"),
+        (b"left,right,winner\nx,y,True\ny,z,False\n", "Write which item won in their place: left or right."),
+        (b"left,right,score_left,score_right\nx,y,3,1\ny,z,2,4\n", "found no column for the winner"),
+    ],
+)
+def test_what_is_no_table_of_answers_is_told_why(tmp_path, data, said):
+    (tmp_path / "a.csv").write_bytes(data)
+    with pytest.raises(DataError, match=re.escape(said)):
+        read_comparisons(tmp_path / "a.csv")

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import polars as pl
 
+from predilect._text import shown
 from predilect.data.intake import counted
 from predilect.data.read.columns import guess_pair, listed
 from predilect.errors import DataError, DataWarning
@@ -28,21 +29,24 @@ def read_delimited(
 ) -> tuple[list[str], pl.DataFrame]:
     """All column names, and the columns that ``wanted(names)`` asks for (None: all) as text, empty fields null.
 
-    ``data`` is the whole file, UTF-8, with a header line; the separator is by default the commonest of comma, semicolon
-    and tab in the header. Where the header has blanks beside separators, those of all lines are left out. Raises
-    DataError if the text is not UTF-8, or a line has another number of fields than the header; warns of blanks that
-    are left out, and of blank lines between others, which are no rows.
+    ``data`` is the whole file, UTF-8, with a header line; the separator is by default what a line ``sep=;`` above it
+    says, as spreadsheets write, or the commonest of comma, semicolon, tab and | in the header. Where the header has
+    blanks beside separators, those of all lines are left out. Raises DataError if the text is not UTF-8, or a line has
+    another number of fields than the header; warns of blanks that are left out, and of blank lines between others,
+    which are no rows.
     """
     data = data.removeprefix(_BOM)
     data = data.lstrip(b"\r\n")
     if data.endswith((b"\n\n", b"\n\r\n")):
         data = data.rstrip(b"\r\n") + b"\n"
+    if said := re.match(rb"sep=([,;\t|])\r?\n", data):
+        data, separator = data[said.end() :], said[1].decode()
     names, separator = _header(data, source, separator)
     if any(name != name.strip(" ") for name in names):
         data, n_bytes = _without_padding(data, separator), len(data)
         if len(data) < n_bytes:
-            said = f"{source}: blanks beside separators are left out, as the header has them too."
-            warnings.warn(said, DataWarning, stacklevel=5)  # of whoever called a reader
+            told = f"{source}: blanks beside separators are left out, as the header has them too."
+            warnings.warn(told, DataWarning, stacklevel=5)  # of whoever called a reader
         names, separator = _header(data, source, separator)
     doubled = sorted(name for name, count in Counter(names).items() if count > 1)
     try:
@@ -73,7 +77,7 @@ def _header(data: bytes, source: str, separator: str | None) -> tuple[list[str],
         raise DataError(_not_utf8(source, data)) from error
     if separator is None:
         bare = "".join(first.split('"')[::2])
-        separator = max(",;\t", key=bare.count)
+        separator = max(",;\t|", key=bare.count)
     # A quoted header name may hold a line end, so the csv module and not a split finds its end.
     try:
         return next(_rows(data, separator), []), separator
@@ -126,9 +130,10 @@ def _not_utf8(source: str, data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         place = f" (first at line {line}: {data[error.start : error.start + 4]!r})"
+    encoding = "UTF-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "WINDOWS-1252"
     return (
         f"{source} is not UTF-8 text{place}. Save it as UTF-8: in a spreadsheet choose “CSV UTF-8”; elsewhere "
-        f"iconv -f WINDOWS-1252 -t UTF-8."
+        f"iconv -f {encoding} -t UTF-8."
     )
 
 
@@ -151,6 +156,12 @@ def _refuse_ragged(data: bytes, source: str, separator: str, n_fields: int) -> l
     bad, blank = _ragged_quoted(data, separator, n_fields) if b'"' in data else _ragged_plain(data, separator, n_fields)
     if bad:
         row, found = bad[0]
+        if n_fields == 1:
+            first = shown(data[: data.find(b"\n")].decode("utf-8", "replace").strip())
+            raise DataError(
+                f'{source}: the first line must name the columns, and is "{first}", one field, where row {row} has '
+                f"{found}. Take out what stands above the names."
+            )
         raise DataError(
             f"{source}: {counted(len(bad), 'row')} without the {n_fields} fields of the header "
             f"(first: row {row}, {found} fields). Put values that hold {separator!r} in double quotes."

@@ -177,8 +177,8 @@ def _ranks_by_column(
             continue
         pattern = rf"(?:{'|'.join(words)})[_. ]?(?P<a>.+)|(?P<b>.+?)[_. ](?:{'|'.join(words)})"
         found = {name: (match["a"] or match["b"]) for name in names if (match := re.fullmatch(pattern, name, re.I))}
-        if len(found) < 2 or not all(_whole(raw[name]) for name in found):
-            continue
+        if len(found) < 2 or not all(_whole(raw[name]) for name in found) or {*found.values()} <= {*raw}:
+            continue  # score_left beside left is of whatever stands there
         if kind is None and one == "rank" and all(item.isdecimal() for item in found.values()):
             if _could_be_either([raw[name] for name in found]):
                 raise DataError(

@@ -362,6 +362,8 @@ def unknown_message(
     drop = f"eave such rows out with {option('drop_unknown', True)}."
     named = bad.drop_nulls()
     word = shown(named[0]) if len(named) else ""
+    if word.lower() in ("true", "false"):
+        return f"{said}Write which item won in their place: left or right."
     if not word or (_is_number(word) and _short(word) != "0"):
         return f"{said}L{drop}"
     return f"{said}Count a word as a tie with {option('ties', [word])}, or l{drop}"
