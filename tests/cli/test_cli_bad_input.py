@@ -127,6 +127,12 @@ def test_features_of_people_are_nothing_to_one_ranking_for_all(few_votes, tmp_pa
     assert "Warning: --people is not used, as one ranking for all tells nobody apart." in ran.stderr
 
 
+def test_flags_with_an_opposite_of_another_name_contradict_each_other():
+    ran = run("compress", "model", "--whole", "--local", "--out", "small")
+    assert ran.exit_code == 2
+    assert ran.stderr == "Error: --local and --whole contradict each other. Give one of them.\n"
+
+
 def test_a_table_of_items_without_ids(few_votes, tmp_path):
     (tmp_path / "items.csv").write_text("product,x\napple,1\n")
     ran = run("rank", few_votes, "--items", tmp_path / "items.csv")

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+from itertools import pairwise
 
 import polars as pl
 import pytest
@@ -107,6 +108,14 @@ def test_a_hyphen_and_an_underscore_are_the_same_in_words_of_the_command(words, 
     ran = run(command, tmp_path / "sets.csv", *options)
     assert ran.exit_code == 0, ran.output
     assert "1 choice of the best and the worst of 3" in ran.output
+
+
+def test_paragraphs_of_help_are_as_wide_as_the_terminal():
+    lines = CliRunner().invoke(app, ["decide", "--help"], env={"COLUMNS": "80"}).stdout.splitlines()
+    said = [line.strip() for line in lines[: next(k for k, line in enumerate(lines) if "Example" in line)]]
+    rest = [line for line, after in pairwise(said) if line and after]  # not the last of a paragraph
+    assert len(rest) > 3
+    assert min(map(len, rest)) > 60
 
 
 def test_standard_input_of_any_kind(few_votes, tmp_path):

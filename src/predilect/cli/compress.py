@@ -42,7 +42,7 @@ def compress(
         typer.Option(
             "--loss",
             help="What it is for; its expected size is told. regret: utility lost by taking the item with the largest "
-            "mean; recommendation: that this is not the best, per cent of the items; zero_one: pairs in the wrong "
+            "mean; recommendation: that this is not the best, per cent of the items; zero-one: pairs in the wrong "
             "order; log: log loss of new answers.",
         ),
     ] = LossName.regret,
@@ -59,7 +59,7 @@ def compress(
         typer.Option(
             "--ucb",
             show_default="exact",
-            help="For --criterion ucb. exact: mean + beta variance / 2; gp_ucb: mean + kappa standard deviations; "
+            help="For --criterion ucb. exact: mean + beta variance / 2; gp-ucb: mean + kappa standard deviations; "
             "taylor: as the paper has it, for comparison.",
         ),
     ] = None,
@@ -68,7 +68,7 @@ def compress(
         typer.Option("--beta", show_default="1", help="For --ucb exact, taylor: how much what is unknown counts."),
     ] = None,
     kappa: Annotated[
-        float | None, typer.Option("--kappa", show_default="1", help="For --ucb gp_ucb: the same, in deviations.")
+        float | None, typer.Option("--kappa", show_default="1", help="For --ucb gp-ucb: the same, in deviations.")
     ] = None,
     local: Annotated[
         bool,
@@ -150,7 +150,7 @@ def _options_of_ucb(
     if useless in options:
         raise DataError(
             f"--{useless} is not used by --ucb {(ucb or BoundName.exact).value}: "
-            + ("give --kappa" if useless == "beta" else "say --ucb gp_ucb, or give --beta")
+            + ("give --kappa" if useless == "beta" else "say --ucb gp-ucb, or give --beta")
         )
     return options
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
+from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from predilect.cli.ask import ask
 from predilect.cli.check import check
@@ -35,10 +37,14 @@ class _Commands(TyperGroup):
                 argument.encode("utf-8")
             except UnicodeEncodeError:
                 _refuse(f'"{argument}" is not UTF-8 text. Rename the file, or write the option in UTF-8.')
+        # --side of --no-side, --local of --whole; and --user of --no-user, which are two options.
+        params = [one for command in self.commands.values() for one in command.params]
+        opposite = {a: b for one in params for a, b in zip(one.opts, one.secondary_opts, strict=False)}
         flags = [_with_hyphens(argument.partition("=")[0]) for argument in args if argument.startswith("--")]
         for flag in flags:
-            if f"--no-{flag[2:]}" in flags:
-                _refuse(f"{flag} and --no-{flag[2:]} contradict each other. Give one of them.")
+            other = opposite.get(flag, f"--no-{flag[2:]}")
+            if other in flags:
+                _refuse(f"{flag} and {other} contradict each other. Give one of them.")
         return super().parse_args(ctx, args)
 
 
@@ -69,15 +75,24 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "token_normalize_func": _with_hyphens},
 )
 MODELS = "; ".join(f"{name}: {entry.about}" for name, entry in COMMANDS.items())
-app.command("rank", cls=Brief, epilog=f"Models: {MODELS}.")(rank)
-app.command("utilities", cls=Brief)(utilities)
-app.command("simulate")(simulate)
-app.command("predict")(predict)
-app.command("ask")(ask)
-app.command("decide")(decide)
-app.command("trade-offs")(trade_offs)
-app.command("compress")(compress)
-app.command("check", cls=Brief)(check)
+
+
+def _add(name: str, command: Callable[..., None], cls: type[TyperCommand] = TyperCommand, epilog: str = "") -> None:
+    """Register a command; the paragraphs of its help wrap as wide as the terminal is."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    told = "\n\n".join(" ".join(one.split()) for one in paragraphs)
+    app.command(name, cls=cls, help=told, epilog=epilog or None)(command)
+
+
+_add("rank", rank, Brief, f"Models: {MODELS}.")
+_add("utilities", utilities, Brief)
+_add("simulate", simulate)
+_add("predict", predict)
+_add("ask", ask)
+_add("decide", decide)
+_add("trade-offs", trade_offs)
+_add("compress", compress)
+_add("check", check, Brief)
 
 
 def _show_version(wanted: bool) -> None:
