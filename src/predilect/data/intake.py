@@ -89,8 +89,7 @@ class Intake:
         lines = [f"Read {counted(self.rows_read, 'row')}; used {used}."]
         lines += self._left_out()
         if self.columns:
-            roles = ", ".join(f'{role} from "{shown(column)}"' for role, column in self.columns.items())
-            lines.append(f"Columns: {roles}.")
+            lines.append(f"Columns: {from_columns(self.columns)}.")
         if self.ignored_columns:
             lines.append("Columns not used: " + ", ".join(f'"{shown(name)}"' for name in self.ignored_columns) + ".")
         if self.tasks_read:
@@ -186,6 +185,11 @@ class Intake:
 
 def _add(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     return {key: first.get(key, 0) + second.get(key, 0) for key in [*first, *(k for k in second if k not in first)]}
+
+
+def from_columns(columns: Mapping[str, str]) -> str:
+    """Which column each role is from."""
+    return ", ".join(f'{role} from "{shown(column)}"' for role, column in columns.items())
 
 
 def counted(count: float, noun: str) -> str:

@@ -20,7 +20,7 @@ from predilect.data.canonical import (
     tells_tasks_apart,
 )
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, to_columns, to_series, without_points
-from predilect.data.intake import REASONS, UNWANTED, Intake, counted
+from predilect.data.intake import REASONS, UNWANTED, Intake, counted, from_columns
 from predilect.data.read.columns import guess_columns, listed, require_column
 from predilect.data.read.covariates import (
     covariate_columns,
@@ -162,7 +162,9 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
     use = reason == 0
     if not use.any():
         told = "; ".join(f"{count} × {name}" for name, count in left_out.items())
-        raise DataError(f"no usable answer: all {n_read} rows were left out ({told}). Check the columns: {roles}.")
+        raise DataError(
+            f"no usable answer: all {n_read} rows were left out ({told}). Check the columns: {from_columns(roles)}."
+        )
 
     shown = decoded.outcome[use[kept]]
     used_weight = weight[use]

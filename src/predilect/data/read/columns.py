@@ -101,7 +101,7 @@ def guess_columns(
                     f"{option('alternatives', 'NAME')}, or where each has columns of its own "
                     f"{option('alternatives', ['A', 'B', 'C'])}."
                 )
-            if len(names) == 1:
+            if len(names) == 1 and len(names[0].split()) > 2:
                 several = " It is the only one: what lies between columns must be a comma, a semicolon, a tab or |."
             free = [name for name in names if name not in found.values()]
             near = guess_one(free, _NAMES[role]) or next((n for n in free if near_miss(n, _NAMES[role])), "NAME")

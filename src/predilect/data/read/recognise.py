@@ -31,6 +31,8 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
     names, kind = column_names(table), options.get("kind")
     if kind is not None and kind not in get_args(Kind):
         raise DataError(f"kind must be one of {', '.join(get_args(Kind))}, got {shown(kind)}.")
+    if not names and not index_names(table):
+        raise DataError("the table has no columns and no rows. Is it the right file?")
     index = [name for name in index_names(table) if name not in names]
     if index and not {None, *names} >= {*guess_pair([*names, *index], options.get("left"), options.get("right"))}:
         return assemble(table, options)  # refuses an index that holds what was answered on

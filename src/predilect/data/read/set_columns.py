@@ -63,7 +63,7 @@ def flags(series: pl.Series) -> BoolArray | None:
     """
     if series.dtype.is_nested():
         return None
-    word = as_text(series).str.strip_chars().str.to_lowercase()
+    word = as_text(series).str.strip_chars().str.to_lowercase().str.strip_suffix(".0")
     if not word.drop_nulls().is_in([*_YES, *_NO]).all() or word.null_count() == len(word):
         return None
     return word.is_in(_YES).fill_null(False).to_numpy()

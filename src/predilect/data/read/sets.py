@@ -25,6 +25,7 @@ from predilect.data.intake import (
     UNCLEAR,
     Intake,
     counted,
+    from_columns,
 )
 from predilect.data.read.assemble import EVERYONE, Assembled, ReadOptions, map_items, used_only, weights_of
 from predilect.data.tasks import cover
@@ -107,7 +108,7 @@ def assemble_sets(sets: Sets, options: ReadOptions, names: Sequence[str], n_read
         told = "; ".join(f"{count} × {why}" for why, count in left_out.items())
         raise DataError(
             f"no usable answer: all {sets.n_tasks} tasks were left out (rows: {told}). Check the columns: "
-            f"{sets.columns}."
+            f"{from_columns(sets.columns)}."
         )
     keep = used[sets.task]
     task, level, code = sets.task[keep], sets.level[keep], code[keep]
