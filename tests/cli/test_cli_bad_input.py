@@ -133,6 +133,14 @@ def test_flags_with_an_opposite_of_another_name_contradict_each_other():
     assert ran.stderr == "Error: --local and --whole contradict each other. Give one of them.\n"
 
 
+def test_features_of_other_people_are_told(few_votes, tmp_path):
+    (tmp_path / "people.csv").write_text("user,age\nP01,30\nP02,40\n")
+    ran = run("rank", few_votes, *QUICK, "--people", tmp_path / "people.csv")
+    assert ran.exit_code == 0, ran.output
+    assert "there are no features of 8 of the 8 people (first:" in ran.stderr
+    assert "Add them to --people FILE, spelled as in the answers." in ran.stderr
+
+
 def test_a_table_of_items_without_ids(few_votes, tmp_path):
     (tmp_path / "items.csv").write_text("product,x\napple,1\n")
     ran = run("rank", few_votes, "--items", tmp_path / "items.csv")
@@ -152,7 +160,7 @@ def test_a_table_of_items_without_ids(few_votes, tmp_path):
         (["--side", "--no-side"], "--side and --no-side contradict each other"),
         (["--no_verdict", "--verdict"], "--verdict and --no-verdict contradict each other"),
         (["--weight", "judge", "--no-weight"], "contradict"),
-        (["--segment", "judge"], '"judge" says who somebody is, and is no segment besides'),
+        (["--segment", "judge"], '"judge" says who somebody is, and is no segment besides. Name another column'),
         (["--profile", "price"], "--profile price is about choices from several alternatives"),
         (["--grades", "a,"], "--grades takes names with commas between them, and one of the names is empty"),
         (["--item-map-column", "kind"], "--item-map"),

@@ -103,6 +103,7 @@ def rank(
         from predilect.cli.segments import asked_segments, refuse_unknown
         from predilect.data.read.readers import is_text
         from predilect.decisions.scales import scale_of
+        from predilect.models.reading import warn_of_people_without_features
         from predilect.report.changes import changes_between, shared_items
         from predilect.report.folder import RankOutput, package_versions
         from predilect.report.leaderboard import leaderboard_document, shared_segments
@@ -126,6 +127,8 @@ def rank(
             read = read_votes(votes, reading, by, columns if people is None else [])
             of_people = read.people or read_people(people, reading.unpack_limit, columns)
             if of_people is not None:
+                if people is not None and read.comparisons.has_users:
+                    warn_of_people_without_features(read.comparisons, of_people)
                 refuse_unknown(boards, [(one.source, one.category or "") for one in of_people.outputs])
             features = read_features(items, read.comparisons, reading.unpack_limit)
             fitter = Fitter(str(model), features, of_people, unit, asked, verdict, seed, jobs, strict, settings)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from predilect._json import typed
-from predilect._text import did_you_mean, either, shown
+from predilect._text import did_you_mean, either, option, shown
 from predilect._types import BoolArray, FloatArray
 from predilect.data.encoding import Output, encode, one_row_each, plan_and_encode
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
@@ -304,12 +304,14 @@ class PersonFeatures(ItemFeatures):
         if id_column is None:
             id_column = guess_one(column_names(table), cls.id_names)
         if id_column is None or id_column in groups:
-            why = "found no column that says who belongs to a segment"
             if id_column is not None:
-                why = f'column "{shown(id_column)}" says who somebody is, and is no segment besides'
+                raise DataError(
+                    f'column "{shown(id_column)}" says who somebody is, and is no segment besides. Name another column'
+                )
+            name_it = either("Call it user", 'Name it: id_column="NAME"')
             raise DataError(
-                f"{why}; the columns are {listed(column_names(table))}. "
-                + either("Name another with --segment, or call that of people user", 'Name it: id_column="NAME"')
+                "found no column that says who belongs to a segment; the columns are "
+                f"{listed(column_names(table))}. {name_it}."
             )
         wanted = dict.fromkeys((*groups, *(() if columns is None else columns)))
         taken = to_columns(table, [id_column, *wanted])
@@ -355,11 +357,12 @@ def _segment_of_each(name: str, value: pl.Series, people: pl.Series) -> pl.Serie
         )
     twice = pairs.filter(pl.col("id").is_duplicated())
     if len(twice):
+        by = either(f" ({option('by', name)})", "")
         first = twice.filter(pl.col("id") == twice["id"][0])["value"].head(2).to_list()
         raise DataError(
             f'{twice["id"].n_unique()} people stand in two or more segments of column "{name}" (first: '
             f'{twice["id"][0]}, in "{shown(first[0])}" and "{shown(first[1])}"): it tells answers apart, not people. '
-            f"Give each value a fit of its own{either(f' (--by {name})', '')}, or give everybody one value"
+            f"Give each value a fit of its own{by}, or give everybody one value"
         )
     return table.join(pairs, on="id", how="left", maintain_order="left")["value_right"].rename(name)
 

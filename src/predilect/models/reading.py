@@ -143,21 +143,33 @@ def read_training(
             warn_of_items_without_features(comparisons, features)
         comparisons = comparisons.with_items(features.ids)
     people = users if isinstance(users, PersonFeatures) or users is None else PersonFeatures.from_frame(users)
+    if people is not None and people is not users and comparisons.has_users:
+        warn_of_people_without_features(comparisons, people)
     return Training(comparisons, features, people, feature_space(features, comparisons.items))
 
 
 def warn_of_items_without_features(comparisons: Comparisons, features: ItemFeatures) -> None:
     """Warn, whoever called ``fit`` or a command, of items with answers that are not in the table of features."""
+    source = either("--items FILE", "items=...")
+    _warn_without_features(comparisons.items, features, 1, "items with answers", "an item is alike to no other", source)
+
+
+def warn_of_people_without_features(comparisons: Comparisons, features: PersonFeatures) -> None:
+    """As :func:`warn_of_items_without_features`, where nobody is in the table: some are always missing."""
+    source, least = either("--people FILE", "users=..."), comparisons.n_users
+    _warn_without_features(comparisons.users, features, least, "people", "a person is taken for the average", source)
+
+
+def _warn_without_features(
+    ids: Vocabulary, features: ItemFeatures, least: int, who: str, so: str, source: str
+) -> None:  # fmt: skip
     known = Vocabulary(features.ids)
-    lost = [item for item, code in zip(comparisons.items, known.codes(comparisons.items, "minus_one"), strict=True)
-            if code < 0]  # fmt: skip
-    if lost:
-        unasked = [item for item in known if item not in comparisons.items]
+    lost = [one for one, code in zip(ids, known.codes(ids, "minus_one"), strict=True) if code < 0]
+    if lost and len(lost) >= least:
+        unasked = [one for one in known if one not in ids]
         warnings.warn(
-            f"there are no features of {len(lost)} of the {comparisons.n_items} items with answers (first: "
-            f'"{shown(lost[0])}"): such an item is alike to no other. Add them to '
-            f"{either('--items FILE', 'items=...')}, spelled as in the answers.{did_you_mean(lost[0], unasked)}",
-            DataWarning, stacklevel=4,
+            f'there are no features of {len(lost)} of the {len(ids)} {who} (first: "{shown(lost[0])}"): such {so}. Add '
+            f"them to {source}, spelled as in the answers.{did_you_mean(lost[0], unasked)}", DataWarning, stacklevel=5,
         )  # fmt: skip
 
 
