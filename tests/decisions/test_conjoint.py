@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.decisions.conjoint import importances, logit_chances, market_shares, part_worths, willingness_to_pay
+from predilect.decisions.conjoint import (
+    coefficients,
+    importances,
+    logit_chances,
+    market_shares,
+    part_worths,
+    willingness_to_pay,
+)
 from predilect.errors import DataError
 from tolerances import EXACT
 
@@ -14,6 +21,7 @@ class Given:
     """Draws of coefficients of a price and of two brands, (U, R, 3)."""
 
     levels = (("price", ""), ("brand", "a"), ("brand", "b"))
+    of_one_population = False
 
     def __init__(self, c):
         self.c = np.asarray(c, dtype=float)
@@ -47,6 +55,34 @@ def test_part_worths_are_summaries_of_each_person():
     np.testing.assert_allclose(table["sd"][3:6], SOME.c[1].std(axis=0), atol=EXACT)
     inside = (table["lower"][0] < SOME.c[0][:, 0]) & (SOME.c[0][:, 0] < table["upper"][0])
     assert abs(inside.mean() - 0.95) < 0.01
+
+
+class OneOfAll(Given):
+    """One number of everybody, each drawn around its posterior mean at one estimate of how people differ."""
+
+    levels = (("price", ""),)
+    of_one_population = True
+
+
+def test_the_spread_between_people_is_as_sure_as_one_population_leaves_it():
+    n, own, within = 60, 1.0, 1.5  # sd of people, and of what is seen of each
+    inside = []
+    for _ in range(300):
+        seen = RNG.normal(RNG.normal(0.0, own, n), within)
+        between = max(seen.var() - within**2, 1e-6)
+        share = between / (between + within**2)
+        draws = share * seen[:, None] + np.sqrt(between * (1.0 - share)) * RNG.standard_normal((n, 200))
+        table = coefficients(OneOfAll(draws[..., None]))
+        inside.append(table["spread_lower"][0] < own < table["spread_upper"][0])
+    assert 0.92 <= np.mean(inside) <= 0.99
+
+
+def test_a_spread_of_which_answers_say_nothing_may_be_anything():
+    alone = coefficients(OneOfAll(RNG.standard_normal((1, 200, 1))))  # one function for all
+    assert [alone[name][0] for name in ("spread", "spread_lower", "spread_upper")] == [0.0, 0.0, 0.0]
+    table = coefficients(OneOfAll(RNG.permuted(np.tile(RNG.standard_normal((1, 200, 1)), (5, 1, 1)), axis=1)))
+    assert 0.0 <= table["spread_lower"][0] < 1e-3 * table["spread"][0]
+    assert table["spread_upper"][0] > 1e3 * table["spread"][0]
 
 
 def test_importances_are_shares_of_the_range():

@@ -13,6 +13,7 @@ from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.people.empirical_bayes import consensus_step
 from predilect.people.law import Law
+from predilect.people.layout import with_own
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
 from referees.dense_population import centred, crowd_ep
@@ -115,6 +116,25 @@ def test_a_stranger_is_a_draw_from_the_population(posterior):
         np.testing.assert_array_equal(one, other)
     for one, other in zip(posterior.margins([3], [0], [5]), posterior.margins([-1], [0], [5]), strict=True):
         np.testing.assert_allclose(one, other, atol=EXACT)
+
+
+def test_utilities_at_another_consistency_keep_the_sites(posterior):
+    people = with_own(posterior.people, np.zeros(0), np.full(6, 0.3), np.zeros(0))
+    careful = replace(posterior, people=people)
+    for user, factor in ((0, 1.0), (0, 1.7), (1, 0.6), (3, 1.7)):
+        a = factor * np.exp(0.3)
+        own = careful.answers_of(user)
+        X = np.zeros((len(own.left), N_ITEMS))
+        X[np.arange(len(X)), own.items[own.left]], X[np.arange(len(X)), own.items[own.right]] = 1.0, -1.0
+        S_inv = np.linalg.inv(a * a * posterior.Sigma)
+        C = np.linalg.inv(S_inv + X.T @ ((own.weight * own.precision)[:, None] * X))
+        mean, covariance = careful.at_consistency(user, factor).dense()
+        np.testing.assert_allclose(mean, C @ (S_inv @ (a * posterior.m) + X.T @ (own.weight * own.linear)), atol=1e-8)
+        of_consensus = a * C @ S_inv
+        np.testing.assert_allclose(covariance, C + of_consensus @ posterior.C_m @ of_consensus.T, atol=1e-8)
+    mean, covariance = careful.at_consistency(-1, 2.0).dense()
+    np.testing.assert_allclose(mean, 2.0 * posterior.m, atol=EXACT)
+    np.testing.assert_allclose(covariance, 4.0 * (posterior.Sigma + posterior.C_m), atol=EXACT)
 
 
 def test_answers_make_a_person_better_known(posterior):

@@ -21,6 +21,7 @@ RULES = ("share", "first_choice", "randomised")
 _INTERVAL = (0.025, 0.975)
 _GUESSES = 0.9  # probability of guessing
 _ROUNDING = 1e-9  # of the largest coefficient: levels of a category sum to 0
+_NOTHING = 0.05  # share of a squared spread that is seen: below it the interval is as good as from 0 to infinity
 _ZERO = 0.025  # share of draws beyond which a price may be without effect
 
 
@@ -38,6 +39,11 @@ class PersonDraws(Protocol):
     @property
     def n_people(self) -> int:
         """Number of people."""
+        ...
+
+    @property
+    def of_one_population(self) -> bool:
+        """Whether all draws are at one estimate of how people differ, and not over what is possible of it."""
         ...
 
     def coefficients(self, user: int) -> FloatArray:
@@ -104,15 +110,22 @@ def part_worths(draws: PersonDraws, users: Sequence[Any]) -> dict[str, Any]:
 def coefficients(draws: PersonDraws) -> dict[str, Any]:
     """Columns attribute, level, mean, sd, lower, upper, spread, spread_lower, spread_upper: those of the population.
 
-    ``spread`` is the standard deviation between people, its mean over the draws with a 95 % interval.
+    ``spread`` is the standard deviation between people, its mean over the draws with a 95 % interval: of the draws, or,
+    where they are of one population, by the information of normal coefficients that are known with the draws' variance
+    v: of the logarithm of the spread s the standard deviation is (1 - v / s²)⁻¹ (2 n_people)^-½.
     """
     central = draws.coefficients(-1)
-    total, squares = np.zeros(()), np.zeros(())
+    total, squares, known = np.zeros(()), np.zeros(()), np.zeros(())
     for code in range(draws.n_people):
         away = draws.coefficients(code) - central.mean(axis=0)
-        total, squares = total + away, squares + away**2
+        total, squares, known = total + away, squares + away**2, known + away.var(axis=0)
     n = draws.n_people
     spread = _summary(np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0.0)))
+    if draws.of_one_population:
+        s, v = spread["mean"], known / n
+        between = np.maximum(1.0 - np.divide(v, s * s, out=np.zeros_like(v), where=s > 0.0), _NOTHING)
+        factor = np.exp(Z_95 / (between * np.sqrt(2.0 * n)))
+        spread |= {"lower": s / factor, "upper": s * factor}
     return {
         "attribute": [attribute for attribute, _ in draws.levels], "level": [level for _, level in draws.levels],
         **_summary(central), "spread": spread["mean"], "spread_lower": spread["lower"], "spread_upper": spread["upper"],

@@ -70,8 +70,9 @@ class Kit:
         table : data frame of the caller's kind
             Columns attribute, level (empty for a number; the levels of a category sum to 0), mean, sd, lower, upper (of
             the population's mean, of a log-normal coefficient its median; 95 % interval), spread, spread_lower,
-            spread_upper (standard deviation between people). In the space of willingness to pay: amounts times the
-            coefficient of the price.
+            spread_upper (standard deviation between people; its interval is from nearly 0 to very much where answers
+            say little of how people differ). In the space of willingness to pay: amounts times the coefficient of the
+            price.
         """
         return build_frame(conjoint.coefficients(self._person_draws()), self.backend_)
 

@@ -225,6 +225,17 @@ class PopulationPosterior(Posterior):
             return person_in(self, law, people, sites, 0)
         return person_in(self, law, self.people, self.sites, user, traits)
 
+    def at_consistency(self, user: int, factor: float) -> Utilities:
+        """One user's utilities in units of their noise, were their consistency ``factor`` times that of the fit.
+
+        Sites are about these units, whatever the consistency is, and stay.
+        """
+        if user < 0:
+            return self.person(user).times(factor)
+        person = self.answers_of(user)
+        other = person._replace(consistency=factor * person.consistency)
+        return self.with_people({user: other}, 0, self.covariates).person(user).times(float(other.consistency[0]))
+
     def prior(self) -> Utilities:
         """Utilities of somebody whom the population was learned from, without their answers."""
         return person_in(self, self.law, self.people, self.sites, -1)

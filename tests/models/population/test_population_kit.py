@@ -243,3 +243,23 @@ def test_part_worths_of_electricity_are_those_of_hierarchical_bayes():
         assert abs(-amounts[name] / amounts["pf"] / value - 1.0) < 0.02
     for _, one in both.group_by("attribute"):
         assert np.corrcoef(one["mean"], one["mean_right"])[0, 1] >= 0.99
+
+
+def test_part_worths_are_as_unsure_as_the_consistency_that_they_are_in_units_of():
+    # One taste, and noise that differs: a coefficient is the taste's times the consistency.
+    inside = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        taste, columns = -0.6, {name: [] for name in ("user", "left", "right", "outcome")}
+        care = np.exp(0.5 * rng.standard_normal(60))
+        for user, a in enumerate(care):
+            left = rng.integers(N_ITEMS, size=12)
+            right = (left + rng.integers(1, N_ITEMS, size=12)) % N_ITEMS
+            z = a * taste * (np.array(ITEMS["price"])[left] - np.array(ITEMS["price"])[right]) + rng.standard_normal(12)
+            for name, values in zip(columns, ([user] * 12, left, right, np.where(z > 0, 1, -1)), strict=True):
+                columns[name] += [f"i{value}" for value in values] if name in ("left", "right") else list(values)
+        found = Population(consistency=0.5, n_jobs=1).fit(columns, items=ITEMS).part_worths()
+        price = found.filter(pl.col("attribute") == "price").sort("user")
+        true = taste * care
+        inside.append(np.mean((price["lower"].to_numpy() < true) & (true < price["upper"].to_numpy())))
+    assert 0.88 <= np.mean(inside) <= 0.99, inside

@@ -19,11 +19,12 @@ class Draws:
     posterior: MixedLogitPosterior
     columns: Columns
     spans: list[Span]
+    of_one_population: bool
 
     @classmethod
-    def of(cls, posterior: MixedLogitPosterior, columns: Columns) -> Draws:
+    def of(cls, posterior: MixedLogitPosterior, columns: Columns, of_one_population: bool) -> Draws:
         """Draws of a posterior, with what occurs in the items."""
-        return cls(posterior, columns, spans_of(columns.levels, columns.report, columns.X))
+        return cls(posterior, columns, spans_of(columns.levels, columns.report, columns.X), of_one_population)
 
     @property
     def levels(self) -> tuple[tuple[str, str], ...]:

@@ -306,7 +306,7 @@ class MixedLogit(Estimator, Kit):
 
     def _person_draws(self) -> Draws:
         check_is_fitted(self, "posterior_")
-        return Draws.of(self.posterior_, self.columns_)
+        return Draws.of(self.posterior_, self.columns_, self.method == "simulated")
 
     def _rows(self, codes: IntArray, described: FloatArray) -> FloatArray:
         return outputs.rows_of(self, codes, described)

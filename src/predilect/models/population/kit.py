@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from predilect._types import FloatArray, IntArray
 from predilect.data import ItemFeatures
@@ -14,10 +15,12 @@ from predilect.decisions.conjoint import Span, ranges_of, spans_of
 from predilect.decisions.sets import chance_of_first, choice_chances
 from predilect.errors import DataError
 from predilect.gaussian.dense import opposite_draws
-from predilect.gaussian.posterior import Utilities
 from predilect.people.posterior import PopulationPosterior
 
 _DRAWS = 400  # of each person
+# Consistencies at which they are drawn, in standard deviations of its logarithm: equally likely, of variance 1.
+_AWAY = ndtri((np.arange(8) + 0.5) / 8)
+_AWAY /= _AWAY.std()
 _RANK = 1e-9  # of the largest singular value: attributes that follow from others share what is theirs
 
 
@@ -60,6 +63,7 @@ class Draws:
     report: FloatArray  # (n_levels, n_columns)
     spans: list[Span]
     seed: int
+    of_one_population: ClassVar[bool] = True
 
     @property
     def n_people(self) -> int:
@@ -91,17 +95,20 @@ class Draws:
         return chance_of_first(V)
 
     def _drawn(self, A: FloatArray, user: int | None) -> FloatArray:
-        """Draws of A f, (R, q)."""
-        mean, covariance = self._utilities(user).combined(A)
-        seed = [self.seed] if user is None else [self.seed, user + 1]
-        return opposite_draws(mean, covariance, _DRAWS, np.random.default_rng(seed))
-
-    def _utilities(self, user: int | None) -> Utilities:
-        if user is None:
-            return self.posterior.person(-1)
-        if user < 0 or self.posterior.is_pooled:
-            return self.posterior.crowd()
-        return self.posterior.person(user).times(self.posterior.consistency_of(user))
+        """Draws of A f, (R, q), over the utilities and the consistency."""
+        rng = np.random.default_rng([self.seed] if user is None else [self.seed, user + 1])
+        posterior, code = self.posterior, -1 if user is None else user
+        if posterior.is_pooled or user == -1:
+            return opposite_draws(*posterior.crowd().combined(A), _DRAWS, rng)
+        sd = float(posterior.consistencies(np.array([code]))[1][0])
+        if sd == 0.0:
+            return opposite_draws(*posterior.at_consistency(code, 1.0).combined(A), _DRAWS, rng)
+        order = rng.permutation(_DRAWS)  # or all people were consistent in the same draws
+        parts = [
+            opposite_draws(*posterior.at_consistency(code, factor).combined(A), _DRAWS // len(_AWAY), rng)
+            for factor in np.exp(sd * _AWAY).tolist()
+        ]
+        return np.concatenate(parts)[order]
 
 
 def draws_of(model: Any) -> Draws:
