@@ -81,6 +81,24 @@ def test_it_is_the_full_model_on_what_is_kept_and_the_same_after_loading(models,
     assert (tmp_path / "again" / "model.json").read_bytes() == (tmp_path / "double" / "model.json").read_bytes()
 
 
+def test_a_pooled_model_keeps_its_board_and_what_it_says_of_every_pair(models, tmp_path):
+    """Its crowd is its one person: what is dropped is only never recommended."""
+    full = models["pooled"]
+    found = compress(full, keep=1, precision="double")
+    found.save(tmp_path / "small")
+    items = list(full.items_)
+    asked = {"left": items[:5], "right": items[1:6]}
+    for small in (found, predilect.load_model(tmp_path / "small")):
+        assert small.rank().equals(full.rank())
+        np.testing.assert_allclose(small.predict_proba(asked), full.predict_proba(asked), atol=EXACT)
+        assert small.is_kept(asked).all()
+        assert "The crowd is kept" in small.describe()[0]
+        assert small.kept() == [small.recommend()] == [full.rank()["item"][0]]
+        with pytest.warns(DataWarning, match="not known"):
+            margin = small.predict_margin({"left": ["who"], "right": items[:1]})
+        assert np.isfinite(margin).all()
+
+
 def test_boards_of_the_crowd_are_those_of_the_full_model(models):
     for name in ("joint", "population", "crowd-gppl"):
         full, found = models[name], compress(models[name], 2, precision="double")

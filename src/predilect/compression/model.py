@@ -90,7 +90,8 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
     vvm.md 3 and docs/compress.md. A pair of kept items has the full model's prediction; of a GaSPK, which evaluates
     trade-offs, their difference of scores, and ``report_`` says how far off that is. A dropped item is predicted from
     the person's kept ones by the population's covariance of utilities, with a warning; a new person is an unseen
-    user (features of new people and items are used with ``local=False`` only).
+    user (features of new people and items are used with ``local=False`` only). Of a pooled model the crowd is the one
+    person: its boards and its predictions of all items stay the full model's, and ``keep`` is what may be recommended.
 
     Examples
     --------
@@ -229,13 +230,18 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         return self.items_.ids[int(items[self.posterior_.utilities(code)[0][items].argmax()])]
 
     def is_kept(self, X: Any) -> BoolArray:
-        """Whether each pair's person keeps both items, so that its prediction is the full model's; shape (n,)."""
+        """Whether each pair's person keeps both items, so that its prediction is the full model's; shape (n,).
+
+        Of a pooled model, whose crowd is kept, that of every pair of known items.
+        """
         check_is_fitted(self, "posterior_")
         return self._are_kept(read_queries(X, self.items_, self.users_ if self.personal_ else None))
 
     def _are_kept(self, queries: Queries) -> BoolArray:
         n = len(self.items_)
         sides = [np.where(side < n, side, -1).astype(np.int64) for side in (queries.left, queries.right)]
+        if not self.personal_:
+            return np.asarray((sides[0] >= 0) & (sides[1] >= 0))
         held = [self.posterior_.holds(queries.users, np.maximum(side, 0)) & (side >= 0) for side in sides]
         return np.asarray(held[0] & held[1])
 
@@ -245,8 +251,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
     def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
         posterior = self.posterior_
         n = len(self.items_)
-        known = (queries.users >= 0) | (not self.personal_)
-        dropped = known & (queries.left < n) & (queries.right < n) & ~self._are_kept(queries)
+        dropped = (queries.users >= 0) & (queries.left < n) & (queries.right < n) & ~self._are_kept(queries)
         if dropped.any():
             warnings.warn(
                 f"{int(dropped.sum())} of {len(dropped)} pairs hold an item that was dropped for the person (first: "
@@ -297,8 +302,11 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
             "Answers are differences of scores, where the full model evaluates trade-offs: probabilities of kept "
             f"pairs differ by {moved['mean']:.2g} on average, one in twenty by {moved['quantile']:.2g} or more."
         ]  # fmt: skip
+        by = f"chosen by {how['criterion']}."
+        if not self.personal_:
+            by += " The crowd is kept: the board and all predictions are the full model's."
         return [
-            f"{how['n_kept']} of {how['n_cells']} utilities are kept ({share:.0%}), chosen by {how['criterion']}.",
+            f"{how['n_kept']} of {how['n_cells']} utilities are kept ({share:.0%}), {by}",
             f"Expected {cost['loss']} loss {cost['compressed']:.4g}, of the full model {cost['full']:.4g}: compressing "
             f"costs {cost['excess']:.2g}{error}, {who if self.personal_ else 'for the crowd'}.",
             *by_scores,

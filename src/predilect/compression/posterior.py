@@ -23,9 +23,10 @@ class SubsetPosterior(Posterior):
     A dropped item i has f_i | f_S of that distribution: with A = C_iS C_SS⁻¹ mean m_i + A (μ_S - m_S) and covariance
     C_ii - A C_SS Aᵀ + A Σ_SS Aᵀ. ``implied`` packs eight cells of ``triangles`` a byte: pairs of kept items ordered by
     transitivity of the answers; empty where that makes no difference. The person's answers on dropped items are lost,
-    and so are covariances with other people's kept items. vvm.md 3, ``local``; the paper does not say how anything is
-    predicted from what is kept. n_kept (r + 5) / 2 numbers and n_items² for population and crowd; a pair of kept items
-    costs two searches, one with a dropped item r² (and r³ once a person).
+    and so are covariances with other people's kept items. Of a ``pooled`` model, whose crowd is its one person, all
+    is the crowd's. vvm.md 3, ``local``; the paper does not say how anything is predicted from what is kept.
+    n_kept (r + 5) / 2 numbers and n_items² for population and crowd; a pair of kept items costs two searches, one with
+    a dropped item r² (and r³ once a person).
     """
 
     is_compressed: ClassVar[bool] = True
@@ -35,7 +36,7 @@ class SubsetPosterior(Posterior):
     mean: FloatArray  # (n_kept,), μ_S
     triangles: FloatArray  # (Σ r_u (r_u + 1) / 2,), lower triangles of Σ_SS, row by row
     law: Utilities  # N(m, C), the population distribution; of a pooled model the prior
-    whole: Utilities | None  # the crowd; None for a pooled model, which is then person 0
+    whole: Utilities  # the crowd
     n_answers: FloatArray  # (n_kept,), answers of the person on each kept item
     tie_factor: FloatArray  # (n_users,), factor of the tie threshold
     unseen: Utilities | None = None  # an unseen user, where that is not law
@@ -45,6 +46,7 @@ class SubsetPosterior(Posterior):
     # (n_users, 2): consistency and standard deviation of its logarithm; None where all are alike
     consistency: FloatArray | None = None
     item_ties: FloatArray = field(default_factory=lambda: np.zeros(0))  # (n_items,), ψ of the items' ties; or none
+    pooled: bool = False  # one function for all, which is person 0
     _start: IntArray = field(init=False, repr=False)
     _keys: IntArray = field(init=False, repr=False)
 
@@ -104,6 +106,8 @@ class SubsetPosterior(Posterior):
 
     def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
         users, left, right = self._people(users), np.asarray(left), np.asarray(right)
+        if self.pooled:
+            return self.whole.margins(left, right)
         mean, var = np.empty(len(users)), np.empty(len(users))
         a, b = self.places(users, left), self.places(users, right)
         both = np.flatnonzero((a >= 0) & (b >= 0))
@@ -136,6 +140,8 @@ class SubsetPosterior(Posterior):
 
     def person(self, user: int = -1) -> Utilities:
         user = int(self._people(np.array([user]))[0])
+        if self.pooled:
+            return self.whole
         if user < 0:
             return self.law if self.unseen is None else self.unseen
         law, (S, alpha, D) = self._law(user), self._pull(user)
@@ -158,16 +164,18 @@ class SubsetPosterior(Posterior):
         return Utilities(mean, symmetrise(P - cross @ D @ cross.T), rows, S.astype(np.int64), rest)
 
     def crowd(self) -> Utilities:
-        return self.person(0) if self.whole is None else self.whole
+        return self.whole
 
     def with_items(self, n_new: int) -> SubsetPosterior:
         """With unseen items appended, each distributed like one of the population's items."""
+        new = marginal_variances(self.law).mean() + self.law.mean.var()
         unseen = None if self.unseen is None else _with_independent(self.unseen, n_new)
-        return replace(self, law=_with_independent(self.law, n_new), unseen=unseen)
+        whole = _with_independent(self.whole, n_new, new)
+        return replace(self, law=_with_independent(self.law, n_new), whole=whole, unseen=unseen)
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
         """As of a population's posterior; a dropped item counts as one without an answer."""
-        if self.whole is None:
+        if self.pooled:
             return np.zeros(len(users), dtype=np.int8)
         users = self._people(users)
         seen = np.append(self.n_answers > 0.0, False)
@@ -209,9 +217,7 @@ class SubsetPosterior(Posterior):
         return np.asarray(self._start[users] + i * (i + 1) // 2 + j)
 
     def _people(self, users: IntArray) -> IntArray:
-        codes: IntArray = np.zeros(len(users), dtype=np.int64)
-        if self.whole is not None:
-            codes = np.asarray(users, dtype=np.int64)
+        codes: IntArray = np.zeros(len(users), dtype=np.int64) if self.pooled else np.asarray(users, dtype=np.int64)
         return codes
 
     def _law(self, user: int) -> Utilities:
@@ -251,10 +257,12 @@ def marginal_variances(utilities: Utilities) -> FloatArray:
     return np.asarray(var + utilities.own if len(utilities.own) else var)
 
 
-def _with_independent(utilities: Utilities, n_new: int) -> Utilities:
-    n, var = len(utilities.mean), marginal_variances(utilities)
+def _with_independent(utilities: Utilities, n_new: int, variance: float | None = None) -> Utilities:
+    n = len(utilities.mean)
     mean = np.append(utilities.mean, np.full(n_new, utilities.mean.mean()))
-    new = np.full(n_new, var.mean() + utilities.mean.var())
+    if variance is None:
+        variance = marginal_variances(utilities).mean() + utilities.mean.var()
+    new = np.full(n_new, variance)
     if utilities.Phi is None:
         C = np.zeros((n + n_new, n + n_new))
         C[:n, :n] = utilities.covariance

@@ -95,7 +95,7 @@ def sparsify(
         selection.ptr, selection.items, np.concatenate(means), np.concatenate(triangles), law, whole,
         _answers_on(model, selection), _tie_factors(model, len(selection.ptr) - 1), unseen,
         _implied(model, selection), posterior.calibration, _newcomers(model),
-        _consistency(model, len(selection.ptr) - 1), _item_ties(model),
+        _consistency(model, len(selection.ptr) - 1), _item_ties(model), not model.personal_,
     )  # fmt: skip
 
 
@@ -261,10 +261,10 @@ def _by_answers(model: Any, r: int, order: Order) -> Selection:
     return _selection([np.sort(np.array(mine, dtype=np.int64)) for mine in kept])
 
 
-def _laws(model: Any, people: People) -> tuple[Utilities, Utilities | None, Utilities | None]:
+def _laws(model: Any, people: People) -> tuple[Utilities, Utilities, Utilities | None]:
     """The population distribution, the crowd, and an unseen user where that is another distribution.
 
-    Of a pooled model its prior, and None twice. A joint process has another prior for each person, by features: here
+    Of a pooled model its prior, and its function. A joint process has another prior for each person, by features: here
     the mean and the spread of people in the posterior.
     """
     posterior = model.posterior_
@@ -275,7 +275,7 @@ def _laws(model: Any, people: People) -> tuple[Utilities, Utilities | None, Util
         return prior, posterior.crowd(), posterior.person(-1) if posterior.shifts_newcomers else None
     if prior is None or not posterior.is_pooled:
         raise DataError(f"the prior of a {type(posterior).__name__} is not known here; compress a personal model")
-    return prior, None, None
+    return prior, posterior.crowd(), None
 
 
 def _law_of_people(model: Any, people: People) -> Utilities:

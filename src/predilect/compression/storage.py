@@ -98,6 +98,7 @@ def rounded(posterior: SubsetPosterior, precision: str) -> SubsetPosterior:
         return posterior
     law, whole, unseen = (None if one is None else _rounded(one) for one in _laws(posterior))
     assert law is not None
+    assert whole is not None
     if precision == "half":
         triangles = unhalved(halved(posterior.triangles, posterior.ptr), posterior.ptr)
     else:
@@ -185,7 +186,7 @@ def fields_of(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
     fields["implied"] = optional(numbers(str(-(-n_entries // 8)), "uint8"))
     fields["newcomers"] = optional(flags("U"))
     for name in _LAWS:
-        if name != "law" and f"{name}_mean" not in arrays:
+        if name == "stranger" and f"{name}_mean" not in arrays:
             continue
         fields[f"{name}_mean"], size = numbers("I"), sizes["I"]
         if f"{name}_basis" in arrays:
@@ -225,16 +226,17 @@ def from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) ->
         if not is_within(triangles, -LARGEST):
             raise ValueError("moments of kept items that no utility has")
         laws = {name: _unpack(arrays, name) if f"{name}_mean" in arrays else None for name in _LAWS}
-        assert laws["law"] is not None
+        law, crowd = laws["law"], laws["crowd"]
+        if law is None or crowd is None:
+            raise ValueError("a model without a crowd")
         model.posterior_ = SubsetPosterior(
             ptr, arrays["item"].astype(np.int64), arrays["mean"].astype(np.float64), triangles,
-            laws["law"], laws["crowd"], arrays["count"].astype(np.float64),
+            law, crowd, arrays["count"].astype(np.float64),
             arrays.get("tie_factor", np.ones(n_users)), laws["stranger"],
             arrays.get("implied", np.zeros(0, dtype=np.uint8)), calibration, arrays.get("newcomers"),
             arrays.get("consistency"), arrays.get("item_ties", np.zeros(0)),
+            not model.personal_,
         )  # fmt: skip
-        if model.personal_ != (laws["crowd"] is not None):
-            raise ValueError("people without a crowd, or a crowd without people")
     model.describe()  # an incomplete report fails here, and not when it is first read
     return model
 
