@@ -146,6 +146,25 @@ def test_named_pairs(of_people):
         versus(of_people, [(a, a)])
     with pytest.raises(DataError, match="not known"):
         versus(of_people, [(a, "nobody")])
+    for array in (np.array([[a, b]]), ((a, b),), [[a, b]]):
+        assert pl.DataFrame(versus(of_people, array, scale="elo")).to_dicts() == [row]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ([("P", "Q"), ("P", "Q", "R")], r"\('P', 'Q', 'R'\) at place 2.*name each pair"),
+        (["PQ"], "got 'PQ' at place 1"),
+        ([("P",)], r"\('P',\) at place 1"),
+        ([{"P", "Q"}], "at place 1"),
+        (("P", "Q"), r"got \('P', 'Q'\). If that is one pair, write \[\('P', 'Q'\)\]"),
+        ("PQ", "got 'PQ'"),
+        ({"left": ["P"], "right": ["Q"]}, "got {'left'"),
+    ],
+)
+def test_what_are_no_pairs_are_refused(model, pairs, said):
+    with pytest.raises(DataError, match="a list of pairs of two items, such as.*" + said):
+        versus(model, pairs)
 
 
 def test_ids_that_are_integers_can_be_named_as_text():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from predilect._text import shown
 from predilect.data import build_frame
 from predilect.decisions.candidates import Fitted
 from predilect.decisions.queries import code_of
@@ -43,7 +44,7 @@ def versus(
     Raises
     ------
     DataError
-        If an item or the user is not known, or an item is paired with itself.
+        If what is given is no list of pairs, an item or the user is not known, or an item is paired with itself.
 
     Examples
     --------
@@ -55,7 +56,8 @@ def versus(
     True
     """
     now: Any = copy.copy(model)  # as it is, whatever other threads do
-    left, right = (now.items_.codes([pair[side] for pair in pairs]) for side in (0, 1))
+    couples = _couples(pairs)
+    left, right = (now.items_.codes([pair[side] for pair in couples]) for side in (0, 1))
     if (left == right).any():
         same = now.items_.labels(left[left == right][:1])[0]
         raise DataError(f"{same!r:.100} is paired with itself; expected two items")
@@ -75,3 +77,17 @@ def versus(
         },
         now.backend_,
     )  # fmt: skip
+
+
+def _couples(pairs: Any) -> list[Any]:
+    """The pairs as a list; DataError for anything but pairs of two items."""
+    expected = 'pairs is a list of pairs of two items, such as [("tea", "milk")]'
+    if not isinstance(pairs, list | tuple | np.ndarray):
+        raise DataError(f"{expected}; got {shown(repr(pairs))}")
+    for place, pair in enumerate(pairs):
+        if isinstance(pair, list | tuple | np.ndarray) and len(pair) == 2:
+            continue
+        if place == 0 and len(pairs) == 2 and isinstance(pair, str | int | np.integer):
+            raise DataError(f"{expected}; got {(got := shown(repr(pairs)))}. If that is one pair, write [{got}]")
+        raise DataError(f"{expected}; got {shown(repr(pair))} at place {place + 1}. Of several items name each pair")
+    return list(pairs)
