@@ -180,8 +180,9 @@ def test_scales_that_cannot_be_are_refused(model):
         model.rank(scale="percent")
     with pytest.raises(DataError, match="base means nothing there"):
         model.rank(scale="share", base=1000)
-    with pytest.raises(DataError, match="base is a number"):
-        model.rank(scale="elo", base=float("nan"))
+    for base in (float("nan"), "x", "1000", True, [1.0]):
+        with pytest.raises(DataError, match="base is a number"):
+            model.rank(base=base)
     with pytest.raises(DataError, match="not known"):
         model.rank(scale="elo", anchor="nobody")
 

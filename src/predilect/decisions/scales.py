@@ -225,10 +225,15 @@ def scale_of(name: str | Scale, likelihood: str, base: float | None = None, anch
             f"the scale {name} has its ends by itself, so {given} means nothing there. Leave it out, or ask for "
             f"{option('scale', 'elo')}"
         )
-    if base is not None and (isinstance(base, bool) or not np.isfinite(base)):
+    if base is not None and not _is_number(base):
         raise DataError(f"base is a number, the score of the mean of the items or of the anchor; got {base!r:.60}")
     base = 0.0 if base is None else float(base)
     told = f" The mean of the items is at {base:g}."
     if anchor is not None:
         told = f" {shown(anchor)} is at {base:g} by definition, and intervals are of the distance to it."
     return replace(unit, base=base, anchor=anchor, meaning=unit.meaning + told)
+
+
+def _is_number(base: Any) -> bool:
+    is_real = isinstance(base, int | float | np.integer | np.floating) and not isinstance(base, bool)
+    return is_real and bool(np.isfinite(base))
