@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import predilect
 from cli.running import QUICK, run
-from predilect import Comparisons, ItemFeatures, Population, read_comparisons
+from predilect import GPPL, Comparisons, CompressedModel, ItemFeatures, Population, read_comparisons
 from predilect._text import did_you_mean, either, near_miss, spoken_to
 from predilect.decisions import suggest
 from predilect.errors import ConvergenceError, DataError, DataWarning
@@ -212,8 +212,15 @@ def test_fit_takes_what_messages_tell_to_set(model):
     odd = pd.concat([ANSWERS, pd.DataFrame([ONE | {"right": "tea", "winner": "tea"}])])
     assert Population().fit(odd, drop_self=True).rank().equals(model.rank())
     assert Population().fit(PAIRS, outcome=[1, 1, 1, -1, -1, 1]).rank().equals(model.rank())
-    with pytest.raises(TypeError, match="lefft"):
-        Population().fit(ODD, lefft="first_thing")
+    for make in (Population, GPPL, lambda: CompressedModel(Population(), keep=2)):
+        with pytest.raises(TypeError, match=r'^fit has no argument "covariate"\. Did you mean "covariates"\?$'):
+            make().fit(ANSWERS, covariate=["length"])
+    with pytest.raises(TypeError, match=r'^fit has no argument "item". Did you mean "items"'):
+        Population().fit(Comparisons.from_frame(ANSWERS), item=PAIRS)
+    with pytest.raises(TypeError, match=r'^fit has no argument "zzz". It has X, y, items, users, watch, user, left'):
+        Population().fit(ANSWERS, zzz=1)
+    with pytest.raises(TypeError, match=r'^read_comparisons has no argument "tabel". Did you mean "table"'):
+        read_comparisons("nowhere.csv", tabel="a")
 
 
 def test_somebody_or_something_nearly_known_is_named(model, folder):

@@ -19,14 +19,18 @@ from predilect.data.derived import SIDE
 from predilect.data.features import FeatureSpace
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.intake import counted
-from predilect.data.read.assemble import ReadOptions
+from predilect.data.read.assemble import ReadOptions, refuse_other_options
 from predilect.data.read.columns import guess_one, pair_columns, refuse_index
 from predilect.data.read.covariates import covariate_columns, differences, flat, refuse_missing
 from predilect.errors import DataError, DataWarning
 
 
 def read_to_fit(X: Any, y: npt.ArrayLike | None, options: ReadOptions) -> Comparisons:
-    """Comparisons that ``fit`` is given, or a frame for it and, perhaps, outcomes; raises DataError."""
+    """Comparisons that ``fit`` is given, or a frame for it and, perhaps, outcomes; raises DataError.
+
+    TypeError for an option that is none, in the words of ``fit``.
+    """
+    refuse_other_options(options, "fit", "X", "y", "items", "users", "watch")
     if isinstance(X, Comparisons):
         if options:
             raise DataError(

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import option, shown
+from predilect._text import did_you_mean, option, shown
 from predilect.data.canonical import (
     Answers,
     Codes,
@@ -73,6 +73,15 @@ class ReadOptions(TypedDict, total=False):
     profile: Sequence[str] | None
     none: str
     grades: Sequence[str]
+
+
+def refuse_other_options(options: Iterable[str], function: str, *more: str) -> None:
+    """TypeError for an option that is none, with a near miss among all and ``more`` arguments of the function."""
+    known = [*more, *ReadOptions.__annotations__]
+    for name in options:
+        if name not in known:
+            meant = did_you_mean(name, known) or f" It has {', '.join(known)}."
+            raise TypeError(f'{function} has no argument "{name}".{meant}')
 
 
 Assembled = tuple[

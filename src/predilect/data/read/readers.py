@@ -18,7 +18,7 @@ from predilect._files import existing
 from predilect._text import did_you_mean, either, option, shown
 from predilect.data.comparisons import Comparisons
 from predilect.data.frames import clean_ids, typed_text
-from predilect.data.read.assemble import ReadOptions
+from predilect.data.read.assemble import ReadOptions, refuse_other_options
 from predilect.data.read.columns import ITEM, guess_one
 from predilect.data.read.files import (
     LOOKED_AT,
@@ -103,6 +103,7 @@ def read_comparisons(
     -----
     A million rows take about a second. Only the columns used are kept in memory.
     """
+    refuse_other_options(options, "read_comparisons", "path", "table", "unpack_limit")
 
     def wanted(names: list[str]) -> list[str]:
         return used_columns(names, options)
