@@ -100,6 +100,12 @@ IN_PYTHON = {
     "no such strategy": (lambda m: suggest(m, "ann", strategy="best"), "there are bald"),
     "no seed": (lambda m: Population(random_state="x").fit(ANSWERS), "None or a whole number from 0 up, not 'x'"),
     "people in the index": (lambda m: m.fit(ANSWERS.set_index("user")), r"frame.reset_index\(\)"),
+    "columns of two levels": (
+        lambda m: m.fit(pd.concat({"votes": ANSWERS}, axis=1)), r"2 levels.*frame.columns.get_level_values\(-1\)"
+    ),
+    "columns of two levels, alike in the last": (
+        lambda m: m.predict_proba(pd.concat({"left": ANSWERS, "right": ANSWERS}, axis=1)), r'"_".join\(map\(str, name'
+    ),
     "fractions as ids": (lambda m: m.fit(ANSWERS.assign(user=1.5)), "text or whole numbers"),
 }  # fmt: skip
 

@@ -53,7 +53,21 @@ def open_frame(frame: Any) -> tuple[Any, str]:
             ) from error
     if isinstance(table, nw.LazyFrame):
         table = table.collect()
+    _refuse_levels(getattr(table.to_native(), "columns", None))
     return table, str(table.implementation.value)
+
+
+def _refuse_levels(columns: Any) -> None:
+    """DataError for names of columns of pandas in several levels."""
+    if getattr(columns, "nlevels", 1) > 1:
+        last = columns.get_level_values(-1)
+        flat = "frame.columns.get_level_values(-1)"
+        if not last.is_unique:
+            flat = '["_".join(map(str, name)) for name in frame.columns]'
+        raise DataError(
+            f"columns have {columns.nlevels} levels of names (first: {shown(columns[0])}), and one was expected; "
+            f"flatten them: frame.columns = {flat}."
+        )
 
 
 def column_names(table: Any) -> list[str]:
