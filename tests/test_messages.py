@@ -100,6 +100,13 @@ IN_PYTHON = {
     "no such strategy": (lambda m: suggest(m, "ann", strategy="best"), "there are bald"),
     "no seed": (lambda m: Population(random_state="x").fit(ANSWERS), "None or a whole number from 0 up, not 'x'"),
     "people in the index": (lambda m: m.fit(ANSWERS.set_index("user")), r"frame.reset_index\(\)"),
+    "dates as ids": (
+        lambda m: m.fit(ANSWERS.assign(user=pd.to_datetime(["2026-01-01"] * 6))),
+        r'"user" holds values of type datetime \(first: row 1, .*whole numbers. Turn them into text.*astype\(str\)',
+    ),
+    "dates and text as ids": (
+        lambda m: m.fit(ANSWERS.assign(user=[pd.Timestamp("2026-01-01"), *ANSWERS["user"][1:]])), "mixes kinds of ids"
+    ),
     "columns of two levels": (
         lambda m: m.fit(pd.concat({"votes": ANSWERS}, axis=1)), r"2 levels.*frame.columns.get_level_values\(-1\)"
     ),

@@ -196,19 +196,23 @@ def clean_ids(series: pl.Series, column: str) -> pl.Series:
             )
         return series.cast(pl.Int64)
     if dtype == pl.Object:
-        raise DataError(_mixed_message(series.to_list(), column))
+        raise DataError(_message_of_objects(series.to_list(), column))
     kind = "true/false values" if dtype == pl.Boolean else f"values of type {dtype}"
     raise DataError(f'column "{column}" holds {kind}; ids must be text or whole numbers. Is it the right column?')
 
 
-def _mixed_message(values: list[Any], column: str) -> str:
+def _message_of_objects(values: list[Any], column: str) -> str:
     first: dict[str, str] = {}
     for row, value in enumerate(values):
         if value is not None:
             first.setdefault(type(value).__name__, f"row {row + 1}, {shown(repr(value))}")
     examples = "; ".join(f"first {kind}: {example}" for kind, example in first.items())
+    found = f"mixes kinds of ids ({examples}); ids must be all text or all integers"
+    if len(first) == 1:
+        ((kind, example),) = first.items()
+        found = f"holds values of type {kind} (first: {example}); ids must be text or whole numbers"
     return (
-        f'column "{column}" mixes kinds of ids ({examples}); ids must be all text or all integers. '
+        f'column "{column}" {found}. '
         f'Turn them into text first, with pandas: frame["{column}"] = frame["{column}"].astype(str).'
     )
 
