@@ -54,6 +54,8 @@ IN_PYTHON = {
     "unknown argument": (lambda m: Population(personel=True), 'no parameter "personel".*Did you mean "personal"?'),
     "a word for a flag": (lambda m: Population(personal="no").fit(ANSWERS), "True or False, not 'no'"),
     "unknown user": (lambda m: m.rank("zed"), '"zed".*such as "ann", "bob", "cas"'),
+    "a missing user": (lambda m: m.rank(float("nan")), "^the user id is missing: it is None, NaN or blank"),
+    "a missing item": (lambda m: m.items_.codes(["tea", ""]), "1 of 2 item ids are missing .first: position 2"),
     "a slip in a user": (lambda m: m.rank("Anne"), 'Did you mean "ann"?'),
     "number for text": (lambda m: m.rank(1), "which are text, while those asked for are integers"),
     "column missing": (lambda m: m.fit(ANSWERS.drop(columns="right")), 'no column for the right item.*right="NAME"'),

@@ -92,6 +92,8 @@ class Vocabulary:
         raw = clean_ids(_series_of(values), what)
         codes = self._find(raw)
         if unknown == "raise" and (codes < 0).any():
+            if raw.null_count():
+                raise DataError(_missing_message(raw, what))
             rows = np.flatnonzero(codes < 0)
             first = ", ".join(_show(raw[int(row)]) for row in rows[:3])
             sample = ", ".join(_show(value) for value in self._ids.head(5).to_list())
@@ -203,6 +205,13 @@ class Vocabulary:
     def __repr__(self) -> str:
         shown = ", ".join(_show(value) for value in self._ids.head(5).to_list())
         return f"Vocabulary({len(self)} ids: {shown}{', ...' if len(self) > 5 else ''})"
+
+
+def _missing_message(ids: pl.Series, what: str) -> str:
+    if len(ids) == 1:
+        return f"the {what} id is missing: it is None, NaN or blank."
+    row = int(ids.is_null().arg_max() or 0) + 1
+    return f"{ids.null_count()} of {len(ids)} {what} ids are missing (first: position {row}): None, NaN or blank."
 
 
 def _show(value: Any) -> str:
