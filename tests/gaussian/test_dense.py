@@ -179,6 +179,8 @@ def test_a_triangular_system_with_a_zero_on_the_diagonal_is_refused():
     with pytest.raises(LinAlgError, match="row 2 of a triangular matrix"):
         solve_lower(np.diag([1.0, 0.0, 2.0]), np.ones(3))
     assert solve_lower(np.zeros((0, 0)), np.zeros((0, 2))).shape == (0, 2)
+    assert factorise(np.zeros((0, 0))).solve(np.zeros(0)).shape == (0,)  # failed with the lowest SciPy alone
+    assert factorise(np.zeros((0, 0))).solve(np.zeros((0, 2))).shape == (0, 2)
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 256, 600])

@@ -31,6 +31,8 @@ class Factor:
 
     def solve(self, right: FloatArray) -> FloatArray:
         """A⁻¹ right, for a vector or a matrix."""
+        if not right.size:
+            return np.zeros(right.shape)  # LAPACK refuses it, and older versions of SciPy ask it
         return np.asarray(cho_solve((self.lower, True), right, check_finite=False))
 
     def solve_lower(self, right: FloatArray) -> FloatArray:
@@ -167,9 +169,11 @@ def eigenpairs(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
     if not np.isfinite(matrix).all():
         raise NotPositiveDefiniteError(_NOT_FINITE)
+    if not len(matrix):
+        return np.zeros(0), np.zeros((0, 0))  # LAPACK refuses it
     values, vectors = eigh(matrix, check_finite=False)
     vectors = vectors[:, ::-1]
-    peaks = vectors[np.abs(vectors).argmax(axis=0), np.arange(len(values))] if len(values) else values
+    peaks = vectors[np.abs(vectors).argmax(axis=0), np.arange(len(values))]
     return np.asarray(values[::-1]), np.asarray(vectors * np.where(peaks < 0.0, -1.0, 1.0))
 
 
