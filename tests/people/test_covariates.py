@@ -35,6 +35,10 @@ def people(largest_state=600, consistency=True):
     )  # fmt: skip
 
 
+# Loops that nothing else in the unit tests needs, and that take long to compile.
+ON_A_BASIS = pytest.param(True, marks=pytest.mark.slow)
+
+
 def law(basis=False):
     rng = np.random.default_rng(4)
     if not basis:
@@ -50,7 +54,7 @@ def settled_at(gamma, law, largest_state=600):
     return at, sites, settle(at, sites, law, 0.3, tolerance=1e-11)
 
 
-@pytest.mark.parametrize("basis", [False, True])
+@pytest.mark.parametrize("basis", [False, ON_A_BASIS])
 @pytest.mark.parametrize("largest_state", [600, 0])
 def test_the_gradient_in_the_effects_is_that_of_finite_differences(basis, largest_state):
     gamma, h = np.array([0.4, -0.7]), 1e-5
@@ -95,7 +99,7 @@ def with_tasks(at):
     return replace(at, task=task, outcome=strict, weight=np.ones(at.n_rows))
 
 
-@pytest.mark.parametrize("basis", [False, True])
+@pytest.mark.parametrize("basis", [False, ON_A_BASIS])
 @pytest.mark.parametrize("largest_state", [600, 0])
 @pytest.mark.parametrize("tasks", [False, True])
 def test_consensus_and_effects_have_the_joint_covariance_of_the_sites(basis, largest_state, tasks):

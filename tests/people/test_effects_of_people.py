@@ -23,8 +23,13 @@ N_USERS, N_ITEMS, DELTA = 7, 5, 0.3
 GAMMA, SPREAD = np.array([0.4, -0.7]), (0.8, 0.3)
 RANK = 3
 CASES = pytest.mark.parametrize(
-    ("basis", "largest_state"), [(False, 600), (False, 0), (True, 600), (True, 0)],
-    ids=["items", "items, heavy", "basis", "basis, heavy"],
+    ("basis", "largest_state"),
+    [
+        pytest.param(False, 600, id="items"), pytest.param(False, 0, id="items, heavy"),
+        # Loops that nothing else in the unit tests needs, which take 10 s to compile.
+        pytest.param(True, 600, id="basis", marks=pytest.mark.slow),
+        pytest.param(True, 0, id="basis, heavy", marks=pytest.mark.slow),
+    ],
 )  # fmt: skip
 
 

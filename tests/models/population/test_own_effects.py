@@ -57,6 +57,7 @@ def given(differing):
     return model, frame, test
 
 
+@pytest.mark.slow
 def test_held_out_answers_gain_and_the_spread_is_found(differing, monkeypatch):
     model, frame, test, effect = differing
     alike = without_own_effects(monkeypatch, frame)
