@@ -101,8 +101,8 @@ class Population(Tables):
         person's own noise. "auto" is chosen on held-out answers from 0, .25 and .5, or for people of one mind up
         to 2. :meth:`people` says who.
     tol : float or "auto", default "auto"
-        Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and in
-        proportion more for more than 5 000 answers, up to 3e-4.
+        Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and
+        with the root of their number more for more than 5 000 answers.
     max_iter : int, default 300
         Most passes over the answers.
     n_jobs : int, optional
