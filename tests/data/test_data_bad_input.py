@@ -11,9 +11,9 @@ import pytest
 from cli.running import run
 from predilect import Population
 from predilect._text import spoken_to
-from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons, read_item_map
+from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_item_map
 from predilect.data.frames import clean_ids
-from predilect.errors import DataError, DataWarning
+from predilect.errors import DataError
 
 PAIR = {"left": ["a", "b", "c"], "right": ["b", "c", "a"]}
 
@@ -367,44 +367,6 @@ def test_messages_about_long_and_hostile_values_are_short_and_harmless():
     assert max(map(len, told)) < 600
     assert not any("\x1b" in line for line in told)
     assert hostile in {example for finding in check(answers) for example in finding.examples}
-
-
-def test_a_header_of_any_length_is_read_whole(tmp_path):
-    extra = [f"attribute {k}" for k in range(20_000)]
-    path = tmp_path / "v.csv"
-    path.write_text(",".join(["left", "right", *extra, "winner"]) + "\n" + ",".join(["a", "b", *["1"] * 20_000, "a"]))
-    answers = read_comparisons(path)
-    assert answers.intake.ignored_columns == tuple(extra)
-    assert answers.intake.columns["winner"] == "winner"
-    assert max(map(len, answers.intake.describe())) > 2000  # which the command cuts
-
-
-def test_a_header_that_a_quote_leaves_open_is_refused(tmp_path):
-    path = tmp_path / "v.csv"
-    path.write_text('left,"right,winner\n' + "a,b,a\n" * 100_000)
-    with pytest.raises(DataError, match="no column for the") as caught:
-        read_comparisons(path)
-    assert len(str(caught.value)) < 600
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("quoted", [False, True])
-def test_blank_lines_are_no_rows_and_are_counted(tmp_path, end, quoted):
-    item = '"a' + end + end + 'b"' if quoted else "a"
-    lines = ["left,right,winner", "", f"{item},b,b", "", "", f"b,{item},b", "", "b,c,c", "", ""]
-    path = tmp_path / "v.csv"
-    path.write_bytes(end.join(lines).encode())
-    with pytest.warns(DataWarning, match=r"v.csv: skipped 4 blank lines\.") as caught:
-        answers = read_comparisons(path)
-    assert answers.intake.rows_read == 3
-    assert answers.items.ids == sorted([item.strip('"'), "b", "c"])
-    assert caught[0].filename == __file__
-
-
-def test_a_row_of_separators_alone_is_a_row_with_missing_ids(tmp_path):
-    (tmp_path / "v.csv").write_text("left,right,winner\na,b,b\n,,\nb,c,c\n")
-    with pytest.raises(DataError, match=r"missing in 1 row .*first: row 2"):
-        read_comparisons(tmp_path / "v.csv")
 
 
 def test_whole_numbers_with_a_point_are_those_without():

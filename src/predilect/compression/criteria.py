@@ -104,7 +104,7 @@ _ROUNDING = 1e-9  # of a share times the number of items: 7 % of 100 items are 7
 def items_a_person(keep: Any, n_items: int) -> int:
     """Number of items a person keeps, from a number, a share (rounded up) or text; DataError if impossible."""
     number, is_share = _read(keep)
-    said = either(f"--keep {keep}", f"keep={keep!r}")
+    said = _said(keep)
     if not math.isfinite(number):
         raise DataError(f"{said} is no number: give a number of items from 1 to {n_items}, or a share like 20%")
     if number <= 0:
@@ -136,6 +136,10 @@ def items_in_all(budget: Any, n_users: int, n_items: int) -> int:
     return int(budget)
 
 
+def _said(keep: Any) -> str:
+    return either(f"--keep {keep}", f"keep={keep!r}")
+
+
 def _read(keep: Any) -> tuple[float, bool]:
     """A number, and whether it is a share."""
     if isinstance(keep, str):
@@ -145,8 +149,7 @@ def _read(keep: Any) -> tuple[float, bool]:
                 return float(text[:-1]) / 100.0, True
             return (float(int(text)), False) if text.lstrip("+-").isdigit() else (float(text), True)
         except ValueError:
-            said = either(f"--keep {keep}", f"keep={keep!r}")
-            raise DataError(f"{said} is neither a number of items nor a share: write 10, 0.2 or 20%") from None
+            raise DataError(f"{_said(keep)} is neither a number of items nor a share: write 10, 0.2 or 20%") from None
     if isinstance(keep, bool) or not isinstance(keep, int | float | np.integer | np.floating):
         raise DataError(f"keep must be a number of items, or a share such as 0.2 or '20%'; got {keep!r}")
     return float(keep), isinstance(keep, float | np.floating)

@@ -168,10 +168,11 @@ class SubsetPosterior(Posterior):
 
     def with_items(self, n_new: int) -> SubsetPosterior:
         """With unseen items appended, each distributed like one of the population's items."""
-        new = marginal_variances(self.law).mean() + self.law.mean.var()
-        unseen = None if self.unseen is None else _with_independent(self.unseen, n_new)
-        whole = _with_independent(self.whole, n_new, new)
-        return replace(self, law=_with_independent(self.law, n_new), whole=whole, unseen=unseen)
+        of_law, unseen = _variance_of_an_item(self.law), self.unseen
+        if unseen is not None:
+            unseen = _with_independent(unseen, n_new, _variance_of_an_item(unseen))
+        law, whole = (_with_independent(one, n_new, of_law) for one in (self.law, self.whole))
+        return replace(self, law=law, whole=whole, unseen=unseen)
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
         """As of a population's posterior; a dropped item counts as one without an answer."""
@@ -257,11 +258,13 @@ def marginal_variances(utilities: Utilities) -> FloatArray:
     return np.asarray(var + utilities.own if len(utilities.own) else var)
 
 
-def _with_independent(utilities: Utilities, n_new: int, variance: float | None = None) -> Utilities:
+def _variance_of_an_item(utilities: Utilities) -> float:
+    return float(marginal_variances(utilities).mean() + utilities.mean.var())
+
+
+def _with_independent(utilities: Utilities, n_new: int, variance: float) -> Utilities:
     n = len(utilities.mean)
     mean = np.append(utilities.mean, np.full(n_new, utilities.mean.mean()))
-    if variance is None:
-        variance = marginal_variances(utilities).mean() + utilities.mean.var()
     new = np.full(n_new, variance)
     if utilities.Phi is None:
         C = np.zeros((n + n_new, n + n_new))

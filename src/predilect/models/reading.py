@@ -280,19 +280,13 @@ def read_queries(
     return Queries(codes_user, codes_left, codes_right, list(new.ids), n_unknown, unknown_users, list(new_users.ids), x)
 
 
-def rows_of_features(new: list[Any], features: ItemFeatures, frame: Any) -> tuple[FloatArray, BoolArray]:
-    """Encoded features of new items or people (sorted ids), and the mask of those in the frame; raises DataError."""
-    table, ids = _table_of_features(features, frame)
-    code = Vocabulary(new).codes(ids, unknown="minus_one")
-    encoded = features.transform(table)
-    matrix, known = np.zeros((len(new), encoded.shape[1])), np.zeros(len(new), dtype=bool)
-    matrix[code[code >= 0]] = encoded[code >= 0]
-    known[code[code >= 0]] = True
-    return matrix, known
+def rows_of_features(
+    new: list[Any], features: ItemFeatures, frame: Any, complete: bool = False
+) -> tuple[FloatArray, BoolArray]:
+    """Encoded features of new items or people (sorted ids), and the mask of those in the frame; raises DataError.
 
-
-def _table_of_features(features: ItemFeatures, frame: Any) -> tuple[Any, pl.Series]:
-    """A table of features, a row an id, and the ids; DataError where they are not there or repeated."""
+    ``complete``: as :func:`refuse_gaps` has it.
+    """
     if isinstance(frame, ItemFeatures):
         raise DataError(
             f"expected a table of the new {features.what}s, got {type(frame).__name__}. Give the table that it was "
@@ -310,7 +304,14 @@ def _table_of_features(features: ItemFeatures, frame: Any) -> tuple[Any, pl.Seri
     ids = clean_ids(to_columns(table, [id_column])[id_column], id_column)
     if ids.n_unique() < len(ids):
         raise DataError(f'column "{id_column}" holds repeated {features.what} ids; keep one row per {features.what}')
-    return table, ids
+    code = Vocabulary(new).codes(ids, unknown="minus_one")
+    if complete:
+        refuse_gaps(features, table, ids, code >= 0)
+    encoded = features.transform(table)
+    matrix, known = np.zeros((len(new), encoded.shape[1])), np.zeros(len(new), dtype=bool)
+    matrix[code[code >= 0]] = encoded[code >= 0]
+    known[code[code >= 0]] = True
+    return matrix, known
 
 
 def refuse_gaps(features: ItemFeatures, table: Any, ids: pl.Series, new: BoolArray) -> None:
@@ -340,10 +341,7 @@ def codes_of_sets(model: Any, sets: list[list[Any]], items: Any) -> tuple[list[I
         return [codes[start:stop] for start, stop in cuts], np.zeros((0, n_columns))
     lost = names.filter(pl.Series(codes < 0))
     new = Vocabulary(lost)
-    if items is not None and model.features_ is not None:
-        table, ids = _table_of_features(model.features_, items)
-        refuse_gaps(model.features_, table, ids, new.codes(ids, unknown="minus_one") >= 0)
-    space = new_item_space(list(new.ids), model.features_, items, n_columns)
+    space = new_item_space(list(new.ids), model.features_, items, n_columns, complete=True)
     if not space.known.all():
         without = new.ids[int(np.argmin(space.known))]
         raise DataError(
@@ -354,11 +352,16 @@ def codes_of_sets(model: Any, sets: list[list[Any]], items: Any) -> tuple[list[I
     return [codes[start:stop] for start, stop in cuts], space.matrix
 
 
-def new_item_space(new_items: list[Any], features: ItemFeatures | None, frame: Any, n_columns: int) -> FeatureSpace:
-    """Feature space of new items (sorted ids), shape (n_new, n_columns), as far as ``frame`` says; raises DataError."""
+def new_item_space(
+    new_items: list[Any], features: ItemFeatures | None, frame: Any, n_columns: int, complete: bool = False
+) -> FeatureSpace:
+    """Feature space of new items (sorted ids), shape (n_new, n_columns), as far as ``frame`` says; raises DataError.
+
+    ``complete``: as :func:`refuse_gaps` has it.
+    """
     if frame is None or features is None:
         return FeatureSpace(np.zeros((len(new_items), n_columns)), np.zeros(len(new_items), dtype=bool))
-    return FeatureSpace(*rows_of_features(new_items, features, frame))
+    return FeatureSpace(*rows_of_features(new_items, features, frame, complete))
 
 
 ROUNDING = 1e-9  # of the end of a range

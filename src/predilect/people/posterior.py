@@ -230,8 +230,8 @@ class PopulationPosterior(Posterior):
 
         Sites are about these units, whatever the consistency is, and stay.
         """
-        if user < 0:
-            return self.person(user).times(factor)
+        if user < 0 or factor == 1.0:
+            return self.person(user).times(factor * self.consistency_of(user))
         person = self.answers_of(user)
         other = person._replace(consistency=factor * person.consistency)
         return self.with_people({user: other}, 0, self.covariates).person(user).times(float(other.consistency[0]))

@@ -31,7 +31,7 @@ def said(settings, columns):
     sets = {"task": [1, 1, 1, 2, 2, 2], "item": [f"i{i}" for i in range(6)]}
     pairs = {"user": ["nobody"] * 10, "left": [f"i{i}" for i in range(10)], "right": [f"i{i + 9}" for i in range(10)]}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
+        warnings.simplefilter("ignore", DataWarning)  # that nobody of that name has answers is meant
         found = [model.predict_choice(sets), *model.predict_margin(pairs), model.predict_proba(pairs)]
     found.append(np.array([model.log_evidence_]))
     for table, by in ((model.simulate(OFFERED), ()), (model.willingness_to_pay("price"), ("attribute", "level")),

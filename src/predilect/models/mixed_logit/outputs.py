@@ -73,8 +73,11 @@ def predict_choice(model: MixedLogit, X: Any, items: Any) -> FloatArray:
 
 def rows_of(model: MixedLogit, codes: IntArray, described: FloatArray) -> FloatArray:
     """Columns of the items with these codes, (k, d), of which the last are of items that are not known."""
-    X = model.posterior_.X
-    return np.concatenate([X, model.columns_.rows(described)])[codes] if len(described) else X[codes]
+    X, new = model.posterior_.X, codes >= len(model.items_)
+    rows = X[np.where(new, 0, codes)]
+    if new.any():
+        rows[new] = model.columns_.rows(described[codes[new] - len(X)])
+    return rows
 
 
 def _rows_of_sets(model: MixedLogit, sets: list[list[Any]], items: Any) -> list[FloatArray]:

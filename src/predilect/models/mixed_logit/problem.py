@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr, ndtri
 
 from predilect._types import FloatArray, IntArray
 from predilect.data.choices import Choices
@@ -113,8 +114,6 @@ class Law:
 
         By a Latin hypercube: each S-th of the distribution is drawn from once in each direction.
         """
-        from scipy.special import ndtri
-
         rng = np.random.default_rng(seed)
         S, n = len(self.B), self.Omega.shape[-1]
         stratum = rng.permuted(np.tile(np.arange(S)[:, None], n + 1), axis=0)
@@ -131,8 +130,6 @@ class Law:
 
 def triangular(normal: FloatArray) -> FloatArray:
     """Draws of the triangular distribution on ±√6, of variance 1, from standard normal ones."""
-    from scipy.special import ndtr
-
     half = np.sqrt(2.0 * ndtr(-np.abs(normal)))
     return np.asarray(np.copysign(np.sqrt(6.0) * (1.0 - half), normal))
 

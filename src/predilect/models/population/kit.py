@@ -101,12 +101,11 @@ class Draws:
         if posterior.is_pooled or user == -1:
             return opposite_draws(*posterior.crowd().combined(A), _DRAWS, rng)
         sd = float(posterior.consistencies(np.array([code]))[1][0])
-        if sd == 0.0:
-            return opposite_draws(*posterior.at_consistency(code, 1.0).combined(A), _DRAWS, rng)
-        order = rng.permutation(_DRAWS)  # or all people were consistent in the same draws
+        order = rng.permutation(_DRAWS) if sd else slice(None)  # or all people were consistent in the same draws
+        factors = np.exp(sd * _AWAY) if sd else np.ones(1)
         parts = [
-            opposite_draws(*posterior.at_consistency(code, factor).combined(A), _DRAWS // len(_AWAY), rng)
-            for factor in np.exp(sd * _AWAY).tolist()
+            opposite_draws(*posterior.at_consistency(code, factor).combined(A), _DRAWS // len(factors), rng)
+            for factor in factors.tolist()
         ]
         return np.concatenate(parts)[order]
 
@@ -143,5 +142,7 @@ class Rows(NamedTuple):
 def rows_of(model: Any, codes: IntArray, described: FloatArray) -> Rows:
     """Items with these codes; those that the model does not know by their encoded attributes alone."""
     columns, new = np.zeros((len(codes), described.shape[1])), codes >= len(model.items_)
-    columns[new] = described[codes[new] - len(model.items_)] - model.space_.matrix[model.space_.known].mean(axis=0)
+    if new.any():
+        average = model.space_.matrix[model.space_.known].mean(axis=0)
+        columns[new] = described[codes[new] - len(model.items_)] - average
     return Rows(np.where(new, -1, codes), columns)
