@@ -195,22 +195,28 @@ def market_shares(draws: PersonDraws, rows: Any, rule: str) -> tuple[FloatArray,
 
     "share": everybody chooses by the probabilities of the model. "randomised": everybody takes what is best, in each
     draw of their coefficients. Both have the interval of the draws around their mean, which is the share.
-    "first_choice": what is best by mean utilities; people are taken for a sample.
+    "first_choice": what is best by mean utilities. Its interval takes people for a sample, and adds, as independent,
+    how unsure it is what is best: the interval of "randomised" around its mean.
     """
     if rule not in RULES:
         raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, not {rule!r}")
     total: Any = 0.0
+    share: Any = 0.0
     for code in range(draws.n_people):
         V = draws.utilities(code, rows)
-        total = total + (draws.chances(V) if rule == "share" else _best(V if rule == "randomised" else _mean(V)))
+        total = total + (draws.chances(V) if rule == "share" else _best(V))
+        share = share + _best(V.mean(axis=0, keepdims=True))[0]
     by_draw = total / draws.n_people
-    share = by_draw.mean(axis=0)
-    if rule == "first_choice":
-        more = Z_95**2 / draws.n_people  # Wilson's interval, which is none of width 0 for what nobody takes
-        half = np.sqrt(more * share * (1.0 - share) + 0.25 * more**2)
-        return share, (share + 0.5 * more - half) / (1.0 + more), (share + 0.5 * more + half) / (1.0 + more)
+    mean = by_draw.mean(axis=0)
     lower, upper = np.transpose([_around_mean(draws) for draws in by_draw.T])
-    return share, lower, upper
+    if rule != "first_choice":
+        return mean, lower, upper
+    share = share / draws.n_people
+    more = Z_95**2 / draws.n_people  # Wilson's interval, which is none of width 0 for what nobody takes
+    centre, half = share + 0.5 * more, np.sqrt(more * share * (1.0 - share) + 0.25 * more**2)
+    below, above = share - (centre - half) / (1.0 + more), (centre + half) / (1.0 + more) - share
+    low = np.maximum(share - np.hypot(below, mean - lower), 0.0)
+    return share, low, np.minimum(share + np.hypot(above, upper - mean), 1.0)
 
 
 def _around_mean(draws: FloatArray) -> FloatArray:
@@ -278,10 +284,6 @@ def _best(V: FloatArray) -> FloatArray:
     """1 for the best item of each row, shared where several are."""
     best = V.max(axis=1, keepdims=True) == V
     return np.asarray(best / best.sum(axis=1, keepdims=True))
-
-
-def _mean(V: FloatArray) -> FloatArray:
-    return np.asarray(V.mean(axis=0, keepdims=True))
 
 
 def _shares(ranges: FloatArray) -> FloatArray:

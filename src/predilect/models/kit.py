@@ -178,7 +178,7 @@ class Kit:
         -------
         table : data frame of the caller's kind
             Columns scenario, item, share, lower, upper (95 % interval: of the draws below the share, which is their
-            mean, and of those above it; for "first_choice" of people as a sample).
+            mean, and of those above it; for "first_choice" of people as a sample, and of draws).
 
         Raises
         ------

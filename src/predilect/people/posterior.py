@@ -16,6 +16,7 @@ from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.likelihoods.grades import Thresholds
+from predilect.people.combinations import Combinations, GivenConsensus
 from predilect.people.law import Basis, Effects, Law
 from predilect.people.layout import People
 from predilect.people.person import Overlay, Person, joined, person_of, side_by_side
@@ -225,16 +226,23 @@ class PopulationPosterior(Posterior):
             return person_in(self, law, people, sites, 0)
         return person_in(self, law, self.people, self.sites, user, traits)
 
-    def at_consistency(self, user: int, factor: float) -> Utilities:
-        """One user's utilities in units of their noise, were their consistency ``factor`` times that of the fit.
+    def with_consistency(self, user: int, factor: float) -> PopulationPosterior:
+        """With the consistency of one user ``factor`` times that of the fit.
 
-        Sites are about these units, whatever the consistency is, and stay.
+        Sites are about utilities in units of the user's noise, whatever the consistency is, and stay.
         """
         if user < 0 or factor == 1.0:
-            return self.person(user).times(factor * self.consistency_of(user))
+            return self
         person = self.answers_of(user)
         other = person._replace(consistency=factor * person.consistency)
-        return self.with_people({user: other}, 0, self.covariates).person(user).times(float(other.consistency[0]))
+        return self.with_people({user: other}, 0, self.covariates)
+
+    def combined(self, user: int, asked: Combinations) -> GivenConsensus:
+        """Linear combinations of one user's utilities, in draws of the consensus; -1: unseen."""
+        law = self._law_now(user)
+        if user in self.overlay:
+            return asked.of_person(self, law, *self._beside([user]), 0)
+        return asked.of_person(self, law, self.people, self.sites, user)
 
     def prior(self) -> Utilities:
         """Utilities of somebody whom the population was learned from, without their answers."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import ndtr
 from sklearn.base import clone
 
 from predilect import Comparisons, MixedLogit, Population
@@ -263,3 +264,29 @@ def test_part_worths_are_as_unsure_as_the_consistency_that_they_are_in_units_of(
         true = taste * care
         inside.append(np.mean((price["lower"].to_numpy() < true) & (true < price["upper"].to_numpy())))
     assert 0.88 <= np.mean(inside) <= 0.99, inside
+
+
+@pytest.mark.slow
+def test_averages_over_people_are_as_unsure_as_the_consensus_that_they_share():
+    """Importances and shares of two items, of 30 people whose weights of price and size differ."""
+    columns = np.column_stack([ITEMS["price"], ITEMS["size"]])
+    inside, of_shares = [], []
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        weights = np.array([-0.6, 0.05]) * (1.0 + 0.5 * rng.standard_normal((30, 2)))
+        rows = {name: [] for name in ("user", "left", "right", "outcome")}
+        for user, one in enumerate(weights):
+            left = rng.integers(N_ITEMS, size=12)
+            right = (left + rng.integers(1, N_ITEMS, size=12)) % N_ITEMS
+            z = (columns[left] - columns[right]) @ one + rng.standard_normal(12)
+            for name, values in zip(rows, ([user] * 12, left, right, np.where(z > 0, 1, -1)), strict=True):
+                rows[name] += [f"i{value}" for value in values] if name in ("left", "right") else list(values)
+        items = {name: ITEMS[name] for name in ("item", "price", "size")}
+        model = Population(basis="attributes", consistency=0.0, n_jobs=1).fit(rows, items=items)
+        ranges = np.abs(weights) * np.ptp(columns, axis=0)
+        price = model.importances().row(0)
+        inside.append(price[3] <= np.mean(ranges[:, 0] / ranges.sum(axis=1)) <= price[4])
+        share = model.simulate(["i0", "i6"]).row(0)
+        of_shares.append(share[3] <= np.mean(ndtr(weights @ (columns[0] - columns[6]))) <= share[4])
+    assert sum(inside) >= 20
+    assert sum(of_shares) >= 20  # 13 where all people are drawn apart

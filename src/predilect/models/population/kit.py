@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,10 +15,11 @@ from predilect.data.features import columns_of_attributes
 from predilect.decisions.conjoint import Span, ranges_of, spans_of
 from predilect.decisions.sets import chance_of_first, choice_chances
 from predilect.errors import DataError
-from predilect.gaussian.dense import opposite_draws
+from predilect.gaussian.dense import opposite_draws, semidefinite_root
+from predilect.people.combinations import Combinations, ConsensusDraws, GivenConsensus
 from predilect.people.posterior import PopulationPosterior
 
-_DRAWS = 400  # of each person
+_PAIRS = 200  # of opposite draws, of each person
 # Consistencies at which they are drawn, in standard deviations of its logarithm: equally likely, of variance 1.
 _AWAY = ndtri((np.arange(8) + 0.5) / 8)
 _AWAY /= _AWAY.std()
@@ -45,14 +47,15 @@ def levels_of(features: ItemFeatures) -> tuple[tuple[tuple[str, str], ...], Floa
     return tuple(levels), np.concatenate(rows)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Draws:
     """Draws of people's coefficients, as the conjoint kit takes them; see :mod:`predilect.decisions.conjoint`.
 
     Coefficients of a person are those of the linear function of the attributes that is closest, by least squares over
     the items that have some, to the person's utilities in units of the person's noise. What items have to themselves,
-    or a basis of items, is so told in the words of the attributes as far as these go. O(n_items) for a person with
-    functions.
+    or a basis of items, is so told in the words of the attributes as far as these go. In each draw the consensus is the
+    same for all people, so that averages over them are as unsure as it is. O(k) for a person with functions and k own
+    items.
     """
 
     posterior: PopulationPosterior
@@ -63,6 +66,8 @@ class Draws:
     report: FloatArray  # (n_levels, n_columns)
     spans: list[Span]
     seed: int
+    consensus: ConsensusDraws | None  # None for a pooled model
+    last: tuple[Any, Combinations] | None = None  # what was asked for last, and what of it is the same for everybody
     of_one_population: ClassVar[bool] = True
 
     @property
@@ -80,11 +85,7 @@ class Draws:
 
     def utilities(self, user: int | None, rows: Rows) -> FloatArray:
         """Utilities of items, with what each known one has to itself, in units of the user's noise; (R, k)."""
-        A = rows.columns @ self.fit if rows.columns.any() else np.zeros((len(rows.codes), len(self.matrix)))
-        known = rows.codes >= 0
-        A[known, rows.codes[known]] += 1.0
-        A[~known] += self.level
-        return self._drawn(A, user)
+        return self._drawn(rows, user)
 
     def chances(self, V: FloatArray) -> FloatArray:
         """Probabilities of each item to be chosen, from utilities (R, k)."""
@@ -94,20 +95,46 @@ class Draws:
         """That of the first item alone, (R,)."""
         return chance_of_first(V)
 
-    def _drawn(self, A: FloatArray, user: int | None) -> FloatArray:
-        """Draws of A f, (R, q), over the utilities and the consistency."""
+    def _drawn(self, asked: FloatArray | Rows, user: int | None) -> FloatArray:
+        """Draws of what is asked for, over the utilities and the consistency, (R, q).
+
+        ``asked``: rows of items, or A (q, n_items) for A f.
+        """
         rng = np.random.default_rng([self.seed] if user is None else [self.seed, user + 1])
-        posterior, code = self.posterior, -1 if user is None else user
-        if posterior.is_pooled or user == -1:
-            return opposite_draws(*posterior.crowd().combined(A), _DRAWS, rng)
-        sd = float(posterior.consistencies(np.array([code]))[1][0])
-        order = rng.permutation(_DRAWS) if sd else slice(None)  # or all people were consistent in the same draws
-        factors = np.exp(sd * _AWAY) if sd else np.ones(1)
-        parts = [
-            opposite_draws(*posterior.at_consistency(code, factor).combined(A), _DRAWS // len(factors), rng)
-            for factor in factors.tolist()
-        ]
-        return np.concatenate(parts)[order]
+        if self.consensus is None or user == -1:
+            A = self._combined(asked) if isinstance(asked, Rows) else asked
+            return opposite_draws(*self.posterior.crowd().combined(A), 2 * _PAIRS, rng)
+        if self.last is None or self.last[0] is not asked:
+            A = self._combined(asked) if isinstance(asked, Rows) else asked
+            self.last = asked, Combinations.of(self.posterior, A, self.consensus)
+        code = -1 if user is None else user
+        found = np.empty((2, _PAIRS, len(self.last[1].A)))
+        for pairs, given in self._states(code, self.last[1], rng):
+            root = semidefinite_root(given.covariance)
+            away = given.moved[pairs] + rng.standard_normal((len(pairs), root.shape[1])) @ root.T
+            found[:, pairs] = given.mean + away, given.mean - away
+        return found.reshape(2 * _PAIRS, -1)
+
+    def _states(
+        self, code: int, asked: Combinations, rng: np.random.Generator
+    ) -> Iterator[tuple[IntArray, GivenConsensus]]:
+        """What is asked for of a person at equally likely consistencies, with the pairs of draws that have each."""
+        consistency, sd = (float(one[0]) for one in self.posterior.consistencies(np.array([code])))
+        if not sd:
+            yield np.arange(_PAIRS), self.posterior.combined(code, asked).times(consistency)
+            return
+        # In any order, or all people would be consistent in the same draws.
+        for pairs, factor in zip(rng.permutation(_PAIRS).reshape(len(_AWAY), -1), np.exp(sd * _AWAY), strict=True):
+            given = self.posterior.with_consistency(code, factor).combined(code, asked)
+            yield pairs, given.times(factor * consistency)
+
+    def _combined(self, rows: Rows) -> FloatArray:
+        """A with A f the utilities of items, (k, n_items)."""
+        A = rows.columns @ self.fit if rows.columns.any() else np.zeros((len(rows.codes), len(self.matrix)))
+        known = rows.codes >= 0
+        A[known, rows.codes[known]] += 1.0
+        A[~known] += self.level
+        return A
 
 
 def draws_of(model: Any) -> Draws:
@@ -125,7 +152,9 @@ def draws_of(model: Any) -> Draws:
     level = known / known.sum()
     levels, report = levels_of(model.features_)
     spans = spans_of(levels, report, matrix)
-    return Draws(model.posterior_, matrix, fit, level, levels, report, spans, model.seed_)
+    posterior, seed = model.posterior_, model.seed_
+    consensus = None if posterior.is_pooled else ConsensusDraws.of(posterior, _PAIRS, np.random.default_rng([seed, 0]))
+    return Draws(posterior, matrix, fit, level, levels, report, spans, seed, consensus)
 
 
 class Rows(NamedTuple):
