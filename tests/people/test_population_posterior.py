@@ -119,16 +119,16 @@ def test_a_stranger_is_a_draw_from_the_population(posterior):
 
 
 def test_utilities_at_another_consistency_keep_the_sites(posterior):
-    people = with_own(posterior.people, np.zeros(0), np.full(6, 0.3), np.zeros(0))
+    people = with_own(posterior.people, np.zeros(0), np.full(6, 0.3), np.zeros(0), np.full(6, 0.4))
     careful = replace(posterior, people=people)
-    for user, factor in ((0, 1.0), (0, 1.7), (1, 0.6), (3, 1.7)):
-        a = factor * np.exp(0.3)
+    for user, away in ((0, 0.0), (0, 1.5), (1, -1.0), (3, 1.5)):
+        a = np.exp(0.3 + 0.4 * away)
         own = careful.answers_of(user)
         X = np.zeros((len(own.left), N_ITEMS))
         X[np.arange(len(X)), own.items[own.left]], X[np.arange(len(X)), own.items[own.right]] = 1.0, -1.0
         S_inv = np.linalg.inv(a * a * posterior.Sigma)
         C = np.linalg.inv(S_inv + X.T @ ((own.weight * own.precision)[:, None] * X))
-        mean, covariance = careful.with_consistency(user, factor).person(user).times(a).dense()
+        mean, covariance = careful.with_consistencies(away).person(user).times(a).dense()
         np.testing.assert_allclose(mean, C @ (S_inv @ (a * posterior.m) + X.T @ (own.weight * own.linear)), atol=1e-8)
         of_consensus = a * C @ S_inv
         np.testing.assert_allclose(covariance, C + of_consensus @ posterior.C_m @ of_consensus.T, atol=1e-8)

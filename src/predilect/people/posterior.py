@@ -226,16 +226,15 @@ class PopulationPosterior(Posterior):
             return person_in(self, law, people, sites, 0)
         return person_in(self, law, self.people, self.sites, user, traits)
 
-    def with_consistency(self, user: int, factor: float) -> PopulationPosterior:
-        """With the consistency of one user ``factor`` times that of the fit.
+    def with_consistencies(self, away: float) -> PopulationPosterior:
+        """With everybody's consistency so many standard deviations of its logarithm above that of the fit.
 
-        Sites are about utilities in units of the user's noise, whatever the consistency is, and stay.
+        Sites are about utilities in units of a user's noise, whatever the consistency is, and stay. O(n_users), and
+        O(n_rows) where answers changed since the fit.
         """
-        if user < 0 or factor == 1.0:
-            return self
-        person = self.answers_of(user)
-        other = person._replace(consistency=factor * person.consistency)
-        return self.with_people({user: other}, 0, self.covariates)
+        held = self.consolidated() if len(self.overlay) else self
+        consistency = held.people.consistency * np.exp(away * held.people.consistency_sd)
+        return replace(held, people=replace(held.people, consistency=consistency))
 
     def combined(self, user: int, asked: Combinations) -> GivenConsensus:
         """Linear combinations of one user's utilities, in draws of the consensus; -1: unseen."""

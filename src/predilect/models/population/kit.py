@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,7 +15,7 @@ from predilect.decisions.conjoint import Span, ranges_of, spans_of
 from predilect.decisions.sets import chance_of_first, choice_chances
 from predilect.errors import DataError
 from predilect.gaussian.dense import opposite_draws, semidefinite_root
-from predilect.people.combinations import Combinations, ConsensusDraws, GivenConsensus
+from predilect.people.combinations import Combinations, ConsensusDraws
 from predilect.people.posterior import PopulationPosterior
 
 _PAIRS = 200  # of opposite draws, of each person
@@ -66,6 +65,8 @@ class Draws:
     report: FloatArray  # (n_levels, n_columns)
     spans: list[Span]
     seed: int
+    # By how many standard deviations consistencies are away, with what is known then; empty for a pooled model
+    states: list[tuple[float, PopulationPosterior]]
     consensus: ConsensusDraws | None  # None for a pooled model
     last: tuple[Any, Combinations] | None = None  # what was asked for last, and what of it is the same for everybody
     of_one_population: ClassVar[bool] = True
@@ -107,26 +108,18 @@ class Draws:
         if self.last is None or self.last[0] is not asked:
             A = self._combined(asked) if isinstance(asked, Rows) else asked
             self.last = asked, Combinations.of(self.posterior, A, self.consensus)
-        code = -1 if user is None else user
-        found = np.empty((2, _PAIRS, len(self.last[1].A)))
-        for pairs, given in self._states(code, self.last[1], rng):
-            root = semidefinite_root(given.covariance)
-            away = given.moved[pairs] + rng.standard_normal((len(pairs), root.shape[1])) @ root.T
-            found[:, pairs] = given.mean + away, given.mean - away
-        return found.reshape(2 * _PAIRS, -1)
-
-    def _states(
-        self, code: int, asked: Combinations, rng: np.random.Generator
-    ) -> Iterator[tuple[IntArray, GivenConsensus]]:
-        """What is asked for of a person at equally likely consistencies, with the pairs of draws that have each."""
-        consistency, sd = (float(one[0]) for one in self.posterior.consistencies(np.array([code])))
-        if not sd:
-            yield np.arange(_PAIRS), self.posterior.combined(code, asked).times(consistency)
-            return
+        code, shared = -1 if user is None else user, self.last[1]
+        spread = self.posterior.calibration.consistency_spread
+        found = np.empty((2, _PAIRS, len(shared.A)))
         # In any order, or all people would be consistent in the same draws.
-        for pairs, factor in zip(rng.permutation(_PAIRS).reshape(len(_AWAY), -1), np.exp(sd * _AWAY), strict=True):
-            given = self.posterior.with_consistency(code, factor).combined(code, asked)
-            yield pairs, given.times(factor * consistency)
+        parts = rng.permutation(_PAIRS).reshape(len(self.states), -1)
+        for pairs, (away, posterior) in zip(parts, self.states, strict=True):
+            factor = np.exp(away * spread) if user is None else posterior.consistency_of(code)
+            given = posterior.combined(code, shared).times(factor)
+            root = semidefinite_root(given.covariance)
+            moved = given.moved[pairs] + rng.standard_normal((len(pairs), root.shape[1])) @ root.T
+            found[:, pairs] = given.mean + moved, given.mean - moved
+        return found.reshape(2 * _PAIRS, -1)
 
     def _combined(self, rows: Rows) -> FloatArray:
         """A with A f the utilities of items, (k, n_items)."""
@@ -153,8 +146,12 @@ def draws_of(model: Any) -> Draws:
     levels, report = levels_of(model.features_)
     spans = spans_of(levels, report, matrix)
     posterior, seed = model.posterior_, model.seed_
-    consensus = None if posterior.is_pooled else ConsensusDraws.of(posterior, _PAIRS, np.random.default_rng([seed, 0]))
-    return Draws(posterior, matrix, fit, level, levels, report, spans, seed, consensus)
+    consensus, states = None, []
+    if not posterior.is_pooled:
+        consensus = ConsensusDraws.of(posterior, _PAIRS, np.random.default_rng([seed, 0]))
+        aways = _AWAY.tolist() if posterior.calibration.consistency_spread else [0.0]
+        states = [(away, posterior.with_consistencies(away)) for away in aways]
+    return Draws(posterior, matrix, fit, level, levels, report, spans, seed, states, consensus)
 
 
 class Rows(NamedTuple):
