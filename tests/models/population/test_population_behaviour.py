@@ -12,6 +12,7 @@ from scipy.stats import norm
 from predilect import DataError, DataWarning, Population
 from predilect._json import plain
 from simulate import comparisons, crowd
+from simulate_camps import agreeing, camps
 from tolerances import EXACT, ITERATIVE, STATISTICAL
 
 CROWD = comparisons(crowd(1, 20, 6, 12, delta=0.4))
@@ -258,3 +259,10 @@ def test_utilities_and_consensus_are_the_board_in_the_order_of_the_items():
         mean, covariance = model.utility_distribution("w")
     np.testing.assert_allclose(stranger["mean"].to_numpy(), mean, atol=EXACT)
     np.testing.assert_allclose(stranger["sd"].to_numpy() ** 2, np.diagonal(covariance), atol=EXACT)
+
+
+def test_a_crowd_of_one_mind_is_said_to_have_no_rankings_of_its_people():
+    one = Population(n_jobs=1).fit(comparisons(agreeing(0)))
+    assert any("everybody's ranking is the crowd's" in line for line in one.describe())
+    differing = Population(n_jobs=1).fit(comparisons(camps(0)))
+    assert not any("of one mind" in line for line in differing.describe())

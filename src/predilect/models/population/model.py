@@ -419,6 +419,12 @@ def _prior_line(model: Any) -> str:
         return "The prior is by evidence, as there are too few answers to try it on held-out ones."
     if not model.personal_:
         return f"Prior variance {chosen.consensus_variance:.2g}, the likeliest of {n_trials} settings tried."
+    if chosen.variance <= ONE_MIND["variance"]:
+        return (
+            "All people are taken to be of one mind, as telling them apart gained nothing on "
+            f"{amount(prior.get('n_held_out', 0))} held-out answers ({n_trials} settings tried): everybody's ranking "
+            "is the crowd's, and its intervals say nothing of how far people may differ all the same."
+        )
     return (
         f"Prior variance of a person about the crowd {chosen.variance:.2g}, worth {chosen.strength:.0f} people, chosen "
         f"among {n_trials} settings by {amount(prior.get('n_held_out', 0))} held-out answers."
