@@ -266,3 +266,12 @@ def test_a_crowd_of_one_mind_is_said_to_have_no_rankings_of_its_people():
     assert any("everybody's ranking is the crowd's" in line for line in one.describe())
     differing = Population(n_jobs=1).fit(comparisons(camps(0)))
     assert not any("of one mind" in line for line in differing.describe())
+
+
+def test_people_of_one_mind_are_fitted_where_features_leave_nothing_to_the_items():
+    """24 items of 3 x 2 kinds: their prior covariance has rank 6, and J is finite only by jitter."""
+    rows = crowd(3, 20, 24, 12)
+    items = {"item": list(range(24)), "x": [float(i % 3) for i in range(24)], "z": [float(i % 2) for i in range(24)]}
+    one_mind = {"strength": 1e4, "variance": 1e-4, "consensus_variance": 4.0, "feature_weight": 1.0}
+    model = Population(basis="items", consistency=0.0, n_jobs=1, **one_mind).fit(comparisons(rows), items=items)
+    assert model.report_["fit"]["iterations"] < 20

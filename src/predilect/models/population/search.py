@@ -35,6 +35,7 @@ Progress = Callable[[int, float], None]
 _MOST_HISTORY = 20  # L-BFGS pairs; fewer where they would take more than _HISTORY_FLOATS
 _HISTORY_FLOATS = 4e7
 _SITE_TOLERANCE = 0.01  # a second sweep of a person only where the first one still moved a margin by more
+_RIGID = 100.0  # times as strong as the people: Σ is the prior's in a step
 _FUNCTIONS_FOR_FIXED_POINT = 100  # below, a pass costs little, and L-BFGS has the last word
 _SLOW_STEPS = 2  # the first may come from a start that another prior left far off
 _LARGEST_LOG_MOVE = 3.0  # of δ, and of a standard deviation along a factor of Σ, before L-BFGS starts again
@@ -204,7 +205,7 @@ class Search:
         """
         prior = self.prior
         few = len(point.m) < _FUNCTIONS_FOR_FIXED_POINT or prior.Phi is not None
-        if few or prior.strength < self.people.n_active:
+        if prior.strength < self.people.n_active * (_RIGID if few else 1.0):
             return point, math.inf, True
         current = self.evaluate(point, n_sweeps=3)
         value, gain, n_slow = current.evidence + self.log_prior(point), math.inf, 0
