@@ -100,6 +100,7 @@ def fit_population(
     n_closed_form: int = 3,
     site_tolerance: float = 1e-9,
     window: int = _WINDOW,
+    kept: bool = True,
     executor: ThreadPoolExecutor | None = None,
     progress: Progress | None = None,
 ) -> PopulationState:
@@ -109,7 +110,8 @@ def fit_population(
     to the same answers under another prior, ``population`` one to other answers on the same items (its sites are not
     used). Stops when J rose by less than ``tolerance``, in nats an answer, over ``window`` iterations; at the end the
     sites are swept until no margin moves by more than ``site_tolerance``, in noise units. ``progress`` gets (passes,
-    J).
+    J). Unless ``kept`` is false, as of fits that are only compared, more room for what people differ in is tried at the
+    end, in case J was at a saddle.
 
     population.md section 4. **Differs from the paper**: L-BFGS on (L⁻¹ m, the Cholesky factor of the whitened Σ, log δ)
     replaces over-relaxed EM. A pass costs one E step (:func:`~predilect.people.expectation.expectation`) and about
@@ -146,6 +148,8 @@ def fit_population(
         point, residual, again = search.lbfgs(point, current, tolerance * people.n_answers, max_iter)
         if again:
             point, current = search.closed_form(point, 0)
+        elif kept and (found := search.wider(point)) is not None:
+            (point, current), again = found, True
     law = search.law(point)
     log_tie_factor, final, _ = settle_all(
         search.people_at(point), sites, law, point.delta, prior.tie_spread if search.learn_ties else 0.0,

@@ -188,6 +188,7 @@ class Fold:
             n_closed_form=3 if warm is None and population is None else 1,
             site_tolerance=1e-4,
             window=_WINDOW,
+            kept=False,
             executor=self.executor,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ _HISTORY_FLOATS = 4e7
 _SITE_TOLERANCE = 0.01  # a second sweep of a person only where the first one still moved a margin by more
 _RIGID = 100.0  # times as strong as the people: Σ is the prior's in a step
 _FUNCTIONS_FOR_FIXED_POINT = 100  # below, a pass costs little, and L-BFGS has the last word
+_WIDER, _SETTLED = 4.0, 5  # scales tried where a search has ended, and sweeps of the sites before J is read
 _SLOW_STEPS = 2  # the first may come from a start that another prior left far off
 _LARGEST_LOG_MOVE = 3.0  # of δ, and of a standard deviation along a factor of Σ, before L-BFGS starts again
 _LARGEST_MOVE = 100.0  # of the rest, in posterior standard deviations
@@ -259,6 +260,23 @@ class Search:
         # What all people have in common is δ. A step of its own would come on top of theirs, for the same reason.
         common = float(np.average(log_factor, weights=np.diff(self.people.answer_ptr) > 0))
         return point.delta * math.exp(common), log_factor - common
+
+    def wider(self, point: Point) -> tuple[Point, Expectation] | None:
+        """A point with more room for what people differ in, where J is larger, and the E step there; None if nowhere.
+
+        L-BFGS moves logarithms of scales, in which J is level where a scale is next to nothing: a fit may rest there.
+        """
+        value = self.evaluate(point, n_sweeps=_SETTLED).evidence + self.log_prior(point)
+        room = [replace(point, Sigma=_WIDER * point.Sigma)]
+        if len(point.offset):
+            room.append(replace(point, own_scale=_WIDER * point.own_scale))
+        held = self.sites.copy()
+        for new in room:
+            current = self.evaluate(new, n_sweeps=_SETTLED)
+            if current.is_sound and current.evidence + self.log_prior(new) > value:
+                return new, current
+            self.sites.precision[:], self.sites.linear[:] = held.precision, held.linear
+        return None
 
     def lbfgs(self, start: Point, current: Expectation, tolerance: float, max_iter: int) -> tuple[Point, float, bool]:
         """Maximum of J by L-BFGS in coordinates whitened at ``start``, of which ``current`` is the E step.
