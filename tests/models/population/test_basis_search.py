@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -208,3 +208,19 @@ def test_own_scale_step_is_the_mean_square_of_own_parts():
     found = own_scale_step(0.8, prior.own_share, current, n_own, 2.0, 8.0)
     assert n_own == len(people.item_idx)
     assert abs(found - (scatter + 8.0 * 2.0) / (n_own + 8.0)) < ITERATIVE
+
+
+def test_a_search_that_rests_at_a_saddle_goes_on():
+    """From next to no residuals of the items, which grow too slowly for the tolerance to see."""
+    people = laid_out(crowd(4, 200, 30, 40, person_sd=1.5))
+    where = FeatureSpace(np.random.default_rng(0).standard_normal((30, 2)), np.ones(30, dtype=bool))
+    functions = Functions.of("attributes", where, np.zeros((0, 2)), 1.0, own=True)
+    prior = PopulationPrior.of(Hyperparameters(90.0, 0.01, 4.0, 0.5, 1.0), where, functions)
+    best = fit_population(people, prior)
+    flat, loose = replace(best, own_scale=0.01, Sigma=0.01 * np.eye(2)), 3e-4
+    resting, found = (
+        fit_population(people, prior, population=flat, tolerance=loose, kept=kept) for kept in (False, True)
+    )
+    assert resting.report.converged
+    assert resting.objective < best.objective - 100.0
+    assert abs(found.objective - best.objective) < loose * people.n_answers
