@@ -185,10 +185,12 @@ def test_the_command_takes_covariates_off_the_board_and_predicts_with_them(tmp_p
         "winner": np.where(margin > 0, "model_a", "model_b"), "length_a": length[:, 0], "length_b": length[:, 1],
     }).write_csv(tmp_path / "votes.csv")  # fmt: skip
     out = tmp_path / "out"
-    ran = run(
-        "rank", "--explain", tmp_path / "votes.csv", "--control", "length", "--pooled", "--no-verdict", "--out", out
-    )
-    assert ran.exit_code == 0, ran.stderr
+    for again in ([], ["--force"]):
+        ran = run(
+            "rank", "--explain", tmp_path / "votes.csv", "--control", "length", "--pooled", "--no-verdict",
+            "--out", out, *again,
+        )  # fmt: skip
+        assert ran.exit_code == 0, ran.stderr
     assert 'Covariate "length": +0.' in ran.stdout
     assert "Between equals the item on the left is chosen" in ran.stdout
     table = pl.read_csv(out / "covariates.csv")

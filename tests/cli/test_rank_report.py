@@ -92,6 +92,14 @@ def test_an_older_ranking_is_compared_with(few_votes, results, tmp_path):
     read = Page((tmp_path / "board.html").read_text(encoding="utf-8"))
     assert "The test takes the two fits for independent." in read.text
     assert "changes" in {one.get("id") for one in read.all("section")}
+    out = tmp_path / "out"
+    for again in ([], ["--force"]):
+        ran = run("rank", few_votes, *QUICK, "--compare", results, "--out", out, *again)
+        assert ran.exit_code == 0, ran.output
+    rows = pl.read_csv(out / "changes.csv").to_dicts()
+    told = json.loads((out / "leaderboard.json").read_text(encoding="utf-8"))["changes"]
+    assert told["items"] == rows
+    assert [*told["kinds"], told["came"], told["went"]] == ["population", "population", [], []]
     (tmp_path / "other.csv").write_text("user,left,right,winner\nann,tea,milk,tea\n", encoding="utf-8")
     ran = run("rank", tmp_path / "other.csv", *QUICK, "--compare", results)
     assert ran.exit_code == 2

@@ -291,6 +291,7 @@ def test_a_change_of_taste_is_found_and_items_that_come_and_go_are_named():
     assert set(sure["item"]) >= {"a1", "d1"}
     up = found.table.filter(pl.col("item") == "a1").row(0, named=True)
     assert up["lower"] > 1.0
+    assert f"a1 {up['difference']:+.2f}" in found.sentence
     assert found.came == ["come"]
     assert found.went == ["gone"]
     read = sound(page(contents_of(new, changes=found)))
@@ -298,6 +299,18 @@ def test_a_change_of_taste_is_found_and_items_that_come_and_go_are_named():
     other = fitted(2, np.array([0.0, 1.0]), ["x1", "y1"])
     with pytest.raises(DataError, match="0 items in common"):
         changes_between(new, other, SCALES["probit"], "old")
+
+
+def test_boards_of_two_kinds_of_models_are_not_compared(model):
+    """Their scales differ: on the same answers, items of the pooled board would have changed more than chance."""
+    pooled = Population(personal=False, **FIXED).fit(model.comparisons_)
+    found = changes_between(model, pooled, SCALES["probit"], "old")
+    assert found.table.is_empty()
+    assert 'its model is "pooled" and this one "population"' in found.sentence
+    assert "Rank both with the same personal=" in found.sentence
+    read = sound(page(contents_of(model, changes=found)))
+    assert "no scores are compared" in read.text
+    assert "takes the two fits for independent" not in read.text
 
 
 def test_nothing_is_found_more_often_than_promised_where_the_old_answers_are_in_the_new():

@@ -155,11 +155,13 @@ def rank(
             refuse_unknown(boards, segments)  # those of whom nobody answered
         seconds["fitting"] = perf_counter() - clock - seconds["reading"]
         beside = versus_table(overall.model, named, unit)
+        changes = None if old is None else changes_between(overall.model, old, unit, str(compare))
         document = leaderboard_document(
             overall,
             unit,
             verdict=choice.to_dict(),
             versus=beside,
+            changes=None if changes is None else changes.to_dict(),
             by={"column": by, "fits": "independent", "rows_without_value": read.rows_without_segment} if by is not None
             else {"columns": columns, "fits": "shared"} if columns else None,
             segments=segments,
@@ -174,7 +176,6 @@ def rank(
             },
             timing={"started": started.isoformat(timespec="seconds"), "seconds": seconds},
         )  # fmt: skip
-        changes = None if old is None else changes_between(overall.model, old, unit, str(compare))
         # A board that took long to make is shown even if the disk is full.
         failure: OSError | None = None
         written: list[str] = []
@@ -189,7 +190,9 @@ def rank(
         if folder is not None:
             try:
                 with talk.progress("Writing") as watch, folder.writing() as place:
-                    made = RankOutput(overall, unit, segments, document, results.users_as.value, is_text(votes))
+                    made = RankOutput(
+                        overall, unit, segments, document, changes, results.users_as.value, is_text(votes)
+                    )
                     written = made.write(place, jobs, watch)
                 talk.written = str(out)
             except OSError as error:

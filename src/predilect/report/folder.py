@@ -23,6 +23,7 @@ from predilect._types import FloatArray
 from predilect.data import Vocabulary
 from predilect.decisions.ranking import is_whole
 from predilect.decisions.scales import SCALES, Scale
+from predilect.report.changes import Changes
 from predilect.report.leaderboard import Ranking, Refused, SharedSegment, segment_table
 from predilect.report.segments import plot_segments
 from predilect.report.tables import whole_numbers, write_csv
@@ -154,6 +155,7 @@ class RankOutput:
     scale: Scale
     segments: Mapping[Any, Ranking | Refused | SharedSegment]
     document: Mapping[str, Any]
+    changes: Changes | None = None  # against an older model
     users_as: str = "parquet"  # or "csv"
     numbers: bool = False  # whether ids came out of text, in which a number has no type
 
@@ -165,6 +167,8 @@ class RankOutput:
         }
         if self.segments:
             writers["segments.csv"] = lambda path: write_csv(segment_table(self.segments), path)
+        if self.changes is not None:
+            writers["changes.csv"] = partial(write_csv, self.changes.table)
         model = self.overall.model
         for name, table in model.further_tables().items():
             writers[f"{name}.csv"] = partial(_write_table, table)

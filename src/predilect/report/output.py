@@ -13,9 +13,9 @@ from predilect.errors import DataError, OutputError
 # What a folder of results may hold; a folder with anything else in it is never replaced.
 OUTPUT_NAMES = frozenset({
     "leaderboard.csv", "leaderboard.json", "leaderboard.png", "leaderboard.svg", "segments.csv", "segments.png",
-    "segments.svg", "people.csv", "users.parquet", "users.csv", "model", "weights.csv", "characteristics.csv",
-    "characteristics.png", "characteristics.svg", "coefficients.csv", "part_worths.csv", "importances.csv",
-    "willingness_to_pay.csv", "fit.csv", "holdout.csv", "scores.csv",
+    "segments.svg", "changes.csv", "people.csv", "covariates.csv", "users.parquet", "users.csv", "model", "weights.csv",
+    "characteristics.csv", "characteristics.png", "characteristics.svg", "coefficients.csv", "part_worths.csv",
+    "importances.csv", "willingness_to_pay.csv", "fit.csv", "holdout.csv", "scores.csv",
 })  # fmt: skip
 
 

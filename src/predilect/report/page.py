@@ -283,7 +283,7 @@ def _changes(told: Contents) -> str:
             more = ", ..." if len(ids) > _MOST_NAMED else ""
             beside.append(f"{what}: {', '.join(map(name_of, ids[:_MOST_NAMED]))}{more}.")
     first = [changes.sentence, *beside]
-    return f"{bullets(first)}{table(caption, heads, rows)}<p>{escape(ASSUMPTION)}</p>"
+    return bullets(first) + (f"{table(caption, heads, rows)}<p>{escape(ASSUMPTION)}</p>" if rows else "")
 
 
 def _next(told: Contents) -> str:
