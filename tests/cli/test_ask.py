@@ -40,6 +40,15 @@ def test_a_set_is_that_of_the_library_and_goes_with_nothing_about_pairs(personal
     np.testing.assert_allclose(table["score"], expected["score"], atol=EXACT)
     found = json.loads(run("ask", personal, "--user", "p03", "--size", 3, "--seed", 1, "--json").stdout)
     assert [row["item"] for row in found["set"]] == table["item"].to_list()
+    # What was printed is not asked again, nor what a file of answers holds.
+    table.write_csv(personal.parent / "set.csv")
+    other, _ = asked(personal, "--user", "p03", "--size", 3, "--seed", 1, "--exclude", personal.parent / "set.csv")
+    assert set(other["item"]) != set(table["item"])
+    best, *others = table["item"].to_list()
+    rows = "".join(f"p03,1,{best},{one},{best}\n" for one in others)
+    (personal.parent / "answers.csv").write_text(f"user,task,left,right,winner\n{rows}")
+    again, _ = asked(personal, "--user", "p03", "--size", 3, "--seed", 1, "--exclude", personal.parent / "answers.csv")
+    assert again["item"].to_list() == other["item"].to_list()
     for more in (["-n", 2], ["--strategy", "eubo"]):
         ran = run("ask", personal, "--size", 3, *more)
         assert ran.exit_code == 2

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import polars as pl
 import pytest
 
-from predilect import Population
+from predilect import Comparisons, Population, load_model
 from predilect.decisions import suggest, suggest_set
 from predilect.decisions.sets import _information, choice_chances
 from predilect.errors import DataError, DataWarning
@@ -62,3 +63,51 @@ def test_the_seed_the_candidates_and_bad_input(model):
         suggest_set(model, 0, 8)
     with pytest.warns(DataWarning, match="somebody without answers"):
         suggest_set(model, 99, 3)
+
+
+def answer_set(model, user, size, task, **options):
+    """Ask a set, and give the first of it as the answer; its items."""
+    shown = suggest_set(model, user, size, **options)["item"].to_list()
+    n = size - 1
+    rows = {"user": [user] * n, "left": shown[:1] * n, "right": shown[1:], "outcome": [1] * n, "task": [task] * n}
+    model.update(Comparisons.from_frame(rows, task="task"))
+    return frozenset(shown)
+
+
+@pytest.fixture
+def of_five():
+    given = {"strength": 10.0, "variance": 1.0, "consensus_variance": 2.0, "calibration": None, "consistency": 0.0}
+    return Population(n_jobs=1, **given).fit(comparisons(crowd(1, 6, 5, 3)))
+
+
+def test_no_set_is_asked_twice_and_all_are_asked(of_five, tmp_path):
+    asked = [answer_set(of_five, 0, 4, task) for task in range(3)]
+    of_five.save(tmp_path / "model")
+    of_five = load_model(tmp_path / "model")  # without the answers of the fit
+    asked += [answer_set(of_five, 0, 4, task) for task in range(3, 5)]
+    assert len(set(asked)) == 5
+    assert suggest_set(of_five, 0, 4).is_empty()
+    assert suggest_set(of_five, 0, 4)["item"].dtype == of_five.items_.series().dtype
+    assert len(suggest_set(of_five, 0, 4, repeat=True)) == 4
+    assert len(suggest_set(of_five, 1, 4)) == 4
+    assert suggest_set(of_five, 1, 5, exclude=[of_five.items_.ids]).is_empty()
+    assert len(suggest_set(of_five, 0, 3)) == 3
+
+
+def test_sets_of_others_are_left_out_however_they_are_given(of_five):
+    first = suggest_set(of_five, 1, 3)["item"].to_list()
+    second = suggest_set(of_five, 1, 3, exclude=[first])["item"].to_list()
+    assert set(second) != set(first)
+    both = pl.DataFrame({"item": first + second, "task": [0] * 3 + [1] * 3})
+    third = suggest_set(of_five, 1, 3, exclude=both)["item"].to_list()
+    assert set(third) not in (set(first), set(second))
+    # of another person, and of this one, who number their tasks alike
+    theirs = both.with_columns(task=pl.lit(0), user=pl.Series([1] * 3 + [2] * 3))
+    assert suggest_set(of_five, 1, 3, exclude=theirs)["item"].to_list() == second
+    rows = {"user": [1] * 2, "left": first[:1] * 2, "right": first[1:], "outcome": [1] * 2, "task": [0] * 2}
+    answers = Comparisons.from_frame(rows, task="task")
+    assert suggest_set(of_five, 1, 3, exclude=answers)["item"].to_list() == second
+    with pytest.raises(DataError, match="a column item, a row an item"):
+        suggest_set(of_five, 1, 3, exclude=both.rename({"item": "what"}))
+    with pytest.raises(DataError, match="99"):
+        suggest_set(of_five, 1, 3, exclude=[[99, 1, 2]])

@@ -73,11 +73,15 @@ def ask(
             "--exclude",
             metavar="FILE",
             help="Pairs that are not asked, of this person where there is a column of people: answers that came after "
-            "the model, or all, if the model does not hold them.",
+            "the model, or all, if the model does not hold them. With --size sets: answers, or a column item, and task "
+            "where there are several.",
         ),
     ] = None,
     repeat: Annotated[
-        bool, typer.Option("--repeat", help="Also ask pairs that the person answered, as far as the model holds them.")
+        bool,
+        typer.Option(
+            "--repeat", help="Also ask pairs, or sets, that the person answered, as far as the model holds them."
+        ),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="For --strategy random.")] = 0,
     unpack_limit: UnpackLimit = UNPACK_LIMIT,
@@ -103,9 +107,15 @@ def ask(
         fitted.backend_ = "polars"  # whatever it was fitted with
         pool = None if candidates is None else _pairs_or_items(candidates, unpack_limit)
         if size is not None:
-            if n != 1 or strategy is not StrategyName.bald or exclude is not None:
-                raise DataError("--size asks for one set, by information: it goes with --user, --candidates and --seed")
-            table = suggest_set(fitted, user, size, _items_of(pool), random_state=seed)
+            if n != 1 or strategy is not StrategyName.bald:
+                raise DataError("--size asks for one set, by information: it goes without -n and --strategy")
+            shown = None if exclude is None else _sets(exclude, unpack_limit)
+            table = suggest_set(
+                fitted, user, size, _items_of(pool), exclude=shown, repeat=repeat, random_state=seed
+            )  # fmt: skip
+            if table.is_empty():
+                again = "" if repeat or user is None else " --repeat also asks what was answered."
+                talk.say(f"No set of {size} is left to ask.{again}")
             if json or format is TableFormat.json:
                 talk.document({
                     "schema": "predilect/set", "version": 1, "model": fitted.report_["model"], "user": user,
@@ -127,6 +137,17 @@ def ask(
             })  # fmt: skip
         else:
             talk.table(table, format)
+
+
+def _sets(path: Path, unpack_limit: float) -> Any:
+    """Table with a row an item, or answers."""
+    from predilect.data.read.columns import ITEM, TASK, guess_one, guess_pair
+    from predilect.data.read.readers import read_comparisons, read_table
+
+    names, table = read_table(path, unpack_limit=unpack_limit)
+    if guess_pair(names, None, None) == (None, None) and guess_one(names, ITEM) is not None:
+        return table
+    return read_comparisons(path, unpack_limit=unpack_limit, task=guess_one(names, TASK))
 
 
 def _items_of(pool: Any) -> Any:

@@ -11,6 +11,7 @@ import polars as pl
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, Vocabulary
+from predilect.data.orders import joint_rows
 from predilect.data.read.columns import pair_columns
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.posterior import Posterior, Utilities
@@ -145,21 +146,23 @@ def _is_list(values: Any) -> bool:
     return isinstance(values, Sequence | set | frozenset | pl.Series) or type(values).__name__ == "Series"
 
 
-def answered_keys(model: Fitted, user: Any, code: int) -> IntArray | None:
-    """Keys (as :func:`pair_keys`) of the pairs that a person answered; None if the model does not hold them."""
-    n_items = len(model.items_)
+def answered_rows(model: Fitted, user: Any, code: int) -> tuple[IntArray, IntArray, IntArray] | None:
+    """Items of the rows that a person answered, and the task they share, -1 for none; None if the model has no answers.
+
+    Each (n,). What the posterior holds is looked at first: it knows of every update, and survives saving.
+    """
+    nothing = np.zeros(0, dtype=np.int64)
     if code < 0:
-        return np.zeros(0, dtype=np.int64)
-    # What the posterior holds is looked at first: it knows of every update, and survives saving.
-    held = model.posterior_.answered_pairs(code) if model.personal_ else None
+        return nothing, nothing, nothing
+    held = model.posterior_.answered_rows(code) if model.personal_ else None
     if held is not None:
-        return np.unique(pair_keys(held[0].astype(np.int64), held[1].astype(np.int64), n_items))
+        return held[0].astype(np.int64), held[1].astype(np.int64), held[2]
     answers: Comparisons | None = getattr(model, "comparisons_", None)
     if answers is None:
         return None
     place = answers.users.code(user)
     if place < 0:
-        return np.zeros(0, dtype=np.int64)
+        return nothing, nothing, nothing
     rows = slice(*np.searchsorted(answers.user, [place, place + 1]).tolist())
     known = model.items_.codes(answers.items.series()).astype(np.int64)
-    return np.unique(pair_keys(known[answers.left[rows]], known[answers.right[rows]], n_items))
+    return known[answers.left[rows]], known[answers.right[rows]], joint_rows(answers)[rows].astype(np.int64)

@@ -14,7 +14,7 @@ from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Vocabulary, build_frame
 from predilect.decisions.candidates import (
     Fitted,
-    answered_keys,
+    answered_rows,
     candidate_pairs,
     pair_keys,
     read_pairs,
@@ -123,9 +123,9 @@ def suggest(
         mine = rows_of(user, whose, len(first))
         barred.append(pair_keys(first[mine], second[mine], n_items))
     if not repeat and code >= 0:
-        answered = answered_keys(model, user, code)
+        answered = answered_rows(model, user, code)
         if answered is not None:
-            barred.append(answered)
+            barred.append(pair_keys(*answered[:2], n_items))
         elif exclude is None and len(left):
             warnings.warn(
                 f"this model does not hold who answered what: pairs that {user!r} answered may be asked again. Name "
@@ -256,9 +256,10 @@ def _unanswered(model: Fitted, people: Vocabulary, code: IntArray, who: IntArray
     """Mask of the candidates that their people did not answer, shape (n,)."""
     size, taken, lost = len(model.items_) ** 2, [], 0
     for place, (person, known) in enumerate(zip(people.ids, code.tolist(), strict=True)):
-        answered = answered_keys(model, person, known)
+        answered = answered_rows(model, person, known)
         lost += answered is None
-        taken.append(place * size + (np.zeros(0, dtype=np.int64) if answered is None else answered))
+        if answered is not None:
+            taken.append(place * size + pair_keys(*answered[:2], len(model.items_)))
     if lost:
         warnings.warn(
             f"this model does not hold who answered what: pairs that {lost} of the people answered may be asked again",

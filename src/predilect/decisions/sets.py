@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,12 +12,15 @@ import numpy as np
 import polars as pl
 from scipy.special import entr, ndtr
 
+from predilect._text import either
 from predilect._types import FloatArray, IntArray
-from predilect.data import build_frame
-from predilect.decisions.candidates import Fitted, all_pairs
+from predilect.data import Comparisons, build_frame
+from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
+from predilect.data.read.columns import ITEM, TASK, USER, guess_one, listed
+from predilect.decisions.candidates import Fitted, all_pairs, answered_rows, read_pairs, rows_of
 from predilect.decisions.information import bald
 from predilect.decisions.queries import code_of
-from predilect.errors import DataError
+from predilect.errors import DataError, DataWarning
 from predilect.gaussian.dense import semidefinite_root
 
 _DRAWS = 400  # of the utilities: the information of a set is known to about .01 bits
@@ -29,8 +34,9 @@ _FEW_WEIGHTS = _FEW_WEIGHTS / _FEW_WEIGHTS.sum()
 
 
 def suggest_set(
-    model: Fitted, user: Any = None, size: int = 4, candidates: Sequence[Any] | None = None, *, random_state: int = 0
-) -> Any:
+    model: Fitted, user: Any = None, size: int = 4, candidates: Sequence[Any] | None = None, *, exclude: Any = None,
+    repeat: bool = False, random_state: int = 0,
+) -> Any:  # fmt: skip
     """Choose the alternatives of which to ask one person for the best.
 
     Parameters
@@ -43,6 +49,12 @@ def suggest_set(
         How many alternatives, from 2 to 20.
     candidates : list of items, optional
         What may be shown; by default all items.
+    exclude : Comparisons, data frame, or list of lists of items, optional
+        Further sets not to ask, such as those on the person's screen, and all that were answered if the model was
+        loaded without its answers. A frame has a column item, and task where it holds several sets; where people are
+        named, only this person's count.
+    repeat : bool, default False
+        Whether a set that the person answered may be asked again.
     random_state : int, default 0
         Seed of the draws.
 
@@ -51,18 +63,19 @@ def suggest_set(
     question : data frame of the caller's kind
         Columns item, p_best (the probability that it is chosen) and score: the bits that the answer is expected to
         tell about the person's utilities, of the items down to this row (the first tells nothing). A row an
-        alternative; whose place on the screen is yours to shuffle.
+        alternative; whose place on the screen is yours to shuffle. No rows if every set was answered.
 
     Raises
     ------
     DataError
-        If an item is not known, or there are fewer than ``size``.
+        If an item is not known, or there are fewer than ``size``, or ``exclude`` cannot be read.
 
     Notes
     -----
     collaborative.md section 5 for a choice with normal noise of variance ½ an alternative: the entropy of the answer
     less its expected entropy given the utilities, over 400 draws of them, each chance by Gauss-Hermite quadrature.
-    Greedy: the most telling pair, then one item after the other. Of more than 60 items the 60 whose utilities vary most
+    Greedy: the most telling pair, then one item after the other, each the best of those with which there are sets left
+    to ask. Of more than 60 items the 60 whose utilities vary most
     about the person's average one. Some 30 ms for a set of four of 30 items.
 
     Examples
@@ -95,21 +108,83 @@ def suggest_set(
     covariance = covariance[np.ix_(items, items)]
     root = semidefinite_root(covariance)
     draws = mean[items] + np.random.default_rng(random_state).standard_normal((_DRAWS, root.shape[1])) @ root.T
+    barred = _barred(model, user, code, exclude, repeat)
+    place_of = {item: place for place, item in enumerate(items.tolist())}
+    closed = [
+        {place_of.get(item, -1) for item in one} for one in {frozenset(one) for one in barred if len(one) == size}
+    ]
+    closed = [one for one in closed if -1 not in one]
     first, second = all_pairs(np.arange(len(items)))
     var = np.diagonal(covariance)[first] + np.diagonal(covariance)[second] - 2.0 * covariance[first, second]
-    between = mean[items][first] - mean[items][second]
-    best = int(np.argmax(bald(between, np.maximum(var, 0.0))))
-    chosen = [int(first[best]), int(second[best])]
-    scores = [0.0, _information(draws, np.array([chosen]))[0][0]]
-    while len(chosen) < size:
+    told = bald(mean[items][first] - mean[items][second], np.maximum(var, 0.0))
+    starts = ([int(first[k]), int(second[k])] for k in np.argsort(-told, kind="stable"))
+    chosen = next((start for start in starts if _is_open(start, len(items), size, closed)), [])
+    while chosen and len(chosen) < size:
         rest = np.array([place for place in range(len(items)) if place not in chosen])
         told, _ = _information(draws, np.column_stack([np.tile(chosen, (len(rest), 1)), rest]))
-        place = int(np.argmax(told))
-        chosen.append(int(rest[place]))
-        scores.append(float(told[place]))
-    chances = _information(draws, np.array([chosen]))[1][0]
-    names = model.items_.series().gather(pl.Series(items[chosen])).alias("item")
+        nexts = ([*chosen, int(place)] for place in rest[np.argsort(-told, kind="stable")])
+        chosen = next(more for more in nexts if _is_open(more, len(items), size, closed))
+    names = model.items_.series().gather(pl.Series(items[chosen], dtype=pl.Int64)).alias("item")
+    scores = [_information(draws, np.array([chosen[:k]]))[0][0] if k > 1 else 0.0 for k in range(1, len(chosen) + 1)]
+    chances = _information(draws, np.array([chosen]))[1][0] if chosen else np.zeros(0)
     return build_frame({"item": names, "p_best": chances, "score": np.array(scores)}, model.backend_)
+
+
+def _is_open(begun: list[int], n_items: int, size: int, closed: list[set[int]]) -> bool:
+    """Whether a set that begins so may be completed to one that is not closed."""
+    n_closed = sum(one.issuperset(begun) for one in closed)
+    return n_closed < math.comb(n_items - len(begun), size - len(begun))
+
+
+def _barred(model: Fitted, user: Any, code: int, exclude: Any, repeat: bool) -> list[frozenset[int]]:
+    """Sets of items, by code, that are not to be asked."""
+    barred = [] if exclude is None else _read_sets(exclude, model, user)
+    if repeat or code < 0:
+        return barred
+    answered = answered_rows(model, user, code)
+    if answered is not None:
+        return barred + _sets_of_rows(*answered)
+    if exclude is None:
+        warnings.warn(
+            f"this model does not hold who answered what: a set that {user!r} answered may be asked again. Name such "
+            f"with {either('--exclude ANSWERS', 'exclude=answers')}", DataWarning, stacklevel=3,
+        )  # fmt: skip
+    return barred
+
+
+def _read_sets(exclude: Any, model: Fitted, user: Any) -> list[frozenset[int]]:
+    """Sets of a person's, or of all where nobody is named, by codes of their items."""
+    if isinstance(exclude, Comparisons):
+        left, right, whose = read_pairs(exclude, model.items_)
+        mine = rows_of(user, whose, len(left))
+        tasks = np.full(len(left), -1) if exclude.task is None else exclude.task
+        return _sets_of_rows(left[mine], right[mine], tasks[mine])
+    if isinstance(exclude, list | tuple):
+        return [frozenset(model.items_.codes(list(one)).tolist()) for one in exclude]
+    table, _ = open_frame(exclude)
+    names = column_names(table)
+    item, task, person = (guess_one(names, known) for known in (ITEM, TASK, USER))
+    if item is None:
+        raise DataError(
+            f"sets not to ask have a column item, a row an item, and a column task where there are several; these "
+            f"columns are {listed(names)}. Rename them, or give answers: Comparisons.from_frame(...)"
+        )
+    grouping = [name for name in (task, person) if name is not None]
+    columns = to_columns(table, [item, *grouping])
+    codes = model.items_.codes(clean_ids(columns[item], item)).astype(np.int64)
+    mine = rows_of(user, None if person is None else clean_ids(columns[person], person), len(codes))
+    number = np.zeros(len(codes), dtype=np.int64)
+    if grouping:  # people may number their tasks alike
+        number = pl.DataFrame({name: columns[name] for name in grouping}).to_struct().rank("dense").to_numpy()
+    return [frozenset(codes[mine & (number == one)].tolist()) for one in np.unique(number[mine])]
+
+
+def _sets_of_rows(left: IntArray, right: IntArray, task: IntArray) -> list[frozenset[int]]:
+    """Items of each task, and of each row that is an answer by itself."""
+    found: dict[int, set[int]] = {}
+    for row, (one, other, number) in enumerate(zip(left.tolist(), right.tolist(), task.tolist(), strict=True)):
+        found.setdefault(number if number >= 0 else -1 - row, set()).update((one, other))
+    return [frozenset(one) for one in found.values()]
 
 
 def _information(draws: FloatArray, sets: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -220,8 +220,11 @@ class Posterior(Protocol):
 
     # Answers
 
-    def answered_pairs(self, user: int) -> tuple[IntArray, IntArray] | None:
-        """Items of the answers of one user, left and right; None if the posterior does not hold answers."""
+    def answered_rows(self, user: int) -> tuple[IntArray, IntArray, IntArray] | None:
+        """Items of the answers of one user, left and right, and the task that rows share, -1 for none.
+
+        None if the posterior does not hold answers.
+        """
         return None
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:

@@ -84,9 +84,9 @@ class PopulationPosterior(Posterior):
         changed = self.overlay.get(user)
         return person_of(self.people, self.sites, user) if changed is None else changed
 
-    def answered_pairs(self, user: int) -> tuple[IntArray, IntArray]:
+    def answered_rows(self, user: int) -> tuple[IntArray, IntArray, IntArray]:
         person = self.answers_of(user)
-        return person.items[person.left], person.items[person.right]
+        return person.items[person.left], person.items[person.right], person.task
 
     def with_people(
         self, people: Mapping[int, Person], n_new: int, covariates: CovariateEffects | None = None

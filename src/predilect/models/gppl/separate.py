@@ -80,8 +80,8 @@ class SeparatePosterior(Posterior):
     def prior_of(self, user: int) -> Utilities:
         return self.people.person(-1)
 
-    def answered_pairs(self, user: int) -> tuple[IntArray, IntArray]:
-        return self.people.answered_pairs(user)
+    def answered_rows(self, user: int) -> tuple[IntArray, IntArray, IntArray]:
+        return self.people.answered_rows(user)
 
     def crowd(self) -> Utilities:
         return Utilities.of(self.mean, self.covariance)
