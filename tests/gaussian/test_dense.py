@@ -12,6 +12,7 @@ from predilect.gaussian.dense import (
     factorise,
     inverse_and_log_det,
     mirror,
+    root_of_difference,
     sandwiched,
     semidefinite_root,
     solve_lower,
@@ -196,3 +197,17 @@ def test_a_change_of_a_covariance_is_halved_until_the_sum_is_one():
     np.testing.assert_array_equal(widened(C, np.eye(2)), C + np.eye(2))
     np.testing.assert_array_equal(widened(C, np.diag([-3.0, 1.0])), np.diag([0.25, 2.25]))
     np.testing.assert_array_equal(widened(np.diag([-1.0, 1.0]), np.diag([-1.0, 0.0])), np.diag([-1.0, 1.0]))  # it ends
+
+
+def test_the_root_of_a_difference_takes_what_rounding_left_below_zero_for_zero():
+    basis, _ = np.linalg.qr(np.random.default_rng(3).standard_normal((4, 4)))
+    values = np.array([5.0, 2.0, 1.0, -2e-4])
+    matrix = symmetrise((basis * values) @ basis.T)
+    with pytest.raises(NotPositiveDefiniteError):
+        semidefinite_root(matrix)
+    root = root_of_difference(matrix)
+    np.testing.assert_allclose(root @ root.T, (basis * np.maximum(values, 0.0)) @ basis.T, atol=EXACT)
+    proper = with_condition(100.0)
+    np.testing.assert_array_equal(root_of_difference(proper), semidefinite_root(proper))
+    with pytest.raises(NotPositiveDefiniteError, match="not finite"):
+        root_of_difference(np.full((2, 2), np.nan))

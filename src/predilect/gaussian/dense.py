@@ -203,6 +203,18 @@ def semidefinite_root(matrix: FloatArray) -> FloatArray:
     return root
 
 
+def root_of_difference(matrix: FloatArray) -> FloatArray:
+    """Root (n, r) of a covariance that is a difference of much larger ones: what rounding left below 0 is taken for 0.
+
+    NotPositiveDefiniteError for values that are not finite.
+    """
+    try:
+        return semidefinite_root(matrix)
+    except NotPositiveDefiniteError:
+        values, vectors = eigenpairs(matrix)
+        return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
 def is_diagonal(matrix: FloatArray) -> bool:
     """Whether all elements off the diagonal are zero."""
     # The first rows of a full matrix decide at once.

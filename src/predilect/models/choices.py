@@ -17,7 +17,7 @@ from predilect.errors import DataError, DataWarning
 from predilect.gaussian.posterior import Posterior
 from predilect.likelihoods.orders import Orders, PairsOfOrders, shared_noise
 from predilect.models.reading import Queries
-from predilect.people.queries import kinds_of_orders
+from predilect.people.queries import kinds_of_sets
 
 _ALTERNATIVE = ("alternative", "alt", "option", *ITEM)
 
@@ -36,7 +36,6 @@ def answer_log_proba(model: Any, answers: Comparisons, pairs: FloatArray, items:
     place = np.argsort(np.argsort(rows))
     posterior = now.posterior_
     mean = posterior.in_units_of_noise(mean, var, queries.users)[0][place]
-    kind = np.asarray(posterior.pair_kinds(queries.users, queries.left, queries.right))[place]
     apart = PairsOfOrders.of(ptr, winner, loser)
     who = answers.user[rows][ptr[:-1]][apart.order]
     frame = {"left": pl.Series(answers.items.labels(apart.left)), "right": pl.Series(answers.items.labels(apart.right))}
@@ -48,11 +47,12 @@ def answer_log_proba(model: Any, answers: Comparisons, pairs: FloatArray, items:
     C = apart.covariances(posterior.in_units_of_noise(between, spread, asked.users)[1])
     orders = Orders(ptr, np.where(up, mean, -mean), C, shared_noise(ptr, winner, loser))
     variance = orders.variances()
+    kinds = kinds_of_sets(np.asarray(posterior.pair_kinds(asked.users, asked.left, asked.right)), apart.order)
 
     def log_likelihood(v: FloatArray, noise: float) -> FloatArray:
         return orders.evidence(np.divide(v, variance, out=np.ones_like(v), where=variance > 0.0), noise).log_z
 
-    whole = posterior.calibration.log_chances(log_likelihood, variance, kinds_of_orders(kind, ptr))
+    whole = posterior.calibration.log_chances(log_likelihood, variance, kinds)
     found[rows] = np.repeat(whole, np.diff(ptr))
     return found
 
@@ -132,14 +132,9 @@ def choice_proba(
         which = np.flatnonzero(size == k)
         first, second = np.triu_indices(k, 1)
         at = begin[which][:, None] + np.arange(len(first))
-        M, V, K = (
-            np.zeros((len(which), k, k)),
-            np.zeros((len(which), k, k)),
-            np.zeros((len(which), k, k), dtype=np.int8),
-        )
+        M, V = np.zeros((len(which), k, k)), np.zeros((len(which), k, k))
         M[:, first, second], M[:, second, first] = mean[at], -mean[at]
         V[:, first, second] = V[:, second, first] = var[at]
-        K[:, first, second] = K[:, second, first] = kind[at]
         n = k - 1
         others = np.array([[j for j in range(k) if j != w] for w in range(k)])  # (k, n)
         w = np.arange(k)[:, None]
@@ -150,7 +145,7 @@ def choice_proba(
         ptr = n * np.arange(n_orders + 1)
         orders = Orders(ptr, M[:, w, others].ravel() - omitted, np.ascontiguousarray(C).ravel(), N)
         spread = orders.variances()
-        kinds = kinds_of_orders(K[:, w, others].ravel(), ptr)
+        kinds = kinds_of_sets(kind[at].ravel(), np.repeat(np.arange(len(which)), len(first))).repeat(k)
         found = np.zeros((len(which), k))
         for share, v, noise in posterior.calibration.components(spread, kinds):
             factor = np.divide(v, spread, out=np.ones_like(v), where=spread > 0.0)

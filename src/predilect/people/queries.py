@@ -143,14 +143,18 @@ def kinds_in(people: People, users: IntArray, left: IntArray, right: IntArray) -
     return kind
 
 
-def kinds_of_orders(kind: npt.NDArray[np.int8], ptr: IntArray) -> npt.NDArray[np.int8]:
-    """Kinds of orders, (n_orders,), from those of their rows: implied where all rows are, and else what most are."""
+def kinds_of_sets(kind: npt.NDArray[np.int8], of_set: IntArray) -> npt.NDArray[np.int8]:
+    """Kinds of answers about sets, (n_sets,), from those of all pairs of items of each set, ``of_set`` (n_pairs,).
+
+    Implied where all pairs are, and else what most are. Whatever the answer is the kind is the same, so that the
+    probabilities of all answers sum to one.
+    """
     newcomer = kind >= NEWCOMER
     of_pair = np.where(newcomer, kind - NEWCOMER, kind)
-    size, starts = np.diff(ptr), ptr[:-1]
-    implied = np.add.reduceat(of_pair == IMPLIED, starts) == size
-    unseen = np.add.reduceat(np.where(of_pair == IMPLIED, 0, of_pair), starts)
-    found = np.where(implied, IMPLIED, np.round(unseen / size)) + NEWCOMER * newcomer[starts]
+    size = np.bincount(of_set)
+    implied = np.bincount(of_set, of_pair == IMPLIED) == size
+    unseen = np.bincount(of_set, np.where(of_pair == IMPLIED, 0, of_pair))
+    found = np.where(implied, IMPLIED, np.round(unseen / size)) + NEWCOMER * (np.bincount(of_set, newcomer) > 0)
     return np.asarray(found, dtype=np.int8)
 
 

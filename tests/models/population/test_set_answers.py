@@ -59,6 +59,18 @@ def test_choice_probabilities_are_those_of_the_posterior(model):
     np.testing.assert_allclose(found, expected, atol=0.012)
 
 
+def test_all_that_may_be_chosen_has_probability_one_whatever_the_calibration():
+    """The kind of an answer, of which its certainty depends, is that of the set, and not of the answer."""
+    given = FIXED | {"calibration": Calibration(variance_factor=2.0, unseen_ratio=2.0)}
+    careful = Population(**given).fit(read(choices(n_tasks=2)))
+    for user in range(12):
+        who = f"p{user:02d}"
+        one_by_one = [
+            careful.score(read([(who, 9, best, other) for other in ITEMS[:4] if other != best])) for best in ITEMS[:4]
+        ]
+        assert sum(np.exp(one_by_one)) == pytest.approx(1.0, abs=0.01)
+
+
 def test_sets_come_in_any_order_and_two_alternatives_are_a_pair(model):
     shuffled = np.random.default_rng(1).permutation(8)
     both = {name: [*column, *column] for name, column in SET.items()} | {"user": ["p01"] * 4 + ["p02"] * 4}

@@ -24,7 +24,7 @@ from predilect.likelihoods.orders import Orders, PairsOfOrders, shared_noise
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.layout import OF_PEOPLE, lay_out_columns
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.queries import NEWCOMER, kinds_of_orders
+from predilect.people.queries import NEWCOMER, kinds_of_sets
 from predilect.people.update import settle
 
 
@@ -103,9 +103,9 @@ def asked_of(
     left, right, who = answers.left[rows], answers.right[rows], users[rows]
     x = None if answers.covariates is None else answers.covariates[rows]
     mean, var = posterior.margins_of_answers(who, left, right, x, executor=executor)
-    kind = posterior.pair_kinds(who, left, right) if with_kinds else np.zeros(len(rows), dtype=np.int8)
+    kind = posterior.pair_kinds(who[:n], left[:n], right[:n]) if with_kinds else np.zeros(n, dtype=np.int8)
     cut = delta * posterior.tie_factors(who[:n]) * posterior.tie_factors_of_pairs(left[:n], right[:n])
-    pairs = Asked(answers.outcome[rows[:n]], mean[:n], var[:n], answers.weight[rows[:n]], cut, kind[:n])
+    pairs = Asked(answers.outcome[rows[:n]], mean[:n], var[:n], answers.weight[rows[:n]], cut, kind)
     if n == len(rows):
         return pairs
     up = answers.outcome[rows[n:]] > 0
@@ -114,10 +114,13 @@ def asked_of(
     codes = who[n:][ptr[:-1]][apart.order]
     C = apart.covariances(posterior.margins_of_answers(codes, apart.left, apart.right, executor=executor)[1])
     orders = Orders(ptr, np.where(up, mean[n:], -mean[n:]), C, shared_noise(ptr, winner, loser))
+    of_sets = np.zeros(len(ptr) - 1, dtype=np.int8)
+    if with_kinds:
+        of_sets = kinds_of_sets(posterior.pair_kinds(codes, apart.left, apart.right), apart.order)
     return Asked(
         pairs.outcome, pairs.mean, np.append(pairs.var, orders.variances()),
         np.append(pairs.weight, answers.weight[rows[n:][ptr[:-1]]]), pairs.delta,
-        np.append(pairs.kind, kinds_of_orders(kind[n:], ptr)), orders,
+        np.append(pairs.kind, of_sets), orders,
     )  # fmt: skip
 
 

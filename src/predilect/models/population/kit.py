@@ -14,7 +14,7 @@ from predilect.data.features import columns_of_attributes
 from predilect.decisions.conjoint import Span, ranges_of, spans_of
 from predilect.decisions.sets import chance_of_first, choice_chances
 from predilect.errors import DataError
-from predilect.gaussian.dense import opposite_draws, semidefinite_root
+from predilect.gaussian.dense import opposite_draws, root_of_difference
 from predilect.people.combinations import Combinations, ConsensusDraws
 from predilect.people.posterior import PopulationPosterior
 
@@ -116,7 +116,7 @@ class Draws:
         for pairs, (away, posterior) in zip(parts, self.states, strict=True):
             factor = np.exp(away * spread) if user is None else posterior.consistency_of(code)
             given = posterior.combined(code, shared).times(factor)
-            root = semidefinite_root(given.covariance)
+            root = root_of_difference(given.covariance)
             moved = given.moved[pairs] + rng.standard_normal((len(pairs), root.shape[1])) @ root.T
             found[:, pairs] = given.mean + moved, given.mean - moved
         return found.reshape(2 * _PAIRS, -1)
