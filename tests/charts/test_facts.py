@@ -21,6 +21,7 @@ from predilect.charts.pictures import (
     ranks_chart,
     segments_chart,
 )
+from predilect.decisions import versus
 from predilect.evaluation.metrics import Reliability
 from simulate import comparisons
 from simulate_camps import FIXED, camps
@@ -52,6 +53,23 @@ def test_pairs_are_the_models_predictions_and_the_answers_counted(model):
     assert abs(found.observed[row, column] - won / n) < EXACT
     assert np.isnan(np.diagonal(found.expected)).all()
     assert np.isnan(np.diagonal(found.observed)).all()
+
+
+def test_a_side_that_is_favoured_counts_for_neither_item_of_a_pair():
+    rng = np.random.default_rng(2)
+    left = rng.integers(0, 4, 1500)
+    right = (left + rng.integers(1, 4, 1500)) % 4
+    z = 0.3 * (left - right) + 0.5 + rng.standard_normal(1500)
+    answers = Comparisons.from_frame({"left": left, "right": right, "outcome": np.where(z > 0, 1, -1)}, side=True)
+    biased = Population(personal=False, n_jobs=1).fit(answers)
+    found = pairs_of(biased, best(biased))
+    there = biased.predict_proba({"left": found.items[:1], "right": found.items[1:2]})[0]
+    back = biased.predict_proba({"left": found.items[1:2], "right": found.items[:1]})[0]
+    assert there[0] - back[2] > 0.2  # the better one on the left, and on the right
+    assert abs(found.expected[0, 1] - 0.5 * (there[0] + back[2])) < EXACT
+    assert abs(found.expected[0, 1] + found.expected[1, 0] + there[1] - 1.0) < EXACT
+    chosen = versus(biased, [(found.items[1], found.items[0])])
+    assert abs(chosen["p_left"][0] - found.expected[1, 0]) < EXACT
 
 
 def test_pairs_without_answers_are_empty_and_the_best_come_first(model):

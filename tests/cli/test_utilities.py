@@ -310,7 +310,8 @@ def test_prices_that_were_not_seen_are_told_and_shares_lie_in_their_intervals(fo
     [
         (f'scenario,item\none,"{KNOWN[0]}"', [], 'scenario "one" has one item: a choice is between two or more'),
         (f'item\n"{KNOWN[0]}"\n"{KNOWN[0]}"', [], "the scenario has an item twice"),
-        (f'item\n"{KNOWN[0]}"\nours', [], "1 items are not known to the model (first: 'ours'). Give their attributes"),
+        (f'item\n"{KNOWN[0]}"\nours', [], "new to the model (first: 'ours'), and none of its columns is an"),
+        ("item,price,screen\n", [], "SCENARIOS has no rows. Give a row for each item"),
         ('item,Price,screen\no,3,small\np,3,large', [], 'lack the column "price"; their columns are "item", "Price"'),
         ('item,price,screen\no,low,small\np,3,large', [], 'and now no number in 1 row (first: "low"). Give a number'),
         (f'item\n"{KNOWN[0]}"\n"{KNOWN[1]}"', ["--price-curve", KNOWN[0][:-1], "--prices", "1"], "Did you mean"),
@@ -325,7 +326,7 @@ def test_prices_that_were_not_seen_are_told_and_shares_lie_in_their_intervals(fo
         (f'item\n"{KNOWN[0]}"\n"{KNOWN[1]}"', ["--price-curve", "x", "--prices", "1"], "no scenario offers 'x'"),
         (f'item\n"{KNOWN[0]}"\n"{KNOWN[1]}"', ["--price-curve", KNOWN[0], "--prices", "low"], "--prices takes numbers"),
         (f'item\n"{KNOWN[0]}"\n"{KNOWN[1]}"', ["--price-curve", KNOWN[0], "--prices", "1", "--price", "screen"],
-         "these are: price"),
+         "these are: price. Say which with --price NAME"),
         ("scenario,product_line\n1,x", [], "found no column item in SCENARIOS"),
     ],
 )  # fmt: skip

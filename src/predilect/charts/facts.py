@@ -10,6 +10,7 @@ import polars as pl
 
 from predilect._types import FloatArray, IntArray
 from predilect.charts.svg import name_of
+from predilect.decisions.versus import chances_of_no_side
 from predilect.gaussian.dense import factorise
 from predilect.likelihoods.special import Z_95
 
@@ -39,7 +40,7 @@ def pairs_of(model: Any, ids: pl.Series) -> Pairs:
     i, j = np.triu_indices(n, 1)
     expected = np.full((n, n), np.nan)
     if n > 1:
-        chances = model.predict_proba(pl.DataFrame({"left": ids.gather(i), "right": ids.gather(j)}))
+        chances = chances_of_no_side(model, ids.gather(i), ids.gather(j))
         expected[i, j], expected[j, i] = chances[:, 0], chances[:, 2]
     won, asked = np.zeros((n, n)), np.zeros((n, n))
     answers = model.comparisons_

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from predilect._text import shown
+from predilect._types import FloatArray
 from predilect.data import build_frame
 from predilect.decisions.candidates import Fitted
 from predilect.decisions.queries import code_of
@@ -39,7 +40,7 @@ def versus(
     table : data frame of the caller's kind
         A row a pair: left, right; p_better, the probability that the score of left is the higher one; difference of the
         two scores, with lower and upper, its 95 % interval; p_left, p_tie and p_right, the chances of one answer of the
-        person, or of somebody new.
+        person, or of somebody new, where neither side is favoured.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def versus(
     sd = np.sqrt(np.maximum(variance, 0.0))
     z = np.divide(mean, sd, out=np.sign(mean) * np.inf, where=sd > 0.0)
     names = {"left": now.items_.labels(left), "right": now.items_.labels(right)}
-    chance = now.predict_proba(names if user is None else names | {"user": [user] * len(left)})
+    chance = chances_of_no_side(now, names["left"], names["right"], user)
     return build_frame(
         {
             **names, "p_better": ndtr(np.nan_to_num(z, nan=0.0)), "difference": unit * mean,
@@ -77,6 +78,16 @@ def versus(
         },
         now.backend_,
     )  # fmt: skip
+
+
+def chances_of_no_side(model: Any, left: Any, right: Any, user: Any = None) -> FloatArray:
+    """Chances that left, neither or right is chosen, (n, 3), the mean of both orders on the screen.
+
+    Of a person, or of somebody new; what favours a side, as answers of the fit may do, counts for neither.
+    """
+    asked = [{"left": one, "right": other} for one, other in ((left, right), (right, left))]
+    there, back = (model.predict_proba(one if user is None else one | {"user": [user] * len(left)}) for one in asked)
+    return np.asarray(0.5 * (there + back[:, ::-1]))
 
 
 def _couples(pairs: Any) -> list[Any]:

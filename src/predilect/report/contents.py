@@ -25,6 +25,7 @@ from predilect.charts.svg import name_of
 from predilect.data import Finding, check
 from predilect.decisions import suggest
 from predilect.decisions.scales import SCALES, Scale
+from predilect.decisions.versus import chances_of_no_side
 from predilect.evaluation.verdict import Verdict
 from predilect.report.changes import Changes
 from predilect.report.leaderboard import shared_segments
@@ -115,7 +116,7 @@ def contents_of(
         covariates=pl.DataFrame(tables["covariates"]()) if "covariates" in tables else None,
         attributes=part_worths_of(model) if has_attributes(model) and not many_people(model) else None,
         questions=pl.DataFrame(suggest(model, None, n=_QUESTIONS)),
-        middle=(place, model.predict_proba(pl.DataFrame({"left": leader, "right": other}))[0]),
+        middle=(place, chances_of_no_side(model, leader, other)[0]),
         changes=changes,
         made=made_by(model) | dict(made or {}),
     )
