@@ -19,6 +19,7 @@ OUTCOMES = ("better", "nothing", "worse", "unknown")
 # Nats an answer. Less than half a per cent in the probability of what people answered changes no decision, and crowds
 # that agree differ by up to so much because two priors were fitted.
 SMALLEST_GAIN = 0.005
+_NOTHING = 0.0005  # nats, which are printed as 0.000
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +270,8 @@ def not_judged(question: str, why: str) -> Contest:
 
 
 def _meaning(contest: Contest, gain: float, lower: float, upper: float) -> str:
+    if max(abs(lower), abs(upper)) < _NOTHING:
+        return "They predict alike."
     if contest.outcome == "nothing" and (lower > 0.0 or upper < 0.0):
         return f"That is more than chance, but too little to matter (less than {SMALLEST_GAIN})."
     if contest.outcome == "nothing":

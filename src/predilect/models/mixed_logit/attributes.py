@@ -98,10 +98,12 @@ def columns_of(
     if where >= 0:
         kind[where] = NEGATIVE
     scale = 1.0 / unit[order]
+    report = back[:, order] * scale
+    told = report.any(axis=1)  # what was left out is not 0, and has no row
     notes += [line for k in keep if (line := decided_by(chosen[:, k], source[k]))]
     return Columns(
         raw[:, order] * scale, None if to_columns is None else to_columns[:, order] * scale, kind, n_random, where,
-        back[:, order] * scale, tuple(levels), tuple(notes),
+        report[told], tuple(level for level, one in zip(levels, told, strict=True) if one), tuple(notes),
     )  # fmt: skip
 
 
