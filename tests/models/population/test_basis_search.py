@@ -224,3 +224,6 @@ def test_a_search_that_rests_at_a_saddle_goes_on():
     assert resting.report.converged
     assert resting.objective < best.objective - 100.0
     assert abs(found.objective - best.objective) < loose * people.n_answers
+    for most in range(8, 24):  # wherever it is cut off, a fit on its way is not said to have converged
+        cut = fit_population(people, prior, population=flat, tolerance=loose, max_iter=most)
+        assert not (cut.report.converged and cut.objective < best.objective - 100.0), most

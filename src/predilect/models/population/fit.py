@@ -149,7 +149,7 @@ def fit_population(
         if again:
             point, current = search.closed_form(point, 0)
         elif kept and (found := search.wider(point)) is not None:
-            (point, current), again = found, True
+            (point, current), residual, again = found, math.inf, True
     law = search.law(point)
     log_tie_factor, final, _ = settle_all(
         search.people_at(point), sites, law, point.delta, prior.tie_spread if search.learn_ties else 0.0,
