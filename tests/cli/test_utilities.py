@@ -310,7 +310,7 @@ def test_prices_that_were_not_seen_are_told_and_shares_lie_in_their_intervals(fo
     [
         (f'scenario,item\none,"{KNOWN[0]}"', [], 'scenario "one" has one item: a choice is between two or more'),
         (f'item\n"{KNOWN[0]}"\n"{KNOWN[0]}"', [], "the scenario has an item twice"),
-        (f'item\n"{KNOWN[0]}"\nours', [], "new to the model (first: 'ours'), and none of its columns is an"),
+        (f'item\n"{KNOWN[0]}"\nours', [], "1 items are not known to the model (first: 'ours'). Give their attributes"),
         ("item,price,screen\n", [], "SCENARIOS has no rows. Give a row for each item"),
         ('item,Price,screen\no,3,small\np,3,large', [], 'lack the column "price"; their columns are "item", "Price"'),
         ('item,price,screen\no,low,small\np,3,large', [], 'and now no number in 1 row (first: "low"). Give a number'),

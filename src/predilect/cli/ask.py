@@ -106,6 +106,7 @@ def ask(
         fitted = load_model(model)
         fitted.backend_ = "polars"  # whatever it was fitted with
         pool = None if candidates is None else _pairs_or_items(candidates, unpack_limit)
+        again = "" if repeat or user is None else " --repeat also asks what was answered."
         if size is not None:
             if n != 1 or strategy is not StrategyName.bald:
                 raise DataError("--size asks for one set, by information: it goes without -n and --strategy")
@@ -114,7 +115,6 @@ def ask(
                 fitted, user, size, _items_of(pool), exclude=shown, repeat=repeat, random_state=seed
             )  # fmt: skip
             if table.is_empty():
-                again = "" if repeat or user is None else " --repeat also asks what was answered."
                 talk.say(f"No set of {size} is left to ask.{again}")
             if json or format is TableFormat.json:
                 talk.document({
@@ -127,7 +127,6 @@ def ask(
         asked = None if exclude is None else read_table(exclude, unpack_limit=unpack_limit)[1]
         table = suggest(fitted, user, pool, n, strategy.value, exclude=asked, repeat=repeat, random_state=seed)
         if len(table) < n:
-            again = "" if repeat or user is None else " --repeat also asks what was answered."
             left = f"{len(table) or 'no'} pair{'s are' if len(table) > 1 else ' is'} left to ask"
             talk.say(f"Asked for {n}, but {left}.{again}")
         if json or format is TableFormat.json:

@@ -97,12 +97,6 @@ def simulate(
         fitted.backend_ = "polars"
         offered, items = _offered(fitted, read_table(scenarios, unpack_limit=unpack_limit)[1])
         named = rule.name
-        numbers = dict.fromkeys(one.source for one in fitted.features_.outputs if one.kind == "number")
-        if price_curve is not None and price not in numbers:
-            raise DataError(
-                f'--price-curve changes "{price}", which is no attribute of the model that is a number; these are: '
-                f"{', '.join(numbers) or 'none'}. Say which with --price NAME"
-            )
         if price_curve is None or prices is None:
             table = fitted.simulate(offered, named, items=items)
         else:
@@ -156,12 +150,6 @@ def _offered(fitted: Any, table: pl.DataFrame) -> tuple[dict[str, list[Any]], pl
     features = fitted.features_
     given = [name for name in features.sources if name in table.columns]
     if not given:
-        unknown = ids.filter(pl.Series(features.ids.codes(ids, unknown="minus_one") < 0)).unique(maintain_order=True)
-        if len(unknown):
-            raise DataError(
-                f"{len(unknown)} of the items in SCENARIOS are new to the model (first: {unknown[0]!r}), and none of "
-                f"its columns is an attribute that the model learned from. Give columns {', '.join(features.sources)}"
-            )
         return offered, None
     described = pl.DataFrame([ids.alias("item"), *(plain_values(to_series(table[name], name)) for name in given)])
     # Items may stand with empty cells beside those that are described, and known ones lack what they have in the model.

@@ -197,7 +197,10 @@ class ItemFeatures:
         places = [k for k, one in enumerate(self.outputs) if one.source == source and one.kind == "number"]
         if not places:
             numbers = dict.fromkeys(one.source for one in self.outputs if one.kind == "number")
-            raise DataError(f'"{source}" is no number in use; these are: {", ".join(numbers) or "none"}')
+            raise DataError(
+                f'"{source}" is no number in use; these are: {", ".join(numbers) or "none"}'
+                f"{either('. Say which with --price NAME', '')}"
+            )
         if any(row[k] > 0.0 for k, one in enumerate(self.outputs) if one.source == source and one.kind == "missing"):
             raise DataError(f'the item has no "{source}" that could change')
         change = np.zeros(len(self.outputs))

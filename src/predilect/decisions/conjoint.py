@@ -205,7 +205,8 @@ def market_shares(draws: PersonDraws, rows: Any, rule: str) -> tuple[FloatArray,
     for code in range(draws.n_people):
         V = draws.utilities(code, rows)
         total = total + (draws.chances(V) if rule == "share" else _best(V))
-        share = share + _best(V.mean(axis=0, keepdims=True))[0]
+        if rule == "first_choice":
+            share = share + _best(V.mean(axis=0, keepdims=True))[0]
     by_draw = total / draws.n_people
     mean = by_draw.mean(axis=0)
     lower, upper = np.transpose([_around_mean(draws) for draws in by_draw.T])

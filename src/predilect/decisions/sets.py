@@ -75,8 +75,8 @@ def suggest_set(
     collaborative.md section 5 for a choice with normal noise of variance ½ an alternative: the entropy of the answer
     less its expected entropy given the utilities, over 400 draws of them, each chance by Gauss-Hermite quadrature.
     Greedy: the most telling pair, then one item after the other, each the best of those with which there are sets left
-    to ask. Of more than 60 items the 60 whose utilities vary most
-    about the person's average one. Some 30 ms for a set of four of 30 items.
+    to ask. Of more than 60 items the 60 whose utilities vary most about the person's average one. Some 30 ms for a set
+    of four of 30 items.
 
     Examples
     --------
@@ -110,10 +110,7 @@ def suggest_set(
     draws = mean[items] + np.random.default_rng(random_state).standard_normal((_DRAWS, root.shape[1])) @ root.T
     barred = _barred(model, user, code, exclude, repeat)
     place_of = {item: place for place, item in enumerate(items.tolist())}
-    closed = [
-        {place_of.get(item, -1) for item in one} for one in {frozenset(one) for one in barred if len(one) == size}
-    ]
-    closed = [one for one in closed if -1 not in one]
+    closed = [{place_of[item] for item in one} for one in set(barred) if len(one) == size and one <= place_of.keys()]
     first, second = all_pairs(np.arange(len(items)))
     var = np.diagonal(covariance)[first] + np.diagonal(covariance)[second] - 2.0 * covariance[first, second]
     told = bald(mean[items][first] - mean[items][second], np.maximum(var, 0.0))
@@ -125,9 +122,10 @@ def suggest_set(
         nexts = ([*chosen, int(place)] for place in rest[np.argsort(-told, kind="stable")])
         chosen = next(more for more in nexts if _is_open(more, len(items), size, closed))
     names = model.items_.series().gather(pl.Series(items[chosen], dtype=pl.Int64)).alias("item")
-    scores = [_information(draws, np.array([chosen[:k]]))[0][0] if k > 1 else 0.0 for k in range(1, len(chosen) + 1)]
-    chances = _information(draws, np.array([chosen]))[1][0] if chosen else np.zeros(0)
-    return build_frame({"item": names, "p_best": chances, "score": np.array(scores)}, model.backend_)
+    begun = [_information(draws, np.array([chosen[:k]])) for k in range(2, len(chosen) + 1)]
+    scores = [0.0, *(float(bits[0]) for bits, _ in begun)] if chosen else []
+    chances = begun[-1][1][0] if chosen else np.zeros(0)
+    return build_frame({"item": names, "p_best": chances, "score": np.array(scores, dtype=np.float64)}, model.backend_)
 
 
 def _is_open(begun: list[int], n_items: int, size: int, closed: list[set[int]]) -> bool:

@@ -344,8 +344,9 @@ def codes_of_sets(model: Any, sets: list[list[Any]], items: Any) -> tuple[list[I
     space = new_item_space(list(new.ids), model.features_, items, n_columns, complete=True)
     if not space.known.all():
         without = new.ids[int(np.argmin(space.known))]
+        named = "" if model.features_ is None else f" {', '.join(model.features_.sources)}"
         raise DataError(
-            f"{len(new)} items are not known to the model (first: {without!r}). Give their attributes "
+            f"{len(new)} items are not known to the model (first: {without!r}). Give their attributes{named} "
             f"({either('columns of SCENARIOS', 'items=...')}).{did_you_mean(without, model.items_)}"
         )
     codes[codes < 0] = len(model.items_) + new.codes(lost)

@@ -103,11 +103,9 @@ class Draws:
         """
         rng = np.random.default_rng([self.seed] if user is None else [self.seed, user + 1])
         if self.consensus is None or user == -1:
-            A = self._combined(asked) if isinstance(asked, Rows) else asked
-            return opposite_draws(*self.posterior.crowd().combined(A), 2 * _PAIRS, rng)
+            return opposite_draws(*self.posterior.crowd().combined(self._combined(asked)), 2 * _PAIRS, rng)
         if self.last is None or self.last[0] is not asked:
-            A = self._combined(asked) if isinstance(asked, Rows) else asked
-            self.last = asked, Combinations.of(self.posterior, A, self.consensus)
+            self.last = asked, Combinations.of(self.posterior, self._combined(asked), self.consensus)
         code, shared = -1 if user is None else user, self.last[1]
         spread = self.posterior.calibration.consistency_spread
         found = np.empty((2, _PAIRS, len(shared.A)))
@@ -121,8 +119,10 @@ class Draws:
             found[:, pairs] = given.mean + moved, given.mean - moved
         return found.reshape(2 * _PAIRS, -1)
 
-    def _combined(self, rows: Rows) -> FloatArray:
-        """A with A f the utilities of items, (k, n_items)."""
+    def _combined(self, rows: FloatArray | Rows) -> FloatArray:
+        """A with A f the utilities of items, (k, n_items), or as it is given."""
+        if not isinstance(rows, Rows):
+            return rows
         A = rows.columns @ self.fit if rows.columns.any() else np.zeros((len(rows.codes), len(self.matrix)))
         known = rows.codes >= 0
         A[known, rows.codes[known]] += 1.0
