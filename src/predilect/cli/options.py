@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from predilect._text import is_whole
 from predilect.errors import DataError
 
 if TYPE_CHECKING:
@@ -370,7 +371,7 @@ def items_in(text: str, flag: str) -> list[str]:
 def _number_or_auto(text: str) -> int | str:
     if text == "auto":
         return text
-    if not text.isdecimal() or int(text) < 1:
+    if not is_whole(text) or int(text) < 1:
         raise DataError(f'--components takes a number from 1, or auto, not "{text}"')
     return int(text)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from predilect._text import first_few, option, shown
+from predilect._text import first_few, is_whole, option, shown
 from predilect.errors import DataError, DataWarning
 
 ORDERS = (".soc", ".soi", ".toc", ".toi")
@@ -43,7 +43,7 @@ def read_preflib(data: bytes, source: str) -> pl.DataFrame:
                 names[match[1]] = match[2].strip() or match[1]
             continue
         count, colon, order = text.partition(":")
-        if not colon or not count.strip().isdecimal():
+        if not colon or not is_whole(count.strip()):
             raise DataError(
                 f'{source}: line {number} is no order, "{shown(text)}"; expected how many gave it, a colon, and the '
                 'numbers of alternatives from the best, such as "12: 3,{1,4},2". Files of before 2022 are others: '
