@@ -82,14 +82,14 @@ JobsOption = Annotated[
 StrictFlag = Annotated[
     bool, typer.Option("--strict", rich_help_panel=MODEL, help="Fail (exit code 3) if the fit does not converge.")
 ]
-UNPACK_LIMIT = 1.0  # as of the readers, which take long to import
+UNPACK_LIMIT = 2.5  # as of the readers, which take long to import
 UnpackLimit = Annotated[
     float,
     typer.Option(
         "--unpack-limit",
         metavar="GB",
         min=0.001,
-        help="What a packed file may unpack to; a small one can be made to fill the memory.",
+        help="Memory that a packed file may unpack to; a small one can be made to fill it.",
     ),
 ]
 TableFormat = StrEnum("TableFormat", ["csv", "md", "json"])  # of a table on standard output
