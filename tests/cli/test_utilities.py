@@ -325,6 +325,7 @@ def test_prices_that_were_not_seen_are_told_and_shares_lie_in_their_intervals(fo
         ("name\nx", ["--price-curve", "x"], "--price-curve ITEM and --prices 1,2,3 go together"),
         (f'item\n"{KNOWN[0]}"\n"{KNOWN[1]}"', ["--price-curve", "x", "--prices", "1"], "no scenario offers 'x'"),
         (f'item\n"{KNOWN[0]}"\n"{KNOWN[1]}"', ["--price-curve", KNOWN[0], "--prices", "low"], "--prices takes numbers"),
+        (f'item\n"{KNOWN[0]}"\n"{KNOWN[1]}"', ["--price-curve", KNOWN[0], "--prices", "1,nan"], "--prices takes"),
         (f'item\n"{KNOWN[0]}"\n"{KNOWN[1]}"', ["--price-curve", KNOWN[0], "--prices", "1", "--price", "screen"],
          "these are: price. Say which with --price NAME"),
         ("scenario,product_line\n1,x", [], "found no column item in SCENARIOS"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -118,9 +119,12 @@ def simulate(
 
 def _numbers(text: str) -> list[float]:
     try:
-        return [float(value) for value in text.split(",")]
+        numbers = [float(value) for value in text.split(",")]
     except ValueError:
-        raise DataError(f'--prices takes numbers with commas between them, got "{text}"') from None
+        numbers = [math.nan]
+    if not all(map(math.isfinite, numbers)):
+        raise DataError(f'--prices takes numbers with commas between them, got "{text}"')
+    return numbers
 
 
 def _offered(fitted: Any, table: pl.DataFrame) -> tuple[dict[str, list[Any]], pl.DataFrame | None]:
