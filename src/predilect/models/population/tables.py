@@ -25,7 +25,7 @@ from predilect.models.estimator import Estimator
 from predilect.models.kit import Kit
 from predilect.models.population.kit import Draws, Rows, draws_of, rows_of
 from predilect.models.population.segments import segment_boards
-from predilect.models.population.updates import Updating
+from predilect.models.population.updating import Updating
 from predilect.people.covariates import own_effects
 
 _TOLD_APART = 0.01  # of the factors of noise, between the quartiles
@@ -142,7 +142,8 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
 
     @property
     def has_segments(self) -> bool:
-        return bool(self.hyperparameters_.segment_variances)
+        n = len(self.hyperparameters_.segment_variances)  # their members are the last traits; all may have been erased
+        return n > 0 and bool(self._snapshot().posterior_.people.traits[:, -n:].any())
 
     def segments(self, *, scale: ScaleName | Scale = "probit", base: float | None = None, anchor: Any = None) -> Any:
         """Boards of the segments that ``users=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
