@@ -150,9 +150,9 @@ def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:
     """Print what ``check`` found: warnings as warnings, the rest as notes, in detail."""
     for finding in findings:
         if finding.severity == "warning":
-            talk.warn(finding.message)
+            talk.warn(finding.with_names)
         else:
-            talk.detail(f"Note: {finding.message}")
+            talk.detail(f"Note: {finding.with_names}")
 
 
 def _settings(options: ReadingOptions) -> ReadOptions:
