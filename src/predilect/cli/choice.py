@@ -136,6 +136,12 @@ class ResultOptions:
             "--report", metavar="FILE", rich_help_panel=OUTPUT, help="Page to make, to be sent on, such as board.html."
         ),
     ] = None
+    name_people: Annotated[
+        bool,
+        typer.Option(
+            "--name-people", rich_help_panel=OUTPUT, help="Let the page name people, where a sentence is about some."
+        ),
+    ] = False
     force: Annotated[
         bool,
         typer.Option("--force", rich_help_panel=OUTPUT, help="Replace DIR if it holds earlier results, and FILE."),

@@ -30,7 +30,7 @@ RARE = frozenset({
     "no_user", "weight", "no_weight", "task", "no_task", "control", "alternatives", "profile", "grades", "side",
     "kind", "none", "winner_is", "drop_missing", "drop_self", "drop_unknown", "item_map", "item_map_column",
     "unpack_limit", "table", "components", "weights", "attributes", "levels", "pooled", "seed", "jobs", "strict",
-    "users_as",
+    "users_as", "name_people",
 })  # fmt: skip
 
 Votes = Annotated[

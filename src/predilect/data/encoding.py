@@ -100,11 +100,14 @@ def plan_and_encode(
         if known_gaps and not is_marked:
             is_marked = True
             who = [str(ids[row]) for row in np.flatnonzero(empty).tolist()]
-            constant_of = who[0] if len(who) == 1 else "no features"
+            # An item has a name there, such as "none of these"; nobody has, as what is learned is kept and handed on.
+            is_named = what == "item"
+            constant_of = who[0] if len(who) == 1 and is_named else "no features"
             bare.append(Output(constant_of, name, "missing", None, 0.0, 1.0))
+            first = f" (first: {who[0]})" if is_named else ""
             report.append(
-                f"{counted(len(who), what)} without any feature (first: {who[0]}): a column marks this, the "
-                f'constant of "{constant_of}".'
+                f"{counted(len(who), what)} without any feature{first}: a column marks this, the constant of "
+                f'"{constant_of}".'
             )
         for output in bare:
             n_encoded += 1

@@ -11,7 +11,7 @@ import polars as pl
 from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._text import either, one_line, shortened, shown
+from predilect._text import either, shown
 from predilect._types import FloatArray, IntArray
 from predilect.data import build_frame
 from predilect.data.derived import SIDE
@@ -25,12 +25,11 @@ from predilect.models.estimator import Estimator
 from predilect.models.kit import Kit
 from predilect.models.population.kit import Draws, Rows, draws_of, rows_of
 from predilect.models.population.segments import segment_boards
-from predilect.models.population.updates import Updating
+from predilect.models.population.updating import Updating
 from predilect.people.covariates import own_effects
+from predilect.people.layout import NOISY
 
 _TOLD_APART = 0.01  # of the factors of noise, between the quartiles
-_NOISY = 0.5  # consistency of somebody with twice the usual noise
-_MOST_NAMED, _LONGEST_NAME = 3, 30
 _ALIKE = 0.98  # correlation of two effects
 
 
@@ -142,7 +141,8 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
 
     @property
     def has_segments(self) -> bool:
-        return bool(self.hyperparameters_.segment_variances)
+        n = len(self.hyperparameters_.segment_variances)  # their members are the last traits; all may have been erased
+        return n > 0 and bool(self._snapshot().posterior_.people.traits[:, -n:].any())
 
     def segments(self, *, scale: ScaleName | Scale = "probit", base: float | None = None, anchor: Any = None) -> Any:
         """Boards of the segments that ``users=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
@@ -230,19 +230,16 @@ def describe_consistency(model: Any) -> list[str]:
     people = model.posterior_.people
     answered = np.flatnonzero(np.diff(people.answer_ptr))
     low, high = np.quantile(1.0 / people.consistency[answered], [0.25, 0.75])
-    noisy = answered[people.consistency[answered] < _NOISY]
-    if high - low < _TOLD_APART and not len(noisy):
+    n_noisy = int((people.consistency[answered] < NOISY).sum())
+    if high - low < _TOLD_APART and not n_noisy:
         return ["People may differ in how consistently they answer, but these answers tell hardly anything of whom."]
     lines = [
         "People differ in how consistently they answer: the noise of the middle half of them is "
         f"{low:.2f} to {high:.2f} times what is usual, and whoever is less consistent counts for less."
     ]
-    if len(noisy):
-        first = noisy[np.argsort(people.consistency[noisy], kind="stable")][:_MOST_NAMED]
-        names = ", ".join(shortened(one_line(model.users_.ids[code]), _LONGEST_NAME) for code in first.tolist())
-        who = f"{len(noisy)} people have" if len(noisy) > 1 else "1 person has"
-        most = "the most: " if len(noisy) > len(first) else ""
-        lines.append(f"{who} more than twice the usual noise ({most}{names}).")
+    if n_noisy:
+        who = f"{n_noisy} people have" if n_noisy > 1 else "1 person has"
+        lines.append(f"{who} more than twice the usual noise.")
     return lines
 
 
