@@ -18,7 +18,7 @@ from predilect.data.derived import SIDE
 from predilect.decisions.scales import Scale, ScaleName, scale_of
 from predilect.errors import DataError
 from predilect.gaussian.covariates import CovariateEffects
-from predilect.latent.sandwich import FEWEST_GROUPS
+from predilect.latent.sandwich import FEWEST_CONTEXTS
 from predilect.likelihoods.grades import Intervals
 from predilect.likelihoods.special import Z_95
 from predilect.models.estimator import Estimator
@@ -299,12 +299,13 @@ def describe_covariates(model: Any) -> list[str]:
 def independence_lines(model: Any) -> list[str]:
     """What intervals of the crowd's board take for independent."""
     n_contexts = model.report_.get("contexts", 0)
-    people = "people and contexts" if n_contexts else "people"
+    people = "people and contexts" if n_contexts >= FEWEST_CONTEXTS else "people"
     if model.personal_:
-        if n_contexts < FEWEST_GROUPS:
-            return []
+        if n_contexts < FEWEST_CONTEXTS:
+            return ["All answers are on one context: intervals hold for that one."] if n_contexts else []
         return [
-            f"Intervals of the crowd's board take {n_contexts} contexts for independent of each other, and not answers."
+            f"Intervals of the crowd's board take {n_contexts} contexts for independent of each other, and not "
+            "answers. The noise of one answer, which scores are in units of, holds how far contexts differ."
         ]
     if model.posterior_.dependence is not None:
         return [
