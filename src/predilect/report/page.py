@@ -224,7 +224,8 @@ def _effects(told: Contents) -> str:
     rows = [
         row(
             named(one["covariate"]), f"{one['effect']:+.3g}", f"{one['lower']:+.3g} … {one['upper']:+.3g}",
-            f"{one['rms']:.3g}", f"{one['effect_of_rms']:+.3f}", f"{one['spread']:.3g}",
+            f"{one['rms']:.3g}", f"{one['effect_of_rms']:+.3f}",
+            "not tried" if one["spread"] is None else f"{one['spread']:.3g}",
         )
         for one in effects.iter_rows(named=True)
     ]  # fmt: skip

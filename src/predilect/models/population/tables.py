@@ -120,7 +120,9 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
             of it, left minus right, adds to the utility of the left item, in units of the noise of one answer (of side:
             half of what moving from the right to the left adds); rms, the root mean square of the covariate over the
             answers, and effect_of_rms; spread, the standard deviation over people of their own effects, whose mean is
-            effect (0 where all have the same: :meth:`people` has each person's where they differ). Boards are at equal
+            effect: :meth:`people` has each person's where they differ; 0 where held-out answers gained nothing by own
+            effects; missing where own effects were not tried, in a pooled model, for answers about several items at
+            once, or with too few answers, and nothing is known of how far people differ. Boards are at equal
             covariates.
 
         Notes
@@ -132,9 +134,8 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         check_is_fitted(self, "posterior_")
         now = self._now()
         effects = now.posterior_.covariates
-        if effects is None:
-            effects = CovariateEffects(np.zeros(0), np.zeros((0, 0)))
-        return build_frame(effects.columns(), now.backend_)
+        columns = CovariateEffects(np.zeros(0), np.zeros((0, 0))).columns() if effects is None else _effects_of(now)
+        return build_frame(columns | {"spread": pl.Series(columns["spread"], nan_to_null=True)}, now.backend_)
 
     def further_tables(self) -> dict[str, Callable[[], Any]]:
         tables: dict[str, Callable[[], Any]] = {"people": self.people} if self.personal_ else {}
@@ -264,12 +265,19 @@ def describe_thresholds(model: Any) -> list[str]:
     return lines
 
 
+def _effects_of(model: Any) -> dict[str, Any]:
+    """Columns of the effects of covariates; a spread of 0 where own effects were tried and gained nothing."""
+    columns: dict[str, Any] = model.posterior_.covariates.columns()
+    tried = any(one.get("covariate_spread") for one in model.report_["prior"].get("trials", []))
+    return columns | {"spread": np.nan_to_num(columns["spread"])} if tried else columns
+
+
 def describe_covariates(model: Any) -> list[str]:
     """Sentences on the effects of covariates of answers."""
     effects = model.posterior_.covariates
     if effects is None:
         return []
-    columns, lines = effects.columns(), []
+    columns, lines = _effects_of(model), []
     for place, name in enumerate(effects.names):
         effect, lower, upper = (float(columns[key][place]) for key in ("effect", "lower", "upper"))
         if name == SIDE:
@@ -284,7 +292,7 @@ def describe_covariates(model: Any) -> list[str]:
                 f"{columns['effect_of_rms'][place]:+.2f} for a usual difference of {effects.rms[place]:.3g}. Boards "
                 "are for equal ones."
             )
-        if spread := float(columns["spread"][place]):
+        if (spread := float(columns["spread"][place])) > 0.0:
             lines[-1] += f" People differ in it, with a standard deviation of {spread:.3g}."
     sd = np.sqrt(np.diagonal(effects.covariance))
     correlation = np.triu(effects.covariance / np.outer(sd, sd), 1)
