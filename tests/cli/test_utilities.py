@@ -254,7 +254,7 @@ def test_shares_of_known_and_new_items(folder, tmp_path):
     ran = run("simulate", folder, file, "--out", tmp_path / "shares.csv", "--json")
     assert ran.exit_code == 0, ran.output
     table = pl.read_csv(tmp_path / "shares.csv")
-    assert table.columns == ["scenario", "item", "share", "lower", "upper"]
+    assert table.columns == ["scenario", "item", "share", "lower", "upper", "of"]
     assert table["item"].to_list() == [*KNOWN, *KNOWN, "ours"]
     np.testing.assert_allclose(table.group_by("scenario").agg(pl.col("share").sum())["share"], 1.0, atol=1e-9)
     assert table["share"][4] == table.filter(pl.col("scenario") == "then")["share"].max()

@@ -252,7 +252,11 @@ def _attributes(told: Contents) -> str:
     ]  # fmt: skip
     heads = [":Attribute", ":Level", "Worth, mean", "95 % interval", "Spread between people"]
     return (
-        figure(importances_chart(importances), "How much each attribute matters over the range of the items.")
+        figure(
+            importances_chart(importances),
+            "How much each attribute matters over the range of the items; intervals are of the population of which "
+            "those who answered are a sample.",
+        )
         + figure(part_worths_chart(worths), "What attributes are worth; the levels of a category sum to 0.")
         + table(f"Part-worths, in {told.model._likelihood.unit}", heads, rows)
     )

@@ -152,7 +152,7 @@ def test_shares_beyond_what_was_seen_are_told(model):
 def test_a_price_curve_falls_and_meets_the_item_at_its_own_price(model):
     prices = [2.0, ITEMS["price"][2], 5.0]
     table = model.price_curve(["i1", "i2", "i3"], "i2", "price", prices)
-    assert table.columns == ["price", "item", "share", "lower", "upper"]
+    assert table.columns == ["price", "item", "share", "lower", "upper", "of"]
     mine = table.filter(pl.col("item") == "i2")
     assert mine["price"].to_list() == prices
     assert mine["share"].is_sorted(descending=True)
