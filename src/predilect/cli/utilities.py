@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -178,7 +177,7 @@ def utilities(
             )
         if features is not None and anchor is not None:
             raise DataError("--anchor is for scores of items without attributes; leave it out")
-        _refuse_price(features, price, answers.intake.ignored_columns)
+        _refuse_price(features, price, answers)
         for line in () if features is None else features.report:
             talk.say(line)
         chosen, why_none = _choices(answers)
@@ -274,15 +273,20 @@ def _usual_size(choices: Choices | None) -> int:
     return min(20, int(np.bincount(sizes[best] if best.any() else sizes).argmax()))
 
 
-def _refuse_price(features: ItemFeatures | None, price: str | None, not_used: Collection[str]) -> None:
+def _refuse_price(features: ItemFeatures | None, price: str | None, answers: Comparisons) -> None:
     """DataError, before a long fit, if nothing can be valued in this attribute."""
-    if features is None:
+    if features is None or price is None:
         return
+    from predilect.data.attributes import Coding, refuse_left_out, told_apart
+    from predilect.data.features import FeatureSpace
+
     numbers = {" ".join(filter(None, (one.source, one.piece))) for one in features.outputs if one.kind == "number"}
-    if price is None or price in numbers:
+    if price in numbers:
+        coding, space = Coding.of(features), FeatureSpace(*features.align(answers.items))
+        refuse_left_out(price, features, coding.only(told_apart(answers, space, coding)).attributes)
         return
     why = next((line for line in features.report if f'"{price}"' in line), "")
-    if price in not_used:
+    if price in answers.intake.ignored_columns:
         why = f'Column "{price}" of CHOICES is the same for all alternatives of a task.'
     raise DataError(
         f'--price "{price}" is no number that differs between alternatives, so nothing can be valued in it; these are: '

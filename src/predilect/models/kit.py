@@ -11,6 +11,7 @@ import numpy as np
 
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
+from predilect.data.attributes import refuse_left_out
 from predilect.data.choices import choices_of
 from predilect.data.features import FeatureSpace
 from predilect.decisions import conjoint
@@ -28,9 +29,19 @@ class Kit:
     items_: Vocabulary
     space_: FeatureSpace
 
+    @property
+    @abstractmethod
+    def attributes_(self) -> list[str]:
+        """Names of the attributes that answers tell the worth of: what follows from others is left out."""
+
     @abstractmethod
     def _person_draws(self) -> conjoint.PersonDraws:
         """Draws of everybody's coefficients; DataError without attributes."""
+
+    @property
+    @abstractmethod
+    def seed_(self) -> int:
+        """Seed of the fit."""
 
     @abstractmethod
     def _rows(self, codes: IntArray, described: FloatArray) -> Any:
@@ -38,11 +49,6 @@ class Kit:
 
         Those of items that are not known follow on the others: their encoded attributes are ``described`` (n_new, d).
         """
-
-    @property
-    @abstractmethod
-    def seed_(self) -> int:
-        """Seed of the fit."""
 
     @abstractmethod
     def _moved(self, rows: Any, place: int, change: FloatArray) -> Any:
@@ -120,6 +126,8 @@ class Kit:
             against the mean of all levels.
         """
         draws = self._person_draws()
+        if self.features_ is not None:
+            refuse_left_out(price, self.features_, self.attributes_)
         code = -1 if user is None else self._user_code(user)
         return build_frame(conjoint.willingness_to_pay(draws, price, code), self.backend_)
 
@@ -189,12 +197,14 @@ class Kit:
         items : data frame, optional
             Attributes of items that the model does not know, one row an item; none is empty that no item of the fit
             lacks.
+        of : {"population", "respondents"}, default "population"
+            Of whom the share is, and its interval: as in :meth:`importances`.
 
         Returns
         -------
         table : data frame of the caller's kind
             Columns scenario, item, share, lower, upper (95 % interval: of the draws below the share, which is their
-            mean, and of those above it; for "first_choice" of people as a sample, and of draws).
+            mean, and of those above it; of "first_choice" with the draws of "randomised"), of.
 
         Raises
         ------
@@ -247,6 +257,7 @@ class Kit:
         features = self.features_
         if features is None:
             raise DataError(f"the model was fitted without attributes, so that no {price} can change")
+        refuse_left_out(price, features, self.attributes_)
         (codes,), described = codes_of_sets(self, [offered], items)
         encoded = np.concatenate([self.space_.matrix, described])
         changes = [features.shifted(encoded[codes[place]], price, float(value)) for value in values]

@@ -14,6 +14,7 @@ from predilect._json import plain
 from predilect._text import amount, either, shown
 from predilect._types import FloatArray
 from predilect.data import Comparisons, PersonFeatures
+from predilect.data.attributes import Coding, told_apart
 from predilect.data.features import Traits
 from predilect.data.orders import as_orders
 from predilect.errors import DataError
@@ -28,6 +29,7 @@ from predilect.models.checks import given_threshold
 from predilect.models.estimator import Learned
 from predilect.models.people_models import traits_of_new_users
 from predilect.models.population.batches import check_answers
+from predilect.models.population.kit import describe_attributes
 from predilect.models.population.prior import (
     ONE_MIND,
     Hyperparameters,
@@ -205,6 +207,9 @@ class Population(Tables):
 
     def _keep(self, training: Training, learned: Learned) -> None:
         super()._keep(training, learned)
+        if self.features_ is not None:
+            kept = told_apart(training.comparisons, self.space_, Coding.of(self.features_))
+            self.report_["attributes"] = {"columns": kept}
         if self.side_test_ is not None:
             self.report_["side"] = plain(self.side_test_._asdict())
         if (context := training.comparisons.context) is not None:
@@ -377,6 +382,7 @@ class Population(Tables):
             lines.append(
                 f"Item features: {', '.join(self.features_.sources) or 'none of use'}; {_use_of_features(self)}."
             )
+        lines += describe_attributes(self)
         people, h = self.user_features_, self.hyperparameters_
         lines += describe_covariates(self)
         lines += describe_thresholds(self)

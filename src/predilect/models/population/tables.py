@@ -23,7 +23,7 @@ from predilect.likelihoods.grades import Intervals
 from predilect.likelihoods.special import Z_95
 from predilect.models.estimator import Estimator
 from predilect.models.kit import Kit
-from predilect.models.population.kit import Draws, Rows, draws_of, rows_of
+from predilect.models.population.kit import Draws, Rows, coding_of, draws_of, rows_of
 from predilect.models.population.segments import segment_boards
 from predilect.models.population.updates import Updating
 from predilect.people.covariates import own_effects
@@ -97,6 +97,11 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         left *= (sides[:, 0] / left.sum(axis=1))[:, None]
         right *= (sides[:, 2] / right.sum(axis=1))[:, None]
         return np.hstack([left[:, ::-1], sides[:, 1:2], right])
+
+    @property
+    def attributes_(self) -> list[str]:
+        check_is_fitted(self, "posterior_")
+        return [] if self.features_ is None else coding_of(self).attributes
 
     def _person_draws(self) -> Draws:
         check_is_fitted(self, "posterior_")
