@@ -309,7 +309,7 @@ def build_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
     """Data frame of columns, (n_rows,) each, by an eager library that narwhals knows; DataError if it is not there."""
     if backend == "polars":
         return pl.DataFrame({name: pl.Series(name, column) for name, column in columns.items()})
-    lists = {name: _portable(column) for name, column in columns.items()}
+    lists = {name: _portable(column, backend) for name, column in columns.items()}
     try:
         return nw.from_dict(lists, backend=cast(Any, backend)).to_native()
     except (ImportError, ValueError, nw.exceptions.NarwhalsError) as error:
@@ -319,8 +319,9 @@ def build_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
         ) from error
 
 
-def _portable(column: Any) -> Any:
+def _portable(column: Any, backend: str) -> Any:
     if isinstance(column, pl.Series):
-        return column.to_numpy() if column.dtype.is_numeric() and not column.null_count() else column.to_list()
+        has_nulls = backend == "pyarrow" and column.null_count()  # elsewhere a missing number is NaN
+        return column.to_numpy() if column.dtype.is_numeric() and not has_nulls else column.to_list()
     array = np.asarray(column)
     return array.tolist() if array.dtype.kind in "OUS" else array
