@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from predilect._forks import refuse_without_threads
 from predilect._text import shown
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
@@ -145,6 +146,7 @@ def _pieces(name: str, column: pl.Series, cuts: Sequence[float]) -> list[Output]
 
 def encode(outputs: Sequence[Output], columns: Mapping[str, pl.Series]) -> tuple[NDArray[np.float64], list[str]]:
     """Matrix of the planned columns, (n_rows, n_outputs), and lines on unknown categories; raises DataError."""
+    refuse_without_threads()
     n_rows = len(next(iter(columns.values()))) if columns else 0
     matrix = np.zeros((n_rows, len(outputs)))
     texts = {output.source: as_text(columns[output.source]) for output in outputs if output.kind == "category"}
@@ -214,6 +216,7 @@ def one_row_each(
     series: dict[str, pl.Series], ids: pl.Series, what: str
 ) -> tuple[dict[str, pl.Series], pl.Series, list[str]]:
     """Rows in the order of the sorted ids, identical ones merged."""
+    refuse_without_threads()
     order = ids.arg_sort()
     code = Vocabulary(ids).codes(ids, what=what)[order.to_numpy()]
     again = np.append(False, code[1:] == code[:-1])

@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
+from predilect._forks import refuse_without_threads
 from predilect._text import did_you_mean, shown
 from predilect.errors import DataError, DataWarning
 
@@ -132,6 +133,7 @@ def _plain(series: pl.Series) -> pl.Series:
     if series.dtype in (pl.Categorical, pl.Enum):
         return series.cast(pl.String)
     if series.dtype.is_float():
+        refuse_without_threads()
         return series.cast(pl.Float64).fill_nan(None)
     if series.dtype == pl.Object:
         return _from_objects(series.to_list(), series.name)
@@ -164,7 +166,7 @@ def _is_missing(value: Any) -> bool:
         return type(value).__name__ == "NAType"
 
 
-_FEW = 1000
+FEW = 1000  # ids of which polars takes longer to begin than to end
 
 
 def clean_ids(series: pl.Series, column: str) -> pl.Series:
@@ -173,9 +175,10 @@ def clean_ids(series: pl.Series, column: str) -> pl.Series:
     if dtype == pl.Null:
         return series.cast(pl.String)
     if dtype == pl.String:
-        # Of a few ids polars takes longer to begin than to end, and hardly any begins with a space, or is empty.
-        if len(series) <= _FEW and not any(text is not None and text[:1].strip() == "" for text in series.to_list()):
+        # Hardly any id begins with a space, or is empty.
+        if len(series) <= FEW and not any(text is not None and text[:1].strip() == "" for text in series.to_list()):
             return series
+        refuse_without_threads()
         return series.set(series.str.strip_chars() == "", None)
     if dtype.is_integer():
         try:
@@ -219,6 +222,7 @@ def _message_of_objects(values: list[Any], column: str) -> str:
 
 def as_text(series: pl.Series) -> pl.Series:
     """Values as text, whole numbers without a fraction, blank and missing as null; DataError for what is no text."""
+    refuse_without_threads()
     if series.dtype == pl.Boolean:
         series = series.cast(pl.Int8)
     elif series.dtype.is_float():
