@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from os import PathLike
 from typing import Any, cast
 
@@ -118,14 +120,9 @@ def to_series(values: Any, name: str = "") -> pl.Series:
         return _plain(native).alias(name)
     if values.implementation.value == "pyarrow":
         return _plain(pl.Series(name, native))
-    missing = values.is_null().to_numpy()
-    if values.dtype.is_numeric() and not missing.any():
+    if values.dtype.is_numeric() and not values.is_null().any():
         return _plain(pl.Series(name, values.to_numpy()))
-    objects = np.asarray(values.to_numpy(), dtype=object)
-    if missing.any():
-        objects = objects.copy()
-        objects[missing] = None
-    return _from_objects(objects.tolist(), name)
+    return _from_objects(values.to_list(), name)
 
 
 def _plain(series: pl.Series) -> pl.Series:
@@ -140,20 +137,40 @@ def _plain(series: pl.Series) -> pl.Series:
     return series
 
 
+_NUMBERS = (int, float, np.integer, np.floating)
+
+
 def _from_objects(values: list[Any], name: str) -> pl.Series:
     values = [None if _is_missing(value) else value for value in values]
     kinds = {type(value) for value in values} - {type(None)}
     if not kinds:
         return pl.Series(name, [None] * len(values), dtype=pl.String)
-    if all(issubclass(kind, str) for kind in kinds):
-        return pl.Series(name, values, dtype=pl.String)
     if all(issubclass(kind, bool | np.bool_) for kind in kinds):
         return pl.Series(name, [None if value is None else bool(value) for value in values], dtype=pl.Boolean)
-    if all(issubclass(kind, int | np.integer) and not issubclass(kind, bool) for kind in kinds):
-        return pl.Series(name, [None if value is None else int(value) for value in values])
-    if all(issubclass(kind, int | float | np.number) and not issubclass(kind, bool) for kind in kinds):
-        return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64)
+    if all(issubclass(kind, _NUMBERS) and not issubclass(kind, bool | np.timedelta64) for kind in kinds):
+        if all(issubclass(kind, int | np.integer) for kind in kinds):
+            whole = [None if value is None else int(value) for value in values]
+            if all(value is None or -(2**63) <= value < 2**63 for value in whole):
+                return pl.Series(name, whole, dtype=pl.Int64)
+        return pl.Series(name, [None if value is None else _float(value) for value in values], dtype=pl.Float64)
+    if all(issubclass(kind, str) for kind in kinds):
+        with suppress(UnicodeEncodeError):
+            return pl.Series(name, values, dtype=pl.String)
+    for row, value in enumerate(values):
+        try:
+            str(value).encode()
+        except ValueError as error:  # half a pair of UTF-16, or a whole number of more digits than Python writes
+            raise DataError(
+                f'column "{shown(name)}" holds in row {row + 1} what is no text ({error}). Mend it, or leave it empty.'
+            ) from error
     return pl.Series(name, values, dtype=pl.Object)
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # of whole numbers, where those with a fraction are infinite
+        return math.inf if value > 0 else -math.inf
 
 
 def _is_missing(value: Any) -> bool:
@@ -162,6 +179,8 @@ def _is_missing(value: Any) -> bool:
     # NaN differs from itself; pandas' NA answers every comparison with itself and has no truth value.
     try:
         return bool(value != value)
+    except ArithmeticError:  # Decimal's signalling NaN
+        return True
     except (TypeError, ValueError):
         return type(value).__name__ == "NAType"
 
@@ -290,7 +309,7 @@ def build_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
     """Data frame of columns, (n_rows,) each, by an eager library that narwhals knows; DataError if it is not there."""
     if backend == "polars":
         return pl.DataFrame({name: pl.Series(name, column) for name, column in columns.items()})
-    lists = {name: _portable(column) for name, column in columns.items()}
+    lists = {name: _portable(column, backend) for name, column in columns.items()}
     try:
         return nw.from_dict(lists, backend=cast(Any, backend)).to_native()
     except (ImportError, ValueError, nw.exceptions.NarwhalsError) as error:
@@ -300,8 +319,9 @@ def build_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
         ) from error
 
 
-def _portable(column: Any) -> Any:
+def _portable(column: Any, backend: str) -> Any:
     if isinstance(column, pl.Series):
-        return column.to_numpy() if column.dtype.is_numeric() and not column.null_count() else column.to_list()
+        has_nulls = backend == "pyarrow" and column.null_count()  # elsewhere a missing number is NaN
+        return column.to_numpy() if column.dtype.is_numeric() and not has_nulls else column.to_list()
     array = np.asarray(column)
     return array.tolist() if array.dtype.kind in "OUS" else array

@@ -153,9 +153,12 @@ class Vocabulary:
         if isinstance(value, float | np.floating):
             if not float(value).is_integer() or abs(float(value)) >= 2.0**53:
                 return None
-        elif isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        elif isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, int | np.integer):
             return None
-        return int(value) if self.is_integer else str(int(value))
+        try:
+            return int(value) if self.is_integer else str(int(value))
+        except ValueError:  # more digits than Python writes
+            return None
 
     def code(self, value: Any) -> int:
         """Code of one id, or -1; as :meth:`codes`, within microseconds."""
@@ -191,9 +194,7 @@ class Vocabulary:
         return len(self._ids)
 
     def __contains__(self, value: object) -> bool:
-        if isinstance(value, bool) or not isinstance(value, str | int | np.integer):
-            return False
-        return bool(self._find(pl.Series([int(value) if not isinstance(value, str) else value]))[0] >= 0)
+        return self.code(value) >= 0
 
     def __iter__(self) -> Any:
         return iter(self.ids)

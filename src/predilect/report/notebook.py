@@ -36,10 +36,12 @@ def notebook(model: Any, rows: int) -> str:
     )
 
 
-def write_report(model: Any, path: Path, title: str, unit: Scale, compare: Any, overwrite: bool) -> None:
+def write_report(
+    model: Any, path: Path, title: str, unit: Scale, compare: Any, name_people: bool, overwrite: bool
+) -> None:  # fmt: skip
     """Write the page about a fitted model; DataError if the file cannot be there."""
     refuse_without_threads()
     file = OutputFile(path, overwrite, what="the report needs", place="path", replace="overwrite=True")
     changes = None if compare is None else changes_between(model, compare, unit, "the older model")
-    text = page(contents_of(model, scale=unit, title=title, changes=changes))
+    text = page(contents_of(model, scale=unit, title=title, changes=changes, name_people=name_people))
     file.write(lambda place: place.write_text(text, encoding="utf-8"))

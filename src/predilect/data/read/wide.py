@@ -157,7 +157,7 @@ def _coded(
     words = as_text(raw[choice]).drop_nulls().str.strip_chars().unique().to_list() if choice in raw else []
     codes = {word: place for word in words for place, alt in enumerate(alternatives) if _bare(word) == _bare(alt)}
     note, ordered = "", options.get("alternatives") is not None
-    numbers = {word: int(float(word)) for word in words if re.fullmatch(r"\d+(\.0*)?", word)}
+    numbers = {word: int(match[1]) for word in words if (match := re.fullmatch(r"(\d{1,18})(\.0*)?", word))}
     if named_only and (numbers or len(codes) < len(words)):
         return None
     if not codes and numbers and max(numbers.values()) <= len(alternatives):
@@ -184,7 +184,7 @@ def _coded(
 
 def _bare(alternative: str) -> str | int:
     """An alternative without words such as alt before its number or letter; a number as one."""
-    match = re.fullmatch(rf"{_WORD}?[_. ]*(\d+)(?:\.0*)?", alternative.strip(), re.I)
+    match = re.fullmatch(rf"{_WORD}?[_. ]*(\d{{1,18}})(?:\.0*)?", alternative.strip(), re.I)
     if match:
         return f"{int(match[1]):09d}"
     match = re.fullmatch(rf"{_WORD}[_. ]*([a-z])", alternative.strip(), re.I)
