@@ -65,6 +65,12 @@ def test_of_two_that_say_the_same_the_first_stays():
     assert attributes_of({name: more[name] for name in ("item", "cents", "cost")})[0] == ["cents"]
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e170, 1e300])
+def test_the_unit_of_an_attribute_makes_no_difference(unit):
+    cost = [unit * x for x in ITEMS["cost"]]
+    assert attributes_of(ITEMS | {"cost": cost, "again": cost})[0] == ["cost", "mode"]
+
+
 def test_what_is_the_same_for_both_of_each_answer_is_left_out():
     names = np.array(ITEMS["item"])
     left = np.repeat(np.arange(0, 24, 2), 3)

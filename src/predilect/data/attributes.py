@@ -107,6 +107,7 @@ def told_apart(answers: Comparisons, space: FeatureSpace, coding: Coding) -> lis
     ends: tuple[IntArray, IntArray] = (np.r_[left, right, left, right], np.r_[left, right, right, left])
     laplacian = csr_array((np.r_[weight, weight, -weight, -weight], ends), shape=(n, n))
     columns = space.matrix @ coding.map
+    columns /= np.maximum(np.abs(columns).max(axis=0, initial=0.0), np.finfo(np.float64).tiny)  # squares may overflow
     return independent(columns.T @ (laplacian @ columns), coding)
 
 
