@@ -60,7 +60,8 @@ def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: Rea
     in_columns = not isinstance(given, str) and given is not None and all(name in names for name in given)
     if kind in ("rank", "rating") and in_columns and given is not None:
         return Listed(kind, (), tuple(given), roles, tuple(given))
-    shown_in = tuple(given or ()) if in_columns else (given,) if isinstance(given, str) and given in names else ()
+    in_list = isinstance(given, str) and given in names and is_list(raw[given])
+    shown_in = (str(given),) if in_list else tuple(given or ()) if in_columns else ()
     shown_in = shown_in or _alternatives(free, raw)
     rest = [name for name in free if name not in shown_in]
     both = best_and_worst(rest)
@@ -399,6 +400,11 @@ def _lists(series: pl.Series, separated: bool = False) -> pl.Series | None:
         if text.str.contains(separator, literal=True).mean() == 1:
             return series.str.split(separator)
     return None
+
+
+def is_list(series: pl.Series) -> bool:
+    """Whether the values of a column are lists, or text that writes them with | ; or commas."""
+    return _lists(series, separated=True) is not None
 
 
 def _of_python(values: list[list[object] | None], name: str) -> pl.Series:

@@ -42,7 +42,8 @@ class Sets:
     ``task``, ``item``, ``level`` (0 the best), shapes (n,): task of each alternative, from 0; ``first``, ``n_rows``,
     ``person``, ``weight``, ``context``, shapes (n_tasks,): its first row in the table, how many rows it has there, who
     answered, how often, about what. ``unusable``: reasons for which tasks cannot be used, by task, (n_tasks,) each,
-    with what to say of them. ``profiles``: item and attributes of each alternative that has any.
+    with what to say of them. ``profiles``: item and attributes of each alternative that has any; ``by_profile``: items
+    are these.
     """
 
     kind: str
@@ -56,6 +57,7 @@ class Sets:
     weight: pl.Series | None = None
     context: pl.Series | None = None
     profiles: pl.DataFrame | None = None
+    by_profile: bool = False
     unusable: list[tuple[str, BoolArray, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -87,14 +89,16 @@ def assemble_sets(sets: Sets, options: ReadOptions, names: Sequence[str], n_read
     """
     _refuse_pair_options(options)
     reason = np.full(sets.n_tasks, "", dtype=object)
-    _leave_out_missing(sets, reason, options)
     for why, bad, message in sets.unusable:
         _leave_out(sets, reason, bad, why, message, options)
+    _leave_out_missing(sets, reason, options)
     items = Vocabulary(sets.item.drop_nulls())
     code = items.codes(sets.item, unknown="minus_one")
     if options.get("item_map") is not None:
         items, table = map_items(items, options["item_map"] or {})
         code = np.where(code < 0, code, table[code])
+    if sets.by_profile:
+        code = _equal_once(sets, reason, code)
     _leave_out_repeated(sets, reason, code, items, options)
     _leave_out_uninformative(sets, reason, options)
 
@@ -182,6 +186,40 @@ def _leave_out_missing(sets: Sets, reason: NDArray[Any], options: ReadOptions) -
     if sets.context is not None:
         sets.context = clean_ids(sets.context, sets.columns["context"])
     _leave_out(sets, reason, bad, "missing id", "an id is missing in {where}. Fill it in.", options)
+
+
+def _equal_once(sets: Sets, reason: NDArray[Any], code: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Codes of alternatives, of which those with one profile stand once in a task, on the level of the one chosen.
+
+    They stay as they are where the answer sets one over the other, but for a choice of the best.
+    """
+    order = np.lexsort((sets.level, code, sets.task))
+    task, item, level = sets.task[order], code[order], sets.level[order]
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (task[1:] != task[:-1]) | (item[1:] != item[:-1]) | (item[1:] < 0)
+    group = np.cumsum(fresh) - 1
+    low, high = level[fresh], np.zeros(int(fresh.sum()), dtype=level.dtype)
+    np.maximum.at(high, group, level)
+    alike = low == high
+    if sets.kind == "best":
+        alike[:], high = True, low
+    elif sets.kind == "best_worst":  # in the middle, and the best or the worst
+        alike = ~((low == 0) & (high == 2))
+        high = np.where(high == 2, 2, low)
+    keep = fresh | ~alike[group]
+    if keep.all():
+        return code
+    size = np.bincount(sets.task, minlength=sets.n_tasks)
+    changed = np.bincount(task[~keep], minlength=sets.n_tasks) > 0
+    told = counted(int(changed.sum()), "task")
+    sets.notes.append(f"In {told} alternatives have the same attributes: each profile stands there once.")
+    sets.level[order] = np.where(alike[group], high[group], level)
+    left = np.sort(order[keep])
+    sets.task, sets.level, sets.item = sets.task[left], sets.level[left], sets.item.gather(left)
+    alone = (np.bincount(sets.task, minlength=sets.n_tasks) == 1) & (size > 1)
+    reason[(reason == "") & alone] = ALL_ALIKE
+    kept: NDArray[np.int32] = code[left]
+    return kept
 
 
 def _leave_out_repeated(

@@ -58,6 +58,8 @@ def find_wide(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadO
     free = [name for name in names if name not in roles.values() and name != choice]
     free = [name for name in free if not raw[name].dtype.is_nested()]
     given = options.get("alternatives")
+    if isinstance(given, str) and given in names:
+        return None
     if given is not None and not isinstance(given, str):
         readings = [_by_names(free, [str(name) for name in given])]
     else:
