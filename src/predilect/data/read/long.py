@@ -311,8 +311,9 @@ def _attributes(
         first = int(numbers_of(raw[name], name, "number")[0])
         raise DataError(
             f'column "{shown(name)}" holds {k} numbers, each once in every task of {k}: it may number the '
-            f"alternatives, or describe them. Row 1 is about alternative {first} if you say {option('alternatives', name)}; it has "
-            f"{shown(name)}={first}, an attribute, if you say {option('profile', list(found))}."
+            f"alternatives, or describe them. Row 1 is about alternative {first} if you say "
+            f"{option('alternatives', name)}; it has {shown(name)}={first}, an attribute, if you say "
+            f"{option('profile', list(found))}."
         )
     # Where an item stood on the screen describes nothing.
     return {name: column for name, column in found.items() if name not in counting or plain(name) not in _ON_SCREEN}
@@ -393,7 +394,9 @@ def chosen_of(series: pl.Series, own: pl.Series | None, task: IntArray) -> BoolA
     Yes and no, 1 and 0; or the name or number of the alternative, in all rows of a task or in one of them; or two words
     of which one stands once in every task, and the other does not.
     """
-    marked, word = flags(series), _as_words(series)
+    marked: BoolArray | None = flags(series)
+    chosen: BoolArray
+    word = _as_words(series)
     n_tasks = int(task.max(initial=-1)) + 1
     said = word.set(word == "", None)
     if own is not None:
@@ -408,18 +411,18 @@ def chosen_of(series: pl.Series, own: pl.Series | None, task: IntArray) -> BoolA
             by_task[constant["task"].to_numpy()] = np.arange(len(constant))
             of = pl.Series(by_task[task])
             answer = constant["said"].gather(of.set(of < 0, None))
-            chosen: BoolArray = (answer == name).fill_null(False).to_numpy()
+            chosen = (answer == name).fill_null(False).to_numpy()
             return chosen
     if marked is not None:
         return marked
     words = said.drop_nulls().unique()
+    marked = None
     if len(words) == 2 and not said.null_count():
         counts = [np.bincount(task[(said == one).to_numpy()], minlength=n_tasks) for one in words]
         once = [bool((count == 1).all()) for count in counts]
         if sum(once) == 1:
-            chosen = (said == words[once.index(True)]).to_numpy()
-            return chosen
-    return None
+            marked = (said == words[once.index(True)]).to_numpy()
+    return marked
 
 
 def _not_chosen(series: pl.Series, value: str, own: pl.Series | None) -> DataError:

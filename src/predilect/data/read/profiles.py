@@ -144,29 +144,33 @@ def nothing_of(attributes: Mapping[str, pl.Series], task: IntArray) -> tuple[Boo
 
 
 def has_constants(
-    own: pl.Series, attributes: Mapping[str, pl.Series], none: BoolArray, task: IntArray, said: bool | None, column: str
-) -> bool | None:
+    own: pl.Series, attributes: Mapping[str, pl.Series], none: BoolArray, task: IntArray, said: bool | None,
+    column: str | None,
+) -> bool | None:  # fmt: skip
     """Whether alternatives have constants of their own: True, False where they have names, None where they only count.
 
-    ``said`` decides. Numbers and letters count places, unless the column or the attributes tell that they may be
-    labels: then DataError.
+    ``said`` decides. ``column`` names them, None where names of columns do. Numbers and letters count places, unless
+    the column or the attributes tell that they may be labels: then DataError.
     """
     if said is not None:
         return said
     codes = own.filter(pl.Series(~none)).drop_nulls().cast(pl.String).unique()
-    if not all(is_place(name) for name in codes) or plain(column) == "mode":
+    called = plain(column or PLACED[0])
+    if not all(is_place(name) for name in codes) or called == "mode":
         return True
-    places = plain(column) in map(plain, PLACED)
-    if not places and plain(column) in map(plain, IDENTIFIED) and len(codes) > np.bincount(task).max():
+    places = called in map(plain, PLACED)
+    if not places and called in map(plain, IDENTIFIED) and len(codes) > np.bincount(task).max():
         return True  # of a list that no task shows as a whole
     telling = _differs(own, attributes, none)
     if places and telling is None:
         return None
     why = f', and "{shown(telling)}" goes by it' if telling else ""
+    told = "columns number" if column is None else f'column "{shown(column)}" numbers'
     raise DataError(
-        f'column "{shown(column)}" numbers the alternatives ({", ".join(sorted(codes)[:3])} ...){why}: it may be a '
-        "label, such as a brand or a mode of travel, or only the place on the screen. If each is always the same thing, "
-        f"with a constant of its own, say {option('constants', True)}; if it is a place, say {option('constants', False)}."
+        f"{told} the alternatives ({', '.join(sorted(codes)[:3])} ...){why}: a number may be a "
+        "label, such as a brand or a mode of travel, or only the place on the screen. If each number is always one and "
+        f"the same thing, with a constant of its own, say {option('constants', True)}; if it is a place, say "
+        f"{option('constants', False)}."
     )
 
 

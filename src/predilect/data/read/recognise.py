@@ -18,7 +18,7 @@ from predilect.data.read.covariates import flat
 from predilect.data.read.listed import best_and_worst, find_listed, is_list, read_listed
 from predilect.data.read.long import Long, find_long, read_long, tells_itself
 from predilect.data.read.pair_forms import one_hot, pair_options, side_by_side, won_and_lost
-from predilect.data.read.sets import Sets, assemble_sets
+from predilect.data.read.sets import Droppable, Sets, assemble_sets
 from predilect.data.read.wide import find_wide, read_wide
 from predilect.errors import DataError
 
@@ -57,8 +57,14 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
         )  # fmt: skip
         return users, items, contexts, answers, covariates, grades, has_users, intake, None
     sets = None if raw is None else _sets(names, raw, long, options)
-    if sets is not None:
-        return assemble_sets(sets, options, names, len(next(iter((raw or {}).values()))))
+    if raw is not None and sets is not None:
+        n_read = len(next(iter(raw.values())))
+        try:
+            return assemble_sets(sets, options, names, n_read)
+        except Droppable as error:
+            again = _sets(names, raw, long, options)
+            advice = "" if again is None else _tried(error, again, options, names, n_read)
+            raise DataError(f"{error}{advice}") from None
     both = best_and_worst(names)
     if kind in (None, "best_worst") and both and None in guess_pair(names, options.get("left"), options.get("right")):
         raise DataError(
@@ -73,6 +79,20 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
         )
     _refuse_set_options(options)
     return assemble(table, options)
+
+
+_MOST_UNKNOWN = 0.05  # of the tasks: where more say nothing clear, it is the reading that is wrong
+
+
+def _tried(error: Droppable, sets: Sets, options: ReadOptions, names: list[str], n_read: int) -> str:
+    """Advice to leave tasks out, if few say nothing clear, and the others can be read."""
+    if error.drop == "drop_unknown" and error.share > _MOST_UNKNOWN:
+        return ""
+    try:
+        assemble_sets(sets, {**options, "drop_missing": True, "drop_self": True, "drop_unknown": True}, names, n_read)
+    except DataError:
+        return ""
+    return f" Leave such tasks out with {option(error.drop, True)}."
 
 
 def _refuse_set_options(options: ReadOptions) -> None:

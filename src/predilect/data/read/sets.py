@@ -76,6 +76,14 @@ class Sets:
         return np.bincount(self.task[alternatives], minlength=self.n_tasks) > 0
 
 
+class Droppable(DataError):
+    """Tasks that mean nothing clear: ``drop`` is the option that leaves them out, ``share`` that of all tasks."""
+
+    def __init__(self, message: str, drop: str, share: float) -> None:
+        super().__init__(message)
+        self.drop, self.share = drop, share
+
+
 _DROPS = {
     "missing id": "drop_missing", MISSING_ATTRIBUTE: "drop_missing", TWICE: "drop_self", UNCLEAR: "drop_unknown",
     ONE_ALTERNATIVE: "drop_unknown",
@@ -171,9 +179,7 @@ def _leave_out(sets: Sets, reason: NDArray[Any], bad: BoolArray, why: str, messa
         return
     drop = _DROPS.get(why)
     if drop is not None and not options.get(drop):
-        raise DataError(
-            f"{message.replace('{where}', sets.where(bad))} Leave such tasks out with {option(drop, True)}."
-        )
+        raise Droppable(message.replace("{where}", sets.where(bad)), drop, float(bad.mean()))
     reason[bad] = why
 
 

@@ -15,7 +15,7 @@ from predilect.data.frames import as_text
 from predilect.data.intake import MISSING_ATTRIBUTE, UNCLEAR, counted
 from predilect.data.read.assemble import ReadOptions
 from predilect.data.read.columns import WEIGHT, guess_one, listed, plain
-from predilect.data.read.profiles import NONE_WORDS, is_place, missing_in, profiles_of
+from predilect.data.read.profiles import NONE_WORDS, has_constants, is_place, missing_in, profiles_of
 from predilect.data.read.set_columns import AVAILABLE, CHOSEN, TASKS, WHO, flags
 from predilect.data.read.sets import Sets, context_of
 from predilect.data.tasks import chosen_levels
@@ -42,6 +42,7 @@ class Wide:
     columns: dict[str, str]
     codes: dict[str, int] = field(default_factory=dict)  # alternative of each value of the choice
     note: str = ""
+    ask: str = ""  # what must be said first
 
 
 def find_wide(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Wide | None:
@@ -65,6 +66,7 @@ def find_wide(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadO
     else:
         readings = [reading for part in _PARTS if (reading := _families(free, part)) is not None]
     readings = [_profile_only(reading, options.get("profile")) for reading in readings]
+    readings.sort(key=lambda reading: -sum(map(len, reading[1].values())))  # that of most columns
     found: dict[tuple[str, ...], Wide] = {}
     for reading in readings:
         for name in [choice] if choice is not None else _unused(free, reading):
@@ -73,7 +75,7 @@ def find_wide(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadO
                 found.setdefault(tuple(sorted(wide.alternatives)), wide)
     several = list(found.values())
     # The choice names alternatives of one reading, or one tells which are available: that is the one.
-    for sure in (lambda wide: not wide.note, lambda wide: bool(wide.available), _are_places):
+    for sure in (lambda wide: not wide.note and not wide.ask, lambda wide: bool(wide.available), _are_places):
         if len(several) > 1 and any(map(sure, several)):
             several = [wide for wide in several if sure(wide)]
     if len(several) > 1:
@@ -158,22 +160,35 @@ def _coded(
         return None
     words = as_text(raw[choice]).drop_nulls().str.strip_chars().unique().to_list() if choice in raw else []
     codes = {word: place for word in words for place, alt in enumerate(alternatives) if _bare(word) == _bare(alt)}
-    note, ordered = "", options.get("alternatives") is not None
+    note, ask, ordered = "", "", options.get("alternatives") is not None
     numbers = {word: int(float(word)) for word in words if re.fullmatch(r"\d+(\.0*)?", word)}
+    numbers = {word: number for word, number in numbers.items() if word != str(options.get("none"))}
     if named_only and (numbers or len(codes) < len(words)):
         return None
-    if not codes and numbers and max(numbers.values()) <= len(alternatives):
+    k, most = len(alternatives), max(numbers.values(), default=0)
+    from_0 = set(numbers.values()) == set(range(k)) and len(numbers) == len(words)
+    places = all(map(is_place, alternatives))
+    if from_0 and not ordered and len(codes) < k:
+        if places:
+            ask = _from_0(choice, sorted(alternatives, key=_bare))
+        else:
+            note, ask = _numbered(alternatives, attributes, choice, 0)
+        codes = dict(numbers)
+    elif from_0 and ordered and len(codes) < k:
+        note = f"The choice counts the alternatives from 0: 0 {shown(alternatives[0])}."
+        codes = dict(numbers)
+    elif not codes and numbers and most <= k:
         in_order = alternatives
-        if not ordered and all(is_place(alt) for alt in alternatives):
+        if not ordered and places:
             in_order = sorted(alternatives, key=_bare)  # A, B, C
         elif not ordered:
-            note = _numbered(alternatives, attributes)
+            note, ask = _numbered(alternatives, attributes, choice, 1)
         codes = {word: alternatives.index(in_order[number - 1]) for word, number in numbers.items() if number > 0}
-    elif ordered and numbers and max(numbers.values()) <= len(alternatives):
+    elif ordered and numbers and most <= k:
         codes |= {word: number - 1 for word, number in numbers.items() if word not in codes and number > 0}
     elif not codes and ordered and numbers:
         raise DataError(
-            f'column "{shown(choice)}" holds the choice {max(numbers.values())}, and {len(alternatives)} alternatives '
+            f'column "{shown(choice)}" holds the choice {most}, and {k} alternatives '
             f"were named ({', '.join(map(shown, alternatives))}). Name them all, in the order of their numbers."
         )
     if not codes or (len(codes) < 2 and len(words) > 2):
@@ -181,7 +196,7 @@ def _coded(
     columns_of = {**roles, "winner": choice}
     columns_of = {role: name for role, name in columns_of.items()
                   if name not in {c for by in columns.values() for c in by.values()}}  # fmt: skip
-    return Wide(tuple(alternatives), attributes, available, columns_of, codes, note)
+    return Wide(tuple(alternatives), attributes, available, columns_of, codes, note, ask)
 
 
 def _bare(alternative: str) -> str | int:
@@ -193,23 +208,43 @@ def _bare(alternative: str) -> str | int:
     return (match[1] if match else alternative.strip()).lower()
 
 
-def _numbered(alternatives: list[str], attributes: Mapping[str, Mapping[str, str]]) -> str:
-    """How numbers were understood where alternatives have names; "?" before it where the columns do not tell."""
+def _from_0(choice: str, alternatives: Sequence[str]) -> str:
+    """What is asked where columns count from 1 and the choice from 0."""
+    last = alternatives[-1]
+    return (
+        f'column "{shown(choice)}" holds 0 to {len(alternatives) - 1}, and the alternatives of the columns are '
+        f"{', '.join(map(shown, alternatives))}. If 0 is the choice of {shown(alternatives[0])}, the first, say "
+        f"{option('alternatives', list(alternatives))}; if 0 is none of them, and {shown(last)} was never chosen, say "
+        f"{option('none', '0')}."
+    )
+
+
+def _numbered(
+    alternatives: list[str], attributes: Mapping[str, Mapping[str, str]], choice: str, first: int
+) -> tuple[str, str]:  # fmt: skip
+    """How numbers were understood where alternatives have names, and what is asked if the columns do not tell."""
     orders = {tuple(alt for alt in by) for by in attributes.values() if len(by) > 1}
     agree = all(list(order) == [alt for alt in alternatives if alt in order] for order in orders)
-    told = ", ".join(f"{place} {shown(alt)}" for place, alt in enumerate(alternatives, 1))
-    sure = agree and [alt.lower() for alt in alternatives] != sorted(alt.lower() for alt in alternatives)
-    return f"{'' if sure else '?'}The choice was read by the order of the columns: {told}."
+    told = ", ".join(f"{place} {shown(alt)}" for place, alt in enumerate(alternatives, first))
+    if agree and [alt.lower() for alt in alternatives] != sorted(alt.lower() for alt in alternatives):
+        return f"The choice was read by the order of the columns: {told}.", ""
+    return "", (
+        f'column "{shown(choice)}" holds numbers, and the order of the columns does not tell which alternative is '
+        f"which. Name them in the order of their numbers: {option('alternatives', list(alternatives))}, counted from "
+        f"{first}."
+    )
 
 
 def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, options: ReadOptions) -> Sets:
     """Answers of a wide table; raises DataError."""
-    if wide.note.startswith("?"):
-        raise DataError(
-            f'column "{shown(wide.columns["winner"])}" holds numbers, and the order of the columns does not tell which '
-            "alternative is which. Name them in the order of their numbers: "
-            f"{option('alternatives', list(wide.alternatives))}."
-        )
+    if wide.ask:
+        raise DataError(wide.ask)
+    for name in options.get("profile") or ():
+        if plain(name) not in map(plain, wide.attributes):
+            raise DataError(
+                f'no columns hold "{shown(name)}" (given as profile) by alternative; they hold '
+                f"{listed(list(wide.attributes))}.{did_you_mean(name, wide.attributes)}"
+            )
     none_id = options.get("none") or "None"
     n, alternatives = len(raw[wide.columns["winner"]]), list(wide.alternatives)
     nothing = [_bare(alt) in (*NONE_WORDS, none_id.lower()) for alt in alternatives]
@@ -225,10 +260,11 @@ def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, op
     place = np.repeat(np.arange(k), n)
     none = np.array(nothing)[place]
     attributes = {name: _under_each_other(by, alternatives, raw, n) for name, by in wide.attributes.items()}
-    places = all(is_place(alt) for alt, is_nothing in zip(alternatives, nothing, strict=True) if not is_nothing)
-    label = None if places else pl.Series(alternatives).gather(place)
-    if places:
+    names_of = pl.Series(alternatives).gather(place)
+    labelled = has_constants(names_of, attributes, none, task, options.get("constants"), None)
+    if not labelled and all(is_place(alt) for alt, nought in zip(alternatives, nothing, strict=True) if not nought):
         _refuse_unequal(wide, alternatives, nothing)
+    label = None if labelled is None else names_of
     blank = np.stack([column.is_null().to_numpy() for column in attributes.values()]).all(axis=0) & ~none
     there = ~blank
     columns = dict(wide.columns)
@@ -268,7 +304,8 @@ def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, op
     gone = int((~there).sum())
     if gone:
         sets.notes.append(f"{counted(gone, 'alternative')} not available or blank, and so not shown.")
-    sets.item, sets.profiles = profiles_of(label, attributes, none[there], none_id)
+    sets.item, sets.profiles = profiles_of(label if labelled else None, attributes, none[there], none_id)
+    sets.by_profile = True
     return sets
 
 
@@ -279,6 +316,8 @@ def _refuse_unclear(sets: Sets, wide: Wide, chosen: IntArray, words: pl.Series, 
         word = words.gather(np.flatnonzero(unknown)).drop_nulls()
         example = "it is empty" if not len(word) else f'it holds "{shown(word[0])}"'
         near = "" if not len(word) else did_you_mean(word[0], wide.alternatives)
+        if not near and word.n_unique() == 1:
+            near = f" If that is the choice of none of them, say {option('none', word[0])}."
         listing = ", ".join(map(shown, wide.alternatives))
         message = f'column "{column}" chooses none of {listing} in {{where}}: {example}.{near}'
         sets.unusable.append((UNCLEAR, unknown, message))
