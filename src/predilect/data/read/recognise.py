@@ -15,9 +15,10 @@ from predilect.data.frames import column_names, index_names, to_columns
 from predilect.data.read.assemble import Assembled, Kind, ReadOptions, assemble, columns_of
 from predilect.data.read.columns import WINNER, guess_one, guess_pair, listed, no_column, plain
 from predilect.data.read.covariates import flat
-from predilect.data.read.listed import best_and_worst, find_listed, is_list, read_listed
+from predilect.data.read.listed import find_listed, is_list, read_listed
 from predilect.data.read.long import Long, find_long, read_long, tells_itself
 from predilect.data.read.pair_forms import one_hot, pair_options, side_by_side, won_and_lost
+from predilect.data.read.set_columns import best_and_worst
 from predilect.data.read.sets import Droppable, Sets, assemble_sets
 from predilect.data.read.wide import find_wide, read_wide
 from predilect.errors import DataError
@@ -183,8 +184,10 @@ def _long_by_itself(names: list[str], raw: dict[str, pl.Series] | None, options:
 def _sets(names: list[str], raw: dict[str, pl.Series], long: Long | None, options: ReadOptions) -> Sets | None:
     if long is not None:
         return read_long(names, raw, long, options)
+    if best_and_worst(names) is not None and (wide := find_wide(names, raw, options)) is not None:
+        return read_wide(names, raw, wide, options)
     found_listed = find_listed(names, raw, options)
-    if found_listed is not None:
+    if found_listed is not None and not found_listed.ask:
         return read_listed(names, raw, found_listed, options)
     wide = find_wide(names, raw, options)
     if wide is not None:
@@ -192,6 +195,8 @@ def _sets(names: list[str], raw: dict[str, pl.Series], long: Long | None, option
     long = find_long(names, raw, options)
     if long is not None:
         return read_long(names, raw, long, options)
+    if found_listed is not None:
+        raise DataError(found_listed.ask)
     named = options.get("alternatives")
     if isinstance(named, str) and named in names and not is_list(raw[named]):
         raise DataError(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
@@ -10,7 +13,7 @@ from predilect._types import BoolArray, FloatArray
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
 from predilect.data.read.assemble import Kind
-from predilect.data.read.columns import TASK, USER, WINNER
+from predilect.data.read.columns import TASK, USER, WINNER, guess_one
 from predilect.errors import DataError
 
 WHO = (
@@ -53,7 +56,24 @@ KIND_OF: dict[Kind, tuple[str, ...]] = {
     "rank": (*RANKED, "tier"),
     "rating": RATED,
 }
+NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+NUMBERED = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th")
+BEST, WORST = ("best", "most", "best_item", "most_important"), ("worst", "least", "worst_item", "least_important")
 _YES, _NO = ("1", "true", "yes", "y", "x", "chosen"), ("0", "false", "no", "n", "not chosen")
+
+
+def best_and_worst(names: Sequence[str]) -> tuple[str, str] | None:
+    """Columns of the best and of the worst, None unless there are both."""
+    best, worst = guess_one(names, BEST), guess_one(names, WORST)
+    return None if best is None or worst is None else (best, worst)
+
+
+def places_between(names: Sequence[str]) -> tuple[str, ...]:
+    """Columns of the second, the third ..., as they stand between one of the best and one of the worst."""
+    after = ("", "_pref", "_preference", "_choice", "_best", "_place", "_rank")
+    found = (guess_one(names, [f"{word}{end}" for word in words for end in after])
+             for words in list(zip(NTH, NUMBERED, strict=True))[1:])  # fmt: skip
+    return tuple(itertools.takewhile(lambda name: name is not None, found))  # type: ignore[arg-type]
 
 
 def flags(series: pl.Series) -> BoolArray | None:

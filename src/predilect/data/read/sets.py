@@ -43,7 +43,7 @@ class Sets:
     ``person``, ``weight``, ``context``, shapes (n_tasks,): its first row in the table, how many rows it has there, who
     answered, how often, about what. ``unusable``: reasons for which tasks cannot be used, by task, (n_tasks,) each,
     with what to say of them. ``profiles``: item and attributes of each alternative that has any; ``by_profile``: items
-    are these.
+    are these. ``heeded``: options of pairs that were asked for.
     """
 
     kind: str
@@ -58,6 +58,7 @@ class Sets:
     context: pl.Series | None = None
     profiles: pl.DataFrame | None = None
     by_profile: bool = False
+    heeded: tuple[str, ...] = ()
     unusable: list[tuple[str, BoolArray, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -95,7 +96,7 @@ def assemble_sets(sets: Sets, options: ReadOptions, names: Sequence[str], n_read
 
     Raises DataError for tasks that mean nothing clear and that no option leaves out, or if nothing usable remains.
     """
-    _refuse_pair_options(options)
+    _refuse_pair_options(options, sets.heeded)
     reason = np.full(sets.n_tasks, "", dtype=object)
     for why, bad, message in sets.unusable:
         _leave_out(sets, reason, bad, why, message, options)
@@ -163,8 +164,9 @@ _OF_PAIRS = {
 }  # fmt: skip
 
 
-def _refuse_pair_options(options: ReadOptions) -> None:
-    given = next((option(name, value) for name, value in _OF_PAIRS.items() if options.get(name)), None)
+def _refuse_pair_options(options: ReadOptions, heeded: Sequence[str]) -> None:
+    ours = {name: value for name, value in _OF_PAIRS.items() if name not in heeded}
+    given = next((option(name, value) for name, value in ours.items() if options.get(name)), None)
     if given is not None:
         raise DataError(
             f"{given} is about pairs, and the table was read as answers about sets of alternatives. Leave it out, or "
