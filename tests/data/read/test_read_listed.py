@@ -101,5 +101,6 @@ def test_answers_by_place_or_by_item_are_asked_about_where_both_fit():
     assert tasks_of(read(shown, winner_is="item"))[0] == (1, "2 > 1", "2 > 3")
     assert tasks_of(read(shown, winner_is="side"))[0] == (1, "1 > 2", "1 > 3")
     other = {**shown, "item1": [7, 1]}
-    refused({**other, "choice": [3, 1]}, {}, "are items, or the places")
+    refused({**other, "choice": [1, 3]}, {}, "are items, or the places")
+    assert tasks_of(read({**other, "choice": [3, 1]}))[0] == (1, "3 > 1", "3 > 7")  # which both mean
     assert tasks_of(read({**other, "choice": [2, 3]}))[0] == (1, "1 > 3", "1 > 7")
