@@ -170,7 +170,8 @@ def test_a_lone_attribute_with_an_outside_option():
 
 def test_a_position_is_no_rank_beside_another_answer():
     shown = {"user": list("aabb"), "item": ["x", "y", "y", "x"], "position": [1, 2, 1, 2]}
-    assert tasks_of(read(shown)) == [("a", "x > y"), ("b", "y > x")]
+    refused(shown, {}, "or where each item stood on the screen", 'kind="rank"', 'winner="NAME"')
+    assert tasks_of(read(shown, kind="rank")) == [("a", "x > y"), ("b", "y > x")]
     refused(
         shown, {"clicked": [0, 1, 1, 0]},
         'column "position" may be the place on the screen, and "clicked" may be the answer',
@@ -178,6 +179,39 @@ def test_a_position_is_no_rank_beside_another_answer():
     )  # fmt: skip
     refused(shown, {"rating": [5, 1, 4, 2]}, '"rating" may be the answer', 'winner="rating" and kind="rating"')
     assert tasks_of(read(shown, {"clicked": [0, 1, 1, 0]}, winner="clicked")) == [("a", "y > x"), ("b", "y > x")]
+
+
+@pytest.mark.parametrize("name", ["rating", "stars", "score", "points"])
+def test_high_ratings_are_good_and_that_is_said(name):
+    found = read({"user": list("aa"), "item": ["x", "y"], name: [1, 5]})
+    assert tasks_of(found) == [("a", "y > x")]
+    assert found.intake.notes == (f'In "{name}" high numbers are good.',)
+
+
+@pytest.mark.parametrize("name", ["grade", "mark", "penalty"])
+def test_marks_are_asked_about(name):
+    marks = {"user": list("aa"), "item": ["x", "y"], name: [1, 5]}
+    refused(
+        marks, {}, f'column "{name}" holds numbers from 1 to 5, and no word says which end is good',
+        '1 is better than 5 if you say best="low"', '5 better than 1 if you say best="high"',
+    )  # fmt: skip
+    low = read(marks, best="low")
+    assert tasks_of(low) == [("a", "x > y")]
+    assert low.intake.notes == (f'In "{name}" low numbers are good.',)
+    assert tasks_of(read(marks, best="high")) == [("a", "y > x")]
+
+
+def test_votes_of_statements_up_and_down():
+    votes = {"voter-id": list("aaab"), "comment-id": [1, 2, 3, 1], "vote": [1, 1, -1, 0]}
+    refused(votes, {}, 'column "vote" holds numbers from -1 to 1', 'best="high"')
+    assert tasks_of(read(votes, best="high")) == [("a", "1 > 3", "2 > 3")]
+    assert tasks_of(read(votes, best="low")) == [("a", "3 > 1", "3 > 2")]
+
+
+def test_ranks_the_other_way_round_and_in_words():
+    ranks = {"user": list("aaa"), "item": ["x", "y", "z"], "rank": ["2nd", "first", "Third place"]}
+    assert tasks_of(read(ranks)) == [("a", "x > z", "y > x")]
+    assert tasks_of(read(ranks, best="high")) == [("a", "x > y", "z > x")]
 
 
 def test_three_hundred_attributes():

@@ -156,7 +156,8 @@ def test_equal_ranks_and_ranks_from_0_are_read_and_said():
     found = read(LONG, {"rank": [0, 1, 1, 0, 1]})
     assert tasks_of(found) == [("a", "x > y", "x > z"), ("b", "x > y")]
     assert found.intake.notes == (
-        'Ranks in "rank" start at 0, the best.', "Equal ranks in 1 task say nothing about each other.",
+        'In "rank" low numbers are good.', 'Ranks in "rank" start at 0, the best.',
+        "Equal ranks in 1 task say nothing about each other.",
     )  # fmt: skip
     skipped = {"user": ["a"] * 4, "item": list("wxyz"), "rank": [1, 2, 2, 4]}  # after two seconds comes the fourth
     assert tasks_of(read(skipped)) == [("a", "w > x", "w > y", "x > z", "y > z")]

@@ -16,7 +16,7 @@ from predilect.data.frames import as_text, clean_ids
 from predilect.data.intake import TWICE, UNCLEAR
 from predilect.data.read.assemble import ReadOptions
 from predilect.data.read.columns import WEIGHT, guess_one, listed, plain
-from predilect.data.read.long import keep_rated, levels_of_ranks
+from predilect.data.read.long import keep_rated, levels_of_ranks, levels_of_ratings
 from predilect.data.read.set_columns import (
     BEST,
     CHOSEN,
@@ -30,10 +30,11 @@ from predilect.data.read.set_columns import (
     best_and_worst,
     flags,
     numbers_of,
+    place_of,
     places_between,
 )
 from predilect.data.read.sets import Sets, context_of
-from predilect.data.tasks import best_worst_levels, chosen_levels, rated_levels
+from predilect.data.tasks import best_worst_levels, chosen_levels
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -89,6 +90,10 @@ def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: Rea
             return Listed("best_worst", shown_in, both, {**roles, "best": both[0], "worst": both[1]})
         if kind != "order":
             return None
+    if kind in (None, "rank"):
+        in_words = tuple(name for name in rest if _in_places(raw[name]))
+        if len(in_words) > 1:
+            return Listed("rank", (), in_words, roles, _inner(in_words))
     if kind in (None, "rank", "rating"):
         found = _ranks_by_column(rest, raw, kind, roles)
         if found is None and kind is not None and guess_one(rest, (*KIND_OF[kind], *CHOSEN)) is None and winner is None:
@@ -156,6 +161,9 @@ def _columns_that_hold(
     if all(flags(raw[name]) is not None for name in answer):
         return ()
     said, family = values(answer), _any_family(names)
+    places = {str(place) for place in range(1, len(family) + 1)}
+    if said <= places and all(raw[name].dtype == pl.String for name in family):
+        return family  # by their places
     return family if 2 * len(said & values(family)) > len(said) else ()
 
 
@@ -279,6 +287,59 @@ def _is_number(item: str) -> bool:
     return re.fullmatch(r"[a-z]?\d*", item, re.I) is not None
 
 
+def _in_places(series: pl.Series) -> bool:
+    """Whether all values are places in words, such as First Choice."""
+    if series.dtype != pl.String:
+        return False
+    words = series.drop_nulls().str.strip_chars().unique()
+    words = words.filter(words != "")
+    return len(words) > 0 and all(place_of(word) is not None for word in words)
+
+
+def _inner(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Items that columns name in brackets after one and the same question; else the names as they are."""
+    parts = [re.fullmatch(r"(.*?)\s*\[(.+)\]", name.strip()) for name in names]
+    if all(parts) and len({part[1] for part in parts if part}) == 1:
+        return tuple(part[2] for part in parts if part)
+    return names
+
+
+def find_votes(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
+    """Columns of items that hold votes, 1, 0 and -1, or ratings, where nothing else holds an answer; raises DataError.
+
+    Ratings are asked about: columns of numbers may be anything.
+    """
+    user = options.get("user") if isinstance(options.get("user"), str) else guess_one(names, WHO)
+    if options.get("kind") not in (None, "rating") or user is None or options.get("winner") is not None:
+        return None
+    rest = [name for name in names if name != user and not raw[name].dtype.is_nested() and _number_like(raw[name])]
+    held = {
+        name: set(as_text(raw[name]).str.strip_chars().str.strip_suffix(".0").drop_nulls().unique()) for name in rest
+    }
+    votes = tuple(name for name in rest if held[name] and held[name] <= {"-1", "0", "1"})
+    down = tuple(name for name in votes if "-1" in held[name])
+    counted_items = tuple(name for name in votes if name.isdecimal())
+    if len(counted_items) > 2 and down:
+        votes = counted_items
+    elif down != votes:  # a group of people is 0 and 1 too
+        votes = ()
+    if len(votes) > 2 and down:
+        return Listed("rating", (), votes, {"user": str(user)}, _inner(votes))
+    few = down if len(down) > 2 else tuple(name for name in rest if held[name] <= set(map(str, range(11))))
+    if len(few) < 3:
+        return None
+    raise DataError(
+        f"the columns {listed(few[:3])}{' ...' if len(few) > 3 else ''} hold small numbers that may be ratings, a "
+        f"column an item. If they are, say {option('kind', 'rating')} and {option('alternatives', list(few))}; otherwise "
+        f"name the column of the answer with {option('winner', 'NAME')}."
+    )
+
+
+def _number_like(series: pl.Series) -> bool:
+    text = as_text(series).str.strip_chars()
+    return bool(text.cast(pl.Float64, strict=False).is_not_null().eq(text.is_not_null()).all())
+
+
 def _whole(series: pl.Series) -> bool:
     if series.dtype.is_nested():
         return False
@@ -306,24 +367,25 @@ def read_listed(names: Sequence[str], raw: Mapping[str, pl.Series], found: Liste
     if "weight" in columns:
         sets.weight = raw[columns["weight"]]
     if found.items:
-        _read_ranks(raw, found, sets)
+        _read_ranks(raw, found, sets, options.get("best"))
     else:
         _read_items(raw, found, sets, options)
     sets.context = context_of(raw, options, columns, rows)
     return sets
 
 
-def _read_ranks(raw: Mapping[str, pl.Series], found: Listed, sets: Sets) -> None:
+def _read_ranks(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, best: str | None) -> None:
     n, k = sets.n_tasks, len(found.items)
     what = "rank" if found.kind == "rank" else "rating"
     values: FloatArray = np.concatenate([numbers_of(raw[name], name, what) for name in found.answer])
     sets.task, sets.item = np.tile(np.arange(n), k), pl.Series(found.items).gather(np.repeat(np.arange(k), n))
+    word = next((word for word in (*RANKED, *RATED) if plain(found.answer[0]).startswith(plain(word))), found.answer[0])
     if found.kind == "rating":
-        sets.level = rated_levels(values)
+        sets.level = levels_of_ratings(values, word, sets, best)
         keep_rated(sets, ~np.isnan(values))
         return
     sets.kind = "order"
-    sets.level = levels_of_ranks(values, RANKED[0], sets)
+    sets.level = levels_of_ranks(values, RANKED[0], sets, best)
 
 
 def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, options: ReadOptions) -> None:

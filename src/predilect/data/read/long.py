@@ -37,7 +37,9 @@ from predilect.data.read.set_columns import (
     RATED,
     TASKS,
     WHO,
+    end_told,
     flags,
+    low_is_good,
     numbers_of,
 )
 from predilect.data.read.sets import CHOICES, Sets, context_of
@@ -129,15 +131,19 @@ def _answer_is_clear(raw: Mapping[str, pl.Series], long: Long, task: IntArray, o
         if name not in (long.user, long.task, long.alternative, value) and not column.dtype.is_nested()
         and plain(name) not in map(plain, AVAILABLE) and varies_within(column, task)
     ]  # fmt: skip
-    told = ""
-    if plain(value) in ("position", "place"):
-        found = guess_one(others, RATED) or next((name for name in others if flags(raw[name]) is not None), None)
-        told = "may be the place on the screen"
-    elif plain(value) in map(plain, RANKED):
-        found = guess_one(others, RATED)
-        told = "may be ranks"
-    else:
+    if plain(value) not in map(plain, RANKED):
         return
+    found = guess_one(others, RATED)
+    told = "may be ranks"
+    if plain(value) in ("position", "place"):
+        found = found or next((name for name in others if flags(raw[name]) is not None), None)
+        told = "may be the place on the screen"
+        if found is None:
+            raise DataError(
+                f'column "{shown(value)}" may hold the places of an order, 1 the best, or where each item stood on the '
+                f"screen. If it is the answer, say {option('kind', 'rank')}; otherwise name the column of the answer "
+                f"with {option('winner', 'NAME')}."
+            )
     if found is not None:
         kind: Kind = "rating" if plain(found) in map(plain, RATED) else "best"
         raise DataError(
@@ -196,9 +202,9 @@ def read_long(names: Sequence[str], raw: Mapping[str, pl.Series], long: Long, op
         raw = {name: column.filter(pl.Series(shown_rows)) for name, column in raw.items()}
         sets.task = task[shown_rows]
     _answer_is_clear(raw, long, sets.task, options)
-    sets.kind = _kind_of(raw, long, options)
+    sets.kind = _kind_of(raw, long, options, sets.task)
     sets.item = _items(names, raw, long, columns, sets, options)
-    _read_values(raw, long, sets)
+    _read_values(raw, long, sets, options.get("best"))
     return sets
 
 
@@ -334,7 +340,7 @@ def _describes(column: pl.Series, task: IntArray) -> bool:
     return varies_within(column, task) and not numbers_rows(column)
 
 
-def _kind_of(raw: Mapping[str, pl.Series], long: Long, options: ReadOptions) -> Kind:
+def _kind_of(raw: Mapping[str, pl.Series], long: Long, options: ReadOptions, task: IntArray) -> Kind:
     """What was asked: as said, or by the name of the answer, and best-worst where it holds -1."""
     if long.value is None:
         return "best_worst"
@@ -343,8 +349,13 @@ def _kind_of(raw: Mapping[str, pl.Series], long: Long, options: ReadOptions) -> 
     if kind == "pairs":
         raise DataError("a table with one row for each alternative cannot hold pairs; leave kind out.")
     if kind == "best" and not raw[long.value].dtype.is_nested():
-        words = set(_as_words(raw[long.value]).drop_nulls().unique().to_list())
-        kind = "best_worst" if "-1" in words and words <= {"-1", "0", "1"} else kind
+        said = _as_words(raw[long.value])
+        words = set(said.drop_nulls().unique().to_list())
+        if "-1" in words and words <= {"-1", "0", "1"}:
+            # Of all that somebody was asked about any number may be up or down.
+            where = [task[(said == one).fill_null(False).to_numpy()] for one in ("1", "-1")]
+            once = all((np.bincount(one, minlength=int(task.max()) + 1) == 1).all() for one in where)
+            kind = "best_worst" if once or long.task is not None else "rating"
     return kind
 
 
@@ -352,20 +363,20 @@ def _as_words(series: pl.Series) -> pl.Series:
     return as_text(series).str.strip_chars().str.strip_suffix(".0")
 
 
-def _read_values(raw: Mapping[str, pl.Series], long: Long, sets: Sets) -> None:
-    """The level of each alternative."""
+def _read_values(raw: Mapping[str, pl.Series], long: Long, sets: Sets, best: str | None) -> None:
+    """The level of each alternative; ``best`` is the end of ranks and ratings that was said to be good."""
     if long.best is not None and long.worst is not None:
-        best, worst = flags(raw[long.best]), flags(raw[long.worst])
-        if best is not None and worst is not None:  # as find_long has seen
-            sets.level = best_worst_levels(best, worst)
+        most, least = flags(raw[long.best]), flags(raw[long.worst])
+        if most is not None and least is not None:  # as find_long has seen
+            sets.level = best_worst_levels(most, least)
         return
     value = str(long.value)
     series = raw[value]
     if sets.kind in ("order", "rank"):
-        sets.kind, sets.level = "order", levels_of_ranks(numbers_of(series, value, "rank"), value, sets)
+        sets.kind, sets.level = "order", levels_of_ranks(numbers_of(series, value, "rank"), value, sets, best)
     elif sets.kind == "rating":
         rating = numbers_of(series, value, "rating")
-        sets.level = rated_levels(rating)
+        sets.level = levels_of_ratings(rating, value, sets, best)
         keep_rated(sets, ~np.isnan(rating))
     elif sets.kind == "best_worst":
         words = _as_words(series).drop_nulls().unique()
@@ -441,8 +452,15 @@ def _not_chosen(series: pl.Series, value: str, own: pl.Series | None) -> DataErr
     )
 
 
-def levels_of_ranks(rank: FloatArray, column: str, sets: Sets) -> IntArray:
-    """Levels of ranks by task; what is not ranked is below all that is."""
+def levels_of_ratings(rating: FloatArray, column: str, sets: Sets, best: str | None) -> IntArray:
+    """Levels of ratings, the good end first."""
+    low = low_is_good(column, rating, "rating", best)
+    sets.notes.append(end_told(column, "number", low))
+    return ranked_levels(rating) if low else rated_levels(rating)
+
+
+def levels_of_ranks(rank: FloatArray, column: str, sets: Sets, best: str | None) -> IntArray:
+    """Levels of ranks by task, the good end first; what is not ranked is below all that is."""
     odd = np.flatnonzero((rank < 0) | (rank != np.round(rank)) & ~np.isnan(rank))
     if len(odd):
         raise DataError(
@@ -450,7 +468,9 @@ def levels_of_ranks(rank: FloatArray, column: str, sets: Sets) -> IntArray:
             f"{counted(len(odd), 'row')} (first: row {odd[0] + 1}, {rank[odd[0]]:g}). If more is better, say "
             f"{option('kind', 'rating')}."
         )
-    levels = ranked_levels(rank)
+    low = low_is_good(column, rank, "rank", best)
+    levels = ranked_levels(rank) if low else rated_levels(rank)
+    sets.notes.append(end_told(column, "number", low))
     ranked = ~np.isnan(rank)
     start = 1.0
     if ranked.any() and rank[ranked].min() == 0:

@@ -15,10 +15,11 @@ from predilect.data.frames import column_names, index_names, to_columns
 from predilect.data.read.assemble import Assembled, Kind, ReadOptions, assemble, columns_of
 from predilect.data.read.columns import WINNER, guess_one, guess_pair, listed, no_column, plain
 from predilect.data.read.covariates import flat
-from predilect.data.read.listed import find_listed, is_list, read_listed
+from predilect.data.read.listed import find_listed, find_votes, is_list, read_listed
 from predilect.data.read.long import Long, find_long, read_long, tells_itself
 from predilect.data.read.pair_forms import one_hot, pair_options, side_by_side, won_and_lost
-from predilect.data.read.set_columns import best_and_worst
+from predilect.data.read.reshape import reshaped
+from predilect.data.read.set_columns import CHOSEN, TASKS, best_and_worst
 from predilect.data.read.sets import Droppable, Sets, assemble_sets
 from predilect.data.read.wide import find_wide, read_wide
 from predilect.errors import DataError
@@ -39,6 +40,10 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
     index = [name for name in index_names(table) if name not in names]
     if index and not {None, *names} >= {*guess_pair([*names, *index], options.get("left"), options.get("right"))}:
         return assemble(table, options)  # refuses an index that holds what was answered on
+    shape = reshaped(table, names, options)
+    if shape is not None:
+        *found, intake, shown_items = assembled(shape.columns, shape.options)
+        return (*found, shape.told(intake), shown_items)  # type: ignore[return-value]
     folded = side_by_side(names, options)
     if folded is not None:
         *found, intake, shown_items = assembled(folded.unfolded(table, names), {**options, "winner": folded.called})
@@ -78,8 +83,20 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
             f"found no columns that hold answers of kind {kind}; the columns are {listed(names)}. Name that of the "
             f"answer with {option('winner', 'NAME')}, that of the alternatives with {option('alternatives', 'NAME')}."
         )
+    if raw is not None and guess_pair(names, None, None) == (None, None) and options.get("left") is None:
+        _refuse_without_design(names)
     _refuse_set_options(options)
     return assemble(table, options)
+
+
+def _refuse_without_design(names: Sequence[str]) -> None:
+    """DataError for answers to tasks of which the table does not say what was shown in them."""
+    if guess_one(names, TASKS) is not None and guess_one(names, CHOSEN) is not None:
+        raise DataError(
+            f"found no columns of what was shown in each task; the columns are {listed(names)}. If a table of its own "
+            f"says it, a design, give it too: {option('design', 'DESIGN')}. If the rows are pairs, name their items: "
+            f"{option('left', 'NAME')}, {option('right', 'NAME')}."
+        )
 
 
 _MOST_UNKNOWN = 0.05  # of the tasks: where more say nothing clear, it is the reading that is wrong
@@ -197,6 +214,9 @@ def _sets(names: list[str], raw: dict[str, pl.Series], long: Long | None, option
         return read_long(names, raw, long, options)
     if found_listed is not None:
         raise DataError(found_listed.ask)
+    votes = find_votes(names, raw, options)
+    if votes is not None:
+        return read_listed(names, raw, votes, options)
     named = options.get("alternatives")
     if isinstance(named, str) and named in names and not is_list(raw[named]):
         raise DataError(

@@ -102,6 +102,9 @@ def _hold(wide: Wide, raw: Mapping[str, pl.Series]) -> bool:
     """Whether the only columns by alternative hold the answers: then they are what was shown, and describe nothing."""
     if len(wide.attributes) > 1:
         return False
+    if all(raw[name].dtype == pl.String and raw[name].str.contains(r"[^\d.\s]").any()
+           for by in wide.attributes.values() for name in by.values()):  # fmt: skip
+        return True
     held = {value for by in wide.attributes.values() for name in by.values() for value in as_text(raw[name]).unique()}
     return set(wide.codes) <= held
 
