@@ -175,7 +175,7 @@ def test_designs_and_answers_that_do_not_fit():
     refused({**ANSWERS, "r1": [1, 1], "r2": [1, 1]}, {}, "q1 to q2; r1 to r2", 'winner="q1"', design=DESIGN)
     assert tasks_of(read({**ANSWERS, "r1": [1, 1], "r2": [1, 1]}, design=DESIGN, winner="q1")) == CHOICES
     # Answers alone, and a design alone.
-    refused({"ID": [1, 1], "Task": [1, 2], "Response": [2, 1]}, {}, "found no columns of what was shown", "design=")
+    refused({"ID": [1, 1], "Task": [1, 2], "Response": [2, 1]}, {}, "a design, give it too", "design=")
     with pytest.raises(DataError):
         read(DESIGN)
 

@@ -330,8 +330,8 @@ def find_votes(names: Sequence[str], raw: Mapping[str, pl.Series], options: Read
         return None
     raise DataError(
         f"the columns {listed(few[:3])}{' ...' if len(few) > 3 else ''} hold small numbers that may be ratings, a "
-        f"column an item. If they are, say {option('kind', 'rating')} and {option('alternatives', list(few))}; otherwise "
-        f"name the column of the answer with {option('winner', 'NAME')}."
+        f"column an item. If they are, say {option('kind', 'rating')} and {option('alternatives', list(few))}; if "
+        f"not, name the column of the answer with {option('winner', 'NAME')}."
     )
 
 

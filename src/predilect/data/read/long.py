@@ -42,7 +42,7 @@ from predilect.data.read.set_columns import (
     low_is_good,
     numbers_of,
 )
-from predilect.data.read.sets import CHOICES, Sets, context_of
+from predilect.data.read.sets import CHOICES, Sets, context_of, design_asked
 from predilect.data.tasks import best_worst_levels, chosen_levels, ranked_levels, rated_levels
 from predilect.errors import DataError
 
@@ -265,8 +265,8 @@ def _items(
         return own.cast(pl.String).set(pl.Series(none), none_id) if none.any() else own
     if not attributes:
         raise DataError(
-            "found no column that says which alternative a row is about, nor attributes that differ within a task; the "
-            f"columns are {listed(names)}. Name it with {option('alternatives', 'NAME')}."
+            "found no column that says which alternative a row is about, nor attributes that differ within a task"
+            f"{design_asked(names)} If there is such a column, name it with {option('alternatives', 'NAME')}."
         )
     outside, marker = nothing_of(attributes, sets.task)
     if outside.any():

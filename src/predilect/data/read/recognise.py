@@ -20,7 +20,7 @@ from predilect.data.read.long import Long, find_long, read_long, tells_itself
 from predilect.data.read.pair_forms import one_hot, pair_options, side_by_side, won_and_lost
 from predilect.data.read.reshape import reshaped
 from predilect.data.read.set_columns import CHOSEN, TASKS, best_and_worst
-from predilect.data.read.sets import Droppable, Sets, assemble_sets
+from predilect.data.read.sets import Droppable, Sets, assemble_sets, design_asked
 from predilect.data.read.wide import find_wide, read_wide
 from predilect.errors import DataError
 
@@ -93,9 +93,8 @@ def _refuse_without_design(names: Sequence[str]) -> None:
     """DataError for answers to tasks of which the table does not say what was shown in them."""
     if guess_one(names, TASKS) is not None and guess_one(names, CHOSEN) is not None:
         raise DataError(
-            f"found no columns of what was shown in each task; the columns are {listed(names)}. If a table of its own "
-            f"says it, a design, give it too: {option('design', 'DESIGN')}. If the rows are pairs, name their items: "
-            f"{option('left', 'NAME')}, {option('right', 'NAME')}."
+            f"found no columns of what was shown in each task{design_asked(names)} If the rows are pairs, name their "
+            f"items: {option('left', 'NAME')}, {option('right', 'NAME')}."
         )
 
 

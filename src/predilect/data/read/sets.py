@@ -28,6 +28,7 @@ from predilect.data.intake import (
     from_columns,
 )
 from predilect.data.read.assemble import EVERYONE, Assembled, ReadOptions, map_items, used_only, weights_of
+from predilect.data.read.columns import listed
 from predilect.data.tasks import cover
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
@@ -304,6 +305,14 @@ def _counted_kinds(kind: str, task: IntArray, level: IntArray) -> dict[str, int]
 def _profiles_used(profiles: pl.DataFrame, items: Vocabulary) -> pl.DataFrame:
     known = items.codes(profiles["item"], unknown="minus_one") >= 0
     return profiles.filter(pl.Series(known)).sort("item")
+
+
+def design_asked(names: Sequence[str]) -> str:
+    """What to do where the table does not say what was shown."""
+    return (
+        f"; the columns are {listed(names)}. If a table of its own says what was shown, a design, give it too: "
+        f"{option('design', 'DESIGN')}."
+    )
 
 
 def context_of(raw: Mapping[str, pl.Series], options: ReadOptions, columns: dict[str, str], rows: IntArray) -> Any:
