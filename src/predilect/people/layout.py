@@ -254,8 +254,8 @@ def lay_out(
     if n_small := int(np.count_nonzero(comparisons.weight < 1.0)):
         raise DataError(
             f"{n_small} rows have a weight below 1. A weight counts identical answers of one person; personal rankings "
-            f"need weights of at least 1. Multiply them all, leave them out with {option('weight', False)}, or rank the "
-            f"crowd alone ({either('--pooled', 'personal=False')})."
+            f"need weights of at least 1. Multiply them all, leave them out with {option('weight', False)}, or rank "
+            f"the crowd alone ({either('--pooled', 'personal=False')})."
         )
     found = lay_out_columns(
         comparisons.user,

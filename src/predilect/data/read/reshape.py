@@ -104,7 +104,8 @@ def _wins(table: Any, names: Sequence[str], options: ReadOptions) -> Reshaped | 
         f"A matrix of wins of {len(rows)} items: the {'row' if row_won else 'column'} won over the "
         f"{'column' if row_won else 'row'}, as in {first}."
     )
-    roles = {"left": "", "right": "", "weight": "", ("row" if label else "rows"): label or "the index"}
+    roles = {"right": "", "weight": "", "left": label or "the index"}
+    roles |= {f"right {nth}": name for nth, name in enumerate(rows, 1)}
     return Reshaped(read, {**said, "positive": None}, roles, (told,), ())
 
 
