@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from predilect._text import is_whole
 from predilect.errors import DataError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ RARE = frozenset({
     "no_user", "weight", "no_weight", "task", "no_task", "control", "alternatives", "profile", "grades", "side",
     "kind", "none", "winner_is", "drop_missing", "drop_self", "drop_unknown", "item_map", "item_map_column",
     "unpack_limit", "table", "components", "weights", "attributes", "levels", "pooled", "seed", "jobs", "strict",
-    "users_as",
+    "users_as", "name_people",
 })  # fmt: skip
 
 Votes = Annotated[
@@ -81,14 +82,14 @@ JobsOption = Annotated[
 StrictFlag = Annotated[
     bool, typer.Option("--strict", rich_help_panel=MODEL, help="Fail (exit code 3) if the fit does not converge.")
 ]
-UNPACK_LIMIT = 1.0  # as of the readers, which take long to import
+UNPACK_LIMIT = 2.5  # as of the readers, which take long to import
 UnpackLimit = Annotated[
     float,
     typer.Option(
         "--unpack-limit",
         metavar="GB",
         min=0.001,
-        help="What a packed file may unpack to; a small one can be made to fill the memory.",
+        help="Memory that a packed file may unpack to; a small one can be made to fill it.",
     ),
 ]
 TableFormat = StrEnum("TableFormat", ["csv", "md", "json"])  # of a table on standard output
@@ -370,7 +371,7 @@ def items_in(text: str, flag: str) -> list[str]:
 def _number_or_auto(text: str) -> int | str:
     if text == "auto":
         return text
-    if not text.isdecimal() or int(text) < 1:
+    if not is_whole(text) or int(text) < 1:
         raise DataError(f'--components takes a number from 1, or auto, not "{text}"')
     return int(text)
 

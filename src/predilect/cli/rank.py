@@ -182,7 +182,9 @@ def rank(
         if page is not None:
             try:
                 with talk.progress("Writing"):
-                    text = _page(overall, unit, findings, choice.reason, changes, document, _command(ctx))
+                    text = _page(
+                        overall, unit, findings, choice.reason, changes, document, _command(ctx), results.name_people
+                    )
                     page.write(lambda place: place.write_text(text, encoding="utf-8"))
                 talk.written = str(report)
             except OSError as error:
@@ -228,14 +230,14 @@ class Printed:
 
 def _say(talk: Talk, told: Printed, results: ResultOptions) -> None:
     """Print the board, what is said of pairs, segments and changes, and the verdict."""
-    from predilect.cli.fitting import say_board, say_model, say_verdict, say_versus
+    from predilect.cli.fitting import rows_shown, say_board, say_model, say_verdict, say_versus
     from predilect.cli.segments import say_segments
     from predilect.report.leaderboard import Ranking
     from predilect.report.markdown import markdown
 
     overall, scale, top = told.overall, told.scale, results.top
     if results.printed is FormatName.md:
-        rows = top or len(overall.board)
+        rows = rows_shown(overall.board, top)
         typer.echo(markdown(overall.board, scale, told.choice.verdict, rows, told.versus), nl=False)
     elif results.printed is FormatName.csv:
         talk.table(overall.board)
@@ -274,8 +276,9 @@ def _command(ctx: typer.Context) -> str:
 
 
 def _page(
-    overall: Any, unit: Any, findings: Any, reason: str, changes: Any, document: dict[str, Any], command: str
-) -> str:
+    overall: Any, unit: Any, findings: Any, reason: str, changes: Any, document: dict[str, Any], command: str,
+    name_people: bool,
+) -> str:  # fmt: skip
     """The report as a page."""
     from predilect.report.contents import contents_of
     from predilect.report.page import page
@@ -286,7 +289,7 @@ def _page(
     made["Versions"] = ", ".join(f"{name} {version}" for name, version in provenance["versions"].items())
     told = contents_of(
         overall.model, scale=unit, findings=findings, warnings=overall.warnings, returned=reason, changes=changes,
-        made=made,
+        made=made, name_people=name_people,
     )  # fmt: skip
     return page(told)
 

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from predilect._forks import refuse_without_threads
 from predilect.data.canonical import ALONE, Answers, canonical_answers, row_offsets
 from predilect.data.derived import frame_columns, grade_in, split_by_side
 from predilect.data.frames import build_frame, open_frame
@@ -255,6 +256,7 @@ class Comparisons:
             "side": side, "context": context, "kind": kind, "alternatives": alternatives,
             "profile": [profile] if isinstance(profile, str) else profile, "none": none, "grades": grades, **more,  # type: ignore[typeddict-item]
         }  # fmt: skip
+        refuse_without_threads()
         table, backend = open_frame(frame)
         users, items, contexts, answers, names, found_grades, has_users, intake, described = assembled(table, options)
         found = cls(

@@ -291,3 +291,17 @@ def test_best_and_worst_of_what_no_column_shows():
     refused(shown, none, 'Name them: alternatives=["A", "B", "C"]', kind="best_worst")
     told = read(shown, one, drop_unknown=True).intake
     assert told.tasks_read == {"choices of the best and the worst of 3": 1}
+
+
+def test_answers_that_number_what_each_task_showed():
+    found = read({"user": ["a", "b", "c"], "alternatives": ["x|y|z", "z|x|y", "y|x|z"], "choice": [2, 1, 3]})
+    assert tasks_of(found) == [("a", "y > x", "y > z"), ("b", "z > x", "z > y"), ("c", "z > x", "z > y")]
+    assert "The answers are the numbers of those shown, from 1." in found.intake.notes
+
+
+def test_what_shares_no_attribute_with_others_is_no_alternative():
+    costs = {"user": ["a", "b"], "cost_car": [1, 2], "cost_bus": [3, 4], "choice": ["car", "bus"]}
+    found = read(costs, {"party_size": [1, 2]})
+    assert tasks_of(found) == tasks_of(read(costs)) == [("a", "car, cost=1 > bus, cost=3"),
+                                                        ("b", "bus, cost=4 > car, cost=2")]  # fmt: skip
+    assert "party_size" in found.intake.ignored_columns

@@ -137,7 +137,7 @@ def _alternatives(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[s
 
 def _family(names: Sequence[str], word: str) -> tuple[str, ...]:
     """Columns of a word and a number, or a letter, in their order."""
-    numbered = {int(match[1]): name for name in names if (match := re.fullmatch(rf"{word}(\d+)", plain(name)))}
+    numbered = {int(match[1]): name for name in names if (match := re.fullmatch(rf"{word}(\d{{1,18}})", plain(name)))}
     lettered = {
         match[1]: name for name in names if (match := re.fullmatch(rf"{word}[_ .-]([a-z])", name.strip().lower()))
     }

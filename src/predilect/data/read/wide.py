@@ -186,7 +186,7 @@ def _coded(
     words = pl.concat([_words(raw[name]) for name in answer]).drop_nulls().unique().sort().to_list()
     codes = {word: place for word in words for place, alt in enumerate(alternatives) if _bare(word) == _bare(alt)}
     note, ask, ordered = "", "", options.get("alternatives") is not None
-    numbers = {word: int(float(word)) for word in words if re.fullmatch(r"\d+(\.0*)?", word)}
+    numbers = {word: int(match[1]) for word in words if (match := re.fullmatch(r"(\d{1,18})(\.0*)?", word))}
     numbers = {word: number for word, number in numbers.items() if word != str(options.get("none"))}
     if named_only and (numbers or len(codes) < len(words)):
         return None
@@ -229,7 +229,7 @@ def _coded(
 
 def _bare(alternative: str) -> str | int:
     """An alternative without words such as alt before its number or letter; a number as one."""
-    match = re.fullmatch(rf"{_WORD}?[_. ]*(\d+)(?:\.0*)?", alternative.strip(), re.I)
+    match = re.fullmatch(rf"{_WORD}?[_. ]*(\d{{1,18}})(?:\.0*)?", alternative.strip(), re.I)
     if match:
         return f"{int(match[1]):09d}"
     match = re.fullmatch(rf"{_WORD}[_. ]*([a-z])", alternative.strip(), re.I)
