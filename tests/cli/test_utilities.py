@@ -151,9 +151,14 @@ def test_what_choices_cannot_tell_is_said(long, tmp_path):
     code, told = told_of(long, tmp_path, "--price", "fee", fee=pl.col("task") + 1)
     assert code == 2
     assert 'Column "fee" of CHOICES is the same for all alternatives of a task' in told
-    code, told = told_of(long, tmp_path, price=pl.when(pl.col("alt") == 1).then(None).otherwise(pl.col("price")))
+    without = pl.when(pl.col("alt") == 1)
+    code, told = told_of(long, tmp_path, price=without.then(None).otherwise(pl.col("price")))
     assert code == 2
-    assert 'an attribute ("price") is missing in 120 tasks' in told
+    assert 'column "alt" numbers the alternatives (0, 1, 2 ...), and "price" goes by it' in told
+    some = pl.when((pl.col("alt") == 1) & (pl.col("task") == 0))
+    code, told = told_of(long, tmp_path, price=some.then(None).otherwise(pl.col("price")))
+    assert code == 2
+    assert f'an attribute ("price") is missing in {long["id"].n_unique()} tasks' in told
 
 
 def test_an_attribute_that_decides_every_choice_and_people_with_one_task(long, tmp_path):

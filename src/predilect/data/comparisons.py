@@ -173,6 +173,7 @@ class Comparisons:
         profile: Sequence[str] | None = None,
         none: str = "None",
         grades: Sequence[str] = (),
+        **more: Any,
     ) -> Comparisons:
         """Read a data frame of answers: pairs, choices from several, orders, ratings.
 
@@ -253,7 +254,7 @@ class Comparisons:
             "outcome": outcome, "item_map": item_map, "winner_is": winner_is, "drop_missing": drop_missing,
             "drop_self": drop_self, "drop_unknown": drop_unknown, "task": task, "covariates": covariates,
             "side": side, "context": context, "kind": kind, "alternatives": alternatives,
-            "profile": [profile] if isinstance(profile, str) else profile, "none": none, "grades": grades,
+            "profile": [profile] if isinstance(profile, str) else profile, "none": none, "grades": grades, **more,  # type: ignore[typeddict-item]
         }  # fmt: skip
         refuse_without_threads()
         table, backend = open_frame(frame)
