@@ -162,8 +162,11 @@ def test_designs_and_answers_that_do_not_fit():
     without = {name: values for name, values in ANSWERS.items() if name != "BLOCK"}
     refused(without, {}, 'the design has 2 versions (column "BLOCK")', "Call it BLOCK", design=DESIGN)
     refused(
-        ANSWERS, {"BLOCK": [1, 7]}, "2 answers belong to no task of the design (first: BLOCK 7", design=DESIGN
-    ) if False else refused(ANSWERS, {"BLOCK": [1, 7]}, "2 answers belong to no task of the design", design=DESIGN)
+        ANSWERS,
+        {"BLOCK": [1, 7]},
+        "2 answers belong to no task of the design (first: question 1, BLOCK 7",
+        design=DESIGN,
+    )
     refused(
         {"ID": [1], "BLOCK": [1], "age": [3]},
         {},

@@ -73,15 +73,9 @@ class ReadOptions(TypedDict, total=False):
     profile: Sequence[str] | None
     none: str
     grades: Sequence[str]
-    won: str | None
-    lost: str | None
-    left_word: Sequence[str]
-    right_word: Sequence[str]
     positive: Literal["left", "right"] | None
     best: Literal["low", "high"] | None
-    runs: bool | None
     constants: bool | None
-    both_bad: Literal["tie", "item"] | None
     design: Any
 
 
