@@ -104,7 +104,7 @@ IN_PYTHON = {
     "people in the index": (lambda m: m.fit(ANSWERS.set_index("user")), r"frame.reset_index\(\)"),
     "dates as ids": (
         lambda m: m.fit(ANSWERS.assign(user=pd.to_datetime(["2026-01-01"] * 6))),
-        r'"user" holds values of type datetime \(first: row 1, .*whole numbers. Turn them into text.*astype\(str\)',
+        r'"user" holds values of type Timestamp \(first: row 1, .*whole numbers. Turn them into text.*astype\(str\)',
     ),
     "dates and text as ids": (
         lambda m: m.fit(ANSWERS.assign(user=[pd.Timestamp("2026-01-01"), *ANSWERS["user"][1:]])), "mixes kinds of ids"

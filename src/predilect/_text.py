@@ -49,6 +49,11 @@ def first_few(values: Sequence[Any], most: int = 3) -> str:
     return ("; " if any("," in one for one in some) else ", ").join(some)
 
 
+def is_whole(text: str) -> bool:
+    """Whether text is a whole number that somebody counts with; of thousands of digits Python makes none."""
+    return text.isdecimal() and len(text) <= 18
+
+
 def message(text: str) -> str:
     """A whole message, printable and of a length that somebody reads."""
     return shortened(printable(shortened(text, LONGEST_MESSAGE)), LONGEST_MESSAGE)

@@ -123,7 +123,8 @@ def test_as_json(personal, tmp_path):
     ("arguments", "said"),
     [
         (["--keep", "0"], "keeps nothing"), (["--keep", "9"], "--keep 9 is more than all: there are 5 items"),
-        (["--keep", "0.0000000000001"], "rounds to none"), (["--keep", "some"], "neither a number of items nor"),
+        (["--keep", "9" * 400], "is no number"), (["--keep", "0.0000000000001"], "rounds to none"),
+        (["--keep", "some"], "neither a number of items nor"),
         (["--keep", "2", "--budget", "30"], "give keep"), (["--budget", "3"], "--budget 3 cannot be shared out"),
         (["--criterion", "ucb", "--beta", "-1"], "beta must be a positive number"),
         (["--keep", "200%"], "a share is at most 100 %"), (["--keep", "inf%"], "is no number"),

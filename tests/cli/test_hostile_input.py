@@ -11,11 +11,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from cli.running import QUICK, files_beside, run
 from predilect._text import printable
+from tolerances import ITERATIVE
 
 HOSTILE = "\x1b]0;pwned\x07\x9b31m"
 TEXT = "user,left,right,winner\nu,x,y,x\nv,y,z,y\nw,z,x,z\n"
@@ -250,3 +252,71 @@ def test_a_map_to_its_own_ids_is_refused(tmp_path, command):
     ran = run(command, tmp_path / "v.csv", "--item-map", tmp_path / "map.csv", "--item-map-column", "item")
     assert ran.exit_code == 2
     assert "--item-map-column" in ran.stderr
+
+
+DIGITS = "9" * 5000
+PAIRS = "user,left,right,winner\nu,tea,milk,tea\nv,milk,rum,milk\n"
+TABLES = {
+    "wide": "id,price_1,price_2,choice\nu,1,2,{0}\n",
+    "wide, an attribute": "id,price_1,price_2,choice\nu,1,{0},1\nv,2,1,2\n",
+    "wide, its columns": "id,price_1,price_{0},choice\nu,1,2,1\n",
+    "long": "user,task,alternative,price,choice\nu,1,a,1,{0}\nu,1,b,2,0\n",
+    "ranks": "user,task,item,rank\nu,1,a,1\nu,1,b,{0}\n",
+    "ratings": "user,item,rating\nu,a,1\nu,b,{0}\nv,a,2\nv,b,1\n",
+    "ranks by column": "user,rank_tea,rank_milk\nu,1,{0}\nv,1,2\n",
+    "the place of the best": "user,item_1,item_2,choice\nu,a,b,{0}\nv,a,b,1\n",
+    "a column a place": "user,rank_1,rank_{0}\nu,a,b\n",
+    "annotators": "pair,judge_1,judge_{0}\na vs b,left,right\n",
+    "winners": "user,left,right,winner\nu,a,b,{0}\nv,a,b,-1\n",
+    "grades": "user,left,right,winner\nu,a,b,2\nv,a,b,-{0}\nv,a,b,-2\n",
+    "weights": "left,right,winner,weight\na,b,a,{0}\na,c,a,1\n",
+    "orders": "# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 2: b\n{0}: 1,2\n",
+}
+
+
+@pytest.mark.parametrize("number", ["9" * 400, DIGITS, "1e400", "-1e400", "1e308", "5e-324"])
+@pytest.mark.parametrize("table", TABLES)
+def test_numbers_of_any_length_are_read_or_refused_in_words(tmp_path, table, number):
+    path = tmp_path / f"v{'.soc' if table == 'orders' else '.csv'}"
+    path.write_text(TABLES[table].format(number))
+    ran = run("check", path)
+    assert ran.exit_code in (0, 2), ran.exception
+    assert ran.exit_code == 0 or ran.stderr.startswith("Error: ")
+
+
+def test_a_number_of_any_length_in_an_option_is_refused_in_words(tmp_path):
+    (tmp_path / "v.csv").write_text("user,left,right,winner\nu,tea,milk,-2\nv,milk,rum,2\n")
+    for options, said in (
+        (["--components", DIGITS, "--model", "gaspk"], "--components takes a number from 1"),
+        (["--grades", f"1,2,{DIGITS}"], "winner"), (["--seed", DIGITS], "--seed"),
+    ):  # fmt: skip
+        ran = run("rank", tmp_path / "v.csv", *options)
+        assert (ran.exit_code, ran.stdout) == (2, ""), ran.exception
+        assert said in ran.stderr
+
+
+@pytest.mark.parametrize("size", [1e155, 1e160, 1e300, -1.7e308, 1e-300, 5e-324])
+def test_features_of_any_size_are_those_of_the_same_shape(tmp_path, size):
+    (tmp_path / "v.csv").write_text(PAIRS)
+    means = []
+    for tea in (size, 1e9 * round(np.sign(size)) if abs(size) > 1.0 else 0.0):
+        (tmp_path / "i.csv").write_text(f"item,x\ntea,{tea}\nmilk,1\nrum,0\n")
+        (tmp_path / "p.csv").write_text(f"user,age\nu,{tea}\nv,1\n")
+        files = ["--items", tmp_path / "i.csv", "--people", tmp_path / "p.csv"]
+        ran = run("rank", tmp_path / "v.csv", *files, *QUICK, "--json")
+        assert ran.exit_code == 0, ran.output
+        means.append([row["mean"] for row in json.loads(ran.stdout)["board"]])
+    np.testing.assert_allclose(means[0], means[1], rtol=0, atol=ITERATIVE)
+
+
+def test_any_number_of_rows_may_be_asked_for(tmp_path):
+    (tmp_path / "v.csv").write_text(PAIRS)
+    printed = [run("rank", tmp_path / "v.csv", "-q", *QUICK, "--top", top).stdout for top in ("0", "9" * 400)]
+    assert printed[0] == printed[1] != ""
+
+
+def test_covariates_of_any_size_are_ranked_with_or_refused(tmp_path):
+    for size in ("1e99", "1e-99", "1e-160", "1e160", "1e308"):
+        (tmp_path / "v.csv").write_text(f"user,left,right,winner,x\nu,tea,milk,tea,{size}\nv,milk,rum,milk,-{size}\n")
+        ran = run("rank", tmp_path / "v.csv", "--control", "x", *QUICK, "--json")
+        assert ran.exit_code == (0 if "99" in size else 2), ran.exception

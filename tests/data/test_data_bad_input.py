@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import re
+import warnings
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -11,9 +14,9 @@ import pytest
 from cli.running import run
 from predilect import Population
 from predilect._text import spoken_to
-from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_item_map
+from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, check, read_item_map
 from predilect.data.frames import clean_ids
-from predilect.errors import DataError
+from predilect.errors import DataError, DataWarning
 
 PAIR = {"left": ["a", "b", "c"], "right": ["b", "c", "a"]}
 
@@ -89,6 +92,14 @@ def test_bad_weights(value):
     frame = {**PAIR, "winner": ["a", "b", "c"], "weight": [1.0, value, 1.0]}
     with pytest.raises(DataError, match=r"missing, infinite or negative weights in 1 row \(first: row 2"):
         Comparisons.from_frame(frame)
+
+
+def test_a_weight_that_counts_no_answers_of_anybody():
+    frame = {**PAIR, "winner": ["a", "b", "c"]}
+    with pytest.raises(DataError, match=r"too large weights in 1 row \(first: row 2, 1e\+15\).*from 0 to 1e\+12"):
+        Comparisons.from_frame(frame | {"weight": [1.0, 1e15, 1.0]})
+    heavy = Population(personal=False).fit(Comparisons.from_frame(frame | {"weight": [1e12, 1.0, 1e12]})).rank()
+    assert heavy["mean"].is_finite().all()
 
 
 def test_zero_and_textual_weights():
@@ -417,3 +428,76 @@ def test_a_weight_that_is_none_is_shown():
         Comparisons.from_frame(frame | {"weight": ["1", "x"]})
     with pytest.raises(DataError, match=r"weights in 1 row \(first: row 1, empty\).*mend them, or use none: weight="):
         Comparisons.from_frame(frame | {"weight": ["", "2"]})
+
+
+ODD_VALUES = [
+    10**20, 2**63, 10**400, 10**5000, 1e308, float("-inf"), 1j, decimal.Decimal("1.5"), decimal.Decimal("sNaN"),
+    np.uint64(2**64 - 1), np.float16(1.5), np.timedelta64(1, "D"), np.datetime64("2020-01-01"), dt.timedelta(1),
+    b"\xff", [1, [2]], {"a": 1}, object(), "\ud800", "\x00", "1e400", "nan", "", None, pd.NA, True, np.array([1, 2]),
+]  # fmt: skip
+VOTES = {"user": ["u", "v", "w"], **PAIR, "winner": ["a", "b", "c"]}
+ITEMS = {"item": ["a", "b", "c"], "x": [1.0, 2.0, 3.0], "kind": ["p", "q", "r"]}
+TEXTS, NUMBERS, FEATURES = Vocabulary(["a", "b"]), Vocabulary([1, 2]), ItemFeatures.from_frame(ITEMS)
+USES = [
+    *[lambda values, role=role: Comparisons.from_frame({**VOTES, role: values})
+      for role in ("user", "left", "winner", "weight", "task")],
+    lambda values: Comparisons.from_frame({**VOTES, "prompt": values}, context="prompt"),
+    lambda values: Comparisons.from_frame({**VOTES, "length": values}, covariates=["length"]),
+    lambda values: Comparisons.from_frame(VOTES, ties=values),
+    lambda values: Comparisons.from_frame({"left": ["a"] * 3, "right": ["b"] * 3}, outcome=values),
+    lambda values: Comparisons.from_frame(VOTES, item_map=dict(zip("abc", values, strict=True))),
+    lambda values: ItemFeatures.from_frame({**ITEMS, "x": values}),
+    lambda values: ItemFeatures.from_frame({**ITEMS, "x": values}, categorical=["x"]),
+    lambda values: ItemFeatures.from_frame({**ITEMS, "x": values}, piecewise={"x": [1.7]}),
+    lambda values: ItemFeatures.from_frame({**ITEMS, "item": values}),
+    lambda values: PersonFeatures.from_frame({"user": ["u", "v", "w"], "x": values}, segments="x"),
+    lambda values: FEATURES.transform({**ITEMS, "x": values}),
+    lambda values: FEATURES.transform({**ITEMS, "kind": values}),
+    *[lambda values, ids=ids: ids.codes(values, "minus_one") for ids in (TEXTS, NUMBERS)],
+    *[lambda values, ids=ids: ids.extend(values) for ids in (TEXTS, NUMBERS)],
+    *[lambda values, ids=ids: (ids.code(values[-1]), values[-1] in ids) for ids in (TEXTS, NUMBERS)],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "others", [None, [1, 2], *[pytest.param(one, marks=pytest.mark.slow) for one in (["a", "b"], [1.5, 2.5])]]
+)
+def test_no_value_of_any_kind_in_any_column_ends_in_an_error_of_python_or_polars(others):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        for value in ODD_VALUES:
+            for use in USES:
+                with suppress(DataError):
+                    use([*(others or [value] * 2), value])
+
+
+@pytest.mark.parametrize("kind", [list, lambda values: pd.Series(values, dtype=object), lambda v: np.array(v, object)])
+def test_whole_numbers_beyond_64_bits_are_numbers_and_no_ids(kind):
+    for ids in ([10**20, 1, 2], [1, 2, 10**20], [1, 2, -(2**63) - 1], [1, None, 2**64], [1, 2, 10**400]):
+        with pytest.raises(DataError, match=r"too large to be exact .*turn the column into text first"):
+            Vocabulary(kind([one for one in ids if one is not None]))
+    assert ItemFeatures.from_frame({"item": ["a", "b"], "x": kind([10**20, 0])}).matrix.tolist() == [[1.0], [-1.0]]
+    with pytest.raises(DataError, match='"x" is infinite in 1 row'):
+        ItemFeatures.from_frame({"item": ["a", "b"], "x": kind([-(10**400), 0])})
+    assert Vocabulary(kind([2**63 - 1, -(2**63)])).ids == [-(2**63), 2**63 - 1]
+    assert Vocabulary(["100000000000000000000"]).code(10**20) == 0
+    assert 10**20 not in Vocabulary([1, 2])
+
+
+def test_text_that_is_no_unicode_is_refused_with_its_column():
+    for values in (["a", "\ud800"], [1, "\ud800"], np.array(["a", "\ud800"])):
+        with pytest.raises(DataError, match=r'column "left" holds .* no text'):
+            Comparisons.from_frame({"left": values, "right": ["b", "b"], "winner": ["b", "b"]})
+
+
+def test_words_for_ties_may_be_an_array():
+    votes = {"left": ["a", "b"], "right": ["b", "a"], "winner": ["a", "even"]}
+    for ties in (["even"], np.array(["even"]), pl.Series(["even"]), pd.Series(["even", "other"])):
+        assert Comparisons.from_frame(votes, ties=ties).intake.ties == 1
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "s"])
+def test_dates_of_pandas_are_no_whole_numbers_whatever_their_unit(unit):
+    dates = pd.Series(pd.to_datetime(["2026-01-01", "2026-01-02", None])).astype(f"datetime64[{unit}]")
+    with pytest.raises(DataError, match="values of type Timestamp"):
+        Comparisons.from_frame({**PAIR, "winner": ["a", "b", "c"], "user": dates})

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import math
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import scipy.sparse
 
 from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
 from predilect.errors import DataError, DataWarning
+from tolerances import EXACT
 
 FRAME = {
     "item": ["c", "a", "b", "d"],
@@ -69,6 +72,50 @@ def test_features_for_half_the_items():
     assert (matrix[2:] == 0).all()
     text = ItemFeatures.from_frame({"item": ["7", "8"], "x": [1, 2]})
     assert text.align(Vocabulary([7, 9]))[1].tolist() == [True, False]
+
+
+TINY = 5e-324  # the smallest number above 0
+
+
+@pytest.mark.parametrize("values", [
+    [1e300, 1.0], [1e160, 1.0, -3e159], [1.7e308, 1.6e308, 1e308], [8e307, -8e307, 1.0], [1e300, 1.0, 1e-300],
+    [1e-307, 2e-307, 5e-307, 0.0], [1e-170, 3e-170, 2e-170, 1e-170], [2e-320, 1e-300, 1.0],
+])  # fmt: skip
+@pytest.mark.parametrize("kind", [np.array, list, lambda values: pl.Series(values, dtype=pl.Float64)])
+def test_very_large_and_very_small_numbers_are_standardised_as_any_others(values, kind):
+    features = ItemFeatures.from_frame({"item": [f"{k}" for k in range(len(values))], "x": kind(values)})
+    exact = [Fraction(value) for value in values]
+    centre = sum(exact) / len(exact)
+    off = [value - centre for value in exact]
+    largest = max(map(abs, off))
+    mean_square = sum((one / largest) ** 2 for one in off) / len(off)
+    expected = [float(one / largest) / math.sqrt(mean_square) for one in off]
+    np.testing.assert_allclose(features.matrix[:, 0], expected, rtol=0, atol=EXACT)
+    np.testing.assert_array_equal(features.transform({"x": kind(values)}), features.matrix)
+    again = ItemFeatures.from_dict(json.loads(json.dumps(features.to_dict())))
+    np.testing.assert_array_equal(again.matrix, features.matrix)
+
+
+def test_numbers_whose_spread_is_no_number_are_refused_and_those_without_one_are_constant():
+    ids = ["a", "b", "c"]
+    with pytest.raises(DataError, match=r'feature "x" .*from -1e\+308 to 1e\+308.*other unit'):
+        ItemFeatures.from_frame({"item": ids, "x": [1e308, -1e308, 0.0]})
+    for constant in ([1e308] * 3, [TINY, 0.0, TINY], [1e-310, 3e-310, 0.0], [1e300, 1e300, np.nextafter(1e300, 0.0)]):
+        assert ItemFeatures.from_frame({"item": ids, "x": constant, "y": [1, 2, 3]}).sources == ["y"]
+    cut = ItemFeatures.from_frame({"item": ids, "x": [1e300, 1.0, 3e300]}, piecewise={"x": [2e300]})
+    np.testing.assert_allclose(cut.matrix.std(axis=0), 1.0)
+    with pytest.raises(DataError, match=r'feature "x" .*other unit'):
+        ItemFeatures.from_frame({"item": ids, "x": [1.7e308, -1.7e308, 0.0]}, piecewise={"x": [-1.5e308]})
+
+
+def test_a_new_number_too_far_from_all_others_is_refused_and_one_within_is_not():
+    features = ItemFeatures.from_frame({"item": ["a", "b"], "x": [1e-300, 2e-300]})
+    with pytest.raises(DataError, match=r'feature "x" is 1e\+300 in row 2, .* standard deviation 5e-301'):
+        features.transform({"x": [1e-300, 1e300]})
+    with pytest.raises(DataError, match="Is it in the same unit"):
+        ItemFeatures.from_frame({"item": ["a", "b"], "x": [1.0, 2.0]}).transform({"x": [1e155]})
+    large = ItemFeatures.from_frame({"item": ["a", "b"], "x": [1e308, 2e307]})
+    np.testing.assert_allclose(large.transform({"x": [1e308, -1e308]})[:, 0], [1.0, -4.0], rtol=0, atol=EXACT)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])

@@ -287,6 +287,7 @@ def test_a_covariate_is_not_taken_for_another_column():
         ([1.0, 2.0, float("inf"), 3.0, 4.0], r"infinite values in 1 row \(first: row 3\)"),
         (["1", "long", "2", "?", "4"], r'holds text in 2 rows \(first: row 2, "long"\)'),
         ([[1]] * 5, "holds values of type List"),
+        ([1.0, 1e101, 0.0, 0.0, 0.0], r"the covariate of x is beyond ±1e\+100 in 1 row \(first: row 2"),
     ],
 )
 def test_a_covariate_that_is_no_number_is_refused(column, said):
@@ -303,7 +304,7 @@ def test_a_covariate_that_is_no_number_is_refused(column, said):
         (["weight"], 'cannot be called "weight"'),
         (["context"], 'cannot be called "context"'),
         (["y"], 'can be read from "y"; and "y_left" and "y_right"'),
-        (["z"], "differs by an infinite amount between z_a and z_b in 1 row"),
+        (["z"], r"the covariate of z_a and z_b is beyond ±1e\+100 in 1 row \(first: row 1"),
     ],
 )  # fmt: skip
 def test_a_covariate_that_is_not_there_or_there_twice_is_refused(names, said):

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import gzip
 import inspect
+import sqlite3
 import subprocess
 import sys
 import tracemalloc
+import zipfile
+from contextlib import closing
 
+import openpyxl
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from predilect.cli.options import UNPACK_LIMIT as UNPACK_LIMIT_OF_THE_COMMAND
-from predilect.data.read import readers
+from predilect.data.read import formats, readers
 from predilect.data.read.files import DamagedParquet, read_footer, unpacked_size
 from predilect.data.read.readers import read_comparisons, read_frame, read_item_map, read_table
 from predilect.errors import DataError
 
 VOTES = pl.DataFrame({"left": ["a", "b"], "right": ["b", "a"], "winner": ["a", "a"]})
+
+
+def alike(n):
+    return pl.select(pl.repeat("a", n).alias("left"), right=pl.lit("b"), winner=pl.lit("a"))
+
+
 READERS = (read_comparisons, read_frame, read_item_map, read_table)
 
 
@@ -71,8 +81,9 @@ def test_files_of_every_kind_are_read_and_their_size_is_known(tmp_path, options)
     names, frame = read_table(path)
     assert names == table.column_names
     assert frame.equals(pl.read_parquet(path))
-    said = unpacked_size(path, read_footer(path), ["left", "n"])
-    assert 16 * 2 * n <= said <= 3 * 16 * 2 * n
+    values, packed = unpacked_size(path, read_footer(path), ["left", "n"])
+    assert values == 2 * n
+    assert 0 < packed <= 3 * 16 * 2 * n
 
 
 def test_what_polars_writes_is_read_with_no_row_and_with_many(tmp_path):
@@ -111,7 +122,7 @@ def test_a_file_that_is_no_parquet_is_refused(tmp_path, data):
 def test_what_unpacks_to_more_than_the_limit_is_refused_before_it_is_unpacked(tmp_path, name, reader):
     path = tmp_path / name
     if name.endswith(".parquet"):
-        pl.select(pl.repeat("a", 1_000_000).alias("left"), right=pl.lit("b"), winner=pl.lit("a")).write_parquet(path)
+        alike(1_000_000).write_parquet(path)
     else:
         row = b"a,b,a\n" if ".csv" in name else b'{"left": "a", "right": "b", "winner": "a"}\n'
         path.write_bytes(gzip.compress(b"left,right,winner\n" + row * (12_000_000 // len(row))))
@@ -131,10 +142,96 @@ def test_only_the_columns_that_are_read_count(tmp_path):
         read_frame(path, unpack_limit=0.001)
 
 
+def pack(frame, path):
+    if path.suffix == ".parquet":
+        frame.write_parquet(path)
+    elif path.suffix == ".gz":
+        path.write_bytes(gzip.compress((frame.write_csv() if ".csv" in path.name else frame.write_ndjson()).encode()))
+    elif path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("v.csv", frame.write_csv())
+    elif path.suffix == ".db":
+        with closing(sqlite3.connect(path)) as base:
+            base.execute("CREATE TABLE votes (left, right, winner)")
+            base.executemany("INSERT INTO votes VALUES (?, ?, ?)", frame.rows())
+            base.commit()
+    else:
+        book = openpyxl.Workbook()
+        for row in [frame.columns, *frame.rows()]:
+            book.active.append(row)
+        book.save(path)
+
+
+@pytest.mark.parametrize("name", ["v.parquet", "v.csv.gz", "v.jsonl.gz", "v.zip", "v.db", "v.xlsx"])
+def test_short_values_count_as_what_they_take_in_memory_whatever_holds_them(tmp_path, name):
+    # 3 000 values of one letter, 50 bytes each: 150 kB, out of files of 1 to 60 kB.
+    pack(alike(1000), tmp_path / name)
+    with pytest.raises(DataError, match=r"more than 0.00015 GB of memory.*unpack_limit=GB"):
+        read_comparisons(tmp_path / name, unpack_limit=0.00015)
+    limit = 0.0004 if name == "v.xlsx" else 0.0002  # of XML
+    assert read_comparisons(tmp_path / name, unpack_limit=limit).n_answers == 1000
+
+
+@pytest.mark.slow
+def test_twenty_million_answers_of_one_letter_are_refused_within_the_default(tmp_path):
+    alike(20_000_000).write_parquet(tmp_path / "v.parquet")
+    assert (tmp_path / "v.parquet").stat().st_size < 200_000
+    with pytest.raises(DataError, match=r"more than 2\.5 GB of memory"):
+        read_comparisons(tmp_path / "v.parquet")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "xlsx", "db", "soc"])
+def test_a_long_text_that_a_file_holds_once_counts_wherever_it_is_meant(tmp_path, kind):
+    # 1 000 rows, each with a text of 10 kB: 10 MB, out of a file of 20 kB or so.
+    path, n, long = tmp_path / f"v.{kind}", 1000, "x" * 10_000
+    if kind == "parquet":
+        texts = pa.DictionaryArray.from_arrays(pa.array([0, 1] * (n // 2)), [long, "b"])
+        pq.write_table(pa.table({"left": texts, "right": [["c"]] * n, "winner": ["c"] * n}), path)
+    elif kind == "xlsx":
+        pack(alike(n).with_columns(left=pl.lit(long)), path)
+    elif kind == "db":
+        pack(alike(n), path)
+        with closing(sqlite3.connect(path)) as base:
+            base.execute(f"ALTER TABLE votes ADD COLUMN note DEFAULT '{long}'")
+    else:
+        path.write_text(f"# ALTERNATIVE NAME 1: {long}\n# ALTERNATIVE NAME 2: b\n" + "1: 1,2\n" * n)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(DataError, match=r"more than 0\.005 GB of memory"):
+        read_table(path, unpack_limit=0.005)
+    assert len(read_table(path, unpack_limit=0.025)[1]) == n
+
+
+def test_text_is_counted_beyond_32_bits():
+    for text in (pl.Series(["x" * 2**20]), pl.Series(["x" * 2**20], dtype=pl.Categorical)):
+        assert readers._length(text.new_from_index(0, 2**13)) == 2**33
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ('<row r="99999999999999"><c r="A99999999999999" t="n"><v>1</v></c></row>', "cannot be read as a workbook"),
+        ("".join(f'<row r="{n}"><c r="ZZZ{n}"><v>1</v></c></row>' for n in range(4, 14)), "more than 0.005 GB"),
+    ],
+)
+def test_a_workbook_whose_cells_lie_far_apart_is_refused_at_once(tmp_path, monkeypatch, rows, said):
+    monkeypatch.setattr(formats, "_MOST_ROWS", 1000)
+    path = tmp_path / "v.xlsx"
+    pack(alike(2), path)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    parts[sheet] = parts[sheet].replace(b"</sheetData>", f"{rows}</sheetData>".encode())
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    with pytest.raises(DataError, match=said):
+        read_table(path, unpack_limit=0.005)
+
+
 def test_files_within_the_limit_are_read_and_the_command_has_the_same_limit(tmp_path):
     text = "left,right,winner\n" + "a,b,a\n" * 100_000
     (tmp_path / "v.csv.gz").write_bytes(gzip.compress(text.encode()))
-    assert read_comparisons(tmp_path / "v.csv.gz", unpack_limit=0.001).n_answers == 100_000
+    assert read_comparisons(tmp_path / "v.csv.gz", unpack_limit=0.016).n_answers == 100_000
     assert UNPACK_LIMIT_OF_THE_COMMAND == readers.UNPACK_LIMIT
     for reader in READERS:
         assert inspect.signature(reader).parameters["unpack_limit"].default == readers.UNPACK_LIMIT

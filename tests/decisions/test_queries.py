@@ -147,6 +147,9 @@ def test_a_saved_model_that_holds_no_answers_says_so(tmp_path):
     loaded = GPPL.load(tmp_path / "m")
     with pytest.warns(DataWarning, match="may be asked again"):
         assert len(suggest(loaded, user_ids([3])[0], n=99)) == 15
+    # Not to whom answers are named, or where there is nothing to ask.
+    assert len(suggest(loaded, user_ids([3])[0], n=99, exclude=columns)) < 15
+    assert suggest(loaded, user_ids([3])[0], candidates={"left": [], "right": []}).is_empty()
     pool = {"user": user_ids([3]), "left": item_ids([0]), "right": item_ids([1])}
     with pytest.warns(DataWarning, match="1 of the people"):
         assert len(suggest_each(loaded, pool)) == 1

@@ -41,6 +41,17 @@ def test_derivatives_of_every_view(likelihood, y):
         assert np.all(curvature >= 0)
 
 
+@pytest.mark.parametrize(
+    ("likelihood", "y"), [case for case in CASES if isinstance(case[0], PairLikelihood) and case[0].delta]
+)
+def test_derivatives_in_the_tie_threshold(likelihood, y):
+    v = np.full(6, 0.8)
+    *_, slope, curvature = likelihood.all_tilted(y, M, v, likelihood.delta)
+    up, down = (likelihood.all_tilted(y, M, v, likelihood.delta + step) for step in (STEP, -STEP))
+    np.testing.assert_allclose((up[0] - down[0]) / (2 * STEP), slope, rtol=ITERATIVE, atol=ITERATIVE)
+    np.testing.assert_allclose((up[3] - down[3]) / (2 * STEP), curvature, rtol=ITERATIVE, atol=ITERATIVE)
+
+
 @pytest.mark.parametrize(("likelihood", "y"), CASES)
 def test_the_slope_of_the_curvature(likelihood, y):
     up, down = likelihood.at(y, M + STEP)[2], likelihood.at(y, M - STEP)[2]

@@ -48,9 +48,14 @@ def say_verdict(talk: Talk, choice: Choice, ranking: Ranking, scale: Scale) -> N
         (talk.say if choice.verdict is None else talk.detail)(choice.reason)
 
 
+def rows_shown(board: pl.DataFrame, top: int) -> int:
+    """How many rows of a board --top asks for; 0 for all."""
+    return min(top or len(board), len(board))
+
+
 def say_board(talk: Talk, ranking: Ranking, scale: Scale, top: int, segment: str | None = None) -> None:
     """Print a board, quiet or not, and of a segment its first rows only."""
-    rows = len(ranking.board) if top == 0 else top
+    rows = rows_shown(ranking.board, top)
     rows = rows if segment is None else min(rows, _SEGMENT_ROWS)
     talk.say()
     if segment is not None:

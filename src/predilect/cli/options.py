@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from predilect._text import is_whole
 from predilect.errors import DataError
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ GASPK = "For --model gaspk"
 # What --help leaves to --help-all.
 RARE = frozenset({
     "no_user", "weight", "no_weight", "task", "no_task", "control", "alternatives", "profile", "grades", "side",
-    "kind", "none", "winner_is", "drop_missing", "drop_self", "drop_unknown", "item_map", "item_map_column",
-    "unpack_limit", "table", "components", "weights", "attributes", "levels", "pooled", "seed", "jobs", "strict",
+    "kind", "none", "positive", "best", "constants", "design", "winner_is", "drop_missing", "drop_self", "drop_unknown",
+    "item_map", "item_map_column", "unpack_limit", "table", "components", "weights", "attributes",
+    "levels", "pooled", "seed", "jobs", "strict",
     "users_as", "name_people",
 })  # fmt: skip
 
@@ -81,14 +83,14 @@ JobsOption = Annotated[
 StrictFlag = Annotated[
     bool, typer.Option("--strict", rich_help_panel=MODEL, help="Fail (exit code 3) if the fit does not converge.")
 ]
-UNPACK_LIMIT = 1.0  # as of the readers, which take long to import
+UNPACK_LIMIT = 2.5  # as of the readers, which take long to import
 UnpackLimit = Annotated[
     float,
     typer.Option(
         "--unpack-limit",
         metavar="GB",
         min=0.001,
-        help="What a packed file may unpack to; a small one can be made to fill the memory.",
+        help="Memory that a packed file may unpack to; a small one can be made to fill it.",
     ),
 ]
 TableFormat = StrEnum("TableFormat", ["csv", "md", "json"])  # of a table on standard output
@@ -108,6 +110,8 @@ class WinnerReading(StrEnum):
     sign = "sign"
 
 
+SideName = StrEnum("SideName", ["left", "right"])
+EndName = StrEnum("EndName", ["low", "high"])
 KindName = StrEnum("KindName", ["pairs", "best", "best_worst", "order", "rank", "rating", "approval"])
 
 
@@ -232,6 +236,38 @@ class ReadingOptions:
             rich_help_panel=ROWS,
             help="What the winner column holds, where it could be read in two ways: item ids, words or numbers for a "
             "side (left, a, model_a, 1 ...), or signs (1 and -1).",
+        ),
+    ] = None
+    positive: Annotated[
+        SideName | None,
+        typer.Option(
+            "--positive",
+            rich_help_panel=ROWS,
+            help="Of a matrix of wins: left if the item of the row won, right if that of the column.",
+        ),
+    ] = None
+    best: Annotated[
+        EndName | None,
+        typer.Option(
+            "--best", rich_help_panel=ROWS, help="Which end of grades, marks, penalties or votes is the good one."
+        ),
+    ] = None
+    constants: Annotated[
+        bool | None,
+        typer.Option(
+            "--constants/--no-constants",
+            rich_help_panel=ROWS,
+            show_default="as names or numbers tell",
+            help="Numbered alternatives have constants of their own, as named ones have; no: none has.",
+        ),
+    ] = None
+    design: Annotated[
+        Path | None,
+        typer.Option(
+            "--design",
+            metavar="FILE",
+            rich_help_panel=ROWS,
+            help="What was shown in each task, where answers only number the alternatives.",
         ),
     ] = None
     tie: Annotated[
@@ -370,7 +406,7 @@ def items_in(text: str, flag: str) -> list[str]:
 def _number_or_auto(text: str) -> int | str:
     if text == "auto":
         return text
-    if not text.isdecimal() or int(text) < 1:
+    if not is_whole(text) or int(text) < 1:
         raise DataError(f'--components takes a number from 1, or auto, not "{text}"')
     return int(text)
 
@@ -445,4 +481,4 @@ HelpAll = Annotated[
 
 def with_files(reading: ReadingOptions, talk: Talk) -> ReadingOptions:
     """The same options once it is known that the map of items is there; raises DataError."""
-    return replace(reading, item_map=talk.file(reading.item_map))
+    return replace(reading, item_map=talk.file(reading.item_map), design=talk.file(reading.design))

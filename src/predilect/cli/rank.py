@@ -230,14 +230,14 @@ class Printed:
 
 def _say(talk: Talk, told: Printed, results: ResultOptions) -> None:
     """Print the board, what is said of pairs, segments and changes, and the verdict."""
-    from predilect.cli.fitting import say_board, say_model, say_verdict, say_versus
+    from predilect.cli.fitting import rows_shown, say_board, say_model, say_verdict, say_versus
     from predilect.cli.segments import say_segments
     from predilect.report.leaderboard import Ranking
     from predilect.report.markdown import markdown
 
     overall, scale, top = told.overall, told.scale, results.top
     if results.printed is FormatName.md:
-        rows = top or len(overall.board)
+        rows = rows_shown(overall.board, top)
         typer.echo(markdown(overall.board, scale, told.choice.verdict, rows, told.versus), nl=False)
     elif results.printed is FormatName.csv:
         talk.table(overall.board)

@@ -179,6 +179,10 @@ def _settings(options: ReadingOptions) -> ReadOptions:
         "profile": names_in(options.profile, "--profile") or None,
         "none": options.none,
         "grades": names_in(options.grades, "--grades"),
+        "positive": None if options.positive is None else cast('Literal["left", "right"]', options.positive.value),
+        "best": None if options.best is None else cast('Literal["low", "high"]', options.best.value),
+        "constants": options.constants,
+        "design": None if options.design is None else read_frame(options.design, unpack_limit=options.unpack_limit),
     }
     if options.item_map is not None:
         settings["item_map"] = read_item_map(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from predilect._text import amount, one_line
 from predilect.cli.choice import DEFAULT, Personal
-from predilect.cli.fitting import board_table
+from predilect.cli.fitting import board_table, rows_shown
 from predilect.cli.session import Talk
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
@@ -56,7 +56,7 @@ def say_segments(
     """Print the boards asked for, and how segments differ from the crowd."""
     for name in asked:
         board = segments[name].board
-        rows = len(board) if top == 0 else top
+        rows = rows_shown(board, top)
         talk.say()
         answers = amount(float(board["n"].sum()) / 2.0)
         talk.say(f"{one_line(name[1])}: {board['people'][0]} people, {answers} answers", style="bold")

@@ -91,10 +91,16 @@ class Talk:
         else:
             self._took_input = True
             name, data = "standard-input", b"" if sys.stdin is None else sys.stdin.buffer.read()
-        if self._held is None:
-            self._held = TemporaryDirectory(prefix="predilect-")
-        held = Path(self._held.name) / f"{name}{suffix_of(data)}"
-        held.write_bytes(data)
+        try:
+            if self._held is None:
+                self._held = TemporaryDirectory(prefix="predilect-")
+            held = Path(self._held.name) / f"{name}{suffix_of(data)}"
+            held.write_bytes(data)
+        except OSError as error:
+            raise DataError(
+                f"{name} comes out of a pipe and cannot be kept meanwhile: {error.strerror or error}. Give a file in "
+                "its place, or name another folder for temporary files with the variable TMPDIR"
+            ) from error
         return cast("Given", held)
 
     def close(self) -> None:

@@ -147,7 +147,7 @@ def _read(keep: Any) -> tuple[float, bool]:
         try:
             if text.endswith("%"):
                 return float(text[:-1]) / 100.0, True
-            return (float(int(text)), False) if text.lstrip("+-").isdigit() else (float(text), True)
+            return (float(text), False) if text.lstrip("+-").isdigit() else (float(text), True)
         except ValueError:
             raise DataError(f"{_said(keep)} is neither a number of items nor a share: write 10, 0.2 or 20%") from None
     if isinstance(keep, bool) or not isinstance(keep, int | float | np.integer | np.floating):

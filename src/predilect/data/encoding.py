@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from predilect._forks import refuse_without_threads
 from predilect._text import shown
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
@@ -19,6 +20,8 @@ from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
 FREE_TEXT_VALUES = 50
+_FARTHEST = 1e100  # standard deviations of a new number; the squares of far larger ones are no numbers
+_SMALLEST = float(np.finfo(np.float64).tiny)  # below it numbers lose their digits, and what is per unit overflows
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Output:
 
     def scaled(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
         """The column from raw values, NaN where a number is missing."""
-        return np.nan_to_num((raw - self.centre) / self.scale, nan=0.0)
+        return np.nan_to_num((raw - self.centre) / self.scale, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
     def __post_init__(self) -> None:
         is_number = math.isfinite(self.centre) and 0.0 < self.scale < math.inf
@@ -137,7 +140,7 @@ def _pieces(name: str, column: pl.Series, cuts: Sequence[float]) -> list[Output]
     if len(cuts) == 0 or not np.isfinite(cuts).all() or list(cuts) != sorted(set(cuts)):
         raise DataError(f'the cuts of "{name}" should be numbers, ascending, got {list(cuts)}.')
     edges = np.array([seen[0], *cuts, seen[-1]]) if len(seen) else np.zeros(len(cuts) + 2)
-    if (np.diff(edges) <= 0.0).any():
+    if (edges[1:] <= edges[:-1]).any():
         raise DataError(
             f'"{name}" lies between {edges[0]:g} and {edges[-1]:g}, and is cut at '
             f"{', '.join(f'{cut:g}' for cut in cuts)}: a slope changes between these two. Give cuts inside."
@@ -148,14 +151,22 @@ def _pieces(name: str, column: pl.Series, cuts: Sequence[float]) -> list[Output]
 
 def encode(outputs: Sequence[Output], columns: Mapping[str, pl.Series]) -> tuple[NDArray[np.float64], list[str]]:
     """Matrix of the planned columns, (n_rows, n_outputs), and lines on unknown categories; raises DataError."""
+    refuse_without_threads()
     n_rows = len(next(iter(columns.values()))) if columns else 0
     matrix = np.zeros((n_rows, len(outputs)))
     texts = {output.source: as_text(columns[output.source]) for output in outputs if output.kind == "category"}
     for place, output in enumerate(outputs):
-        raw = _raw(output, (texts if output.kind == "category" else columns)[output.source])
+        with np.errstate(over="ignore"):
+            raw = _raw(output, (texts if output.kind == "category" else columns)[output.source])
+            matrix[:, place] = output.scaled(raw)
         if np.isinf(raw).any():
             _refuse_infinite(columns[output.source], output.source, range(1, n_rows + 1), "row")
-        matrix[:, place] = output.scaled(raw)
+        far = np.flatnonzero(np.abs(matrix[:, place]) > _FARTHEST)
+        if len(far):
+            raise DataError(
+                f'feature "{shown(output.source)}" is {raw[far[0]]:g} in row {far[0] + 1}, too far from what was '
+                f"learned from (mean {output.centre:g}, standard deviation {output.scale:g}). Is it in the same unit?"
+            )
     report = []
     marked = {output.source for output in outputs if output.kind == "missing"}
     filled = ~_described_by_nothing(columns)
@@ -179,8 +190,8 @@ def _raw(output: Output, column: pl.Series) -> NDArray[np.float64]:
     if output.kind == "category":
         return (column == output.category).fill_null(False).to_numpy().astype(np.float64)
     try:
-        number = column.cast(pl.Float64, strict=False)
-    except pl.exceptions.PolarsError:  # lists, say
+        number = (as_text(column) if column.dtype.is_nested() else column).cast(pl.Float64, strict=False)
+    except (pl.exceptions.PolarsError, DataError):  # bytes; lists
         number = pl.Series([None] * len(column), dtype=pl.Float64)
     odd = column.filter(number.is_null() & column.is_not_null())
     if len(odd):
@@ -199,17 +210,29 @@ def _centre_and_scale(raw: NDArray[np.float64]) -> tuple[float, float]:
     seen = np.sort(raw[~np.isnan(raw)])
     if len(seen) == 0 or seen[0] == seen[-1]:
         return 0.0, 0.0
-    centre, scale = float(seen.mean()), float(seen.std())
-    return centre, scale if scale > 1e-12 * max(abs(seen[0]), abs(seen[-1])) else 0.0
+    # By a power of two, which changes no digit, to squares that neither overflow nor vanish.
+    exponent = int(np.frexp(max(abs(seen[0]), abs(seen[-1])))[1]) - 1
+    near_one = np.ldexp(seen, -exponent)
+    centre, scale = float(near_one.mean()), float(near_one.std())
+    is_constant = scale <= 1e-12 * max(abs(near_one[0]), abs(near_one[-1]))
+    centre, scale = math.ldexp(centre, exponent), math.ldexp(scale, exponent)
+    return centre, 0.0 if is_constant or scale < _SMALLEST else scale
 
 
 def _refuse_infinite(column: pl.Series, name: str, ids: Sequence[object], what: str) -> None:
-    values = column.cast(pl.Float64).to_numpy()
+    """DataError for infinite numbers, and for numbers whose differences are."""
+    values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
     bad = np.flatnonzero(np.isinf(values))
     if len(bad):
         raise DataError(
             f'feature "{name}" is infinite in {counted(len(bad), "row")} (first: {what} {ids[bad[0]]}, '
             f"{values[bad[0]]}). Replace them by numbers, or leave them empty to count as missing."
+        )
+    least, most = np.fmin.reduce(values, initial=np.inf), np.fmax.reduce(values, initial=-np.inf)
+    if most / 2.0 - least / 2.0 > np.finfo(np.float64).max / 2.0:
+        raise DataError(
+            f'feature "{shown(name)}" goes from {least:g} to {most:g}, a difference that no number holds. Give it in '
+            "another unit."
         )
 
 
@@ -217,6 +240,7 @@ def one_row_each(
     series: dict[str, pl.Series], ids: pl.Series, what: str
 ) -> tuple[dict[str, pl.Series], pl.Series, list[str]]:
     """Rows in the order of the sorted ids, identical ones merged."""
+    refuse_without_threads()
     order = ids.arg_sort()
     code = Vocabulary(ids).codes(ids, what=what)[order.to_numpy()]
     again = np.append(False, code[1:] == code[:-1])

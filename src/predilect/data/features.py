@@ -245,15 +245,6 @@ class ItemFeatures:
         return len(self.ids)
 
 
-def columns_of_attributes(features: ItemFeatures) -> list[list[int]]:
-    """Columns of the matrix that belong together: all categories of a source, and each other column by itself."""
-    found: dict[tuple[str, str], list[int]] = {}
-    for place, output in enumerate(features.outputs):
-        key = ("category", output.source) if output.kind == "category" else ("", output.name)
-        found.setdefault(key, []).append(place)
-    return list(found.values())
-
-
 MOST_SEGMENTS = 200
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from os import PathLike
 from typing import Any, cast
 
@@ -12,6 +14,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
+from predilect._forks import refuse_without_threads
 from predilect._text import did_you_mean, shown
 from predilect.errors import DataError, DataWarning
 
@@ -117,14 +120,9 @@ def to_series(values: Any, name: str = "") -> pl.Series:
         return _plain(native).alias(name)
     if values.implementation.value == "pyarrow":
         return _plain(pl.Series(name, native))
-    missing = values.is_null().to_numpy()
-    if values.dtype.is_numeric() and not missing.any():
+    if values.dtype.is_numeric() and not values.is_null().any():
         return _plain(pl.Series(name, values.to_numpy()))
-    objects = np.asarray(values.to_numpy(), dtype=object)
-    if missing.any():
-        objects = objects.copy()
-        objects[missing] = None
-    return _from_objects(objects.tolist(), name)
+    return _from_objects(values.to_list(), name)
 
 
 def _plain(series: pl.Series) -> pl.Series:
@@ -132,10 +130,14 @@ def _plain(series: pl.Series) -> pl.Series:
     if series.dtype in (pl.Categorical, pl.Enum):
         return series.cast(pl.String)
     if series.dtype.is_float():
+        refuse_without_threads()
         return series.cast(pl.Float64).fill_nan(None)
     if series.dtype == pl.Object:
         return _from_objects(series.to_list(), series.name)
     return series
+
+
+_NUMBERS = (int, float, np.integer, np.floating)
 
 
 def _from_objects(values: list[Any], name: str) -> pl.Series:
@@ -143,15 +145,32 @@ def _from_objects(values: list[Any], name: str) -> pl.Series:
     kinds = {type(value) for value in values} - {type(None)}
     if not kinds:
         return pl.Series(name, [None] * len(values), dtype=pl.String)
-    if all(issubclass(kind, str) for kind in kinds):
-        return pl.Series(name, values, dtype=pl.String)
     if all(issubclass(kind, bool | np.bool_) for kind in kinds):
         return pl.Series(name, [None if value is None else bool(value) for value in values], dtype=pl.Boolean)
-    if all(issubclass(kind, int | np.integer) and not issubclass(kind, bool) for kind in kinds):
-        return pl.Series(name, [None if value is None else int(value) for value in values])
-    if all(issubclass(kind, int | float | np.number) and not issubclass(kind, bool) for kind in kinds):
-        return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64)
+    if all(issubclass(kind, _NUMBERS) and not issubclass(kind, bool | np.timedelta64) for kind in kinds):
+        if all(issubclass(kind, int | np.integer) for kind in kinds):
+            whole = [None if value is None else int(value) for value in values]
+            if all(value is None or -(2**63) <= value < 2**63 for value in whole):
+                return pl.Series(name, whole, dtype=pl.Int64)
+        return pl.Series(name, [None if value is None else _float(value) for value in values], dtype=pl.Float64)
+    if all(issubclass(kind, str) for kind in kinds):
+        with suppress(UnicodeEncodeError):
+            return pl.Series(name, values, dtype=pl.String)
+    for row, value in enumerate(values):
+        try:
+            str(value).encode()
+        except ValueError as error:  # half a pair of UTF-16, or a whole number of more digits than Python writes
+            raise DataError(
+                f'column "{shown(name)}" holds in row {row + 1} what is no text ({error}). Mend it, or leave it empty.'
+            ) from error
     return pl.Series(name, values, dtype=pl.Object)
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # of whole numbers, where those with a fraction are infinite
+        return math.inf if value > 0 else -math.inf
 
 
 def _is_missing(value: Any) -> bool:
@@ -160,11 +179,13 @@ def _is_missing(value: Any) -> bool:
     # NaN differs from itself; pandas' NA answers every comparison with itself and has no truth value.
     try:
         return bool(value != value)
+    except ArithmeticError:  # Decimal's signalling NaN
+        return True
     except (TypeError, ValueError):
         return type(value).__name__ == "NAType"
 
 
-_FEW = 1000
+FEW = 1000  # ids of which polars takes longer to begin than to end
 
 
 def clean_ids(series: pl.Series, column: str) -> pl.Series:
@@ -173,9 +194,10 @@ def clean_ids(series: pl.Series, column: str) -> pl.Series:
     if dtype == pl.Null:
         return series.cast(pl.String)
     if dtype == pl.String:
-        # Of a few ids polars takes longer to begin than to end, and hardly any begins with a space, or is empty.
-        if len(series) <= _FEW and not any(text is not None and text[:1].strip() == "" for text in series.to_list()):
+        # Hardly any id begins with a space, or is empty.
+        if len(series) <= FEW and not any(text is not None and text[:1].strip() == "" for text in series.to_list()):
             return series
+        refuse_without_threads()
         return series.set(series.str.strip_chars() == "", None)
     if dtype.is_integer():
         try:
@@ -219,6 +241,7 @@ def _message_of_objects(values: list[Any], column: str) -> str:
 
 def as_text(series: pl.Series) -> pl.Series:
     """Values as text, whole numbers without a fraction, blank and missing as null; DataError for what is no text."""
+    refuse_without_threads()
     if series.dtype == pl.Boolean:
         series = series.cast(pl.Int8)
     elif series.dtype.is_float():
@@ -286,7 +309,7 @@ def build_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
     """Data frame of columns, (n_rows,) each, by an eager library that narwhals knows; DataError if it is not there."""
     if backend == "polars":
         return pl.DataFrame({name: pl.Series(name, column) for name, column in columns.items()})
-    lists = {name: _portable(column) for name, column in columns.items()}
+    lists = {name: _portable(column, backend) for name, column in columns.items()}
     try:
         return nw.from_dict(lists, backend=cast(Any, backend)).to_native()
     except (ImportError, ValueError, nw.exceptions.NarwhalsError) as error:
@@ -296,8 +319,9 @@ def build_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
         ) from error
 
 
-def _portable(column: Any) -> Any:
+def _portable(column: Any, backend: str) -> Any:
     if isinstance(column, pl.Series):
-        return column.to_numpy() if column.dtype.is_numeric() and not column.null_count() else column.to_list()
+        has_nulls = backend == "pyarrow" and column.null_count()  # elsewhere a missing number is NaN
+        return column.to_numpy() if column.dtype.is_numeric() and not has_nulls else column.to_list()
     array = np.asarray(column)
     return array.tolist() if array.dtype.kind in "OUS" else array

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from scipy.special import entr, ndtr
 
+from predilect._forks import refuse_without_threads
 from predilect._text import either
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, build_frame
@@ -183,6 +184,7 @@ def _read_sets(exclude: Any, model: Fitted, user: Any) -> list[frozenset[int]]:
     mine = rows_of(user, None if person is None else clean_ids(columns[person], person), len(codes))
     number = np.zeros(len(codes), dtype=np.int64)
     if grouping:  # people may number their tasks alike
+        refuse_without_threads()
         number = pl.DataFrame({name: columns[name] for name in grouping}).to_struct().rank("dense").to_numpy()
     return [frozenset(codes[mine & (number == one)].tolist()) for one in np.unique(number[mine])]
 

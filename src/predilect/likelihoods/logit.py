@@ -6,7 +6,7 @@ import math
 from typing import ClassVar
 
 from predilect._compile import inner_kernel, kernel
-from predilect.likelihoods import probit
+from predilect.likelihoods.probit import tilted_scalar as normal_scalar
 from predilect.likelihoods.views import PairLikelihood
 
 _REACH = 12.0  # in standard deviations: the peak of the integrand may lie far out
@@ -36,7 +36,7 @@ def _integrated(outcome: int, m: float, v: float, delta: float, wide: bool) -> t
     for k in range(-n, n + 1):
         x = k * step
         if wide:
-            log_p, d, dd, e, ee = probit.tilted_scalar(outcome, m + x, v - 1.0, delta)
+            log_p, d, dd, e, ee = normal_scalar(outcome, m + x, v - 1.0, delta)
             log_p -= abs(x) + 2.0 * math.log1p(math.exp(-abs(x)))
             dd = -dd
         else:

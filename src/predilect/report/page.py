@@ -230,7 +230,8 @@ def _effects(told: Contents) -> str:
     rows = [
         row(
             named(one["covariate"]), f"{one['effect']:+.3g}", f"{one['lower']:+.3g} … {one['upper']:+.3g}",
-            f"{one['rms']:.3g}", f"{one['effect_of_rms']:+.3f}", f"{one['spread']:.3g}",
+            f"{one['rms']:.3g}", f"{one['effect_of_rms']:+.3f}",
+            "not tried" if one["spread"] is None else f"{one['spread']:.3g}",
         )
         for one in effects.iter_rows(named=True)
     ]  # fmt: skip
@@ -257,7 +258,11 @@ def _attributes(told: Contents) -> str:
     ]  # fmt: skip
     heads = [":Attribute", ":Level", "Worth, mean", "95 % interval", "Spread between people"]
     return (
-        figure(importances_chart(importances), "How much each attribute matters over the range of the items.")
+        figure(
+            importances_chart(importances),
+            "How much each attribute matters over the range of the items; intervals are of the population of which "
+            "those who answered are a sample.",
+        )
         + figure(part_worths_chart(worths), "What attributes are worth; the levels of a category sum to 0.")
         + table(f"Part-worths, in {told.model._likelihood.unit}", heads, rows)
     )

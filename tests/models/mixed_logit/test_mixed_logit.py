@@ -223,6 +223,17 @@ def test_what_other_attributes_tell_is_left_out_and_named():
     assert any("twice" in line for line in found.describe())
 
 
+def test_the_constants_of_alternatives_stay_wherever_they_stand():
+    mode = [("car", "bus", "rail")[k % 3] for k in range(30)]
+    seats = [{"car": 4.0, "bus": 40.0, "rail": 300.0}[one] for one in mode]
+    for more in ({"mode": mode, "seats": seats}, {"seats": seats, "mode": mode}):
+        found = fitted({"item": DATA.items["item"], **more, **DATA.items})
+        assert sorted(found.attributes_) == ["mode", "price", "size", "speed"]
+        assert any("nothing of seats varies" in line for line in found.describe())
+        with pytest.raises(DataError, match='what "seats" is worth is not known'):
+            found.price_curve(["i1", "i2"], "i1", "seats", [5.0])
+
+
 def test_a_price_that_does_not_vary():
     with pytest.raises(DataError, match=r'no attribute "fee".*constant'):
         fitted(DATA.items | {"fee": [1.0] * 30}, price="fee")

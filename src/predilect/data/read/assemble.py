@@ -73,6 +73,10 @@ class ReadOptions(TypedDict, total=False):
     profile: Sequence[str] | None
     none: str
     grades: Sequence[str]
+    positive: Literal["left", "right"] | None
+    best: Literal["low", "high"] | None
+    constants: bool | None
+    design: Any
 
 
 def refuse_other_options(options: Iterable[str], function: str, *more: str) -> None:
@@ -132,13 +136,13 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
             one[kept],
             two[kept],
             items,
-            ties=_as_words(options.get("ties")),
+            ties=as_words(options.get("ties")),
             winner_is=options.get("winner_is"),
             column=roles["winner"],
             grades=options.get("grades", ()),
         )
     else:
-        decoded = _given_outcome(outcome, n_read, kept, _as_words(options.get("ties")), options.get("grades", ()))
+        decoded = _given_outcome(outcome, n_read, kept, as_words(options.get("ties")), options.get("grades", ()))
     lost = kept[decoded.outcome == UNKNOWN]
     if len(lost) and not options.get("drop_unknown"):
         if words is not None:
@@ -260,8 +264,14 @@ def columns_of(
     return roles, covariates
 
 
-def _as_words(ties: Iterable[object] | None) -> list[object]:
-    return [ties] if isinstance(ties, str) else list(ties or ())
+def as_words(ties: Iterable[object] | None) -> list[str]:
+    """Words for ties as text; DataError for what holds none."""
+    try:
+        return [ties] if isinstance(ties, str) else [str(word) for word in (() if ties is None else ties)]
+    except (TypeError, ValueError) as error:  # nothing to go through; a number of more digits than Python writes
+        raise DataError(
+            f'ties must be a list of words, such as ["even"], got {type(ties).__name__} ({error}).'
+        ) from error
 
 
 def _same_kind(left: pl.Series, right: pl.Series, roles: Mapping[str, str]) -> tuple[pl.Series, pl.Series]:
@@ -310,10 +320,12 @@ def _leave_out_self(
 
 
 def _given_outcome(
-    outcome: Any, n_read: int, kept: NDArray[np.int64], ties: list[object], grades: Sequence[str]
+    outcome: Any, n_read: int, kept: NDArray[np.int64], ties: list[str], grades: Sequence[str]
 ) -> Decoded:  # fmt: skip
     try:
         given = to_series(outcome, "outcome")
+        if given.dtype.is_nested():
+            raise TypeError(given.dtype)
         values = given.cast(pl.Float64)
         if given.dtype == pl.Boolean:
             values = 2.0 * values - 1.0
@@ -340,7 +352,7 @@ def _given_outcome(
         word = pl.Series(["0"], dtype=pl.String).new_from_index(0, len(codes)).set(pl.Series(codes != 0), None)
         sign, grade = taken_apart(codes)
         return Decoded(sign, "given grades", word, grade, tuple(grades))
-    if values.min() == 0 and values.max() == 1 and not any(str(word) in ("0", "0.0") for word in ties):
+    if values.min() == 0 and values.max() == 1 and not any(word in ("0", "0.0") for word in ties):
         raise DataError(
             "the outcomes are only 1 and 0, and 0 could mean that the right item won, or a tie. For the first give -1 "
             f"in place of 0, or booleans (True: the left item won); for the second say {option('ties', ['0'])}."
@@ -385,6 +397,9 @@ def map_items(items: Vocabulary, item_map: Mapping[Any, Any]) -> tuple[Vocabular
     return mapped, mapped.codes(target)[place]
 
 
+MOST_OF_A_ROW = 1e12  # answers; from some 1e15 on sums of squares are no numbers
+
+
 def weights_of(series: pl.Series, column: str, reason: NDArray[np.int8]) -> NDArray[np.float64]:
     """Weights of rows; DataError if one that is in use, with reason 0, is none."""
     said = f'column "{column}" is used as the weight but holds'
@@ -399,12 +414,14 @@ def weights_of(series: pl.Series, column: str, reason: NDArray[np.int8]) -> NDAr
             f'{(text == word[0]).arg_max() + 1}, "{shown(word[0])}"). {instead}'
         )
     weight: NDArray[np.float64] = number.fill_null(np.nan).to_numpy().copy()
-    bad = np.flatnonzero((reason == 0) & ~(np.isfinite(weight) & (weight >= 0)))
+    bad = np.flatnonzero((reason == 0) & ~((weight >= 0) & (weight <= MOST_OF_A_ROW)))
     if len(bad):
         value = "empty" if np.isnan(weight[bad[0]]) else f"{weight[bad[0]]:g}"
+        wrong = "too large" if MOST_OF_A_ROW < weight[bad[0]] < np.inf else "missing, infinite or negative"
         raise DataError(
-            f"{said} missing, infinite or negative weights in {counted(len(bad), 'row')} (first: row {bad[0] + 1}, "
-            f"{value}). Weights must be finite and at least 0: mend them, or use none: {option('weight', False)}."
+            f"{said} {wrong} weights in {counted(len(bad), 'row')} (first: row {bad[0] + 1}, {value}). A weight says "
+            f"how many answers a row stands for, from 0 to {MOST_OF_A_ROW:g}: mend them, or use none: "
+            f"{option('weight', False)}."
         )
     return weight
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from predilect._text import by_option, did_you_mean, option, shown
 from predilect.data.canonical import ALONE, Codes
+from predilect.data.frames import as_text
 from predilect.data.intake import FIRST, LAST, MOSTLY, TAKEN_APART, counted
 from predilect.data.read.columns import listed, plain, refuse_index
 from predilect.data.vocabulary import Vocabulary
@@ -19,6 +20,7 @@ _FORMS = (("{}",), ("{}_left", "{}_right"), ("{}_a", "{}_b"))
 # Columns of to_frame.
 _TAKEN = ("user", "left", "right", "winner", "outcome", "weight", "task", "shown_left", "context")
 _EQUAL = "without a covariate left and right count as equal"
+_LARGEST = 1e100  # of a covariate; the squares of far larger and far smaller ones are no numbers
 _TRUE = {"true": "1", "false": "0"}
 
 FEWEST = 20  # decided answers: fewer cannot tell whether the winner is listed first
@@ -97,15 +99,16 @@ def differences(
 ) -> NDArray[np.float64]:
     """Covariates of some rows, left minus right as shown, NaN where missing, (n_rows, n_covariates); raises DataError.
 
-    A column of text that is no number, or an infinite value or difference is an error.
+    A column of text that is no number, an infinite value, or a difference whose square is no number is an error.
     """
     found = np.empty((len(rows), len(columns)))
     for place, pair in enumerate(columns.values()):
         values = [_numbers(raw[column].gather(rows), column, rows) for column in pair]
         with np.errstate(over="ignore"):
             found[:, place] = values[0] if len(values) == 1 else values[0] - values[1]
-        _refuse(np.isinf(found[:, place]), "differs by an infinite amount between " + " and ".join(pair), rows)
-    return found
+        said = f"the covariate of {' and '.join(map(shown, pair))} is beyond ±{_LARGEST:g}"
+        _refuse(np.abs(found[:, place]) > _LARGEST, said, rows)
+    return np.where(np.abs(found) < 1.0 / _LARGEST, 0.0, found)
 
 
 def _numbers(series: pl.Series, column: str, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -113,9 +116,9 @@ def _numbers(series: pl.Series, column: str, rows: NDArray[np.int64]) -> NDArray
     instead = by_option(f"Name another with {option('covariates', ['NAME'])}", f"Leave it out ({_EQUAL})")
     if series.dtype.is_nested() or series.dtype.is_temporal() or series.dtype == pl.Object:
         raise DataError(f"{said} values of type {series.dtype}. {instead}, or turn it into numbers.")
-    text = series
-    if series.dtype == pl.String:
-        text = series.str.strip_chars()
+    text = as_text(series) if series.dtype == pl.Binary else series
+    if text.dtype == pl.String:
+        text = text.str.strip_chars()
         text = text.set((text == "").fill_null(False), None)
         word = text.str.to_lowercase().replace(_TRUE)
         text = word if text.drop_nulls().str.to_lowercase().is_in(list(_TRUE)).all() else text

@@ -1,8 +1,9 @@
-"""Checks of files before they are read: delimited text, and Parquet."""
+"""Checks of files before they are read: delimited text, Parquet, and what either may take of the memory."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import re
 import warnings
@@ -10,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from predilect._text import shown
+from predilect._text import either, shown
 from predilect.data.intake import counted
 from predilect.data.read.columns import guess_pair, listed
 from predilect.errors import DataError, DataWarning
@@ -100,7 +101,12 @@ LOOKED_AT = 200  # rows, for whether the header is one more of them
 
 def refuse_data_as_header(names: Sequence[str], below: Sequence[Iterable[Any]], source: object) -> None:
     """DataError if the names of columns are values: they come again ``below``, in the first rows of their columns."""
-    again = any(name.strip() and name in values for name, values in zip(names, below, strict=True))
+    counted_items = sorted(int(name) for name in names if name.isdecimal())  # items that are called 0, 1, 2 ...
+    numbered = len(counted_items) > 2 and counted_items == list(range(counted_items[0], counted_items[-1] + 1))
+    again = any(
+        name.strip() and name in values and not (numbered and name.isdecimal())
+        for name, values in zip(names, below, strict=True)
+    )
     if again and None in guess_pair(names, None, None):
         raise DataError(
             f"{source} seems to have no header: its first line, {listed(names)}, looks like one more answer. Put a "
@@ -198,7 +204,36 @@ def _ragged_quoted(data: bytes, separator: str, n_fields: int) -> tuple[list[tup
     return [place for place in odd if place[1]], [row for row, n_found in odd if not n_found]
 
 
-_BYTES_A_VALUE = 16  # of a value in memory, besides the text that it points to
+class Allowance:
+    """What a packed file may yet take of the memory, of a limit in GB: text, and so much for each value of a table.
+
+    A file can hold a value once that it means a million times, so that neither its size nor that of its text tells.
+    """
+
+    # Besides its text, with what is made of it: 5 and 20 million answers, of one letter and of names, took 45 to 65.
+    BYTES_A_VALUE = 50
+
+    def __init__(self, path: Path, limit: float) -> None:
+        self.path, self.limit, self.left = path, limit, limit * 1e9
+
+    def take(self, n_bytes: int, n_values: int = 0) -> None:
+        """DataError if so much text and so many values are more than is left."""
+        self.left -= n_bytes + self.BYTES_A_VALUE * n_values
+        if self.left < 0:
+            raise DataError(
+                f"{self.path} unpacks to more than {self.limit:g} GB of memory, as a file does that is made to fill "
+                f"it. If you know what it is, allow more with {either('--unpack-limit GB', 'unpack_limit=GB')}."
+            )
+
+    def unpack(self, stream: IO[bytes] | gzip.GzipFile) -> bytes:
+        """All of a stream of text; DataError as soon as it is too much, with its separators for values."""
+        pieces = []
+        while piece := stream.read(1 << 18):
+            self.take(len(piece), len(piece) - len(piece.translate(None, b",;\t|\n")))
+            pieces.append(piece)
+        return b"".join(pieces)
+
+
 _DEEPEST = 64  # levels of nested columns; some hundreds overflow polars' stack
 _HEADER = 1 << 16
 
@@ -238,22 +273,23 @@ def read_footer(path: Path) -> Footer:
     return Footer(columns, _expected(footer, 4, list))
 
 
-def unpacked_size(path: Path, footer: Footer, columns: Collection[str]) -> int:
-    """Bytes that top-level columns take in memory, as the headers of their pages say.
+def unpacked_size(path: Path, footer: Footer, columns: Collection[str]) -> tuple[int, int]:
+    """Number of values of top-level columns, and bytes of their pages, as the headers of these say.
 
     DamagedParquet if a size or a number of values cannot be true. Time grows with the number of pages and not with the
     rows. Text that a page stores as differences from the text before (DELTA_BYTE_ARRAY) may take more.
     """
     wanted = {name.encode() for name in columns}
-    total = 0
+    values = total = 0
     with path.open("rb") as file:
         _, end_of_data = _footer(file)
         for group in footer.groups:
             for name, chunk in zip_longest(footer.columns, _expected(group, 1, list)):
                 # Encrypted columns and those in other files are left to polars, which refuses them.
                 if name in wanted and isinstance(chunk, dict) and 3 in chunk and 1 not in chunk:
-                    total += _unpacked_column(file, end_of_data, _expected(chunk, 3, dict))
-    return total
+                    n_values, n_bytes = _unpacked_column(file, end_of_data, _expected(chunk, 3, dict))
+                    values, total = values + n_values, total + n_bytes
+    return values, total
 
 
 def _footer(file: BinaryIO) -> tuple[bytes, int]:
@@ -268,12 +304,12 @@ def _footer(file: BinaryIO) -> tuple[bytes, int]:
     return file.read(length), size - 8 - length
 
 
-def _unpacked_column(file: BinaryIO, end_of_data: int, column: Struct) -> int:
+def _unpacked_column(file: BinaryIO, end_of_data: int, column: Struct) -> tuple[int, int]:
     left = n_values = _amount(column, 5, 2**62)
     place = _amount(column, 9, end_of_data)
     if column.get(11):
         place = min(place, _amount(column, 11, end_of_data))
-    total = _BYTES_A_VALUE * n_values
+    total = 0
     while left > 0:
         header, n_bytes = _page_header(file, place, end_of_data)
         unpacked = _amount(header, 2, 2**31)
@@ -287,7 +323,7 @@ def _unpacked_column(file: BinaryIO, end_of_data: int, column: Struct) -> int:
             raise DamagedParquet("a page is smaller than what it should hold")
         total += unpacked
         place += n_bytes + stored
-    return total
+    return n_values, total
 
 
 def _page_header(file: BinaryIO, place: int, end_of_data: int) -> tuple[Struct, int]:

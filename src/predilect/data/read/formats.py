@@ -6,7 +6,7 @@ import re
 import sqlite3
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import date, datetime
 from pathlib import Path, PurePosixPath
@@ -14,7 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from predilect._text import first_few, option, shown
+from predilect._text import first_few, is_whole, option, shown
+from predilect.data.read.files import Allowance
 from predilect.errors import DataError, DataWarning
 
 ORDERS = (".soc", ".soi", ".toc", ".toi")
@@ -22,7 +23,7 @@ _NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:\s*(.*)", re.I)
 _LEVEL = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
 
 
-def read_preflib(data: bytes, source: str) -> pl.DataFrame:
+def read_preflib(data: bytes, source: str, allowance: Allowance) -> pl.DataFrame:
     """Table of orders: "order", lists of levels from the best of the names of alternatives, and "count", of ballots.
 
     Raises DataError for a line that is no order, and for a number of an alternative that the header does not name.
@@ -43,7 +44,7 @@ def read_preflib(data: bytes, source: str) -> pl.DataFrame:
                 names[match[1]] = match[2].strip() or match[1]
             continue
         count, colon, order = text.partition(":")
-        if not colon or not count.strip().isdecimal():
+        if not colon or not is_whole(count.strip()):
             raise DataError(
                 f'{source}: line {number} is no order, "{shown(text)}"; expected how many gave it, a colon, and the '
                 'numbers of alternatives from the best, such as "12: 3,{1,4},2". Files of before 2022 are others: '
@@ -60,6 +61,7 @@ def read_preflib(data: bytes, source: str) -> pl.DataFrame:
             )
         orders.append([[names.get(one, one) for one in level] for level in levels])
         counts.append(int(count))
+        allowance.take(sum(len(one) for level in orders[-1] for one in level))
     if not orders:
         raise DataError(f'{source} holds no order; expected lines such as "12: 3,1,2" after those that begin with #.')
     doubled = len(set(names.values())) < len(names)
@@ -72,11 +74,14 @@ class DamagedWorkbook(ValueError):
     """What openpyxl does not make sense of."""
 
 
+_MOST_ROWS = 2**20  # of a sheet of Excel
 DATABASES, WORKBOOKS = (".sqlite", ".sqlite3", ".db"), (".xlsx", ".xlsm")
 Wanted = Callable[[list[str]], list[str]]
 
 
-def read_database(path: Path, table: str | None, wanted: Wanted | None) -> tuple[list[str], pl.DataFrame]:
+def read_database(
+    path: Path, table: str | None, wanted: Wanted | None, allowance: Allowance
+) -> tuple[list[str], pl.DataFrame]:
     """All column names of a table of a database, and the columns that ``wanted(names)`` asks for (None: all).
 
     DataError if there is no such table, or several and none was named. Nothing in the database is run: of views and
@@ -92,7 +97,8 @@ def read_database(path: Path, table: str | None, wanted: Wanted | None) -> tuple
         name = _chosen([row[0] for row in found], table, path, "table")
         names = [row[1] for row in base.execute(f"PRAGMA table_info({_quoted(name)})")]
         keep = _kept(names, wanted)
-        rows = base.execute(f"SELECT {', '.join(map(_quoted, keep))} FROM {_quoted(name)}").fetchall() if keep else []
+        cells = base.execute(f"SELECT {', '.join(map(_quoted, keep))} FROM {_quoted(name)}") if keep else ()
+        rows = list(_within(cells, allowance))
     return names, _frame(keep, rows, f"{path}, table {shown(name)}")
 
 
@@ -100,10 +106,17 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def _within(rows: Iterable[tuple[Any, ...]], allowance: Allowance) -> Iterator[tuple[Any, ...]]:
+    """Rows of cells, as long as these are within what the file may take: it may hold a text once for all rows."""
+    for row in rows:
+        allowance.take(sum(len(cell) for cell in row if isinstance(cell, str | bytes)), len(row))
+        yield row
+
+
 def read_workbook(
-    path: Path, sheet: str | None, wanted: Wanted | None, most_bytes: float
-) -> tuple[list[str], pl.DataFrame] | None:
-    """As :func:`read_database`, of a sheet of a workbook, by default the first; None if it unpacks to more.
+    path: Path, sheet: str | None, wanted: Wanted | None, allowance: Allowance
+) -> tuple[list[str], pl.DataFrame]:
+    """As :func:`read_database`, of a sheet of a workbook, by default the first.
 
     The first row holds the names of columns; rows and columns without any value are none.
     """
@@ -115,8 +128,7 @@ def read_workbook(
             "or save the sheet as CSV."
         ) from error
     with zipfile.ZipFile(path) as archive:
-        if sum(member.file_size for member in archive.infolist()) > most_bytes:
-            return None
+        allowance.take(sum(member.file_size for member in archive.infolist()))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of styles and the like
@@ -124,7 +136,14 @@ def read_workbook(
         with closing(book):
             sheets = [one.title for one in book.worksheets]
             name = sheets[0] if sheet is None and sheets else _chosen(sheets, sheet, path, "sheet")
-            rows = [row for row in book[name].iter_rows(values_only=True) if any(cell is not None for cell in row)]
+            book[name].reset_dimensions()  # which a file states, and openpyxl makes cells for
+            rows = []
+            with closing(book[name].iter_rows(values_only=True)) as cells:
+                for number, row in enumerate(_within(cells, allowance)):
+                    if number >= _MOST_ROWS:
+                        raise DamagedWorkbook("it numbers a row that no sheet has")
+                    if any(cell is not None for cell in row):
+                        rows.append(row)
     except DataError:
         raise
     except (LookupError, ValueError, TypeError, AttributeError, SyntaxError) as error:  # SyntaxError: of XML

@@ -13,7 +13,7 @@ import polars as pl
 from predilect._text import option, shown
 from predilect.data.frames import as_text, to_columns
 from predilect.data.intake import Intake, counted
-from predilect.data.read.assemble import ReadOptions
+from predilect.data.read.assemble import ReadOptions, as_words
 from predilect.data.read.columns import USER, WINNER, guess_one, guess_pair
 from predilect.data.read.covariates import LOST, WON
 from predilect.data.read.set_columns import flags
@@ -22,7 +22,7 @@ from predilect.errors import DataError
 _TIE = ("winner_tie", "winner_ties", "tie", "is_tie", "draw", "winner_draw")
 _BAD = ("winner_tie_both_bad", "winner_bothbad", "winner_both_bad", "bothbad", "both_bad")
 
-_ANNOTATOR = re.compile(r"(?:annotator|rater|judge|grader|labell?er|evaluator|worker)[ _.-]?(\d+)", re.I)
+_ANNOTATOR = re.compile(r"(?:annotator|rater|judge|grader|labell?er|evaluator|worker)[ _.-]?(\d{1,18})", re.I)
 _KEY = ("cmp_key", "comparison", "pair", "pair_key", "matchup")
 _BETWEEN = (" vs. ", " vs ", "_vs_", "-vs-", " / ", "|", "/", ":", ",", "_")
 
@@ -175,8 +175,7 @@ def _of_codes(raw: Mapping[str, pl.Series], left: str, right: str, winner: str, 
     named = ((words == as_text(raw[left])) | (words == as_text(raw[right]))).fill_null(False)
     if named.all():
         return None
-    ties = options.get("ties") or ()
-    said = {ties} if isinstance(ties, str) else {str(word) for word in ties}
+    said = set(as_words(options.get("ties")))
     if "0" in said:
         return None
     if "2" not in said:

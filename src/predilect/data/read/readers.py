@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -22,6 +22,7 @@ from predilect.data.read.assemble import ReadOptions, refuse_other_options
 from predilect.data.read.columns import ITEM, guess_one
 from predilect.data.read.files import (
     LOOKED_AT,
+    Allowance,
     DamagedParquet,
     read_delimited,
     read_footer,
@@ -42,9 +43,7 @@ from predilect.data.read.formats import (
 from predilect.data.read.recognise import used_columns
 from predilect.errors import DataError
 
-UNPACK_LIMIT = 1.0  # GB, about 20 million answers
-_GB = 10**9
-_MOST_OF_GZIP = 1032  # bytes out of one byte in
+UNPACK_LIMIT = 2.5  # GB, about 10 million answers of four columns
 _DEEPEST_JSON = 64
 
 _TEXT = {".csv": None, ".txt": None, ".dat": None, ".tsv": "\t"}
@@ -83,8 +82,9 @@ def read_comparisons(
         files are text and stay as they are written: "01" is not "1".
     table : str, optional
         Table of a database, or sheet of a workbook; by default the only table, or the first sheet.
-    unpack_limit : float, default 1.0
-        GB (10⁹ bytes) that a packed file, .parquet or .xlsx may unpack to; a small file can be made to fill the memory.
+    unpack_limit : float, default 2.5
+        GB (10⁹ bytes) of memory that a packed file, .parquet, .xlsx or .sqlite may unpack to: its text, and 50 bytes
+        for each value. A small file can be made to fill the memory.
     **options
         user, left, right, winner, ties, weight, outcome, item_map, winner_is, drop_missing, drop_self,
         drop_unknown, task, covariates, side, context, kind, alternatives, profile and none, as for
@@ -213,23 +213,15 @@ def _load(
     path: Path, kind: str, wanted: Wanted | None, limit: float, table: str | None
 ) -> tuple[list[str], pl.DataFrame]:
     """All column names, and the columns that ``wanted(names)`` asks for (None: all of them)."""
+    allowance = Allowance(path, limit)
     try:
         if kind in DATABASES:
-            return read_database(path, table, wanted)
+            return read_database(path, table, wanted, allowance)
         if kind in WORKBOOKS:
-            found = read_workbook(path, table, wanted, limit * _GB)
-            if found is None:
-                raise DataError(_too_large(path, limit))
-            return found
+            return read_workbook(path, table, wanted, allowance)
         if kind == ".parquet":
-            footer = read_footer(path)
-            scan = pl.scan_parquet(path)
-            names = scan.collect_schema().names()
-            keep = names if wanted is None else list(dict.fromkeys(wanted(names)))
-            if unpacked_size(path, footer, keep) > limit * _GB:
-                raise DataError(_too_large(path, limit))
-            return names, scan.select(keep).collect()
-        kind, data = _unzipped(path, limit) if kind == ".zip" else (kind, _bytes(path, limit))
+            return _parquet(path, wanted, allowance)
+        kind, data = _unzipped(path, allowance) if kind == ".zip" else (kind, _bytes(path, allowance))
         if not data.strip():
             raise DataError(f"{path} is empty; expected a line of column names and one answer a line.")
         if kind in _JSON:
@@ -240,7 +232,7 @@ def _load(
             frame = (pl.read_json if whole else pl.read_ndjson)(source, infer_schema_length=None)
             return frame.columns, frame if wanted is None else frame.select(list(dict.fromkeys(wanted(frame.columns))))
         if kind in ORDERS:
-            frame = read_preflib(data, str(path))
+            frame = read_preflib(data, str(path), allowance)
             return frame.columns, frame
         return read_delimited(data, str(path), _TEXT[kind], wanted)
     except DataError:
@@ -253,40 +245,44 @@ def _load(
         ) from error
 
 
-def _bytes(path: Path, limit: float) -> bytes:
+def _parquet(path: Path, wanted: Wanted | None, allowance: Allowance) -> tuple[list[str], pl.DataFrame]:
+    footer = read_footer(path)
+    scan = pl.scan_parquet(path)
+    names = scan.collect_schema().names()
+    keep = names if wanted is None else list(dict.fromkeys(wanted(names)))
+    n_values, n_bytes = unpacked_size(path, footer, keep)
+    allowance.take(n_bytes, n_values)
+    frame = scan.select(keep).collect()
+    # Equal texts are one in the file, and one for polars until something is done to them.
+    allowance.take(sum(map(_length, frame.get_columns())) - n_bytes)
+    return names, frame
+
+
+def _length(column: pl.Series) -> int:
+    """Bytes of all text in a column."""
+    if isinstance(column.dtype, pl.List | pl.Array):
+        return _length(column.explode())
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return 0
+    if column.dtype == pl.String:
+        return int(column.str.len_bytes().cast(pl.Int64).sum())
+    counts = column.alias("text").value_counts(name="n")  # as text each would be written out
+    return int((counts["text"].cast(pl.String).str.len_bytes().cast(pl.Int64) * counts["n"]).sum())
+
+
+def _bytes(path: Path, allowance: Allowance) -> bytes:
     if path.suffix.lower() != ".gz":
         return path.read_bytes()
-    if path.stat().st_size * _MOST_OF_GZIP > limit * _GB:
-        with gzip.open(path) as stream:  # counted before it is kept
-            _refuse_more(stream, path, limit)
     with gzip.open(path) as stream:
-        return stream.read()
+        return allowance.unpack(stream)
 
 
-def _unzipped(path: Path, limit: float) -> tuple[str, bytes]:
+def _unzipped(path: Path, allowance: Allowance) -> tuple[str, bytes]:
     """Suffix and content of the only file in an archive."""
     with zipfile.ZipFile(path) as archive:
         member = only_member(archive, path, _READ_AS_TEXT)
-        if member.file_size > limit * _GB:
-            raise DataError(_too_large(path, limit))
         with archive.open(member) as stream:
-            _refuse_more(stream, path, limit)  # its header may lie
-        return PurePosixPath(member.filename).suffix.lower(), archive.read(member)
-
-
-def _refuse_more(stream: IO[bytes] | gzip.GzipFile, path: Path, limit: float) -> None:
-    left = limit * _GB
-    while piece := stream.read(1 << 20):
-        left -= len(piece)
-        if left < 0:
-            raise DataError(_too_large(path, limit))
-
-
-def _too_large(path: Path, limit: float) -> str:
-    return (
-        f"{path} unpacks to more than {limit:g} GB, as a file does that is made to fill the memory. If you know what "
-        f"it is, allow more with {either('--unpack-limit GB', 'unpack_limit=GB')}."
-    )
+            return PurePosixPath(member.filename).suffix.lower(), allowance.unpack(stream)
 
 
 def _refuse_deep(data: bytes, path: Path) -> None:

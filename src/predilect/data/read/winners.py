@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import near_miss, option, shown
+from predilect._text import is_whole, near_miss, option, shown
 from predilect.data.intake import counted
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
@@ -73,7 +73,7 @@ def decode_winners(
     right: NDArray[np.int32],
     items: Vocabulary,
     *,
-    ties: Iterable[object] = (),
+    ties: Iterable[str] = (),
     winner_is: WinnerIs | None = None,
     column: str = "winner",
     grades: Sequence[str] = (),
@@ -89,7 +89,7 @@ def decode_winners(
     distinct = words.drop_nulls().unique().sort()
     number = _place(words, distinct)
     plain = [word.strip().lower() for word in distinct.to_list()]
-    own_ties = {str(word).strip().lower() for word in ties}
+    own_ties = {word.strip().lower() for word in ties}
     is_tie = np.array([word in own_ties or word in TIE_WORDS for word in plain] + [False])
     if {_short(word) for word in plain} - own_ties - TIE_WORDS <= {"1", "1.5", "2"}:
         is_tie |= np.array([word == "1.5" for word in plain] + [False])  # between the first and the second
@@ -156,16 +156,16 @@ class _Graded:
 
 def grades_of_numbers(values: Iterable[float]) -> tuple[str, ...]:
     """Names of the grades that numbers stand for, positive for left; none unless they go beyond 1 and -1."""
-    numbers = sorted(set(values))
-    if not numbers or numbers[0] >= -1.0 or numbers[-1] <= 1.0 or any(value != round(value) for value in numbers):
+    numbers = set(values)
+    if not all(abs(value) <= MOST_GRADES and value == int(value) for value in numbers):
         return ()
     found = sorted({abs(int(value)) for value in numbers} - {0})
-    return tuple(map(str, found)) if found[-1] <= MOST_GRADES else ()
+    return tuple(map(str, found)) if min(numbers, default=0) < -1.0 and max(numbers) > 1.0 else ()
 
 
 def numbers_named(grades: Sequence[str]) -> dict[str, int]:
     """Codes of the whole numbers that grades are called by, and of "0" and the negative ones."""
-    if not all(name.isdecimal() and int(name) for name in grades) or list(grades) != sorted(set(grades), key=int):
+    if not all(map(is_whole, grades)) or list(grades) != sorted(set(grades), key=int) or not all(map(int, grades)):
         raise DataError(
             f"outcomes are numbers, but the grades are called {', '.join(grades)}. Name whole numbers above 0, from "
             'slight to strong: grades=["1", "2", "3"].'
@@ -180,9 +180,7 @@ def numbers_of(grades: Sequence[str]) -> dict[float, int]:
     """Codes of outcomes as numbers: signs or, with grades, their own numbers or places."""
     if not grades:
         return {0: 0, 1: 1, -1: -1}
-    named = numbers_named(
-        grades if all(name.isdecimal() for name in grades) else [str(k + 1) for k in range(len(grades))]
-    )
+    named = numbers_named(grades if all(map(is_whole, grades)) else [str(k + 1) for k in range(len(grades))])
     return {int(name): code for name, code in named.items()}
 
 
@@ -198,8 +196,8 @@ def _graded_words(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None
     if len(grades) > MOST_GRADES or len(set(grades)) < len(grades):
         raise DataError(f"grades are at most {MOST_GRADES} different names, from slight to strong; got {len(grades)}.")
     short = {word: _short(word) for word in plain}
-    whole = {word: int(text) for word, text in short.items() if re.fullmatch(r"-?\d+", text)}
-    if grades and all(name.isdecimal() for name in grades):
+    whole = {word: int(text) for word, text in short.items() if is_whole(text.removeprefix("-"))}
+    if grades and all(map(is_whole, grades)):
         named = numbers_named(grades)
         code = {w: named[str(n)] for w, n in whole.items() if n and str(n) in named}
         return _Graded(code, tuple(grades), True, frozenset(w for w, n in whole.items() if not n))

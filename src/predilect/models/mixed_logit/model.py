@@ -304,6 +304,11 @@ class MixedLogit(Estimator, Kit):
     # What a choice researcher asks of a fitted model.
     classes = outputs.classes
 
+    @property
+    def attributes_(self) -> list[str]:
+        check_is_fitted(self, "posterior_")
+        return self.columns_.attributes
+
     def _person_draws(self) -> Draws:
         check_is_fitted(self, "posterior_")
         return Draws.of(self.posterior_, self.columns_, self.method == "simulated")
