@@ -29,7 +29,8 @@ GASPK = "For --model gaspk"
 RARE = frozenset({
     "no_user", "weight", "no_weight", "task", "no_task", "control", "alternatives", "profile", "grades", "side",
     "kind", "none", "positive", "best", "constants", "design", "winner_is", "drop_missing", "drop_self", "drop_unknown",
-    "item_map", "item_map_column", "unpack_limit", "table", "pooled", "seed", "jobs", "strict", "users_as", "name_people",
+    "item_map", "item_map_column", "unpack_limit", "table", "pooled", "seed", "jobs", "strict", "users_as",
+    "name_people",
 })  # fmt: skip
 
 Votes = Annotated[
