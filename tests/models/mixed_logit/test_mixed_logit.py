@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -12,7 +14,7 @@ import predilect
 from predilect import Comparisons, MixedLogit
 from predilect._text import spoken_to
 from predilect.decisions import versus
-from predilect.errors import ConvergenceError, DataError, DataWarning
+from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning
 from predilect.likelihoods.logit import Logit
 from predilect.models.mixed_logit.outputs import chances_of_sets
 from tolerances import EXACT, ITERATIVE
@@ -308,6 +310,45 @@ def test_a_name_of_no_attribute():
 def test_strict_is_an_error_with_what_to_do():
     with pytest.raises(ConvergenceError, match=r"split R-hat.*n_draws"):
         fitted(n_draws=20, tol=1.0, strict=True)
+
+
+def test_draws_that_say_nothing_are_not_usable_in_every_word(tmp_path):
+    why = r"not usable: a split R-hat of [\d.]+ is above 1\.1, and an effective sample size of \d+ is below 50"
+    with pytest.warns(
+        ConvergenceWarning, match=rf"20 iterations with .* tolerance of 1.05. The result is {why}; ask for more sweeps"
+    ):
+        found = fitted(n_draws=20, tol="auto")
+    assert not found.report_["fit"]["converged"]
+    found.save(tmp_path / "model")
+    for one in (found, MixedLogit.load(tmp_path / "model")):
+        assert re.search(why.replace("not", "Not"), one.describe()[-1])
+        assert re.fullmatch(rf"MixedLogit\({why}; 25 people, .* answers\)", repr(one))
+        assert "not usable" in one._shown()
+    # Whoever sets a tolerance is not warned, and is told all the same.
+    assert "not usable" in repr(fitted(n_draws=20))
+    assert "usable" not in repr(fitted(method="simulated", n_draws=20))
+    assert repr(MixedLogit()) == "MixedLogit()"
+
+
+def test_too_few_draws_are_not_usable_even_where_the_chains_agree(monkeypatch):
+    def say(name, value):
+        place = f"predilect.models.mixed_logit.sampler.{name}"
+        monkeypatch.setattr(place, lambda draws: np.full(draws.shape[2:], value))
+
+    say("r_hat", 1.01)
+    say("effective_size", 49.0)
+    with pytest.raises(
+        ConvergenceError,
+        match=r"20 iterations. The result is not usable: an effective sample size of 49 is below 50; ask for more",
+    ):
+        fitted(n_draws=20, tol="auto", strict=True)
+    say("effective_size", 50.0)
+    found = fitted(n_draws=20, tol="auto", strict=True)
+    assert "usable" not in repr(found)
+    assert found.describe()[-1].endswith("is 1.010, the smallest effective sample size 50.")
+    say("r_hat", 1.08)
+    with pytest.warns(ConvergenceWarning, match=r"above the tolerance of 1.05. The result is usable but not exact"):
+        assert "usable" not in repr(fitted(n_draws=20, tol="auto"))
 
 
 def test_people_who_rest_on_few_draws_are_told_in_the_words_of_the_reader():

@@ -15,18 +15,21 @@ from sklearn.utils.validation import check_is_fitted
 from predilect._json import typed
 from predilect._text import either
 from predilect._types import FloatArray, IntArray
-from predilect.data import Comparisons
+from predilect.data import Comparisons, build_frame
 from predilect.data.choices import choices_of
 from predilect.data.features import Traits
 from predilect.data.orders import joint_rows
+from predilect.decisions import conjoint
 from predilect.decisions.ranking import refuse_unsound
 from predilect.errors import DataError
 from predilect.likelihoods.logit import Logit
+from predilect.likelihoods.special import Z_95
 from predilect.models.checks import check_choice, check_count, check_positive
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.kit import Kit
 from predilect.models.mixed_logit import outputs
 from predilect.models.mixed_logit.attributes import DISTRIBUTIONS, TRIANGULAR, Columns, columns_of
+from predilect.models.mixed_logit.diagnosis import FEWEST, why_unusable, worst_of
 from predilect.models.mixed_logit.kit import Draws
 from predilect.models.mixed_logit.posterior import MixedLogitPosterior, unseen_draws
 from predilect.models.mixed_logit.problem import Law, problem_of
@@ -86,8 +89,8 @@ class MixedLogit(Estimator, Kit):
     max_iter : int, default 200
         Steps of the maximisation ("simulated").
     tol : float or "auto", default "auto"
-        Largest split R-hat of means and variances of the population (1.05); or largest slope of the log-likelihood, in
-        nats a choice (1e-5).
+        Largest split R-hat of means and variances of the population (1.05, and then an effective sample size of 50 is
+        asked for too); or largest slope of the log-likelihood, in nats a choice (1e-5).
     tie_threshold : float or "auto", default "auto"
         δ of predictions of pairs; "auto" learns it if there are ties, and is 0 otherwise. For the coefficients a tie is
         half an answer each way.
@@ -106,6 +109,8 @@ class MixedLogit(Estimator, Kit):
     items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
         As in :class:`~predilect.GPPL`. ``log_evidence_`` is the simulated log-likelihood, at the posterior mean for
         "bayes"; ``report_["prior"]`` has R-hat and effective sizes, or the noise of the draws, and what was left out.
+        Draws with a split R-hat above 1.1, or an effective sample size below 50, are not usable: the warning of the
+        fit, :meth:`describe` and ``repr`` say so.
 
     Notes
     -----
@@ -177,6 +182,12 @@ class MixedLogit(Estimator, Kit):
             answers, choices, training.features, training.space, distributions=self.distributions, price=self.price,
             personal=personal,
         )  # fmt: skip
+        if self.n_classes > 1 and not columns.n_random:
+            raise DataError(
+                f"n_classes={self.n_classes} asks for classes of people, but all coefficients are fixed: those of all "
+                "classes would be the same. Classes with fixed coefficients of their own, a latent class logit, are "
+                "not there yet. Let coefficients vary between people (distributions), or take n_classes=1"
+            )
         self.traits_, traits = _traits(training)
         problem = problem_of(choices, columns, traits, answers.n_users)
         is_bayes = self.method == "bayes"
@@ -187,8 +198,9 @@ class MixedLogit(Estimator, Kit):
             if is_bayes:
                 found = sample(
                     problem, n_classes=int(self.n_classes), diagonal=diagonal, n_sweeps=n_draws,
-                    n_chains=int(self.n_chains), tolerance=tolerance, random_state=self.seed_,
-                    executor=executor, watch=watch,
+                    n_chains=int(self.n_chains), tolerance=tolerance,
+                    fewest=FEWEST if isinstance(self.tol, str) else 0, random_state=self.seed_, executor=executor,
+                    watch=watch,
                 )  # fmt: skip
                 evidence = evidence_of(problem, found.law)
             else:
@@ -236,11 +248,15 @@ class MixedLogit(Estimator, Kit):
         prior, columns = self.report_["prior"], self.columns_
         lines = [f"Attributes: {', '.join(columns.attributes)}.", *typed(list[str], prior["notes"], "notes")]
         if "r_hat_means" in prior:
-            sizes = [*prior["effective_size_means"], *prior["effective_size_variances"]]
+            largest, least = worst_of(prior)
             lines.append(
-                f"{self.n_chains} chains of {prior['draws']} sweeps: the largest split R-hat is "
-                f"{self.report_['fit']['residual']:.3f}, the smallest effective sample size {min(sizes):.0f}."
+                f"{self.n_chains} chains of {prior['draws']} sweeps: the largest split R-hat is {largest:.3f}, the "
+                f"smallest effective sample size {least:.0f}."
             )
+            if why := why_unusable(largest, least):
+                lines.append(f"Not usable: {why}. Ask for more sweeps (n_draws), or for fewer attributes.")
+        elif not columns.n_random:
+            lines.append("Standard errors are those of the Hessian of the log-likelihood at its maximum.")
         else:
             lines.append(
                 f"Other draws would move the log-likelihood by about {prior['log_likelihood_sd']:.1f} (standard "
@@ -252,6 +268,12 @@ class MixedLogit(Estimator, Kit):
                     f"draws: {either('in Python ', '')}ask for more (n_draws), or for method='bayes'."
                 )
         return lines
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        told = super().__repr__(N_CHAR_MAX)
+        prior = self.report_["prior"] if hasattr(self, "posterior_") else {}
+        why = why_unusable(*worst_of(prior)) if "r_hat_means" in prior else ""
+        return told.replace("(", f"(not usable: {why}; ", 1) if why else told
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         p, c = self.posterior_, self.columns_
@@ -312,6 +334,13 @@ class MixedLogit(Estimator, Kit):
     def _person_draws(self) -> Draws:
         check_is_fitted(self, "posterior_")
         return Draws.of(self.posterior_, self.columns_, self.method == "simulated")
+
+    def coefficients(self) -> Any:
+        """As of every model with part-worths; of a logit with fixed coefficients the interval is 1.96 sd each way."""
+        table = conjoint.coefficients(self._person_draws())
+        if self.method == "simulated" and not self.columns_.n_random and self.columns_.price < 0:
+            table |= {name: table["mean"] + z * table["sd"] for name, z in (("lower", -Z_95), ("upper", Z_95))}
+        return build_frame(table, self.backend_)
 
     def _rows(self, codes: IntArray, described: FloatArray) -> FloatArray:
         return outputs.rows_of(self, codes, described)
