@@ -1,0 +1,298 @@
+"""How often 95 % intervals hold the truth, in studies simulated from it: ``python -m benchmarks.coverage``.
+
+Averages over people: 20 or 80 people choose ten times the best of three out of 72 profiles of four attributes, whose
+weights differ from person to person, with normal noise (for the mixed logit: logistic). Importances, and shares of the
+items of three scenarios, in one of which 1 to 2 % take an item, are held against those of a population of 200 000, and
+of the people of the study. Contexts: 100 people compare 15 pairs of eight items, each on one of a few contexts, by
+which utilities differ with standard deviation 1; differences of scores are held against the true ones in units of the
+noise of an answer, which holds the contexts (and, pooled, how people differ).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from threadpoolctl import threadpool_limits
+
+from benchmarks.store import write_whole
+from predilect import Comparisons, MixedLogit, Population
+from predilect.decisions.conjoint import OF, RULES
+from predilect.errors import ConvergenceWarning
+
+FloatArray = NDArray[np.float64]
+RESULTS = Path(__file__).parent / "results"
+
+PROFILES = list(product([1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0], ["a", "b", "c"], ["no", "yes"]))
+ITEMS = {"item": [f"p{k:02d}" for k in range(len(PROFILES))]} | dict(
+    zip(["price", "size", "brand", "milk"], map(list, zip(*PROFILES, strict=True)), strict=True)
+)
+# Of the price, of the size, of brands a, b and c, of milk no and yes: levels of a category sum to 0.
+X = np.array([[p, s, *(b == x for x in "abc"), m == "no", m == "yes"] for p, s, b, m in PROFILES], dtype=np.float64)
+LEVELS = np.zeros((5, 7))
+LEVELS[[0, 1, 2, 2, 3, 3, 4, 4], [0, 1, 2, 4, 3, 4, 6, 5]] = [1, 1, 1, -1, 1, -1, 1, -1]
+MEANS = np.array([-0.6, 0.5, 0.4, -0.1, 0.5])
+ROOT = np.linalg.cholesky(0.3 + 0.7 * np.eye(5)) * np.array([0.35, 0.4, 0.6, 0.4, 0.5])[:, None]
+SCENARIOS = {"three": [0, 40, 70], "four": [5, 10, 60, 33], "rare": [13, 31, 66]}
+PEOPLE, N_TASKS, N_SHOWN = (80, 20), 10, 3
+MODELS: dict[str, tuple[type[Any], dict[str, Any]]] = {
+    "Population": (Population, {}),
+    "Population of attributes alone": (Population, {"basis": "attributes", "consistency": 0.0, "feature_weight": 1.0}),
+    "MixedLogit": (MixedLogit, {}),
+}
+N_OF_POPULATION = 200_000
+CONTEXTS = (2, 3, 4, 6, 8, 20)
+N_ANSWERS, TASTE = 15, 0.5
+
+
+def people(n: int, rng: np.random.Generator) -> FloatArray:
+    """Weights of people, (n, 7)."""
+    return np.asarray((MEANS + rng.standard_normal((n, 5)) @ ROOT.T) @ LEVELS)
+
+
+def noise(shape: tuple[int, ...], is_logit: bool, rng: np.random.Generator) -> FloatArray:
+    """Of each alternative, so that of the difference of two it is a standard normal, or a logistic."""
+    return rng.gumbel(size=shape) if is_logit else np.sqrt(0.5) * rng.standard_normal(shape)
+
+
+def choices(weights: FloatArray, is_logit: bool, rng: np.random.Generator) -> Comparisons:
+    """What people choose."""
+    shown = np.array([[rng.choice(len(X), N_SHOWN, replace=False) for _ in range(N_TASKS)] for _ in weights])
+    V = (X[shown] * weights[:, None, None, :]).sum(axis=-1)
+    best = (V + noise(V.shape, is_logit, rng)).argmax(axis=-1)
+    user, task, place = np.indices(shown.shape).reshape(3, -1)
+    return Comparisons.from_frame({
+        "user": [f"u{code:03d}" for code in user.tolist()], "task": task.tolist(),
+        "item": [ITEMS["item"][k] for k in shown.ravel().tolist()],
+        "choice": (place == best[user, task]).astype(int).tolist(),
+    })  # fmt: skip
+
+
+def importances(weights: FloatArray) -> dict[str, float]:
+    """Of the average person."""
+    ranges = np.column_stack([
+        3.0 * np.abs(weights[:, 0]), 2.0 * np.abs(weights[:, 1]), np.ptp(weights[:, 2:5], axis=1),
+        np.ptp(weights[:, 5:], axis=1),
+    ])  # fmt: skip
+    mean = (ranges / ranges.sum(axis=1, keepdims=True)).mean(axis=0)
+    return dict(zip(["price", "size", "brand", "milk"], mean.tolist(), strict=True))
+
+
+def shares(weights: FloatArray, items: list[int], is_logit: bool, is_sure: bool) -> FloatArray:
+    """Shares of items, (k,), of people who choose with noise, or without it if they are sure."""
+    V = weights @ X[items].T
+    if is_sure:
+        return np.bincount(V.argmax(axis=1), minlength=len(items)) / len(V)
+    if is_logit:
+        odds = np.exp(V - V.max(axis=1, keepdims=True))
+        return np.asarray((odds / odds.sum(axis=1, keepdims=True)).mean(axis=0))
+    nodes, mass = np.polynomial.hermite_e.hermegauss(40)
+    found = np.empty(len(items))
+    for i in range(len(items)):
+        others = [j for j in range(len(items)) if j != i]
+        ahead = np.sqrt(2.0) * (V[:, [i]] - V[:, others])
+        found[i] = sum(w * ndtr(ahead + e).prod(axis=1).mean() for e, w in zip(nodes, mass / mass.sum(), strict=True))
+    return found
+
+
+@cache
+def truth_of_population(is_logit: bool) -> dict[str, Any]:
+    """The truth of everybody, by quantity."""
+    return truth(people(N_OF_POPULATION, np.random.default_rng(0)), is_logit)
+
+
+def truth(weights: FloatArray, is_logit: bool) -> dict[str, Any]:
+    """Importances by attribute, and shares by rule and scenario."""
+    found: dict[str, Any] = {"importance": importances(weights)}
+    for rule in RULES:
+        found[rule] = {name: shares(weights, items, is_logit, rule != "share") for name, items in SCENARIOS.items()}
+    return found
+
+
+def held(model: Any, of: str, true: dict[str, Any]) -> Iterator[tuple[str, str, bool, float]]:
+    """Quantity, what of it, whether its interval holds the truth, and how wide it is."""
+    for row in model.importances(of).iter_rows(named=True):
+        value = true["importance"][row["attribute"]]
+        yield "importance", row["attribute"], bool(row["lower"] <= value <= row["upper"]), row["upper"] - row["lower"]
+    sets = {name: [ITEMS["item"][k] for k in items] for name, items in SCENARIOS.items()}
+    for rule in RULES:
+        table = model.simulate(sets, rule, of=of)
+        values = np.concatenate([true[rule][name] for name in SCENARIOS])
+        for row, value in zip(table.iter_rows(named=True), values.tolist(), strict=True):
+            what = f"{row['scenario']} {row['item']}"
+            yield rule, what, bool(row["lower"] <= value <= row["upper"]), row["upper"] - row["lower"]
+
+
+class Study(NamedTuple):
+    """A simulated study: who answered, and a model of the answers."""
+
+    weights: FloatArray
+    model: Any
+    seconds: float  # of CPU, for the fit
+
+
+def study(name: str, n_people: int, seed: int) -> Study:
+    """Simulate and fit."""
+    kind, settings = MODELS[name]
+    rng = np.random.default_rng([seed, n_people])
+    weights = people(n_people, rng)
+    answers = choices(weights, kind is MixedLogit, rng)
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # coverage says how good a fit is
+        model = kind(n_jobs=1, **settings).fit(answers, items=ITEMS)
+    model.backend_ = "polars"
+    return Study(weights, model, time.process_time() - began)
+
+
+def averages(name: str, n_people: int, seed: int) -> list[dict[str, Any]]:
+    """What the intervals of one study hold."""
+    one = study(name, n_people, seed)
+    is_logit = MODELS[name][0] is MixedLogit
+    of_whom = {"population": truth_of_population(is_logit), "respondents": truth(one.weights, is_logit)}
+    head = {"part": "averages", "model": name, "n": n_people, "seed": seed}
+    found = []
+    for of in OF:
+        began = time.process_time()
+        rows = list(held(one.model, of, of_whom[of]))
+        parts: dict[str, list[Any]] = {}
+        for quantity, of_what, holds, width in rows:
+            parts.setdefault(f"{quantity}: {of_what}", []).append([int(holds), width])
+        seconds = {"fit_cpu_s": round(one.seconds, 3), "cpu_s": round(time.process_time() - began, 3)}
+        found.append({**head, "of": of, **seconds, "held": parts})
+    return found
+
+
+def contexts(personal: bool, n_contexts: int, seed: int) -> list[dict[str, Any]]:
+    """What the intervals of the differences of one crowd's scores hold."""
+    n_people, n_items, rng = 100, 8, np.random.default_rng([seed, n_contexts, 100])
+    utility = rng.standard_normal(n_items)
+    own, of_context = TASTE * rng.standard_normal((n_people, n_items)), rng.standard_normal((n_contexts, n_items))
+    user = np.repeat(np.arange(n_people), N_ANSWERS)
+    left = rng.integers(n_items, size=len(user))
+    right = (left + rng.integers(1, n_items, size=len(user))) % n_items
+    context = rng.integers(n_contexts, size=len(user))
+    f = utility + own[user] + of_context[context]
+    at = np.arange(len(user))
+    winner = np.where(f[at, left] - f[at, right] + rng.standard_normal(len(user)) > 0.0, left, right)
+    frame = {"user": user, "left": left, "right": right, "winner": winner, "context": context}
+    answers = Comparisons.from_frame({name: column.tolist() for name, column in frame.items()}, context="context")
+    began = time.process_time()
+    model = Population(personal=personal, n_jobs=1).fit(answers)
+    seconds = time.process_time() - began
+    mean, C = model.consensus_distribution()
+    of_noise = 1.0 + 2.0 + (0.0 if personal else 2.0 * TASTE**2)
+    true = utility[[int(item) for item in model.items_.ids]] / np.sqrt(of_noise)
+    i, j = np.triu_indices(n_items, 1)
+    sd = np.sqrt(C[i, i] + C[j, j] - 2.0 * C[i, j])
+    holds = np.abs(mean[i] - mean[j] - true[i] + true[j]) < 1.959964 * sd
+    parts = {"difference": [[int(one), 3.919928 * width] for one, width in zip(holds, sd.tolist(), strict=True)]}
+    return [{
+        "part": "contexts", "model": "personal" if personal else "pooled", "n": n_contexts, "seed": seed,
+        "fit_cpu_s": round(seconds, 3), "held": parts,
+    }]  # fmt: skip
+
+
+def runs(parts: list[str], n_studies: int) -> Iterator[tuple[str, str, int, int]]:
+    """Part, model, size and seed of each study."""
+    for seed in range(n_studies):
+        if "averages" in parts:
+            yield from (("averages", name, n, seed) for name in MODELS for n in PEOPLE)
+        if "contexts" in parts:
+            yield from (("contexts", name, n, seed) for name in ("personal", "pooled") for n in CONTEXTS)
+
+
+def coverage(records: list[dict[str, Any]], begins: str) -> tuple[float, float, float]:
+    """Share of the intervals that hold the truth, its standard error over studies, and the mean width."""
+    by_study = [
+        np.mean([pair for name, pairs in one["held"].items() if name.startswith(begins) for pair in pairs], axis=0)
+        for one in records
+    ]
+    holds, width = np.transpose(by_study)
+    return float(holds.mean()), float(holds.std(ddof=1) / np.sqrt(len(holds))), float(width.mean())
+
+
+def page(records: list[dict[str, Any]], command: str) -> str:
+    """What is written to ``results/coverage.md``."""
+    lines = ["# How often 95 % intervals hold the truth", "", str(__doc__).split("\n\n", 1)[1].strip(), ""]
+
+    def table(some: list[dict[str, Any]], columns: dict[str, str], heads: list[str], labels: list[str]) -> None:
+        lines.extend(["| " + " | ".join([*heads, "studies", *columns, "CPU s a fit"]) + " |"])
+        lines.append("|" + "---|" * (len(heads) + len(columns) + 2))
+        for key in dict.fromkeys(tuple(one[label] for label in labels) for one in some):
+            these = [one for one in some if tuple(one[label] for label in labels) == key]
+            cells = ["{:.3f} ± {:.3f} ({:.3f})".format(*coverage(these, begins)) for begins in columns.values()]
+            cpu = f"{np.mean([one['fit_cpu_s'] for one in these]):.1f}"
+            lines.append("| " + " | ".join([*map(str, key), str(len(these)), *cells, cpu]) + " |")
+        lines.append("")
+
+    of_averages = sorted(
+        (one for one in records if one["part"] == "averages"),
+        key=lambda one: ([*MODELS].index(one["model"]), -one["n"], OF.index(one["of"]), one["seed"]),
+    )
+    if of_averages:
+        lines += [
+            "## Averages over people", "",
+            "Share of the intervals that hold the truth, ± its standard error over studies (mean width). ``of``: whose "
+            "average, and whose truth.", "",
+        ]  # fmt: skip
+        measures = {"importances": "importance", "shares": "share", "first choice": "first_choice",
+                    "randomised": "randomised"}  # fmt: skip
+        table(of_averages, measures, ["model", "people", "of"], ["model", "n", "of"])
+        each = {name: f"importance: {name}" for name in ("price", "size", "brand", "milk")}
+        rare = {
+            f"{rule} of what 1 to 2 % take": f"{rule}: rare {ITEMS['item'][SCENARIOS['rare'][-1]]}" for rule in RULES
+        }
+        table(of_averages, each | rare, ["model", "people", "of"], ["model", "n", "of"])
+    of_contexts = sorted(
+        (one for one in records if one["part"] == "contexts"), key=lambda one: (one["model"], one["n"], one["seed"])
+    )
+    if of_contexts:
+        lines += ["## Few contexts", "", "Differences of scores of the crowd's board; the same.", ""]
+        table(of_contexts, {"differences": "difference"}, ["board", "contexts"], ["model", "n"])
+    lines += [
+        f"`{command}`; Python {platform.python_version()}, predilect {version('predilect')}, "
+        f"NumPy {version('numpy')}, SciPy {version('scipy')}, Numba {version('numba')}.", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what is missing, then write the page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
+    parser.add_argument("parts", nargs="*", default=["averages", "contexts"], help="averages, contexts (default both)")
+    parser.add_argument("--studies", type=int, default=100)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    given = parser.parse_args(arguments)
+    path = given.out / "coverage.jsonl"
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    done = {(one["part"], one["model"], one["n"], one["seed"]) for one in records}
+    given.out.mkdir(parents=True, exist_ok=True)
+    with threadpool_limits(1):
+        for part, name, n, seed in runs(given.parts, given.studies):
+            if (part, name, n, seed) in done:
+                continue
+            found = averages(name, n, seed) if part == "averages" else contexts(name == "personal", n, seed)
+            records += found
+            with path.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(record) + "\n" for record in found)
+            print(part, name, n, seed, file=sys.stderr, flush=True)
+    write_whole({given.out / "coverage.md": page(records, "python -m benchmarks.coverage")})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
