@@ -15,7 +15,7 @@ EXAMPLE := src/predilect/examples/llmfao
 DEMO_OUT := predilect-demo
 N_TEST_PROCESSES ?= 2
 
-.PHONY: demo docs test test-slow test-lowest check lint types format readme benchmarks clean clean-cache
+.PHONY: demo docs test test-slow test-lowest check lint types format readme benchmarks clean
 
 demo: $(VENV)/.run
 	$(BIN)/predilect rank $(EXAMPLE)/comparisons.csv.gz --item-map $(EXAMPLE)/items.csv --item-map-column model \
@@ -60,10 +60,8 @@ format: $(VENV)/.dev
 readme: $(VENV)/.dev  # write numbers and pictures of README.md and the docs anew, after a change of what they show
 	cd tests && ../$(BIN)/python pages.py
 
-clean-cache:  # compiled loops; needed only after editing a compiled function that another file calls
+clean:
 	find src -name '*.nbi' -delete -o -name '*.nbc' -delete
-
-clean: clean-cache
 	rm -rf $(VENV) $(LOWEST) $(DEMO_OUT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.created:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from forked import execute, forking
 from predilect import _compile
+from predilect.models.registry import ENTRIES
 
 # Two kernels and a universal function, compiled by the package's own decorators, of which the second calls the first.
 MODULE = """
@@ -67,6 +69,52 @@ def thrice(x):
 other = rebound(loops.total, lambda f: thrice if f is loops.twice else f, "another")
 assert other(np.arange(4.0)) == 6.0 * FACTOR
 print(loops.total(np.arange(4.0)), loops.half(np.array([3.0]))[0], sum(other.stats.cache_hits.values()))
+"""
+# A kernel that calls one of another file, by way of one more, and reads a named tuple that is defined there.
+CALLER = """
+from called import Pair, thrice
+from predilect._compile import kernel
+
+@kernel
+def total(pair):
+    return thrice(pair.left)
+"""
+CALLED = """
+from typing import NamedTuple
+from predilect._compile import inner_kernel
+
+FACTOR = 2.0
+
+class Pair(NamedTuple):
+    left: float
+    right: float
+
+@inner_kernel
+def times(x, y):
+    return FACTOR * x + y
+
+@inner_kernel
+def thrice(x):
+    return times(x, x)
+"""
+ACROSS_FILES = """
+import os
+import caller
+found = caller.total(caller.Pair(left=1.0, right=10.0))
+assert found == float(os.environ["EXPECTED"]), found
+print(12.0, 1.5, sum(caller.total.stats.cache_hits.values()))
+"""
+# Programs begin so in a container whose user has no name, no folder, and an installation that cannot be written to.
+HOMELESS = """
+import os, pwd
+from pathlib import Path
+import loops_are_beside
+os.chdir(Path(loops_are_beside.__file__).parent)
+os.environ.pop("HOME", None)
+os.environ.pop("XDG_CACHE_HOME", None)
+def nobody(number):
+    raise KeyError(number)
+pwd.getpwuid = nobody
 """
 DAMAGED = "cannot be read (damaged); they are compiled again."
 ANNOUNCED = "predilect: compiling its numerical loops, once per installation ..."
@@ -136,13 +184,13 @@ def _flipped(data, place):
 
 def test_a_file_gives_back_what_was_saved_in_it_or_nothing(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(_compile, "_said", [])
-    files = _compile._CacheFiles(tmp_path, "loop", "stamp")
+    files = _compile._CacheFiles(tmp_path, "loop", lambda: "stamp")
     assert files.load("key") is None
     files.save("key", ("code", b"x" * 1000))
     (file,) = tmp_path.iterdir()
     assert files.load("key") == ("code", b"x" * 1000)
     assert files.load("another key") is None
-    assert _compile._CacheFiles(tmp_path, "loop", "a later stamp").load("key") is None
+    assert _compile._CacheFiles(tmp_path, "loop", lambda: "a later stamp").load("key") is None
     assert not caplog.messages
     whole = file.read_bytes()
     for damage in DAMAGES.values():
@@ -306,3 +354,79 @@ def test_a_folder_that_cannot_be_made_is_passed_over(run, tmp_path):
     (tmp_path / "file").write_text("")
     assert run(NUMBA_CACHE_DIR=str(tmp_path / "file")) == (0, "")  # beside the source then
     assert run(NUMBA_CACHE_DIR=str(tmp_path / "file")) == (1, "")
+
+
+EDITS = {
+    "a constant": ("FACTOR = 2.0", "FACTOR = 5.0", 6.0),
+    "code": ("FACTOR * x + y", "FACTOR * x - y", 1.0),
+    "fields of a named tuple": ("left: float\n    right: float", "right: float\n    left: float", 3.0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", EDITS)
+def test_an_edit_of_another_file_that_is_called_is_noticed(run, tmp_path, what):
+    """Files of the cache stay where they are when the package is updated."""
+    old, new, expected = EDITS[what]
+    (tmp_path / "caller.py").write_text(CALLER)
+    (tmp_path / "called.py").write_text(CALLED)
+    assert run(ACROSS_FILES, EXPECTED="3.0")[0] == 0
+    assert run(ACROSS_FILES, EXPECTED="3.0")[0] == 1
+    assert old in CALLED
+    (tmp_path / "called.py").write_text(CALLED.replace(old, new))
+    assert run(ACROSS_FILES, EXPECTED=str(expected))[0] == 0
+    assert run(ACROSS_FILES, EXPECTED=str(expected))[0] == 1
+
+
+def test_the_digest_is_of_all_that_is_compiled_and_of_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def digest(called=CALLED):
+        (tmp_path / "called.py").write_text(called)
+        (tmp_path / "caller.py").write_text(CALLER)
+        importlib.invalidate_caches()
+        for name in ("called", "caller"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "dont_write_bytecode", True)
+            return _compile._digest(importlib.import_module("caller").total)
+
+    usual = digest()
+    assert digest(CALLED + "# a comment") == usual
+    assert digest("# a comment\n" + CALLED) == usual
+    changed = [digest(CALLED.replace(*EDITS[what][:2])) for what in ("a constant", "code")]
+    changed.append(digest(CALLED.replace("@inner_kernel", "@kernel").replace("import inner_kernel", "import kernel")))
+    assert len({usual, *changed}) == 4
+
+
+def test_every_constant_of_a_kernel_is_told_in_the_same_words_by_every_process():
+    for entry in ENTRIES:
+        importlib.import_module(f"predilect.{entry.module}")
+    kernels = [one for one in _compile._dispatchers if one.py_func.__module__.startswith("predilect.")]
+    assert len(kernels) > 50
+    for one in kernels:
+        code, names = one.py_func.__code__, one.py_func.__globals__
+        used = [names[name] for name in code.co_names if name in names and not isinstance(names[name], type(one))]
+        assert {type(value).__name__ for value in used} <= {"bool", "int", "float", "ndarray", "module"}, one
+        # What a module has would not be looked at.
+        assert {value.__name__ for value in used if isinstance(value, ModuleType)} <= {"math", "numpy"}, one
+        assert {type(value).__name__ for value in code.co_consts} <= {
+            "NoneType",
+            "bool",
+            "int",
+            "float",
+            "str",
+            "tuple",
+        }
+
+
+@pytest.mark.slow
+def test_nobody_gets_a_folder_that_is_called_like_the_sign_for_home(run, tmp_path):
+    (tmp_path / "__pycache__").write_text("")  # so that there is no place beside the source
+    (tmp_path / "loops_are_beside.py").write_text("")
+    hits, said = run(HOMELESS + PROGRAM, NUMBA_CACHE_DIR="", ANNOUNCE_AFTER="0")
+    assert hits == 0
+    assert (
+        said == "predilect: compiling its numerical loops, as no folder for them can be written (NUMBA_CACHE_DIR) ...\n"
+    )
+    assert not (tmp_path / "~").exists()

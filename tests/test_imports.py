@@ -23,7 +23,19 @@ ROOMS = (
     "report", "models", "compression", "cli",
 )  # fmt: skip
 # Not rooms: what stands below all of them, and data files.
-GROUND = {"errors", "_compile", "_files", "_json", "_plots", "_replace", "_text", "_types", "progress", "shards"}
+GROUND = {
+    "errors",
+    "_compile",
+    "_files",
+    "_forks",
+    "_json",
+    "_plots",
+    "_replace",
+    "_text",
+    "_types",
+    "progress",
+    "shards",
+}
 DATA = {"examples"}
 # Models, each a folder or a file of its own, and who may open them besides.
 MODELS = {path.parent.name for path in SOURCE.glob("models/*/__init__.py")} | {"hierarchical", "gpvu"}

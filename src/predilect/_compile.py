@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import logging
+import os
 import pickle
 import threading
 import time
@@ -12,14 +13,15 @@ import uuid
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import llvmlite
 import numba
 import numpy as np
 from numba.core import event, serialize
-from numba.core.caching import FunctionCache, NullCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
+from numba.core.types import BaseTuple
 
 _ANNOUNCE_AFTER_SECONDS = 0.7
 
@@ -28,6 +30,7 @@ _said: list[str] = []
 _dispatchers: dict[Any, dict[str, Any]] = {}  # all functions that are compiled here, with their options
 
 _NumbaCache: Any = FunctionCache  # whose types differ between versions
+_NumbaPlace: Any = CompileResultCacheImpl
 _numba_events: Any = event
 
 
@@ -47,7 +50,7 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
 
 def _njit(function: Callable[..., Any], **options: Any) -> Any:
     dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
-    dispatcher._cache = _cache_of(function)
+    dispatcher._cache = _cache_of(dispatcher)
     _dispatchers[dispatcher] = options
     return dispatcher
 
@@ -64,10 +67,7 @@ def rebound(loop: Any, other: Callable[[Any], Any], name: str) -> Any:
     if not changed:
         return loop
     copy = FunctionType(source.__code__, source.__globals__ | changed, source.__name__, source.__defaults__)
-    code = [
-        (f.py_func.__qualname__, f.py_func.__code__.co_code, f.py_func.__code__.co_consts) for f in changed.values()
-    ]
-    digest = hashlib.sha256(repr((list(changed), code)).encode()).hexdigest()[:8]
+    digest = hashlib.sha256(repr([(key, _digest(f)) for key, f in changed.items()]).encode()).hexdigest()[:8]
     copy.__qualname__ = f"{name}_{digest}_{source.__qualname__}"
     return _njit(copy, **_dispatchers[loop])
 
@@ -89,21 +89,96 @@ def elementwise(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return apply
 
 
-def _cache_of(function: Callable[..., Any]) -> Any:
+def _digest(dispatcher: Any) -> str:
+    """Digest of what is compiled: the code of a function and of all that it calls, with constants and options."""
+    found: dict[Any, str] = {}
+    waiting = [dispatcher]
+    while waiting:
+        compiled = waiting.pop()
+        if compiled not in found:
+            found[compiled], called = _own(compiled)
+            waiting += called
+    return hashlib.sha256("".join(sorted(found.values())).encode()).hexdigest()
+
+
+def _own(dispatcher: Any) -> tuple[str, list[Any]]:
+    """Digest of the code of a function, its constants and its options, without what it calls; and that."""
+    function = dispatcher.py_func
+    code = function.__code__
+    used = {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
+    called = {name: value for name, value in used.items() if isinstance(value, type(dispatcher))}
+    says = (
+        function.__qualname__, code.co_code, code.co_consts, code.co_names, code.co_varnames,
+        sorted(dispatcher.targetoptions.items()),
+        [(name, value.py_func.__qualname__) for name, value in called.items()],
+        [(name, _constant(value)) for name, value in used.items() if name not in called],
+    )  # fmt: skip
+    return hashlib.sha256(repr(says).encode()).hexdigest(), list(called.values())
+
+
+def _constant(value: Any) -> Any:
+    """What tells a value apart in text; of a module its name."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    return value.__name__ if isinstance(value, ModuleType) else repr(value)
+
+
+def _cache_of(dispatcher: Any) -> Any:
     try:
-        return _Cache(function)
+        return _Cache(dispatcher)
     except RuntimeError:  # Numba found no folder that it may write its cache to
-        _uncached.append(function.__name__)
+        _uncached.append(dispatcher.__name__)
         return NullCache()
 
 
-class _Cache(_NumbaCache):  # type: ignore[misc]
-    """Numba's cache, in which a file that is damaged, or cannot be written, counts as missing."""
+class _Place(_NumbaPlace):  # type: ignore[misc]
+    """Where Numba finds a place for its cache, but for the folder of a user who has none, as in many a container.
+
+    Numba would make a folder called ~ where the process happens to run.
+    """
+
+    _locator_classes: Any
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        if not _has_home():
+            self._locator_classes = [kind for kind in self._locator_classes if "UserWide" not in kind.__name__]
         super().__init__(function)
-        folder, stamp = Path(self.cache_path), self._impl.locator.get_source_stamp()
-        self._cache_file = _CacheFiles(folder, self._impl.filename_base, stamp)
+
+
+def _has_home() -> bool:
+    """Whether there is a folder in which the user's caches lie."""
+    try:
+        return bool(os.environ.get("XDG_CACHE_HOME") or Path.home())
+    except RuntimeError:
+        return False
+
+
+def _fields(kinds: Any) -> list[Any]:
+    """Names of the fields of named tuples among types: their order is compiled, and types alone do not tell it."""
+    tuples: list[Any] = [kind for kind in kinds if isinstance(kind, BaseTuple)]
+    return [(getattr(kind, "fields", None), _fields(kind.types)) for kind in tuples]
+
+
+class _Cache(_NumbaCache):  # type: ignore[misc]
+    """Numba's cache, in which a file that is damaged, or cannot be written, counts as missing.
+
+    So does one of an earlier source, be it of a function that is called from another file: an update of the package
+    leaves the files of the cache behind.
+    """
+
+    _impl_class = _Place
+
+    def __init__(self, dispatcher: Any) -> None:
+        super().__init__(dispatcher.py_func)
+        source = self._impl.locator.get_source_stamp()
+
+        def stamp() -> Any:  # when all that is called has been defined
+            return source, _digest(dispatcher)
+
+        self._cache_file = _CacheFiles(Path(self.cache_path), self._impl.filename_base, stamp)
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return *super()._index_key(sig, codegen), _fields(sig)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function, if there is room for it."""
@@ -122,12 +197,12 @@ class _CacheFiles:
     Numba's own files have none: it ends with whatever error a damaged one leads to, or runs what it holds.
     """
 
-    def __init__(self, folder: Path, name: str, source_stamp: Any) -> None:
-        self.folder, self.name, self.source_stamp = folder, name, source_stamp
+    def __init__(self, folder: Path, name: str, stamp: Callable[[], Any]) -> None:
+        self.folder, self.name, self.stamp = folder, name, stamp
 
     def save(self, key: Any, data: Any) -> None:
         dumps: Any = serialize.dumps
-        content = dumps((self.source_stamp, dumps(data)))
+        content = dumps((self.stamp(), dumps(data)))
         path = self._path(key)
         temporary = path.with_name(f"{path.name}.tmp.{uuid.uuid4().hex[:16]}")
         try:
@@ -149,7 +224,7 @@ class _CacheFiles:
         if hashlib.sha256(content).digest() != digest:
             return self._miss("damaged")
         stamp, data = pickle.loads(content)
-        return pickle.loads(data) if stamp == self.source_stamp else None
+        return pickle.loads(data) if stamp == self.stamp() else None
 
     def _path(self, key: Any) -> Path:
         versions = numba.__version__, llvmlite.__version__

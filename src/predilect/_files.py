@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
+from predilect._forks import refuse_without_threads
 from predilect._text import did_you_mean, shown
 from predilect.errors import DataError
 
@@ -24,6 +25,7 @@ def existing(path: str | Path, expected: str = "one file") -> Path:
     if re.match(r"\w+:/", str(path)):
         address = re.sub(r":/+", "://", str(path), count=1)  # of which a Path leaves one slash
         raise DataError(f"{shown(address)} is an address on the web, and files are read from disk: download it first.")
+    refuse_without_threads()
     path = Path(path)
     try:
         mode = path.stat().st_mode

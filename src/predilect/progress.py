@@ -23,20 +23,24 @@ class Report:
     seconds: float  # wall time
     unit: str  # unit of residual and tolerance
     advice: str  # what to do if it did not converge
+    unusable: str = ""  # why the result is not only inexact but worth nothing; empty where it is usable
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without the seconds, which differ from run to run."""
         values = asdict(self)
-        del values["seconds"], values["advice"]
+        del values["seconds"], values["advice"], values["unusable"]
         return values
 
     def require(self, strict: bool) -> None:
         """Warn if the iteration did not converge, or raise ConvergenceError where ``strict``."""
         if self.converged:
             return
+        above = ""
+        if not self.residual <= self.tolerance or not self.unusable:
+            above = f" with {self.residual:.3g} {self.unit}, above the tolerance of {self.tolerance:.3g}"
+        worth = f"not usable: {self.unusable}" if self.unusable else "usable but not exact"
         message = (
-            f"{self.method} stopped after {self.iterations} iterations with {self.residual:.3g} {self.unit}, above the "
-            f"tolerance of {self.tolerance:.3g}. The result is usable but not exact; {self.advice}"
+            f"{self.method} stopped after {self.iterations} iterations{above}. The result is {worth}; {self.advice}"
         )
         if strict:
             raise ConvergenceError(message)

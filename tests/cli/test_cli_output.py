@@ -176,6 +176,45 @@ def test_interrupting_a_fit_ends_it_without_a_trace(tmp_path, number, code, word
     assert files_beside(tmp_path) == ["votes.csv"]
 
 
+ENDLESS = """
+import sys
+import numpy as np
+import typer
+from predilect._compile import kernel
+from predilect.cli.session import session
+
+@kernel
+def loop(a):
+    while a[0] > 0:
+        a[1] += 1
+
+loop(np.array([0, 0]))
+try:
+    with session():
+        print("begins", flush=True)
+        loop(np.array([1, 0]))
+except typer.Exit as ended:
+    sys.exit(ended.exit_code)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, "Interrupted"), (signal.SIGTERM, 143, "Terminated")]
+)
+def test_a_signal_ends_a_compiled_loop_that_does_not_end(number, code, word):
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 (a job may ignore it)
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begins\n"
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == code, said
+    assert said.endswith(f"{word}; nothing was written.\n")
+    assert "Traceback" not in said
+
+
 def run_module(folder: Path, name: str, text: str, module: str) -> subprocess.CompletedProcess[str]:
     """``python -m module`` where a file of the folder comes before all others of its name."""
     (folder / name).write_text(text)

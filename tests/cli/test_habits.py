@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from itertools import pairwise
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -140,6 +143,18 @@ def test_standard_input_of_any_kind(few_votes, tmp_path):
     assert "Next: predilect rank - --out DIR" in told
 
 
+@pytest.mark.parametrize("what", ["mkdtemp", "write_bytes"])
+def test_standard_input_that_cannot_be_kept_is_an_input_that_cannot_be_used(monkeypatch, what):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(*((tempfile, "mkdtemp") if what == "mkdtemp" else (Path, "write_bytes")), full)
+    ran = CliRunner().invoke(app, ["check", "-"], input=b"left,right,winner\nx,y,x\n")
+    assert ran.exit_code == 2
+    assert "Error: standard-input comes out of a pipe and cannot be kept meanwhile: No space left" in ran.output
+    assert "TMPDIR" in ran.output
+
+
 def test_the_next_command_may_be_typed_as_it_is_said(few_votes, tmp_path):
     named = few_votes.rename(tmp_path / "my votes.csv")
     assert f"Next: predilect rank '{named}' --out DIR" in run("check", named).stdout
@@ -201,6 +216,7 @@ def test_answers_with_a_winner_are_scored(results, tmp_path):
 
 COMMANDS = """
 import sys
+import tempfile
 from predilect.cli.main import app
 for arguments in {commands}:
     try:

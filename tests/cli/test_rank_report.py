@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -128,3 +129,31 @@ def test_two_documents_cannot_both_have_standard_output(few_votes):
     ran = run("rank", few_votes, "--format", "md", "--json")
     assert ran.exit_code == 2
     assert "--json and --format md both want standard output. Give one of them" in ran.stderr
+
+
+@pytest.mark.parametrize("model", ["population", "joint"])
+def test_no_page_names_anybody_unless_asked_to_while_the_terminal_does(model, tmp_path):
+    rng, rows = np.random.default_rng(3), ["user,left,right,winner"]
+    ids = [f"qzkv{k:02d}" for k in range(8)]
+    for k, who in enumerate(ids[:7]):
+        for _ in range(1 if k == 0 else 60 if k == 1 else 4):
+            a, b = rng.choice(4, 2, replace=False)
+            rows.append(f"{who},i{a},i{b},i{min(a, b)}")
+    (tmp_path / "votes.csv").write_text("\n".join([*rows, f"{ids[7]},i0,,i0"]))
+    (tmp_path / "people.csv").write_text("\n".join(["user,age", *(f"{one},{20 + k}" for k, one in enumerate(ids[:5]))]))
+    given = ["rank", tmp_path / "votes.csv", *QUICK, "--drop-missing", "--model", model, "--explain"]
+    given += ["--people", tmp_path / "people.csv", "--force", "--report", tmp_path / "board.html"]
+    ran = run(*given)
+    assert ran.exit_code == 0, ran.output
+    said = " ".join(ran.output.split())
+    assert f"gave one answer: little can be said about each ({ids[0]})." in said
+    assert f"can dominate a pooled ranking ({ids[1]})." in said
+    assert f"met only in rows left out: {ids[7]}." in said
+    text = (tmp_path / "board.html").read_text(encoding="utf-8")
+    assert "gave one answer: little can be said about each." in text
+    assert "qzkv" not in text
+    if model == "joint":
+        assert "2 of 7 people have no features" in text
+    assert run(*given, "--name-people").exit_code == 0
+    text = (tmp_path / "board.html").read_text(encoding="utf-8")
+    assert all(text.count(one) for one in (ids[0], ids[1], ids[7]))

@@ -151,9 +151,14 @@ def test_what_choices_cannot_tell_is_said(long, tmp_path):
     code, told = told_of(long, tmp_path, "--price", "fee", fee=pl.col("task") + 1)
     assert code == 2
     assert 'Column "fee" of CHOICES is the same for all alternatives of a task' in told
-    code, told = told_of(long, tmp_path, price=pl.when(pl.col("alt") == 1).then(None).otherwise(pl.col("price")))
+    without = pl.when(pl.col("alt") == 1)
+    code, told = told_of(long, tmp_path, price=without.then(None).otherwise(pl.col("price")))
     assert code == 2
-    assert 'an attribute ("price") is missing in 120 tasks' in told
+    assert 'column "alt" numbers the alternatives (0, 1, 2 ...), and "price" goes by it' in told
+    some = pl.when((pl.col("alt") == 1) & (pl.col("task") == 0))
+    code, told = told_of(long, tmp_path, price=some.then(None).otherwise(pl.col("price")))
+    assert code == 2
+    assert f'an attribute ("price") is missing in {long["id"].n_unique()} tasks' in told
 
 
 def test_an_attribute_that_decides_every_choice_and_people_with_one_task(long, tmp_path):
@@ -254,11 +259,41 @@ def test_shares_of_known_and_new_items(folder, tmp_path):
     ran = run("simulate", folder, file, "--out", tmp_path / "shares.csv", "--json")
     assert ran.exit_code == 0, ran.output
     table = pl.read_csv(tmp_path / "shares.csv")
-    assert table.columns == ["scenario", "item", "share", "lower", "upper"]
+    assert table.columns == ["scenario", "item", "share", "lower", "upper", "of"]
     assert table["item"].to_list() == [*KNOWN, *KNOWN, "ours"]
     np.testing.assert_allclose(table.group_by("scenario").agg(pl.col("share").sum())["share"], 1.0, atol=1e-9)
     assert table["share"][4] == table.filter(pl.col("scenario") == "then")["share"].max()
     assert json.loads(ran.stdout)["shares"][4]["share"] == table["share"][4]
+
+
+def test_it_is_said_of_whom_averages_are(folder, long, tmp_path):
+    file = scenarios(tmp_path / "s.csv", "\n".join(["item", *(f'"{item}"' for item in KNOWN)]))
+    widths = []
+    for of, words in (("population", "of the population of which those who answered"), ("respondents", "of those who")):
+        assert f"Shares and their intervals are {words}" in said(run("simulate", folder, file, "--of", of))
+        told = json.loads(run("simulate", folder, file, "--of", of, "--json").stdout)
+        assert told["of"] == of
+        assert {row["of"] for row in told["shares"]} == {of}
+        widths.append(sum(row["upper"] - row["lower"] for row in told["shares"]))
+    assert widths[0] > widths[1]
+    assert set(pl.read_csv(folder / "importances.csv")["of"]) == {"population"}
+    long.write_csv(tmp_path / "choices.csv")
+    ran = run("utilities", tmp_path / "choices.csv", "--of", "respondents")
+    assert ran.exit_code == 0, ran.output
+    assert "Importances and their intervals are of those who answered alone" in said(ran)
+
+
+def test_an_attribute_that_follows_from_others_is_left_out_and_said(long, tmp_path):
+    pixels = pl.col("screen").replace_strict({"small": 720, "large": 1080})
+    long.with_columns(pixels=pixels).write_csv(tmp_path / "choices.csv")
+    ran = run("utilities", tmp_path / "choices.csv", "--price", "price", "--format", "csv")
+    assert ran.exit_code == 0, ran.output
+    assert "Within answers nothing of pixels varies that other attributes do not tell" in said(ran)
+    assert pl.read_csv(io.StringIO(ran.stdout))["attribute"].unique().sort().to_list() == ["price", "screen"]
+    ran = run("utilities", tmp_path / "choices.csv", "--price", "pixels")
+    assert ran.exit_code == 2
+    assert 'what "pixels" is worth is not known' in said(ran)
+    assert "Model:" not in said(ran)  # said before the fit
 
 
 def test_attributes_of_known_items_may_be_given_in_part(folder, tmp_path):

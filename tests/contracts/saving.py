@@ -71,13 +71,18 @@ def flip_a_byte(folder: Path) -> None:
     (folder / "arrays.npz").write_bytes(content)
 
 
+def mean_of(arrays: Any) -> str:
+    """Name of the array of means."""
+    return "m" if "m" in arrays else "B"
+
+
 def as_pickle(arrays: dict[str, Any]) -> None:
-    arrays["m"] = np.array([{"a": 1}], dtype=object)
+    arrays[mean_of(arrays)] = np.array([{"a": 1}], dtype=object)
 
 
 def uncertainty(arrays: dict[str, Any]) -> Any:
     """A covariance, or weights that sum to 1."""
-    return arrays["C_m" if "C_m" in arrays else "gamma"]
+    return next(arrays[name] for name in ("C_m", "gamma", "Omega") if name in arrays)
 
 
 def skew(arrays: dict[str, Any]) -> None:
@@ -111,16 +116,18 @@ def compress_arrays(folder: Path) -> None:
 
 def lie_of_a_shape(folder: Path) -> None:
     """An array of 10^12 numbers, as its header and the description say, in a file that holds a few."""
-    shape = [10**12, *json.loads((folder / "model.json").read_text())["arrays"]["m"][1][1:]]
+    described = json.loads((folder / "model.json").read_text())["arrays"]
+    lying = mean_of(described)
+    shape = [10**12, *described[lying][1][1:]]
     with np.load(folder / "arrays.npz") as archive:
         arrays = dict(archive)
     with zipfile.ZipFile(folder / "arrays.npz", "w") as out:
         for name, array in arrays.items():
             with out.open(f"{name}.npy", "w") as stream:
                 head = {"descr": array.dtype.str, "fortran_order": False, "shape": array.shape}
-                np.lib.format.write_array_header_1_0(stream, head | ({"shape": tuple(shape)} if name == "m" else {}))
+                np.lib.format.write_array_header_1_0(stream, head | ({"shape": tuple(shape)} if name == lying else {}))
                 stream.write(array.tobytes())
-    edit_json(lambda document: document["arrays"]["m"].__setitem__(1, shape))(folder)
+    edit_json(lambda document: document["arrays"][lying].__setitem__(1, shape))(folder)
 
 
 DAMAGE = {
@@ -155,12 +162,14 @@ DAMAGE = {
     "a seed in words": edit_json(lambda document: document["parameters"].update(random_state="x")),
     "a report that is nested deep": edit_json(lambda document: document["report"].update(deep=nested(400))),
     "a parameter of another model": edit_json(lambda document: document["parameters"].update(other=1)),
-    "an array missing": edit_arrays(lambda arrays: arrays.pop("m")),
-    "an array cut short": edit_arrays(lambda arrays: arrays.update(m=arrays["m"][:-1])),
+    "an array missing": edit_arrays(lambda arrays: arrays.pop(mean_of(arrays))),
+    "an array cut short": edit_arrays(lambda arrays: arrays.update({mean_of(arrays): arrays[mean_of(arrays)][:-1]})),
     "an array of objects": edit_arrays(as_pickle),
-    "an array of another type": edit_arrays(lambda arrays: arrays.update(m=arrays["m"].astype(np.float32))),
-    "a mean that is no number": edit_arrays(lambda arrays: arrays["m"].__setitem__(0, np.nan)),
-    "a mean beyond all": edit_arrays(lambda arrays: arrays["m"].__setitem__(0, 1e308)),
+    "an array of another type": edit_arrays(
+        lambda arrays: arrays.update({mean_of(arrays): arrays[mean_of(arrays)].astype(np.float32)})
+    ),
+    "a mean that is no number": edit_arrays(lambda arrays: arrays[mean_of(arrays)].__setitem__(0, np.nan)),
+    "a mean beyond all": edit_arrays(lambda arrays: arrays[mean_of(arrays)].__setitem__(0, 1e308)),
     "a negative count": edit_arrays(lambda arrays: arrays["n_by_item"].__setitem__(0, -1.0)),
     "a covariance that is none": edit_arrays(lambda arrays: uncertainty(arrays).__setitem__(..., -1.0)),
     "a covariance that is not symmetric": edit_arrays(skew),

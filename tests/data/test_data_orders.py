@@ -104,3 +104,10 @@ def test_folds_are_held_out_until_there_are_enough_answers_not_rows():
     assert len(masks_of_folds(answers, 0, 150.0)) == 3
     alone = replace(answers, joint=False)  # each row an answer
     assert len(masks_of_folds(alone, 0, 150.0)) == 1
+
+
+def test_weights_that_are_no_counts_are_refused_with_the_option_that_leaves_them_out():
+    columns = {"user": ["u"] * 3, "task": [1] * 3, "item": list("xyz"), "chosen": [1, 0, 0], "weight": [1.4] * 3}
+    with pytest.raises(DataError, match=r"\(first: 1.4, 'x' and 'y' of user 'u'\).*weight=False, or use MixedLogit"):
+        as_orders(Comparisons.from_frame(columns))
+    assert len(as_orders(Comparisons.from_frame(columns, weight=False))) == 2

@@ -172,8 +172,8 @@ def test_read_item_map(tmp_path):
     assert read_item_map(write(tmp_path / "two.csv", "x,y\n1,a\n")) == {"1": "a"}
     with pytest.raises(DataError, match="no value column was named"):
         read_item_map(path)
-    with pytest.raises(DataError, match=r'1 ids are mapped to more than one \(first: "1", to a, b\)'):
-        read_item_map(write(tmp_path / "bad.csv", "item,to\n1,a\n1,b\n"))
+    with pytest.raises(DataError, match=r'2 ids are mapped to more than one \(first: "1", to a, b\)'):
+        read_item_map(write(tmp_path / "bad.csv", "item,to\n1,a\n2,c\n1,b\n2,d\n"))
 
 
 def test_importing_is_light():

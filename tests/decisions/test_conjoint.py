@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from predilect.decisions.conjoint import (
+    RULES,
     coefficients,
     importances,
     logit_chances,
@@ -90,6 +91,67 @@ def test_importances_are_shares_of_the_range():
     np.testing.assert_allclose(table["importance"], [(3 / 7 + 3 / 4) / 2, (4 / 7 + 1 / 4) / 2], atol=EXACT)
     np.testing.assert_allclose(table["spread"], (3 / 4 - 3 / 7) / 2, atol=EXACT)
     assert np.isfinite(importances(Given([[[0.0, 0.0, 0.0]]]))["importance"]).all()
+
+
+KNOWN = np.random.default_rng(2).normal([-1.0, 0.8], [0.6, 0.5], size=(60, 2))  # people whose coefficients are known
+CERTAIN = Given(np.repeat(np.column_stack([KNOWN, -KNOWN[:, 1]])[:, None], 4000, axis=1))
+
+
+def test_of_a_population_averages_are_as_unsure_as_a_sample_of_people():
+    """Of draws that agree nothing is left but the bootstrap, whose variance is the sample's over U + 1."""
+    table, same = importances(CERTAIN), importances(CERTAIN, "respondents")
+    assert table["of"] == ["population"] * 2
+    assert same["of"] == ["respondents"] * 2
+    np.testing.assert_allclose(same["upper"], same["lower"], atol=EXACT)
+    np.testing.assert_array_equal(same["importance"], table["importance"])
+    np.testing.assert_array_equal(same["spread"], table["spread"])
+    sd = table["spread"] / np.sqrt(61)
+    np.testing.assert_allclose((table["upper"] - table["lower"]) / 3.92, sd, rtol=0.05)  # of 4 000 draws
+    np.testing.assert_allclose((table["upper"] + table["lower"]) / 2.0, table["importance"], atol=0.2 * sd[0])
+
+
+def test_people_weigh_the_same_for_all_items_and_attributes():
+    for lower, upper in ((one["lower"], one["upper"]) for one in (importances(SOME), importances(CERTAIN))):
+        assert lower[0] + upper[1] == pytest.approx(1.0, abs=1e-3)  # of quantiles between draws
+    for rule in RULES:
+        _, lower, upper = market_shares(SOME, ROWS, rule)
+        assert lower[0] + upper[1] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_the_same_seed_gives_the_same_bits():
+    for made in (lambda seed: importances(SOME, seed=seed), lambda seed: market_shares(SOME, ROWS, "share", seed=seed)):
+        one, again, other = (list(found.values()) if isinstance(found := made(k), dict) else found for k in (3, 3, 4))
+        for column, same in zip(one, again, strict=True):
+            np.testing.assert_array_equal(column, same)
+        assert any(not np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    with pytest.raises(ValueError, match="of must be one of 'population', 'respondents', not 'market'"):
+        importances(SOME, "market")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_an_interval_of_the_population_is_wider_and_both_are_around_one_share(rule):
+    c = KNOWN[:, None] + 0.3 * np.random.default_rng(3).standard_normal((60, 400, 2))
+    people = Given(np.concatenate([c, -c[..., 1:]], axis=2))
+    found, alone = (market_shares(people, ROWS, rule, of) for of in ("population", "respondents"))
+    np.testing.assert_array_equal(found[0], alone[0])
+    assert ((found[2] - found[1]) > 1.2 * (alone[2] - alone[1])).all()
+    for share, lower, upper in (found, alone):
+        assert (lower >= 0.0).all()
+        assert (lower <= share).all()
+        assert (share <= upper).all()
+        assert (upper <= 1.0).all()
+
+
+def test_a_first_choice_is_as_unsure_as_what_is_best_in_the_draws():
+    """Everybody's best item by mean utilities is one; in a quarter of the draws it is the other."""
+    slopes = np.where(np.arange(400) % 4 == 0, 1.0, -1.0)
+    unsure = Given([np.column_stack([np.roll(slopes, k), np.zeros((400, 2))]) for k in range(40)])
+    rows = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    share, lower, upper = market_shares(unsure, rows, "first_choice")
+    assert share.tolist() == [0.0, 1.0]
+    ends = market_shares(unsure, rows, "randomised")[1:]
+    np.testing.assert_array_equal([lower[0], upper[1]], [0.0, 1.0])
+    np.testing.assert_array_equal([upper[0], lower[1]], [ends[1][0], ends[0][1]])
 
 
 def test_willingness_is_quantiles_of_the_ratio():

@@ -111,3 +111,16 @@ def test_sets_of_others_are_left_out_however_they_are_given(of_five):
         suggest_set(of_five, 1, 3, exclude=both.rename({"item": "what"}))
     with pytest.raises(DataError, match="99"):
         suggest_set(of_five, 1, 3, exclude=[[99, 1, 2]])
+
+
+@pytest.mark.filterwarnings("ignore:the model does not know")
+def test_newcomers_see_different_sets_and_each_the_same_again():
+    items = {"item": [f"i{k:02d}" for k in range(70)]}  # sets are made of 60 of them
+    answers = {"user": ["ann", "bob", "cas"], "left": ["i00"] * 3, "right": ["i01"] * 3}
+    model = Population(variance=1.0, consensus_variance=2.0, consistency=0.0).fit(answers, [1, 1, -1], items=items)
+    for size, n_people in ((2, 20), (3, 4)):
+        shown = [tuple(suggest_set(model, f"visitor {k}", size)["item"]) for k in range(n_people)]
+        assert len(set(shown)) > 0.8 * n_people
+        assert shown[0] == tuple(suggest_set(model, "visitor 0", size)["item"])
+        if size == 2:
+            assert max(item for one in shown for item in one) > "i62"

@@ -17,6 +17,10 @@ class TestOwnScaled(KernelContract):
     kernel = Scaled(Own.of_share(Stationary(1.1, "squared-exponential"), 0.3), 2.5)
 
 
+class TestOwnOfAnotherVariance(KernelContract):
+    kernel = Own(Scaled(matern([0.8, 1.3, 2.1]), 2.5), 0.4)
+
+
 def test_it_is_a_one_hot_of_the_id_beside_the_features():
     """Two rows differ in two columns of the one-hot: exp(-(1 + 1) / (2 ℓ²))."""
     scale = 1.7

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm, t
 
 from predilect import GPPL, Comparisons, DataError, Population
 from predilect.people.contexts import with_contexts
@@ -52,12 +53,13 @@ def test_the_consensus_is_as_uncertain_as_products_of_two_peoples_scores_say(own
     Q = np.linalg.inv(np.diag(1.0 / told) + same * (A @ law.Sigma @ A.T + sway @ sway.T))
     residual = plain.sites.linear / plain.sites.precision - A @ law.mean
     D = np.zeros((answers.n_items,) * 2)
+    few = (t(11).ppf(0.975) / norm.ppf(0.975) * 12 / 11) ** 2
     for k in range(12):
         of_people = [
             A.T @ Q @ (residual * ((answers.context == k) & (answers.user == user))) for user in range(answers.n_users)
         ]
         g = np.sum(of_people, axis=0)
-        D += np.outer(g, g) - sum(np.outer(one, one) for one in of_people)
+        D += few * np.outer(g, g) - sum(np.outer(one, one) for one in of_people)
     expected = plain.C_m + plain.C_m @ D @ plain.C_m
     while np.linalg.eigvalsh(expected)[0] < 0.0:
         D *= 0.5
@@ -71,9 +73,16 @@ def test_contexts_of_one_person_each_change_nothing():
     answers = read(frame)
     plain = Population(**FIXED).fit(replace(answers, context=None, contexts=None)).posterior_
     np.testing.assert_allclose(with_contexts(plain, answers).C_m, plain.C_m, rtol=1e-9)
-    frame["prompt"] = [row % 4 for row in range(len(frame["user"]))]  # too few
-    few = read(frame)
-    assert with_contexts(plain, few) is plain
+    frame["prompt"] = ["the one"] * len(frame["user"])
+    assert with_contexts(plain, read(frame)) is plain
+
+
+@pytest.mark.parametrize("settings", [FIXED, {"personal": False}])
+def test_one_context_tells_nothing_of_contexts_and_is_refused(settings):
+    frame, _ = arena(1, n_contexts=30)
+    frame["prompt"] = ["the one", None] * (len(frame["user"]) // 2)
+    with pytest.raises(DataError, match=r'the same one \("the one", in column "prompt"\).*leave context=\.\.\. out'):
+        Population(**settings).fit(read(frame))
 
 
 @pytest.mark.parametrize("settings", [FIXED, {"personal": False}])

@@ -134,14 +134,48 @@ def test_names_that_would_break_a_page_are_shown_as_they_are(wild):
     assert "alert" not in text.split("<script>")[-1]
 
 
-def test_nobody_is_named_where_no_finding_is_about_them(model):
-    rows = camps(0)
-    people = {k: f"person-{k}-of-the-study" for k in range(40)}
-    frame = comparisons(rows).to_frame("polars")
-    named = frame.with_columns(pl.col("user").replace_strict(people, return_dtype=pl.String))
-    told = contents_of(Population(**FIXED).fit(named.drop("weight"), frame["outcome"].to_numpy()), findings=[])
-    assert "of-the-study" not in page(told)
-    assert "40 people" in page(told)
+def people_of_all_kinds() -> tuple[pl.DataFrame, list[str], PersonFeatures]:
+    """Answers by people of whom each kind of sentence is about some, and their ids, which occur nowhere else.
+
+    One gave a single answer, one most of all, one answers at random, one gave none that counts; one has no features.
+    """
+    rng, rows, ids = np.random.default_rng(8), [], [f"qzkv{k:03d}@x.org" for k in range(30)]
+    worth = rng.normal(0.0, 2.0, 6)
+    for k, who in enumerate(ids[:29]):
+        for _ in range({0: 1, 1: 600, 2: 80}.get(k, 12)):
+            a, b = rng.choice(6, 2, replace=False).tolist()
+            z = rng.standard_normal() * (20.0 if k == 2 else 0.5) + worth[a] - worth[b]
+            rows.append((who, f"item {a}", f"item {b}", f"item {a if z > 0 else b}"))
+    rows.append((ids[29], "item 0", None, "item 0"))
+    table = pl.DataFrame(rows, schema=["user", "left", "right", "winner"], orient="row")
+    party = ["north", "south"] * 14 + ["south", None]
+    return table, ids, PersonFeatures.from_frame({"user": ids, "party": party}, segments="party")
+
+
+CAUSES = {
+    "gave one answer": "qzkv000",
+    "can dominate": "qzkv001",
+    "usual noise": "qzkv002",
+    "No usable answer": "qzkv029",
+}
+
+
+def test_nobody_is_named_in_a_page_unless_asked_for(tmp_path):
+    table, ids, people = people_of_all_kinds()
+    settings = FIXED | {"consistency": 1.0}
+    model = Population(**settings).fit(table, users=people, drop_missing=True)
+    model.report(tmp_path / "board.html")
+    text = (tmp_path / "board.html").read_text(encoding="utf-8")
+    said = sound(text).text
+    assert all(cause in said for cause in CAUSES)  # each is there, and about somebody
+    assert {"segments", "people"} <= {one.get("id") for one in Page(text).all("section")}
+    assert [one for one in ids if one in text or one[:7] in text] == []  # neither in a picture, nor in a script
+    assert "People 29, not named here" in " ".join(said.split())
+    model.report(tmp_path / "named.html", name_people=True)
+    named = (tmp_path / "named.html").read_text(encoding="utf-8")
+    assert all(who in sound(named).text for who in CAUSES.values())
+    assert "not named" not in named
+    assert "qzkv" not in model._repr_html_()
 
 
 @pytest.mark.parametrize(

@@ -73,3 +73,15 @@ def test_a_pipe_is_written_into(tmp_path):
     OutputFile(tmp_path / "pipe").write(lambda place: place.write_text("through"))
     assert os.read(reader, 100) == b"through"
     os.close(reader)
+
+
+@pytest.mark.parametrize("said", [
+    "No space left on device (os error 28)",
+    "parquet: File out of specification: underlying IO error: No space left on device (os error 28)",
+])  # fmt: skip
+def test_what_polars_says_of_a_full_disk_is_told_as_the_system_says_it(tmp_path, said):
+    def full(path):
+        raise OSError(said)
+
+    with pytest.raises(OutputError, match=r"p\.csv could not be written: No space left on device\. Nothing"):
+        OutputFile(tmp_path / "p.csv").write(full)

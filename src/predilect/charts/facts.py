@@ -139,7 +139,7 @@ def _groups(model: Any, users: IntArray) -> tuple[list[str], IntArray]:
 
 def has_attributes(model: Any) -> bool:
     """Whether the model says what attributes of items are worth."""
-    return model.features_ is not None and hasattr(model, "part_worths")
+    return model.features_ is not None and bool(getattr(model, "attributes_", []))
 
 
 def part_worths_of(model: Any) -> tuple[pl.DataFrame, pl.DataFrame]:

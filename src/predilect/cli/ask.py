@@ -83,7 +83,7 @@ def ask(
             "--repeat", help="Also ask pairs, or sets, that the person answered, as far as the model holds them."
         ),
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="For --strategy random.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of what is drawn: pairs that are equally good.")] = 0,
     unpack_limit: UnpackLimit = UNPACK_LIMIT,
     format: TableFormatOption = TableFormat.csv,
     quiet: QuietFlag = False,

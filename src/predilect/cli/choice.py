@@ -99,11 +99,30 @@ class Choice:
 ScaleName = StrEnum(  # of scores
     "ScaleName", {"probit": "probit", "logit": "logit", "elo": "elo", "zero_to_hundred": "0-100", "share": "share"}
 )
+OfName = StrEnum("OfName", ["population", "respondents"])  # of whom an average over people is
+OfOption = Annotated[
+    OfName,
+    typer.Option(
+        "--of",
+        rich_help_panel=OUTPUT,
+        help="Of whom averages over people are, and their intervals: of the population that the people who answered "
+        "are a sample of, or of these respondents alone.",
+    ),
+]
 FormatName = StrEnum("FormatName", ["text", "csv", "md", "json"])  # of what is printed
 FormatOption = Annotated[
     FormatName,
     typer.Option("--format", metavar="KIND", rich_help_panel=OUTPUT, help="Print text, a table as csv or md, or json."),
 ]
+
+
+def of_whom(of: OfName, what: str) -> str:
+    """Of whom averages and their intervals are, in a sentence."""
+    if of is OfName.population:
+        return (
+            f"{what} are of the population of which those who answered are a sample (--of respondents: of them alone)."
+        )
+    return f"{what} are of those who answered alone (--of population: of the population of which they are a sample)."
 
 
 def printed(format: FormatName, json: bool) -> FormatName:
@@ -136,6 +155,12 @@ class ResultOptions:
             "--report", metavar="FILE", rich_help_panel=OUTPUT, help="Page to make, to be sent on, such as board.html."
         ),
     ] = None
+    name_people: Annotated[
+        bool,
+        typer.Option(
+            "--name-people", rich_help_panel=OUTPUT, help="Let the page name people, where a sentence is about some."
+        ),
+    ] = False
     force: Annotated[
         bool,
         typer.Option("--force", rich_help_panel=OUTPUT, help="Replace DIR if it holds earlier results, and FILE."),

@@ -25,12 +25,12 @@ ROWS = "What the answers mean, and rows that cannot be used"
 FEATURES = "More about items and people"
 MODEL, OUTPUT = "Model", "Output"
 GASPK = "For --model gaspk"
-# What --help leaves to --help-all.
+# What --help leaves to --help-all, with all that is for one model alone.
 RARE = frozenset({
     "no_user", "weight", "no_weight", "task", "no_task", "control", "alternatives", "profile", "grades", "side",
-    "kind", "none", "winner_is", "drop_missing", "drop_self", "drop_unknown", "item_map", "item_map_column",
-    "unpack_limit", "table", "components", "weights", "attributes", "levels", "pooled", "seed", "jobs", "strict",
-    "users_as",
+    "kind", "none", "positive", "best", "constants", "design", "winner_is", "drop_missing", "drop_self", "drop_unknown",
+    "item_map", "item_map_column", "unpack_limit", "table", "pooled", "seed", "jobs", "strict", "users_as",
+    "name_people",
 })  # fmt: skip
 
 Votes = Annotated[
@@ -109,6 +109,8 @@ class WinnerReading(StrEnum):
     sign = "sign"
 
 
+SideName = StrEnum("SideName", ["left", "right"])
+EndName = StrEnum("EndName", ["low", "high"])
 KindName = StrEnum("KindName", ["pairs", "best", "best_worst", "order", "rank", "rating", "approval"])
 
 
@@ -233,6 +235,38 @@ class ReadingOptions:
             rich_help_panel=ROWS,
             help="What the winner column holds, where it could be read in two ways: item ids, words or numbers for a "
             "side (left, a, model_a, 1 ...), or signs (1 and -1).",
+        ),
+    ] = None
+    positive: Annotated[
+        SideName | None,
+        typer.Option(
+            "--positive",
+            rich_help_panel=ROWS,
+            help="Of a matrix of wins: left if the item of the row won, right if that of the column.",
+        ),
+    ] = None
+    best: Annotated[
+        EndName | None,
+        typer.Option(
+            "--best", rich_help_panel=ROWS, help="Which end of grades, marks, penalties or votes is the good one."
+        ),
+    ] = None
+    constants: Annotated[
+        bool | None,
+        typer.Option(
+            "--constants/--no-constants",
+            rich_help_panel=ROWS,
+            show_default="as names or numbers tell",
+            help="Numbered alternatives have constants of their own, as named ones have; no: none has.",
+        ),
+    ] = None
+    design: Annotated[
+        Path | None,
+        typer.Option(
+            "--design",
+            metavar="FILE",
+            rich_help_panel=ROWS,
+            help="What was shown in each task, where answers only number the alternatives.",
         ),
     ] = None
     tie: Annotated[
@@ -417,7 +451,8 @@ class Brief(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, without rare options unless all were asked for."""
-        rare = [] if ctx.params.get("help_all") else [one for one in self.params if one.name in RARE]
+        rare = [one for one in self.params if one.name in RARE or getattr(one, "rich_help_panel", None) == GASPK]
+        rare = [] if ctx.params.get("help_all") else rare
         shown: list[Any] = [(one, getattr(one, "hidden", False)) for one in rare]
         epilog = self.epilog
         if rare:
@@ -446,4 +481,4 @@ HelpAll = Annotated[
 
 def with_files(reading: ReadingOptions, talk: Talk) -> ReadingOptions:
     """The same options once it is known that the map of items is there; raises DataError."""
-    return replace(reading, item_map=talk.file(reading.item_map))
+    return replace(reading, item_map=talk.file(reading.item_map), design=talk.file(reading.design))

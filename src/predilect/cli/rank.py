@@ -182,7 +182,9 @@ def rank(
         if page is not None:
             try:
                 with talk.progress("Writing"):
-                    text = _page(overall, unit, findings, choice.reason, changes, document, _command(ctx))
+                    text = _page(
+                        overall, unit, findings, choice.reason, changes, document, _command(ctx), results.name_people
+                    )
                     page.write(lambda place: place.write_text(text, encoding="utf-8"))
                 talk.written = str(report)
             except OSError as error:
@@ -274,8 +276,9 @@ def _command(ctx: typer.Context) -> str:
 
 
 def _page(
-    overall: Any, unit: Any, findings: Any, reason: str, changes: Any, document: dict[str, Any], command: str
-) -> str:
+    overall: Any, unit: Any, findings: Any, reason: str, changes: Any, document: dict[str, Any], command: str,
+    name_people: bool,
+) -> str:  # fmt: skip
     """The report as a page."""
     from predilect.report.contents import contents_of
     from predilect.report.page import page
@@ -286,7 +289,7 @@ def _page(
     made["Versions"] = ", ".join(f"{name} {version}" for name, version in provenance["versions"].items())
     told = contents_of(
         overall.model, scale=unit, findings=findings, warnings=overall.warnings, returned=reason, changes=changes,
-        made=made,
+        made=made, name_people=name_people,
     )  # fmt: skip
     return page(told)
 

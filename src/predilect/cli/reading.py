@@ -133,10 +133,10 @@ def read_people(path: Path | None, unpack_limit: float, segments: Sequence[str] 
 def say_intake(talk: Talk, comparisons: Comparisons) -> None:
     """Print what was left out; in detail, what was read and how."""
     intake = comparisons.intake
-    for line in intake.describe():
+    for line in intake.describe(name_people=True):
         talk.detail(line)
     if not talk.explains:
-        for line in intake.losses():
+        for line in intake.losses(name_people=True):
             talk.say(line)
     n = comparisons.n_users
     who = ("1 person" if n == 1 else f"{n} people") if comparisons.has_users else "people not named"
@@ -150,9 +150,9 @@ def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:
     """Print what ``check`` found: warnings as warnings, the rest as notes, in detail."""
     for finding in findings:
         if finding.severity == "warning":
-            talk.warn(finding.message)
+            talk.warn(finding.with_names)
         else:
-            talk.detail(f"Note: {finding.message}")
+            talk.detail(f"Note: {finding.with_names}")
 
 
 def _settings(options: ReadingOptions) -> ReadOptions:
@@ -179,6 +179,10 @@ def _settings(options: ReadingOptions) -> ReadOptions:
         "profile": names_in(options.profile, "--profile") or None,
         "none": options.none,
         "grades": names_in(options.grades, "--grades"),
+        "positive": None if options.positive is None else cast('Literal["left", "right"]', options.positive.value),
+        "best": None if options.best is None else cast('Literal["low", "high"]', options.best.value),
+        "constants": options.constants,
+        "design": None if options.design is None else read_frame(options.design, unpack_limit=options.unpack_limit),
     }
     if options.item_map is not None:
         settings["item_map"] = read_item_map(

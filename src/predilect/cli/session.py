@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import signal
+import socket
 import sys
 import threading
 import warnings
@@ -44,6 +46,7 @@ _DIGITS = 4  # of a number on a terminal
 _WIDTH_OF_A_PIPE = 110  # columns; rich would take 80 and cut names
 
 NOT_WRITTEN, BAD_INPUT, NOT_CONVERGED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
+_SECONDS_TO_END = 1.5  # after a signal
 
 
 class Terminated(KeyboardInterrupt):
@@ -88,10 +91,16 @@ class Talk:
         else:
             self._took_input = True
             name, data = "standard-input", b"" if sys.stdin is None else sys.stdin.buffer.read()
-        if self._held is None:
-            self._held = TemporaryDirectory(prefix="predilect-")
-        held = Path(self._held.name) / f"{name}{suffix_of(data)}"
-        held.write_bytes(data)
+        try:
+            if self._held is None:
+                self._held = TemporaryDirectory(prefix="predilect-")
+            held = Path(self._held.name) / f"{name}{suffix_of(data)}"
+            held.write_bytes(data)
+        except OSError as error:
+            raise DataError(
+                f"{name} comes out of a pipe and cannot be kept meanwhile: {error.strerror or error}. Give a file in "
+                "its place, or name another folder for temporary files with the variable TMPDIR"
+            ) from error
         return cast("Given", held)
 
     def close(self) -> None:
@@ -103,6 +112,10 @@ class Talk:
     def width(self) -> int:
         """Columns of what :meth:`say` prints to."""
         return (self.err if self.as_json else self.out).width
+
+    def interrupted(self, ended: str) -> None:
+        """Say that a signal ended the command, and what is there of it."""
+        _print(self.err, f"{ended}; {f'{self.written} is complete' if self.written else 'nothing was written'}.")
 
     def say(self, said: RenderableType = "", style: str = "") -> None:
         """Print a sentence, or something that rich can print, unless quiet."""
@@ -195,7 +208,7 @@ def session(quiet: bool = False, as_json: bool = False, explains: bool = True) -
         if not issubclass(category, DeprecationWarning | PendingDeprecationWarning | ImportWarning | ResourceWarning):
             talk.warn(" ".join(str(message).split()))
 
-    with _terminable(), warnings.catch_warnings(), spoken_to("command"):
+    with _terminable(talk), warnings.catch_warnings(), spoken_to("command"):
         warnings.simplefilter("always")  # each is shown, and not the first of a place alone
         warnings.showwarning = show
         try:
@@ -206,8 +219,7 @@ def session(quiet: bool = False, as_json: bool = False, explains: bool = True) -
                 raise _interrupt_behind(error) or error from None
         except KeyboardInterrupt as error:
             ended, code = ("Terminated", TERMINATED) if isinstance(error, Terminated) else ("Interrupted", INTERRUPTED)
-            done = f"{talk.written} is complete" if talk.written else "nothing was written"
-            _print(talk.err, f"{ended}; {done}.")
+            talk.interrupted(ended)
             raise typer.Exit(code) from None
         except ConvergenceError as error:
             talk.fail(f"{error}. Nothing was written; without --strict this is a warning.")
@@ -238,8 +250,12 @@ def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM raises Terminated, so that what was begun is cleaned up, unless somebody else handles the signal."""
+def _terminable(talk: Talk) -> Iterator[None]:
+    """SIGTERM raises Terminated, so that what was begun is cleaned up, unless somebody else handles the signal.
+
+    Python handles a signal between two of its own instructions, and a compiled loop is one of them. So a thread watches
+    too: where the command has not ended 1.5 seconds after Ctrl-C or SIGTERM, it ends the process.
+    """
     # Only the main thread gets signals.
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield
@@ -248,11 +264,31 @@ def _terminable() -> Iterator[None]:
     def terminate(number: int, frame: FrameType | None) -> None:
         raise Terminated
 
+    def watch() -> None:
+        with heard:
+            while (came := heard.recv(1)) and came[0] not in (signal.SIGINT, signal.SIGTERM):
+                pass
+        if not came or ended.wait(_SECONDS_TO_END):
+            return
+        is_interrupt = came[0] == signal.SIGINT
+        talk.err.show_cursor()
+        talk.interrupted("Interrupted" if is_interrupt else "Terminated")
+        talk.close()
+        os._exit(INTERRUPTED if is_interrupt else TERMINATED)
+
+    heard, signals = socket.socketpair()
+    signals.setblocking(False)
+    ended = threading.Event()
     signal.signal(signal.SIGTERM, terminate)
+    before = signal.set_wakeup_fd(signals.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=watch, daemon=True).start()
     try:
         yield
     finally:
+        ended.set()
+        signal.set_wakeup_fd(before)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signals.close()
 
 
 class _Shown:

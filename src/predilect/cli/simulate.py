@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from predilect._text import did_you_mean
-from predilect.cli.choice import FormatName, FormatOption, printed
+from predilect.cli.choice import FormatName, FormatOption, OfName, OfOption, of_whom, printed
 from predilect.cli.options import UNPACK_LIMIT, JsonFlag, QuietFlag, UnpackLimit
 from predilect.cli.session import session
 from predilect.errors import DataError
@@ -63,6 +63,7 @@ def simulate(
     price: Annotated[
         str, typer.Option("--price", metavar="NAME", help="The attribute that --price-curve changes: any number.")
     ] = "price",
+    of: OfOption = OfName.population,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", show_default="nothing is written", help="A .csv file."),
@@ -75,7 +76,7 @@ def simulate(
 ) -> None:  # fmt: skip
     """Say which share of people would choose each of the items on offer, by the MODEL that predilect utilities wrote.
 
-    Prints scenario, item, share and its 95 % interval; with --price-curve also the price.
+    Prints scenario, item, share, its 95 % interval and of whom it is; with --price-curve also the price.
 
     Example: predilect simulate results scenarios.csv --price-curve ours --prices 1,2,3
     """
@@ -99,13 +100,14 @@ def simulate(
         offered, items = _offered(fitted, read_table(scenarios, unpack_limit=unpack_limit)[1])
         named = rule.name
         if price_curve is None or prices is None:
-            table = fitted.simulate(offered, named, items=items)
+            table = fitted.simulate(offered, named, items=items, of=of.value)
         else:
-            table = _curves(fitted, offered, items, price_curve, price, _numbers(prices), named)
+            table = _curves(fitted, offered, items, price_curve, price, _numbers(prices), named, of.value)
         if kind in (FormatName.csv, FormatName.md):
             talk.table(table, kind)
         elif kind is FormatName.text:
             talk.show(table_of(table, {"share": "Share"}, as_percent=True))
+            talk.say(of_whom(of, "Shares and their intervals"))
         if target is not None:
             target.write(lambda path: write_csv(table, path))
             talk.written = str(out)
@@ -113,7 +115,7 @@ def simulate(
         if kind is FormatName.json:
             talk.document(plain({
                 "schema": "predilect/shares", "version": 1, "model": fitted.report_["model"], "rule": named,
-                "warnings": talk.warned, "shares": table.to_dicts(),
+                "of": of.value, "warnings": talk.warned, "shares": table.to_dicts(),
             }, words=False))  # fmt: skip
 
 
@@ -194,12 +196,19 @@ def _differ(features: ItemFeatures, given: pl.DataFrame, matrix: FloatArray) -> 
 
 
 def _curves(
-    fitted: Any, offered: dict[str, list[Any]], items: Any, item: str, price: str, values: list[float], rule: str
+    fitted: Any,
+    offered: dict[str, list[Any]],
+    items: Any,
+    item: str,
+    price: str,
+    values: list[float],
+    rule: str,
+    of: str,
 ) -> pl.DataFrame:
     import polars as pl
 
     found: list[pl.DataFrame] = [
-        fitted.price_curve(one, item, price, values, rule, items=items).insert_column(0, pl.repeat(
+        fitted.price_curve(one, item, price, values, rule, items=items, of=of).insert_column(0, pl.repeat(
             name, len(values) * len(one), eager=True).alias("scenario"))
         for name, one in offered.items() if item in map(str, one)
     ]  # fmt: skip

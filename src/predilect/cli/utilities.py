@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from predilect.cli.choice import FormatName, FormatOption, printed
+from predilect.cli.choice import FormatName, FormatOption, OfName, OfOption, of_whom, printed
 from predilect.cli.options import (
     FEATURES,
     MODEL,
@@ -120,6 +119,7 @@ def utilities(
     seed: SeedOption = 0,
     jobs: JobsOption = None,
     strict: StrictFlag = False,
+    of: OfOption = OfName.population,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -177,7 +177,7 @@ def utilities(
             )
         if features is not None and anchor is not None:
             raise DataError("--anchor is for scores of items without attributes; leave it out")
-        _refuse_price(features, price, answers.intake.ignored_columns)
+        _refuse_price(features, price, answers)
         for line in () if features is None else features.report:
             talk.say(line)
         chosen, why_none = _choices(answers)
@@ -197,7 +197,7 @@ def utilities(
             else:
                 tables |= {
                     "part_worths": fitted.part_worths(), "coefficients": fitted.coefficients(),
-                    "importances": fitted.importances(),
+                    "importances": fitted.importances(of.value),
                 }  # fmt: skip
             if price is not None:
                 tables["willingness_to_pay"] = fitted.willingness_to_pay(price)
@@ -216,7 +216,7 @@ def utilities(
                     write_csv(table, place / f"{name}.csv")
                 fitted.save(place / "model")
             talk.written = str(out)
-        _say(talk, fitted, tables, price, _decided(chosen, features, answers))
+        _say(talk, fitted, tables, price, of, _decided(chosen, features, answers))
         if why_none and features is not None:
             talk.say(f"How well choices are explained is not said: {why_none}.")
         if kind is FormatName.csv:
@@ -230,7 +230,13 @@ def utilities(
         elif kind is FormatName.json:
             inputs = input_records({"choices": choices, "attributes": attributes, "item_map": reading.item_map})
             shown = {name: table.to_dicts() for name, table in tables.items() if name != "part_worths"}
-            options = {"model": model.value, "price": price, "piecewise": piecewise, "categorical": categorical}
+            options = {
+                "model": model.value,
+                "price": price,
+                "of": of.value,
+                "piecewise": piecewise,
+                "categorical": categorical,
+            }
             talk.document(plain({
                 "schema": "predilect/utilities", "version": 1, **shown, "warnings": talk.warned, "inputs": inputs,
                 "options": options | reading.to_dict(), "seed": seed, "versions": package_versions(),
@@ -267,15 +273,20 @@ def _usual_size(choices: Choices | None) -> int:
     return min(20, int(np.bincount(sizes[best] if best.any() else sizes).argmax()))
 
 
-def _refuse_price(features: ItemFeatures | None, price: str | None, not_used: Collection[str]) -> None:
+def _refuse_price(features: ItemFeatures | None, price: str | None, answers: Comparisons) -> None:
     """DataError, before a long fit, if nothing can be valued in this attribute."""
-    if features is None:
+    if features is None or price is None:
         return
+    from predilect.data.attributes import Coding, refuse_left_out, told_apart
+    from predilect.data.features import FeatureSpace
+
     numbers = {" ".join(filter(None, (one.source, one.piece))) for one in features.outputs if one.kind == "number"}
-    if price is None or price in numbers:
+    if price in numbers:
+        coding, space = Coding.of(features), FeatureSpace(*features.align(answers.items))
+        refuse_left_out(price, features, coding.only(told_apart(answers, space, coding)).attributes)
         return
     why = next((line for line in features.report if f'"{price}"' in line), "")
-    if price in not_used:
+    if price in answers.intake.ignored_columns:
         why = f'Column "{price}" of CHOICES is the same for all alternatives of a task.'
     raise DataError(
         f'--price "{price}" is no number that differs between alternatives, so nothing can be valued in it; these are: '
@@ -293,7 +304,9 @@ def _choices(answers: Comparisons) -> tuple[Choices | None, str]:
         return None, str(error)
 
 
-def _say(talk: Talk, fitted: Any, tables: dict[str, pl.DataFrame], price: str | None, decided: list[str]) -> None:
+def _say(
+    talk: Talk, fitted: Any, tables: dict[str, pl.DataFrame], price: str | None, of: OfName, decided: list[str]
+) -> None:
     talk.say()
     talk.say(f"Model: {fitted.report_['model']}. {relation}." if (relation := fitted.relation()) else
              f"Model: {fitted.report_['model']}, of all answers together.")  # fmt: skip
@@ -309,6 +322,7 @@ def _say(talk: Talk, fitted: Any, tables: dict[str, pl.DataFrame], price: str | 
     talk.say(table_of(tables["coefficients"], {"mean": "Mean", "spread": "Between people"}))
     talk.say("Importance: the share of the range of a person's utilities over the items.")
     talk.say(table_of(tables["importances"], {"importance": "Importance", "spread": "Between people"}, as_percent=True))
+    talk.say(of_whom(of, "Importances and their intervals"))
     if price is not None:
         worth = tables["willingness_to_pay"]
         talk.say(f"Worth of one unit, or of a level against the mean, in units of {price}:")

@@ -25,6 +25,7 @@ from predilect.data.read.readers import read_comparisons
 FEW_ANSWERS = 5
 FEW_IN_ALL = 30
 HEAVY_SHARE = 0.3
+_ONE_ANSWER, _HEAVY = _OF_PEOPLE = ("users-with-one-answer", "heavy-users")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Finding:
         Stable name, such as "unconnected-items".
     severity : {"warning", "note"}
     message : str
+        In plain words; it names items, and no people.
     count : int
         How many items, people or answers it is about.
     examples : tuple
@@ -48,6 +50,14 @@ class Finding:
     message: str
     count: int = 0
     examples: tuple[Any, ...] = ()
+
+    @property
+    def with_names(self) -> str:
+        """The message with a few of the people whom it is about, for who may know them."""
+        if self.code not in _OF_PEOPLE:
+            return self.message
+        more = ("...",) * (self.count > len(self.examples))
+        return f"{self.message.removesuffix('.')} ({first_few((*self.examples, *more))})."
 
 
 def check(answers: Any, item_ids_with_no_answers: Iterable[Any] | None = None) -> list[Finding]:
@@ -101,6 +111,10 @@ def _per_item(comparisons: Comparisons, keep: NDArray[np.bool_], left: bool = Tr
 
 def _about(code: str, severity: Literal["warning", "note"], message: str, ids: list[Any]) -> Finding:
     return Finding(code, severity, f"{message} ({first_few(ids)}).", len(ids), tuple(ids[:5]))
+
+
+def _about_people(code: str, severity: Literal["warning", "note"], message: str, ids: list[Any]) -> Finding:
+    return Finding(code, severity, f"{message}.", len(ids), tuple(ids[:5]))
 
 
 def _items(comparisons: Comparisons, extra: Iterable[Any] | None) -> list[Finding]:
@@ -212,7 +226,7 @@ def _people(comparisons: Comparisons) -> list[Finding]:
     once = np.flatnonzero((given > 0) & (np.round(given, 6) <= 1))
     if len(once):
         text = f"{len(once)} of {counted(comparisons.n_users, 'user')} gave one answer: little can be said about each"
-        found.append(_about("users-with-one-answer", "note", text, list(comparisons.users.labels(once))))
+        found.append(_about_people(_ONE_ANSWER, "note", text, list(comparisons.users.labels(once))))
     if comparisons.n_users > 1 and comparisons.n_rows:
         top = max(1, math.ceil(comparisons.n_users / 100))
         order = np.argsort(-given, kind="stable")[:top]
@@ -223,7 +237,7 @@ def _people(comparisons: Comparisons) -> list[Finding]:
                 f"{counted(top, 'user')} of {comparisons.n_users} gave {share:.0%} of all answers "
                 "and can dominate a pooled ranking"
             )
-            found.append(_about("heavy-users", "warning", text, list(comparisons.users.labels(order))))
+            found.append(_about_people(_HEAVY, "warning", text, list(comparisons.users.labels(order))))
     return found
 
 

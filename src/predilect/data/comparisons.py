@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from predilect._forks import refuse_without_threads
 from predilect.data.canonical import ALONE, Answers, canonical_answers, row_offsets
 from predilect.data.derived import frame_columns, grade_in, split_by_side
 from predilect.data.frames import build_frame, open_frame
@@ -172,6 +173,10 @@ class Comparisons:
         profile: Sequence[str] | None = None,
         none: str = "None",
         grades: Sequence[str] = (),
+        positive: Literal["left", "right"] | None = None,
+        best: Literal["low", "high"] | None = None,
+        constants: bool | None = None,
+        design: Any = None,
     ) -> Comparisons:
         """Read a data frame of answers: pairs, choices from several, orders, ratings.
 
@@ -237,6 +242,14 @@ class Comparisons:
             better, to much and very much better; whole numbers from -6 to 6, some beyond 1 and some beyond -1; and
             numbers from 1 (the left one much better) over 1.5 (a tie) to 2, with two to six distances from 1.5. A side
             alone says nothing of the grade.
+        positive : {"left", "right"}, optional
+            Of a matrix of wins: whether the item of the row ("left") or that of the column won.
+        best : {"low", "high"}, optional
+            Which end of grades, marks, penalties or votes is the good one, where no word says it.
+        constants : bool, optional
+            Whether alternatives that are numbered have constants of their own, as those that are named have.
+        design : data frame, optional
+            What was shown in each task, where answers only number the alternatives.
 
         Raises
         ------
@@ -253,7 +266,9 @@ class Comparisons:
             "drop_self": drop_self, "drop_unknown": drop_unknown, "task": task, "covariates": covariates,
             "side": side, "context": context, "kind": kind, "alternatives": alternatives,
             "profile": [profile] if isinstance(profile, str) else profile, "none": none, "grades": grades,
+            "positive": positive, "best": best, "constants": constants, "design": design,
         }  # fmt: skip
+        refuse_without_threads()
         table, backend = open_frame(frame)
         users, items, contexts, answers, names, found_grades, has_users, intake, described = assembled(table, options)
         found = cls(

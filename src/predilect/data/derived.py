@@ -1,4 +1,4 @@
-"""What is made of comparisons: columns of a frame, rows split by the side that was shown, grades among other names."""
+"""What is made of comparisons: columns of a frame, rows split by side, grades among other names, all but a person."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from predilect.data.canonical import ALONE, canonical_answers
+from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
 if TYPE_CHECKING:
@@ -67,3 +68,21 @@ def grade_in(answers: Comparisons, grades: tuple[str, ...]) -> NDArray[np.int8]:
         return np.zeros(answers.n_rows, dtype=np.int8)
     place = [0, *(1 + grades.index(name) if name in grades else 0 for name in answers.grades)]
     return np.array(place, dtype=np.int8)[answers.grade]
+
+
+def without_person(answers: Comparisons, user: Any) -> Comparisons:
+    """The answers without all that is of one person: rows, id, and contexts that nobody else answered in."""
+    gone = answers.users.code(user)
+    rows = answers.take(answers.user != gone)
+    unused = tuple(one for one in rows.intake.unused_users if str(one) != str(user))
+    changed: dict[str, Any] = {"intake": replace(rows.intake, unused_users=unused)}
+    if gone >= 0:
+        changed |= {
+            "users": Vocabulary(rows.users.series().filter(np.arange(rows.n_users) != gone)),
+            "user": rows.user - (rows.user > gone),
+        }
+    if rows.context is not None and rows.contexts is not None:
+        used, context = np.unique(rows.context, return_inverse=True)
+        alone = int((used == ALONE).any())
+        changed |= {"contexts": Vocabulary(rows.contexts.labels(used[alone:])), "context": context - alone}
+    return replace(rows, **changed)

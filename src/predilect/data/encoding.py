@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from predilect._forks import refuse_without_threads
 from predilect._text import shown
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
@@ -99,11 +100,14 @@ def plan_and_encode(
         if known_gaps and not is_marked:
             is_marked = True
             who = [str(ids[row]) for row in np.flatnonzero(empty).tolist()]
-            constant_of = who[0] if len(who) == 1 else "no features"
+            # An item has a name there, such as "none of these"; nobody has, as what is learned is kept and handed on.
+            is_named = what == "item"
+            constant_of = who[0] if len(who) == 1 and is_named else "no features"
             bare.append(Output(constant_of, name, "missing", None, 0.0, 1.0))
+            first = f" (first: {who[0]})" if is_named else ""
             report.append(
-                f"{counted(len(who), what)} without any feature (first: {who[0]}): a column marks this, the "
-                f'constant of "{constant_of}".'
+                f"{counted(len(who), what)} without any feature{first}: a column marks this, the constant of "
+                f'"{constant_of}".'
             )
         for output in bare:
             n_encoded += 1
@@ -147,6 +151,7 @@ def _pieces(name: str, column: pl.Series, cuts: Sequence[float]) -> list[Output]
 
 def encode(outputs: Sequence[Output], columns: Mapping[str, pl.Series]) -> tuple[NDArray[np.float64], list[str]]:
     """Matrix of the planned columns, (n_rows, n_outputs), and lines on unknown categories; raises DataError."""
+    refuse_without_threads()
     n_rows = len(next(iter(columns.values()))) if columns else 0
     matrix = np.zeros((n_rows, len(outputs)))
     texts = {output.source: as_text(columns[output.source]) for output in outputs if output.kind == "category"}
@@ -235,6 +240,7 @@ def one_row_each(
     series: dict[str, pl.Series], ids: pl.Series, what: str
 ) -> tuple[dict[str, pl.Series], pl.Series, list[str]]:
     """Rows in the order of the sorted ids, identical ones merged."""
+    refuse_without_threads()
     order = ids.arg_sort()
     code = Vocabulary(ids).codes(ids, what=what)[order.to_numpy()]
     again = np.append(False, code[1:] == code[:-1])

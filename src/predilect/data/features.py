@@ -245,15 +245,6 @@ class ItemFeatures:
         return len(self.ids)
 
 
-def columns_of_attributes(features: ItemFeatures) -> list[list[int]]:
-    """Columns of the matrix that belong together: all categories of a source, and each other column by itself."""
-    found: dict[tuple[str, str], list[int]] = {}
-    for place, output in enumerate(features.outputs):
-        key = ("category", output.source) if output.kind == "category" else ("", output.name)
-        found.setdefault(key, []).append(place)
-    return list(found.values())
-
-
 MOST_SEGMENTS = 200
 
 
@@ -271,6 +262,20 @@ class PersonFeatures(ItemFeatures):
     id_names: ClassVar[tuple[str, ...]] = (*USER, "id", "name")
 
     segments: tuple[str, ...] = ()
+
+    def without(self, user: Any) -> Self:
+        """The same without one person.
+
+        A category that nobody has any more loses its name, and stays a column, to which effects belong.
+        """
+        keep = np.arange(len(self)) != self.ids.code(user)
+        held = self.matrix * [one.scale for one in self.outputs] + [one.centre for one in self.outputs] > 0.5
+        lost = (held.any(axis=0) & ~held[keep].any(axis=0)).tolist()
+        outputs = tuple(
+            replace(one, name=f"{one.source}=(erased)", category="") if gone and one.kind == "category" else one
+            for one, gone in zip(self.outputs, lost, strict=True)
+        )
+        return replace(self, ids=Vocabulary(self.ids.series().filter(keep)), matrix=self.matrix[keep], outputs=outputs)
 
     @classmethod
     def from_frame(

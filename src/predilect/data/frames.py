@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
+from predilect._forks import refuse_without_threads
 from predilect._text import did_you_mean, shown
 from predilect.errors import DataError, DataWarning
 
@@ -129,6 +130,7 @@ def _plain(series: pl.Series) -> pl.Series:
     if series.dtype in (pl.Categorical, pl.Enum):
         return series.cast(pl.String)
     if series.dtype.is_float():
+        refuse_without_threads()
         return series.cast(pl.Float64).fill_nan(None)
     if series.dtype == pl.Object:
         return _from_objects(series.to_list(), series.name)
@@ -183,7 +185,7 @@ def _is_missing(value: Any) -> bool:
         return type(value).__name__ == "NAType"
 
 
-_FEW = 1000
+FEW = 1000  # ids of which polars takes longer to begin than to end
 
 
 def clean_ids(series: pl.Series, column: str) -> pl.Series:
@@ -192,9 +194,10 @@ def clean_ids(series: pl.Series, column: str) -> pl.Series:
     if dtype == pl.Null:
         return series.cast(pl.String)
     if dtype == pl.String:
-        # Of a few ids polars takes longer to begin than to end, and hardly any begins with a space, or is empty.
-        if len(series) <= _FEW and not any(text is not None and text[:1].strip() == "" for text in series.to_list()):
+        # Hardly any id begins with a space, or is empty.
+        if len(series) <= FEW and not any(text is not None and text[:1].strip() == "" for text in series.to_list()):
             return series
+        refuse_without_threads()
         return series.set(series.str.strip_chars() == "", None)
     if dtype.is_integer():
         try:
@@ -238,6 +241,7 @@ def _message_of_objects(values: list[Any], column: str) -> str:
 
 def as_text(series: pl.Series) -> pl.Series:
     """Values as text, whole numbers without a fraction, blank and missing as null; DataError for what is no text."""
+    refuse_without_threads()
     if series.dtype == pl.Boolean:
         series = series.cast(pl.Int8)
     elif series.dtype.is_float():
@@ -305,7 +309,7 @@ def build_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
     """Data frame of columns, (n_rows,) each, by an eager library that narwhals knows; DataError if it is not there."""
     if backend == "polars":
         return pl.DataFrame({name: pl.Series(name, column) for name, column in columns.items()})
-    lists = {name: _portable(column) for name, column in columns.items()}
+    lists = {name: _portable(column, backend) for name, column in columns.items()}
     try:
         return nw.from_dict(lists, backend=cast(Any, backend)).to_native()
     except (ImportError, ValueError, nw.exceptions.NarwhalsError) as error:
@@ -315,8 +319,9 @@ def build_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
         ) from error
 
 
-def _portable(column: Any) -> Any:
+def _portable(column: Any, backend: str) -> Any:
     if isinstance(column, pl.Series):
-        return column.to_numpy() if column.dtype.is_numeric() and not column.null_count() else column.to_list()
+        has_nulls = backend == "pyarrow" and column.null_count()  # elsewhere a missing number is NaN
+        return column.to_numpy() if column.dtype.is_numeric() and not has_nulls else column.to_list()
     array = np.asarray(column)
     return array.tolist() if array.dtype.kind in "OUS" else array

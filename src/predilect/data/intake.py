@@ -83,8 +83,8 @@ class Intake:
         """Rows left out, for whatever reason."""
         return sum(self.left_out.values())
 
-    def describe(self) -> list[str]:
-        """The account in plain sentences."""
+    def describe(self, *, name_people: bool = False) -> list[str]:
+        """The account in plain sentences; ``name_people``: with ids of people, where it is about some."""
         used = self.rows_read - self.rows_left_out
         lines = [f"Read {counted(self.rows_read, 'row')}; used {used}."]
         lines += self._left_out()
@@ -125,21 +125,21 @@ class Intake:
             )
         if self.duplicates:
             lines.append(f"Merged {counted(self.duplicates, 'row')} into identical ones, adding the weights.")
-        return lines + self._unused()
+        return lines + self._unused(name_people)
 
-    def losses(self) -> list[str]:
+    def losses(self, *, name_people: bool = False) -> list[str]:
         """What of the file does not count, or not as it was written, in plain sentences."""
-        return [*self._left_out(), *self.notes, *self._unused()]
+        return [*self._left_out(), *self.notes, *self._unused(name_people)]
 
     def _left_out(self) -> list[str]:
         return [f"Left out {counted(count, 'row')}: {reason}." for reason, count in self.left_out.items()]
 
-    def _unused(self) -> list[str]:
+    def _unused(self, name_people: bool) -> list[str]:
         lines = []
-        for ids, noun in ((self.unused_items, "item"), (self.unused_users, "user")):
+        for ids, noun, is_named in ((self.unused_items, "item", True), (self.unused_users, "user", name_people)):
             if ids:
                 met = f"No usable answer for {counted(len(ids), noun)} met only in rows left out"
-                lines.append(f"{met}: {first_few(ids)}.")
+                lines.append(f"{met}: {first_few(ids)}." if is_named else f"{met}.")
         return lines
 
     def why_no_sides(self) -> str:

@@ -112,7 +112,7 @@ def as_orders(answers: Comparisons) -> Comparisons:
         (odd, f"a weight that is not the task's, or no whole number up to {_MOST_COPIES},"),
     ):
         if wrong.any():
-            raise _refused(answers, rows[int(np.argmax(wrong))], what)
+            raise _refused(answers, rows[int(np.argmax(wrong))], what, of_weight=wrong is odd)
     implied, wrong = implied_rows(group, answers.left[rows], answers.right[rows], answers.outcome[rows])
     if wrong >= 0:
         raise _refused(answers, rows[wrong], "a task that contradicts itself, or says a thing twice,")
@@ -191,9 +191,15 @@ def _implied(winner: list[int], loser: list[int]) -> NDArray[np.bool_] | None:
     ])  # fmt: skip
 
 
-def _refused(answers: Comparisons, row: int, what: str) -> DataError:
+def _refused(answers: Comparisons, row: int, what: str, of_weight: bool = False) -> DataError:
     names = [repr(answers.items.ids[side[row]]) for side in (answers.left, answers.right)]
     who = f" of user {answers.users.ids[answers.user[row]]!r}" if answers.has_users else ""
+    if of_weight:
+        return DataError(
+            f"{what} cannot count answers about several alternatives (first: {answers.weight[row]:g}, {names[0]} and "
+            f"{names[1]}{who}): here a weight is a number of equal answers. Leave the weights out with "
+            f"{option('weight', False)}, or use MixedLogit, which takes any."
+        )
     return DataError(
         f"{what} cannot be one answer about several alternatives (first: {names[0]} and {names[1]}{who}). If pairs "
         f"were only asked together, each an answer by itself, say so: {option('kind', 'pairs')}"

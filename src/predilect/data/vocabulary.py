@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from predilect._forks import refuse_without_threads
 from predilect._text import did_you_mean, shown
-from predilect.data.frames import clean_ids, to_series
+from predilect.data.frames import FEW, clean_ids, to_series
 from predilect.errors import DataError
 
 _FEW_NUMBERS, _FEW_TEXTS = 8, 300  # ids that are looked up one by one, which is quicker; measured
@@ -51,7 +52,11 @@ class Vocabulary:
         if series.null_count():
             row = int(series.is_null().arg_max() or 0)
             raise DataError(f"{series.null_count()} ids are missing or blank (first: position {row + 1}).")
-        self._ids = series.unique().sort().alias("id")
+        if len(series) <= FEW:
+            self._ids = pl.Series("id", sorted(set(series.to_list())), dtype=series.dtype)
+        else:
+            refuse_without_threads()
+            self._ids = series.unique().sort().alias("id")
         self._list = None
         self._hash = None
         self._is_integer = bool(self._ids.dtype == pl.Int64)
@@ -117,6 +122,7 @@ class Vocabulary:
             wanted = raw.cast(pl.String)
         if len(wanted) <= (_FEW_NUMBERS if self.is_integer else _FEW_TEXTS):
             return np.array([self._position(value) for value in wanted], dtype=np.int32)
+        refuse_without_threads()
         if self.is_integer:
             known, value = self._ids.to_numpy(), wanted.fill_null(0).to_numpy()
             if not len(known):

@@ -1,7 +1,8 @@
-"""Candidate pairs of a question: of a list or of all items, without those that the person answered."""
+"""Candidate pairs of a question: of a list or of all items, without those answered; draws among what is equal."""
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -40,6 +41,17 @@ class Fitted(Protocol):
     def predict_proba(self, X: Any) -> FloatArray: ...
 
     def predict_choice(self, X: Any) -> FloatArray: ...
+
+
+EQUAL = 1e-9  # of the largest score, and of 1: scores that differ by no more are equal but for rounding
+
+
+def best_first(score: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Places in the order of their scores, the largest first; those of equal scores are drawn."""
+    order = np.argsort(-score, kind="stable")
+    fall = -np.diff(score[order], prepend=score[order[:1]])
+    group = np.cumsum(fall > EQUAL * max(1.0, float(np.abs(score).max(initial=0.0))))
+    return np.asarray(order[np.lexsort((rng.permutation(len(order)), group))])
 
 
 def all_pairs(items: IntArray) -> tuple[IntArray, IntArray]:
@@ -102,15 +114,15 @@ def rows_of(user: Any, whose: pl.Series | None, n_rows: int) -> BoolArray:
 
 
 def candidate_pairs(
-    candidates: Any, items: Vocabulary, utilities: Utilities, *, user: Any = None, best: bool,
-    rng: np.random.Generator | None = None,
+    candidates: Any, items: Vocabulary, utilities: Utilities, *, user: Any = None, strategy: str,
+    rng: np.random.Generator,
 ) -> tuple[IntArray, IntArray]:  # fmt: skip
     """Codes of the items of the pairs that may be asked, each pair once; raises DataError.
 
     ``candidates`` are pairs, items of which all pairs are meant, or None for all items; of pairs with users only those
     of ``user``. Of more than 1 000 items a shortlist of 1 000 is made: those with the largest centred variance, of
-    which most is to be learned; with ``best`` those with the highest mean plus two standard deviations; with ``rng``
-    random ones. Pairs that are given are all looked at.
+    which most is to be learned; for "eubo" those with the highest mean plus two standard deviations; for "random" any.
+    Pairs that are given are all looked at.
     """
     if candidates is None:
         chosen = np.arange(len(items))
@@ -128,12 +140,12 @@ def candidate_pairs(
         first.sort()
         return left[first], right[first]
     if len(chosen) > MOST_ITEMS:
-        if rng is not None:
-            rank = rng.random(len(chosen))
-        else:
-            mean, var = (part[chosen] for part in utilities.centred_marginals())
-            rank = mean + _OPTIMISM * np.sqrt(np.maximum(var, 0.0)) if best else var
-        chosen = np.sort(chosen[np.argsort(-rank, kind="stable")[:MOST_ITEMS]])
+        rank = np.zeros(len(chosen))
+        if strategy != "random":
+            mean, rank = (part[chosen] for part in utilities.centred_marginals())
+            if strategy == "eubo":
+                rank = mean + _OPTIMISM * np.sqrt(np.maximum(rank, 0.0))
+        chosen = np.sort(chosen[best_first(rank, rng)[:MOST_ITEMS]])
     return all_pairs(chosen)
 
 
@@ -166,3 +178,14 @@ def answered_rows(model: Fitted, user: Any, code: int) -> tuple[IntArray, IntArr
     rows = slice(*np.searchsorted(answers.user, [place, place + 1]).tolist())
     known = model.items_.codes(answers.items.series()).astype(np.int64)
     return known[answers.left[rows]], known[answers.right[rows]], joint_rows(answers)[rows].astype(np.int64)
+
+
+def draws_for(model: Fitted, user: Any, code: int, random_state: int | None) -> np.random.Generator:
+    """Draws among questions that are equally good: others for each person and after each answer, and repeatable."""
+    if random_state is None:
+        return np.random.default_rng()
+    own = None if model.users_ is None else model.users_.own(user)
+    name = b"" if user is None else str(user if own is None else own).encode("utf-8", "surrogatepass")
+    digest = int.from_bytes(hashlib.blake2b(name, digest_size=16).digest(), "little")  # unlike hash(), always the same
+    answered = answered_rows(model, user, code)
+    return np.random.default_rng([int(random_state), digest, 0 if answered is None else len(answered[0])])

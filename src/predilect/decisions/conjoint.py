@@ -5,7 +5,7 @@ It knows no model: whatever gives draws of a person's coefficients can use it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,7 +18,9 @@ from predilect.errors import DataError
 from predilect.likelihoods.special import Z_95
 
 RULES = ("share", "first_choice", "randomised")
+OF = ("population", "respondents")  # of whom an average is, and its interval
 _INTERVAL = (0.025, 0.975)
+_WEIGHTS = (0, 1)  # which stream of the seed
 _GUESSES = 0.9  # probability of guessing
 _ROUNDING = 1e-9  # of the largest coefficient: levels of a category sum to 0
 _NOTHING = 0.05  # share of a squared spread that is seen: below it the interval is as good as from 0 to infinity
@@ -132,16 +134,19 @@ def coefficients(draws: PersonDraws) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def importances(draws: PersonDraws) -> dict[str, Any]:
-    """Columns attribute, importance, spread, lower, upper: shares of utility's range that attributes make, sum 1.
+def importances(draws: PersonDraws, of: str = "population", seed: int = 0) -> dict[str, Any]:
+    """Columns attribute, importance, spread, lower, upper, of: shares of utility's range that attributes make, sum 1.
 
-    ``importance`` is the mean over people, with a 95 % interval; ``spread`` the standard deviation between people.
+    ``importance`` is the mean over people, with the 95 % interval of that of the people ``of`` whom it is, see
+    :func:`_average`; ``spread`` the standard deviation between people.
     """
-    by_person = np.stack([_shares(draws.ranges(code)) for code in range(draws.n_people)])  # (U, R, n_attributes)
-    lower, upper = np.quantile(by_person.mean(axis=0), _INTERVAL, axis=0)
+    of_people = (_shares(draws.ranges(code)) for code in range(draws.n_people))
+    mean, spread, by_draw = _average(of_people, of, seed)
+    lower, upper = _ends(by_draw, mean)
+    names = attributes_of(draws)
     return {
-        "attribute": attributes_of(draws), "importance": by_person.mean(axis=(0, 1)),
-        "spread": by_person.mean(axis=1).std(axis=0), "lower": lower, "upper": upper,
+        "attribute": names, "importance": mean, "spread": spread, "lower": lower, "upper": upper,
+        "of": [of] * len(names),
     }  # fmt: skip
 
 
@@ -190,45 +195,69 @@ def _numbers(levels: Sequence[tuple[str, str]], c: FloatArray) -> dict[str, int]
     return found
 
 
-def market_shares(draws: PersonDraws, rows: Any, rule: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+def market_shares(
+    draws: PersonDraws, rows: Any, rule: str, of: str = "population", seed: int = 0
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Shares of items with columns ``rows`` (k, d), the mean over people, and their 95 % intervals; three arrays (k,).
 
     "share": everybody chooses by the probabilities of the model. "randomised": everybody takes what is best, in each
-    draw of their coefficients. Both have the interval of the draws around their mean, which is the share.
-    "first_choice": what is best by mean utilities. Its interval takes people for a sample, and adds, as independent,
-    how unsure it is what is best: the interval of "randomised" around its mean.
+    draw of their coefficients. "first_choice": what is best by mean utilities, of which the share is more extreme than
+    it is sure: its interval is that of "randomised", made to hold it. ``of``: see :func:`_average`.
     """
     if rule not in RULES:
         raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, not {rule!r}")
-    total: Any = 0.0
-    share: Any = 0.0
-    for code in range(draws.n_people):
-        V = draws.utilities(code, rows)
-        total = total + (draws.chances(V) if rule == "share" else _best(V))
-        if rule == "first_choice":
-            share = share + _best(V.mean(axis=0, keepdims=True))[0]
-    by_draw = total / draws.n_people
-    mean = by_draw.mean(axis=0)
-    lower, upper = np.transpose([_around_mean(draws) for draws in by_draw.T])
-    if rule != "first_choice":
+    by_means: list[FloatArray] = []
+
+    def of_people() -> Iterable[FloatArray]:
+        for code in range(draws.n_people):
+            V = draws.utilities(code, rows)
+            if rule == "first_choice":
+                by_means.append(_best(V.mean(axis=0, keepdims=True))[0])
+            yield draws.chances(V) if rule == "share" else _best(V)
+
+    mean, _, by_draw = _average(of_people(), of, seed)
+    lower, upper = _ends(by_draw, mean)
+    if not by_means:
         return mean, lower, upper
-    share = share / draws.n_people
-    more = Z_95**2 / draws.n_people  # Wilson's interval, which is none of width 0 for what nobody takes
-    centre, half = share + 0.5 * more, np.sqrt(more * share * (1.0 - share) + 0.25 * more**2)
-    below, above = share - (centre - half) / (1.0 + more), (centre + half) / (1.0 + more) - share
-    low = np.maximum(share - np.hypot(below, mean - lower), 0.0)
-    return share, low, np.minimum(share + np.hypot(above, upper - mean), 1.0)
+    share = np.mean(by_means, axis=0)
+    return share, np.minimum(lower, share), np.maximum(upper, share)
 
 
-def _around_mean(draws: FloatArray) -> FloatArray:
-    """Ends of the interval of 95 % of the draws (R,) below their mean, and of those above it; (2,).
+def _average(of_people: Iterable[FloatArray], of: str, seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mean of people's draws (R, k) over people and draws, their spread, (k,); and the average in each draw, (R, k).
+
+    Of "respondents" the average over the people who answered. Of "population", whose sample they are, that by the
+    Bayesian bootstrap (Rubin 1981): in each draw people weigh what standard exponentials say, the same for all columns.
+    """
+    if of not in OF:
+        raise ValueError(f"of must be one of {', '.join(map(repr, OF))}, not {of!r}")
+    rng = np.random.default_rng([seed, *_WEIGHTS])
+    means: list[FloatArray] = []
+    total: Any = 0.0
+    weights: Any = 0.0
+    for one in of_people:
+        w = rng.standard_exponential((len(one), 1)) if of == "population" else 1.0
+        total, weights = total + w * one, weights + w
+        means.append(one.mean(axis=0))
+    return np.mean(means, axis=0), np.std(means, axis=0), np.asarray(total / weights)
+
+
+def _ends(by_draw: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Ends of the interval of 95 % of the draws (R, k) of parts of 1 below their mean, and of those above it; two (k,).
 
     The mean, unlike the median, may lie beyond the 2.5 and 97.5 % quantiles: of a share that is next to nothing in
-    nearly all draws, say. Where it is the median, these are the ends.
+    nearly all draws, say. Where it is the median, these are the ends. Then they are moved, in proportion to what is
+    left to 0 and to 1, from around the mean of the draws to around the ``mean`` (k,) over people.
     """
-    below = np.mean(draws <= draws.mean())
+    centre = by_draw.mean(axis=0)
+    below = np.mean(by_draw <= centre, axis=0)
     miss = 2.0 * _INTERVAL[0]
-    return np.asarray(np.quantile(draws, [miss * below, 1.0 - miss * (1.0 - below)]))
+    quantiles = zip(by_draw.T, miss * below, 1.0 - miss * (1.0 - below), strict=True)
+    lower, upper = np.transpose([np.quantile(draws, [low, high]) for draws, low, high in quantiles])
+    one = np.ones_like(mean)
+    lower = lower * np.divide(mean, centre, out=one.copy(), where=centre > 0.0)
+    upper = 1.0 - (1.0 - upper) * np.divide(1.0 - mean, 1.0 - centre, out=one, where=centre < 1.0)
+    return np.minimum(lower, mean), np.maximum(upper, mean)  # which rounding may undo
 
 
 def fit_of_people(

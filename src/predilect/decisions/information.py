@@ -16,6 +16,7 @@ from numpy.polynomial.chebyshev import chebpts1, chebvander
 from scipy.special import entr, ndtr, wrightomega, xlog1py
 
 from predilect._types import BoolArray, FloatArray, IntArray
+from predilect.decisions.candidates import EQUAL
 from predilect.gaussian.posterior import Utilities
 
 _LOG_2 = math.log(2.0)
@@ -227,9 +228,15 @@ def shuffled(var: FloatArray, rng: np.random.Generator) -> IntArray:
 
 
 def greedy(
-    score: Score, var: FloatArray, left: IntArray, right: IntArray, utilities: Utilities, n: int
+    score: Score,
+    var: FloatArray,
+    left: IntArray,
+    right: IntArray,
+    utilities: Utilities,
+    n: int,
+    rng: np.random.Generator,
 ) -> tuple[IntArray, FloatArray]:
-    """Places and scores (at most n,) of pairs chosen one by one for the largest gain.
+    """Places and scores (at most n,) of pairs chosen one by one for the largest gain, drawn among equal ones.
 
     Information about others never raises the gain of a question, so an earlier score is a bound: only pairs that might
     be the best by it are scored again. Rows of G are such that Cov(f) - Gᵀ G is the covariance given the questions.
@@ -239,10 +246,9 @@ def greedy(
         bound[start : start + _PAIRS_IN_CACHE] = score(slice(start, start + _PAIRS_IN_CACHE), None)
     idle = no_variance(var)
     n_open = len(var) - int(idle.sum())
-    last = np.flatnonzero(idle)[: max(n - n_open, 0)].astype(np.int64)
     bound[idle] = -np.inf
     if n == 1 and n_open:  # nothing to condition on
-        first = np.array([np.argmax(bound)], dtype=np.int64)
+        first = np.array([rng.choice(equal_to_best(bound))])
         return first, bound[first]
     rows = None if utilities.Phi is None else utilities.rows()
     G = np.zeros((min(n, n_open), len(utilities.mean)))
@@ -255,27 +261,40 @@ def greedy(
         floor, at_once = -np.inf, _RESCORED_FIRST
         while True:
             here = bound[shortlist]
-            best = int(shortlist[np.argmax(here)])
-            if bound[best] <= outside:
+            best = shortlist[equal_to_best(here)]
+            if float(bound[best].min()) <= outside:
                 size *= 8
                 shortlist, outside = _best_of(bound, size)
                 continue
-            if fresh[best] == k:
+            if (fresh[best] == k).all():
                 break
-            stale = shortlist[(here >= floor) & (here > -np.inf) & (fresh[shortlist] < k)]
+            stale = shortlist[(here >= floor - _margin(floor)) & (here > -np.inf) & (fresh[shortlist] < k)]
             if len(stale) > at_once:
                 stale = stale[np.argpartition(bound[stale], -at_once)[-at_once:]]
             bound[stale] = score(stale, _resolved(G[:k], left[stale], right[stale]))
             fresh[stale] = k
             floor, at_once = max(floor, float(bound[stale].max())), 4 * at_once
-        chosen.append(best)
-        scores.append(float(bound[best]))
-        bound[best] = -np.inf
-        a, b = int(left[best]), int(right[best])
+        one = int(rng.choice(best))
+        chosen.append(one)
+        scores.append(float(bound[one]))
+        bound[one] = -np.inf
+        a, b = int(left[one]), int(right[one])
         g = _against(utilities, rows, a, b) - (G[:k, a] - G[:k, b]) @ G[:k]
         G[k] = g / np.sqrt(1.0 + max(g[a] - g[b], 0.0))
+    last = np.flatnonzero(idle).astype(np.int64) if n > n_open else np.zeros(0, dtype=np.int64)
+    last = last[rng.permutation(len(last))[: n - n_open]]
     worth = score(last, _resolved(G, left[last], right[last]))
     return np.append(np.array(chosen, dtype=np.int64), last), np.append(np.array(scores), worth)
+
+
+def equal_to_best(score: FloatArray) -> IntArray:
+    """Places of the largest score, and of those equal to it but for rounding."""
+    best = float(score.max())
+    return np.flatnonzero(score >= best - _margin(best)).astype(np.int64)
+
+
+def _margin(best: float) -> float:
+    return EQUAL * max(1.0, abs(best)) if math.isfinite(best) else 0.0
 
 
 def _best_of(bound: FloatArray, size: int) -> tuple[IntArray, float]:

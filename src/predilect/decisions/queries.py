@@ -15,7 +15,9 @@ from predilect.data import Vocabulary, build_frame
 from predilect.decisions.candidates import (
     Fitted,
     answered_rows,
+    best_first,
     candidate_pairs,
+    draws_for,
     pair_keys,
     read_pairs,
     rows_of,
@@ -24,6 +26,7 @@ from predilect.decisions.candidates import (
 from predilect.decisions.information import (
     Score,
     bald,
+    equal_to_best,
     expected_best,
     greedy,
     no_variance,
@@ -71,7 +74,7 @@ def suggest(
     repeat : bool, default False
         Whether pairs that the person answered may be asked again.
     random_state : int, default 0
-        For "random".
+        Seed of what is drawn: pairs of equal scores, and with "random" any pair.
 
     Returns
     -------
@@ -90,7 +93,9 @@ def suggest(
     -----
     collaborative.md section 5. A pair asked, and not answered yet, is taken for an observation of its margin with the
     noise of one answer: the Gaussian is conditioned on it, averaged over the answer. Pairs without variance, of
-    identical items, come after all others. Equal scores: the first pair. Five questions out of all 499 500 pairs of
+    identical items, come after all others. Of pairs whose scores are equal but for rounding one is drawn, by
+    ``random_state``, the person's id and the number of their answers: so newcomers, of whom the model knows the same,
+    are asked different things, and the same state has the same questions. Five questions out of all 499 500 pairs of
     1 000 items take 30 to 70 ms; of more items a shortlist of 1 000 is made, those with the largest variance, with
     "eubo" those that may be best. Of a model whose margins are not those of utilities (GaSPK), the 5 000 pairs that are
     best by the items' scores are predicted one by one. Probabilities are those of ``model.predict_proba`` at equal
@@ -114,8 +119,8 @@ def suggest(
     # In units of the noise of the person's own answers.
     consistency = model.posterior_.consistency_of(code)
     utilities = model.posterior_.calibrated(code).times(consistency)
-    rng = np.random.default_rng(random_state) if strategy == "random" else None
-    left, right = candidate_pairs(candidates, model.items_, utilities, user=user, best=strategy == "eubo", rng=rng)
+    rng = draws_for(model, user, code, random_state)
+    left, right = candidate_pairs(candidates, model.items_, utilities, user=user, strategy=strategy, rng=rng)
     n_items = len(model.items_)
     barred: list[IntArray] = [np.zeros(0, dtype=np.int64)]
     if exclude is not None:
@@ -134,12 +139,14 @@ def suggest(
     left, right = without(left, right, np.concatenate(barred), n_items)
     mean, var = utilities.margins(left, right)
     delta = _thresholds(model, np.array([code]), left, right)
-    if rng is not None:
+    if strategy == "random":
         few = shuffled(var, rng)[:n]
     elif not model.posterior_.by_utilities:
         # Answers are about more than two utilities, such as a trade-off: by these, which pairs are worth a prediction.
         coarse = _scorer(strategy, mean, var, delta, _level(utilities), left, right)(slice(None), None)
-        few = np.sort(np.argsort(-coarse, kind="stable")[:_MOST_PREDICTED])
+        few = np.arange(len(left))
+        if len(few) > _MOST_PREDICTED:
+            few = np.sort(best_first(coarse, rng)[:_MOST_PREDICTED])
     else:
         few = None
     if few is not None:
@@ -148,11 +155,11 @@ def suggest(
         mean, var = _predicted(model, _repeated(user, code, len(left)), left, right)
         mean, var = consistency * mean, consistency**2 * var
     chosen: IntArray
-    if rng is not None:
+    if strategy == "random":
         chosen, scores = np.arange(len(left)), bald(mean, var, delta)
     else:
         score = _scorer(strategy, mean, var, delta, _level(utilities), left, right)
-        chosen, scores = greedy(score, var, left, right, utilities, int(n))
+        chosen, scores = greedy(score, var, left, right, utilities, int(n), rng)
         if strategy == "eubo":
             scores = scores / consistency
     return _frame(model, _repeated(user, code, len(chosen)), left[chosen], right[chosen], scores)
@@ -201,7 +208,7 @@ def suggest_each(
     care, delta = consistency[who], _thresholds(model, code[who], left, right)
     mean, var = care * mean, care * care * model.posterior_.widenings(code)[who] * var
     if strategy == "random":
-        scores = np.random.default_rng(random_state).random(len(left))
+        scores = bald(mean, var, delta)
     else:
         sought, offset = np.zeros(0), np.zeros(len(who), dtype=np.int64)
         if strategy == "eubo" and len(code):
@@ -211,11 +218,22 @@ def suggest_each(
         scores = _scorer(strategy, mean, var, delta, sought, left + offset, right + offset)(slice(None), None)
         if strategy == "eubo":
             scores = scores / care
-    idle = no_variance(var)
-    order = np.lexsort((np.arange(len(left)), -scores, idle, who))
-    chosen = order[np.flatnonzero(np.diff(who[order], prepend=-1))]
-    if strategy == "random":
-        scores[chosen] = bald(mean[chosen], var[chosen], delta[chosen])
+    value = np.where(no_variance(var), -np.inf, scores)
+    order = np.argsort(who, kind="stable")
+    rows_of_each = np.split(order, np.flatnonzero(np.diff(who[order])) + 1) if len(order) else []
+
+    def one_of(rows: IntArray) -> int:
+        """The row that its person is asked."""
+        equal = rows if strategy == "random" else rows[equal_to_best(value[rows])]
+        if len(equal) == 1:
+            return int(equal[0])
+        place = who[rows[0]]
+        rng = draws_for(model, people.ids[place], int(code[place]), random_state)
+        if strategy == "random" or value[equal[0]] == -np.inf:
+            return int(equal[shuffled(var[equal], rng)[0]])
+        return int(rng.choice(equal))
+
+    chosen = np.array([one_of(rows) for rows in rows_of_each], dtype=np.int64)
     asked_people = people.series().gather(who[chosen])
     return _frame(model, asked_people, left[chosen], right[chosen], scores[chosen], named=True)
 

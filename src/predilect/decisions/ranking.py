@@ -13,7 +13,7 @@ from predilect.data import Vocabulary
 from predilect.errors import DataError
 from predilect.gaussian.dense import factorise
 from predilect.gaussian.posterior import Utilities
-from predilect.likelihoods.special import Z_95
+from predilect.likelihoods.special import TAILS_95
 
 BOARD_COLUMNS = (
     "item", "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "tied_with_leader", "n",
@@ -94,6 +94,7 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
     sd = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave -1e-17 where an item is alone
     tied = _TIED * max(np.abs(score).max(initial=0.0), sd.max(initial=0.0))
     order, score = _best_first(score, tied)
+    below, above = utilities.centred_reach()
     rng, root = np.random.default_rng(random_state), factorise(utilities.covariance).lower
     places = np.empty((n_draws, n_items), dtype=np.int32)
     best = np.zeros(n_items)
@@ -106,13 +107,13 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
         np.put_along_axis(places[rows], in_order, ranks[None, :], axis=1)
         best += np.bincount(in_order[:, 0], minlength=n_items)
     # A rank is a whole number: take the draw at the quantile, never a mixture of two.
-    low, high = np.quantile(places, [0.025, 0.975], axis=0, method="inverted_cdf")
+    low, high = np.quantile(places, TAILS_95, axis=0, method="inverted_cdf")
     return Board(
         item=order,
         mean=score[order],
         sd=sd[order],
-        lower=(score - Z_95 * sd)[order],
-        upper=(score + Z_95 * sd)[order],
+        lower=(score - below)[order],
+        upper=(score + above)[order],
         rank=np.arange(1, n_items + 1),
         rank_low=low[order].astype(np.int64),
         rank_high=high[order].astype(np.int64),
@@ -169,7 +170,5 @@ def _tiers(order: IntArray, utilities: Utilities, tied: float) -> IntArray:
 
 def _beaten(items: IntArray, utilities: Utilities, tied: float) -> BoolArray:
     """Whether the first of some items is better than each with probability above .95, (n,)."""
-    mean, var = utilities.margins(np.full(len(items), items[:1]), items)
-    return np.asarray(
-        (mean > tied) & (var > 0.0) & (ndtr(mean / np.sqrt(np.where(var > 0.0, var, 1.0))) > TIER_CONFIDENCE)
-    )
+    found = utilities.differences(np.full(len(items), items[:1]), items)
+    return (found.mean > tied) & (found.p_better > TIER_CONFIDENCE)

@@ -15,7 +15,6 @@ from predilect.data import Vocabulary
 from predilect.decisions.ranking import Board
 from predilect.errors import DataError
 from predilect.gaussian.posterior import Utilities
-from predilect.likelihoods.special import Z_95
 
 ScaleName = Literal["probit", "logit", "elo", "0-100", "share"]
 
@@ -108,7 +107,7 @@ class Scale:
         """
         if self.name == "share":
             return _shares(utilities, mean, self.log_odds)
-        factor, base = self.per_probit, self.base
+        factor, base, weights = self.per_probit, self.base, None
         if self.name == "0-100":
             low, high = float(mean.min()), float(mean.max())
             factor = 100.0 / ((high - low) or 1.0)  # where all are equal, all are at 50
@@ -119,8 +118,9 @@ class Scale:
             weights[place] = 1.0
             sd = np.sqrt(np.maximum(utilities.centred_marginals(weights)[1], 0.0))
             mean = mean - mean[place]
-        score, spread = factor * mean + base, factor * sd
-        return score, spread, score - Z_95 * spread, score + Z_95 * spread
+        below, above = utilities.centred_reach(weights)
+        score = factor * mean + base
+        return score, factor * sd, score - factor * below, score + factor * above
 
     def of_board(self, board: Board, utilities: Utilities, items: Vocabulary) -> Board:
         """A board with its scores on this scale; ranks and tiers stay."""
@@ -137,9 +137,11 @@ def _shares(
     share = softmax(log_odds * mean)
     # The slope of log(p_i / (1 - p_i)) is (e_i - p) / (1 - p_i), times the log-odds of a unit.
     rest = np.maximum(1.0 - share, np.finfo(float).tiny)
-    spread = log_odds * np.sqrt(np.maximum(utilities.centred_marginals(share)[1], 0.0)) / rest
+    slope = log_odds / rest
+    spread = slope * np.sqrt(np.maximum(utilities.centred_marginals(share)[1], 0.0))
     centre = logit(share)
-    lower, upper = (100.0 * expit(centre + sign * Z_95 * spread) for sign in (-1.0, 1.0))
+    below, above = utilities.centred_reach(share)
+    lower, upper = 100.0 * expit(centre - slope * below), 100.0 * expit(centre + slope * above)
     return 100.0 * share, 100.0 * share * rest * spread, lower, upper
 
 

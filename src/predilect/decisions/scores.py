@@ -14,11 +14,10 @@ from predilect.decisions.conjoint import logit_chances
 from predilect.decisions.queries import code_of
 from predilect.decisions.sets import chance_of_first
 from predilect.errors import DataError
-from predilect.gaussian.dense import opposite_draws
 from predilect.gaussian.posterior import Posterior
+from predilect.likelihoods.special import TAILS_95
 
 _DRAWS = 200  # of each person
-_INTERVAL = (0.025, 0.975)
 
 
 def scores(model: Fitted, size: int = 4, anchor: Any = None, user: Any = None, *, random_state: int = 0) -> Any:
@@ -85,12 +84,12 @@ def scores(model: Fitted, size: int = 4, anchor: Any = None, user: Any = None, *
     by_draw = total / len(codes)
     score = by_draw.mean(axis=0)
     order = np.argsort(-score, kind="stable")
-    lower, upper = np.quantile(by_draw, _INTERVAL, axis=0)[:, order]
+    lower, upper = np.quantile(by_draw, TAILS_95, axis=0)[:, order]
     names = now.items_.series().gather(order).alias("item")
     return build_frame({"item": names, "score": score[order], "lower": lower, "upper": upper}, now.backend_)
 
 
 def _drawn(posterior: Posterior, user: int, seed: int) -> FloatArray:
     """Draws of a person's utilities in units of their own noise, (_DRAWS, n_items)."""
-    mean, covariance = posterior.person(user).times(posterior.consistency_of(user)).dense()
-    return opposite_draws(mean, covariance, _DRAWS, np.random.default_rng([seed, user + 1]))
+    utilities = posterior.person(user).times(posterior.consistency_of(user))
+    return utilities.opposite_draws(_DRAWS, np.random.default_rng([seed, user + 1]))

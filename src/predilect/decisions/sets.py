@@ -12,12 +12,21 @@ import numpy as np
 import polars as pl
 from scipy.special import entr, ndtr
 
+from predilect._forks import refuse_without_threads
 from predilect._text import either
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, build_frame
 from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
 from predilect.data.read.columns import ITEM, TASK, USER, guess_one, listed
-from predilect.decisions.candidates import Fitted, all_pairs, answered_rows, read_pairs, rows_of
+from predilect.decisions.candidates import (
+    Fitted,
+    all_pairs,
+    answered_rows,
+    best_first,
+    draws_for,
+    read_pairs,
+    rows_of,
+)
 from predilect.decisions.information import bald
 from predilect.decisions.queries import code_of
 from predilect.errors import DataError, DataWarning
@@ -56,7 +65,7 @@ def suggest_set(
     repeat : bool, default False
         Whether a set that the person answered may be asked again.
     random_state : int, default 0
-        Seed of the draws.
+        Seed of the draws, with the person's id and the number of their answers.
 
     Returns
     -------
@@ -75,7 +84,8 @@ def suggest_set(
     collaborative.md section 5 for a choice with normal noise of variance ½ an alternative: the entropy of the answer
     less its expected entropy given the utilities, over 400 draws of them, each chance by Gauss-Hermite quadrature.
     Greedy: the most telling pair, then one item after the other, each the best of those with which there are sets left
-    to ask. Of more than 60 items the 60 whose utilities vary most about the person's average one. Some 30 ms for a set
+    to ask; of equal ones one is drawn. Of more than 60 items the 60 whose utilities vary most about the person's
+    average one. Some 30 ms for a set
     of four of 30 items.
 
     Examples
@@ -100,26 +110,27 @@ def suggest_set(
     if len(items) < size:
         raise DataError(f"a set of {size} was asked for, but there are {len(items)} items to show")
     code = code_of(model, user)
+    rng = draws_for(model, user, code, random_state)
     mean, covariance = model.posterior_.calibrated(code).times(model.posterior_.consistency_of(code)).dense()
     if len(items) > _MOST_ITEMS:
         within = covariance[np.ix_(items, items)]
         own = np.diagonal(within) - 2.0 * within.mean(axis=0) + within.mean()
-        items = np.sort(items[np.argsort(-own, kind="stable")[:_MOST_ITEMS]])
+        items = np.sort(items[best_first(own, rng)[:_MOST_ITEMS]])
     covariance = covariance[np.ix_(items, items)]
     root = semidefinite_root(covariance)
-    draws = mean[items] + np.random.default_rng(random_state).standard_normal((_DRAWS, root.shape[1])) @ root.T
+    draws = mean[items] + rng.standard_normal((_DRAWS, root.shape[1])) @ root.T
     barred = _barred(model, user, code, exclude, repeat)
     place_of = {item: place for place, item in enumerate(items.tolist())}
     closed = [{place_of[item] for item in one} for one in set(barred) if len(one) == size and one <= place_of.keys()]
     first, second = all_pairs(np.arange(len(items)))
     var = np.diagonal(covariance)[first] + np.diagonal(covariance)[second] - 2.0 * covariance[first, second]
     told = bald(mean[items][first] - mean[items][second], np.maximum(var, 0.0))
-    starts = ([int(first[k]), int(second[k])] for k in np.argsort(-told, kind="stable"))
+    starts = ([int(first[k]), int(second[k])] for k in best_first(told, rng))
     chosen = next((start for start in starts if _is_open(start, len(items), size, closed)), [])
     while chosen and len(chosen) < size:
         rest = np.array([place for place in range(len(items)) if place not in chosen])
         told, _ = _information(draws, np.column_stack([np.tile(chosen, (len(rest), 1)), rest]))
-        nexts = ([*chosen, int(place)] for place in rest[np.argsort(-told, kind="stable")])
+        nexts = ([*chosen, int(place)] for place in rest[best_first(told, rng)])
         chosen = next(more for more in nexts if _is_open(more, len(items), size, closed))
     names = model.items_.series().gather(pl.Series(items[chosen], dtype=pl.Int64)).alias("item")
     begun = [_information(draws, np.array([chosen[:k]])) for k in range(2, len(chosen) + 1)]
@@ -173,6 +184,7 @@ def _read_sets(exclude: Any, model: Fitted, user: Any) -> list[frozenset[int]]:
     mine = rows_of(user, None if person is None else clean_ids(columns[person], person), len(codes))
     number = np.zeros(len(codes), dtype=np.int64)
     if grouping:  # people may number their tasks alike
+        refuse_without_threads()
         number = pl.DataFrame({name: columns[name] for name in grouping}).to_struct().rank("dense").to_numpy()
     return [frozenset(codes[mine & (number == one)].tolist()) for one in np.unique(number[mine])]
 

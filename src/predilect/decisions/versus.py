@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from predilect._text import shown
 from predilect._types import FloatArray
@@ -17,7 +16,6 @@ from predilect.decisions.queries import code_of
 from predilect.decisions.ranking import refuse_unsound
 from predilect.decisions.scales import Scale, ScaleName, scale_of
 from predilect.errors import DataError
-from predilect.likelihoods.special import Z_95
 
 
 def versus(
@@ -63,17 +61,15 @@ def versus(
         same = now.items_.labels(left[left == right][:1])[0]
         raise DataError(f"{same!r:.100} is paired with itself; expected two items")
     utilities = now.posterior_.crowd() if user is None else now.posterior_.calibrated(code_of(now, user))
-    mean, variance = utilities.margins(left, right)
-    refuse_unsound(mean, variance)
+    found = utilities.differences(left, right)
+    refuse_unsound(found.mean, found.variance)
     unit = scale_of(scale, now._likelihood.name).per_probit
-    sd = np.sqrt(np.maximum(variance, 0.0))
-    z = np.divide(mean, sd, out=np.sign(mean) * np.inf, where=sd > 0.0)
     names = {"left": now.items_.labels(left), "right": now.items_.labels(right)}
     chance = chances_of_no_side(now, names["left"], names["right"], user)
     return build_frame(
         {
-            **names, "p_better": ndtr(np.nan_to_num(z, nan=0.0)), "difference": unit * mean,
-            "lower": unit * (mean - Z_95 * sd), "upper": unit * (mean + Z_95 * sd),
+            **names, "p_better": found.p_better, "difference": unit * found.mean,
+            "lower": unit * found.lower, "upper": unit * found.upper,
             "p_left": chance[:, 0], "p_tie": chance[:, 1], "p_right": chance[:, 2],
         },
         now.backend_,

@@ -86,10 +86,13 @@ class CovariateEffects:
         return cls(mean, covariance, names, rms)
 
     def columns(self) -> dict[str, Any]:
-        """Columns of a table: effects of one unit, as given, and of one root mean square, in noise units."""
+        """Columns of a table: effects of one unit, as given, and of one root mean square, in noise units.
+
+        The spread over people is NaN where there are no effects of their own.
+        """
         sd = np.sqrt(np.diagonal(self.covariance))
         effect, sd = self.mean / self.scale, sd / self.scale
-        spread = self.spread if len(self.spread) else np.zeros(len(self.names))
+        spread = self.spread if len(self.spread) else np.full(len(self.names), np.nan)
         return {
             "covariate": list(self.names), "effect": effect, "sd": sd, "lower": effect - Z_95 * sd,
             "upper": effect + Z_95 * sd, "rms": self.rms, "effect_of_rms": effect * self.rms,

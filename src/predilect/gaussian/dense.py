@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_solve, eigh
 from scipy.linalg.lapack import dpotrf, dpotri, dpstrf, dtrtri, dtrtrs
 
@@ -58,6 +59,14 @@ class Factor:
 
 
 _ROWS_AT_ONCE = 256
+
+
+def moments(draws: npt.NDArray[np.floating]) -> tuple[FloatArray, FloatArray]:
+    """Mean (..., d) and covariance (..., d, d) of draws (..., R, d)."""
+    mean = draws.mean(axis=-2, dtype=np.float64)
+    deviation = draws - mean[..., None, :]
+    covariance = np.swapaxes(deviation, -1, -2) @ deviation / max(draws.shape[-2] - 1, 1)
+    return mean, 0.5 * (covariance + np.swapaxes(covariance, -1, -2))
 
 
 def opposite_draws(mean: FloatArray, covariance: FloatArray, n_draws: int, rng: np.random.Generator) -> FloatArray:

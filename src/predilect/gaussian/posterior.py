@@ -5,21 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.dense import moments, opposite_draws, symmetrise
 from predilect.gaussian.design import pair_variance
 from predilect.gaussian.projection import Projection
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.likelihoods.grades import Thresholds
 from predilect.likelihoods.probit import margins_in_noise
+from predilect.likelihoods.special import TAILS_95, Z_95
 from predilect.likelihoods.views import PairLikelihood, Probit
 
 _DENSE_ITEMS = 2000  # items up to which the residual's covariance is formed
+
+
+class Differences(NamedTuple):
+    """Differences of utilities: moments, a 95 % interval, and the probability that they are positive; (n,) each."""
+
+    mean: FloatArray
+    variance: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    p_better: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +139,22 @@ class Utilities:
             var = var + self.own * (1.0 - 2.0 * weights) + weights**2 @ self.own
         return var
 
+    def centred_reach(self, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """How far 95 % intervals of :meth:`centred_marginals` go below and above the mean, (n_items,) each."""
+        reach = Z_95 * np.sqrt(np.maximum(self.centred_marginals(weights)[1], 0.0))
+        return reach, reach
+
+    def differences(self, left: IntArray, right: IntArray) -> Differences:
+        """What is known of f(left) - f(right), (n,)."""
+        mean, variance = self.margins(left, right)
+        sd = np.sqrt(np.maximum(variance, 0.0))
+        z = np.divide(mean, sd, out=np.where(mean == 0.0, 0.0, np.copysign(np.inf, mean)), where=sd > 0.0)
+        return Differences(mean, variance, mean - Z_95 * sd, mean + Z_95 * sd, ndtr(z))
+
+    def opposite_draws(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
+        """Joint draws whose mean is exact, (n_draws, n_items)."""
+        return opposite_draws(*self.dense(), n_draws, rng)
+
     def draws(self, n_draws: int, rng: np.random.Generator, root: FloatArray) -> FloatArray:
         """Joint draws, (n_draws, n_items), with ``root`` a factor of the covariance."""
         normal = rng.standard_normal((n_draws, root.shape[1])) @ root.T
@@ -138,6 +166,48 @@ class Utilities:
         if len(self.own):
             out += np.sqrt(self.own) * rng.standard_normal(out.shape)
         return np.asarray(out + self.mean)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnUtilities(Utilities):
+    """Utilities Φ s with s known by draws, which need not be normal: intervals and chances are theirs.
+
+    ``mean`` and ``covariance`` are moments of the draws.
+    """
+
+    sample: FloatArray  # (R, M)
+
+    @classmethod
+    def drawn(cls, Phi: FloatArray, sample: FloatArray) -> Self:
+        """From columns of the items (n_items, M) and draws of their coefficients (R, M)."""
+        mean, covariance = moments(sample)
+        return cls(Phi @ mean, covariance, Phi, np.zeros(0, dtype=np.int64), np.zeros(0), sample)
+
+    def centred_reach(self, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Down to the 2.5 % and up to the 97.5 % quantile of the draws."""
+        assert self.Phi is not None
+        columns = self.Phi - (self.Phi.mean(axis=0) if weights is None else weights @ self.Phi)
+        f = columns @ self.sample.T
+        mean = f.mean(axis=1)
+        low, high = np.quantile(f, TAILS_95, axis=1)
+        return mean - low, high - mean
+
+    def differences(self, left: IntArray, right: IntArray) -> Differences:
+        """Quantiles and shares of the draws."""
+        assert self.Phi is not None
+        z = (self.Phi[left] - self.Phi[right]) @ self.sample.T
+        better = 0.5 * ((z > 0.0).mean(axis=1) + (z >= 0.0).mean(axis=1))
+        lower, upper = np.quantile(z, TAILS_95, axis=1)
+        return Differences(*self.margins(left, right), lower, upper, better)
+
+    def opposite_draws(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
+        """The draws themselves."""
+        return self.draws(n_draws, rng, self.covariance)
+
+    def draws(self, n_draws: int, rng: np.random.Generator, root: FloatArray) -> FloatArray:
+        """Each draw as often as any other, but for one; ``root`` makes no difference."""
+        assert self.Phi is not None
+        return np.asarray(self.sample[np.resize(rng.permutation(len(self.sample)), n_draws)] @ self.Phi.T)
 
 
 class Posterior(Protocol):

@@ -15,7 +15,8 @@ from predilect.data.checks import connected_items
 from predilect.gaussian.dense import symmetrise
 from predilect.latent.pooled import PooledAnswers, PooledPrior, PooledState, Precision
 
-FEWEST_GROUPS = 5  # people, or contexts, without which nothing is known of how much they differ
+FEWEST_GROUPS = 5  # people without whom nothing is known of how much they differ
+FEWEST_CONTEXTS = 2
 _MOST_FUNCTIONS = 3000  # products of dense matrices of all items take minutes beyond
 _NUMBERS_AT_ONCE = 2_000_000
 
@@ -23,32 +24,32 @@ _NUMBERS_AT_ONCE = 2_000_000
 def dependence(state: PooledState, C: FloatArray, comparisons: Comparisons) -> FloatArray | None:
     """D of the covariance C + C D C, (M, M), in which people and contexts are independent, and not their answers.
 
-    For people D = t Σ_u x_u x_uᵀ - H, where C x_u is what one Newton step moves the mode when person u is left out: x_u
-    = (I - H_u C)⁻¹ g_u, with the score g_u and the information H_u of the person's answers, H = Σ_u H_u, and t of
-    Student's law. With contexts the same sum over them is added, and that over the answers of one person in one context
-    taken off, as these are in both. None where fewer than five people, and contexts, are named, or M is beyond 3 000; 0
-    for groups of items on which fewer than five answered. population.md section 4. O(Σ_u n_u min(n_u, M)² + U M²) for
-    n_u rows of each of U people.
+    For people D = t Σ_u x_u x_uᵀ - H, where C x_u is what one Newton step moves the mode when person u is
+    left out: x_u = (I - H_u C)⁻¹ g_u, with the score g_u and the information H_u of the person's answers, H = Σ_u H_u,
+    and t of Student's law. With contexts the same sum over them is added, and that over the answers of one person in
+    one context taken off, as these are in both. None where fewer than five people, and than two contexts, are named, or
+    M is beyond 3 000; 0 for groups of items on which fewer answered. population.md section 4. O(Σ_u n_u min(n_u, M)² +
+    U M²) for n_u rows of each of U people.
 
     ``C`` (M, M) is the covariance of ``state``, of effects of covariates too.
     """
     rows, M = comparisons, len(C)
     groups = []
     if rows.has_users and len(np.unique(rows.user)) >= FEWEST_GROUPS:
-        groups.append(rows.user.astype(np.int64))
-    if rows.context is not None and len(np.unique(rows.context)) >= FEWEST_GROUPS:
-        groups.append(rows.context_groups)
+        groups.append((rows.user.astype(np.int64), FEWEST_GROUPS))
+    if rows.context is not None and len(np.unique(rows.context)) >= FEWEST_CONTEXTS:
+        groups.append((rows.context_groups, FEWEST_CONTEXTS))
     if not groups or M > _MOST_FUNCTIONS:
         return None
     scores = _Scores.of(state, C, rows)
     total, known = np.zeros((M, M)), np.zeros(M, dtype=bool)
     in_both = np.ones(M, dtype=bool)
-    for group in groups:
-        between, factor = scores.between(group)
+    for group, fewest in groups:
+        between, factor = scores.between(group, fewest)
         total, known, in_both = total + between, known | (factor > 0.0), in_both & (factor > 0.0)
     if len(groups) > 1:
-        people, contexts = groups
-        between, factor = scores.between(people * (int(contexts.max()) + 1) + contexts)
+        (people, _), (contexts, fewest) = groups
+        between, factor = scores.between(people * (int(contexts.max()) + 1) + contexts, fewest)
         total -= (in_both & (factor > 0.0))[:, None] * between
     return symmetrise(total - known[:, None] * state.prior.information(state.rows, state.information))
 
@@ -71,8 +72,11 @@ class _Scores(NamedTuple):
         island = connected_items(rows) if prior.Phi is None else np.zeros(rows.n_items, dtype=np.int64)
         return cls(prior, C, answers, score, information, island)
 
-    def between(self, group: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Sum t Σ x_g x_gᵀ over groups of rows, (M, M), and √t of each parameter, (M,), 0 where groups are too few."""
+    def between(self, group: IntArray, fewest: int) -> tuple[FloatArray, FloatArray]:
+        """Sum t (G - 1) / G Σ x_g x_gᵀ over G groups of rows, (M, M), and the root of what is before the sum, (M,).
+
+        That is 0 for parameters of which fewer groups than ``fewest`` tell.
+        """
         prior, C, M = self.prior, self.C, len(self.C)
         order = np.argsort(group, kind="stable")
         answers = _at(self.answers, order)
@@ -112,9 +116,9 @@ class _Scores(NamedTuple):
         between += (of_groups.T @ of_groups).toarray()
         n_islands = int(self.island.max()) + 1
         pairs = np.unique(group * n_islands + self.island[answers.left])
-        factor = np.full(M, np.sqrt(_of_student(np.array(n_groups))))
+        factor = np.full(M, np.sqrt(_of_few(np.array(n_groups), fewest)))
         if prior.Phi is None:
-            on_island = np.sqrt(_of_student(np.bincount(pairs % n_islands, minlength=n_islands)))
+            on_island = np.sqrt(_of_few(np.bincount(pairs % n_islands, minlength=n_islands), fewest))
             factor[: answers.n_items] = on_island[self.island]
         return factor[:, None] * between * factor, factor
 
@@ -143,11 +147,15 @@ def _at(answers: PooledAnswers, rows: IntArray) -> PooledAnswers:
     )  # fmt: skip
 
 
-def _of_student(n_people: IntArray) -> FloatArray:
-    """Factor of G: a variance is known by so many people only, and a 95 % interval is Student's; 0 with few people."""
-    n = np.maximum(n_people, FEWEST_GROUPS)
-    factor = (stdtrit(n - 1, 0.975) / ndtri(0.975)) ** 2 * (n - 1) / n
-    return np.where(n_people < FEWEST_GROUPS, 0.0, factor)
+def of_student(n_groups: IntArray) -> FloatArray:
+    """t, by which to multiply a variance that so many groups tell: a 95 % interval is then Student's."""
+    return np.asarray((stdtrit(n_groups - 1, 0.975) / ndtri(0.975)) ** 2)
+
+
+def _of_few(n_groups: IntArray, fewest: int) -> FloatArray:
+    """Student's factor with that of leaving out one group at a time; 0 with fewer groups than ``fewest``."""
+    n = np.maximum(n_groups, fewest)
+    return np.where(n_groups < fewest, 0.0, of_student(n) * (n - 1) / n)
 
 
 def _margin_covariance(C: FloatArray, Phi: FloatArray | None, rows: PooledAnswers, some: IntArray) -> FloatArray:

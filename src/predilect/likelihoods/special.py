@@ -11,6 +11,7 @@ from predilect._compile import elementwise, inner_kernel, kernel
 from predilect._types import FloatArray
 
 Z_95 = 1.959963984540054  # 97.5 % quantile of the standard normal: half of a 95 % interval, in sd
+TAILS_95 = (0.025, 0.975)  # between which a 95 % interval of draws lies
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)

@@ -110,21 +110,18 @@ class Predicting(ABC):
         take them for sorted, such as "neg_log_loss", in place of which there is :meth:`score`.
         """
         refuse_scorer()
-        now, mean, var, queries = self.margins_of(X, items, users)
-        return now._chances(mean, var, queries)
+        return self._outcomes(X, items, users)[2]
 
     def predict_margin_and_proba(
         self, X: Any, *, items: Any = None, users: Any = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Results of :meth:`predict_margin` and :meth:`predict_proba`, at the cost of one."""
-        now, mean, var, queries = self.margins_of(X, items, users)
-        return mean, var, now._chances(mean, var, queries)
+        return self._outcomes(X, items, users)
 
     def predict_log_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Logarithms of :meth:`predict_proba`, accurate however small a probability is; shape (n, 3)."""
         refuse_scorer()
-        now, mean, var, queries = self.margins_of(X, items, users)
-        return now._log_chances(mean, var, queries)
+        return self._outcomes(X, items, users, logarithms=True)[2]
 
     def predict_choice(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
         """Probability of each alternative to be chosen, as the best of its set, (n_rows,).
@@ -198,26 +195,38 @@ class Predicting(ABC):
 
         Pairs within sets (``in_sets``) have no left side, and no other covariates.
         """
-        now = copy.copy(self)
-        check_is_fitted(now, "posterior_")
-        users_known = now.users_ if now.personal_ else None
-        queries = read_queries(X, now.items_, users_known, now.added_users_, now.covariate_names())
+        now, queries = self._read(X, users)
         if in_sets:
             queries = replace(queries, covariates=np.zeros_like(queries.covariates))
-        if queries.n_unknown_users:
-            by = "" if users is None else ", with what their features tell"
-            if users is not None and now.user_features_ is None:
-                by = ", as the model was fitted without features of people"
-            warnings.warn(
-                f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "
-                f"the population's prediction is given{by}", DataWarning, stacklevel=3,
-            )  # fmt: skip
         mean, var = now._margins(queries, items, users)
         effects = now._covariate_effects()
         if effects is not None:
             mean, var = effects.added(mean, var, queries.covariates / effects.scale)
         refuse_unsound(mean, var)
         return now, mean, np.maximum(var, 0.0), queries  # rounding may leave -1e-17
+
+    def _outcomes(
+        self, X: Any, items: Any, users: Any, *, logarithms: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean and variance of the margins, and probabilities of left, tie and right, or their logarithms."""
+        now, mean, var, queries = self.margins_of(X, items, users)
+        return mean, var, (now._log_chances if logarithms else now._chances)(mean, var, queries)
+
+    def _read(self, X: Any, users: Any) -> tuple[Self, Queries]:
+        """Snapshot of the model, and the pairs that are asked about."""
+        now = copy.copy(self)
+        check_is_fitted(now, "posterior_")
+        users_known = now.users_ if now.personal_ else None
+        queries = read_queries(X, now.items_, users_known, now.added_users_, now.covariate_names())
+        if queries.n_unknown_users:
+            by = "" if users is None else ", with what their features tell"
+            if users is not None and now.user_features_ is None:
+                by = ", as the model was fitted without features of people"
+            warnings.warn(
+                f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "
+                f"the population's prediction is given{by}", DataWarning, stacklevel=4,
+            )  # fmt: skip
+        return now, queries
 
     def _chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
         """Probabilities of the answers at margins with this mean and variance."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from predilect._forks import refuse_without_threads
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
@@ -69,6 +70,7 @@ class ChoiceSets(NamedTuple):
     @classmethod
     def of(cls, X: Any) -> ChoiceSets:
         """From a frame with a row an alternative; DataError if a column is missing, or a set holds an item twice."""
+        refuse_without_threads()
         table, _ = open_frame(X)
         names = column_names(table)
         user, task, item = (guess_one(names, known) for known in (USER, TASK, _ALTERNATIVE))

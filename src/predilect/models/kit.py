@@ -11,6 +11,7 @@ import numpy as np
 
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
+from predilect.data.attributes import refuse_left_out
 from predilect.data.choices import choices_of
 from predilect.data.features import FeatureSpace
 from predilect.decisions import conjoint
@@ -28,9 +29,19 @@ class Kit:
     items_: Vocabulary
     space_: FeatureSpace
 
+    @property
+    @abstractmethod
+    def attributes_(self) -> list[str]:
+        """Names of the attributes that answers tell the worth of: what follows from others is left out."""
+
     @abstractmethod
     def _person_draws(self) -> conjoint.PersonDraws:
         """Draws of everybody's coefficients; DataError without attributes."""
+
+    @property
+    @abstractmethod
+    def seed_(self) -> int:
+        """Seed of the fit."""
 
     @abstractmethod
     def _rows(self, codes: IntArray, described: FloatArray) -> Any:
@@ -76,16 +87,26 @@ class Kit:
         """
         return build_frame(conjoint.coefficients(self._person_draws()), self.backend_)
 
-    def importances(self) -> Any:
+    def importances(self, of: str = "population") -> Any:
         """Share of the range of a person's utilities over the items that each attribute makes.
+
+        Parameters
+        ----------
+        of : {"population", "respondents"}, default "population"
+            Of whom the mean is, and its interval: of the population that the people of the fit are a sample of, or of
+            these people alone, which is narrower.
 
         Returns
         -------
         table : data frame of the caller's kind
             Columns attribute, importance (mean over people; they sum to 1), spread (standard deviation between people),
-            lower, upper (95 % interval of the mean).
+            lower, upper (95 % interval of the mean), of.
+
+        Notes
+        -----
+        population.md section 4, "Averages over people".
         """
-        return build_frame(conjoint.importances(self._person_draws()), self.backend_)
+        return build_frame(conjoint.importances(self._person_draws(), of, self.seed_), self.backend_)
 
     def willingness_to_pay(self, price: str, user: Any = None) -> Any:
         """What one unit of each attribute is worth, in units of the price.
@@ -105,6 +126,8 @@ class Kit:
             against the mean of all levels.
         """
         draws = self._person_draws()
+        if self.features_ is not None:
+            refuse_left_out(price, self.features_, self.attributes_)
         code = -1 if user is None else self._user_code(user)
         return build_frame(conjoint.willingness_to_pay(draws, price, code), self.backend_)
 
@@ -160,8 +183,9 @@ class Kit:
         return self.comparisons_
 
     def simulate(
-        self, scenarios: Mapping[str, Sequence[Any]] | Sequence[Any], rule: str = "share", *, items: Any = None
-    ) -> Any:
+        self, scenarios: Mapping[str, Sequence[Any]] | Sequence[Any], rule: str = "share", *, items: Any = None,
+        of: str = "population",
+    ) -> Any:  # fmt: skip
         """Market shares of items that are on offer together: the mean over the people of the fit.
 
         Parameters
@@ -173,12 +197,14 @@ class Kit:
         items : data frame, optional
             Attributes of items that the model does not know, one row an item; none is empty that no item of the fit
             lacks.
+        of : {"population", "respondents"}, default "population"
+            Of whom the share is, and its interval: as in :meth:`importances`.
 
         Returns
         -------
         table : data frame of the caller's kind
             Columns scenario, item, share, lower, upper (95 % interval: of the draws below the share, which is their
-            mean, and of those above it; for "first_choice" of people as a sample, and of draws).
+            mean, and of those above it; of "first_choice" with the draws of "randomised"), of.
 
         Raises
         ------
@@ -197,11 +223,11 @@ class Kit:
         codes, described = codes_of_sets(self, list(sets.values()), items)
         self._warn_beyond(described)
         rows = (self._rows(one, described) for one in codes)
-        return self._shares(draws, "scenario", zip(sets, sets.values(), rows, strict=True), rule)
+        return self._shares(draws, "scenario", zip(sets, sets.values(), rows, strict=True), rule, of)
 
     def price_curve(
         self, scenario: Sequence[Any], item: Any, price: str, values: Sequence[float], rule: str = "share", *,
-        items: Any = None,
+        items: Any = None, of: str = "population",
     ) -> Any:  # fmt: skip
         """Market shares of what is on offer while the price, or any number, of one item changes.
 
@@ -215,13 +241,13 @@ class Kit:
             The attribute.
         values : sequence of float
             Its values.
-        rule, items
+        rule, items, of
             As in :meth:`simulate`.
 
         Returns
         -------
         table : data frame of the caller's kind
-            Columns price (the value), item, share, lower, upper, of all items on offer. Warns as :meth:`simulate`.
+            Columns price (the value), item, share, lower, upper, of, for all items on offer. Warns as :meth:`simulate`.
         """
         draws = self._person_draws()
         offered = _offered("", scenario)
@@ -231,6 +257,7 @@ class Kit:
         features = self.features_
         if features is None:
             raise DataError(f"the model was fitted without attributes, so that no {price} can change")
+        refuse_left_out(price, features, self.attributes_)
         (codes,), described = codes_of_sets(self, [offered], items)
         encoded = np.concatenate([self.space_.matrix, described])
         changes = [features.shifted(encoded[codes[place]], price, float(value)) for value in values]
@@ -238,7 +265,7 @@ class Kit:
         self._warn_beyond(np.concatenate([encoded[codes[place]] + np.array(changes), others]))
         rows = self._rows(codes, described)
         moved = [(float(v), offered, self._moved(rows, place, one)) for v, one in zip(values, changes, strict=True)]
-        return self._shares(draws, "price", moved, rule)
+        return self._shares(draws, "price", moved, rule, of)
 
     def _warn_beyond(self, offers: FloatArray) -> None:
         """Warn of encoded attributes, (n, n_columns), outside the range of those of the items of the fit."""
@@ -254,17 +281,15 @@ class Kit:
             )  # fmt: skip
 
     def _shares(
-        self, draws: conjoint.PersonDraws, label: str, offered: Iterable[tuple[Any, list[Any], Any]], rule: str
+        self, draws: conjoint.PersonDraws, label: str, offered: Iterable[tuple[Any, list[Any], Any]], rule: str, of: str
     ) -> Any:
         """Shares of sets, each with a label, its items and their columns."""
-        table: dict[str, list[Any]] = {name: [] for name in (label, "item", "share", "lower", "upper")}
+        table: dict[str, list[Any]] = {name: [] for name in (label, "item", "share", "lower", "upper", "of")}
         for name, ids, rows in offered:
-            table[label] += [name] * len(ids)
-            table["item"] += ids
-            for column, values in zip(
-                ("share", "lower", "upper"), conjoint.market_shares(draws, rows, rule), strict=True
-            ):
-                table[column] += values.tolist()
+            shares = (values.tolist() for values in conjoint.market_shares(draws, rows, rule, of, self.seed_))
+            columns = ([name] * len(ids), ids, *shares, [of] * len(ids))
+            for column, values in zip(table.values(), columns, strict=True):
+                column += values
         return build_frame(table, self.backend_)
 
 

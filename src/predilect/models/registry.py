@@ -139,9 +139,15 @@ def load_model(path: str | Path) -> Any:
     ...     type(predilect.load_model(f"{folder}/model")).__name__
     'Population'
     """
+    from predilect.models.saving import settled
+
+    return settled(Path(path), _load_model)
+
+
+def _load_model(path: Path) -> Any:
     from predilect.models.saving import model_folder, read_document
 
-    path = model_folder(Path(path))
+    path = model_folder(path)
     kind = read_document(path).get("model")
     if not isinstance(kind, str) or kind not in _SAVED:
         raise DataError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import stat
 import struct
 import threading
 import zipfile
@@ -15,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ from predilect.likelihoods.registry import LIKELIHOODS
 from predilect.models.checks import LARGEST, check_count
 
 Array = npt.NDArray[Any]
+Read = TypeVar("Read")
 Sizes = dict[str, int]
 
 # Of one thread at a time: headers are literals, and Python before 3.11.8 and 3.12.2 counts how deep it is in one with
@@ -236,7 +238,15 @@ def read_model(
     name; ``build`` makes the model from the document and the arrays. Raises DataError for no model, a damaged one, one
     of another format, or another kind of model.
     """
-    path = model_folder(path)
+    return settled(path, lambda path: _read_model(model_folder(path), names, fields, build))
+
+
+def _read_model(
+    path: Path,
+    names: tuple[str, ...],
+    fields: Callable[[dict[str, Any]], tuple[Fields, dict[str, int]]],
+    build: Callable[[dict[str, Any], dict[str, Any]], Any],
+) -> Any:
     document = read_document(path)
     kind = document.get("model")
     if kind not in names:
@@ -249,11 +259,12 @@ def read_model(
             f"{path} holds a model with a likelihood called {likelihood!r:.100}; known are {', '.join(LIKELIHOODS)}. "
             "Register it before the model is loaded"
         )
+    file = _regular(path / "arrays.npz")
     try:
         _refuse_deep(document["report"], _DEEPEST)
         table, sizes = fields(document)
         sizes = check_sizes(table, sizes, document["arrays"])
-        arrays = _read_arrays(path / "arrays.npz", document["arrays"])
+        arrays = _read_arrays(file, document["arrays"])
         if document.pop("checksum") != _checksum(document, arrays):
             raise ValueError("the checksum is not that of its numbers and words")
         check_values(table, sizes, arrays)
@@ -261,9 +272,57 @@ def read_model(
     except MemoryError as error:
         raise DataError(f"{path} holds a model that does not fit into memory ({error})") from error
     except _DAMAGE as error:
+        if isinstance(error, OSError) and error.strerror:
+            raise _unopened(file, error) from error
+        said = str(error).split("\n", 1)[0]  # NumPy goes on for lines
         raise DataError(
-            f"{path} holds a damaged model ({type(error).__name__}: {error}). Save it again, or fit it anew"
+            f"{path} holds a damaged model ({type(error).__name__}: {said}). Save it again, or fit it anew"
         ) from error
+
+
+_TRIES = 20
+
+
+def settled(path: Path, read: Callable[[Path], Read]) -> Read:
+    """What ``read`` makes of a folder that another process may replace meanwhile: the old model or the new one.
+
+    Two files are opened one after the other, so they may be of two models, or gone: then they are read again.
+    """
+    for _ in range(_TRIES):
+        before = _files_of(path)
+        try:
+            return read(path)
+        except DataError:
+            if _files_of(path) == before:
+                raise
+    return read(path)
+
+
+def _files_of(path: Path) -> list[tuple[int, ...] | None]:
+    """What tells the files of a model from those of another one that takes their place."""
+    found: list[tuple[int, ...] | None] = []
+    for folder in (path, path / "model"):
+        for name in ("model.json", "arrays.npz"):
+            try:
+                there = (folder / name).stat()
+                found.append((there.st_dev, there.st_ino, there.st_mtime_ns, there.st_ctime_ns))
+            except (OSError, ValueError):
+                found.append(None)
+    return found
+
+
+def _regular(file: Path) -> Path:
+    """The file, if it is there and can be read to its end: a pipe may have none, and a device neither."""
+    try:
+        if stat.S_ISREG(file.stat().st_mode):
+            return file
+    except OSError as error:
+        raise _unopened(file, error) from error
+    raise DataError(f"{file} is no file that could be a part of a model. Save the model again, or fit it anew")
+
+
+def _unopened(file: Path, error: OSError) -> DataError:
+    return DataError(f"{file} cannot be opened: {error.strerror}. Check who may read it, and that the folder is whole")
 
 
 def model_folder(path: Path) -> Path:
@@ -285,7 +344,9 @@ def read_document(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} {what}. Give the folder that {either('', 'save() or ')}predilect rank wrote")
     try:
         document = json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=_each_once)
-    except (OSError, RecursionError, ValueError) as error:
+    except OSError as error:
+        raise _unopened(file, error) from error
+    except (MemoryError, RecursionError, ValueError) as error:
         raise DataError(f"{file} is not readable JSON ({error}). Save the model again, or fit it anew") from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise DataError(f'{file} is not a Predilect model: its "schema" is not "{SCHEMA}"')
@@ -336,8 +397,10 @@ def _read_arrays(file: Path, described: dict[str, Any]) -> dict[str, Any]:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
         if members.keys() != described.keys() or len(members) < len(archive.infolist()):
             raise ValueError(f"{file.name} does not hold the arrays that model.json lists")
-        if sum(info.file_size for info in members.values()) > file.stat().st_size:
+        if any(info.compress_type != zipfile.ZIP_STORED for info in members.values()):
             raise ValueError(f"{file.name} is compressed, which no saved model is")
+        if sum(info.file_size for info in members.values()) > file.stat().st_size:
+            raise ValueError(f"{file.name} lists more than it holds")
         return {name: _read_array(archive, info, *described[name]) for name, info in members.items()}
 
 

@@ -53,13 +53,13 @@ class Shown(BaseEstimator):
         base: float | None = None,
         anchor: Any = None,
         compare: Any = None,
+        name_people: bool = False,
         overwrite: bool = False,
     ) -> None:
         """Write a page about the fitted model, to be sent on: one HTML file that asks nothing of any other place.
 
         The board, what it says, whether it can be trusted, how to read it, items against each other, people, segments,
-        effects, what to ask next. It does not name people, unless a finding is about them. The verdict is in it if
-        :meth:`verdict` was asked for before.
+        effects, what to ask next. No id of a person is in it. The verdict is, if :meth:`verdict` was asked for before.
 
         Parameters
         ----------
@@ -71,6 +71,9 @@ class Shown(BaseEstimator):
             Of the scores, as ``rank`` takes them.
         compare : fitted model, optional
             An older one: what changed since, and whether it is more than chance.
+        name_people : bool, default False
+            Name people where a sentence is about some: those with one answer, with most answers, with much noise. Ids
+            are often names or addresses: think of whom the page goes to.
         overwrite : bool, default False
             Replace a file that is there.
 
@@ -84,4 +87,4 @@ class Shown(BaseEstimator):
 
         fitted: Any = self
         unit = scale_of(scale, fitted._likelihood.name, base, anchor)
-        write_report(fitted._snapshot(), Path(path), title, unit, compare, overwrite)
+        write_report(fitted._snapshot(), Path(path), title, unit, compare, name_people, overwrite)

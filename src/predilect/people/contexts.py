@@ -13,7 +13,7 @@ from predilect.data import Comparisons
 from predilect.gaussian.dense import factorise, symmetrise, widened
 from predilect.gaussian.design import Sites
 from predilect.latent.pooled import laplacian
-from predilect.latent.sandwich import FEWEST_GROUPS
+from predilect.latent.sandwich import FEWEST_CONTEXTS, of_student
 from predilect.people.layout import People
 from predilect.people.posterior import PopulationPosterior
 
@@ -21,16 +21,24 @@ from predilect.people.posterior import PopulationPosterior
 def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> PopulationPosterior:
     """The posterior of a fit with C_m + C_m D C_m for the consensus, D being what contexts add to its score's variance.
 
-    D = Σ_k g_k g_kᵀ - Σ_uk g_uk g_ukᵀ over contexts k and people u, where g_uk is what the answers of u on k bring to
-    the score Aᵀ Q_u (s - z̄) of the consensus: products of what two people bring, 0 on average where contexts do not
-    matter. population.md section 4. With fewer than five contexts nothing is known of D. O(n_u k_u²) for n_u answers on
-    k_u items of each person, or n_u³ where people have effects of covariates of their own, and M³.
+    D = Σ_k w_k g_k g_kᵀ - Σ_uk g_uk g_ukᵀ over K contexts k and people u, where g_uk is what the answers of u on k
+    bring to the score Aᵀ Q_u (s - z̄) of the consensus: products of what two people bring, 0 on average where contexts
+    do not matter. w_k = t (K / (K - 1))², as without context k the others are K / (K - 1) times as far off, and t is
+    Student's; 1 for a context of one person, which tells nothing. population.md section 4. Of one context nothing is
+    known of D. O(n_u k_u²) for n_u answers on k_u items of each person, or n_u³ where people have effects of covariates
+    of their own, and M³.
 
     ``answers`` are those of the fit, in the order of the rows of ``posterior``.
     """
     contexts = answers.context
-    if contexts is None or len(np.unique(contexts[contexts >= 0])) < FEWEST_GROUPS:
+    if contexts is None:
         return posterior
+    cells = np.unique(np.stack([contexts, answers.user])[:, contexts >= 0], axis=1)
+    n_people = np.bincount(cells[0])
+    K = np.count_nonzero(n_people)
+    if K < FEWEST_CONTEXTS:
+        return posterior
+    few = float(of_student(np.array(K))) * (K / (K - 1)) ** 2
     people, sites, law, C = posterior.people, posterior.sites, posterior.law, posterior.C_m
     of_cells = np.zeros((answers.n_items, answers.n_items))
     parts: list[tuple[IntArray, IntArray, FloatArray]] = []
@@ -53,8 +61,8 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
         of_cells[np.ix_(items, items)] += sums.T @ sums
         parts.append((np.repeat(known, len(items)), np.tile(items, len(known)), sums.ravel()))
     which, item, value = (np.concatenate(column) for column in zip(*parts, strict=True))
-    scores = csr_array((value, (which, item)), shape=(int(contexts.max()) + 1, answers.n_items))
-    D = (scores.T @ scores).toarray() - of_cells
+    scores = csr_array((value, (which, item)), shape=(len(n_people), answers.n_items))
+    D = (scores.T @ (scores * np.where(n_people > 1, few, 1.0)[:, None])).toarray() - of_cells
     D = law.Phi.T @ D @ law.Phi if law.has_basis else D
     # Where contexts are few D is known so badly that it may take off more than there is.
     return replace(posterior, C_m=widened(C, symmetrise(C @ D @ C)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect._text import either
+from predilect._text import either, option
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.orders import joint_rows
@@ -27,6 +27,7 @@ _COST_PER_SHARD = 1.5e6
 _COST_PER_ENTRY = 60.0  # of the items x items sums of each shard
 _MOST_SHARDS = 16
 LARGEST_STATE = 600
+NOISY = 0.5  # consistency of somebody with twice the usual noise
 OF_PEOPLE = {"tie_factor": 1.0, "consistency": 1.0, "consistency_sd": 0.0}  # a number for each user, and its default
 
 
@@ -254,8 +255,8 @@ def lay_out(
     if n_small := int(np.count_nonzero(comparisons.weight < 1.0)):
         raise DataError(
             f"{n_small} rows have a weight below 1. A weight counts identical answers of one person; personal rankings "
-            "need weights of at least 1. Multiply them all, leave such rows out, or rank the crowd alone "
-            f"({either('--pooled', 'personal=False')})."
+            f"need weights of at least 1. Multiply them all, leave them out with {option('weight', False)}, or rank "
+            f"the crowd alone ({either('--pooled', 'personal=False')})."
         )
     found = lay_out_columns(
         comparisons.user,

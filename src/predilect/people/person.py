@@ -99,15 +99,16 @@ class Person(NamedTuple):
         """Distinct answers but those of tasks, with their sites."""
         alone = np.flatnonzero(self.task < 0)
         sites = (self.precision[alone], self.linear[alone])
-        return Rows.of(self._keys()[alone], self.weight[alone], sites)
+        return Rows.of(self.keys()[alone], self.weight[alone], sites)
 
     def tasks(self) -> TaskRows:
         """Rows of tasks, with their sites."""
         held = self.task >= 0
-        columns = (self._keys(), self.task, self.precision, self.linear)
+        columns = (self.keys(), self.task, self.precision, self.linear)
         return TaskRows._make(column[held] for column in columns)
 
-    def _keys(self) -> IntArray:
+    def keys(self) -> IntArray:
+        """Keys of the rows, (n,)."""
         return keys_of(self.items[self.left], self.items[self.right], self.outcome, self.variant)
 
     def answers_by_item(self, n_items: int) -> FloatArray:
@@ -223,10 +224,12 @@ def _stacked(parts: list[Any]) -> Any:
     return np.concatenate([part.reshape(len(part), *width) for part in parts])
 
 
-def part_of(people: People, sites: Sites, users: IntArray) -> tuple[People, Sites]:
+def part_of(
+    people: People, sites: Sites, users: IntArray, *, n_basis: int | None = None
+) -> tuple[People, Sites]:  # fmt: skip
     """Layout of some users of a layout; O(n_rows)."""
     nobody = side_by_side([Person.without_answers(np.zeros((1, people.traits.shape[1])))], people.n_items)
-    return joined(people, sites, nobody, users)
+    return joined(people, sites, nobody, users, n_basis=n_basis)
 
 
 def _ranges(first: IntArray, second: IntArray, order: IntArray) -> tuple[IntArray, IntArray]:

@@ -41,7 +41,7 @@ class Contents:
 
     ``pairs`` and ``ranks`` are the best items'; ``middle``: a place in the middle of the board, and the chances of a
     new person's answer to the leader against the item there; ``changes``: against an older model; ``made``: how it was
-    made, by the name of each fact.
+    made, by the name of each fact; ``name_people``: whether ids of people may stand in sentences.
     """
 
     title: str
@@ -63,6 +63,7 @@ class Contents:
     middle: tuple[int, FloatArray]
     changes: Changes | None
     made: Mapping[str, str] = field(default_factory=dict)
+    name_people: bool = False
 
     @property
     def n_people(self) -> int | None:
@@ -86,6 +87,7 @@ def contents_of(
     returned: str = "",
     changes: Changes | None = None,
     made: Mapping[str, str] | None = None,
+    name_people: bool = False,
 ) -> Contents:
     """Contents of the report of a fitted model.
 
@@ -118,7 +120,8 @@ def contents_of(
         questions=pl.DataFrame(suggest(model, None, n=_QUESTIONS)),
         middle=(place, chances_of_no_side(model, leader, other)[0]),
         changes=changes,
-        made=made_by(model) | dict(made or {}),
+        made=made_by(model, name_people) | dict(made or {}),
+        name_people=name_people,
     )
 
 
@@ -127,7 +130,7 @@ def many_people(model: Any) -> bool:
     return model.users_ is not None and len(model.users_) > MOST_WITH_DRAWS
 
 
-def made_by(model: Any) -> dict[str, str]:
+def made_by(model: Any, name_people: bool) -> dict[str, str]:
     """How a model was made, by the name of each fact."""
     from predilect import __version__
 
@@ -136,7 +139,7 @@ def made_by(model: Any) -> dict[str, str]:
         "Predilect": __version__, "Date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }  # fmt: skip
     if model.users_ is not None:
-        facts["People"] = grouped(len(model.users_))
+        facts["People"] = grouped(len(model.users_)) + ", not named here" * (not name_people)
     return facts
 
 

@@ -18,6 +18,7 @@ from predilect._text import amount
 from predilect.data import Comparisons, Finding
 from predilect.data.orders import weights_of_rows
 from predilect.decisions.scales import Scale
+from predilect.report.tables import least_consistent
 
 SCHEMA = "predilect/leaderboard"
 VERSION = 1
@@ -154,7 +155,7 @@ def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]
     lines = [f"Model: {_relation(model, ranking.comparisons, wanted_personal)}.", scale.meaning]
     if ties := scale.ties(model.tie_threshold_, model.posterior_.calibration.tie_spread):
         lines.append(ties)
-    lines += [*model.describe(), _fit(model)]
+    lines += [*model.describe(), *least_consistent(model), _fit(model)]
     return lines + [f"Item features: {line}" for line in model.report_["features"]]
 
 

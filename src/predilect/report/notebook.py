@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from predilect._forks import refuse_without_threads
 from predilect.charts.pictures import board_chart
 from predilect.charts.svg import style
 from predilect.decisions.scales import Scale, scale_of
@@ -19,6 +20,7 @@ from predilect.report.page import page
 
 def notebook(model: Any, rows: int) -> str:
     """The first rows of the board as a picture, and the verdict if there is one."""
+    refuse_without_threads()
     board = pl.DataFrame(model.rank())
     drawn = board_chart(board, scale_of("probit", model._likelihood.name).unit, top=rows)
     verdict = getattr(model, "verdict_", None)
@@ -34,9 +36,12 @@ def notebook(model: Any, rows: int) -> str:
     )
 
 
-def write_report(model: Any, path: Path, title: str, unit: Scale, compare: Any, overwrite: bool) -> None:
+def write_report(
+    model: Any, path: Path, title: str, unit: Scale, compare: Any, name_people: bool, overwrite: bool
+) -> None:  # fmt: skip
     """Write the page about a fitted model; DataError if the file cannot be there."""
+    refuse_without_threads()
     file = OutputFile(path, overwrite, what="the report needs", place="path", replace="overwrite=True")
     changes = None if compare is None else changes_between(model, compare, unit, "the older model")
-    text = page(contents_of(model, scale=unit, title=title, changes=changes))
+    text = page(contents_of(model, scale=unit, title=title, changes=changes, name_people=name_people))
     file.write(lambda place: place.write_text(text, encoding="utf-8"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -130,7 +132,8 @@ def _refuse_place(path: Path, shown: Path, option: str) -> None:
 
 def _told(error: OSError, path: Path, place: str = "--out") -> str:
     cause = error.__cause__ if isinstance(error, OutputError) else error  # of a file within a folder
-    why = cause.strerror if isinstance(cause, OSError) and cause.strerror else error
+    number = re.search(r"\(os error (\d+)\)", str(cause))  # polars gives no strerror, and long words of its own
+    why = os.strerror(int(number[1])) if number else (cause.strerror if isinstance(cause, OSError) else "") or error
     return (
         f"{path} could not be written: {why}. Nothing half-written was left behind; make room, or "
         f"choose another place with {place}"

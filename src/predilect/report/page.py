@@ -26,6 +26,7 @@ from predilect.charts.svg import name_of, style
 from predilect.report.changes import ASSUMPTION
 from predilect.report.contents import MOST_WITH_DRAWS, Contents, needy, reading_it, sentences
 from predilect.report.html import attribute, bullets, figure, named, row, table
+from predilect.report.tables import least_consistent
 
 MOST_ITEMS = 1000  # rows of the board
 _MOST_CHANGES, _MOST_NAMED = 100, 20
@@ -112,7 +113,8 @@ def _trust(told: Contents) -> str:
     elif not told.findings:
         lines.append("Checked for what makes a ranking untrustworthy: nothing was found.")
     else:
-        lines += [f"{one.severity.capitalize()}: {one.message}" for one in told.findings]
+        said = [one.with_names if told.name_people else one.message for one in told.findings]
+        lines += [f"{one.severity.capitalize()}: {text}" for one, text in zip(told.findings, said, strict=True)]
     parts = [bullets(lines), "<h3>Held-out answers</h3>"]
     if verdict is None:
         parts.append("<p>No verdict: nothing was held out to see how well the ranking predicts.</p>")
@@ -124,8 +126,12 @@ def _trust(told: Contents) -> str:
                 "line a probability means what it says."
             )
             parts.append(figure(calibration_chart(verdict.reliability), caption, small=True))
-    parts += ["<h3>What was read, and what was left out</h3>", bullets(model.report_["intake"])]
-    parts += ["<h3>What was learned</h3>", bullets(model.describe())]
+    read, learned = model.report_["intake"], model.describe()
+    if told.name_people:
+        learned += least_consistent(model)
+        read = read if model.comparisons_ is None else model.comparisons_.intake.describe(name_people=True)
+    parts += ["<h3>What was read, and what was left out</h3>", bullets(read)]
+    parts += ["<h3>What was learned</h3>", bullets(learned)]
     return "".join(parts)
 
 
@@ -224,7 +230,8 @@ def _effects(told: Contents) -> str:
     rows = [
         row(
             named(one["covariate"]), f"{one['effect']:+.3g}", f"{one['lower']:+.3g} … {one['upper']:+.3g}",
-            f"{one['rms']:.3g}", f"{one['effect_of_rms']:+.3f}", f"{one['spread']:.3g}",
+            f"{one['rms']:.3g}", f"{one['effect_of_rms']:+.3f}",
+            "not tried" if one["spread"] is None else f"{one['spread']:.3g}",
         )
         for one in effects.iter_rows(named=True)
     ]  # fmt: skip
@@ -251,7 +258,11 @@ def _attributes(told: Contents) -> str:
     ]  # fmt: skip
     heads = [":Attribute", ":Level", "Worth, mean", "95 % interval", "Spread between people"]
     return (
-        figure(importances_chart(importances), "How much each attribute matters over the range of the items.")
+        figure(
+            importances_chart(importances),
+            "How much each attribute matters over the range of the items; intervals are of the population of which "
+            "those who answered are a sample.",
+        )
         + figure(part_worths_chart(worths), "What attributes are worth; the levels of a category sum to 0.")
         + table(f"Part-worths, in {told.model._likelihood.unit}", heads, rows)
     )

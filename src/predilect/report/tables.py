@@ -7,9 +7,10 @@ from typing import IO, Any
 
 import polars as pl
 
-from predilect._text import one_line, percent, shown
+from predilect._text import first_few, one_line, percent, shown
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
+from predilect.people.layout import NOISY
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
@@ -23,6 +24,16 @@ def sentence_of_pair(row: dict[str, Any], scale: Scale) -> str:
         f"({row['lower']:+.{digits}f} to {row['upper']:+.{digits}f}). One answer: {left} {100 * row['p_left']:.0f} %, "
         f"{right} {100 * row['p_right']:.0f} %{tie}."
     )
+
+
+def least_consistent(model: Any) -> list[str]:
+    """Who has more than twice the usual noise, in a sentence; none where it is nobody, or people do not differ."""
+    table = model.further_tables().get("people")
+    if table is None:
+        return []
+    people = pl.DataFrame(table()).filter(pl.col("lower").is_not_null() & (pl.col("consistency") < NOISY))
+    ids = people.sort("consistency", maintain_order=True)["user"].to_list()
+    return [f"More than twice the usual noise: {first_few(ids)}."] if ids else []
 
 
 _WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"

@@ -33,7 +33,8 @@ LAYOUTS = {
     ),
     "long, best and worst, with features": (
         {**LONG, "best": [0, 1, 1, 0, 0], "worst": [1, 0, 0, 0, 1], "x1": [0, 1, 0, 1, 0], "x2": [1, 0, 1, 1, 0]},
-        [(A, "milk > tea"), (B, "milk > tea", "tea > juice")],
+        [(A, "milk, x1=1, x2=0 > tea, x1=0, x2=1"),
+         (B, "milk, x1=0, x2=1 > tea, x1=1, x2=1", "tea, x1=1, x2=1 > juice, x1=0, x2=0")],
     ),
     "long, best and worst in one column": (
         {**LONG, "response": [-1, 1, 1, 0, -1]}, [(A, "milk > tea"), (B, "milk > tea", "tea > juice")],
@@ -45,6 +46,32 @@ LAYOUTS = {
         {"user": [A, A, B, B], "task": [1, 1, 1, 1], "alt": [1, 2, 1, 2], "price": [3, 2, 1, 2],
          "size": [1, 1, 2, 2], "choice": [0, 1, 1, 0]},
         [(A, "price=2 > price=3"), (B, "price=1 > price=2")],
+    ),
+    "long, attributes called a and b": (
+        {"user": [A, A, B, B], "task": [1, 1, 1, 1], "alt": [1, 2, 1, 2], "a": [3, 2, 1, 2], "b": [1, 2, 2, 1],
+         "chosen": [0, 1, 1, 0]},
+        [(A, "a=2, b=2 > a=3, b=1"), (B, "a=1, b=2 > a=2, b=1")],
+    ),
+    "long, attributes x1 and x2": (
+        {"id": [A, A, B, B, B], "task": [1] * 5, "alt": [1, 2, 1, 2, 3], "x1": [1, 2, 1, 2, 2], "x2": [1, 2, 3, 2, 1],
+         "choice": [0, 1, 1, 0, 0]},
+        [(A, "x1=2, x2=2 > x1=1, x2=1"), (B, "x1=1, x2=3 > x1=2, x2=1", "x1=1, x2=3 > x1=2, x2=2")],
+    ),
+    "long, dummies, the number in all rows": (
+        {"id": [A, A, B, B, B], "task": [1] * 5, "alt": [1, 2, 1, 2, 3], "brand_a": [1, 0, 0, 0, 1],
+         "brand_b": [0, 1, 0, 1, 0], "choice": [2, 2, 3, 3, 3]},
+        [(A, "brand_a=0, brand_b=1 > brand_a=1, brand_b=0"),
+         (B, "brand_a=1, brand_b=0 > brand_a=0, brand_b=0", "brand_a=1, brand_b=0 > brand_a=0, brand_b=1")],
+    ),
+    "long, the number in the first row": (
+        {"id": [A, A, B, B, B], "task": [1] * 5, "alt": [1, 2, 1, 2, 3], "price": [1, 2, 1, 2, 3],
+         "choice": [2, 0, 3, 0, 0]},
+        [(A, "price=2 > price=1"), (B, "price=3 > price=1", "price=3 > price=2")],
+    ),
+    "long, items with attributes": (
+        {"user": [A, A, B, B], "task": [1, 1, 1, 1], "item": ["tea", "milk"] * 2, "price": [3, 2, 1, 2],
+         "chosen": [0, 1, 1, 0]},
+        [(A, "milk, price=2 > tea, price=3"), (B, "tea, price=1 > milk, price=2")],
     ),
     "wide, number after the attribute": (
         {"user": [A, B], "price1": [3, 1], "price2": [2, 2], "size1": [1, 2], "size2": [1, 2], "choice": [2, 1]},

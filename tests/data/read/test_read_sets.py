@@ -28,8 +28,7 @@ def test_a_task_without_a_winner_is_an_error_or_left_out():
     more = {"chosen": [0, 0, 0, 0, 1]}
     refused(
         LONG, more,
-        'no alternative was chosen in 1 task (first: row 1): column "chosen" must say one of those that were shown. '
-        "Leave such tasks out with drop_unknown=True.",
+        'no alternative was chosen in 1 task (first: row 1): column "chosen" must say one of those that were shown.',
     )  # fmt: skip
     kept = read(LONG, more, drop_unknown=True)
     assert tasks_of(kept) == [("b", "y > x")]
@@ -43,9 +42,26 @@ def test_two_winners_are_an_error_unless_any_number_could_be_chosen():
     refused(
         LONG, more,
         'more than one alternative was chosen in 1 task (first: row 1) (column "chosen"). If any number could be '
-        'chosen, say kind="approval". Leave such tasks out with drop_unknown=True.',
+        'chosen, say kind="approval".',
     )  # fmt: skip
     assert tasks_of(read(LONG, more, kind="approval")) == [("a", "x > z", "y > z"), ("b", "y > x")]
+
+
+def test_leaving_tasks_out_is_advised_for_few_of_them_and_only_if_the_rest_can_be_read():
+    people = {"user": np.repeat(np.arange(40), 2), "item": ["x", "y"] * 40, "chosen": [1, 0] * 40}
+    advice = "Leave such tasks out with drop_unknown=True."
+    for n_bad in (1, 2, 3):
+        chosen = np.array(people["chosen"])
+        chosen[: 2 * n_bad] = 0
+        with pytest.raises(DataError) as caught:
+            read(people, {"chosen": chosen})
+        assert (advice in str(caught.value)) == (n_bad <= 2)
+        assert read(people, {"chosen": chosen}, drop_unknown=True).n_answers == 40 - n_bad
+    # Of what nothing is left without them, too.
+    rated = {"user": ["u", "u", None, None], "item": ["x", "y"] * 2, "rating": [1, 1, 1, 2]}
+    with pytest.raises(DataError) as caught:
+        read(rated)
+    assert "Leave" not in str(caught.value)
 
 
 def test_an_unavailable_winner_is_an_error():
@@ -72,8 +88,6 @@ def test_the_same_alternative_twice_is_an_error():
         twice, {}, 'the same alternative stands twice in 1 task (first: row 1), such as "x"; it must stand there once.'
     )
     assert read(twice, drop_self=True).intake.left_out == {"an alternative twice": 3}
-    alike = {**WIDE, "price_2": [1, 4], "choice": [1, 2]}
-    refused(alike, {}, 'such as "price=1"')
     without = {name: [*values, *values] for name, values in LONG.items() if name != "task"}
     refused(without, {"chosen": [1, 0, 0, 0, 1] * 2}, 'name the column that tells them apart: task="NAME".')
 
@@ -142,7 +156,8 @@ def test_equal_ranks_and_ranks_from_0_are_read_and_said():
     found = read(LONG, {"rank": [0, 1, 1, 0, 1]})
     assert tasks_of(found) == [("a", "x > y", "x > z"), ("b", "x > y")]
     assert found.intake.notes == (
-        'Ranks in "rank" start at 0, the best.', "Equal ranks in 1 task say nothing about each other.",
+        'In "rank" low numbers are good.', 'Ranks in "rank" start at 0, the best.',
+        "Equal ranks in 1 task say nothing about each other.",
     )  # fmt: skip
     skipped = {"user": ["a"] * 4, "item": list("wxyz"), "rank": [1, 2, 2, 4]}  # after two seconds comes the fourth
     assert tasks_of(read(skipped)) == [("a", "w > x", "w > y", "x > z", "y > z")]
@@ -276,3 +291,17 @@ def test_best_and_worst_of_what_no_column_shows():
     refused(shown, none, 'Name them: alternatives=["A", "B", "C"]', kind="best_worst")
     told = read(shown, one, drop_unknown=True).intake
     assert told.tasks_read == {"choices of the best and the worst of 3": 1}
+
+
+def test_answers_that_number_what_each_task_showed():
+    found = read({"user": ["a", "b", "c"], "alternatives": ["x|y|z", "z|x|y", "y|x|z"], "choice": [2, 1, 3]})
+    assert tasks_of(found) == [("a", "y > x", "y > z"), ("b", "z > x", "z > y"), ("c", "z > x", "z > y")]
+    assert "The answers are the numbers of those shown, from 1." in found.intake.notes
+
+
+def test_what_shares_no_attribute_with_others_is_no_alternative():
+    costs = {"user": ["a", "b"], "cost_car": [1, 2], "cost_bus": [3, 4], "choice": ["car", "bus"]}
+    found = read(costs, {"party_size": [1, 2]})
+    assert tasks_of(found) == tasks_of(read(costs)) == [("a", "car, cost=1 > bus, cost=3"),
+                                                        ("b", "bus, cost=4 > car, cost=2")]  # fmt: skip
+    assert "party_size" in found.intake.ignored_columns

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import expit
 from simulate_choices import choices
 
 import predilect
 from predilect import Comparisons, MixedLogit
 from predilect._text import spoken_to
-from predilect.errors import ConvergenceError, DataError, DataWarning
+from predilect.decisions import versus
+from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning
+from predilect.likelihoods.logit import Logit
 from predilect.models.mixed_logit.outputs import chances_of_sets
 from tolerances import EXACT, ITERATIVE
 
@@ -107,11 +112,52 @@ def test_the_probability_of_a_choice_is_the_mean_over_draws(model):
     np.testing.assert_array_equal(model.predict_choice(pl.DataFrame(long)), np.concatenate(chances))
 
 
-def test_a_choice_of_two_is_about_what_a_pair_says(model):
+def test_a_choice_of_two_is_what_a_pair_says(model):
     pairs = {"user": ["u0004"] * 3, "left": ["i0", "i1", "i2"], "right": ["i5", "i6", "i7"]}
     sets = [list(pair) for pair in zip(pairs["left"], pairs["right"], strict=True)]
-    found = np.array(chances_of_sets(model, sets, "u0004"))[:, 0]
-    np.testing.assert_allclose(model.predict_proba(pairs)[:, 0], found, atol=0.02)
+    found = np.array(chances_of_sets(model, sets, "u0004"))
+    np.testing.assert_allclose(model.predict_proba(pairs)[:, [0, 2]], found, atol=EXACT)
+
+
+def test_boards_pairs_and_chances_of_skew_draws_agree_with_the_draws():
+    # Everybody takes the cheapest: no draw says otherwise, and a normal with their mean and variance would.
+    rng = np.random.default_rng(0)
+    tasks = [rng.permutation([1.0, 2.0, 3.0, 4.0, 5.0])[:3] for _ in range(120)]
+    answers = Comparisons.from_frame(
+        {
+            "user": np.repeat([f"u{k // 8}" for k in range(120)], 3), "task": np.repeat(np.arange(120), 3),
+            "price": np.concatenate(tasks), "chosen": np.concatenate([one == one.min() for one in tasks]).astype(int),
+        }
+    )  # fmt: skip
+    model = MixedLogit(**QUICK).fit(answers)
+    coefficient = model.posterior_.people[0].astype(float) @ model.columns_.report.T
+    assert (coefficient < 0.0).all()
+    board = model.rank("u0")
+    cheap, dear = board["item"][0], board["item"][-1]
+    assert board["p_best"].to_list() == [1.0, 0.0, 0.0, 0.0, 0.0]
+    assert board["rank_high"].to_list() == [1, 2, 3, 4, 5]
+    assert board["tier"].to_list() == [1, 2, 3, 4, 5]
+    np.testing.assert_allclose(board["lower"][0], 2.0 * np.quantile(-coefficient, 0.025), rtol=ITERATIVE)
+    np.testing.assert_allclose(board["upper"][0], 2.0 * np.quantile(-coefficient, 0.975), rtol=ITERATIVE)
+    asked = {"user": ["u0"], "left": [cheap], "right": [dear]}
+    np.testing.assert_allclose(model.predict_proba(asked)[0, 0], expit(-4.0 * coefficient).mean(), atol=EXACT)
+    row = versus(model, [(dear, cheap)], "u0")
+    assert row["p_better"][0] == 0.0
+    np.testing.assert_allclose(row["lower"][0], 4.0 * np.quantile(coefficient, 0.025), rtol=ITERATIVE)
+
+
+def test_an_unknown_item_blurs_the_draws_and_its_sides_can_be_exchanged(model):
+    posterior, rows = model.posterior_, np.arange(3)
+    users, difference = np.array([4, 4, -1]), posterior.X[[0, 1, 2]] - posterior.X[[5, 6, 7]]
+    unknown = np.array([0.0, 1.0, 4.0])
+    mean, var, log_p = posterior.predicted(users, difference, unknown, delta=0.3)
+    for row in rows:
+        z = difference[row] @ posterior.draws_of(int(users[row])).T
+        expected = [np.exp(Logit.all_tilted(y, z, unknown[row], 0.3)[0]).mean() for y in (1, 0, -1)]
+        np.testing.assert_allclose(np.exp(log_p[row]), expected, atol=EXACT if row == 0 else 0.02)
+        np.testing.assert_allclose([mean[row], var[row]], [z.mean(), z.var(ddof=1) + unknown[row]], atol=EXACT)
+    np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1.0, atol=EXACT)
+    np.testing.assert_array_equal(posterior.predicted(users, -difference, unknown, delta=0.3)[2], log_p[:, ::-1])
 
 
 def test_new_items_are_known_by_their_attributes(model):
@@ -177,6 +223,17 @@ def test_what_other_attributes_tell_is_left_out_and_named():
     found = fitted(DATA.items | {"twice": [2.0 * x for x in DATA.items["price"]]})
     assert len(found.columns_.kind) == 3
     assert any("twice" in line for line in found.describe())
+
+
+def test_the_constants_of_alternatives_stay_wherever_they_stand():
+    mode = [("car", "bus", "rail")[k % 3] for k in range(30)]
+    seats = [{"car": 4.0, "bus": 40.0, "rail": 300.0}[one] for one in mode]
+    for more in ({"mode": mode, "seats": seats}, {"seats": seats, "mode": mode}):
+        found = fitted({"item": DATA.items["item"], **more, **DATA.items})
+        assert sorted(found.attributes_) == ["mode", "price", "size", "speed"]
+        assert any("nothing of seats varies" in line for line in found.describe())
+        with pytest.raises(DataError, match='what "seats" is worth is not known'):
+            found.price_curve(["i1", "i2"], "i1", "seats", [5.0])
 
 
 def test_a_price_that_does_not_vary():
@@ -253,6 +310,45 @@ def test_a_name_of_no_attribute():
 def test_strict_is_an_error_with_what_to_do():
     with pytest.raises(ConvergenceError, match=r"split R-hat.*n_draws"):
         fitted(n_draws=20, tol=1.0, strict=True)
+
+
+def test_draws_that_say_nothing_are_not_usable_in_every_word(tmp_path):
+    why = r"not usable: a split R-hat of [\d.]+ is above 1\.1, and an effective sample size of \d+ is below 50"
+    with pytest.warns(
+        ConvergenceWarning, match=rf"20 iterations with .* tolerance of 1.05. The result is {why}; ask for more sweeps"
+    ):
+        found = fitted(n_draws=20, tol="auto")
+    assert not found.report_["fit"]["converged"]
+    found.save(tmp_path / "model")
+    for one in (found, MixedLogit.load(tmp_path / "model")):
+        assert re.search(why.replace("not", "Not"), one.describe()[-1])
+        assert re.fullmatch(rf"MixedLogit\({why}; 25 people, .* answers\)", repr(one))
+        assert "not usable" in one._shown()
+    # Whoever sets a tolerance is not warned, and is told all the same.
+    assert "not usable" in repr(fitted(n_draws=20))
+    assert "usable" not in repr(fitted(method="simulated", n_draws=20))
+    assert repr(MixedLogit()) == "MixedLogit()"
+
+
+def test_too_few_draws_are_not_usable_even_where_the_chains_agree(monkeypatch):
+    def say(name, value):
+        place = f"predilect.models.mixed_logit.sampler.{name}"
+        monkeypatch.setattr(place, lambda draws: np.full(draws.shape[2:], value))
+
+    say("r_hat", 1.01)
+    say("effective_size", 49.0)
+    with pytest.raises(
+        ConvergenceError,
+        match=r"20 iterations. The result is not usable: an effective sample size of 49 is below 50; ask for more",
+    ):
+        fitted(n_draws=20, tol="auto", strict=True)
+    say("effective_size", 50.0)
+    found = fitted(n_draws=20, tol="auto", strict=True)
+    assert "usable" not in repr(found)
+    assert found.describe()[-1].endswith("is 1.010, the smallest effective sample size 50.")
+    say("r_hat", 1.08)
+    with pytest.warns(ConvergenceWarning, match=r"above the tolerance of 1.05. The result is usable but not exact"):
+        assert "usable" not in repr(fitted(n_draws=20, tol="auto"))
 
 
 def test_people_who_rest_on_few_draws_are_told_in_the_words_of_the_reader():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from predilect import Comparisons, Population, compress
@@ -68,7 +70,7 @@ def test_held_out_answers_gain_and_the_spread_is_found(differing, monkeypatch):
     assert table["length"]["spread"] == pytest.approx(0.005, rel=0.25)
     assert table["headers"]["spread"] < 0.2
     assert abs(table["length"]["effect"] - effect.mean() / 100) < STATISTICAL * table["length"]["sd"]
-    assert alike.covariates()["spread"].to_list() == [0.0, 0.0]
+    assert alike.covariates()["spread"].to_list() == [None, None]
     assert "effect_of_length" not in alike.people().columns
     assert any("People differ in it, with a standard deviation of 0.00" in line for line in model.describe())
 
@@ -99,6 +101,26 @@ def test_people_who_do_not_differ_have_one_effect_to_the_bit(seed, n_users, monk
     model, plain = fitted(frame, ["length"]), without_own_effects(monkeypatch, frame, ["length"])
     assert model.hyperparameters_.covariate_spread == ()
     np.testing.assert_array_equal(model.predict_proba(test), plain.predict_proba(test))
+
+
+def test_a_spread_that_was_not_tried_is_missing(tmp_path):
+    frame, _, _ = crowd(5, spread=0.0, n_users=20, n_items=5, n=10)
+    tasks = np.repeat(np.arange(80), 2)  # the best of three, in two rows
+    chosen = {
+        "user": tasks // 4, "task": tasks, "left": tasks % 5, "right": (tasks + np.tile([1, 2], 80)) % 5,
+        "winner": ["left"] * 160, "length": frame["length"][:160],
+    }  # fmt: skip
+    sets = fitted(pd.DataFrame(chosen), ["length"], **GIVEN)
+    assert sets.comparisons_.task is not None
+    pooled = fitted(frame, ["length"], personal=False)
+    for model in (sets, pooled):
+        assert pl.DataFrame(model.covariates())["spread"].to_list() == [None]
+        assert not any("differ in it" in line for line in model.describe())
+    assert np.isnan(sets.covariates()["spread"]).all()  # in pandas
+    tried = fitted(frame, ["length"], **GIVEN)
+    tried.save(tmp_path / "model")
+    for model in (tried, Population.load(tmp_path / "model")):
+        assert model.covariates()["spread"].to_list() == [0.0]
 
 
 def test_the_order_of_covariates_and_names_make_no_difference(given):

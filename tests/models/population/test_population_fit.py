@@ -125,6 +125,19 @@ def test_the_stop_rule_ends_within_a_hair_of_a_long_run(name):
     assert abs(third.objective - long_run.objective) / people.n_answers < 1e-5
 
 
+def test_a_search_that_ends_at_its_tolerance_has_converged(monkeypatch):
+    people, prior = laid_out(STRICT), PRIOR["strict"]
+    n = people.n_answers
+    tolerance = next(t for t in np.linspace(1e-5, 2e-5, 1000).tolist() if t * n / n > t)
+    end = search.Search.fixed_point
+    monkeypatch.setattr(
+        search.Search,
+        "fixed_point",
+        lambda self, point, enough, most: (end(self, point, enough, most)[0], enough, False),
+    )
+    assert fit_population(people, prior, tolerance=tolerance, kept=False).report.converged
+
+
 def test_where_the_prior_outweighs_the_people_closed_form_steps_find_what_lbfgs_finds(spy, monkeypatch):
     n_items = 12
     people = laid_out(crowd(9, 5, n_items, 30, delta=0.4))

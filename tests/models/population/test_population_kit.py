@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from predilect import Comparisons, MixedLogit, Population
 from predilect.errors import DataError, DataWarning
+from predilect.report.contents import contents_of
 from tolerances import EXACT
 
 RNG = np.random.default_rng(5)
@@ -41,6 +42,7 @@ def answers(n_users=25, n_tasks=8):
 
 
 DATA = answers()
+GIVEN = {"variance": 0.5, "strength": 20.0, "consistency": 0.0, "calibration": None, "n_jobs": 1}
 
 
 @pytest.fixture(scope="module", params=["attributes", "items"])
@@ -71,6 +73,24 @@ def test_part_worths_are_the_closest_linear_function_of_the_attributes(model):
                               *(np.equal(ITEMS["color"], name) for name in ("red", "blue"))])  # fmt: skip
     best = design @ np.linalg.lstsq(design, f, rcond=None)[0]
     np.testing.assert_allclose(linear - linear.mean(), best - best.mean(), atol=1e-9)
+
+
+def test_the_constant_of_none_is_against_an_item_of_average_attributes():
+    """Levels of a category sum to 0, so that all of them together are no part of what None has to itself."""
+    items = {name: [*column, None] for name, column in ITEMS.items()} | {"item": [*ITEMS["item"], "None"]}
+    rows = DATA.to_frame().select("user", "left", "right", "winner")
+    none = pl.DataFrame({"user": ["u1", "u2", "u3"], "left": "None", "right": ["i1", "i2", "i3"], "winner": "left"})
+    model = Population(**GIVEN, basis="attributes").fit(pl.concat([rows, none]), items=items)
+    found = worths(model.part_worths(), "u3")
+    order, code = model.items_.codes(items["item"]), int(model.users_.codes(["u3"])[0])
+    f = model.posterior_.person(code).mean[order]
+    price, size = (np.array([*ITEMS[name], np.mean(ITEMS[name])]) for name in ("price", "size"))
+    colors = [*ITEMS["color"], ""]
+    red, blue = (np.equal(colors, name) - 1.0 * np.equal(colors, "green") for name in ("red", "blue"))
+    design = np.column_stack([np.ones(N_ITEMS + 1), price, size, red, blue, np.arange(N_ITEMS + 1) == N_ITEMS])
+    best = np.linalg.lstsq(design, f, rcond=None)[0]
+    keys = [("price", ""), ("size", ""), ("color", "red"), ("color", "blue"), ("None", "")]
+    np.testing.assert_allclose([found[key] for key in keys], best[1:], atol=1e-9)
 
 
 def test_intervals_of_part_worths_hold_what_was_simulated(model):
@@ -152,7 +172,7 @@ def test_shares_beyond_what_was_seen_are_told(model):
 def test_a_price_curve_falls_and_meets_the_item_at_its_own_price(model):
     prices = [2.0, ITEMS["price"][2], 5.0]
     table = model.price_curve(["i1", "i2", "i3"], "i2", "price", prices)
-    assert table.columns == ["price", "item", "share", "lower", "upper"]
+    assert table.columns == ["price", "item", "share", "lower", "upper", "of"]
     mine = table.filter(pl.col("item") == "i2")
     assert mine["price"].to_list() == prices
     assert mine["share"].is_sorted(descending=True)
@@ -184,6 +204,67 @@ def test_the_same_seed_gives_the_same_bits_and_order_of_items_does_not_matter(mo
     shuffled = {name: [column[i] for i in places] for name, column in ITEMS.items()}
     other = clone(model).fit(DATA, items=shuffled)
     np.testing.assert_allclose(other.part_worths()["mean"], table["mean"], atol=1e-6)
+
+
+def test_averages_are_of_the_population_unless_the_people_of_the_fit_are_asked_for(model):
+    calls = (
+        model.importances, lambda **of: model.simulate(["i1", "i2"], **of),
+        lambda **of: model.price_curve(["i1", "i2"], "i1", "price", [2.0, 4.0], **of),
+    )  # fmt: skip
+    for call in calls:
+        everybody, alone = call(), call(of="respondents")
+        assert everybody.equals(call(of="population"))
+        assert set(everybody["of"]) == {"population"}
+        assert set(alone["of"]) == {"respondents"}
+        narrow, wide = ((one["upper"] - one["lower"]).mean() for one in (alone, everybody))
+        assert narrow < wide
+        with pytest.raises(ValueError, match="of must be one of"):
+            call(of="all")
+
+
+def test_averages_have_the_same_bits_in_any_order_of_people():
+    frame = DATA.to_frame()
+    tables = []
+    for rows in (frame, frame.sample(fraction=1.0, shuffle=True, seed=3)):
+        model = Population(**GIVEN, basis="attributes").fit(Comparisons.from_frame(rows, task="task"), items=ITEMS)
+        tables.append((model.importances(), model.simulate(["i1", "i2"])))
+    assert all(one.equals(other) for one, other in zip(*tables, strict=True))
+
+
+@pytest.mark.parametrize("settings", [{"basis": "attributes"}, {"basis": "items"}, {"personal": False}])
+def test_what_other_attributes_tell_is_left_out_and_said(settings, tmp_path):
+    grade = {"red": 3.0, "blue": 40.0, "green": 4.0}
+    more = {"item": ITEMS["item"], "grade": [grade[c] for c in ITEMS["color"]], **ITEMS}
+    more["cents"] = [100.0 * p for p in ITEMS["price"]]
+    given = {} if "personal" in settings else GIVEN
+    found = Population(**given, **settings).fit(DATA, items=more)
+    found.save(tmp_path / "model")
+    for model in (found, Population.load(tmp_path / "model")):
+        assert sorted(model.attributes_) == ["color", "price", "size"]
+        assert set(model.part_worths()["attribute"]) == set(model.importances()["attribute"]) == set(model.attributes_)
+        assert any("Within answers nothing of grade, cents varies" in line for line in model.describe())
+        with pytest.raises(DataError, match=r'what "cents" is worth is not known.*these are: price, size, color'):
+            model.willingness_to_pay("cents")
+        with pytest.raises(DataError, match='what "grade" is worth is not known'):
+            model.price_curve(["i1", "i2"], "i1", "grade", [1.0])
+    assert found.coefficients().filter(pl.col("attribute") == "price")["mean"][0] < -0.25  # and no share of it
+
+
+def test_where_answers_tell_no_attribute_nothing_is_said_of_them():
+    items = {"item": ITEMS["item"], "pair": [float(k // 2) for k in range(N_ITEMS)]}
+    left = np.repeat(np.arange(0, N_ITEMS, 2), 4)
+    rows = {
+        "user": np.tile(np.arange(4), N_ITEMS // 2),
+        "left": left,
+        "right": left + 1,
+        "outcome": np.tile([1, -1, 1, 1], 12),
+    }
+    rows |= {name: [f"i{k}" for k in rows[name]] for name in ("left", "right")}
+    model = Population(**GIVEN).fit(rows, items=items)
+    assert model.attributes_ == []
+    with pytest.raises(DataError, match=r"nothing is learned of what attributes are worth\. Within .* nothing of pair"):
+        model.importances()
+    assert contents_of(model).attributes is None
 
 
 def test_a_pooled_model_has_part_worths_of_everyone():
@@ -284,9 +365,9 @@ def test_averages_over_people_are_as_unsure_as_the_consensus_that_they_share():
         items = {name: ITEMS[name] for name in ("item", "price", "size")}
         model = Population(basis="attributes", consistency=0.0, n_jobs=1).fit(rows, items=items)
         ranges = np.abs(weights) * np.ptp(columns, axis=0)
-        price = model.importances().row(0)
+        price = model.importances("respondents").row(0)
         inside.append(price[3] <= np.mean(ranges[:, 0] / ranges.sum(axis=1)) <= price[4])
-        share = model.simulate(["i0", "i6"]).row(0)
+        share = model.simulate(["i0", "i6"], of="respondents").row(0)
         of_shares.append(share[3] <= np.mean(ndtr(weights @ (columns[0] - columns[6]))) <= share[4])
     assert sum(inside) >= 20
     assert sum(of_shares) >= 20  # 13 where all people are drawn apart

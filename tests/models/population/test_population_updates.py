@@ -308,6 +308,19 @@ def test_features_of_new_people_count():
     np.testing.assert_array_equal(plain.posterior_.answers_of(12).traits, 0.0)
 
 
+def test_new_people_of_one_call_each_have_their_own_features():
+    ages = {"b": [0.5], "a": [2.5], "c": [-1.5], "d": [-0.5]}
+    together = fitted("traits")
+    answers = {"user": list(ages), "left": ["item 1"] * 4, "right": ["item 2"] * 4, "outcome": [1, -1, 1, 1]}
+    together.update(answers, users={"user": list(ages), "age": [age for (age,) in ages.values()]})
+    for k, (name, age) in enumerate(ages.items()):
+        alone = fitted("traits").update({key: [column[k]] for key, column in answers.items()},
+                                        users={"user": [name], "age": age})  # fmt: skip
+        asked = {"user": [name], "left": ["item 1"], "right": ["item 3"]}
+        for one_of, other in zip(together.predict_margin(asked), alone.predict_margin(asked), strict=True):
+            np.testing.assert_allclose(one_of, other, atol=EXACT)
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_any_frame_does(kind):
     frame = pl.DataFrame(columns(LATER))

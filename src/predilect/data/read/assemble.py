@@ -73,6 +73,10 @@ class ReadOptions(TypedDict, total=False):
     profile: Sequence[str] | None
     none: str
     grades: Sequence[str]
+    positive: Literal["left", "right"] | None
+    best: Literal["low", "high"] | None
+    constants: bool | None
+    design: Any
 
 
 def refuse_other_options(options: Iterable[str], function: str, *more: str) -> None:

@@ -101,7 +101,12 @@ LOOKED_AT = 200  # rows, for whether the header is one more of them
 
 def refuse_data_as_header(names: Sequence[str], below: Sequence[Iterable[Any]], source: object) -> None:
     """DataError if the names of columns are values: they come again ``below``, in the first rows of their columns."""
-    again = any(name.strip() and name in values for name, values in zip(names, below, strict=True))
+    counted_items = sorted(int(name) for name in names if name.isdecimal())  # items that are called 0, 1, 2 ...
+    numbered = len(counted_items) > 2 and counted_items == list(range(counted_items[0], counted_items[-1] + 1))
+    again = any(
+        name.strip() and name in values and not (numbered and name.isdecimal())
+        for name, values in zip(names, below, strict=True)
+    )
     if again and None in guess_pair(names, None, None):
         raise DataError(
             f"{source} seems to have no header: its first line, {listed(names)}, looks like one more answer. Put a "

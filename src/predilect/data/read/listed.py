@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -16,10 +16,25 @@ from predilect.data.frames import as_text, clean_ids
 from predilect.data.intake import TWICE, UNCLEAR
 from predilect.data.read.assemble import ReadOptions
 from predilect.data.read.columns import WEIGHT, guess_one, listed, plain
-from predilect.data.read.long import keep_rated, levels_of_ranks
-from predilect.data.read.set_columns import CHOSEN, KIND_OF, RANKED, RATED, TASKS, WHO, flags, numbers_of
+from predilect.data.read.long import keep_rated, levels_of_ranks, levels_of_ratings
+from predilect.data.read.set_columns import (
+    BEST,
+    CHOSEN,
+    KIND_OF,
+    NTH,
+    NUMBERED,
+    RANKED,
+    RATED,
+    TASKS,
+    WHO,
+    best_and_worst,
+    flags,
+    numbers_of,
+    place_of,
+    places_between,
+)
 from predilect.data.read.sets import Sets, context_of
-from predilect.data.tasks import best_worst_levels, chosen_levels, rated_levels
+from predilect.data.tasks import best_worst_levels, chosen_levels
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -28,11 +43,9 @@ _EACH = (
     "item", "alt", "alternative", "option", "candidate", "model", "product", "object", "concept", "shown", "stimulus",
     "statement", "feature", "message",
 )  # fmt: skip
-_ORDER = ("order", "ranking", "ranked", "ballot", "preferences", "preference", "ranks", "vote", "answer", "response")
+_ORDER = ("order", "ranking", "ranked", "ballot", "preferences", "ranks")
+_ANSWER = ("preference", "vote", "answer", "response")
 _PLACES = ("rank", "ranked", "place", "position", "pos", "choice", "pref", "preference", "top", "order")
-_NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_NUMBERED = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th")
-_BEST, _WORST = ("best", "most", "best_item", "most_important"), ("worst", "least", "worst_item", "least_important")
 
 
 @dataclass(frozen=True)
@@ -44,13 +57,15 @@ class Listed:
     answer: tuple[str, ...]
     columns: dict[str, str] = field(default_factory=dict)
     items: tuple[str, ...] = ()  # what the columns of the answer are about, where they hold ranks or ratings
+    last: bool = False  # whether the last column of an order has the worst, below all that it does not name
+    ask: str = ""  # what must be said first, unless the table can be read otherwise
 
 
 def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
     """Columns of a table of orders or of choices from listed items, or None if these are none of one."""
     kind, winner, given = options.get("kind"), options.get("winner"), options.get("alternatives")
     roles: dict[str, str] = {}
-    able = [name for name in names if not _is_order(raw[name])]
+    able = [name for name in names if not _is_order(raw[name], named=True)]
     for role, said, words in (("user", options.get("user"), WHO), ("task", options.get("task"), TASKS),
                               ("weight", options.get("weight"), WEIGHT)):  # fmt: skip
         name = said if isinstance(said, str) else None if said is False else guess_one(able, words)
@@ -60,15 +75,25 @@ def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: Rea
     in_columns = not isinstance(given, str) and given is not None and all(name in names for name in given)
     if kind in ("rank", "rating") and in_columns and given is not None:
         return Listed(kind, (), tuple(given), roles, tuple(given))
-    shown_in = tuple(given or ()) if in_columns else (given,) if isinstance(given, str) and given in names else ()
+    in_list = isinstance(given, str) and given in names and is_list(raw[given])
+    shown_in = (str(given),) if in_list else tuple(given or ()) if in_columns else ()
     shown_in = shown_in or _alternatives(free, raw)
     rest = [name for name in free if name not in shown_in]
     both = best_and_worst(rest)
-    if both is not None and kind in (None, "best_worst") and winner is None:
+    if both is not None and kind in (None, "best_worst", "order") and winner is None:
         shown_in = shown_in or _columns_that_hold(both, rest, raw)
-        if shown_in:
+        between = places_between(rest)
+        if between and kind != "best_worst" and flags(raw[both[0]]) is None:
+            order = (both[0], *between, both[1])
+            return Listed("order", shown_in, order, roles, last=True, ask=_unshared(order, raw, shown_in, kind))
+        if shown_in and kind != "order":
             return Listed("best_worst", shown_in, both, {**roles, "best": both[0], "worst": both[1]})
-        return None
+        if kind != "order":
+            return None
+    if kind in (None, "rank"):
+        in_words = tuple(name for name in rest if _in_places(raw[name]))
+        if len(in_words) > 1:
+            return Listed("rank", (), in_words, roles, _inner(in_words))
     if kind in (None, "rank", "rating"):
         found = _ranks_by_column(rest, raw, kind, roles)
         if found is None and kind is not None and guess_one(rest, (*KIND_OF[kind], *CHOSEN)) is None and winner is None:
@@ -76,6 +101,7 @@ def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: Rea
             found = Listed(kind, (), several, roles, several) if several else None
         if found is not None:
             return found
+    doubt: Listed | None = _places_rated(rest, raw, roles) if kind is None else None
     if kind in (None, "order"):
         order = _order_columns(rest, raw)
         if kind == "order" and winner is not None:
@@ -84,22 +110,20 @@ def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: Rea
         elif kind == "order" and not order:
             order = _any_family(rest)
         if order:
-            return Listed("order", shown_in, order, {**roles, "order": order[0]} if len(order) == 1 else roles)
+            used = {**roles, "order": order[0]} if len(order) == 1 else roles
+            found = Listed("order", shown_in, order, used, ask=_unshared(order, raw, shown_in, kind))
+            if not found.ask:
+                return found
+            doubt = doubt or found
     chosen = winner or guess_one(rest, CHOSEN)
     if chosen is None or not shown_in or kind not in (None, "best", "approval"):
-        return None
+        return doubt
     in_list = _lists(raw[chosen]) is not None
     if in_list and kind == "best":
         return None
     return Listed(
         "approval" if in_list or kind == "approval" else "best", shown_in, (chosen,), {**roles, "winner": chosen}
     )
-
-
-def best_and_worst(names: Sequence[str]) -> tuple[str, str] | None:
-    """Columns of the best and of the worst, None unless there are both."""
-    best, worst = guess_one(names, _BEST), guess_one(names, _WORST)
-    return None if best is None or worst is None else (best, worst)
 
 
 def _alternatives(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
@@ -137,17 +161,21 @@ def _columns_that_hold(
     if all(flags(raw[name]) is not None for name in answer):
         return ()
     said, family = values(answer), _any_family(names)
+    places = {str(place) for place in range(1, len(family) + 1)}
+    if said <= places and all(raw[name].dtype == pl.String for name in family):
+        return family  # by their places
     return family if 2 * len(said & values(family)) > len(said) else ()
 
 
 def _order_columns(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
-    named = [name for word in _ORDER if (name := guess_one(names, [word])) is not None and _is_order(raw[name])]
+    named = [name for word in _ORDER if (name := guess_one(names, [word])) and _is_order(raw[name], named=True)]
+    named += [name for word in _ANSWER if (name := guess_one(names, [word])) and _is_order(raw[name], named=False)]
     if named:
         return (named[0],)
     # First and second are the two of a pair, and text with a > is any text, where another column answers.
-    if guess_one(names, (*CHOSEN, *RATED, *RANKED, *_BEST)) is not None:
+    if guess_one(names, (*CHOSEN, *RATED, *RANKED, *BEST)) is not None:
         return ()
-    for words in (_NTH, _NUMBERED):
+    for words in (NTH, NUMBERED):
         found = tuple(name for word in words if (name := guess_one(names, [word])) is not None)
         if len(found) > 1:
             return found
@@ -155,17 +183,65 @@ def _order_columns(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[
         family = _family(names, word)
         if len(family) > 1:
             return family
-    return tuple(name for name in names if raw[name].dtype == pl.String and _is_order(raw[name]))[:1]
+    return tuple(name for name in names if raw[name].dtype == pl.String and _is_order(raw[name], named=False))[:1]
 
 
-def _is_order(series: pl.Series) -> bool:
-    if series.dtype == pl.String:
-        text = series.drop_nulls()
-        text = text.filter(text.str.strip_chars() != "")
-        if not len(text) or not text.str.contains("[>\\[]").any():
-            return False
-        return bool((text.str.contains(">", literal=True) | text.str.starts_with("[")).mean() > 0.5)  # type: ignore
-    return _lists(series) is not None
+def _is_order(series: pl.Series, named: bool) -> bool:
+    """Whether values are lists or items with a > between; any text may hold a >, unless the column is ``named`` so."""
+    if series.dtype != pl.String:
+        return _lists(series) is not None
+    text = series.drop_nulls()
+    text = text.filter(text.str.strip_chars() != "")
+    if not len(text) or not text.str.contains("[>\\[]").any():
+        return False
+    is_text = text.str.contains(">", literal=True)
+    if named or not is_text.any():
+        return bool((is_text | text.str.starts_with("[")).mean() > 0.5)  # type: ignore[operator]
+    row, _, item = _order_of(text, "order")
+    return bool(is_text.all() and (item != "").all() and len(distinct_rows(row, item)) == len(row))
+
+
+def distinct_rows(row: IntArray, item: pl.Series) -> pl.DataFrame:
+    """Rows and items, each once."""
+    return pl.DataFrame({"row": row, "item": item}).unique()
+
+
+def _unshared(
+    order: tuple[str, ...], raw: Mapping[str, pl.Series], shown_in: tuple[str, ...], kind: str | None
+) -> str:  # fmt: skip
+    """What is asked of columns or of a text that may be an order, but whose items nothing else in the table shows."""
+    if kind == "order" or shown_in:
+        return ""
+    several = len(order) > 1
+    if several and re.match("choice|pos", plain(order[0])) is None:
+        return ""
+    if several:
+        row, _, items = _in_columns([raw[name] for name in order])
+        where = pl.Series(np.repeat(np.arange(len(order)), len(raw[order[0]])))
+    elif plain(order[0]) in map(plain, _ORDER) or raw[order[0]].dtype != pl.String:
+        return ""
+    else:
+        row, _, items = _order_of(raw[order[0]], "order")
+        where = pl.Series(row)
+    seen = pl.DataFrame({"item": items, "where": where, "row": row}).drop_nulls("item")
+    known = seen.group_by("item").agg(pl.col("where").n_unique())["where"] > 1
+    if several and known.any() and len(seen.unique(["item", "row"])) == len(seen):
+        return ""
+    if not several and len(known) and known.all():
+        return ""
+    first = seen.filter(pl.col("row") == seen["row"].min())["item"].to_list()
+    told = ", then ".join(f'"{shown(item)}"' for item in first[:3])
+    if several:
+        return (
+            f"the columns {listed(order[:3])}{' ...' if len(order) > 3 else ''} may hold one order, the best first, or "
+            f"the answers to {len(order)} questions: items of an order stand now in one column, now in another. Row 1 "
+            f"has {told}, the best first, if you say {option('kind', 'order')}. If they are questions, give each "
+            "question a table of its own."
+        )
+    return (
+        f'column "{shown(order[0])}" holds text with a ">" in every row, which may be an order. Row 1 has {told}, the '
+        f"best first, if you say {option('kind', 'order')} and {option('winner', order[0])}."
+    )
 
 
 def _ranks_by_column(
@@ -179,6 +255,8 @@ def _ranks_by_column(
         found = {name: (match["a"] or match["b"]) for name in names if (match := re.fullmatch(pattern, name, re.I))}
         if len(found) < 2 or not all(_whole(raw[name]) for name in found) or {*found.values()} <= {*raw}:
             continue  # score_left beside left is of whatever stands there
+        if kind is None and one == "rating" and all(map(_is_number, found.values())):
+            continue  # of what stands in another column
         if kind is None and one == "rank" and all(item.isdecimal() for item in found.values()):
             if _could_be_either([raw[name] for name in found]):
                 raise DataError(
@@ -188,6 +266,78 @@ def _ranks_by_column(
             continue
         return Listed(one, (), tuple(found), roles, tuple(found.values()))
     return None
+
+
+def _places_rated(names: Sequence[str], raw: Mapping[str, pl.Series], roles: dict[str, str]) -> Listed | None:
+    """What is asked of ratings in columns of numbers or letters, which may be items or places."""
+    found = _ranks_by_column(names, raw, "rating", roles)
+    if found is None:
+        return None
+    items = found.items
+    told = ", ".join(map(shown, items[:3])) + (" ..." if len(items) > 3 else "")
+    return replace(found, ask=(
+        f"the columns {listed(found.answer[:3])}{' ...' if len(items) > 3 else ''} hold ratings of {told}: these may "
+        "be items, or the numbers of alternatives that other columns describe. If they are the items, say "
+        f"{option('kind', 'rating')}; otherwise give a table with a row for each alternative."
+    ))  # fmt: skip
+
+
+def _is_number(item: str) -> bool:
+    """Whether an item is a number or a letter, or both: a place, as a1 or 2."""
+    return re.fullmatch(r"[a-z]?\d*", item, re.I) is not None
+
+
+def _in_places(series: pl.Series) -> bool:
+    """Whether all values are places in words, such as First Choice."""
+    if series.dtype != pl.String:
+        return False
+    words = series.drop_nulls().str.strip_chars().unique()
+    words = words.filter(words != "")
+    return len(words) > 0 and all(place_of(word) is not None for word in words)
+
+
+def _inner(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Items that columns name in brackets after one and the same question; else the names as they are."""
+    parts = [re.fullmatch(r"(.*?)\s*\[(.+)\]", name.strip()) for name in names]
+    if all(parts) and len({part[1] for part in parts if part}) == 1:
+        return tuple(part[2] for part in parts if part)
+    return names
+
+
+def find_votes(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
+    """Columns of items that hold votes, 1, 0 and -1, or ratings, where nothing else holds an answer; raises DataError.
+
+    Ratings are asked about: columns of numbers may be anything.
+    """
+    user = options.get("user") if isinstance(options.get("user"), str) else guess_one(names, WHO)
+    if options.get("kind") not in (None, "rating") or user is None or options.get("winner") is not None:
+        return None
+    rest = [name for name in names if name != user and not raw[name].dtype.is_nested() and _number_like(raw[name])]
+    held = {
+        name: set(as_text(raw[name]).str.strip_chars().str.strip_suffix(".0").drop_nulls().unique()) for name in rest
+    }
+    votes = tuple(name for name in rest if held[name] and held[name] <= {"-1", "0", "1"})
+    down = tuple(name for name in votes if "-1" in held[name])
+    counted_items = tuple(name for name in votes if name.isdecimal())
+    if len(counted_items) > 2 and down:
+        votes = counted_items
+    elif down != votes:  # a group of people is 0 and 1 too
+        votes = ()
+    if len(votes) > 2 and down:
+        return Listed("rating", (), votes, {"user": str(user)}, _inner(votes))
+    few = down if len(down) > 2 else tuple(name for name in rest if held[name] <= set(map(str, range(11))))
+    if len(few) < 3:
+        return None
+    raise DataError(
+        f"the columns {listed(few[:3])}{' ...' if len(few) > 3 else ''} hold small numbers that may be ratings, a "
+        f"column an item. If they are, say {option('kind', 'rating')} and {option('alternatives', list(few))}; if "
+        f"not, name the column of the answer with {option('winner', 'NAME')}."
+    )
+
+
+def _number_like(series: pl.Series) -> bool:
+    text = as_text(series).str.strip_chars()
+    return bool(text.cast(pl.Float64, strict=False).is_not_null().eq(text.is_not_null()).all())
 
 
 def _whole(series: pl.Series) -> bool:
@@ -217,24 +367,25 @@ def read_listed(names: Sequence[str], raw: Mapping[str, pl.Series], found: Liste
     if "weight" in columns:
         sets.weight = raw[columns["weight"]]
     if found.items:
-        _read_ranks(raw, found, sets)
+        _read_ranks(raw, found, sets, options.get("best"))
     else:
         _read_items(raw, found, sets, options)
     sets.context = context_of(raw, options, columns, rows)
     return sets
 
 
-def _read_ranks(raw: Mapping[str, pl.Series], found: Listed, sets: Sets) -> None:
+def _read_ranks(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, best: str | None) -> None:
     n, k = sets.n_tasks, len(found.items)
     what = "rank" if found.kind == "rank" else "rating"
     values: FloatArray = np.concatenate([numbers_of(raw[name], name, what) for name in found.answer])
     sets.task, sets.item = np.tile(np.arange(n), k), pl.Series(found.items).gather(np.repeat(np.arange(k), n))
+    word = next((word for word in (*RANKED, *RATED) if plain(found.answer[0]).startswith(plain(word))), found.answer[0])
     if found.kind == "rating":
-        sets.level = rated_levels(values)
+        sets.level = levels_of_ratings(values, word, sets, best)
         keep_rated(sets, ~np.isnan(values))
         return
     sets.kind = "order"
-    sets.level = levels_of_ranks(values, RANKED[0], sets)
+    sets.level = levels_of_ranks(values, RANKED[0], sets, best)
 
 
 def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, options: ReadOptions) -> None:
@@ -246,6 +397,7 @@ def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, options
         items = _joined([part[2] for part in said])
     elif len(found.answer) > 1:
         task, level, items = _in_columns([raw[name] for name in found.answer])
+        level = level + (level == len(found.answer) - 1) * found.last
         filled = np.stack([clean_ids(raw[name], name).is_not_null().to_numpy() for name in found.answer])
         gap: BoolArray = np.logical_or.reduce(filled[1:] & ~np.logical_and.accumulate(filled)[:-1])
         message = (
@@ -273,15 +425,18 @@ def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, options
     key = shown_task * (len(known) + 1) + code
     said_key = task * (len(known) + 1) + said_code
     ok = np.isin(said_key, key) & (said_code >= 0)
-    if found.kind in ("best", "best_worst") and len(key) and not ok.any():
-        number = as_text(items).cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-        by_place = task * (place.max(initial=0) + 2.0) + number - 1
-        places = shown_task * (place.max(initial=0) + 2.0) + place
-        order = np.argsort(places)
-        where = np.minimum(np.searchsorted(places[order], by_place), len(places) - 1)
-        hit = places[order][where] == by_place
-        if hit.any():
-            said_key, ok = np.where(hit, key[order][where], -1), hit
+    sets.heeded = ("winner_is",)
+    if len(key) and options.get("winner_is") != "item":
+        placed, hit = _by_place(task, items, shown_task, place, key)
+        if hit.all() and ok.all() and (placed != said_key).any() and options.get("winner_is") != "side":
+            raise DataError(
+                f"the answers in {_columns_of(found.answer)} are items, or the places of items in "
+                f"{_columns_of(found.alternatives)}: row {task[0] + 1} means {shown(items[0])}, if you say "
+                f"{option('winner_is', 'item')}, or {shown(known.labels([placed[0] % (len(known) + 1)])[0])}, number "
+                f"{shown(items[0])} of those shown, if you say {option('winner_is', 'side')}."
+            )
+        if options.get("winner_is") == "side" or (hit.all() and not ok.all()) or (hit.any() and not ok.any()):
+            said_key, ok = np.where(hit, placed, -1), hit
             sets.notes.append("The answers are the numbers of those shown, from 1.")
     unknown = np.bincount(task[~ok], minlength=n) > 0
     if unknown.any():
@@ -296,11 +451,25 @@ def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, options
         again = np.bincount(ordered[1:][np.diff(ordered) == 0] // (len(known) + 1), minlength=n) > 0
         sets.unusable.append((TWICE, again, "an order names the same item twice in {where}."))
     sets.task, sets.item = shown_task, shown_items
-    sets.level = _levels(found.kind, key, said_key[ok], level[ok])
+    rest = len(found.answer) - 1 if found.last else int(level[ok].max(initial=-1)) + 1
+    sets.level = _levels(found.kind, key, said_key[ok], level[ok], rest)
 
 
-def _levels(kind: str, key: IntArray, said: IntArray, level: IntArray) -> IntArray:
-    """Level of each alternative that was shown, by the keys of those that the answer names."""
+def _by_place(
+    task: IntArray, items: pl.Series, shown_task: IntArray, place: IntArray, key: IntArray
+) -> tuple[IntArray, BoolArray]:
+    """Keys of what stands at the places, from 1, that answers may name, and which of them name one."""
+    number = as_text(items).cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    by_place = task * (place.max(initial=0) + 2.0) + number - 1
+    by_place[(number < 1) | (number > place.max(initial=0) + 1)] = np.nan
+    places = shown_task * (place.max(initial=0) + 2.0) + place
+    order = np.argsort(places)
+    where = np.minimum(np.searchsorted(places[order], by_place), len(places) - 1)
+    return key[order][where], places[order][where] == by_place
+
+
+def _levels(kind: str, key: IntArray, said: IntArray, level: IntArray, rest: int) -> IntArray:
+    """Level of each alternative that was shown, by the keys of those that the answer names; ``rest`` of the others."""
     if kind in ("best", "approval"):
         return chosen_levels(np.isin(key, said))
     if kind == "best_worst":
@@ -310,7 +479,7 @@ def _levels(kind: str, key: IntArray, said: IntArray, level: IntArray) -> IntArr
         return np.zeros(len(key), dtype=np.int64)
     place = np.minimum(np.searchsorted(said[order], key), len(said) - 1)
     named: BoolArray = said[order][place] == key
-    return np.where(named, level[order][place], level.max() + 1)
+    return np.where(named, level[order][place], rest)
 
 
 def _columns_of(names: Sequence[str]) -> str:
@@ -399,6 +568,11 @@ def _lists(series: pl.Series, separated: bool = False) -> pl.Series | None:
         if text.str.contains(separator, literal=True).mean() == 1:
             return series.str.split(separator)
     return None
+
+
+def is_list(series: pl.Series) -> bool:
+    """Whether the values of a column are lists, or text that writes them with | ; or commas."""
+    return _lists(series, separated=True) is not None
 
 
 def _of_python(values: list[list[object] | None], name: str) -> pl.Series:

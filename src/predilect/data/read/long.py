@@ -13,14 +13,16 @@ from predilect._text import did_you_mean, option, shown
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import as_text, clean_ids
 from predilect.data.intake import MISSING_ATTRIBUTE, UNCLEAR, counted
-from predilect.data.read.assemble import ReadOptions
+from predilect.data.read.assemble import Kind, ReadOptions
 from predilect.data.read.columns import WEIGHT, guess_one, listed, no_column, plain
 from predilect.data.read.profiles import (
+    counts_within,
     distinct,
+    has_constants,
     is_none,
-    is_place,
     items_described,
     missing_in,
+    nothing_of,
     numbers_rows,
     profiles_of,
     varies_within,
@@ -32,14 +34,19 @@ from predilect.data.read.set_columns import (
     KIND_OF,
     PLACED,
     RANKED,
+    RATED,
     TASKS,
     WHO,
+    end_told,
     flags,
+    low_is_good,
     numbers_of,
 )
-from predilect.data.read.sets import Sets, context_of
+from predilect.data.read.sets import CHOICES, Sets, context_of, design_asked
 from predilect.data.tasks import best_worst_levels, chosen_levels, ranked_levels, rated_levels
 from predilect.errors import DataError
+
+_ON_SCREEN = ("position", "place", "slot", "screenposition", "order", "row", "line")
 
 
 @dataclass(frozen=True)
@@ -55,14 +62,15 @@ class Long:
 
 
 def find_long(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Long | None:
-    """Columns of a long table, or None if these are none of one."""
+    """Columns of a long table, or None if these are none of one; DataError if several answers stand side by side."""
     user = _role(names, options.get("user"), WHO)
     guessed = user is not None and options.get("user") is None
     if guessed and user is not None and _names_rows(raw[user]):
         user = None
     task = _role([name for name in names if name != user], options.get("task"), TASKS)
     kind, winner = options.get("kind"), options.get("winner")
-    rest = [name for name in names if name not in (user, task)]
+    named = options.get("alternatives")
+    rest = [name for name in names if name not in (user, task, named)]
     best, worst = guess_one(rest, ("best", "is_best", "most")), guess_one(rest, ("worst", "is_worst", "least"))
     both = best is not None and worst is not None and kind in (None, "best_worst") and winner is None
     value = winner
@@ -72,7 +80,6 @@ def find_long(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadO
     if value is None and not both:
         return None
     rest = [name for name in rest if name != value and not (both and name in (best, worst))]
-    named = options.get("alternatives")
     alternative = named if isinstance(named, str) and named in names else guess_one(rest, (*IDENTIFIED, *PLACED))
     if alternative is None and user is None and task is None:
         return None
@@ -87,6 +94,63 @@ def find_long(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadO
         flagged = all(set(as_text(raw[name]).drop_nulls().unique()) <= {"0", "1"} for name in (best, worst) if name)
         return Long(user, task, alternative, None, best, worst) if flagged and alternative != best else None
     return Long(user, task, alternative, value)
+
+
+def tells_itself(raw: Mapping[str, pl.Series], long: Long, by_answer: bool = False) -> bool:
+    """Whether the values tell, whatever the names, that each row is an alternative of a task.
+
+    Tasks have several rows, each about another alternative, and the answer is one of them, or, unless ``by_answer``,
+    alternatives are counted.
+    """
+    keys = [raw[name] for name in (long.user, long.task) if name is not None]
+    if long.task is None or any(key.dtype.is_nested() or key.dtype == pl.Object for key in keys):
+        return False
+    _, task = distinct(keys)
+    own = None if long.alternative is None else raw[long.alternative]
+    if own is not None and (own.dtype.is_nested() or own.dtype == pl.Object):
+        return False
+    if len(task) < 2 or np.bincount(task).min() < 2:
+        return False
+    if own is not None and len(distinct([pl.Series(task), own])[0]) < len(task):
+        return False
+    if own is not None and not by_answer and counts_within(own, task):
+        return True
+    if long.value is None:
+        return own is not None and not by_answer
+    chosen = None if raw[long.value].dtype.is_nested() else chosen_of(raw[long.value], own, task)
+    return chosen is not None and bool((np.bincount(task[chosen], minlength=int(task.max()) + 1) == 1).all())
+
+
+def _answer_is_clear(raw: Mapping[str, pl.Series], long: Long, task: IntArray, options: ReadOptions) -> None:
+    """DataError if ranks by name may be places on the screen, as another column can be the answer."""
+    value = long.value
+    if value is None or options.get("kind") is not None or options.get("winner") is not None:
+        return
+    others = [
+        name for name, column in raw.items()
+        if name not in (long.user, long.task, long.alternative, value) and not column.dtype.is_nested()
+        and plain(name) not in map(plain, AVAILABLE) and varies_within(column, task)
+    ]  # fmt: skip
+    if plain(value) not in map(plain, RANKED):
+        return
+    found = guess_one(others, RATED)
+    told = "may be ranks"
+    if plain(value) in ("position", "place"):
+        found = found or next((name for name in others if flags(raw[name]) is not None), None)
+        told = "may be the place on the screen"
+        if found is None:
+            raise DataError(
+                f'column "{shown(value)}" may hold the places of an order, 1 the best, or where each item stood on the '
+                f"screen. If it is the answer, say {option('kind', 'rank')}; otherwise name the column of the answer "
+                f"with {option('winner', 'NAME')}."
+            )
+    if found is not None:
+        kind: Kind = "rating" if plain(found) in map(plain, RATED) else "best"
+        raise DataError(
+            f'column "{shown(value)}" {told}, and "{shown(found)}" may be the answer. If "{shown(value)}" is the '
+            f'answer, 1 the best, say {option("kind", "rank")}; if "{shown(found)}" is, say '
+            f"{option('winner', found)} and {option('kind', kind)}."
+        )
 
 
 def _names_rows(column: pl.Series) -> bool:
@@ -131,21 +195,24 @@ def read_long(names: Sequence[str], raw: Mapping[str, pl.Series], long: Long, op
         sets.unusable.append(("missing id", lost, "the task is missing in {where}. Fill it in."))
 
     if not shown_rows.all():
-        gone = sets.any_of(~shown_rows & _chosen(raw, long))
+        gone = sets.any_of(~shown_rows & _chosen(raw, long, task))
         message = f'an alternative was chosen that was not available (column "{shown(available)}") in {{where}}.'
         sets.unusable.append((UNCLEAR, gone, message))
         sets.notes.append(f"{counted(int((~shown_rows).sum()), 'alternative')} not available, and so not shown.")
         raw = {name: column.filter(pl.Series(shown_rows)) for name, column in raw.items()}
         sets.task = task[shown_rows]
+    _answer_is_clear(raw, long, sets.task, options)
+    sets.kind = _kind_of(raw, long, options, sets.task)
     sets.item = _items(names, raw, long, columns, sets, options)
-    _read_values(raw, long, sets, options)
+    _read_values(raw, long, sets, options.get("best"))
     return sets
 
 
-def _chosen(raw: Mapping[str, pl.Series], long: Long) -> BoolArray:
+def _chosen(raw: Mapping[str, pl.Series], long: Long, task: IntArray) -> BoolArray:
     """Alternatives marked as chosen."""
-    chosen = None if long.value is None else flags(raw[long.value])
-    return np.zeros(len(next(iter(raw.values()))), dtype=bool) if chosen is None else chosen
+    own = None if long.alternative is None else raw[long.alternative]
+    chosen = None if long.value is None else chosen_of(raw[long.value], own, task)
+    return np.zeros(len(task), dtype=bool) if chosen is None else chosen
 
 
 def _weight(
@@ -181,44 +248,91 @@ def _items(
     """Ids of the alternatives: their own, or their profiles."""
     none_id = options.get("none") or "None"
     given = options.get("profile")
-    absent = [name for name in given or () if name not in names]
-    if absent:
-        raise no_column(absent[0], "as profile", names)
-    taken = {*columns.values()}
-    there = [name for name in (given or names) if name not in taken and not raw[name].dtype.is_nested()]
-    attributes = {name: raw[name] for name in there if given or _describes(raw[name], sets.task)}
+    attributes = _attributes(names, raw, long, columns, sets, given)
     own = None if long.alternative is None else clean_ids(raw[long.alternative], long.alternative)
     none = np.zeros(len(sets.task), dtype=bool) if own is None else is_none(own, none_id)
     marker = guess_one(list(attributes), ("none", "no_choice", "opt_out", "none_option"))
-    marked = None if marker is None else flags(attributes[marker])
-    if marker is not None and marked is not None:
+    if marker is not None and (marked := flags(attributes[marker])) is not None:
         none |= marked
         columns["none"] = marker
         del attributes[marker]
-    if own is not None and not given:
-        identified = plain(long.alternative or "") in map(plain, IDENTIFIED)
-        if identified or not attributes:
-            _, number = distinct([own])
-            attributes = {name: column for name, column in attributes.items() if not varies_within(column, number)}
-            if attributes:
-                sets.profiles = items_described(own, attributes)
-                columns.update({f"feature {name}": name for name in attributes})
-            return own.cast(pl.String).set(pl.Series(none), none_id) if none.any() else own
+    if own is not None and not given and not _make_profiles(long.alternative or "", own, attributes, sets):
+        _, number = distinct([own])
+        attributes = {name: column for name, column in attributes.items() if not varies_within(column, number)}
+        if attributes:
+            sets.profiles = items_described(own, attributes)
+            columns.update({f"feature {name}": name for name in attributes})
+        return own.cast(pl.String).set(pl.Series(none), none_id) if none.any() else own
     if not attributes:
         raise DataError(
-            "found no column that says which alternative a row is about, nor attributes that differ within a task; the "
-            f"columns are {listed(names)}. Name it with {option('alternatives', 'NAME')}."
+            "found no column that says which alternative a row is about, nor attributes that differ within a task"
+            f"{design_asked(names)} If there is such a column, name it with {option('alternatives', 'NAME')}."
         )
-    none |= _empty(attributes, sets)
-    label = None
-    if own is not None and not all(is_place(str(name)) for name in own.filter(pl.Series(~none)).unique().drop_nulls()):
-        label = own.cast(pl.String)
-    lacking, told = missing_in(attributes, label, none)
+    outside, marker = nothing_of(attributes, sets.task)
+    if outside.any():
+        none |= outside
+        sets.notes.append(
+            f"An alternative of each task has no attributes, and stands for none of these ({shown(none_id)})."
+        )
+    if marker is not None:
+        columns["none"] = marker
+        del attributes[marker]
+    labelled = None
+    if own is not None:
+        named = True if long.alternative in (given or ()) else options.get("constants")
+        labelled = has_constants(own, attributes, none, sets.task, named, str(long.alternative))
+    lacking, told = missing_in(attributes, own if labelled is not None else None, none)
     message = f"an attribute ({told}) is missing in {{where}}. Fill it in."
     sets.unusable.append((MISSING_ATTRIBUTE, sets.any_of(lacking), message))
     columns.update({f"attribute {name}": name for name in attributes})
+    label = own.cast(pl.String) if own is not None and labelled else None
     ids, sets.profiles = profiles_of(label, attributes, none, none_id)
+    sets.by_profile = True
     return ids
+
+
+def _attributes(
+    names: Sequence[str], raw: Mapping[str, pl.Series], long: Long, columns: Mapping[str, str], sets: Sets,
+    given: Sequence[str] | None,
+) -> dict[str, pl.Series]:  # fmt: skip
+    """Columns that describe alternatives: those named, or all that differ within tasks; raises DataError."""
+    taken = {name: role for role, name in columns.items()}
+    for name in given or ():
+        if name not in names:
+            raise no_column(name, "as profile", names)
+        if name in taken and name != long.alternative:
+            raise DataError(
+                f'column "{shown(name)}" cannot be both {taken[name]} and part of the profile. Leave it out of '
+                f"{option('profile', list(given or ()))}, or name another with {option(taken[name], 'NAME')}."
+            )
+        if raw[name].dtype.is_nested():
+            raise DataError(f'column "{shown(name)}" (given as profile) holds lists, and must hold one value a row.')
+    if given:
+        return {name: raw[name] for name in given if name != long.alternative}
+    found = {name: raw[name] for name in names if name not in taken and not raw[name].dtype.is_nested()}
+    found = {name: column for name, column in found.items() if _describes(column, sets.task)}
+    counting = [name for name, column in found.items() if counts_within(column, sets.task)]
+    if long.alternative is None and counting and sets.n_tasks > 1:
+        name, k = counting[0], int(np.bincount(sets.task).max())
+        first = int(numbers_of(raw[name], name, "number")[0])
+        raise DataError(
+            f'column "{shown(name)}" holds {k} numbers, each once in every task of {k}: it may number the '
+            f"alternatives, or describe them. Row 1 is about alternative {first} if you say "
+            f"{option('alternatives', name)}; it has {shown(name)}={first}, an attribute, if you say "
+            f"{option('profile', list(found))}."
+        )
+    # Where an item stood on the screen describes nothing.
+    return {name: column for name, column in found.items() if name not in counting or plain(name) not in _ON_SCREEN}
+
+
+def _make_profiles(name: str, own: pl.Series, attributes: Mapping[str, pl.Series], sets: Sets) -> bool:
+    """Whether items are profiles of attributes, and not the alternatives with what always describes them."""
+    if not attributes:
+        return False
+    if plain(name) not in map(plain, IDENTIFIED):
+        return True
+    _, number = distinct([own])
+    return sets.kind in CHOICES and any(varies_within(column, number) for column in attributes.values())
 
 
 def _describes(column: pl.Series, task: IntArray) -> bool:
@@ -226,49 +340,56 @@ def _describes(column: pl.Series, task: IntArray) -> bool:
     return varies_within(column, task) and not numbers_rows(column)
 
 
-def _empty(attributes: Mapping[str, pl.Series], sets: Sets) -> BoolArray:
-    """Alternatives with no attribute at all, one in every task: blank, or 0 in each where no other one has a 0."""
-    columns = [as_text(column) for column in attributes.values()]
-    zero = np.stack([(column == "0").fill_null(False).to_numpy() for column in columns])
-    blank = np.stack([column.is_null().to_numpy() for column in columns])
-    nothing: BoolArray = np.logical_and.reduce(zero | blank)
-    if zero[:, ~nothing].any():
-        nothing = np.logical_and.reduce(blank)
-    one_each = (np.bincount(sets.task[nothing], minlength=sets.n_tasks) == 1).all()
-    return nothing if one_each and len(columns) > 1 else np.zeros(len(nothing), dtype=bool)
+def _kind_of(raw: Mapping[str, pl.Series], long: Long, options: ReadOptions, task: IntArray) -> Kind:
+    """What was asked: as said, or by the name of the answer, and best-worst where it holds -1."""
+    if long.value is None:
+        return "best_worst"
+    by_name: Kind = next((one for one, words in KIND_OF.items() if plain(long.value) in map(plain, words)), "best")
+    kind = options.get("kind") or by_name
+    if kind == "pairs":
+        raise DataError("a table with one row for each alternative cannot hold pairs; leave kind out.")
+    if kind == "best" and not raw[long.value].dtype.is_nested():
+        said = _as_words(raw[long.value])
+        words = set(said.drop_nulls().unique().to_list())
+        if "-1" in words and words <= {"-1", "0", "1"}:
+            # Of all that somebody was asked about any number may be up or down.
+            where = [task[(said == one).fill_null(False).to_numpy()] for one in ("1", "-1")]
+            once = all((np.bincount(one, minlength=int(task.max()) + 1) == 1).all() for one in where)
+            kind = "best_worst" if once or long.task is not None else "rating"
+    return kind
 
 
-def _read_values(raw: Mapping[str, pl.Series], long: Long, sets: Sets, options: ReadOptions) -> None:
-    kind = options.get("kind")
+def _as_words(series: pl.Series) -> pl.Series:
+    return as_text(series).str.strip_chars().str.strip_suffix(".0")
+
+
+def _read_values(raw: Mapping[str, pl.Series], long: Long, sets: Sets, best: str | None) -> None:
+    """The level of each alternative; ``best`` is the end of ranks and ratings that was said to be good."""
     if long.best is not None and long.worst is not None:
-        best, worst = flags(raw[long.best]), flags(raw[long.worst])
-        if best is not None and worst is not None:  # as find_long has seen
-            sets.kind, sets.level = "best_worst", best_worst_levels(best, worst)
+        most, least = flags(raw[long.best]), flags(raw[long.worst])
+        if most is not None and least is not None:  # as find_long has seen
+            sets.level = best_worst_levels(most, least)
         return
     value = str(long.value)
     series = raw[value]
-    if kind is None:
-        kind = next((one for one, words in KIND_OF.items() if plain(value) in map(plain, words)), "best")
-    if kind in ("order", "rank"):
-        sets.kind, sets.level = "order", levels_of_ranks(numbers_of(series, value, "rank"), value, sets)
-    elif kind == "rating":
+    if sets.kind in ("order", "rank"):
+        sets.kind, sets.level = "order", levels_of_ranks(numbers_of(series, value, "rank"), value, sets, best)
+    elif sets.kind == "rating":
         rating = numbers_of(series, value, "rating")
-        sets.kind, sets.level = "rating", rated_levels(rating)
+        sets.level = levels_of_ratings(rating, value, sets, best)
         keep_rated(sets, ~np.isnan(rating))
-    elif kind in ("best", "approval", "best_worst"):
-        words = set(as_text(series).drop_nulls().unique().to_list())
-        if kind in ("best", "best_worst") and "-1" in words and words <= {"-1", "0", "1"}:
-            number = numbers_of(series, value, "choice")
-            sets.kind, sets.level = "best_worst", best_worst_levels(number == 1, number == -1)
-            return
-        if kind == "best_worst":
+    elif sets.kind == "best_worst":
+        words = _as_words(series).drop_nulls().unique()
+        if not words.is_in(["-1", "0", "1"]).all():
             raise DataError(f'column "{shown(value)}" must hold 1 for the best, -1 for the worst, and 0 for the rest.')
-        chosen = flags(series)
-        if chosen is None:
-            chosen = _named(series, value, raw, long)
-        sets.kind, sets.level = kind, chosen_levels(chosen)
+        number = numbers_of(series, value, "choice")
+        sets.level = best_worst_levels(number == 1, number == -1)
     else:
-        raise DataError(f"a table with one row for each alternative cannot hold {kind}; leave kind out.")
+        own = None if long.alternative is None else raw[long.alternative]
+        chosen = chosen_of(series, own, sets.task) if sets.kind == "best" else flags(series)
+        if chosen is None:
+            raise _not_chosen(series, value, own)
+        sets.level = chosen_levels(chosen)
 
 
 def keep_rated(sets: Sets, rated: BoolArray) -> None:
@@ -278,27 +399,68 @@ def keep_rated(sets: Sets, rated: BoolArray) -> None:
         sets.task, sets.level, sets.item = sets.task[rated], sets.level[rated], sets.item.filter(pl.Series(rated))
 
 
-def _named(series: pl.Series, value: str, raw: Mapping[str, pl.Series], long: Long) -> BoolArray:
-    """Which alternatives are the one that the column names in all rows of their task."""
-    words = as_text(series)
-    if long.alternative is not None:
-        own = as_text(raw[long.alternative])
-        if words.drop_nulls().is_in(own.unique().to_list()).all():
-            return (words == own).fill_null(False).to_numpy()
-    odd = words.drop_nulls().unique().sort()
+def chosen_of(series: pl.Series, own: pl.Series | None, task: IntArray) -> BoolArray | None:
+    """Which alternatives were chosen, (n,); None where the column does not say.
+
+    Yes and no, 1 and 0; or the name or number of the alternative, in all rows of a task or in one of them; or two words
+    of which one stands once in every task, and the other does not.
+    """
+    marked: BoolArray | None = flags(series)
+    chosen: BoolArray
+    word = _as_words(series)
+    n_tasks = int(task.max(initial=-1)) + 1
+    said = word.set(word == "", None)
+    if own is not None:
+        name = _as_words(own)
+        constant = pl.DataFrame({"task": task, "said": said}).unique().filter(pl.col("said").is_not_null())
+        if not constant["task"].is_unique().all():  # what fills the other rows
+            constant = constant.filter((pl.col("said") != "0") | pl.col("task").is_unique())
+        one_each = bool(constant["task"].is_unique().all()) and constant["said"].is_in(name.unique().to_list()).all()
+        once = marked is not None and (np.bincount(task[marked], minlength=n_tasks) == 1).all()
+        if one_each and len(constant) and not once and (marked is None or not varies_within(said, task)):
+            by_task = np.full(n_tasks, -1, dtype=np.int64)
+            by_task[constant["task"].to_numpy()] = np.arange(len(constant))
+            of = pl.Series(by_task[task])
+            answer = constant["said"].gather(of.set(of < 0, None))
+            chosen = (answer == name).fill_null(False).to_numpy()
+            return chosen
+    if marked is not None:
+        return marked
+    words = said.drop_nulls().unique()
+    marked = None
+    if len(words) == 2 and not said.null_count():
+        counts = [np.bincount(task[(said == one).to_numpy()], minlength=n_tasks) for one in words]
+        once = [bool((count == 1).all()) for count in counts]
+        if sum(once) == 1:
+            marked = (said == words[once.index(True)]).to_numpy()
+    return marked
+
+
+def _not_chosen(series: pl.Series, value: str, own: pl.Series | None) -> DataError:
+    """The error for a column that does not say which alternatives were chosen."""
+    odd = _as_words(series).drop_nulls().unique().sort()
     near = ""
-    if long.alternative is not None:
-        odd = odd.filter(~odd.is_in(own.unique().to_list()))
-        near = did_you_mean(odd[0], own.unique().sort().to_list())
-    raise DataError(
+    if own is not None:
+        names = _as_words(own).drop_nulls().unique().sort()
+        other = odd.filter(~odd.is_in(names.to_list()))
+        if len(other):
+            odd, near = other, did_you_mean(other[0], names.to_list())
+    return DataError(
         f'column "{shown(value)}" must say 1 for the alternative that was chosen and 0 for the others, or name it; it '
         f"holds {', '.join(shown(word) for word in odd.head(3))}.{near} If it holds ranks or ratings, say "
         f"{option('kind', 'rank')} or {option('kind', 'rating')}."
     )
 
 
-def levels_of_ranks(rank: FloatArray, column: str, sets: Sets) -> IntArray:
-    """Levels of ranks by task; what is not ranked is below all that is."""
+def levels_of_ratings(rating: FloatArray, column: str, sets: Sets, best: str | None) -> IntArray:
+    """Levels of ratings, the good end first."""
+    low = low_is_good(column, rating, "rating", best)
+    sets.notes.append(end_told(column, "number", low))
+    return ranked_levels(rating) if low else rated_levels(rating)
+
+
+def levels_of_ranks(rank: FloatArray, column: str, sets: Sets, best: str | None) -> IntArray:
+    """Levels of ranks by task, the good end first; what is not ranked is below all that is."""
     odd = np.flatnonzero((rank < 0) | (rank != np.round(rank)) & ~np.isnan(rank))
     if len(odd):
         raise DataError(
@@ -306,7 +468,9 @@ def levels_of_ranks(rank: FloatArray, column: str, sets: Sets) -> IntArray:
             f"{counted(len(odd), 'row')} (first: row {odd[0] + 1}, {rank[odd[0]]:g}). If more is better, say "
             f"{option('kind', 'rating')}."
         )
-    levels = ranked_levels(rank)
+    low = low_is_good(column, rank, "rank", best)
+    levels = ranked_levels(rank) if low else rated_levels(rank)
+    sets.notes.append(end_told(column, "number", low))
     ranked = ~np.isnan(rank)
     start = 1.0
     if ranked.any() and rank[ranked].min() == 0:

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from predilect._text import shown
+from predilect._text import option, shown
 from predilect._types import BoolArray, IntArray
 from predilect.data.canonical import packed
 from predilect.data.frames import as_text, typed_text
+from predilect.data.read.columns import plain
+from predilect.data.read.set_columns import IDENTIFIED, PLACED
 from predilect.errors import DataError
 
 ITEM, LABEL = "item", "alternative"
@@ -97,6 +99,109 @@ def numbers_rows(column: pl.Series) -> bool:
     if not value.dtype.is_integer() or len(value) < 2 or value.null_count():
         return False
     return bool(value.n_unique() == len(value) == value.max() - value.min() + 1)  # type: ignore[operator]
+
+
+def counts_within(column: pl.Series, task: IntArray) -> bool:
+    """Whether a column counts the rows of each task, coded from 0, in any order: from 1, or everywhere from 0."""
+    value = plain_values(column)
+    if not value.dtype.is_numeric() or value.null_count() or not len(value) or not np.bincount(task).min() > 1:
+        return False
+    number = value.to_numpy()
+    order = np.lexsort((number, task))
+    size = np.bincount(task)
+    place = np.arange(len(task)) - np.repeat(np.cumsum(size) - size, size)
+    return bool((number[order] - place == number.min()).all()) and number.min() in (0, 1)
+
+
+def nothing_of(attributes: Mapping[str, pl.Series], task: IntArray) -> tuple[BoolArray, str | None]:
+    """Alternatives with no attribute, one in every task, (n,), and the column that marks them by 1, if one does.
+
+    Blank in all, or 0 in each where no other alternative has a 0; but for the column that marks them.
+    """
+    columns = [as_text(column).str.strip_suffix(".0") for column in attributes.values()]
+    zero = np.stack([(column == "0").fill_null(False).to_numpy() for column in columns])
+    one = np.stack([(column == "1").fill_null(False).to_numpy() for column in columns])
+    blank = np.stack([column.is_null().to_numpy() for column in columns])
+    n_tasks, n_blank = int(task.max(initial=-1)) + 1, blank.sum(axis=0)
+
+    def one_each(nothing: BoolArray) -> bool:
+        return bool((np.bincount(task[nothing], minlength=n_tasks) == 1).all())
+
+    for place, name in enumerate(attributes if len(columns) > 1 else ()):
+        marks = one[place]
+        rest = n_blank - blank[place] == len(columns) - 1
+        if (zero[place] | blank[place] == ~marks).all() and (rest == marks).all() and one_each(marks):
+            return marks, name
+    nothing: BoolArray = np.logical_and.reduce(zero | blank)
+    if len(columns) == 1 or zero[:, ~nothing].any():
+        nothing = np.logical_and.reduce(blank)
+    return (nothing if one_each(nothing) else np.zeros(len(nothing), dtype=bool)), None
+
+
+def has_constants(
+    own: pl.Series, attributes: Mapping[str, pl.Series], none: BoolArray, task: IntArray, said: bool | None,
+    column: str | None,
+) -> bool | None:  # fmt: skip
+    """Whether alternatives have constants of their own: True, False where they have names, None where they only count.
+
+    ``said`` decides. ``column`` names them, None where names of columns do. Numbers and letters count places, unless
+    the column or the attributes tell that they may be labels: then DataError.
+    """
+    if said is not None:
+        return said
+    codes = own.filter(pl.Series(~none)).drop_nulls().cast(pl.String).unique()
+    called = plain(column or PLACED[0])
+    if not all(is_place(name) for name in codes) or called == "mode":
+        return True
+    places = called in map(plain, PLACED)
+    if not places and called in map(plain, IDENTIFIED) and len(codes) > np.bincount(task).max():
+        return True  # of a list that no task shows as a whole
+    telling = _differs(own, attributes, none)
+    if places and telling is None:
+        return None
+    why = f', and "{shown(telling)}" goes by it' if telling else ""
+    told = "columns number" if column is None else f'column "{shown(column)}" numbers'
+    raise DataError(
+        f"{told} the alternatives ({', '.join(sorted(codes)[:3])} ...){why}: a number may be a "
+        "label, such as a brand or a mode of travel, or only the place on the screen. If each number is always one and "
+        f"the same thing, with a constant of its own, say {option('constants', True)}; if it is a place, say "
+        f"{option('constants', False)}."
+    )
+
+
+def _differs(own: pl.Series, attributes: Mapping[str, pl.Series], none: BoolArray) -> str | None:
+    """An attribute whose values differ by alternative far more than a design of equal places would have it, or None.
+
+    Distinct rows count once, as few of them may be shown to many people. F above 25 is hardly ever chance.
+    """
+    there = pl.Series(~none)
+    values = {name: plain_values(column).filter(there) for name, column in attributes.items()}
+    first, _ = distinct([own.filter(there), *values.values()])
+    _, code = distinct([own.filter(there).gather(first)])
+    size = np.bincount(code)
+    if len(first) < 20 or len(size) < 2 or len(first) <= len(size):
+        return None
+    # Labels that go with the numbers one to one are constants themselves.
+    if any(value.dtype == pl.String and len(size) == value.n_unique() == len(distinct([own.filter(there), value])[0])
+           for value in values.values()):  # fmt: skip
+        return None
+    for name, value in values.items():
+        column = value.gather(first)
+        given = np.bincount(code, column.is_not_null().to_numpy())
+        if (given == 0).any() and (given == size).any():
+            return name  # which some alternatives never have
+        if not column.dtype.is_numeric():
+            levels = column.drop_nulls().unique()
+            parts = [(column == level).fill_null(False).to_numpy().astype(float) for level in levels[:50]]
+        else:
+            parts = [column.cast(pl.Float64).fill_null(strategy="mean").to_numpy()]
+        for part in parts:
+            mean = np.bincount(code, part) / size
+            between = float(size @ (mean - part.mean()) ** 2)
+            within = float(((part - mean[code]) ** 2).sum())
+            if between / (len(size) - 1) > 25.0 * within / (len(first) - len(size)) and between > 1e-9 * part.var():
+                return name
+    return None
 
 
 def missing_in(attributes: Mapping[str, pl.Series], label: pl.Series | None, none: BoolArray) -> tuple[BoolArray, str]:

@@ -28,6 +28,7 @@ from predilect.data.intake import (
     from_columns,
 )
 from predilect.data.read.assemble import EVERYONE, Assembled, ReadOptions, map_items, used_only, weights_of
+from predilect.data.read.columns import listed
 from predilect.data.tasks import cover
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
@@ -42,7 +43,8 @@ class Sets:
     ``task``, ``item``, ``level`` (0 the best), shapes (n,): task of each alternative, from 0; ``first``, ``n_rows``,
     ``person``, ``weight``, ``context``, shapes (n_tasks,): its first row in the table, how many rows it has there, who
     answered, how often, about what. ``unusable``: reasons for which tasks cannot be used, by task, (n_tasks,) each,
-    with what to say of them. ``profiles``: item and attributes of each alternative that has any.
+    with what to say of them. ``profiles``: item and attributes of each alternative that has any; ``by_profile``: items
+    are these. ``heeded``: options of pairs that were asked for.
     """
 
     kind: str
@@ -56,6 +58,8 @@ class Sets:
     weight: pl.Series | None = None
     context: pl.Series | None = None
     profiles: pl.DataFrame | None = None
+    by_profile: bool = False
+    heeded: tuple[str, ...] = ()
     unusable: list[tuple[str, BoolArray, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -74,6 +78,14 @@ class Sets:
         return np.bincount(self.task[alternatives], minlength=self.n_tasks) > 0
 
 
+class Droppable(DataError):
+    """Tasks that mean nothing clear: ``drop`` is the option that leaves them out, ``share`` that of all tasks."""
+
+    def __init__(self, message: str, drop: str, share: float) -> None:
+        super().__init__(message)
+        self.drop, self.share = drop, share
+
+
 _DROPS = {
     "missing id": "drop_missing", MISSING_ATTRIBUTE: "drop_missing", TWICE: "drop_self", UNCLEAR: "drop_unknown",
     ONE_ALTERNATIVE: "drop_unknown",
@@ -85,16 +97,18 @@ def assemble_sets(sets: Sets, options: ReadOptions, names: Sequence[str], n_read
 
     Raises DataError for tasks that mean nothing clear and that no option leaves out, or if nothing usable remains.
     """
-    _refuse_pair_options(options)
+    _refuse_pair_options(options, sets.heeded)
     reason = np.full(sets.n_tasks, "", dtype=object)
-    _leave_out_missing(sets, reason, options)
     for why, bad, message in sets.unusable:
         _leave_out(sets, reason, bad, why, message, options)
+    _leave_out_missing(sets, reason, options)
     items = Vocabulary(sets.item.drop_nulls())
     code = items.codes(sets.item, unknown="minus_one")
     if options.get("item_map") is not None:
         items, table = map_items(items, options["item_map"] or {})
         code = np.where(code < 0, code, table[code])
+    if sets.by_profile:
+        code = _equal_once(sets, reason, code)
     _leave_out_repeated(sets, reason, code, items, options)
     _leave_out_uninformative(sets, reason, options)
 
@@ -151,8 +165,9 @@ _OF_PAIRS = {
 }  # fmt: skip
 
 
-def _refuse_pair_options(options: ReadOptions) -> None:
-    given = next((option(name, value) for name, value in _OF_PAIRS.items() if options.get(name)), None)
+def _refuse_pair_options(options: ReadOptions, heeded: Sequence[str]) -> None:
+    ours = {name: value for name, value in _OF_PAIRS.items() if name not in heeded}
+    given = next((option(name, value) for name, value in ours.items() if options.get(name)), None)
     if given is not None:
         raise DataError(
             f"{given} is about pairs, and the table was read as answers about sets of alternatives. Leave it out, or "
@@ -167,9 +182,7 @@ def _leave_out(sets: Sets, reason: NDArray[Any], bad: BoolArray, why: str, messa
         return
     drop = _DROPS.get(why)
     if drop is not None and not options.get(drop):
-        raise DataError(
-            f"{message.replace('{where}', sets.where(bad))} Leave such tasks out with {option(drop, True)}."
-        )
+        raise Droppable(message.replace("{where}", sets.where(bad)), drop, float(bad.mean()))
     reason[bad] = why
 
 
@@ -182,6 +195,40 @@ def _leave_out_missing(sets: Sets, reason: NDArray[Any], options: ReadOptions) -
     if sets.context is not None:
         sets.context = clean_ids(sets.context, sets.columns["context"])
     _leave_out(sets, reason, bad, "missing id", "an id is missing in {where}. Fill it in.", options)
+
+
+def _equal_once(sets: Sets, reason: NDArray[Any], code: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Codes of alternatives, of which those with one profile stand once in a task, on the level of the one chosen.
+
+    They stay as they are where the answer sets one over the other, but for a choice of the best.
+    """
+    order = np.lexsort((sets.level, code, sets.task))
+    task, item, level = sets.task[order], code[order], sets.level[order]
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (task[1:] != task[:-1]) | (item[1:] != item[:-1]) | (item[1:] < 0)
+    group = np.cumsum(fresh) - 1
+    low, high = level[fresh], np.zeros(int(fresh.sum()), dtype=level.dtype)
+    np.maximum.at(high, group, level)
+    alike = low == high
+    if sets.kind == "best":
+        alike[:], high = True, low
+    elif sets.kind == "best_worst":  # in the middle, and the best or the worst
+        alike = ~((low == 0) & (high == 2))
+        high = np.where(high == 2, 2, low)
+    keep = fresh | ~alike[group]
+    if keep.all():
+        return code
+    size = np.bincount(sets.task, minlength=sets.n_tasks)
+    changed = np.bincount(task[~keep], minlength=sets.n_tasks) > 0
+    told = counted(int(changed.sum()), "task")
+    sets.notes.append(f"In {told} alternatives have the same attributes: each profile stands there once.")
+    sets.level[order] = np.where(alike[group], high[group], level)
+    left = np.sort(order[keep])
+    sets.task, sets.level, sets.item = sets.task[left], sets.level[left], sets.item.gather(left)
+    alone = (np.bincount(sets.task, minlength=sets.n_tasks) == 1) & (size > 1)
+    reason[(reason == "") & alone] = ALL_ALIKE
+    kept: NDArray[np.int32] = code[left]
+    return kept
 
 
 def _leave_out_repeated(
@@ -258,6 +305,14 @@ def _counted_kinds(kind: str, task: IntArray, level: IntArray) -> dict[str, int]
 def _profiles_used(profiles: pl.DataFrame, items: Vocabulary) -> pl.DataFrame:
     known = items.codes(profiles["item"], unknown="minus_one") >= 0
     return profiles.filter(pl.Series(known)).sort("item")
+
+
+def design_asked(names: Sequence[str]) -> str:
+    """What to do where the table does not say what was shown."""
+    return (
+        f"; the columns are {listed(names)}. If a table of its own says what was shown, a design, give it too: "
+        f"{option('design', 'DESIGN')}."
+    )
 
 
 def context_of(raw: Mapping[str, pl.Series], options: ReadOptions, columns: dict[str, str], rows: IntArray) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -15,10 +15,9 @@ from predilect.data.frames import as_text
 from predilect.data.intake import MISSING_ATTRIBUTE, UNCLEAR, counted
 from predilect.data.read.assemble import ReadOptions
 from predilect.data.read.columns import WEIGHT, guess_one, listed, plain
-from predilect.data.read.profiles import NONE_WORDS, is_place, missing_in, profiles_of
-from predilect.data.read.set_columns import AVAILABLE, CHOSEN, TASKS, WHO, flags
+from predilect.data.read.profiles import NONE_WORDS, has_constants, is_place, missing_in, profiles_of
+from predilect.data.read.set_columns import AVAILABLE, CHOSEN, TASKS, WHO, best_and_worst, flags, places_between
 from predilect.data.read.sets import Sets, context_of
-from predilect.data.tasks import chosen_levels
 from predilect.errors import DataError
 
 _WORD = r"(?:alternative|alt|option|concept|profile|choice|product|item)"
@@ -40,13 +39,17 @@ class Wide:
     attributes: dict[str, dict[str, str]]
     available: dict[str, str]
     columns: dict[str, str]
-    codes: dict[str, int] = field(default_factory=dict)  # alternative of each value of the choice
+    answer: tuple[str, ...]  # columns of the best, the second ..., and of the worst if it is ``last``
+    last: bool = False
+    codes: dict[str, int] = field(default_factory=dict)  # alternative of each value of the answer
     note: str = ""
+    ask: str = ""  # what must be said first
 
 
 def find_wide(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Wide | None:
     """Columns of a wide table, or None if these are none of one; DataError if several readings fit."""
-    if options.get("kind") not in (None, "best"):
+    kind = options.get("kind")
+    if kind not in (None, "best", "best_worst", "order"):
         return None
     roles: dict[str, str] = {}
     for role, said, words in (("user", options.get("user"), WHO), ("task", options.get("task"), TASKS),
@@ -54,24 +57,36 @@ def find_wide(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadO
         name = said if isinstance(said, str) else None if said is False else guess_one(names, words)
         if name is not None and name not in roles.values():
             roles[role] = name
-    choice = options.get("winner") or guess_one([name for name in names if name not in roles.values()], CHOSEN)
-    free = [name for name in names if name not in roles.values() and name != choice]
+    free = [name for name in names if name not in roles.values()]
+    ends = best_and_worst(free) if kind != "best" and options.get("winner") is None else None
+    if ends is None and kind not in (None, "best"):
+        return None
+    choice = options.get("winner") or guess_one(free, CHOSEN)
+    answer: tuple[str, ...] = () if choice is None else (choice,)
+    if ends is not None:
+        answer = (ends[0], *(places_between(free) if kind != "best_worst" else ()), ends[1])
+    free = [name for name in free if name not in answer]
     free = [name for name in free if not raw[name].dtype.is_nested()]
     given = options.get("alternatives")
+    if isinstance(given, str) and given in names:
+        return None
     if given is not None and not isinstance(given, str):
         readings = [_by_names(free, [str(name) for name in given])]
     else:
         readings = [reading for part in _PARTS if (reading := _families(free, part)) is not None]
     readings = [_profile_only(reading, options.get("profile")) for reading in readings]
+    readings.sort(key=lambda reading: -sum(map(len, reading[1].values())))  # that of most columns
     found: dict[tuple[str, ...], Wide] = {}
     for reading in readings:
-        for name in [choice] if choice is not None else _unused(free, reading):
-            wide = _coded(reading, name, raw, roles, options, named_only=choice is None)
+        for columns in [answer] if answer else [(name,) for name in _unused(free, reading)]:
+            wide = _coded(reading, columns, raw, roles, options, named_only=not answer)
             if wide is not None:
                 found.setdefault(tuple(sorted(wide.alternatives)), wide)
     several = list(found.values())
+    if ends is not None:
+        several = [replace(wide, last=True) for wide in several if not _hold(wide, raw)]
     # The choice names alternatives of one reading, or one tells which are available: that is the one.
-    for sure in (lambda wide: not wide.note, lambda wide: bool(wide.available), _are_places):
+    for sure in (lambda wide: not wide.note and not wide.ask, lambda wide: bool(wide.available), _are_places):
         if len(several) > 1 and any(map(sure, several)):
             several = [wide for wide in several if sure(wide)]
     if len(several) > 1:
@@ -81,6 +96,17 @@ def find_wide(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadO
             f"{option('alternatives', list(several[0].alternatives))}."
         )
     return several[0] if several else None
+
+
+def _hold(wide: Wide, raw: Mapping[str, pl.Series]) -> bool:
+    """Whether the only columns by alternative hold the answers: then they are what was shown, and describe nothing."""
+    if len(wide.attributes) > 1:
+        return False
+    if all(raw[name].dtype == pl.String and raw[name].str.contains(r"[^\d.\s]").any()
+           for by in wide.attributes.values() for name in by.values()):  # fmt: skip
+        return True
+    held = {value for by in wide.attributes.values() for name in by.values() for value in as_text(raw[name]).unique()}
+    return set(wide.codes) <= held
 
 
 def _are_places(wide: Wide) -> bool:
@@ -141,8 +167,8 @@ def _unused(names: Sequence[str], reading: _Reading) -> list[str]:
 
 
 def _coded(
-    reading: _Reading, choice: str, raw: Mapping[str, pl.Series], roles: Mapping[str, str], options: ReadOptions,
-    named_only: bool,
+    reading: _Reading, answer: tuple[str, ...], raw: Mapping[str, pl.Series], roles: Mapping[str, str],
+    options: ReadOptions, named_only: bool,
 ) -> Wide | None:  # fmt: skip
     """The reading with what each value of the choice means; None if too few values mean anything.
 
@@ -154,32 +180,51 @@ def _coded(
     attributes = {name: by for name, by in columns.items() if plain(name) not in map(plain, AVAILABLE)}
     if not attributes:
         return None
-    words = as_text(raw[choice]).drop_nulls().str.strip_chars().unique().to_list() if choice in raw else []
+    choice = answer[0]
+    if any(name not in raw or raw[name].dtype.is_nested() for name in answer):
+        return None
+    words = pl.concat([_words(raw[name]) for name in answer]).drop_nulls().unique().sort().to_list()
     codes = {word: place for word in words for place, alt in enumerate(alternatives) if _bare(word) == _bare(alt)}
-    note, ordered = "", options.get("alternatives") is not None
+    note, ask, ordered = "", "", options.get("alternatives") is not None
     numbers = {word: int(match[1]) for word in words if (match := re.fullmatch(r"(\d{1,18})(\.0*)?", word))}
+    numbers = {word: number for word, number in numbers.items() if word != str(options.get("none"))}
     if named_only and (numbers or len(codes) < len(words)):
         return None
-    if not codes and numbers and max(numbers.values()) <= len(alternatives):
+    k, most = len(alternatives), max(numbers.values(), default=0)
+    from_0 = set(numbers.values()) == set(range(k)) and len(numbers) == len(words)
+    places = all(map(is_place, alternatives))
+    if from_0 and not ordered and len(codes) < k:
+        if places:
+            ask = _from_0(choice, sorted(alternatives, key=_bare))
+        else:
+            note, ask = _numbered(alternatives, attributes, choice, 0)
+        codes = dict(numbers)
+    elif from_0 and ordered and len(codes) < k:
+        note = f"The choice counts the alternatives from 0: 0 {shown(alternatives[0])}."
+        codes = dict(numbers)
+    elif not codes and numbers and most <= k:
         in_order = alternatives
-        if not ordered and all(is_place(alt) for alt in alternatives):
+        if not ordered and places:
             in_order = sorted(alternatives, key=_bare)  # A, B, C
         elif not ordered:
-            note = _numbered(alternatives, attributes)
+            note, ask = _numbered(alternatives, attributes, choice, 1)
         codes = {word: alternatives.index(in_order[number - 1]) for word, number in numbers.items() if number > 0}
-    elif ordered and numbers and max(numbers.values()) <= len(alternatives):
+    elif ordered and numbers and most <= k:
         codes |= {word: number - 1 for word, number in numbers.items() if word not in codes and number > 0}
     elif not codes and ordered and numbers:
         raise DataError(
-            f'column "{shown(choice)}" holds the choice {max(numbers.values())}, and {len(alternatives)} alternatives '
+            f'column "{shown(choice)}" holds the choice {most}, and {k} alternatives '
             f"were named ({', '.join(map(shown, alternatives))}). Name them all, in the order of their numbers."
         )
     if not codes or (len(codes) < 2 and len(words) > 2):
         return None
     columns_of = {**roles, "winner": choice}
+    if len(answer) > 1:
+        columns_of = {**roles, "best": choice, "worst": answer[-1]}
+        columns_of |= {f"place {nth}": name for nth, name in enumerate(answer[1:-1], 2)}
     columns_of = {role: name for role, name in columns_of.items()
                   if name not in {c for by in columns.values() for c in by.values()}}  # fmt: skip
-    return Wide(tuple(alternatives), attributes, available, columns_of, codes, note)
+    return Wide(tuple(alternatives), attributes, available, columns_of, answer, False, codes, note, ask)
 
 
 def _bare(alternative: str) -> str | int:
@@ -191,42 +236,67 @@ def _bare(alternative: str) -> str | int:
     return (match[1] if match else alternative.strip()).lower()
 
 
-def _numbered(alternatives: list[str], attributes: Mapping[str, Mapping[str, str]]) -> str:
-    """How numbers were understood where alternatives have names; "?" before it where the columns do not tell."""
+def _from_0(choice: str, alternatives: Sequence[str]) -> str:
+    """What is asked where columns count from 1 and the choice from 0."""
+    last = alternatives[-1]
+    return (
+        f'column "{shown(choice)}" holds 0 to {len(alternatives) - 1}, and the alternatives of the columns are '
+        f"{', '.join(map(shown, alternatives))}. If 0 is the choice of {shown(alternatives[0])}, the first, say "
+        f"{option('alternatives', list(alternatives))}; if 0 is none of them, and {shown(last)} was never chosen, say "
+        f"{option('none', '0')}."
+    )
+
+
+def _numbered(
+    alternatives: list[str], attributes: Mapping[str, Mapping[str, str]], choice: str, first: int
+) -> tuple[str, str]:  # fmt: skip
+    """How numbers were understood where alternatives have names, and what is asked if the columns do not tell."""
     orders = {tuple(alt for alt in by) for by in attributes.values() if len(by) > 1}
     agree = all(list(order) == [alt for alt in alternatives if alt in order] for order in orders)
-    told = ", ".join(f"{place} {shown(alt)}" for place, alt in enumerate(alternatives, 1))
-    sure = agree and [alt.lower() for alt in alternatives] != sorted(alt.lower() for alt in alternatives)
-    return f"{'' if sure else '?'}The choice was read by the order of the columns: {told}."
+    told = ", ".join(f"{place} {shown(alt)}" for place, alt in enumerate(alternatives, first))
+    if agree and [alt.lower() for alt in alternatives] != sorted(alt.lower() for alt in alternatives):
+        return f"The choice was read by the order of the columns: {told}.", ""
+    return "", (
+        f'column "{shown(choice)}" holds numbers, and the order of the columns does not tell which alternative is '
+        f"which. Name them in the order of their numbers: {option('alternatives', list(alternatives))}, counted from "
+        f"{first}."
+    )
 
 
 def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, options: ReadOptions) -> Sets:
     """Answers of a wide table; raises DataError."""
-    if wide.note.startswith("?"):
-        raise DataError(
-            f'column "{shown(wide.columns["winner"])}" holds numbers, and the order of the columns does not tell which '
-            "alternative is which. Name them in the order of their numbers: "
-            f"{option('alternatives', list(wide.alternatives))}."
-        )
+    if wide.ask:
+        raise DataError(wide.ask)
+    for name in options.get("profile") or ():
+        if plain(name) not in map(plain, wide.attributes):
+            raise DataError(
+                f'no columns hold "{shown(name)}" (given as profile) by alternative; they hold '
+                f"{listed(list(wide.attributes))}.{did_you_mean(name, wide.attributes)}"
+            )
     none_id = options.get("none") or "None"
-    n, alternatives = len(raw[wide.columns["winner"]]), list(wide.alternatives)
+    n, alternatives = len(raw[wide.answer[0]]), list(wide.alternatives)
     nothing = [_bare(alt) in (*NONE_WORDS, none_id.lower()) for alt in alternatives]
-    words = as_text(raw[wide.columns["winner"]]).str.strip_chars()
-    said_none = words.str.to_lowercase().is_in([*NONE_WORDS, none_id.lower()]).fill_null(False).to_numpy()
-    if said_none.any() and not any(nothing):
+    words = [_words(raw[name]) for name in wide.answer]
+    said_none = [word.str.to_lowercase().is_in([*NONE_WORDS, none_id.lower()]).fill_null(False) for word in words]
+    if any(said.any() for said in said_none) and not any(nothing):
         alternatives, nothing = [*alternatives, none_id], [*nothing, True]
-    code = words.replace_strict(list(wide.codes), list(wide.codes.values()), default=-1, return_dtype=pl.Int64)
-    chosen = np.where(said_none, nothing.index(True) if any(nothing) else -1, code.to_numpy())
+    old, new = list(wide.codes), list(wide.codes.values())
+    chosen = np.stack([
+        np.where(said.to_numpy(), nothing.index(True) if any(nothing) else -1,
+                 word.replace_strict(old, new, default=-1, return_dtype=pl.Int64).to_numpy())
+        for word, said in zip(words, said_none, strict=True)
+    ])  # fmt: skip
 
     k = len(alternatives)
     task = np.tile(np.arange(n), k)
     place = np.repeat(np.arange(k), n)
     none = np.array(nothing)[place]
     attributes = {name: _under_each_other(by, alternatives, raw, n) for name, by in wide.attributes.items()}
-    places = all(is_place(alt) for alt, is_nothing in zip(alternatives, nothing, strict=True) if not is_nothing)
-    label = None if places else pl.Series(alternatives).gather(place)
-    if places:
+    names_of = pl.Series(alternatives).gather(place)
+    labelled = has_constants(names_of, attributes, none, task, options.get("constants"), None)
+    if not labelled and all(is_place(alt) for alt, nought in zip(alternatives, nothing, strict=True) if not nought):
         _refuse_unequal(wide, alternatives, nothing)
+    label = None if labelled is None else names_of
     blank = np.stack([column.is_null().to_numpy() for column in attributes.values()]).all(axis=0) & ~none
     there = ~blank
     columns = dict(wide.columns)
@@ -239,16 +309,12 @@ def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, op
     for name, by in wide.attributes.items():
         columns.update({f"{alt} {name}": column for alt, column in by.items()})
 
-    rows = np.arange(n)
-    sets = Sets(
-        "best",
-        task[there],
-        pl.Series(),
-        chosen_levels(place == np.tile(chosen, k))[there],
-        rows,
-        np.ones(n, int),
-        columns,
-    )
+    rows, tops = np.arange(n), len(wide.answer) - wide.last
+    level = np.full(n * k, tops)
+    for nth, one in enumerate(chosen):
+        level[(place == np.tile(one, k))] = nth + (nth == tops)
+    kind = {(1, False): "best", (1, True): "best_worst"}.get((tops, wide.last), "order")
+    sets = Sets(kind, task[there], pl.Series(), level[there], rows, np.ones(n, int), columns)
     if "user" in columns:
         sets.person = raw[columns["user"]]
     if "weight" in columns:
@@ -260,23 +326,32 @@ def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, op
     lacking, told = missing_in(attributes, label, none[there])
     message = f"an attribute ({told}) is missing in {{where}}. Fill it in."
     sets.unusable.append((MISSING_ATTRIBUTE, sets.any_of(lacking), message))
-    _refuse_unclear(sets, wide, chosen, words, there[chosen * n + rows])
+    for name, one, word in zip(wide.answer, chosen, words, strict=True):
+        _refuse_unclear(sets, wide, name, one, word, there[one * n + rows])
+    again = (np.diff(np.sort(chosen, axis=0), axis=0) == 0).any(axis=0)
+    message = f"columns {listed(wide.answer)} name the same alternative twice in {{where}}."
+    sets.unusable.append((UNCLEAR, again, message))
     if wide.note:
         sets.notes.append(wide.note)
     gone = int((~there).sum())
     if gone:
         sets.notes.append(f"{counted(gone, 'alternative')} not available or blank, and so not shown.")
-    sets.item, sets.profiles = profiles_of(label, attributes, none[there], none_id)
+    sets.item, sets.profiles = profiles_of(label if labelled else None, attributes, none[there], none_id)
+    sets.by_profile = True
     return sets
 
 
-def _refuse_unclear(sets: Sets, wide: Wide, chosen: IntArray, words: pl.Series, was_there: BoolArray) -> None:
-    column = shown(wide.columns["winner"])
+def _refuse_unclear(
+    sets: Sets, wide: Wide, name: str, chosen: IntArray, words: pl.Series, was_there: BoolArray
+) -> None:
+    column = shown(name)
     unknown = chosen < 0
     if unknown.any():
         word = words.gather(np.flatnonzero(unknown)).drop_nulls()
         example = "it is empty" if not len(word) else f'it holds "{shown(word[0])}"'
         near = "" if not len(word) else did_you_mean(word[0], wide.alternatives)
+        if not near and word.n_unique() == 1:
+            near = f" If that is the choice of none of them, say {option('none', word[0])}."
         listing = ", ".join(map(shown, wide.alternatives))
         message = f'column "{column}" chooses none of {listing} in {{where}}: {example}.{near}'
         sets.unusable.append((UNCLEAR, unknown, message))
@@ -295,6 +370,10 @@ def _refuse_unequal(wide: Wide, alternatives: Sequence[str], nothing: Sequence[b
                 "Leave the cells of an alternative that was not shown blank, and name what describes alternatives: "
                 f"{option('profile', [n for n, b in wide.attributes.items() if len(b) == len(shown_ones)])}."
             )
+
+
+def _words(series: pl.Series) -> pl.Series:
+    return as_text(series).str.strip_chars()
 
 
 def _under_each_other(

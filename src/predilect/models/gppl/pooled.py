@@ -153,10 +153,10 @@ def aligned(features: ItemFeatures | None, ids: Vocabulary, what: str, how: str)
         raise DataError(f'users="joint" needs features of the {what} that differ. Give them ({how})')
     matrix, has_features = features.align(ids)
     if not has_features.all():
-        lost = ids.ids[int(np.argmin(has_features))]
+        first = f" (first: {ids.ids[int(np.argmin(has_features))]!r})" if what == "items" else ""  # people stay unnamed
         warnings.warn(
-            f"{int((~has_features).sum())} of {len(ids)} {what} have no features (first: {lost!r}): the mean of the "
-            "others is taken for them", DataWarning, stacklevel=5,
+            f"{int((~has_features).sum())} of {len(ids)} {what} have no features{first}: the mean of the others is "
+            "taken for them", DataWarning, stacklevel=5,
         )  # fmt: skip
     return matrix
 

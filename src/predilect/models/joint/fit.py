@@ -170,9 +170,8 @@ def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
         people, known = training.people.align(rows.users)
         if not known.all():
             warnings.warn(
-                f"{int((~known).sum())} of {len(known)} people have no features (first: "
-                f"{rows.users.ids[int(np.argmin(known))]!r}): the mean of the others is taken for them", DataWarning,
-                stacklevel=4,
+                f"{int((~known).sum())} of {len(known)} people have no features: the mean of the others is taken for "
+                "them", DataWarning, stacklevel=4,
             )  # fmt: skip
     of_items = make_kernel(model, model.kernel, space.matrix[space.known])
     of_people = make_kernel(model, model.user_kernel, people, "median")

@@ -13,8 +13,9 @@ from scipy.linalg import helmert
 from predilect._text import did_you_mean, either
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures
+from predilect.data.attributes import Coding, independent, left_out
 from predilect.data.choices import Choices, decided_by, within_choices
-from predilect.data.features import FeatureSpace, columns_of_attributes
+from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
 
 NORMAL, POSITIVE, NEGATIVE, TRIANGULAR, FIXED = 0, 1, -1, 2, 3
@@ -23,7 +24,6 @@ DISTRIBUTIONS = {
 }  # fmt: skip
 _MOST_CONSTANTS = 30  # items that are their own attributes: a covariance of so many rows
 _DIGITS = 9  # by which attributes are put in order: more would be rounding
-_NEGLIGIBLE = 1e-8  # of a column's variance within choices, beside the columns before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +59,14 @@ def columns_of(
     distributions: str | Mapping[str, str], price: str | None, personal: bool,
 ) -> Columns:  # fmt: skip
     """The columns for some choices; DataError for attributes that cannot be used as asked for."""
-    notes: list[str] = []
     if features is None:
-        raw, back, levels, source = _constants(answers)
-        to_columns = None
+        coding = _constants(answers)
+        raw = coding.map
     else:
         _refuse_unknown(answers, choices, space)
-        to_columns, back, levels, source = _coded(features)
-        raw = space.matrix @ to_columns
+        coding = Coding.of(features)
+        raw = space.matrix @ coding.map
+    source = list(coding.source)
     kinds = _kinds(distributions, price, source, features)
     deviation, chosen = within_choices(raw, choices)
     deviation *= np.sqrt(np.repeat(choices.weight, np.diff(choices.ptr)))[:, None]
@@ -74,18 +74,13 @@ def columns_of(
     # Columns of one attribute have one unit, so that no level is treated otherwise than another.
     size = np.diagonal(gram) / float(choices.weight @ np.diff(choices.ptr))
     unit = np.sqrt(np.array([np.mean(size[[one == name for one in source]]) for name in source]))
-    keep = _independent(gram)
-    lost = list(dict.fromkeys(source[k] for k in range(len(source)) if k not in keep))
-    if price is not None and price in lost:
+    keep = independent(gram, coding)
+    if price is not None and price not in {source[k] for k in keep}:
         raise DataError(
             f'the price "{price}" does not vary within choices, or follows from the other attributes, so nothing can '
             f"be valued in it. Leave {either('--price', 'price=...')} out, or name another attribute"
         )
-    if lost:
-        notes.append(
-            f"Within choices nothing of {', '.join(lost)} varies that other attributes do not tell: "
-            "what says nothing is left out."
-        )
+    notes = left_out(coding, keep)
     if not keep:
         raise DataError("no attribute varies within choices, so there is nothing to learn from them. Give others")
     if not personal:
@@ -98,16 +93,15 @@ def columns_of(
     if where >= 0:
         kind[where] = NEGATIVE
     scale = 1.0 / unit[order]
-    report = back[:, order] * scale
-    told = report.any(axis=1)  # what was left out is not 0, and has no row
+    coding = coding.only(order)
     notes += [line for k in keep if (line := decided_by(chosen[:, k], source[k]))]
     return Columns(
-        raw[:, order] * scale, None if to_columns is None else to_columns[:, order] * scale, kind, n_random, where,
-        report[told], tuple(level for level, one in zip(levels, told, strict=True) if one), tuple(notes),
+        raw[:, order] * scale, None if features is None else coding.map * scale, kind, n_random, where,
+        coding.report * scale, coding.levels, tuple(notes),
     )  # fmt: skip
 
 
-def _constants(answers: Comparisons) -> tuple[FloatArray, FloatArray, list[tuple[str, str]], list[str]]:
+def _constants(answers: Comparisons) -> Coding:
     """Items as their own attributes: contrasts, whose order depends on answers and not on names."""
     n = answers.n_items
     if n > _MOST_CONSTANTS:
@@ -120,33 +114,8 @@ def _constants(answers: Comparisons) -> tuple[FloatArray, FloatArray, list[tuple
     shown = np.bincount(answers.left, answers.weight, n) + np.bincount(answers.right, answers.weight, n)
     contrast = np.zeros((n, n - 1))
     contrast[np.lexsort((shown, wins))] = helmert(n).T
-    levels = [("item", str(name)) for name in answers.items.ids]
-    return contrast, contrast, levels, ["item"] * (n - 1)
-
-
-def _coded(features: ItemFeatures) -> tuple[FloatArray, FloatArray, list[tuple[str, str]], list[str]]:
-    """Map from encoded features to raw columns, back to what is reported, and the attribute of each column."""
-    outputs = features.outputs
-    made, back, source = [], [], []
-    levels: list[tuple[str, str]] = []
-    for places in columns_of_attributes(features):
-        first = outputs[places[0]]
-        scale = np.array([outputs[k].scale for k in places])
-        if first.kind == "category":
-            contrast = helmert(len(places)).T if len(places) > 1 else np.ones((1, 1))
-            levels += [(first.source, str(outputs[k].category)) for k in places]
-        else:
-            contrast = np.ones((1, 1))
-            levels.append((first.source if first.kind == "number" else first.name, first.piece))
-        for column in contrast.T:
-            made.append(np.zeros(len(outputs)))
-            made[-1][places] = scale * column
-            source.append(levels[-1][0])
-            back.append((len(levels) - len(places), column))
-    report = np.zeros((len(levels), len(made)))
-    for k, (begin, column) in enumerate(back):
-        report[begin : begin + len(column), k] = column
-    return np.array(made).reshape(len(made), len(outputs)).T, report, levels, source
+    levels = tuple(("item", str(name)) for name in answers.items.ids)
+    return Coding(contrast, contrast, levels, ("item",) * (n - 1))
 
 
 def _refuse_unknown(answers: Comparisons, choices: Choices, space: FeatureSpace) -> None:
@@ -202,16 +171,3 @@ def _in_turn(keep: list[int], kinds: IntArray, slope: FloatArray, source: list[s
     """
     apart = {name: float(np.linalg.norm(slope[[k for k in keep if source[k] == name]])) for name in source}
     return sorted(keep, key=lambda k: (kinds[k] == FIXED, -round(apart[source[k]], _DIGITS), source[k], k))
-
-
-def _independent(gram: FloatArray) -> list[int]:
-    """Columns that are not linear functions of those before them."""
-    keep: list[int] = []
-    for k in range(len(gram)):
-        if gram[k, k] <= 0.0:
-            continue
-        inner = gram[np.ix_(keep, keep)]
-        rest = gram[k, k] - gram[keep, k] @ np.linalg.solve(inner, gram[keep, k]) if keep else gram[k, k]
-        if rest > _NEGLIGIBLE * gram[k, k]:
-            keep.append(k)
-    return keep

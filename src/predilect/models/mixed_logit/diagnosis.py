@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from predilect._types import FloatArray
+
+WORST, FEWEST = 1.1, 50  # split R-hat and effective sample size beyond which nothing can be read from draws
 
 
 def split_chains(draws: FloatArray) -> FloatArray:
@@ -41,3 +46,17 @@ def effective_size(draws: FloatArray) -> FloatArray:
         pairs = np.minimum.accumulate(pairs[: below[0]] if len(below) else pairs)
         found[k] = m * n / max(2.0 * pairs.sum() - 1.0, 1.0 / np.log10(m * n + 10.0))
     return found.reshape(halves.shape[2:])
+
+
+def worst_of(found: Mapping[str, Any]) -> tuple[float, float]:
+    """The largest split R-hat and the smallest effective sample size of means and variances of the population."""
+    largest = [float(x) for name in ("r_hat_means", "r_hat_variances") for x in found[name]]
+    least = [float(x) for name in ("effective_size_means", "effective_size_variances") for x in found[name]]
+    return max(largest, default=1.0), min(least, default=np.inf)
+
+
+def why_unusable(largest: float, least: float) -> str:
+    """Why nothing can be read from draws with these, in words; empty where it can."""
+    told = [] if largest <= WORST else [f"a split R-hat of {largest:.3g} is above {WORST}"]
+    told += [] if least >= FEWEST else [f"an effective sample size of {least:.0f} is below {FEWEST}"]
+    return ", and ".join(told)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from predilect._types import FloatArray
 from predilect.decisions.conjoint import Span, logit_chances, ranges_of, spans_of
 from predilect.models.mixed_logit.attributes import Columns
@@ -59,5 +57,4 @@ class Draws:
     def _draws(self, user: int | None) -> FloatArray:
         if user is None or user >= 0:
             return self.posterior.draws_of(-1 if user is None else user)
-        average = np.eye(self.posterior.law.B.shape[2])[0]
-        return self.posterior.law.central(average, self.columns.kind, self.columns.price)
+        return self.posterior.central

@@ -15,21 +15,25 @@ from sklearn.utils.validation import check_is_fitted
 from predilect._json import typed
 from predilect._text import either
 from predilect._types import FloatArray, IntArray
-from predilect.data import Comparisons
+from predilect.data import Comparisons, build_frame
 from predilect.data.choices import choices_of
 from predilect.data.features import Traits
 from predilect.data.orders import joint_rows
+from predilect.decisions import conjoint
+from predilect.decisions.ranking import refuse_unsound
 from predilect.errors import DataError
 from predilect.likelihoods.logit import Logit
+from predilect.likelihoods.special import Z_95
 from predilect.models.checks import check_choice, check_count, check_positive
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.kit import Kit
 from predilect.models.mixed_logit import outputs
 from predilect.models.mixed_logit.attributes import DISTRIBUTIONS, TRIANGULAR, Columns, columns_of
+from predilect.models.mixed_logit.diagnosis import FEWEST, why_unusable, worst_of
 from predilect.models.mixed_logit.kit import Draws
-from predilect.models.mixed_logit.posterior import MixedLogitPosterior, moments
-from predilect.models.mixed_logit.problem import Law, Problem, problem_of
-from predilect.models.mixed_logit.sampler import Sample, sample
+from predilect.models.mixed_logit.posterior import MixedLogitPosterior, unseen_draws
+from predilect.models.mixed_logit.problem import Law, problem_of
+from predilect.models.mixed_logit.sampler import sample
 from predilect.models.mixed_logit.simulated import evidence_of, fit_simulated, halton
 from predilect.models.reading import Queries, Training, read_answers, rows_of_features
 from predilect.models.saving import Fields, amounts, covariance, numbers, optional
@@ -85,8 +89,8 @@ class MixedLogit(Estimator, Kit):
     max_iter : int, default 200
         Steps of the maximisation ("simulated").
     tol : float or "auto", default "auto"
-        Largest split R-hat of means and variances of the population (1.05); or largest slope of the log-likelihood, in
-        nats a choice (1e-5).
+        Largest split R-hat of means and variances of the population (1.05, and then an effective sample size of 50 is
+        asked for too); or largest slope of the log-likelihood, in nats a choice (1e-5).
     tie_threshold : float or "auto", default "auto"
         δ of predictions of pairs; "auto" learns it if there are ties, and is 0 otherwise. For the coefficients a tie is
         half an answer each way.
@@ -105,13 +109,15 @@ class MixedLogit(Estimator, Kit):
     items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
         As in :class:`~predilect.GPPL`. ``log_evidence_`` is the simulated log-likelihood, at the posterior mean for
         "bayes"; ``report_["prior"]`` has R-hat and effective sizes, or the noise of the draws, and what was left out.
+        Draws with a split R-hat above 1.1, or an effective sample size below 50, are not usable: the warning of the
+        fit, :meth:`describe` and ``repr`` say so.
 
     Notes
     -----
     mixed-logit.md. Columns have size 1 within choices while the model is learned. Priors: a covariance of n
     coefficients is inverse Wishart with n degrees of freedom and scale n I, a mean is normal around 0 with a hundred
-    times that covariance. A person is known by draws; margins, boards and predictions of pairs use their mean and
-    covariance, :meth:`predict_choice` the draws themselves. A sweep takes some 1.5 exponentials for each item of each
+    times that covariance. A person is known by draws, of which predictions and boards are means, quantiles and
+    shares. A sweep takes some 1.5 exponentials for each item of each
     choice: 10 000 sweeps of two chains take 6 s for 361 people with 12 choices of four. Memory: 200 draws a person.
 
     Examples
@@ -176,6 +182,12 @@ class MixedLogit(Estimator, Kit):
             answers, choices, training.features, training.space, distributions=self.distributions, price=self.price,
             personal=personal,
         )  # fmt: skip
+        if self.n_classes > 1 and not columns.n_random:
+            raise DataError(
+                f"n_classes={self.n_classes} asks for classes of people, but all coefficients are fixed: those of all "
+                "classes would be the same. Classes with fixed coefficients of their own, a latent class logit, are "
+                "not there yet. Let coefficients vary between people (distributions), or take n_classes=1"
+            )
         self.traits_, traits = _traits(training)
         problem = problem_of(choices, columns, traits, answers.n_users)
         is_bayes = self.method == "bayes"
@@ -186,8 +198,9 @@ class MixedLogit(Estimator, Kit):
             if is_bayes:
                 found = sample(
                     problem, n_classes=int(self.n_classes), diagonal=diagonal, n_sweeps=n_draws,
-                    n_chains=int(self.n_chains), tolerance=tolerance, random_state=self.seed_,
-                    executor=executor, watch=watch,
+                    n_chains=int(self.n_chains), tolerance=tolerance,
+                    fewest=FEWEST if isinstance(self.tol, str) else 0, random_state=self.seed_, executor=executor,
+                    watch=watch,
                 )  # fmt: skip
                 evidence = evidence_of(problem, found.law)
             else:
@@ -196,24 +209,14 @@ class MixedLogit(Estimator, Kit):
                     tolerance=tolerance, random_state=self.seed_, watch=watch,
                 )  # fmt: skip
             self.columns_ = columns
-            posterior = self._posterior(found, problem)
+            posterior = MixedLogitPosterior.of(columns, found.people, found.law.thinned(_STORED), self.seed_)
             threshold = _tie_threshold(answers, posterior) if delta is None else delta
         told = {"notes": list(columns.notes), "draws": n_draws, **found.diagnosis, "answers": choices.n_answers}
         h = MixedLogitHyperparameters(columns.X.shape[1], int(self.n_classes))
         return Learned(posterior, h, personal, threshold, evidence, found.report, told)
 
-    def _posterior(self, found: Sample, problem: Problem) -> MixedLogitPosterior:
-        law, columns = found.law, self.columns_
-        average = np.eye(law.B.shape[2])[0]
-        m, C_m = moments(law.central(average, columns.kind, columns.price))
-        return self._with_law(m, C_m, found.people, law.thinned(_STORED))
-
-    def _with_law(self, m: FloatArray, C_m: FloatArray, people: Any, law: Law) -> MixedLogitPosterior:
-        return MixedLogitPosterior(
-            self.columns_.X, m, C_m, people, law, outputs.unseen_draws(law, self.columns_, None, self.seed_)
-        )
-
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+    def _predicted(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """As :meth:`MixedLogitPosterior.predicted`."""
         posterior, new = self.posterior_, self._new_items(queries, items)
         X, own = posterior.X, np.zeros(len(posterior.X))
         if new is not None:
@@ -224,22 +227,36 @@ class MixedLogit(Estimator, Kit):
         who, more = queries.users, None
         if users is not None and queries.new_users and self.traits_ is not None and self.user_features_ is not None:
             traits = self.traits_.transform(*rows_of_features(queries.new_users, self.user_features_, users))
-            more = moments(
-                np.stack([outputs.unseen_draws(posterior.law, self.columns_, one, self.seed_) for one in traits])
-            )
+            more = np.stack([unseen_draws(posterior.law, self.columns_, one, self.seed_) for one in traits])
             who = np.where(queries.unknown_users >= 0, len(posterior.people) + queries.unknown_users, who)
-        mean, var = posterior.margins_of(who, X[queries.left] - X[queries.right], more)
-        return mean, var + own[queries.left] + own[queries.right]
+        return posterior.predicted(
+            who, X[queries.left] - X[queries.right], own[queries.left] + own[queries.right], more, self.tie_threshold_
+        )
+
+    def _outcomes(
+        self, X: Any, items: Any, users: Any, *, logarithms: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        now, queries = self._read(X, users)
+        mean, var, log_p = now._predicted(queries, items, users)
+        refuse_unsound(mean, var)
+        return mean, var, log_p if logarithms else np.exp(log_p)
+
+    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+        return self._predicted(queries, items, users)[:2]
 
     def describe(self) -> list[str]:
         prior, columns = self.report_["prior"], self.columns_
         lines = [f"Attributes: {', '.join(columns.attributes)}.", *typed(list[str], prior["notes"], "notes")]
         if "r_hat_means" in prior:
-            sizes = [*prior["effective_size_means"], *prior["effective_size_variances"]]
+            largest, least = worst_of(prior)
             lines.append(
-                f"{self.n_chains} chains of {prior['draws']} sweeps: the largest split R-hat is "
-                f"{self.report_['fit']['residual']:.3f}, the smallest effective sample size {min(sizes):.0f}."
+                f"{self.n_chains} chains of {prior['draws']} sweeps: the largest split R-hat is {largest:.3f}, the "
+                f"smallest effective sample size {least:.0f}."
             )
+            if why := why_unusable(largest, least):
+                lines.append(f"Not usable: {why}. Ask for more sweeps (n_draws), or for fewer attributes.")
+        elif not columns.n_random:
+            lines.append("Standard errors are those of the Hessian of the log-likelihood at its maximum.")
         else:
             lines.append(
                 f"Other draws would move the log-likelihood by about {prior['log_likelihood_sd']:.1f} (standard "
@@ -252,13 +269,19 @@ class MixedLogit(Estimator, Kit):
                 )
         return lines
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        told = super().__repr__(N_CHAR_MAX)
+        prior = self.report_["prior"] if hasattr(self, "posterior_") else {}
+        why = why_unusable(*worst_of(prior)) if "r_hat_means" in prior else ""
+        return told.replace("(", f"(not usable: {why}; ", 1) if why else told
+
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         p, c = self.posterior_, self.columns_
         values = {
             "kind": c.kind.tolist(), "n_random": c.n_random, "price": c.price, "levels": [list(x) for x in c.levels],
         }  # fmt: skip
         arrays: dict[str, Any] = {
-            "m": p.m, "C_m": p.C_m, "people": p.people, "B": p.law.B, "Omega": p.law.Omega, "share": p.law.share,
+            "people": p.people, "B": p.law.B, "Omega": p.law.Omega, "share": p.law.share,
             "X": c.X, "report": c.report,
         }  # fmt: skip
         if c.map is not None:
@@ -270,10 +293,9 @@ class MixedLogit(Estimator, Kit):
     @classmethod
     def _fields(cls, document: dict[str, Any]) -> Fields:
         return {
-            "m": numbers("D"), "C_m": covariance("D D"), "people": numbers("U R D", "float32"),
-            "trait_mean": optional(numbers("G")), "trait_rotation": optional(numbers("G T")), "B": numbers("S K T+1 D"),
-            "Omega": covariance("S K N N"), "share": amounts("S K"), "X": numbers("I D"), "report": numbers("L D"),
-            "map": optional(numbers("F D")),
+            "people": numbers("U R D", "float32"), "trait_mean": optional(numbers("G")),
+            "trait_rotation": optional(numbers("G T")), "B": numbers("S K T+1 D"), "Omega": covariance("S K N N"),
+            "share": amounts("S K"), "X": numbers("I D"), "report": numbers("L D"), "map": optional(numbers("F D")),
         }  # fmt: skip
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> MixedLogitPosterior:
@@ -299,14 +321,26 @@ class MixedLogit(Estimator, Kit):
             tuple(typed(list[str], self.report_["prior"]["notes"], "notes")),
         )  # fmt: skip
         law = Law(arrays["B"], arrays["Omega"], arrays["share"])
-        return self._with_law(arrays["m"], arrays["C_m"], arrays["people"], law)
+        return MixedLogitPosterior.of(self.columns_, arrays["people"], law, self.seed_)
 
     # What a choice researcher asks of a fitted model.
     classes = outputs.classes
 
+    @property
+    def attributes_(self) -> list[str]:
+        check_is_fitted(self, "posterior_")
+        return self.columns_.attributes
+
     def _person_draws(self) -> Draws:
         check_is_fitted(self, "posterior_")
         return Draws.of(self.posterior_, self.columns_, self.method == "simulated")
+
+    def coefficients(self) -> Any:
+        """As of every model with part-worths; of a logit with fixed coefficients the interval is 1.96 sd each way."""
+        table = conjoint.coefficients(self._person_draws())
+        if self.method == "simulated" and not self.columns_.n_random and self.columns_.price < 0:
+            table |= {name: table["mean"] + z * table["sd"] for name, z in (("lower", -Z_95), ("upper", Z_95))}
+        return build_frame(table, self.backend_)
 
     def _rows(self, codes: IntArray, described: FloatArray) -> FloatArray:
         return outputs.rows_of(self, codes, described)
@@ -361,10 +395,11 @@ def _tie_threshold(answers: Comparisons, posterior: MixedLogitPosterior) -> floa
         return 0.0
     alone = np.flatnonzero(joint_rows(answers) < 0)
     rows = alone[:: max(1, -(-len(alone) // _ROWS_FOR_TIES))]
-    mean, var = posterior.margins(answers.user[rows], answers.left[rows], answers.right[rows])
-    outcome, weight = answers.outcome[rows], answers.weight[rows]
+    users, difference = answers.user[rows], posterior.X[answers.left[rows]] - posterior.X[answers.right[rows]]
+    place, weight = 1 - answers.outcome[rows].astype(np.int64), answers.weight[rows]
 
     def loss(log_delta: float) -> float:
-        return -float(weight @ Logit.all_tilted(outcome, mean, var, np.exp(log_delta))[0])
+        log_p = posterior.predicted(users, difference, delta=float(np.exp(log_delta)))[2]
+        return -float(weight @ log_p[np.arange(len(rows)), place])
 
     return float(np.exp(minimize_scalar(loss, bounds=(-6.0, 4.0), method="bounded").x))

@@ -15,19 +15,12 @@ from predilect.data import Comparisons, build_frame
 from predilect.data.choices import choices_of
 from predilect.errors import DataError, DataWarning
 from predilect.models.choices import ChoiceSets
-from predilect.models.mixed_logit.attributes import Columns
 from predilect.models.mixed_logit.posterior import MixedLogitPosterior
 from predilect.models.mixed_logit.problem import Law
 from predilect.models.reading import codes_of_sets
 
 if TYPE_CHECKING:
     from predilect.models.mixed_logit.model import MixedLogit
-
-
-def unseen_draws(law: Law, columns: Columns, traits: FloatArray | None, seed: int) -> FloatArray:
-    """Draws of the coefficients of somebody without answers, (S, d), with ``traits`` (T,), by default the mean."""
-    own = np.zeros(law.B.shape[2] - 1) if traits is None else traits
-    return law.people(np.concatenate([[1.0], own]), columns.kind, columns.price, seed)
 
 
 def spread_of_items(posterior: MixedLogitPosterior) -> float:

@@ -1,40 +1,40 @@
-"""Posterior of a mixed logit: draws of people's coefficients and of the population, and their moments for boards."""
+"""Posterior of a mixed logit: draws of people's coefficients and of the population, of which everything is made."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import log_expit, logsumexp, ndtri
 
 from predilect._types import FloatArray, IntArray
-from predilect.gaussian.dense import symmetrise
-from predilect.gaussian.posterior import Posterior, Utilities
+from predilect.gaussian.dense import moments
+from predilect.gaussian.posterior import DrawnUtilities, Posterior
+from predilect.models.mixed_logit.attributes import Columns
 from predilect.models.mixed_logit.problem import Law
 
-_AT_ONCE = 20_000  # pairs
-
-
-def moments(draws: npt.NDArray[np.floating]) -> tuple[FloatArray, FloatArray]:
-    """Mean (..., d) and covariance (..., d, d) of draws (..., R, d)."""
-    mean = draws.mean(axis=-2, dtype=np.float64)
-    deviation = draws - mean[..., None, :]
-    covariance = np.swapaxes(deviation, -1, -2) @ deviation / max(draws.shape[-2] - 1, 1)
-    return mean, 0.5 * (covariance + np.swapaxes(covariance, -1, -2))
+_AT_ONCE = 2_000_000  # draws of margins
 
 
 @dataclass(frozen=True, slots=True)
 class MixedLogitPosterior(Posterior):
-    """Utilities X c_u, with draws of the coefficients of all people; boards know their first two moments."""
+    """Utilities X c_u, with draws of the coefficients of all people."""
 
     X: FloatArray  # columns of the items, (n_items, d)
-    m: FloatArray  # coefficients of the crowd, those of a central person, (d,), and their covariance
-    C_m: FloatArray
     people: npt.NDArray[np.float32]  # draws of people's coefficients, (U, R, d)
     law: Law
+    central: FloatArray  # draws of the coefficients of a central person, the crowd's, (S, d)
     unseen: FloatArray  # draws of somebody without answers, (S, d)
     mean: FloatArray = field(init=False)  # of people and, last, somebody without answers, (U + 1, d)
     covariance: FloatArray = field(init=False)  # (U + 1, d, d)
+
+    @classmethod
+    def of(cls, columns: Columns, people: npt.NDArray[np.float32], law: Law, seed: int) -> MixedLogitPosterior:
+        """From the draws of people and of the population."""
+        central = law.central(np.eye(law.B.shape[2])[0], columns.kind, columns.price)
+        return cls(columns.X, people, law, central, unseen_draws(law, columns, None, seed))
 
     def __post_init__(self) -> None:
         found = [moments(self.people), moments(self.unseen[None])]
@@ -51,35 +51,70 @@ class MixedLogitPosterior(Posterior):
 
     def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f_u(left) - f_u(right), (n,)."""
-        return self.margins_of(users, self.X[left] - self.X[right])
+        return self.predicted(users, self.X[left] - self.X[right])[:2]
 
-    def margins_of(
-        self, users: IntArray, difference: FloatArray, more: tuple[FloatArray, FloatArray] | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of margins with differences of columns (n, d); codes of people from U on are of ``more``.
+    def predicted(
+        self, users: IntArray, difference: FloatArray, unknown: FloatArray | None = None,
+        more: FloatArray | None = None, delta: float = 0.0,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
+        """Mean (n,) and variance (n,) of margins, and log probabilities of left, tie and right (n, 3), of the draws.
 
-        ``more`` are means (k, d) and covariances (k, d, d).
+        ``unknown``: variance of a normal part of each margin that the draws do not hold, (n,).
         """
-        place = np.asarray(users, dtype=np.int64)
-        n = len(self.people)
-        place = np.where(place < 0, n, place + (place >= n))
-        mean, covariance = self.mean, self.covariance
-        if more is not None:
-            mean, covariance = np.concatenate([mean, more[0]]), np.concatenate([covariance, more[1]])
-        out, var = np.empty(len(place)), np.empty(len(place))
-        for start in range(0, len(place), _AT_ONCE):
-            rows = slice(start, start + _AT_ONCE)
-            x, who = difference[rows], place[rows]
-            out[rows] = np.einsum("nd,nd->n", x, mean[who])
-            var[rows] = np.einsum("ni,nij,nj->n", x, covariance[who], x)
-        return out, var
+        n = len(difference)
+        unknown = np.zeros(n) if unknown is None else unknown
+        mean, var, log_p = np.empty(n), np.empty(n), np.empty((n, 3))
+        for rows, z in self.drawn_margins(users, difference, more):
+            mean[rows], var[rows] = z.mean(axis=1), z.var(axis=1, ddof=min(1, z.shape[1] - 1)) + unknown[rows]
+            log_p[rows] = log_chances(blurred(z, unknown[rows]) if unknown[rows].any() else z, delta)
+        return mean, var, log_p
 
-    def person(self, user: int = -1) -> Utilities:
-        return self._utilities(self.mean[user], self.covariance[user])
+    def drawn_margins(
+        self, users: IntArray, difference: FloatArray, more: FloatArray | None = None
+    ) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Rows of one person, and draws of their margins with differences of columns (n, d), (n_rows, R).
 
-    def crowd(self) -> Utilities:
-        return self._utilities(self.m, self.C_m)
+        Codes of people from U on are of ``more``, draws of the coefficients of others (k, S, d).
+        """
+        who, n = np.asarray(users), len(self.people)
+        order = np.argsort(who, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(who[order])) + 1):
+            if not len(rows):
+                continue
+            user = int(who[rows[0]])
+            draws = self.draws_of(user) if more is None or user < n else more[user - n]
+            step = max(1, _AT_ONCE // len(draws))
+            for start in range(0, len(rows), step):
+                some = rows[start : start + step]
+                yield some, difference[some] @ draws.T
 
-    def _utilities(self, mean: FloatArray, covariance: FloatArray) -> Utilities:
-        nothing = np.zeros(0, dtype=np.int64)
-        return Utilities(self.X @ mean, symmetrise(covariance), self.X, nothing, np.zeros(0))
+    def person(self, user: int = -1) -> DrawnUtilities:
+        return DrawnUtilities.drawn(self.X, self.draws_of(user))
+
+    def crowd(self) -> DrawnUtilities:
+        return DrawnUtilities.drawn(self.X, self.central)
+
+
+def unseen_draws(law: Law, columns: Columns, traits: FloatArray | None, seed: int) -> FloatArray:
+    """Draws of the coefficients of somebody without answers, (S, d), with ``traits`` (T,), by default the mean."""
+    own = np.zeros(law.B.shape[2] - 1) if traits is None else traits
+    return law.people(np.concatenate([[1.0], own]), columns.kind, columns.price, seed)
+
+
+def log_chances(z: FloatArray, delta: float) -> FloatArray:
+    """Log probabilities of left, tie and right, averaged over draws of margins (n, R); (n, 3)."""
+    found = np.full((len(z), 3), -np.inf)
+    found[:, 0], found[:, 2] = (logsumexp(log_expit(side * z - delta), axis=1) for side in (1, -1))
+    if delta > 0.0:
+        found[:, 1] = logsumexp(log_expit(delta + z) + log_expit(delta - z), axis=1) + np.log(-np.expm1(-2.0 * delta))
+    return found - np.log(z.shape[1])
+
+
+def blurred(z: FloatArray, variance: FloatArray) -> FloatArray:
+    """Draws of margins (n, R) with independent normal parts of some ``variance`` (n,) added; (n, 2R).
+
+    The parts are quantiles in an order of their own, once with each sign, so that the sides can be exchanged.
+    """
+    n = z.shape[1]
+    part = np.random.default_rng(0).permutation(ndtri((np.arange(n) + 0.5) / n)) * np.sqrt(variance)[:, None]
+    return np.concatenate([z + part, z - part], axis=1)

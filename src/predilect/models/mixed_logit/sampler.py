@@ -13,7 +13,7 @@ import numpy.typing as npt
 from predilect._text import either
 from predilect._types import FloatArray
 from predilect.models.mixed_logit import loops
-from predilect.models.mixed_logit.diagnosis import effective_size, r_hat
+from predilect.models.mixed_logit.diagnosis import effective_size, r_hat, why_unusable, worst_of
 from predilect.models.mixed_logit.gibbs import sweeps
 from predilect.models.mixed_logit.problem import Law, Problem, Start, approximation, coefficients_of, start_of
 from predilect.progress import Report, Watcher, tell_parts
@@ -38,9 +38,12 @@ class Sample:
 
 def sample(
     problem: Problem, *, n_classes: int, diagonal: bool, n_sweeps: int, n_chains: int, tolerance: float,
-    random_state: int, executor: ThreadPoolExecutor | None, watch: Watcher | None,
+    fewest: float, random_state: int, executor: ThreadPoolExecutor | None, watch: Watcher | None,
 ) -> Sample:  # fmt: skip
-    """Run chains of ``n_sweeps`` sweeps, of which the second half is kept; the same bits for any executor."""
+    """Run chains of ``n_sweeps`` sweeps, of which the second half is kept; the same bits for any executor.
+
+    They converged if the largest R-hat is below the ``tolerance``, and the effective sample size ``fewest`` or more.
+    """
     begin = time.perf_counter()
     start = start_of(problem, PRIOR_PEOPLE)
     U, d, n = problem.n_users, problem.n_coefficients, problem.n_random
@@ -102,14 +105,15 @@ def sample(
         "r_hat_means": r_hat(mean), "r_hat_variances": r_hat(variance), "effective_size_means": effective_size(mean),
         "effective_size_variances": effective_size(variance),
     }  # fmt: skip
-    worst = max(float(found[name].max(initial=1.0)) for name in ("r_hat_means", "r_hat_variances"))
+    worst, least = worst_of(found)
     report = Report(
-        "Gibbs sampler", n_sweeps, worst, tolerance, worst < tolerance, 0.0, time.perf_counter() - begin,
-        "(the largest split R-hat)",
+        "Gibbs sampler", n_sweeps, worst, tolerance, worst < tolerance and least >= fewest, 0.0,
+        time.perf_counter() - begin, "(the largest split R-hat)",
         either(
             "take fewer attributes, or more sweeps in Python: MixedLogit(n_draws=...)",
             "ask for more sweeps (n_draws), or for fewer attributes",
         ),
+        why_unusable(worst, least),
     )  # fmt: skip
     return Sample(law, people, report, {name: value.tolist() for name, value in found.items()})
 

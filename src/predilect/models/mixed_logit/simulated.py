@@ -186,7 +186,8 @@ def _sample(
 def populations(likelihood: Simulated, theta: FloatArray, H: FloatArray, rng: np.random.Generator) -> Law:
     """Populations around an estimate, from minus the Hessian of the log-likelihood there.
 
-    Means and the symmetric root of Ω are normal, with a centre at which the mean of Ω is the estimate.
+    Means and the symmetric root of Ω are normal, with a centre at which the mean of Ω is the estimate. Their covariance
+    is that of the estimate, so that standard errors do not depend on the seed.
     """
     L = likelihood.unpacked(theta)[1]
     n, others = len(L), len(theta) - len(likelihood.entries[0])
@@ -195,7 +196,7 @@ def populations(likelihood: Simulated, theta: FloatArray, H: FloatArray, rng: np
     change[others:, others:] = into
     values, vectors = np.linalg.eigh(change.T @ H @ change)
     noise = rng.standard_normal((_KEPT_LAWS, len(theta)))
-    noise = (noise - noise.mean(axis=0)) @ (vectors / np.sqrt(np.maximum(values, _LEAST_CURVATURE))) @ vectors.T
+    noise = _standardised(noise) @ (vectors / np.sqrt(np.maximum(values, _LEAST_CURVATURE))) @ vectors.T
     B = np.stack([likelihood.unpacked(theta + one)[0] for one in noise])
     away = np.einsum("sk,kij->sij", noise[:, others:], basis)
     Omega = R @ R
@@ -207,6 +208,14 @@ def populations(likelihood: Simulated, theta: FloatArray, H: FloatArray, rng: np
     drawn = back @ drawn @ back.T
     drawn[:, np.arange(n), np.arange(n)] += 1e-12
     return Law(B[:, None], 0.5 * (drawn + np.swapaxes(drawn, 1, 2))[:, None], np.ones((_KEPT_LAWS, 1)))
+
+
+def _standardised(noise: FloatArray) -> FloatArray:
+    """Draws (S, k) with means of exactly 0 and, where there are more of them than columns, covariance exactly I."""
+    noise = noise - noise.mean(axis=0)
+    if noise.shape[1] >= len(noise):
+        return noise
+    return np.asarray(np.linalg.solve(np.linalg.cholesky(noise.T @ noise / len(noise)), noise.T).T)
 
 
 def _root(

@@ -141,11 +141,12 @@ def fit_population(
             start.gamma if len(start.gamma) == len(point.gamma) else point.gamma,
         )  # fmt: skip
     search.sites = sites
-    point, residual, again = search.fixed_point(point, tolerance * people.n_answers, max_iter)
+    enough = tolerance * people.n_answers
+    point, residual, again = search.fixed_point(point, enough, max_iter)
     if again:
         point, current = search.closed_form(point, n_closed_form if math.isinf(residual) else 0)
     while again and search.passes < max_iter:
-        point, residual, again = search.lbfgs(point, current, tolerance * people.n_answers, max_iter)
+        point, residual, again = search.lbfgs(point, current, enough, max_iter)
         if again:
             point, current = search.closed_form(point, 0)
         elif kept and (found := search.wider(point)) is not None:
@@ -167,13 +168,13 @@ def fit_population(
     C_m, C_gamma = metric.C_m, metric.C_gamma
     if len(point.gamma):
         C_m, C_gamma = covariate_information(search.people_at(point), sites, law).joint(C_m, search.gamma_precision)
-    residual = residual / people.n_answers if final.is_sound else math.inf
+    residual = residual if final.is_sound else math.inf
     report = Report(
         method="population EP",
         iterations=search.passes,
-        residual=residual,
+        residual=residual / people.n_answers,
         tolerance=tolerance,
-        converged=residual <= tolerance,
+        converged=residual <= enough,  # before it is divided, which may round it to above the tolerance
         jitter=search.jitter,
         seconds=time.perf_counter() - began,
         unit="nats an answer",

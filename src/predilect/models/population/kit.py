@@ -8,9 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from predilect._json import typed
 from predilect._types import FloatArray, IntArray
-from predilect.data import ItemFeatures
-from predilect.data.features import columns_of_attributes
+from predilect.data.attributes import Coding, left_out
 from predilect.decisions.conjoint import Span, ranges_of, spans_of
 from predilect.decisions.sets import chance_of_first, choice_chances
 from predilect.errors import DataError
@@ -22,28 +22,20 @@ _PAIRS = 200  # of opposite draws, of each person
 # Consistencies at which they are drawn, in standard deviations of its logarithm: equally likely, of variance 1.
 _AWAY = ndtri((np.arange(8) + 0.5) / 8)
 _AWAY /= _AWAY.std()
-_RANK = 1e-9  # of the largest singular value: attributes that follow from others share what is theirs
 
 
-def levels_of(features: ItemFeatures) -> tuple[tuple[tuple[str, str], ...], FloatArray]:
-    """Attribute and level of what is reported, and the map (n_levels, n_columns) to it from weights of the columns.
+def coding_of(model: Any) -> tuple[Coding, list[int]]:
+    """The coding of all attributes, and its columns whose coefficients the answers of the fit tell apart."""
+    coding = Coding.of(model.features_)
+    columns = typed(list[int], model.report_["attributes"]["columns"], "columns")
+    if columns != [k for k in range(len(coding.source)) if k in columns]:
+        raise ValueError(f"columns {columns!r:.100} of {len(coding.source)} of the attributes")
+    return coding, columns
 
-    A number is per unit, its pieces are levels; the levels of a category sum to 0.
-    """
-    levels: list[tuple[str, str]] = []
-    rows: list[FloatArray] = []
-    outputs = features.outputs
-    for places in columns_of_attributes(features):
-        first = outputs[places[0]]
-        per_unit = np.zeros((len(places), len(outputs)))
-        per_unit[np.arange(len(places)), places] = [1.0 / outputs[k].scale for k in places]
-        if first.kind == "category":
-            levels += [(first.source, str(outputs[k].category)) for k in places]
-            per_unit -= per_unit.mean(axis=0)
-        else:
-            levels.append((first.source if first.kind == "number" else first.name, first.piece))
-        rows.append(per_unit)
-    return tuple(levels), np.concatenate(rows)
+
+def describe_attributes(model: Any) -> list[str]:
+    """Sentences on attributes that are left out of what attributes are worth."""
+    return [] if model.features_ is None else left_out(*coding_of(model))
 
 
 @dataclass(slots=True)
@@ -58,11 +50,9 @@ class Draws:
     """
 
     posterior: PopulationPosterior
-    matrix: FloatArray  # encoded features of the items, centred, (n_items, n_columns)
-    fit: FloatArray  # its pseudo-inverse
+    coding: Coding
+    fit: FloatArray  # pseudo-inverse of the columns of the items, centred, (n_columns, n_items)
     level: FloatArray  # of the items that have some: the mean of their utilities, as weights, (n_items,)
-    levels: tuple[tuple[str, str], ...]
-    report: FloatArray  # (n_levels, n_columns)
     spans: list[Span]
     seed: int
     # By how many standard deviations consistencies are away, with what is known then; empty for a pooled model
@@ -72,13 +62,18 @@ class Draws:
     of_one_population: ClassVar[bool] = True
 
     @property
+    def levels(self) -> tuple[tuple[str, str], ...]:
+        """Attribute and level of each coefficient."""
+        return self.coding.levels
+
+    @property
     def n_people(self) -> int:
         """Number of people; 1 for a pooled model."""
         return 1 if self.posterior.is_pooled else self.posterior.n_users
 
     def coefficients(self, user: int) -> FloatArray:
         """Draws in the units of the attributes, (R, n_levels)."""
-        return self._drawn(self.fit, user) @ self.report.T
+        return self._drawn(self.fit, user) @ self.coding.report.T
 
     def ranges(self, user: int) -> FloatArray:
         """How far utilities are apart by each attribute over the items, (R, n_attributes)."""
@@ -123,7 +118,7 @@ class Draws:
         """A with A f the utilities of items, (k, n_items), or as it is given."""
         if not isinstance(rows, Rows):
             return rows
-        A = rows.columns @ self.fit if rows.columns.any() else np.zeros((len(rows.codes), len(self.matrix)))
+        A = rows.columns @ self.coding.map @ self.fit
         known = rows.codes >= 0
         A[known, rows.codes[known]] += 1.0
         A[~known] += self.level
@@ -139,19 +134,24 @@ def draws_of(model: Any) -> Draws:
         )
     if not model.features_.outputs:
         raise DataError(f"no attribute differs between the items: {' '.join(model.features_.report)}")
+    every, columns = coding_of(model)
+    coding = every.only(columns)
+    if not columns:
+        raise DataError(f"nothing is learned of what attributes are worth. {' '.join(describe_attributes(model))}")
     known = model.space_.known
-    matrix = np.where(known[:, None], model.space_.matrix - model.space_.matrix[known].mean(axis=0), 0.0)
-    fit = np.linalg.pinv(matrix, rcond=_RANK)
+    X = model.space_.matrix @ coding.map
+    X = np.where(known[:, None], X - X[known].mean(axis=0), 0.0)
+    size = np.sqrt((X**2).sum(axis=0))
+    fit = np.linalg.pinv(X / size) / size[:, None]
     level = known / known.sum()
-    levels, report = levels_of(model.features_)
-    spans = spans_of(levels, report, matrix)
+    spans = spans_of(coding.levels, coding.report, X)
     posterior, seed = model.posterior_, model.seed_
     consensus, states = None, []
     if not posterior.is_pooled:
         consensus = ConsensusDraws.of(posterior, _PAIRS, np.random.default_rng([seed, 0]))
         aways = _AWAY.tolist() if posterior.calibration.consistency_spread else [0.0]
         states = [(away, posterior.with_consistencies(away)) for away in aways]
-    return Draws(posterior, matrix, fit, level, levels, report, spans, seed, states, consensus)
+    return Draws(posterior, coding, fit, level, spans, seed, states, consensus)
 
 
 class Rows(NamedTuple):

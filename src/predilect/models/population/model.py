@@ -11,9 +11,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain
-from predilect._text import amount, either
+from predilect._text import amount, either, shown
 from predilect._types import FloatArray
 from predilect.data import Comparisons, PersonFeatures
+from predilect.data.attributes import Coding, told_apart
 from predilect.data.features import Traits
 from predilect.data.orders import as_orders
 from predilect.errors import DataError
@@ -21,12 +22,14 @@ from predilect.evaluation.judging import keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
 from predilect.gaussian.covariates import CovariateEffects, unit_of
 from predilect.gaussian.posterior import GaussianPosterior
+from predilect.latent.sandwich import FEWEST_CONTEXTS
 from predilect.latent.sides import test_of_side
 from predilect.likelihoods.calibration import Calibration, restored_calibration
 from predilect.models.checks import given_threshold
 from predilect.models.estimator import Learned
 from predilect.models.people_models import traits_of_new_users
 from predilect.models.population.batches import check_answers
+from predilect.models.population.kit import describe_attributes
 from predilect.models.population.prior import (
     ONE_MIND,
     Hyperparameters,
@@ -185,6 +188,14 @@ class Population(Tables):
     def _prepared(self, training: Training) -> Training:
         answers = training.comparisons.with_used_grades()
         check_answers(answers)
+        if answers.contexts is not None and len(answers.contexts) < FEWEST_CONTEXTS:
+            column = shown(answers.intake.columns.get("context", "context"))
+            raise DataError(
+                f'all answers that have a context have the same one ("{shown(answers.contexts.ids[0])}", in column '
+                f'"{column}"), and one says nothing of how far contexts differ. Name a column that tells two contexts '
+                f"or more apart, or leave {either('--context', 'context=...')} out: intervals then hold for "
+                "this context"
+            )
         joint = answers.joint and self._likelihood.has_normal_noise
         answers = as_orders(answers) if joint else replace(answers, joint=False)
         self.side_test_ = test_of_side(answers, self._likelihood, self._given_threshold())
@@ -196,10 +207,13 @@ class Population(Tables):
 
     def _keep(self, training: Training, learned: Learned) -> None:
         super()._keep(training, learned)
+        if self.features_ is not None:
+            kept = told_apart(training.comparisons, self.space_, Coding.of(self.features_))
+            self.report_["attributes"] = {"columns": kept}
         if self.side_test_ is not None:
             self.report_["side"] = plain(self.side_test_._asdict())
-        if training.comparisons.contexts is not None:
-            self.report_["contexts"] = len(training.comparisons.contexts)
+        if (context := training.comparisons.context) is not None:
+            self.report_["contexts"] = len(np.unique(context[context >= 0]))
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         comparisons, features, people, space = training.comparisons, training.features, training.people, training.space
@@ -368,6 +382,7 @@ class Population(Tables):
             lines.append(
                 f"Item features: {', '.join(self.features_.sources) or 'none of use'}; {_use_of_features(self)}."
             )
+        lines += describe_attributes(self)
         people, h = self.user_features_, self.hyperparameters_
         lines += describe_covariates(self)
         lines += describe_thresholds(self)

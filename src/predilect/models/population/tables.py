@@ -11,26 +11,25 @@ import polars as pl
 from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._text import either, one_line, shortened, shown
+from predilect._text import either, shown
 from predilect._types import FloatArray, IntArray
 from predilect.data import build_frame
 from predilect.data.derived import SIDE
 from predilect.decisions.scales import Scale, ScaleName, scale_of
 from predilect.errors import DataError
 from predilect.gaussian.covariates import CovariateEffects
-from predilect.latent.sandwich import FEWEST_GROUPS
+from predilect.latent.sandwich import FEWEST_CONTEXTS
 from predilect.likelihoods.grades import Intervals
 from predilect.likelihoods.special import Z_95
 from predilect.models.estimator import Estimator
 from predilect.models.kit import Kit
-from predilect.models.population.kit import Draws, Rows, draws_of, rows_of
+from predilect.models.population.kit import Draws, Rows, coding_of, draws_of, rows_of
 from predilect.models.population.segments import segment_boards
-from predilect.models.population.updates import Updating
+from predilect.models.population.updating import Updating
 from predilect.people.covariates import own_effects
+from predilect.people.layout import NOISY
 
 _TOLD_APART = 0.01  # of the factors of noise, between the quartiles
-_NOISY = 0.5  # consistency of somebody with twice the usual noise
-_MOST_NAMED, _LONGEST_NAME = 3, 30
 _ALIKE = 0.98  # correlation of two effects
 
 
@@ -98,6 +97,14 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         right *= (sides[:, 2] / right.sum(axis=1))[:, None]
         return np.hstack([left[:, ::-1], sides[:, 1:2], right])
 
+    @property
+    def attributes_(self) -> list[str]:
+        check_is_fitted(self, "posterior_")
+        if self.features_ is None:
+            return []
+        coding, columns = coding_of(self)
+        return coding.only(columns).attributes
+
     def _person_draws(self) -> Draws:
         check_is_fitted(self, "posterior_")
         return draws_of(self._snapshot())
@@ -120,7 +127,9 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
             of it, left minus right, adds to the utility of the left item, in units of the noise of one answer (of side:
             half of what moving from the right to the left adds); rms, the root mean square of the covariate over the
             answers, and effect_of_rms; spread, the standard deviation over people of their own effects, whose mean is
-            effect (0 where all have the same: :meth:`people` has each person's where they differ). Boards are at equal
+            effect: :meth:`people` has each person's where they differ; 0 where held-out answers gained nothing by own
+            effects; missing where own effects were not tried, in a pooled model, for answers about several items at
+            once, or with too few answers, and nothing is known of how far people differ. Boards are at equal
             covariates.
 
         Notes
@@ -132,9 +141,8 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         check_is_fitted(self, "posterior_")
         now = self._now()
         effects = now.posterior_.covariates
-        if effects is None:
-            effects = CovariateEffects(np.zeros(0), np.zeros((0, 0)))
-        return build_frame(effects.columns(), now.backend_)
+        columns = CovariateEffects(np.zeros(0), np.zeros((0, 0))).columns() if effects is None else _effects_of(now)
+        return build_frame(columns | {"spread": pl.Series(columns["spread"], nan_to_null=True)}, now.backend_)
 
     def further_tables(self) -> dict[str, Callable[[], Any]]:
         tables: dict[str, Callable[[], Any]] = {"people": self.people} if self.personal_ else {}
@@ -142,7 +150,8 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
 
     @property
     def has_segments(self) -> bool:
-        return bool(self.hyperparameters_.segment_variances)
+        n = len(self.hyperparameters_.segment_variances)  # their members are the last traits; all may have been erased
+        return n > 0 and bool(self._snapshot().posterior_.people.traits[:, -n:].any())
 
     def segments(self, *, scale: ScaleName | Scale = "probit", base: float | None = None, anchor: Any = None) -> Any:
         """Boards of the segments that ``users=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
@@ -230,19 +239,16 @@ def describe_consistency(model: Any) -> list[str]:
     people = model.posterior_.people
     answered = np.flatnonzero(np.diff(people.answer_ptr))
     low, high = np.quantile(1.0 / people.consistency[answered], [0.25, 0.75])
-    noisy = answered[people.consistency[answered] < _NOISY]
-    if high - low < _TOLD_APART and not len(noisy):
+    n_noisy = int((people.consistency[answered] < NOISY).sum())
+    if high - low < _TOLD_APART and not n_noisy:
         return ["People may differ in how consistently they answer, but these answers tell hardly anything of whom."]
     lines = [
         "People differ in how consistently they answer: the noise of the middle half of them is "
         f"{low:.2f} to {high:.2f} times what is usual, and whoever is less consistent counts for less."
     ]
-    if len(noisy):
-        first = noisy[np.argsort(people.consistency[noisy], kind="stable")][:_MOST_NAMED]
-        names = ", ".join(shortened(one_line(model.users_.ids[code]), _LONGEST_NAME) for code in first.tolist())
-        who = f"{len(noisy)} people have" if len(noisy) > 1 else "1 person has"
-        most = "the most: " if len(noisy) > len(first) else ""
-        lines.append(f"{who} more than twice the usual noise ({most}{names}).")
+    if n_noisy:
+        who = f"{n_noisy} people have" if n_noisy > 1 else "1 person has"
+        lines.append(f"{who} more than twice the usual noise.")
     return lines
 
 
@@ -264,12 +270,19 @@ def describe_thresholds(model: Any) -> list[str]:
     return lines
 
 
+def _effects_of(model: Any) -> dict[str, Any]:
+    """Columns of the effects of covariates; a spread of 0 where own effects were tried and gained nothing."""
+    columns: dict[str, Any] = model.posterior_.covariates.columns()
+    tried = any(one.get("covariate_spread") for one in model.report_["prior"].get("trials", []))
+    return columns | {"spread": np.nan_to_num(columns["spread"])} if tried else columns
+
+
 def describe_covariates(model: Any) -> list[str]:
     """Sentences on the effects of covariates of answers."""
     effects = model.posterior_.covariates
     if effects is None:
         return []
-    columns, lines = effects.columns(), []
+    columns, lines = _effects_of(model), []
     for place, name in enumerate(effects.names):
         effect, lower, upper = (float(columns[key][place]) for key in ("effect", "lower", "upper"))
         if name == SIDE:
@@ -284,7 +297,7 @@ def describe_covariates(model: Any) -> list[str]:
                 f"{columns['effect_of_rms'][place]:+.2f} for a usual difference of {effects.rms[place]:.3g}. Boards "
                 "are for equal ones."
             )
-        if spread := float(columns["spread"][place]):
+        if (spread := float(columns["spread"][place])) > 0.0:
             lines[-1] += f" People differ in it, with a standard deviation of {spread:.3g}."
     sd = np.sqrt(np.diagonal(effects.covariance))
     correlation = np.triu(effects.covariance / np.outer(sd, sd), 1)
@@ -299,12 +312,13 @@ def describe_covariates(model: Any) -> list[str]:
 def independence_lines(model: Any) -> list[str]:
     """What intervals of the crowd's board take for independent."""
     n_contexts = model.report_.get("contexts", 0)
-    people = "people and contexts" if n_contexts else "people"
+    people = "people and contexts" if n_contexts >= FEWEST_CONTEXTS else "people"
     if model.personal_:
-        if n_contexts < FEWEST_GROUPS:
-            return []
+        if n_contexts < FEWEST_CONTEXTS:
+            return ["All answers are on one context: intervals hold for that one."] if n_contexts else []
         return [
-            f"Intervals of the crowd's board take {n_contexts} contexts for independent of each other, and not answers."
+            f"Intervals of the crowd's board take {n_contexts} contexts for independent of each other, and not "
+            "answers. The noise of one answer, which scores are in units of, holds how far contexts differ."
         ]
     if model.posterior_.dependence is not None:
         return [

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
@@ -20,7 +17,7 @@ from predilect.data.read.assemble import EVERYONE
 from predilect.errors import DataError
 from predilect.latent.pooled import PooledState
 from predilect.models.estimator import Turn
-from predilect.models.population.batches import AnswerLog, Batch, read_batch
+from predilect.models.population.batches import AnswerLog, Batch
 from predilect.models.population.pooled import PooledRows, pooled_rows, refitted_pooled
 from predilect.models.reading import rows_of_features
 from predilect.people.layout import OF_PEOPLE
@@ -72,7 +69,7 @@ def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
         n = len(model.users_) + len(model.added_users_)
         changed["added_users_"] = model.added_users_ | {user: code for code, user in enumerate(batch.new, n)}
     who = [] if batch.orders is None else [_name_of(model, batch, code) for code in batch.orders.users.tolist()]
-    changed |= {"log_": model.log_.plus(batch, sign, who), "verdict_": None, **_counts(model, batch, sign)}
+    changed |= {"log_": model.log_.plus(batch, sign, who), "verdict_": None, **counts_after(model, batch, sign)}
     vars(model).update(changed)
     if model.personal_:
         beside = len(model.posterior_.overlay)
@@ -235,7 +232,7 @@ def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[PooledRows, Poo
     return held, refitted_pooled(model, held, batch.effects)
 
 
-def _counts(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
+def counts_after(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
     """The counts of a model, and its report without what was said of the answers before."""
     left, right, _, _ = sides_of(batch.every_key)
     weight = batch.every_weight
@@ -267,150 +264,3 @@ def consolidate(model: Any) -> None:
     if model.personal_ and posterior.overlay:
         posterior = posterior.consolidated(order)
     vars(model).update({"posterior_": posterior, "users_": users, "added_users_": {}})
-
-
-class Updating:
-    """Base of estimators that take answers after the fit."""
-
-    log_: AnswerLog
-    turn_: Turn
-    personal_: bool
-
-    def update(
-        self,
-        more: Any = None,
-        y: npt.ArrayLike | None = None,
-        *,
-        user: Any = None,
-        left: Any = None,
-        right: Any = None,
-        outcome: int | None = None,
-        winner: Any = None,
-        weight: float = 1.0,
-        users: Any = None,
-    ) -> Self:
-        """Add answers, with the fitted population held fixed.
-
-        The utilities of the people who answered are updated at once. The consensus and the population covariance move
-        only at a refit, ``fit`` on all answers; the pooled model's one utility function does move.
-
-        Parameters
-        ----------
-        more : Comparisons or data frame, optional
-            As :meth:`fit` takes them. All are taken in or, after an error, none. Covariates of the model that they lack
-            are equal on both sides, as those of an answer given by name.
-        y : array of int, shape (n,), optional
-            Outcomes of the rows of a frame.
-        user, left, right : id, optional
-            One answer instead of a frame, within microseconds: who, and the two items.
-        outcome : {1, 0, -1} or a grade, optional
-            Of that one answer: left is better, a tie, right is better; of a model with grades their number, from 1 for
-            the slightest, negative where right is better.
-        winner : id or "tie", optional
-            Instead of ``outcome``: the better item, or the word tie; nothing is said of the grade then.
-        weight : float, default 1
-            How many identical answers the one stands for.
-        users : data frame, optional
-            Features of new people, if the model uses them; without them a new person is taken for an average one.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If an item is not known, a tie is impossible in this model, or anything is missing. Nothing is changed.
-
-        Notes
-        -----
-        population.md section 4, "Update": expectation propagation of the people touched, run to convergence. So the
-        result is that of a person with all these answers, in whatever order they came; the same answer twice is one of
-        weight 2. Where rows of a task are one answer, it comes, or goes, as a whole. O(n_u min(n_u, k_u)²) for a person
-        with n_u answers on k_u items, however many answers the model holds; the pooled model O(pairs with answers +
-        n_items³).
-
-        Threads may share a model: of ``update``, ``forget`` and ``consolidate`` one runs at a time; predictions,
-        boards, questions and ``verdict`` wait for none, ``save`` only before it begins, and all see the model as it was
-        when they began. ``fit`` must not run beside any of them.
-
-        Examples
-        --------
-        >>> import predilect
-        >>> answers = {"user": ["ann", "bob", "cas"], "left": ["tea"] * 3, "right": ["milk", "juice", "milk"]}
-        >>> model = predilect.Population().fit(answers, [1, 1, -1])
-        >>> model.update(user="dan", left="milk", right="juice", outcome=1).n_answers_
-        4.0
-        >>> model.forget(user="dan", left="milk", right="juice", outcome=1).n_answers_
-        3.0
-        """
-        answer = {"user": user, "left": left, "right": right, "outcome": outcome, "winner": winner}
-        self._change(1, more, y, weight, answer, users)
-        return self
-
-    def forget(
-        self,
-        answers: Any = None,
-        y: npt.ArrayLike | None = None,
-        *,
-        user: Any = None,
-        left: Any = None,
-        right: Any = None,
-        outcome: int | None = None,
-        winner: Any = None,
-        weight: float = 1.0,
-    ) -> Self:
-        """Remove answers, as if they had never been given, with the fitted population held fixed.
-
-        Somebody who has the answers of the fit (or of :meth:`consolidate`) again is as before to the bit; otherwise
-        utilities agree to the tolerance of the iteration, some 1e-10, since it goes on from where it stands. Boards
-        come back as they were, with tied items in the order of the ids. Someone whose last answer is removed stays
-        known, with the population's prediction.
-
-        Parameters
-        ----------
-        answers, y, user, left, right, outcome, winner, weight
-            As in :meth:`update`. Each must be held, with at least its weight, whichever item was on the left.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If one of them is not held, or was taken back already; the message names the first. Nothing is changed.
-
-        Notes
-        -----
-        The pooled model holds answers, and not who gave them.
-        """
-        answer = {"user": user, "left": left, "right": right, "outcome": outcome, "winner": winner}
-        self._change(-1, answers, y, weight, answer)
-        return self
-
-    def consolidate(self) -> Self:
-        """Merge changed and new people into one layout and into ``users_``.
-
-        Predictions do not change; codes of people (positions in ``users_``) do if there are new ones. It runs by itself
-        before saving, and when more than a few percent of the people changed. O(answers).
-        """
-        check_is_fitted(self, "posterior_")
-        with self.turn_:
-            consolidate(self)
-        return self
-
-    @property
-    def comparisons_(self) -> Comparisons | None:
-        """The answers; None after :meth:`load`. New pairs have no task."""
-        return self.log_.comparisons
-
-    def _change(self, sign: int, more: Any, y: Any, weight: float, answer: dict[str, Any], users: Any = None) -> None:
-        if "posterior_" not in vars(self):  # scikit-learn's own check takes as long as the update
-            check_is_fitted(self, "posterior_")
-        with self.turn_:
-            change(self, read_batch(self, more, y, weight=weight, may_add=sign > 0, **answer), sign, users)
-
-    def _snapshot(self) -> Self:
-        """Snapshot of the model with everybody in one layout."""
-        return copy.copy(self.consolidate()).consolidate()

@@ -1,0 +1,191 @@
+"""``update`` and ``forget``: the methods of a model that takes answers after the fit."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from predilect.data import Comparisons
+from predilect.models.estimator import Turn
+from predilect.models.population.batches import AnswerLog, read_batch
+from predilect.models.population.erasure import erase
+from predilect.models.population.updates import change, consolidate
+
+
+class Updating:
+    """Base of estimators that take answers after the fit."""
+
+    log_: AnswerLog
+    turn_: Turn
+    personal_: bool
+
+    def update(
+        self,
+        more: Any = None,
+        y: npt.ArrayLike | None = None,
+        *,
+        user: Any = None,
+        left: Any = None,
+        right: Any = None,
+        outcome: int | None = None,
+        winner: Any = None,
+        weight: float = 1.0,
+        users: Any = None,
+    ) -> Self:
+        """Add answers, with the fitted population held fixed.
+
+        The utilities of the people who answered are updated at once. The consensus and the population covariance move
+        only at a refit, ``fit`` on all answers; the pooled model's one utility function does move.
+
+        Parameters
+        ----------
+        more : Comparisons or data frame, optional
+            As :meth:`fit` takes them. All are taken in or, after an error, none. Covariates of the model that they lack
+            are equal on both sides, as those of an answer given by name.
+        y : array of int, shape (n,), optional
+            Outcomes of the rows of a frame.
+        user, left, right : id, optional
+            One answer instead of a frame, within microseconds: who, and the two items.
+        outcome : {1, 0, -1} or a grade, optional
+            Of that one answer: left is better, a tie, right is better; of a model with grades their number, from 1 for
+            the slightest, negative where right is better.
+        winner : id or "tie", optional
+            Instead of ``outcome``: the better item, or the word tie; nothing is said of the grade then.
+        weight : float, default 1
+            How many identical answers the one stands for.
+        users : data frame, optional
+            Features of new people, if the model uses them; without them a new person is taken for an average one.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If an item is not known, a tie is impossible in this model, or anything is missing. Nothing is changed.
+
+        Notes
+        -----
+        population.md section 4, "Update": expectation propagation of the people touched, run to convergence. So the
+        result is that of a person with all these answers, in whatever order they came; the same answer twice is one of
+        weight 2. Where rows of a task are one answer, it comes, or goes, as a whole. O(n_u min(n_u, k_u)²) for a person
+        with n_u answers on k_u items, however many answers the model holds; the pooled model O(pairs with answers +
+        n_items³).
+
+        Threads may share a model: of ``update``, ``forget`` and ``consolidate`` one runs at a time; predictions,
+        boards, questions and ``verdict`` wait for none, ``save`` only before it begins, and all see the model as it was
+        when they began. ``fit`` must not run beside any of them.
+
+        Examples
+        --------
+        >>> import predilect
+        >>> answers = {"user": ["ann", "bob", "cas"], "left": ["tea"] * 3, "right": ["milk", "juice", "milk"]}
+        >>> model = predilect.Population().fit(answers, [1, 1, -1])
+        >>> model.update(user="dan", left="milk", right="juice", outcome=1).n_answers_
+        4.0
+        >>> model.forget(user="dan", left="milk", right="juice", outcome=1).n_answers_
+        3.0
+        """
+        answer = {"user": user, "left": left, "right": right, "outcome": outcome, "winner": winner}
+        self._change(1, more, y, weight, answer, users)
+        return self
+
+    def forget(
+        self,
+        answers: Any = None,
+        y: npt.ArrayLike | None = None,
+        *,
+        user: Any = None,
+        left: Any = None,
+        right: Any = None,
+        outcome: int | None = None,
+        winner: Any = None,
+        weight: float = 1.0,
+    ) -> Self:
+        """Remove answers, as if they had never been given, or all that is known of a person.
+
+        The fitted population is held fixed. With ``user`` alone the person is erased: the answers, the id, the
+        features and all that was found out about the person are gone, from the model and from what it saves; a saved
+        folder, a table or a page that was written before has to be written anew. Predictions for the id are then those
+        for somebody unknown, and for everybody else they are the same to the bit. What the answers had told of the
+        population stays until the next :meth:`fit`: the consensus and its covariance, how people differ, effects of
+        features and covariates, thresholds, the prior, the calibration, and how features are scaled. None of it has a
+        part for this person alone; in a crowd of a few, it can still tell of one. Whoever came by :meth:`update` has
+        told the population nothing. The pooled model does move: its answers are then without theirs.
+
+        Of answers: somebody who has the answers of the fit (or of :meth:`consolidate`) again is as before to the bit;
+        otherwise utilities agree to the tolerance of the iteration, some 1e-10, since it goes on from where it stands.
+        Boards come back as they were, with tied items in the order of the ids. Someone whose last answer is removed
+        stays known, with the population's prediction.
+
+        Parameters
+        ----------
+        answers, y, user, left, right, outcome, winner, weight
+            As in :meth:`update`. Each must be held, with at least its weight, whichever item was on the left. ``user``
+            alone: erase this person.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If one of them is not held, or was taken back already; the message names the first. If there is no such
+            person, or nobody else. Nothing is changed.
+        DataWarning
+            If the model is pooled and was loaded: it holds who is in it, and the answers, but not who gave which. The
+            id is gone then, and the answers are not.
+
+        Notes
+        -----
+        The pooled model holds answers, and not who gave them. To erase takes O(answers), as :meth:`consolidate`, after
+        which codes of people are others.
+
+        Examples
+        --------
+        >>> import predilect
+        >>> answers = {"user": ["ann", "bob", "cas"], "left": ["tea"] * 3, "right": ["milk", "juice", "milk"]}
+        >>> model = predilect.Population().fit(answers, [1, 1, -1])
+        >>> model.forget(user="bob").users_
+        Vocabulary(2 ids: "ann", "cas")
+        """
+        answer = {"user": user, "left": left, "right": right, "outcome": outcome, "winner": winner}
+        rest = (answers, y, left, right, outcome, winner)
+        if user is None or weight != 1.0 or any(value is not None for value in rest):
+            self._change(-1, answers, y, weight, answer)
+            return self
+        check_is_fitted(self, "posterior_")
+        with self.turn_:
+            erase(self, user)
+        return self
+
+    def consolidate(self) -> Self:
+        """Merge changed and new people into one layout and into ``users_``.
+
+        Predictions do not change; codes of people (positions in ``users_``) do if there are new ones. It runs by itself
+        before saving, and when more than a few percent of the people changed. O(answers).
+        """
+        check_is_fitted(self, "posterior_")
+        with self.turn_:
+            consolidate(self)
+        return self
+
+    @property
+    def comparisons_(self) -> Comparisons | None:
+        """The answers; None after :meth:`load`. New pairs have no task."""
+        return self.log_.comparisons
+
+    def _change(self, sign: int, more: Any, y: Any, weight: float, answer: dict[str, Any], users: Any = None) -> None:
+        if "posterior_" not in vars(self):  # scikit-learn's own check takes as long as the update
+            check_is_fitted(self, "posterior_")
+        with self.turn_:
+            change(self, read_batch(self, more, y, weight=weight, may_add=sign > 0, **answer), sign, users)
+
+    def _snapshot(self) -> Self:
+        """Snapshot of the model with everybody in one layout."""
+        return copy.copy(self.consolidate()).consolidate()
