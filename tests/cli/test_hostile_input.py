@@ -284,6 +284,21 @@ def test_numbers_of_any_length_are_read_or_refused_in_words(tmp_path, table, num
     assert ran.exit_code == 0 or ran.stderr.startswith("Error: ")
 
 
+@pytest.mark.parametrize(
+    "cell",
+    ['["\\ud800", "b"]', f"[{'9' * 400}, 1]", f"[{DIGITS}, 1]", "[" * 10**5, "[" * 10**4 + "]" * 10**4],
+)
+@pytest.mark.parametrize("header", ["user,ranking", "user,alternatives,best,worst"])
+def test_a_list_of_any_text_in_a_cell_is_refused_in_words(tmp_path, header, cell):
+    rest = ["a", "b"] if "best" in header else []
+    text = io.StringIO()
+    csv.writer(text).writerows([header.split(","), ["u", cell, *rest], ["v", cell, *rest]])
+    (tmp_path / "v.csv").write_text(text.getvalue())
+    ran = run("check", tmp_path / "v.csv")
+    assert (ran.exit_code, ran.stdout) == (2, ""), ran.exception
+    assert "list" in ran.stderr
+
+
 def test_a_number_of_any_length_in_an_option_is_refused_in_words(tmp_path):
     (tmp_path / "v.csv").write_text("user,left,right,winner\nu,tea,milk,-2\nv,milk,rum,2\n")
     for options, said in (

@@ -15,7 +15,7 @@ from cli.running import run
 from predilect import Population
 from predilect._text import spoken_to
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, check, read_item_map
-from predilect.data.frames import clean_ids
+from predilect.data.frames import as_text, clean_ids
 from predilect.errors import DataError, DataWarning
 
 PAIR = {"left": ["a", "b", "c"], "right": ["b", "c", "a"]}
@@ -488,6 +488,15 @@ def test_text_that_is_no_unicode_is_refused_with_its_column():
     for values in (["a", "\ud800"], [1, "\ud800"], np.array(["a", "\ud800"])):
         with pytest.raises(DataError, match=r'column "left" holds .* no text'):
             Comparisons.from_frame({"left": values, "right": ["b", "b"], "winner": ["b", "b"]})
+
+
+def test_numbers_that_are_too_large_for_whole_ones_are_no_gaps():
+    values = [1e300, None, 2.0, -1e19, float("inf"), 1.5]
+    text = as_text(pl.Series(values)).to_list()
+    assert [None if word is None else float(word) for word in text] == values
+    assert text[2] == "2"
+    ratings = {"user": ["u", "u", "v", "v"], "item": ["a", "b", "a", "b"], "rating": [1e300, 1.0, 2.0, 1.0]}
+    assert Comparisons.from_frame(ratings).n_answers == 2
 
 
 def test_words_for_ties_may_be_an_array():

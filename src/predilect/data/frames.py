@@ -245,7 +245,7 @@ def as_text(series: pl.Series) -> pl.Series:
     if series.dtype == pl.Boolean:
         series = series.cast(pl.Int8)
     elif series.dtype.is_float():
-        whole = (series == series.round(0)).fill_null(False)
+        whole = ((series == series.round(0)) & (series.abs() < 2.0**63)).fill_null(False)
         text = series.cast(pl.String)
         return text.zip_with(~whole, series.set(~whole, None).cast(pl.Int64, strict=False).cast(pl.String))
     elif series.dtype == pl.Object:

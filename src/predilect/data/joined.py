@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import option, shown
+from predilect._text import is_whole, option, shown
 from predilect.data.canonical import ALONE, Answers, canonical_answers, joined_tasks
 from predilect.data.derived import grade_in
 from predilect.data.vocabulary import Vocabulary
@@ -106,7 +106,7 @@ def _joined_grades(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str
         return first
     if all(name in second for name in first) and [name for name in second if name in first] == list(first):
         return second
-    if all(name.isdecimal() for name in first + second):
+    if all(map(is_whole, first + second)):
         return tuple(sorted({*first, *second}, key=int))
     raise DataError(
         f"two sets of answers have different grades, {', '.join(first)} and {', '.join(second)}; read both with the "

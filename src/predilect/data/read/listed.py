@@ -559,7 +559,7 @@ def _lists(series: pl.Series, separated: bool = False) -> pl.Series | None:
     if len(text) and text.str.starts_with("[").all():
         try:
             return _of_python([None if value is None else json.loads(value) for value in series], series.name)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # no JSON; more digits than Python reads; lists within lists
             raise DataError(
                 f'column "{shown(series.name)}" holds a list that cannot be read: {error}. Expected JSON, such as '
                 '["a", "b"].'
@@ -582,8 +582,8 @@ def _of_python(values: list[list[object] | None], name: str) -> pl.Series:
         values = [None if value is None else [m if isinstance(m, list) else [m] for m in value] for value in values]
     try:
         return pl.Series(name, values)
-    except (TypeError, pl.exceptions.PolarsError) as error:
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise DataError(
-            f'column "{shown(name)}" holds lists whose members are of several kinds ({error}). Ids must be all text or '
-            "all integers."
+            f'column "{shown(name)}" holds lists whose members are of several kinds, or no ids ({error}). Ids must be '
+            "all text or all integers."
         ) from error

@@ -68,18 +68,13 @@ def profiles_of(
     table = pl.DataFrame([column.gather(first).alias(name) for name, column in named.items()])
     parts = [
         as_text(table[name]) if name == LABEL else pl.Series(name, [f"{name}="]).new_from_index(0, len(table))
-        + _written(table[name])
+        + as_text(table[name])
         for name in table.columns
     ]  # fmt: skip
     ids = pl.DataFrame(parts).select(pl.concat_str(pl.all(), separator=", ", ignore_nulls=True)).to_series()
     ids = ids.set(blank.gather(first), none_id).alias(ITEM)
     # Text may hold commas: what reads alike is one item.
     return ids.gather(number), pl.DataFrame([ids, *table.get_columns()]).unique(ITEM, maintain_order=True)
-
-
-def _written(column: pl.Series) -> pl.Series:
-    """Values as they stand in an id; numbers that are too large to be whole as any others."""
-    return as_text(column).fill_null(column.cast(pl.String))
 
 
 def items_described(ids: pl.Series, attributes: Mapping[str, pl.Series]) -> pl.DataFrame:
