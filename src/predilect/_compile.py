@@ -106,6 +106,13 @@ def _own(dispatcher: Any) -> tuple[str, list[Any]]:
     function = dispatcher.py_func
     code = function.__code__
     used = {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
+    for module in [value for value in used.values() if isinstance(value, ModuleType)]:
+        theirs = {name: vars(module)[name] for name in code.co_names if name in vars(module)}
+        used |= {
+            f"{module.__name__}.{name}": value
+            for name, value in theirs.items()
+            if isinstance(value, type(dispatcher) | np.ndarray | int | float)
+        }
     called = {name: value for name, value in used.items() if isinstance(value, type(dispatcher))}
     says = (
         function.__qualname__, code.co_code, code.co_consts, code.co_names, code.co_varnames,
