@@ -280,7 +280,7 @@ def test_it_is_said_of_whom_averages_are(folder, long, tmp_path):
     long.write_csv(tmp_path / "choices.csv")
     ran = run("utilities", tmp_path / "choices.csv", "--of", "respondents")
     assert ran.exit_code == 0, ran.output
-    assert "Means and their intervals are of those who answered alone" in said(ran)
+    assert "Importances and their intervals are of those who answered alone" in said(ran)
 
 
 def test_an_attribute_that_follows_from_others_is_left_out_and_said(long, tmp_path):

@@ -25,13 +25,12 @@ ROWS = "What the answers mean, and rows that cannot be used"
 FEATURES = "More about items and people"
 MODEL, OUTPUT = "Model", "Output"
 GASPK = "For --model gaspk"
-# What --help leaves to --help-all.
+# What --help leaves to --help-all, with all that is for one model alone.
 RARE = frozenset({
     "no_user", "weight", "no_weight", "task", "no_task", "control", "alternatives", "profile", "grades", "side",
     "kind", "none", "positive", "best", "constants", "design", "winner_is", "drop_missing", "drop_self", "drop_unknown",
-    "item_map", "item_map_column", "unpack_limit", "table", "components", "weights", "attributes",
-    "levels", "pooled", "seed", "jobs", "strict",
-    "users_as", "name_people",
+    "item_map", "item_map_column", "unpack_limit", "table", "pooled", "seed", "jobs", "strict", "users_as",
+    "name_people",
 })  # fmt: skip
 
 Votes = Annotated[
@@ -452,7 +451,8 @@ class Brief(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, without rare options unless all were asked for."""
-        rare = [] if ctx.params.get("help_all") else [one for one in self.params if one.name in RARE]
+        rare = [one for one in self.params if one.name in RARE or getattr(one, "rich_help_panel", None) == GASPK]
+        rare = [] if ctx.params.get("help_all") else rare
         shown: list[Any] = [(one, getattr(one, "hidden", False)) for one in rare]
         epilog = self.epilog
         if rare:

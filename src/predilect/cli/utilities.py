@@ -320,11 +320,9 @@ def _say(
     unit = fitted._likelihood.unit
     talk.say(f"What one unit adds, or a level against the mean of all levels, in {unit}:")
     talk.say(table_of(tables["coefficients"], {"mean": "Mean", "spread": "Between people"}))
-    talk.say(
-        "Importance: the share of the range of a person's utilities over the items. "
-        f"{of_whom(of, 'Means and their intervals')}"
-    )
+    talk.say("Importance: the share of the range of a person's utilities over the items.")
     talk.say(table_of(tables["importances"], {"importance": "Importance", "spread": "Between people"}, as_percent=True))
+    talk.say(of_whom(of, "Importances and their intervals"))
     if price is not None:
         worth = tables["willingness_to_pay"]
         talk.say(f"Worth of one unit, or of a level against the mean, in units of {price}:")

@@ -89,13 +89,18 @@ def independent(gram: FloatArray, coding: Coding) -> list[int]:
     """Columns that are no linear functions of others, from their inner products (d, d).
 
     Where some follow from each other, those of the attribute with the most levels stay, such as the constants of the
-    alternatives, and of several with as many the first. O(d³).
+    alternatives, and of several with as many the first: rows of a Cholesky factor, without those that are next to
+    nothing. O(r² d) for r columns that stay.
     """
-    n_levels, keep, left = Counter(name for name, _ in coding.levels), [], gram.copy()
+    n_levels = Counter(name for name, _ in coding.levels)
+    keep: list[int] = []
+    rest, R = gram.diagonal().copy(), np.zeros_like(gram)  # of each column beside those that stay
     for k in sorted(range(len(gram)), key=lambda k: -n_levels[coding.source[k]]):
-        if left[k, k] > _NEGLIGIBLE * gram[k, k]:
+        if rest[k] > _NEGLIGIBLE * gram[k, k]:
+            above = R[: len(keep)]
+            row = (gram[k] - above[:, k] @ above) / np.sqrt(rest[k])
+            R[len(keep)], rest = row, rest - row**2
             keep.append(k)
-            left -= np.outer(left[:, k], left[k] / left[k, k])
     return sorted(keep)
 
 

@@ -24,7 +24,7 @@ _NUMBERS_AT_ONCE = 2_000_000
 def dependence(state: PooledState, C: FloatArray, comparisons: Comparisons) -> FloatArray | None:
     """D of the covariance C + C D C, (M, M), in which people and contexts are independent, and not their answers.
 
-    For U people D = t (U - 1) / U Σ_u x_u x_uᵀ - H, where C x_u is what one Newton step moves the mode when person u is
+    For people D = t Σ_u x_u x_uᵀ - H, where C x_u is what one Newton step moves the mode when person u is
     left out: x_u = (I - H_u C)⁻¹ g_u, with the score g_u and the information H_u of the person's answers, H = Σ_u H_u,
     and t of Student's law. With contexts the same sum over them is added, and that over the answers of one person in
     one context taken off, as these are in both. None where fewer than five people, and than two contexts, are named, or

@@ -42,6 +42,7 @@ def answers(n_users=25, n_tasks=8):
 
 
 DATA = answers()
+GIVEN = {"variance": 0.5, "strength": 20.0, "consistency": 0.0, "calibration": None, "n_jobs": 1}
 
 
 @pytest.fixture(scope="module", params=["attributes", "items"])
@@ -72,6 +73,24 @@ def test_part_worths_are_the_closest_linear_function_of_the_attributes(model):
                               *(np.equal(ITEMS["color"], name) for name in ("red", "blue"))])  # fmt: skip
     best = design @ np.linalg.lstsq(design, f, rcond=None)[0]
     np.testing.assert_allclose(linear - linear.mean(), best - best.mean(), atol=1e-9)
+
+
+def test_the_constant_of_none_is_against_an_item_of_average_attributes():
+    """Levels of a category sum to 0, so that all of them together are no part of what None has to itself."""
+    items = {name: [*column, None] for name, column in ITEMS.items()} | {"item": [*ITEMS["item"], "None"]}
+    rows = DATA.to_frame().select("user", "left", "right", "winner")
+    none = pl.DataFrame({"user": ["u1", "u2", "u3"], "left": "None", "right": ["i1", "i2", "i3"], "winner": "left"})
+    model = Population(**GIVEN, basis="attributes").fit(pl.concat([rows, none]), items=items)
+    found = worths(model.part_worths(), "u3")
+    order, code = model.items_.codes(items["item"]), int(model.users_.codes(["u3"])[0])
+    f = model.posterior_.person(code).mean[order]
+    price, size = (np.array([*ITEMS[name], np.mean(ITEMS[name])]) for name in ("price", "size"))
+    colors = [*ITEMS["color"], ""]
+    red, blue = (np.equal(colors, name) - 1.0 * np.equal(colors, "green") for name in ("red", "blue"))
+    design = np.column_stack([np.ones(N_ITEMS + 1), price, size, red, blue, np.arange(N_ITEMS + 1) == N_ITEMS])
+    best = np.linalg.lstsq(design, f, rcond=None)[0]
+    keys = [("price", ""), ("size", ""), ("color", "red"), ("color", "blue"), ("None", "")]
+    np.testing.assert_allclose([found[key] for key in keys], best[1:], atol=1e-9)
 
 
 def test_intervals_of_part_worths_hold_what_was_simulated(model):
@@ -212,9 +231,6 @@ def test_averages_have_the_same_bits_in_any_order_of_people():
     assert all(one.equals(other) for one, other in zip(*tables, strict=True))
 
 
-GIVEN = {"variance": 0.5, "strength": 20.0, "consistency": 0.0, "calibration": None, "n_jobs": 1}
-
-
 @pytest.mark.parametrize("settings", [{"basis": "attributes"}, {"basis": "items"}, {"personal": False}])
 def test_what_other_attributes_tell_is_left_out_and_said(settings, tmp_path):
     grade = {"red": 3.0, "blue": 40.0, "green": 4.0}
@@ -349,9 +365,9 @@ def test_averages_over_people_are_as_unsure_as_the_consensus_that_they_share():
         items = {name: ITEMS[name] for name in ("item", "price", "size")}
         model = Population(basis="attributes", consistency=0.0, n_jobs=1).fit(rows, items=items)
         ranges = np.abs(weights) * np.ptp(columns, axis=0)
-        price = model.importances().row(0)
+        price = model.importances("respondents").row(0)
         inside.append(price[3] <= np.mean(ranges[:, 0] / ranges.sum(axis=1)) <= price[4])
-        share = model.simulate(["i0", "i6"]).row(0)
+        share = model.simulate(["i0", "i6"], of="respondents").row(0)
         of_shares.append(share[3] <= np.mean(ndtr(weights @ (columns[0] - columns[6]))) <= share[4])
     assert sum(inside) >= 20
     assert sum(of_shares) >= 20  # 13 where all people are drawn apart

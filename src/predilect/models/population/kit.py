@@ -24,18 +24,18 @@ _AWAY = ndtri((np.arange(8) + 0.5) / 8)
 _AWAY /= _AWAY.std()
 
 
-def coding_of(model: Any) -> Coding:
-    """The columns of the attributes whose coefficients the answers of the fit tell apart."""
+def coding_of(model: Any) -> tuple[Coding, list[int]]:
+    """The coding of all attributes, and its columns whose coefficients the answers of the fit tell apart."""
     coding = Coding.of(model.features_)
-    return coding.only(typed(list[int], model.report_["attributes"]["columns"], "attributes"))
+    columns = typed(list[int], model.report_["attributes"]["columns"], "columns")
+    if columns != [k for k in range(len(coding.source)) if k in columns]:
+        raise ValueError(f"columns {columns!r:.100} of {len(coding.source)} of the attributes")
+    return coding, columns
 
 
 def describe_attributes(model: Any) -> list[str]:
     """Sentences on attributes that are left out of what attributes are worth."""
-    if model.features_ is None:
-        return []
-    coding_of(model)  # what a damaged report lacks is found here
-    return left_out(Coding.of(model.features_), model.report_["attributes"]["columns"])
+    return [] if model.features_ is None else left_out(*coding_of(model))
 
 
 @dataclass(slots=True)
@@ -134,8 +134,9 @@ def draws_of(model: Any) -> Draws:
         )
     if not model.features_.outputs:
         raise DataError(f"no attribute differs between the items: {' '.join(model.features_.report)}")
-    coding = coding_of(model)
-    if not coding.levels:
+    every, columns = coding_of(model)
+    coding = every.only(columns)
+    if not columns:
         raise DataError(f"nothing is learned of what attributes are worth. {' '.join(describe_attributes(model))}")
     known = model.space_.known
     X = model.space_.matrix @ coding.map

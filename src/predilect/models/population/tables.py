@@ -100,7 +100,10 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
     @property
     def attributes_(self) -> list[str]:
         check_is_fitted(self, "posterior_")
-        return [] if self.features_ is None else coding_of(self).attributes
+        if self.features_ is None:
+            return []
+        coding, columns = coding_of(self)
+        return coding.only(columns).attributes
 
     def _person_draws(self) -> Draws:
         check_is_fitted(self, "posterior_")
