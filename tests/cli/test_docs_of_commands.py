@@ -14,6 +14,9 @@ from predilect.cli.main import app
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMANDS = typer.main.get_command(app).commands
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+# Of the command without a name of what to do, and of programs that are not ours.
+OTHERS = {"--help", "--version", "--install-completion"}
 
 
 def named(text: str) -> set[tuple[str, str]]:
@@ -21,18 +24,44 @@ def named(text: str) -> set[tuple[str, str]]:
     found = set()
     pieces = [*re.findall(r"`([^`\n]*predilect [^`\n]*)`", text)]
     pieces += re.findall(r"^(?: {4}|\$ )(.*predilect .*)$", text, re.M)
+    for block in re.findall(r"^```(?:bash|console)\n(.*?)^```$", text, re.M | re.S):
+        pieces += [line for line in block.splitlines() if line.removeprefix("$ ").startswith("predilect ")]
     for piece in pieces:
         for command, rest in re.findall(r"predilect ([a-z-]+)([^|&;]*)", piece):
             if command in COMMANDS:
-                found |= {(command, option) for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", rest)}
+                found |= {(command, option) for option in OPTION.findall(rest)}
+    for command, row in re.findall(r"^\| `predilect ([a-z-]+)[^`]*` \|(.*)$", text, re.M):  # what a table has beside it
+        found |= {(command, option) for option in OPTION.findall(row)}
     return found
+
+
+def alone(text: str) -> set[str]:
+    """Options that a page names between backticks, of whatever command."""
+    words = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
+    return {option for word in words if word.startswith("-") for option in OPTION.findall(word)}
+
+
+def flags_of(command: str) -> set[str]:
+    """Options of a command."""
+    return {flag for one in COMMANDS[command].params for flag in (*one.opts, *one.secondary_opts)} | {"--help"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_options_that_a_page_names_are_there(page):
-    for command, option in sorted(named(page.read_text())):
-        known = {flag for one in COMMANDS[command].params for flag in (*one.opts, *one.secondary_opts)}
-        assert option in known, f"{page.name}: predilect {command} has no {option}"
+    text = page.read_text(encoding="utf-8")
+    lost = [f"predilect {command} {option}" for command, option in named(text) if option not in flags_of(command)]
+    lost += alone(text) - set().union(*map(flags_of, COMMANDS)) - OTHERS
+    assert sorted(lost) == []
+
+
+def test_an_option_that_is_not_there_is_found_wherever_it_stands():
+    page = (
+        "`predilect ask DIR --users ann` and `--nothing`, `--of A`\n\n```bash\npredilect rank votes.csv --tops 3\n```\n"
+        "\n    predilect check votes.csv --jsons\n\n| `predilect decide DIR` | acts | `--default` `--costs` |\n"
+    )
+    lost = {(command, option) for command, option in named(page) if option not in flags_of(command)}
+    assert lost == {("ask", "--users"), ("rank", "--tops"), ("check", "--jsons"), ("decide", "--costs")}
+    assert alone(page) == {"--nothing", "--of", "--default", "--costs"}
 
 
 def test_the_pages_do_name_options():
