@@ -32,6 +32,17 @@ _RENAME_EXCHANGE = 2  # RENAME_SWAP of macOS has the same number
 _HERE = -100  # AT_FDCWD of Linux
 
 
+def resolved(path: Path) -> Path:
+    """Where a path leads, so that a link keeps pointing there; OSError if links lead in a circle."""
+    try:
+        found = path.resolve()
+        if not found.is_symlink():
+            return found
+    except RuntimeError:  # Python before 3.13
+        pass
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+
+
 @contextmanager
 def staged(path: Path) -> Iterator[Path]:
     """A path at which to make what :func:`put_in_place` then puts at ``path``; removed when the block ends.

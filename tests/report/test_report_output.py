@@ -7,6 +7,7 @@ import os
 import pytest
 
 from predilect.errors import DataError, OutputError
+from predilect.models.saving import write_model
 from predilect.report.output import OutputFile, OutputFolder
 
 
@@ -47,6 +48,16 @@ def test_the_folder_one_is_in_is_not_replaced(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "out")
     with pytest.raises(DataError, match="the folder you are in"):
         OutputFolder(tmp_path / "out", force=True)
+
+
+@pytest.mark.parametrize("place", ["circle", "circle/out"])
+def test_links_that_lead_in_a_circle_are_no_place(tmp_path, place):
+    (tmp_path / "circle").symlink_to("circle")
+    for output in (OutputFolder, OutputFile):
+        with pytest.raises(DataError, match=r"Too many levels of symbolic links\. Change|does not exist\. Make it"):
+            output(tmp_path / place)
+    with pytest.raises(OutputError, match="could not be written: Too many levels of symbolic links"):
+        write_model(tmp_path / place, {}, {})
 
 
 def test_file_is_replaced_whole_or_kept(tmp_path):

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._json import typed
-from predilect._replace import put_in_place, staged
+from predilect._replace import put_in_place, resolved, staged
 from predilect._text import either
 from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.features import FeatureSpace
@@ -201,8 +201,8 @@ def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, An
     text = json.dumps({**head, **document, "arrays": described}, allow_nan=False)
     whole = json.loads(text)  # as whoever reads it will have it
     whole["checksum"] = _checksum(whole, arrays)
-    target = path.resolve()  # a link to a folder keeps pointing there
     try:
+        target = resolved(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         with staged(target) as new:
             new.mkdir()
@@ -213,7 +213,7 @@ def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, An
     except OSError as error:
         if error.strerror is None:
             raise  # our own words: it exists already
-        why = f"{target.parent} is no folder" if target.parent.is_file() else error.strerror
+        why = f"{path.parent} is no folder" if path.parent.is_file() else error.strerror
         raise OutputError(
             f"{path} could not be written: {why}. Nothing half-written was left behind; make room, or choose another "
             "place"

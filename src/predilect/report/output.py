@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from predilect._replace import put_in_place, staged
+from predilect._replace import put_in_place, resolved, staged
 from predilect.errors import DataError, OutputError
 
 # What a folder of results may hold; a folder with anything else in it is never replaced.
@@ -29,8 +29,9 @@ class OutputFolder:
     """
 
     def __init__(self, path: Path, force: bool = False) -> None:
+        _refuse_place(path, path, "--out")
         self.shown = path
-        self.path = path.resolve()  # a link to a folder keeps pointing there
+        self.path = resolved(path)
         self.force = force
         self._refuse()
 
@@ -107,7 +108,7 @@ class OutputFile:
             if self.is_special:
                 write(self.path)
                 return
-            target = self.path.resolve()
+            target = resolved(self.path)
             with staged(target) as new:
                 write(new)
                 if keep:
@@ -119,9 +120,13 @@ class OutputFile:
 def _refuse_place(path: Path, shown: Path, option: str) -> None:
     parent = path.parent
     try:
-        str(path.resolve()).encode("utf-8")
+        there = resolved(path)
+    except OSError as error:
+        raise DataError(f"{shown} is no place for results: {error.strerror}. Change {option}") from error
+    try:
+        str(there).encode("utf-8")
     except UnicodeEncodeError:
-        raise DataError(f"{path.resolve()} is not UTF-8 text, in which results are written. Change {option}") from None
+        raise DataError(f"{there} is not UTF-8 text, in which results are written. Change {option}") from None
     if not parent.exists():
         raise DataError(
             f"the folder {parent}, in which {shown.name} should go, does not exist. Make it, or change {option}"
