@@ -342,6 +342,17 @@ def test_a_map_file_of_other_values_than_ids_is_refused(tmp_path, kind, column):
         Comparisons.from_frame({**PAIR, "winner": ["a", "b", "c"]}, item_map=read_item_map(tmp_path / "map.parquet"))
 
 
+@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum(["a", "b", "c", "x", "y", "z"])])
+def test_categories_are_text_in_a_map_and_within_lists(tmp_path, dtype):
+    pl.DataFrame(
+        {"item": ["a", "b", "c"], "model": ["x", "y", "x"]}, schema={"item": dtype, "model": dtype}
+    ).write_parquet(tmp_path / "map.parquet")
+    assert read_item_map(tmp_path / "map.parquet") == {"a": "x", "b": "y", "c": "x"}
+    shown = pl.Series([["a", "b", "c"], ["b", "c", "a"]], dtype=pl.List(dtype))
+    best = Comparisons.from_frame(pl.DataFrame({"user": ["u", "v"], "alternatives": shown, "choice": ["a", "c"]}))
+    assert best.items.ids == ["a", "b", "c"]
+
+
 def test_a_map_to_its_own_column_of_ids_is_refused(tmp_path):
     (tmp_path / "map.csv").write_text("item,model\na,x\nb,y\n")
     with pytest.raises(DataError, match='"item" cannot be both'):

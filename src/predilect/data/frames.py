@@ -190,9 +190,9 @@ FEW = 1000  # ids of which polars takes longer to begin than to end
 
 def clean_ids(series: pl.Series, column: str) -> pl.Series:
     """Ids as text (otherwise unchanged) or int64, null for None, NaN, empty or blank text; raises DataError."""
+    if series.dtype in (pl.Null, pl.Categorical, pl.Enum):
+        series = series.cast(pl.String)
     dtype = series.dtype
-    if dtype == pl.Null:
-        return series.cast(pl.String)
     if dtype == pl.String:
         # Hardly any id begins with a space, or is empty.
         if len(series) <= FEW and not any(text is not None and text[:1].strip() == "" for text in series.to_list()):
