@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import sys
 import time
 import warnings
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
-from benchmarks.store import write_whole
+from benchmarks.store import made_with, read_lines, write_whole
 from predilect import Comparisons, MixedLogit, Population
 from predilect.decisions.conjoint import OF, RULES
 from predilect.errors import ConvergenceWarning
@@ -263,10 +261,7 @@ def page(records: list[dict[str, Any]], command: str) -> str:
     if of_contexts:
         lines += ["## Few contexts", "", "Differences of scores of the crowd's board; the same.", ""]
         table(of_contexts, {"differences": "difference"}, ["board", "contexts"], ["model", "n"])
-    lines += [
-        f"`{command}`; Python {platform.python_version()}, predilect {version('predilect')}, "
-        f"NumPy {version('numpy')}, SciPy {version('scipy')}, Numba {version('numba')}.", "",
-    ]  # fmt: skip
+    lines += [made_with(command), ""]
     return "\n".join(lines)
 
 
@@ -278,7 +273,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
     path = given.out / "coverage.jsonl"
-    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    records = read_lines(path)
     done = {(one["part"], one["model"], one["n"], one["seed"]) for one in records}
     given.out.mkdir(parents=True, exist_ok=True)
     with threadpool_limits(1):

@@ -11,12 +11,10 @@ import argparse
 import copy
 import json
 import math
-import platform
 import sys
 import time
 import warnings
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +23,7 @@ import numpy.typing as npt
 
 from benchmarks.datasets import TASKS
 from benchmarks.metrics import CalibrationBins, calibration_bins, calibration_error
-from benchmarks.store import write_whole
+from benchmarks.store import made_with, read_lines, write_whole
 from benchmarks.task import Task, without_absent
 from predilect import Population
 from predilect.data import Comparisons
@@ -191,10 +189,7 @@ def page(records: list[dict[str, Any]], command: str) -> str:
                 rows.append([task, f"{seeds[0]}-{seeds[-1]}", str(known), *plain, *paired, f"{error:.4f}", cpu])
         lines += [f"## {code}", "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
         lines += ["| " + " | ".join(row) + " |" for row in rows] + [""]
-    lines += [
-        f"`{command}`; Python {platform.python_version()}, predilect {version('predilect')}, "
-        f"NumPy {version('numpy')}, SciPy {version('scipy')}, Numba {version('numba')}.", "",
-    ]  # fmt: skip
+    lines += [made_with(command), ""]
     return "\n".join(lines)
 
 
@@ -207,7 +202,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
     path = given.out / "newcomers.jsonl"
-    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    records = read_lines(path)
     done = {(r["code"], r["task"], r["seed"]) for r in records}
     given.out.mkdir(parents=True, exist_ok=True)
     for seed in range(given.seeds):

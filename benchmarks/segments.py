@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import sys
 import time
 import warnings
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
 
-from benchmarks.store import write_whole
+from benchmarks.store import made_with, read_lines, write_whole
 from predilect import Population
 from predilect.data import PersonFeatures
 from predilect.errors import ConvergenceWarning, DataWarning
@@ -211,8 +209,7 @@ def page(records: list[dict[str, Any]]) -> str:
     lines += [
         "", f"Seeds {seeds[0]} to {seeds[-1]}. CPU seconds, fits and predictions: "
         + ", ".join(f"{m} {s:.1f}" for m, s in seconds.items()) + ".", "",
-        f"`python -m benchmarks.segments --seeds {len(seeds)}`; Python {platform.python_version()}, predilect "
-        f"{version('predilect')}, NumPy {version('numpy')}, SciPy {version('scipy')}, Numba {version('numba')}.", "",
+        made_with(f"python -m benchmarks.segments --seeds {len(seeds)}"), "",
     ]  # fmt: skip
     return "\n".join(lines)
 
@@ -232,7 +229,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     path = given.out / "segments.jsonl"
     given.out.mkdir(parents=True, exist_ok=True)
-    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    records = read_lines(path)
     done = {(r["cell"], r["seed"], r["model"]) for r in records}
     for seed in range(given.seeds):
         for name in given.cells.split(";"):

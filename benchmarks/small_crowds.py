@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import sys
 import time
 import warnings
 from collections import defaultdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
 
-from benchmarks.store import write_whole
+from benchmarks.store import made_with, write_whole
 from predilect import Population
 from predilect.errors import ConvergenceWarning
 
@@ -144,8 +142,7 @@ def page(records: list[dict[str, Any]], command: str) -> str:
         f"{WORSE_THAN_BEST}: {sum(d > WORSE_THAN_BEST for d in to_best)} (worst {max(to_best):+.4f}).", "",
         "CPU seconds a fit, mean: " + ", ".join(f"{k} {np.mean(v):.1f}" for k, v in seconds.items()) + ".", "",
         "| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows), "",
-        f"`{command}`; Python {platform.python_version()}, predilect {version('predilect')}, "
-        f"NumPy {version('numpy')}, SciPy {version('scipy')}, Numba {version('numba')}.", "",
+        made_with(command), "",
     ]  # fmt: skip
     return "\n".join(lines)
 

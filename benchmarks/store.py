@@ -6,9 +6,11 @@ import base64
 import json
 import math
 import os
+import platform
 import tempfile
 import zlib
 from collections.abc import Iterable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,12 @@ from predilect.evaluation import PairedDifference, paired_difference
 __all__ = [
     "Store",
     "difference",
+    "made_with",
     "mean_and_error",
     "pack_predictions",
     "pooled_calibration",
     "pooled_floor",
+    "read_lines",
     "write_whole",
 ]
 
@@ -108,6 +112,19 @@ class Store:
     def runs(self, task: str, model: str) -> list[Record]:
         """Records of a model that did not fail, by seed."""
         return [r for (name, _), r in sorted(self.records[task].items()) if name == model and "error" not in r]
+
+
+def read_lines(path: Path) -> list[Record]:
+    """Records of a file with one a line; none if it is not there yet."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def made_with(command: str) -> str:
+    """The line of a page that says what it was made with."""
+    return (
+        f"`{command}`; Python {platform.python_version()}, predilect {version('predilect')}, NumPy {version('numpy')}, "
+        f"SciPy {version('scipy')}, Numba {version('numba')}."
+    )
 
 
 def write_whole(texts: dict[Path, str]) -> None:

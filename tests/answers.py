@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
-from predilect.data import Comparisons
+from typing import Any
 
-__all__ = ["tasks_of"]
+import pytest
+
+from predilect.data import Comparisons
+from predilect.errors import DataError
+
+__all__ = ["read", "refused", "tasks_of"]
+
+
+def read(columns: dict[str, Any], more: Any = (), **options: Any) -> Comparisons:
+    """Answers of a table of some columns, and more of them."""
+    return Comparisons.from_frame({**columns, **dict(more)}, **options)
+
+
+def refused(columns: dict[str, Any], more: Any, *messages: str, **options: Any) -> str:
+    """The message with which a table is refused, in which all of ``messages`` stand."""
+    with pytest.raises(DataError) as caught:
+        read(columns, more, **options)
+    for message in messages:
+        assert message in str(caught.value)
+    return str(caught.value)
 
 
 def tasks_of(comparisons: Comparisons) -> list[tuple[object, ...]]:

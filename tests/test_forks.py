@@ -51,7 +51,7 @@ def in_child(act: Callable[[], object]) -> int:
     if number == 0:
         code = WRONG
         try:
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore")  # by exit code alone the child says what came
             act()
             code = DONE
         except PredilectError as error:

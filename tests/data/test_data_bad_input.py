@@ -475,7 +475,7 @@ USES = [
 )
 def test_no_value_of_any_kind_in_any_column_ends_in_an_error_of_python_or_polars(others):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
+        warnings.simplefilter("ignore", DataWarning)  # of what is left out: errors alone are looked for
         for value in ODD_VALUES:
             for use in USES:
                 with suppress(DataError):

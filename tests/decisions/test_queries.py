@@ -263,6 +263,7 @@ def fitted_alike():
     return Population(**FIXED).fit(answers, [1, 1, -1], items=items)
 
 
+# Newcomers are meant, of whom it warns.
 @pytest.mark.filterwarnings("ignore:the model does not know", "ignore:.* name someone without answers")
 def test_newcomers_are_asked_different_things_and_each_the_same_again(tmp_path):
     model, people = fitted_alike(), [f"visitor {k}" for k in range(20)]
@@ -291,6 +292,7 @@ def test_newcomers_are_asked_different_things_and_each_the_same_again(tmp_path):
 
 
 @pytest.mark.slow
+# Newcomers are meant, of whom it warns.
 @pytest.mark.filterwarnings("ignore:the model does not know")
 def test_other_processes_ask_the_same_whatever_their_hashes_of_strings(tmp_path):
     model, people = fitted_alike(), [f"visitor {k}" for k in range(3)]
@@ -316,7 +318,7 @@ def test_whoever_answers_is_asked_something_else_among_equals():
     for who in ("dan", "eve"):
         for _ in range(5):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DataWarning)
+                warnings.simplefilter("ignore", DataWarning)  # that the model does not know somebody
                 question = suggest(model, who, strategy="random")
             model.update(user=who, left=question["left"][0], right=question["right"][0], outcome=1)
             orders.append(question.select("left", "right").row(0))

@@ -180,12 +180,16 @@ def answered_rows(model: Fitted, user: Any, code: int) -> tuple[IntArray, IntArr
     return known[answers.left[rows]], known[answers.right[rows]], joint_rows(answers)[rows].astype(np.int64)
 
 
-def draws_for(model: Fitted, user: Any, code: int, random_state: int | None) -> np.random.Generator:
-    """Draws among questions that are equally good: others for each person and after each answer, and repeatable."""
+def draws_for(
+    model: Fitted, user: Any, answered: tuple[IntArray, ...] | None, random_state: int | None
+) -> np.random.Generator:
+    """Draws among questions that are equally good: others for each person and after each answer, and repeatable.
+
+    ``answered``: see :func:`answered_rows`.
+    """
     if random_state is None:
         return np.random.default_rng()
     own = None if model.users_ is None else model.users_.own(user)
     name = b"" if user is None else str(user if own is None else own).encode("utf-8", "surrogatepass")
     digest = int.from_bytes(hashlib.blake2b(name, digest_size=16).digest(), "little")  # unlike hash(), always the same
-    answered = answered_rows(model, user, code)
     return np.random.default_rng([int(random_state), digest, 0 if answered is None else len(answered[0])])

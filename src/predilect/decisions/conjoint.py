@@ -15,11 +15,10 @@ from predilect._text import did_you_mean
 from predilect._types import FloatArray, IntArray
 from predilect.data.choices import Choices
 from predilect.errors import DataError
-from predilect.likelihoods.special import Z_95
+from predilect.likelihoods.special import TAILS_95, Z_95
 
 RULES = ("share", "first_choice", "randomised")
 OF = ("population", "respondents")  # of whom an average is, and its interval
-_INTERVAL = (0.025, 0.975)
 _WEIGHTS = (0, 1)  # which stream of the seed
 _GUESSES = 0.9  # probability of guessing
 _ROUNDING = 1e-9  # of the largest coefficient: levels of a category sum to 0
@@ -171,7 +170,7 @@ def willingness_to_pay(draws: PersonDraws, price: str, user: int = -1) -> dict[s
         raise DataError(f'the coefficient of "{price}" is 0 in some draws: nothing can be valued in it')
     ratio = -c[:, others] / c[:, [place]]
     median = np.median(ratio, axis=0)
-    lower, upper = np.quantile(ratio, _INTERVAL, axis=0)
+    lower, upper = np.quantile(ratio, TAILS_95, axis=0)
     said = ""
     if positive >= 1.0 - _ZERO:
         said = f"more {price} is better: amounts are what people would have to be given more of"
@@ -251,7 +250,7 @@ def _ends(by_draw: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray
     """
     centre = by_draw.mean(axis=0)
     below = np.mean(by_draw <= centre, axis=0)
-    miss = 2.0 * _INTERVAL[0]
+    miss = 2.0 * TAILS_95[0]
     quantiles = zip(by_draw.T, miss * below, 1.0 - miss * (1.0 - below), strict=True)
     lower, upper = np.transpose([np.quantile(draws, [low, high]) for draws, low, high in quantiles])
     one = np.ones_like(mean)
@@ -323,5 +322,5 @@ def _shares(ranges: FloatArray) -> FloatArray:
 
 
 def _summary(draws: FloatArray) -> dict[str, FloatArray]:
-    lower, upper = np.quantile(draws, _INTERVAL, axis=0)
+    lower, upper = np.quantile(draws, TAILS_95, axis=0)
     return {"mean": draws.mean(axis=0), "sd": draws.std(axis=0), "lower": lower, "upper": upper}

@@ -119,7 +119,8 @@ def suggest(
     # In units of the noise of the person's own answers.
     consistency = model.posterior_.consistency_of(code)
     utilities = model.posterior_.calibrated(code).times(consistency)
-    rng = draws_for(model, user, code, random_state)
+    answered = answered_rows(model, user, code)
+    rng = draws_for(model, user, answered, random_state)
     left, right = candidate_pairs(candidates, model.items_, utilities, user=user, strategy=strategy, rng=rng)
     n_items = len(model.items_)
     barred: list[IntArray] = [np.zeros(0, dtype=np.int64)]
@@ -127,8 +128,7 @@ def suggest(
         first, second, whose = read_pairs(exclude, model.items_)
         mine = rows_of(user, whose, len(first))
         barred.append(pair_keys(first[mine], second[mine], n_items))
-    if not repeat and code >= 0:
-        answered = answered_rows(model, user, code)
+    if not repeat:
         if answered is not None:
             barred.append(pair_keys(*answered[:2], n_items))
         elif exclude is None and len(left):
@@ -228,7 +228,8 @@ def suggest_each(
         if len(equal) == 1:
             return int(equal[0])
         place = who[rows[0]]
-        rng = draws_for(model, people.ids[place], int(code[place]), random_state)
+        person = people.ids[place]
+        rng = draws_for(model, person, answered_rows(model, person, int(code[place])), random_state)
         if strategy == "random" or value[equal[0]] == -np.inf:
             return int(equal[shuffled(var[equal], rng)[0]])
         return int(rng.choice(equal))

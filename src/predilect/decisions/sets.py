@@ -110,7 +110,8 @@ def suggest_set(
     if len(items) < size:
         raise DataError(f"a set of {size} was asked for, but there are {len(items)} items to show")
     code = code_of(model, user)
-    rng = draws_for(model, user, code, random_state)
+    answered = answered_rows(model, user, code)
+    rng = draws_for(model, user, answered, random_state)
     mean, covariance = model.posterior_.calibrated(code).times(model.posterior_.consistency_of(code)).dense()
     if len(items) > _MOST_ITEMS:
         within = covariance[np.ix_(items, items)]
@@ -119,7 +120,7 @@ def suggest_set(
     covariance = covariance[np.ix_(items, items)]
     root = semidefinite_root(covariance)
     draws = mean[items] + rng.standard_normal((_DRAWS, root.shape[1])) @ root.T
-    barred = _barred(model, user, code, exclude, repeat)
+    barred = _barred(model, user, answered, exclude, repeat)
     place_of = {item: place for place, item in enumerate(items.tolist())}
     closed = [{place_of[item] for item in one} for one in set(barred) if len(one) == size and one <= place_of.keys()]
     first, second = all_pairs(np.arange(len(items)))
@@ -145,12 +146,13 @@ def _is_open(begun: list[int], n_items: int, size: int, closed: list[set[int]]) 
     return n_closed < math.comb(n_items - len(begun), size - len(begun))
 
 
-def _barred(model: Fitted, user: Any, code: int, exclude: Any, repeat: bool) -> list[frozenset[int]]:
-    """Sets of items, by code, that are not to be asked."""
+def _barred(
+    model: Fitted, user: Any, answered: tuple[IntArray, IntArray, IntArray] | None, exclude: Any, repeat: bool
+) -> list[frozenset[int]]:  # fmt: skip
+    """Sets of items, by code, that are not to be asked; ``answered``: see :func:`answered_rows`."""
     barred = [] if exclude is None else _read_sets(exclude, model, user)
-    if repeat or code < 0:
+    if repeat:
         return barred
-    answered = answered_rows(model, user, code)
     if answered is not None:
         return barred + _sets_of_rows(*answered)
     if exclude is None:

@@ -16,7 +16,7 @@ from scipy.special import ndtri, stdtrit
 
 from predilect._types import FloatArray, IntArray
 from predilect.errors import DataError
-from predilect.likelihoods.special import Z_95
+from predilect.likelihoods.special import TAILS_95, Z_95
 
 COLUMN = np.array([2, 1, 0])  # of outcome -1, 0, +1 in (left, tie, right)
 
@@ -222,7 +222,7 @@ def paired_difference(
     spread = ((sums - counts * mean) ** 2).sum() * n_groups / (n_groups - 1)
     draws = _resampled(sums, counts, n_resamples, np.random.default_rng(random_state))
     expansion = np.sqrt(n_groups / (n_groups - 1)) * stdtrit(n_groups - 1, 0.975) / ndtri(0.975)
-    lower, upper = mean + expansion * (np.quantile(draws, [0.025, 0.975]) - mean)
+    lower, upper = mean + expansion * (np.quantile(draws, TAILS_95) - mean)
     return PairedDifference(mean, float(np.sqrt(spread) / n), float(lower), float(upper), n_groups)
 
 

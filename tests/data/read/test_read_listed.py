@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from answers import tasks_of
-from predilect.data import Comparisons
+from answers import read, refused, tasks_of
 from predilect.errors import DataError
 
 DRUGS = {
@@ -13,17 +12,6 @@ DRUGS = {
     "brand_1": list("aab"), "brand_2": list("bca"), "brand_3": list("cbc"), "brand_4": list("ddd"),
     "price_1": [3, 3, 3], "price_2": [2, 3, 2], "price_3": [1, 1, 2], "price_4": [4, 4, 4],
 }  # fmt: skip
-
-
-def read(columns, more=(), **options):
-    return Comparisons.from_frame({**columns, **dict(more)}, **options)
-
-
-def refused(columns, more, *messages, **options):
-    with pytest.raises(DataError) as caught:
-        read(columns, more, **options)
-    for message in messages:
-        assert message in str(caught.value)
 
 
 def test_columns_of_choices_are_an_order_if_items_stand_in_two_of_them():

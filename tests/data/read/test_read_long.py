@@ -8,24 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from answers import tasks_of
-from predilect.data import Comparisons, read_comparisons
-from predilect.errors import DataError
+from answers import read, refused, tasks_of
+from predilect.data import read_comparisons
 
 TASKS = {"user": ["a"] * 3 + ["b"] * 3, "task": [1] * 3 + [7] * 3}
 NUMBERED = {**TASKS, "alt": [1, 2, 3, 3, 1, 2]}
 CHOSEN = [1, 0, 0, 0, 0, 1]
-
-
-def read(columns, more=(), **options):
-    return Comparisons.from_frame({**columns, **dict(more)}, **options)
-
-
-def refused(columns, more, *messages, **options):
-    with pytest.raises(DataError) as caught:
-        read(columns, more, **options)
-    for message in messages:
-        assert message in str(caught.value)
 
 
 def made(n_tasks=60, seed=0, **columns):

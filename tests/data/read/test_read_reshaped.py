@@ -6,24 +6,13 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from answers import tasks_of
+from answers import read, refused, tasks_of
 from orders import orders_of
 from predilect.data import Comparisons, read_comparisons
 from predilect.errors import DataError
 
 WINS = {"": ["a", "b", "c"], "a": [0, 3, 5], "b": [7, 0, 2], "c": [1, 8, 0]}
 ROW_WON = {("a", "b"): 7, ("a", "c"): 1, ("b", "a"): 3, ("b", "c"): 8, ("c", "a"): 5, ("c", "b"): 2}
-
-
-def read(columns, more=(), **options):
-    return Comparisons.from_frame({**columns, **dict(more)}, **options)
-
-
-def refused(columns, more, *messages, **options):
-    with pytest.raises(DataError) as caught:
-        read(columns, more, **options)
-    for message in messages:
-        assert message in str(caught.value)
 
 
 def wins_of(found):

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from answers import tasks_of
-from predilect.data import Comparisons
-from predilect.errors import DataError
+from answers import read, refused, tasks_of
 
 PRICES = {"id": list("abc"), "price_1": [1, 4, 7], "price_2": [2, 5, 8], "price_3": [3, 6, 9]}
 FROM_0 = [0, 1, 2]
 FIRST = [("a", "price=1 > price=2", "price=1 > price=3"), ("b", "price=5 > price=4", "price=5 > price=6"),
          ("c", "price=9 > price=7", "price=9 > price=8")]  # fmt: skip
-
-
-def read(columns, more=(), **options):
-    return Comparisons.from_frame({**columns, **dict(more)}, **options)
-
-
-def refused(columns, more, *messages, **options):
-    with pytest.raises(DataError) as caught:
-        read(columns, more, **options)
-    for message in messages:
-        assert message in str(caught.value)
-    return str(caught.value)
 
 
 def renamed(words):

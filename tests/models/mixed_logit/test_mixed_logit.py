@@ -15,6 +15,7 @@ from predilect import Comparisons, MixedLogit
 from predilect._text import spoken_to
 from predilect.decisions import versus
 from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning
+from predilect.gaussian.dense import moments
 from predilect.likelihoods.logit import Logit
 from predilect.models.mixed_logit.outputs import chances_of_sets
 from tolerances import EXACT, ITERATIVE
@@ -284,7 +285,7 @@ def test_a_person_with_one_task_is_close_to_the_population():
     assert len(extra) == 2
     added = pl.concat([frame, extra.with_columns(user=pl.lit("once"))])
     found = fitted(answers=Comparisons.from_frame(added, task="task"))
-    person, anybody = found.posterior_.covariance[0], found.posterior_.covariance[-1]
+    person, anybody = (moments(draws)[1] for draws in (found.posterior_.people[0], found.posterior_.unseen))
     assert found.rank("once")["mean"].is_finite().all()
     assert 0.3 < np.trace(person) / np.trace(anybody) < 1.5
 

@@ -7,6 +7,7 @@ import pytest
 from simulate_choices import MEAN, OMEGA, choices
 
 from predilect import MixedLogit
+from predilect.gaussian.dense import moments
 from predilect.models.mixed_logit import simulated
 from predilect.models.mixed_logit.attributes import NORMAL
 from predilect.models.mixed_logit.problem import Problem
@@ -109,7 +110,7 @@ def test_somebody_unknown_varies_as_the_estimate_says_where_answers_are_few(monk
     model = MixedLogit(method="simulated", n_draws=60, n_jobs=1).fit(DATA.answers, items=DATA.items)
     law, L = model.posterior_.law, kept["L"]
     expected = L @ L.T + np.cov(law.B[:, 0, 0].T)
-    variance, found = np.diagonal(expected), np.diagonal(model.posterior_.covariance[-1])
+    variance, found = np.diagonal(expected), np.diagonal(moments(model.posterior_.unseen)[1])
     draws = model.posterior_.unseen
     error = np.sqrt(((draws - draws.mean(axis=0)) ** 2).var(axis=0) / len(draws))
     assert (np.abs(found - variance) < STATISTICAL * error).all()

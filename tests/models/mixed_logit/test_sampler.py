@@ -9,6 +9,7 @@ from scipy.stats import kstest, norm, t, uniform
 from simulate_choices import MEAN, choices
 
 from predilect import MixedLogit
+from predilect.gaussian.dense import moments
 from predilect.models.mixed_logit import loops
 from predilect.models.mixed_logit.diagnosis import effective_size, r_hat
 from predilect.models.mixed_logit.gibbs import sweeps
@@ -143,12 +144,13 @@ def test_the_population_and_the_people_are_found_again():
     error = (np.array(table["spread_upper"]) - np.array(table["spread_lower"])) / (2.0 * 1.96)
     assert (np.abs(np.array(table["spread"]) - data.coefficients.std(axis=0)) < 4.0 * error).all()
     posterior, back = model.posterior_, model.columns_.report
-    inside = np.abs(posterior.mean[:-1] @ back.T - data.coefficients) < 1.96 * np.sqrt(
-        np.einsum("ld,ude,le->ul", back, posterior.covariance[:-1], back)
+    mean, covariance = moments(posterior.people)
+    inside = np.abs(mean @ back.T - data.coefficients) < 1.96 * np.sqrt(
+        np.einsum("ld,ude,le->ul", back, covariance, back)
     )
     assert 0.87 < inside.mean() < 0.99  # of one population, which is known with an error; test_recovery has many
     # Somebody without answers: N(b, Ω) and the uncertainty of both.
-    spread = np.sqrt(np.diagonal(back @ posterior.covariance[-1] @ back.T))
+    spread = np.sqrt(np.diagonal(back @ moments(posterior.unseen)[1] @ back.T))
     law = posterior.law
     total = law.Omega[:, 0].mean(axis=0) + np.cov(law.B[:, 0, 0].T)
     np.testing.assert_allclose(spread, np.sqrt(np.diagonal(back @ total @ back.T)), rtol=0.15)

@@ -15,7 +15,7 @@ from predilect.data.intake import counted
 from predilect.data.read.assemble import ReadOptions
 from predilect.data.read.columns import guess_one, listed
 from predilect.data.read.profiles import counts_within, numbers_rows
-from predilect.data.read.set_columns import CHOSEN, IDENTIFIED, PLACED, TASKS, WHO, best_and_worst
+from predilect.data.read.set_columns import CHOSEN, IDENTIFIED, PLACED, TASKS, WHO, best_and_worst, words_of
 from predilect.errors import DataError
 
 VERSION = ("version", "block", "ver", "vers", "blk", "questionnaire", "form")
@@ -165,7 +165,7 @@ def _a_row_an_answer(
 
 def _key(series: pl.Series) -> pl.Series:
     """Values as they are compared: numbers without leading zeros and a point."""
-    word = as_text(series).str.strip_chars().str.strip_suffix(".0")
+    word = words_of(series)
     number = word.str.contains(r"^\d{1,18}$").fill_null(False)
     return word.cast(pl.Int64, strict=False).cast(pl.String).zip_with(number, word)
 

@@ -32,6 +32,7 @@ from predilect.data.read.set_columns import (
     numbers_of,
     place_of,
     places_between,
+    words_of,
 )
 from predilect.data.read.sets import Sets, context_of
 from predilect.data.tasks import best_worst_levels, chosen_levels
@@ -198,12 +199,9 @@ def _is_order(series: pl.Series, named: bool) -> bool:
     if named or not is_text.any():
         return bool((is_text | text.str.starts_with("[")).mean() > 0.5)  # type: ignore[operator]
     row, _, item = _order_of(text, "order")
-    return bool(is_text.all() and (item != "").all() and len(distinct_rows(row, item)) == len(row))
-
-
-def distinct_rows(row: IntArray, item: pl.Series) -> pl.DataFrame:
-    """Rows and items, each once."""
-    return pl.DataFrame({"row": row, "item": item}).unique()
+    return bool(
+        is_text.all() and (item != "").all() and len(pl.DataFrame({"row": row, "item": item}).unique()) == len(row)
+    )
 
 
 def _unshared(
@@ -313,9 +311,7 @@ def find_votes(names: Sequence[str], raw: Mapping[str, pl.Series], options: Read
     if options.get("kind") not in (None, "rating") or user is None or options.get("winner") is not None:
         return None
     rest = [name for name in names if name != user and not raw[name].dtype.is_nested() and _number_like(raw[name])]
-    held = {
-        name: set(as_text(raw[name]).str.strip_chars().str.strip_suffix(".0").drop_nulls().unique()) for name in rest
-    }
+    held = {name: set(words_of(raw[name]).drop_nulls().unique()) for name in rest}
     votes = tuple(name for name in rest if held[name] and held[name] <= {"-1", "0", "1"})
     down = tuple(name for name in votes if "-1" in held[name])
     counted_items = tuple(name for name in votes if name.isdecimal())

@@ -41,6 +41,7 @@ from predilect.data.read.set_columns import (
     flags,
     low_is_good,
     numbers_of,
+    words_of,
 )
 from predilect.data.read.sets import CHOICES, Sets, context_of, design_asked
 from predilect.data.tasks import best_worst_levels, chosen_levels, ranked_levels, rated_levels
@@ -349,7 +350,7 @@ def _kind_of(raw: Mapping[str, pl.Series], long: Long, options: ReadOptions, tas
     if kind == "pairs":
         raise DataError("a table with one row for each alternative cannot hold pairs; leave kind out.")
     if kind == "best" and not raw[long.value].dtype.is_nested():
-        said = _as_words(raw[long.value])
+        said = words_of(raw[long.value])
         words = set(said.drop_nulls().unique().to_list())
         if "-1" in words and words <= {"-1", "0", "1"}:
             # Of all that somebody was asked about any number may be up or down.
@@ -357,10 +358,6 @@ def _kind_of(raw: Mapping[str, pl.Series], long: Long, options: ReadOptions, tas
             once = all((np.bincount(one, minlength=int(task.max()) + 1) == 1).all() for one in where)
             kind = "best_worst" if once or long.task is not None else "rating"
     return kind
-
-
-def _as_words(series: pl.Series) -> pl.Series:
-    return as_text(series).str.strip_chars().str.strip_suffix(".0")
 
 
 def _read_values(raw: Mapping[str, pl.Series], long: Long, sets: Sets, best: str | None) -> None:
@@ -379,7 +376,7 @@ def _read_values(raw: Mapping[str, pl.Series], long: Long, sets: Sets, best: str
         sets.level = levels_of_ratings(rating, value, sets, best)
         keep_rated(sets, ~np.isnan(rating))
     elif sets.kind == "best_worst":
-        words = _as_words(series).drop_nulls().unique()
+        words = words_of(series).drop_nulls().unique()
         if not words.is_in(["-1", "0", "1"]).all():
             raise DataError(f'column "{shown(value)}" must hold 1 for the best, -1 for the worst, and 0 for the rest.')
         number = numbers_of(series, value, "choice")
@@ -407,11 +404,11 @@ def chosen_of(series: pl.Series, own: pl.Series | None, task: IntArray) -> BoolA
     """
     marked: BoolArray | None = flags(series)
     chosen: BoolArray
-    word = _as_words(series)
+    word = words_of(series)
     n_tasks = int(task.max(initial=-1)) + 1
     said = word.set(word == "", None)
     if own is not None:
-        name = _as_words(own)
+        name = words_of(own)
         constant = pl.DataFrame({"task": task, "said": said}).unique().filter(pl.col("said").is_not_null())
         if not constant["task"].is_unique().all():  # what fills the other rows
             constant = constant.filter((pl.col("said") != "0") | pl.col("task").is_unique())
@@ -438,10 +435,10 @@ def chosen_of(series: pl.Series, own: pl.Series | None, task: IntArray) -> BoolA
 
 def _not_chosen(series: pl.Series, value: str, own: pl.Series | None) -> DataError:
     """The error for a column that does not say which alternatives were chosen."""
-    odd = _as_words(series).drop_nulls().unique().sort()
+    odd = words_of(series).drop_nulls().unique().sort()
     near = ""
     if own is not None:
-        names = _as_words(own).drop_nulls().unique().sort()
+        names = words_of(own).drop_nulls().unique().sort()
         other = odd.filter(~odd.is_in(names.to_list()))
         if len(other):
             odd, near = other, did_you_mean(other[0], names.to_list())
@@ -454,8 +451,8 @@ def _not_chosen(series: pl.Series, value: str, own: pl.Series | None) -> DataErr
 
 def levels_of_ratings(rating: FloatArray, column: str, sets: Sets, best: str | None) -> IntArray:
     """Levels of ratings, the good end first."""
-    low = low_is_good(column, rating, "rating", best)
-    sets.notes.append(end_told(column, "number", low))
+    low = low_is_good(column, rating, best)
+    sets.notes.append(end_told(column, low))
     return ranked_levels(rating) if low else rated_levels(rating)
 
 
@@ -468,9 +465,9 @@ def levels_of_ranks(rank: FloatArray, column: str, sets: Sets, best: str | None)
             f"{counted(len(odd), 'row')} (first: row {odd[0] + 1}, {rank[odd[0]]:g}). If more is better, say "
             f"{option('kind', 'rating')}."
         )
-    low = low_is_good(column, rank, "rank", best)
+    low = best != "high"
     levels = ranked_levels(rank) if low else rated_levels(rank)
-    sets.notes.append(end_told(column, "number", low))
+    sets.notes.append(end_told(column, low))
     ranked = ~np.isnan(rank)
     start = 1.0
     if ranked.any() and rank[ranked].min() == 0:

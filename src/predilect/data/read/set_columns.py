@@ -92,6 +92,11 @@ def flags(series: pl.Series) -> BoolArray | None:
     return word.is_in(_YES).fill_null(False).to_numpy()
 
 
+def words_of(series: pl.Series) -> pl.Series:
+    """Values as text, as they are compared: without blanks around them, and 1.0 as 1."""
+    return as_text(series).str.strip_chars().str.strip_suffix(".0")
+
+
 _ORDINAL = re.compile(
     r"(?:(?P<nth>\d{1,2})(?:st|nd|rd|th)|(?P<word>[a-z]+))(?:[ _-]*(?:choice|place|preference|pref|rank|option))?", re.I
 )
@@ -130,12 +135,10 @@ def numbers_of(series: pl.Series, column: str, what: str) -> FloatArray:
     return found
 
 
-def low_is_good(name: str, values: FloatArray, what: str, said: str | None) -> bool:
-    """Whether low numbers are good, as said or as the name of the column has it; DataError if neither tells."""
+def low_is_good(name: str, values: FloatArray, said: str | None) -> bool:
+    """Whether low ratings are good, as said or as the name of the column has it; DataError if neither tells."""
     if said is not None:
         return said == "low"
-    if what == "rank":
-        return True
     there = values[~np.isnan(values)]
     if plain(name) in map(plain, EITHER_END) or (len(there) and there.min() < 0):
         least, most = (there.min(), there.max()) if len(there) else (0, 0)
@@ -147,6 +150,6 @@ def low_is_good(name: str, values: FloatArray, what: str, said: str | None) -> b
     return False
 
 
-def end_told(name: str, what: str, low: bool) -> str:
+def end_told(name: str, low: bool) -> str:
     """Which end was taken for the good one."""
-    return f'In "{shown(name)}" {"low" if low else "high"} {what}s are good.'
+    return f'In "{shown(name)}" {"low" if low else "high"} numbers are good.'

@@ -10,6 +10,7 @@ import polars as pl
 
 from predilect._types import BoolArray, FloatArray
 from predilect.errors import DataError
+from predilect.likelihoods.special import TAILS_95
 from predilect.models.gaspk.posterior.joint import Draws, Mixtures, draw
 from predilect.models.gaspk.questions import codes_of, frame_of, limits, mixtures_of, typical_size, warn_outside
 from predilect.models.gaspk.tradeoffs.map import Step, step_of, steps_of, tidy
@@ -198,7 +199,7 @@ def _summary(draws: Draws, people: Mixtures, y: FloatArray, n_lines: int) -> Flo
     out[..., 0] = tidy(nearest_zero((people.gamma @ draws.mean).reshape(n_people, n_lines, -1), y), size)
     found = nearest_zero(draws.of(people).reshape(n_people, _N_DRAWS, n_lines, -1), y)
     # A draw, and no interpolation between two: one of them may be infinite.
-    low, high = np.quantile(found, [0.025, 0.975], axis=1, method="inverted_cdf")
+    low, high = np.quantile(found, TAILS_95, axis=1, method="inverted_cdf")
     out[..., 1], out[..., 2] = tidy(low, size), tidy(high, size)
     out[..., 3] = np.isinf(found).mean(axis=1)
     return out

@@ -14,6 +14,7 @@ from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, build_frame
 from predilect.data.choices import choices_of
 from predilect.errors import DataError, DataWarning
+from predilect.gaussian.dense import moments
 from predilect.models.choices import ChoiceSets
 from predilect.models.mixed_logit.posterior import MixedLogitPosterior
 from predilect.models.mixed_logit.problem import Law
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 def spread_of_items(posterior: MixedLogitPosterior) -> float:
     """Mean over the items of E f_u(i)², centred, for somebody without answers: the prior of an unknown item."""
     X = posterior.X - posterior.X.mean(axis=0)
-    inner = posterior.covariance[-1] + np.outer(posterior.mean[-1], posterior.mean[-1])
+    mean, covariance = moments(posterior.unseen)
+    inner = covariance + np.outer(mean, mean)
     return float(np.einsum("id,de,ie->", X, inner, X) / max(len(X) - 1, 1))
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_expit, logsumexp, ndtri
 
 from predilect._types import FloatArray, IntArray
-from predilect.gaussian.dense import moments
 from predilect.gaussian.posterior import DrawnUtilities, Posterior
 from predilect.models.mixed_logit.attributes import Columns
 from predilect.models.mixed_logit.problem import Law
@@ -27,19 +26,12 @@ class MixedLogitPosterior(Posterior):
     law: Law
     central: FloatArray  # draws of the coefficients of a central person, the crowd's, (S, d)
     unseen: FloatArray  # draws of somebody without answers, (S, d)
-    mean: FloatArray = field(init=False)  # of people and, last, somebody without answers, (U + 1, d)
-    covariance: FloatArray = field(init=False)  # (U + 1, d, d)
 
     @classmethod
     def of(cls, columns: Columns, people: npt.NDArray[np.float32], law: Law, seed: int) -> MixedLogitPosterior:
         """From the draws of people and of the population."""
         central = law.central(np.eye(law.B.shape[2])[0], columns.kind, columns.price)
         return cls(columns.X, people, law, central, unseen_draws(law, columns, None, seed))
-
-    def __post_init__(self) -> None:
-        found = [moments(self.people), moments(self.unseen[None])]
-        object.__setattr__(self, "mean", np.concatenate([one for one, _ in found]))
-        object.__setattr__(self, "covariance", np.concatenate([one for _, one in found]))
 
     @property
     def n_items(self) -> int:
