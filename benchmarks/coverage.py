@@ -214,13 +214,14 @@ def runs(parts: list[str], n_studies: int) -> Iterator[tuple[str, str, int, int]
 
 
 def coverage(records: list[dict[str, Any]], begins: str) -> tuple[float, float, float]:
-    """Share of the intervals that hold the truth, its standard error over studies, and the mean width."""
+    """Share of the intervals that hold the truth, its standard error over studies (NaN for one), and the mean width."""
     by_study = [
         np.mean([pair for name, pairs in one["held"].items() if name.startswith(begins) for pair in pairs], axis=0)
         for one in records
     ]
     holds, width = np.transpose(by_study)
-    return float(holds.mean()), float(holds.std(ddof=1) / np.sqrt(len(holds))), float(width.mean())
+    error = float(holds.std(ddof=1) / np.sqrt(len(holds))) if len(holds) > 1 else np.nan
+    return float(holds.mean()), error, float(width.mean())
 
 
 def page(records: list[dict[str, Any]], command: str) -> str:
