@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
+import io
 import sqlite3
 import sys
 import warnings
@@ -163,6 +165,22 @@ def test_no_changed_byte_of_a_workbook_or_a_database_gets_past(tmp_path):
                 warnings.simplefilter("ignore")
                 with suppress(DataError):
                     read_comparisons(changed)
+
+
+@pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/styles.xml", "xl/worksheets/sheet1.xml"])
+def test_a_damaged_workbook_is_closed(tmp_path, part):
+    whole = workbook(tmp_path / "a.xlsx", votes=[NAMES, *ROWS])
+    with zipfile.ZipFile(whole) as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    path = tmp_path / "b.xlsx"
+    with zipfile.ZipFile(path, "w") as file:
+        for name, data in parts.items():
+            file.writestr(name, data[: len(data) // 2] if name == part else data)
+    with pytest.raises(DataError, match="cannot be read as a workbook") as caught:
+        read_table(path)
+    assert caught.traceback  # which holds what was being read: nothing but the reader itself closes it
+    opened = [one for one in gc.get_objects() if isinstance(one, io.BufferedReader) and one.name == str(path)]
+    assert all(one.closed for one in opened)
 
 
 def test_archives_that_unpack_to_too_much_or_hold_several(tmp_path):

@@ -127,23 +127,23 @@ def read_workbook(
             f'{path} is a workbook, and openpyxl, which reads them, is not installed: pip install "predilect[excel]", '
             "or save the sheet as CSV."
         ) from error
-    with zipfile.ZipFile(path) as archive:
-        allowance.take(sum(member.file_size for member in archive.infolist()))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of styles and the like
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        with closing(book):
+        # Opened here: openpyxl leaves open what it cannot make sense of, or has not read to its end.
+        with path.open("rb") as file:
+            with zipfile.ZipFile(file) as archive:
+                allowance.take(sum(member.file_size for member in archive.infolist()))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of styles and the like
+                book = openpyxl.load_workbook(file, read_only=True, data_only=True)
             sheets = [one.title for one in book.worksheets]
             name = sheets[0] if sheet is None and sheets else _chosen(sheets, sheet, path, "sheet")
             book[name].reset_dimensions()  # which a file states, and openpyxl makes cells for
             rows = []
-            with closing(book[name].iter_rows(values_only=True)) as cells:
-                for number, row in enumerate(_within(cells, allowance)):
-                    if number >= _MOST_ROWS:
-                        raise DamagedWorkbook("it numbers a row that no sheet has")
-                    if any(cell is not None for cell in row):
-                        rows.append(row)
+            for number, row in enumerate(_within(book[name].iter_rows(values_only=True), allowance)):
+                if number >= _MOST_ROWS:
+                    raise DamagedWorkbook("it numbers a row that no sheet has")
+                if any(cell is not None for cell in row):
+                    rows.append(row)
     except DataError:
         raise
     except (LookupError, ValueError, TypeError, AttributeError, SyntaxError) as error:  # SyntaxError: of XML
