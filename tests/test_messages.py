@@ -128,6 +128,35 @@ def test_in_python(model, mistake):
     assert not re.search(r"--[a-z]", str(caught.value))
 
 
+HUGE = 10**5000  # which Python neither writes nor makes a float of
+TOO_LARGE = {
+    "the user to erase": lambda m: m.forget(user=HUGE),
+    "a cost": lambda m: m.decide("ann", ["tea", "milk"], cost_wrong=HUGE),
+    "a cost of leaving it": lambda m: m.decide("ann", ["tea", "milk"], cost_defer=HUGE),
+    "an option": lambda m: m.decide("ann", ["tea", HUGE]),
+    "a default": lambda m: m.decide("ann", ["tea", "milk"], default=HUGE),
+    "how many questions": lambda m: suggest(m, "ann", -HUGE),
+    "a strategy": lambda m: suggest(m, "ann", strategy=HUGE),
+    "an item": lambda m: m.update(user="ann", left="tea", right=HUGE, outcome=1),
+    "an answer taken back": lambda m: m.forget(user=HUGE, left="tea", right="milk", outcome=1),
+    **{name: lambda m, name=name: Population(**{name: HUGE}).fit(ANSWERS)
+       for name in ("variance", "strength", "tie_threshold", "tol", "basis", "calibration", "user_features")},
+    "a list": lambda m: Population(variance=[HUGE]).fit(ANSWERS),
+    "a scale": lambda m: GPPL(variance=HUGE).fit(ANSWERS),
+    "a seed": lambda m: Population(random_state=-HUGE).fit(ANSWERS),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", TOO_LARGE)
+def test_numbers_of_5000_digits(model, what):
+    with pytest.raises((DataError, ValueError)) as caught:
+        TOO_LARGE[what](model)
+    assert not str(caught.value).startswith("Exceeds the limit")
+    with pytest.warns(DataWarning, match="does not know int of more digits than can be written"):
+        model.decide(HUGE, ["tea", "milk"])
+    assert near_miss(HUGE, ["tea"]) is None
+
+
 def csv(frame, **how):
     return frame.to_csv(index=False, **how)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
 from typing import Any, Literal
 
 LONGEST_MESSAGE = 2000  # characters
-_LONGEST_ID = 60
+_LONGEST_ID, _LONGEST_VALUE = 60, 100
 
 # Control characters; marks that turn the direction of writing, or cannot be seen; halves of characters.
 HARMFUL = re.compile(
@@ -40,7 +40,19 @@ def shortened(text: str, longest: int) -> str:
 
 def shown(value: Any) -> str:
     """An id, a name of a column or another value of the data, as a message shows it."""
-    return printable(shortened(str(value), _LONGEST_ID))
+    return printable(shortened(_written(value), _LONGEST_ID))
+
+
+def quoted(value: Any) -> str:
+    """A value that somebody gave, as Python writes it: text in quotes."""
+    return printable(shortened(_written(value, repr), _LONGEST_VALUE))
+
+
+def _written(value: Any, write: Callable[[Any], str] = str) -> str:
+    try:
+        return write(value)
+    except ValueError:  # Python writes no whole number of more than 4 300 digits
+        return f"{type(value).__name__} of more digits than can be written"
 
 
 def first_few(values: Sequence[Any], most: int = 3) -> str:
@@ -67,7 +79,7 @@ def near_miss(value: Any, known: Iterable[Any]) -> Any:
 
     Spelled alike but for case, blanks and marks; otherwise nearly alike, with the same numbers in it.
     """
-    word = str(value)
+    word = _written(value)
     if len(word) > _LONGEST_SLIP or not (plain := _letters(word)):
         return None
     digits = re.findall(r"\d+", word)

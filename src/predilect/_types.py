@@ -1,4 +1,9 @@
-"""Array types of the package."""
+"""Array types of the package, and what is a number."""
+
+import math
+import sys
+from numbers import Real
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -6,3 +11,12 @@ import numpy.typing as npt
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
+
+LEAST_NUMBER, LARGEST_NUMBER = math.ulp(0.0), sys.float_info.max
+
+
+def is_number(value: Any, low: float = LEAST_NUMBER, high: float = LARGEST_NUMBER) -> bool:
+    """Whether it is a number in a range, by default a positive one; a whole one may have any number of digits."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return False
+    return bool(low <= value <= high)  # type: ignore[operator]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect._text import either
+from predilect._text import either, quoted
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.errors import DataError
 from predilect.likelihoods.special import log_ndtr, mills_ratio
@@ -95,7 +95,7 @@ def confidence_score(
         return mean + 0.5 * beta * (var + mean**2)
     if variant == "gp_ucb":
         return mean + kappa * np.sqrt(var)
-    raise ValueError(f"variant must be one of {', '.join(UCB_VARIANTS)}, not {variant!r}")
+    raise ValueError(f"variant must be one of {', '.join(UCB_VARIANTS)}, not {quoted(variant)}")
 
 
 _ROUNDING = 1e-9  # of a share times the number of items: 7 % of 100 items are 7, whatever 0.07 * 100 is
@@ -127,7 +127,7 @@ def items_a_person(keep: Any, n_items: int) -> int:
 def items_in_all(budget: Any, n_users: int, n_items: int) -> int:
     """Number of items of all people together; DataError unless whole, at least one a person and not above all."""
     if isinstance(budget, bool) or not isinstance(budget, int | np.integer):
-        raise DataError(f"budget must be a whole number of items of all people together; got {budget!r}")
+        raise DataError(f"budget must be a whole number of items of all people together; got {quoted(budget)}")
     if not n_users <= budget <= n_users * n_items:
         raise DataError(
             f"{either('--budget ', 'budget=')}{budget} cannot be shared out: {n_users} people keep at least one item "
@@ -137,7 +137,7 @@ def items_in_all(budget: Any, n_users: int, n_items: int) -> int:
 
 
 def _said(keep: Any) -> str:
-    return either(f"--keep {keep}", f"keep={keep!r}")
+    return either(f"--keep {keep}", f"keep={quoted(keep)}")
 
 
 def _read(keep: Any) -> tuple[float, bool]:
@@ -151,7 +151,7 @@ def _read(keep: Any) -> tuple[float, bool]:
         except ValueError:
             raise DataError(f"{_said(keep)} is neither a number of items nor a share: write 10, 0.2 or 20%") from None
     if isinstance(keep, bool) or not isinstance(keep, int | float | np.integer | np.floating):
-        raise DataError(f"keep must be a number of items, or a share such as 0.2 or '20%'; got {keep!r}")
+        raise DataError(f"keep must be a number of items, or a share such as 0.2 or '20%'; got {quoted(keep)}")
     return float(keep), isinstance(keep, float | np.floating)
 
 
@@ -216,10 +216,10 @@ class Criterion:
         for field, known in choices.items():
             if getattr(self, field) not in known:
                 what = "criterion" if field == "name" else field
-                raise DataError(f"{what} must be one of {', '.join(known)}; got {getattr(self, field)!r}")
+                raise DataError(f"{what} must be one of {', '.join(known)}; got {quoted(getattr(self, field))}")
         for field in ("beta", "kappa"):
             if not np.isfinite(getattr(self, field)) or getattr(self, field) <= 0.0:
-                raise DataError(f"{field} must be a positive number; got {getattr(self, field)!r}")
+                raise DataError(f"{field} must be a positive number; got {quoted(getattr(self, field))}")
 
     def scores(self, mean: FloatArray, var: FloatArray, prior_var: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Scores (n_items,), the larger the better; ``prior_var`` are variances before the person's own answers."""

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.compression.sparsify import People, people_of_model
 from predilect.errors import DataError
@@ -75,7 +76,7 @@ def find_loss(loss: str | Loss) -> tuple[str, Loss]:
     if callable(loss):
         return getattr(loss, "__name__", "loss"), loss
     if loss not in LOSSES:
-        raise DataError(f"loss must be a function, or one of {', '.join(LOSSES)}; got {loss!r}")
+        raise DataError(f"loss must be a function, or one of {', '.join(LOSSES)}; got {quoted(loss)}")
     return loss, LOSSES[loss]
 
 

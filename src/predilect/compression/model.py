@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain
+from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray
 from predilect.compression.criteria import criterion_for
 from predilect.compression.losses import Loss, expected_loss, find_loss
@@ -141,7 +142,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         check_count("random_state", self.random_state, 0, None)
         self._draw_seed()
         if self.precision not in PRECISIONS:
-            raise DataError(f"precision must be one of {', '.join(PRECISIONS)}; got {self.precision!r}")
+            raise DataError(f"precision must be one of {', '.join(PRECISIONS)}; got {quoted(self.precision)}")
         name, _ = find_loss(self.loss)
         if not hasattr(model, "posterior_"):
             raise DataError(f"this {type(model).__name__} is not fitted: call fit() first")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect._text import either
+from predilect._text import either, quoted
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.compression.criteria import (
     Criterion,
@@ -112,7 +112,7 @@ def select(
 ) -> Selection:
     """Items that people keep; parameters as :func:`sparsify`."""
     if marginals not in _MARGINALS:
-        raise DataError(f"marginals must be one of {', '.join(_MARGINALS)}; got {marginals!r}")
+        raise DataError(f"marginals must be one of {', '.join(_MARGINALS)}; got {quoted(marginals)}")
     if (keep is None) == (budget is None):
         raise DataError("give keep, the items of each person (10, 0.2 or '20%'), or budget, those of all together")
     _check(model)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from predilect._json import typed
-from predilect._text import did_you_mean, either, option, shown
+from predilect._text import did_you_mean, either, option, quoted, shown
 from predilect._types import BoolArray, FloatArray
 from predilect.data.encoding import Output, encode, one_row_each, plan_and_encode
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
@@ -98,7 +98,7 @@ class ItemFeatures:
         if id_column is None or id_column not in names:
             or_name = either("", ', or name it: id_column="NAME"')
             raise DataError(
-                f"found no column with the {cls.what} ids{'' if id_column is None else f' called {id_column!r}'} "
+                f"found no column with the {cls.what} ids{'' if id_column is None else f' called {quoted(id_column)}'} "
                 f"in the table of {cls.what} features; its columns are {listed(names)}. Call it "
                 f'"{cls.id_names[0]}"{or_name}.'
             )

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from predilect._forks import refuse_without_threads
-from predilect._text import did_you_mean, shown
+from predilect._text import did_you_mean, quoted, shown
 from predilect.errors import DataError, DataWarning
 
 
@@ -227,7 +227,7 @@ def _message_of_objects(values: list[Any], column: str) -> str:
     first: dict[str, str] = {}
     for row, value in enumerate(values):
         if value is not None:
-            first.setdefault(type(value).__name__, f"row {row + 1}, {shown(repr(value))}")
+            first.setdefault(type(value).__name__, f"row {row + 1}, {quoted(value)}")
     examples = "; ".join(f"first {kind}: {example}" for kind, example in first.items())
     found = f"mixes kinds of ids ({examples}); ids must be all text or all integers"
     if len(first) == 1:

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from predilect._forks import refuse_without_threads
-from predilect._text import did_you_mean, shown
+from predilect._text import did_you_mean, quoted, shown
 from predilect.data.frames import FEW, clean_ids, to_series
 from predilect.errors import DataError
 
@@ -229,7 +229,7 @@ def _series_of(values: Any) -> pl.Series:
     if isinstance(values, Vocabulary):
         return values.series()
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise DataError(f"expected a list, array or series of ids, got {type(values).__name__} {values!r}.")
+        raise DataError(f"expected a list, array or series of ids, got {type(values).__name__} {quoted(values)}.")
     if not hasattr(values, "__len__"):
         values = list(values)
     return to_series(values, "ids")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import asdict, dataclass
-from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from predilect._json import plain
-from predilect._text import either, first_few, shown
-from predilect._types import FloatArray
+from predilect._text import either, first_few, quoted, shown
+from predilect._types import FloatArray, is_number
 from predilect.decisions.candidates import Fitted
 from predilect.decisions.queries import code_of
 from predilect.errors import DataError
@@ -194,12 +193,9 @@ def weigh(
 
 
 def _check_cost(name: str, cost: Any) -> None:
-    is_number = isinstance(cost, Real) and not isinstance(cost, bool | np.bool_)
-    if cost is None and name == "cost_defer":
-        return
-    if not is_number or not math.isfinite(cost) or cost < 0:
+    if not is_number(cost, 0.0) and not (cost is None and name == "cost_defer"):
         said = either(f"--{name.replace('_', '-')}", name)
-        raise DataError(f"{said} must be a number from 0 up, not {shown(cost)}")
+        raise DataError(f"{said} must be a number from 0 up, not {quoted(cost)}")
 
 
 def _reason(found: Weighed, ids: tuple[Any, ...], p: FloatArray, default: Any, cost_wrong: float) -> str:

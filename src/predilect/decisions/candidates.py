@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
+from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.orders import joint_rows
@@ -134,7 +135,7 @@ def candidate_pairs(
         left, right, whose = read_pairs(candidates, items)
         mine = rows_of(user, whose, len(left))
         if len(mine) and not mine.any():
-            warnings.warn(f"none of the {len(mine)} candidates is of {user!r}", DataWarning, stacklevel=3)
+            warnings.warn(f"none of the {len(mine)} candidates is of {quoted(user)}", DataWarning, stacklevel=3)
         left, right = left[mine], right[mine]
         _, first = np.unique(pair_keys(left, right, len(items)), return_index=True)
         first.sort()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from predilect._text import did_you_mean, either
+from predilect._text import did_you_mean, either, quoted
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Vocabulary, build_frame
 from predilect.decisions.candidates import (
@@ -113,7 +113,7 @@ def suggest(
     """
     _check(strategy)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise DataError(f"n must be a whole number of questions, 1 or more; got {n!r}")
+        raise DataError(f"n must be a whole number of questions, 1 or more; got {quoted(n)}")
     model = copy.copy(model)  # as it is now, whatever other threads do
     code = code_of(model, user)
     # In units of the noise of the person's own answers.
@@ -133,8 +133,8 @@ def suggest(
             barred.append(pair_keys(*answered[:2], n_items))
         elif exclude is None and len(left):
             warnings.warn(
-                f"this model does not hold who answered what: pairs that {user!r} answered may be asked again. Name "
-                f"them with {either('--exclude ANSWERS', 'exclude=answers')}", DataWarning, stacklevel=2,
+                f"this model does not hold who answered what: pairs that {quoted(user)} answered may be asked again. "
+                f"Name them with {either('--exclude ANSWERS', 'exclude=answers')}", DataWarning, stacklevel=2,
             )  # fmt: skip
     left, right = without(left, right, np.concatenate(barred), n_items)
     mean, var = utilities.margins(left, right)
@@ -241,7 +241,7 @@ def suggest_each(
 
 def _check(strategy: str) -> None:
     if strategy not in STRATEGIES:
-        raise DataError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
+        raise DataError(f"there is no strategy {quoted(strategy)}; there are {', '.join(STRATEGIES)}")
 
 
 def code_of(model: Fitted, user: Any, whose: str = "the questions are for") -> int:
@@ -250,7 +250,7 @@ def code_of(model: Fitted, user: Any, whose: str = "the questions are for") -> i
         return -1
     code = _find(model, user)
     if code < 0:
-        why = "tells nobody apart" if model.users_ is None else f"does not know {user!r}"
+        why = "tells nobody apart" if model.users_ is None else f"does not know {quoted(user)}"
         near = "" if model.users_ is None else did_you_mean(user, model.users_)
         warnings.warn(
             f"the model {why}: {whose} somebody without answers.{near}", DataWarning, stacklevel=3

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import expit, logit, softmax
 
-from predilect._text import one_line, option, shown
+from predilect._text import one_line, option, quoted, shown
 from predilect._types import FloatArray
 from predilect.data import Vocabulary
 from predilect.decisions.ranking import Board
@@ -216,7 +216,7 @@ def scale_of(name: str | Scale, likelihood: str, base: float | None = None, anch
     if isinstance(name, Scale):
         return name
     if name not in SCALES:
-        raise DataError(f"scale is one of {', '.join(SCALES)}, not {name!r:.60}")
+        raise DataError(f"scale is one of {', '.join(SCALES)}, not {quoted(name)}")
     is_logit = likelihood == "logit"
     unit = replace((_SCALES_OF_LOGIT if is_logit else SCALES)[name], log_odds=1.0 if is_logit else LOGISTIC_SLOPE)
     if base is None and anchor is None:
@@ -228,7 +228,7 @@ def scale_of(name: str | Scale, likelihood: str, base: float | None = None, anch
             f"{option('scale', 'elo')}"
         )
     if base is not None and not _is_number(base):
-        raise DataError(f"base is a number, the score of the mean of the items or of the anchor; got {base!r:.60}")
+        raise DataError(f"base is a number, the score of the mean of the items or of the anchor; got {quoted(base)}")
     base = 0.0 if base is None else float(base)
     told = f" The mean of the items is at {base:g}."
     if anchor is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from predilect._text import quoted
 from predilect._types import FloatArray
 from predilect.data import build_frame
 from predilect.decisions.candidates import Fitted
@@ -63,7 +64,7 @@ def scores(model: Fitted, size: int = 4, anchor: Any = None, user: Any = None, *
     100.0
     """
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 2 <= size <= 20:
-        raise DataError(f"size must be a whole number of items from 2 to 20; got {size!r}")
+        raise DataError(f"size must be a whole number of items from 2 to 20; got {quoted(size)}")
     now: Any = copy.copy(model)  # as it is, whatever other threads do
     if not now.posterior_.by_utilities:
         raise DataError("the answers of this model are about more than the utilities of items: they have no scores")

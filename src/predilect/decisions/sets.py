@@ -13,7 +13,7 @@ import polars as pl
 from scipy.special import entr, ndtr
 
 from predilect._forks import refuse_without_threads
-from predilect._text import either
+from predilect._text import either, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, build_frame
 from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
@@ -98,7 +98,7 @@ def suggest_set(
     ['juice', 'milk', 'tea']
     """
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 2 <= size <= _LARGEST_SET:
-        raise DataError(f"size must be a whole number of alternatives from 2 to {_LARGEST_SET}; got {size!r}")
+        raise DataError(f"size must be a whole number of alternatives from 2 to {_LARGEST_SET}; got {quoted(size)}")
     model = copy.copy(model)  # as it is now, whatever other threads do
     if not model.posterior_.by_utilities:
         raise DataError(
@@ -157,8 +157,8 @@ def _barred(
         return barred + _sets_of_rows(*answered)
     if exclude is None:
         warnings.warn(
-            f"this model does not hold who answered what: a set that {user!r} answered may be asked again. Name such "
-            f"with {either('--exclude ANSWERS', 'exclude=answers')}", DataWarning, stacklevel=3,
+            f"this model does not hold who answered what: a set that {quoted(user)} answered may be asked again. "
+            f"Name such with {either('--exclude ANSWERS', 'exclude=answers')}", DataWarning, stacklevel=3,
         )  # fmt: skip
     return barred
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from predilect._text import shown
+from predilect._text import quoted
 from predilect._types import FloatArray
 from predilect.data import build_frame
 from predilect.decisions.candidates import Fitted
@@ -59,7 +59,7 @@ def versus(
     left, right = (now.items_.codes([pair[side] for pair in couples]) for side in (0, 1))
     if (left == right).any():
         same = now.items_.labels(left[left == right][:1])[0]
-        raise DataError(f"{same!r:.100} is paired with itself; expected two items")
+        raise DataError(f"{quoted(same)} is paired with itself; expected two items")
     utilities = now.posterior_.crowd() if user is None else now.posterior_.calibrated(code_of(now, user))
     found = utilities.differences(left, right)
     refuse_unsound(found.mean, found.variance)
@@ -90,11 +90,11 @@ def _couples(pairs: Any) -> list[Any]:
     """The pairs as a list; DataError for anything but pairs of two items."""
     expected = 'pairs is a list of pairs of two items, such as [("tea", "milk")]'
     if not isinstance(pairs, list | tuple | np.ndarray):
-        raise DataError(f"{expected}; got {shown(repr(pairs))}")
+        raise DataError(f"{expected}; got {quoted(pairs)}")
     for place, pair in enumerate(pairs):
         if isinstance(pair, list | tuple | np.ndarray) and len(pair) == 2:
             continue
         if place == 0 and len(pairs) == 2 and isinstance(pair, str | int | np.integer):
-            raise DataError(f"{expected}; got {(got := shown(repr(pairs)))}. If that is one pair, write [{got}]")
-        raise DataError(f"{expected}; got {shown(repr(pair))} at place {place + 1}. Of several items name each pair")
+            raise DataError(f"{expected}; got {(got := quoted(pairs))}. If that is one pair, write [{got}]")
+        raise DataError(f"{expected}; got {quoted(pair)} at place {place + 1}. Of several items name each pair")
     return list(pairs)

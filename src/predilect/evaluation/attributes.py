@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from predilect._text import quoted
 from predilect._types import FloatArray
 from predilect.data import Comparisons, ItemFeatures
 from predilect.data.content import keys_of_answers
@@ -246,7 +247,7 @@ def _check(names: Sequence[str], items: ItemFeatures, n_attributes: int | None, 
             f"n_attributes must lie between 1 and {len(names)}, the number of attributes; got {n_attributes}."
         )
     if criterion not in ("accuracy", "log_loss"):
-        raise DataError(f'criterion must be "accuracy" or "log_loss", got {criterion!r}.')
+        raise DataError(f'criterion must be "accuracy" or "log_loss", got {quoted(criterion)}.')
 
 
 def _rank(scores: _Held, weight: FloatArray, criterion: Criterion) -> tuple[float, float]:

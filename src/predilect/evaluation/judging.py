@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from predilect._json import plain
-from predilect._text import option
+from predilect._text import option, quoted
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.checks import connected_items
@@ -388,7 +388,7 @@ def _check(settings: Mapping[str, object]) -> None:
     }.items():  # fmt: skip
         value = settings[name]
         if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
-            raise DataError(f"{name} of the verdict must be a whole number from {low} to {high}, not {value!r}")
+            raise DataError(f"{name} of the verdict must be a whole number from {low} to {high}, not {quoted(value)}")
 
 
 def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect._json import typed
-from predilect._types import BoolArray, FloatArray
+from predilect._text import quoted
+from predilect._types import BoolArray, FloatArray, is_number
 from predilect.likelihoods.probit import outcome_log_probabilities
 from predilect.likelihoods.views import PairLikelihood, Probit
 
@@ -86,8 +86,8 @@ class Calibration:
     def __post_init__(self) -> None:
         for name, (low, high) in RANGES.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
-                raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
+            if not is_number(value, low, high):
+                raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {quoted(value)}")
             object.__setattr__(self, name, float(value))
 
     def describe(self, delta: float) -> list[str]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._text import did_you_mean, either
+from predilect._text import did_you_mean, either, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
@@ -308,7 +308,7 @@ class Ranking(Predicting):
         code = int(self.users_.codes([user], unknown="minus_one", what="user")[0])
         if code < 0:
             warnings.warn(
-                f"{user!r:.100} is someone without answers in this model: the utilities are those of an unseen user",
+                f"{quoted(user)} is someone without answers in this model: the utilities are those of an unseen user",
                 DataWarning, stacklevel=3,
             )  # fmt: skip
         return code

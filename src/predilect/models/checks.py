@@ -8,14 +8,14 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from inspect import signature
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from predilect._json import plain
-from predilect._text import either
-from predilect._types import BoolArray, FloatArray
+from predilect._text import either, quoted
+from predilect._types import BoolArray, FloatArray, is_number
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian import kernels
@@ -69,7 +69,7 @@ def kernel_from_dict(values: Mapping[str, Any]) -> Kernel:
     """The kernel that :func:`kernel_to_dict` wrote; ValueError if there is no such kernel."""
     name = values["type"]
     if name not in kernels.__all__ or not isinstance(getattr(kernels, name), type):
-        raise ValueError(f"there is no kernel called {name!r}")
+        raise ValueError(f"there is no kernel called {quoted(name)}")
     made: Kernel = getattr(kernels, name)(**{key: _value(v) for key, v in values.items() if key != "type"})
     if not (np.abs(made.theta) <= math.log(LARGEST)).all():
         raise ValueError(
@@ -100,7 +100,7 @@ def check_choice(name: str, value: Any, allowed: Iterable[Any]) -> None:
     """Raise ValueError unless ``value`` is one of those allowed."""
     allowed = list(allowed)
     if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {quoted(value)}")
 
 
 def check_count(name: str, value: Any, least: int, *words: Any) -> None:
@@ -109,16 +109,16 @@ def check_count(name: str, value: Any, least: int, *words: Any) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         also = "".join(f"{word!r} or " for word in words)
-        raise ValueError(f"{name} must be {also}a whole number from {least} up, not {value!r}")
+        raise ValueError(f"{name} must be {also}a whole number from {least} up, not {quoted(value)}")
 
 
 def check_positive(name: str, value: Any, *words: Any) -> None:
     """Raise ValueError unless ``value`` is a positive finite number, or one of ``words``."""
     if any(isinstance(value, str) and value == word for word in words):
         return
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < float("inf"):
+    if not is_number(value):
         also = "".join(f"{word!r} or " for word in words)
-        raise ValueError(f"{name} must be {also}a positive number, not {value!r}")
+        raise ValueError(f"{name} must be {also}a positive number, not {quoted(value)}")
 
 
 def check_gamma(name: str, value: Any) -> tuple[float, float]:
@@ -126,7 +126,7 @@ def check_gamma(name: str, value: Any) -> tuple[float, float]:
     try:
         shape, rate = value
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be two numbers, shape and rate of a Gamma prior, not {value!r}") from error
+        raise ValueError(f"{name} must be two numbers, shape and rate of a Gamma prior, not {quoted(value)}") from error
     check_positive(f"the shape in {name}", shape)
     check_positive(f"the rate in {name}", rate)
     return float(shape), float(rate)
@@ -148,7 +148,7 @@ def check_search(model: Any, *, medians: Iterable[str] = MEDIAN_RULES) -> None:
     else:
         numbers = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
-            raise ValueError(f'length_scale must be "median", "optimise" or positive numbers, not {scales!r}')
+            raise ValueError(f'length_scale must be "median", "optimise" or positive numbers, not {quoted(scales)}')
     check_positive("tol", model.tol, "auto")
 
 
@@ -219,7 +219,7 @@ def check_flags(model: Any) -> None:
     for name, parameter in signature(type(model)).parameters.items():
         value = given[name]
         if isinstance(parameter.default, bool) and not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name} must be True or False, not {value!r}")
+            raise ValueError(f"{name} must be True or False, not {quoted(value)}")
 
 
 def given_threshold(value: Any) -> float | None:
@@ -234,8 +234,8 @@ def _is_auto(value: Any) -> bool:
 
 
 def _number(name: str, value: Any, low: float, high: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
-        raise ValueError(f'{name} must be "auto" or a number from {low:g} to {high:g}, not {value!r}')
+    if not is_number(value, low, high):
+        raise ValueError(f'{name} must be "auto" or a number from {low:g} to {high:g}, not {quoted(value)}')
     return float(value)
 
 
@@ -251,8 +251,8 @@ def check_process(model: Any, *, learned: bool, share_is_searched: bool = False)
     own = model.own_share
     if share_is_searched and isinstance(own, str):
         check_choice("own_share", own, ("auto",))
-    elif isinstance(own, str | bool) or not 0.0 <= float(own) <= 1.0:
-        raise ValueError(f"own_share must be a number from 0 to 1, not {own!r}")
+    elif isinstance(own, str | bool) or not 0.0 <= own <= 1.0:
+        raise ValueError(f"own_share must be a number from 0 to 1, not {quoted(own)}")
 
 
 def item_kernel(model: Any, space: FeatureSpace, own: float, length_scale: Any = None) -> Kernel:

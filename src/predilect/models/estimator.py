@@ -18,7 +18,7 @@ from scipy.sparse import coo_array
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain, typed
-from predilect._text import did_you_mean, either
+from predilect._text import did_you_mean, either, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, PersonFeatures
 from predilect.data.read.assemble import ReadOptions
@@ -426,7 +426,7 @@ class Estimator(Ranking, Saving, Shown, Constructed):
             if hint in (int, float):
                 number_within(name, value, 0.0, math.inf)
             elif hint is Kernel and not isinstance(value, Kernel):
-                raise ValueError(f"{name} must be a kernel, not {value!r:.100}")
+                raise ValueError(f"{name} must be a kernel, not {quoted(value)}")
         return found
 
 

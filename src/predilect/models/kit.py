@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from predilect._text import quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
 from predilect.data.attributes import refuse_left_out
@@ -253,7 +254,7 @@ class Kit:
         offered = _offered("", scenario)
         place = next((k for k, one in enumerate(offered) if str(one) == str(item)), -1)
         if place < 0:
-            raise DataError(f"item {item!r}, whose {price} should change, is not on offer")
+            raise DataError(f"item {quoted(item)}, whose {price} should change, is not on offer")
         features = self.features_
         if features is None:
             raise DataError(f"the model was fitted without attributes, so that no {price} can change")

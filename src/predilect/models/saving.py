@@ -14,7 +14,6 @@ import threading
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +22,8 @@ import numpy.typing as npt
 
 from predilect._json import typed
 from predilect._replace import put_in_place, resolved, staged
-from predilect._text import either
+from predilect._text import either, quoted
+from predilect._types import is_number
 from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, OutputError
@@ -486,8 +486,8 @@ def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Non
 
 def number_within(name: str, value: Any, low: float, high: float) -> float:
     """A number in a range, else ValueError."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
-        raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r:.100}")
+    if not is_number(value, low, high):
+        raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {quoted(value)}")
     return float(value)
 
 

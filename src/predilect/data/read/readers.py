@@ -15,7 +15,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from predilect._files import existing
-from predilect._text import did_you_mean, either, option, shown
+from predilect._text import did_you_mean, either, option, quoted, shown
 from predilect.data.comparisons import Comparisons
 from predilect.data.frames import clean_ids, typed_text
 from predilect.data.read.assemble import ReadOptions, refuse_other_options
@@ -151,7 +151,7 @@ def read_item_map(
         if column not in names:
             raise DataError(
                 f"{path}: expected the columns of an item map, key and value; "
-                f"{'no value column was named' if column is None else f'there is no column {column!r}'}. "
+                f"{'no value column was named' if column is None else f'there is no column {quoted(column)}'}. "
                 f"The columns are {', '.join(names)}; name one of them with {option('value', 'NAME')}."
                 f"{did_you_mean(column or '', names)}"
             )

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import is_whole, near_miss, option, shown
+from predilect._text import is_whole, near_miss, option, quoted, shown
 from predilect.data.intake import counted
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
@@ -85,7 +85,7 @@ def decode_winners(
     ``grades`` names of grades, from slight to strong.
     """
     if winner_is not in (None, *_READING):
-        raise DataError(f'winner_is must be "item", "side" or "sign", got {winner_is!r}.')
+        raise DataError(f'winner_is must be "item", "side" or "sign", got {quoted(winner_is)}.')
     distinct = words.drop_nulls().unique().sort()
     number = _place(words, distinct)
     plain = [word.strip().lower() for word in distinct.to_list()]

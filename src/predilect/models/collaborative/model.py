@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._text import quoted
 from predilect._types import FloatArray
 from predilect.gaussian.kernels import MEDIAN_RULES, Kernel
 from predilect.gaussian.kernels.stationary import DISTANCE_RULES
@@ -164,7 +165,7 @@ class CollaborativeGP(FactorEstimator):
         for name in ("damping", "damping_decay"):
             check_positive(name, getattr(self, name))
             if getattr(self, name) > 1.0:
-                raise ValueError(f"{name} must be 1 at most, not {getattr(self, name)!r}")
+                raise ValueError(f"{name} must be 1 at most, not {quoted(getattr(self, name))}")
 
     def describe(self) -> list[str]:
         importances = self.component_importances_

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
+from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.factors.answers import (
     FactorAnswers,
@@ -103,7 +104,7 @@ def fit_paper(
     computed anew before every block, once (the code iterates up to ten times inside each); 3 quiet checks stop, not 10.
     """
     if noise_var not in (0.5, 1.0):
-        raise ValueError(f"noise_var must be 0.5 or 1, not {noise_var!r}")
+        raise ValueError(f"noise_var must be 0.5 or 1, not {quoted(noise_var)}")
     began = time.perf_counter()
     answers = FactorAnswers.of(user, left, right, outcome, weight, n_users)
     design = ItemDesign.of(projection, answers.left, answers.right)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray
 from predilect.errors import DataError
 from predilect.likelihoods.special import TAILS_95
@@ -260,7 +261,7 @@ def _numbers(values: Any, what: str) -> FloatArray:
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{what} must hold numbers, got {values!r}.") from error
+        raise DataError(f"{what} must hold numbers, got {quoted(values)}.") from error
     if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
-        raise DataError(f"{what} must hold finite numbers, at least one, got {values!r}.")
+        raise DataError(f"{what} must hold finite numbers, at least one, got {quoted(values)}.")
     return numbers

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.features import FeatureSpace
@@ -91,9 +92,9 @@ def check_gaspk(model: Any) -> None:
     check_positive("damping", model.damping, "auto")
     check_positive("spread", model.spread, "auto")
     if not isinstance(model.spread, str) and model.spread < 1.0:
-        raise ValueError(f'spread must be "auto" or a number from 1 up, not {model.spread!r}')
+        raise ValueError(f'spread must be "auto" or a number from 1 up, not {quoted(model.spread)}')
     if not isinstance(model.damping, str) and model.damping > 1.0:
-        raise ValueError(f'damping must be "auto" or a number in (0, 1], not {model.damping!r}')
+        raise ValueError(f'damping must be "auto" or a number in (0, 1], not {quoted(model.damping)}')
     if not callable(model.tau):
         check_choice("tau", model.tau, ("difference", "relative"))
     scales = model.length_scale
@@ -102,12 +103,14 @@ def check_gaspk(model: Any) -> None:
     else:
         numbers = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
-            raise ValueError(f"length_scale must be a rule or positive numbers, not {scales!r}")
+            raise ValueError(f"length_scale must be a rule or positive numbers, not {quoted(scales)}")
     levels = model.levels
     if levels is not None and (
         isinstance(levels, str) or not isinstance(levels, int | Sequence | Mapping | np.ndarray)
     ):
-        raise ValueError(f"levels must be a number, a list for each dimension or a mapping of names, not {levels!r}")
+        raise ValueError(
+            f"levels must be a number, a list for each dimension or a mapping of names, not {quoted(levels)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

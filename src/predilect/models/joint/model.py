@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from predilect._text import quoted
 from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
@@ -183,8 +184,8 @@ class JointGP(Estimator):
             value = getattr(self, name)
             if isinstance(value, str) and value == "auto":
                 shares.append(start)
-            elif isinstance(value, str | bool) or not 0.0 <= float(value) <= 1.0:
-                raise ValueError(f'{name} must be "auto" or a number from 0 to 1, not {value!r}')
+            elif isinstance(value, str | bool) or not 0.0 <= value <= 1.0:
+                raise ValueError(f'{name} must be "auto" or a number from 0 to 1, not {quoted(value)}')
             else:
                 shares.append(float(value))
                 held.append(name)

@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import typed
-from predilect._text import either
+from predilect._text import either, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, build_frame
 from predilect.data.choices import choices_of
@@ -162,7 +162,7 @@ class MixedLogit(Estimator, Kit):
         if "triangular" in values and (self.method, self.covariance) != ("simulated", "diagonal"):
             raise ValueError('"triangular" needs method="simulated" and covariance="diagonal"')
         if self.price is not None and not isinstance(self.price, str):
-            raise ValueError(f"price must be the name of an attribute, not {self.price!r}")
+            raise ValueError(f"price must be the name of an attribute, not {quoted(self.price)}")
         check_count("n_classes", self.n_classes, 1)
         if self.n_classes > 1 and self.method != "bayes":
             raise ValueError('n_classes needs method="bayes"')

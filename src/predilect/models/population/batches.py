@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from predilect._text import did_you_mean
+from predilect._text import did_you_mean, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.canonical import canonical_rows
@@ -127,17 +127,18 @@ def _one(
                 'winner= (an item, or "tie")' + (", and user=" if users is not None else "")
             )
         raise DataError(
-            f"{side}={value!r} is not one of the {len(items)} items of the model.{did_you_mean(value, items)} {_JOIN}"
+            f"{side}={quoted(value)} is not one of the {len(items)} items of the model."
+            f"{did_you_mean(value, items)} {_JOIN}"
         )
     if a == b:
-        raise DataError(f"left and right are the same item, {left!r}; a comparison needs two")
+        raise DataError(f"left and right are the same item, {quoted(left)}; a comparison needs two")
     y = _outcome(items, a, b, outcome, winner, model.grades_)
     try:
         count = float(weight)
     except (TypeError, ValueError):
         count = -1.0
     if not 0.0 < count < np.inf:
-        raise DataError(f"weight must be a positive number, got {weight!r}: it counts identical answers")
+        raise DataError(f"weight must be a positive number, got {quoted(weight)}: it counts identical answers")
     new: list[Any] = []
     names: list[Any] = []
     code = 0
@@ -147,7 +148,7 @@ def _one(
         own = users.own(user)
         if own is None:
             kind = "whole numbers" if users.is_integer else "text or whole numbers"
-            raise DataError(f"user={user!r} cannot be an id here: the ids of the model's people are {kind}")
+            raise DataError(f"user={quoted(user)} cannot be an id here: the ids of the model's people are {kind}")
         code, names = _code_of(model, user, own, new, may_add), [own]
     shown = 1.0 if a < b else -1.0
     if a > b:
@@ -171,7 +172,9 @@ def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any, grades: tupl
         numbers = numbers_of(grades)
         if isinstance(outcome, bool) or outcome not in numbers:
             by_grade = f", or a grade, one of {', '.join(map(str, numbers))}" if grades else ""
-            raise DataError(f"outcome must be 1 (left is better), 0 (a tie) or -1 (right){by_grade}, got {outcome!r}")
+            raise DataError(
+                f"outcome must be 1 (left is better), 0 (a tie) or -1 (right){by_grade}, got {quoted(outcome)}"
+            )
         return numbers[outcome]
     if outcome is not None:
         raise DataError("give either outcome or winner, not both")
@@ -181,8 +184,8 @@ def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any, grades: tupl
     if isinstance(winner, str) and winner.strip().lower() in TIE_WORDS:
         return 0
     raise DataError(
-        f"winner={winner!r} is neither the left item, {items.ids[a]!r}, nor the right one, {items.ids[b]!r}, nor a "
-        f'word for a tie, such as "tie".{did_you_mean(winner, (items.ids[a], items.ids[b], "tie"))}'
+        f"winner={quoted(winner)} is neither the left item, {items.ids[a]!r}, nor the right one, {items.ids[b]!r}, nor "
+        f'a word for a tie, such as "tie".{did_you_mean(winner, (items.ids[a], items.ids[b], "tie"))}'
     )
 
 
@@ -291,7 +294,7 @@ def _codes_of_people(model: Any, answers: Any, new: list[Any], may_add: bool) ->
         if own is None:
             raise DataError(
                 f"the people of the model have ids that are whole numbers, such as {users.ids[0]}, but one of the new "
-                f"ids is {value!r}. Ids must be all text or all whole numbers"
+                f"ids is {quoted(value)}. Ids must be all text or all whole numbers"
             )
         code[place] = _code_of(model, value, own, new, may_add)
     return code
@@ -306,7 +309,7 @@ def _code_of(model: Any, user: Any, own: Any, new: list[Any], may_add: bool) -> 
     n = len(users) + len(added)
     if not may_add:
         raise DataError(
-            f"user {user!r} is not one of the {n} people of the model: there is no answer to take back."
+            f"user {quoted(user)} is not one of the {n} people of the model: there is no answer to take back."
             f"{did_you_mean(user, [*users, *added])}"
         )
     new.append(own)

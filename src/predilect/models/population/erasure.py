@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from predilect._text import did_you_mean
+from predilect._text import did_you_mean, quoted
 from predilect.data import Comparisons
 from predilect.data.derived import without_person
 from predilect.data.vocabulary import Vocabulary
@@ -31,13 +31,13 @@ def erase(model: Any, user: Any) -> None:
     code = users.code(user)
     described = features is not None and features.ids.code(user) >= 0
     unused = () if answers is None else answers.intake.unused_users
-    if code < 0 and not described and str(user) not in map(str, unused):
+    if code < 0 and not described and Vocabulary(unused).code(user) < 0:
         raise DataError(
-            f"user {user!r:.100} is not one of the {len(users)} people of the model: there is nobody to erase."
+            f"user {quoted(user)} is not one of the {len(users)} people of the model: there is nobody to erase."
             f"{did_you_mean(user, users)}"
         )
     if code >= 0 and len(users) == 1:
-        raise DataError(f"there is nobody else in the model than {user!r:.100}: delete it, and its files")
+        raise DataError(f"there is nobody else in the model than {quoted(user)}: delete it, and its files")
     changed: dict[str, Any] = {}
     if code >= 0 and model.personal_:
         changed = _without_answers_of(model, code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from scipy.linalg import eigvalsh
 from scipy.optimize import brentq
 
 from predilect._json import typed
-from predilect._types import BoolArray, FloatArray
+from predilect._text import quoted
+from predilect._types import BoolArray, FloatArray, is_number
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.dense import factorise, solve_lower
 from predilect.gaussian.kernels import squared_exponential
@@ -369,7 +370,7 @@ def given_hyperparameters(model: Any) -> dict[str, Any]:
             )
         given["calibration"] = model.calibration
     elif not _is_auto(model.calibration):
-        raise ValueError(f'calibration must be "auto", None or a Calibration, not {model.calibration!r}')
+        raise ValueError(f'calibration must be "auto", None or a Calibration, not {quoted(model.calibration)}')
     return given
 
 
@@ -378,7 +379,7 @@ def _pair(name: str, value: Any, second: Any) -> tuple[Any, Any]:
     if not isinstance(value, tuple):
         return value, second
     if len(value) != 2:
-        raise ValueError(f"{name} must be one value or a pair, not {value!r}")
+        raise ValueError(f"{name} must be one value or a pair, not {quoted(value)}")
     return value
 
 
@@ -392,24 +393,22 @@ def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
         if name in _SEARCHED:  # which may go beyond what may be given
             low, high = 1.0 / LARGEST, LARGEST
         if value is not None and not low <= value <= high:
-            raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
+            raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {quoted(value)}")
     if not all(1.0 / LARGEST <= variance <= LARGEST for variance in found.segment_variances):
         raise ValueError(f"variances of segments must be positive numbers, not {found.segment_variances!r:.100}")
     if not all(1.0 / LARGEST <= spread <= LARGEST for spread in found.covariate_spread):
         raise ValueError(f"spreads of effects must be positive numbers, not {found.covariate_spread!r:.100}")
     for name in ("tie_spread", "item_tie_spread", "consistency_spread"):
         if 0.0 < getattr(found, name) < 1.0 / LARGEST:  # whose square is divided by
-            raise ValueError(f"{name} must be 0, or more than {1.0 / LARGEST:g}, not {getattr(found, name)!r}")
+            raise ValueError(f"{name} must be 0, or more than {1.0 / LARGEST:g}, not {quoted(getattr(found, name))}")
     return found
 
 
 def check_settings(model: Any) -> None:
     """ValueError if an argument that says how to compute is neither "auto" nor in its range."""
     tol = model.tol
-    automatic = isinstance(tol, str) and tol == "auto"
-    number = isinstance(tol, Real) and not isinstance(tol, bool)
-    if not automatic and not (number and 0.0 < float(tol) < float("inf")):
-        raise ValueError(f'tol must be "auto" or a number above 0, in nats an answer, not {tol!r}')
+    if not _is_auto(tol) and not is_number(tol):
+        raise ValueError(f'tol must be "auto" or a number above 0, in nats an answer, not {quoted(tol)}')
     check_count("max_iter", model.max_iter, 1)
     _check_basis(model)
 
@@ -419,9 +418,9 @@ def _check_basis(model: Any) -> None:
     basis, n_inducing, user_features = model.basis, model.n_inducing, model.user_features
     names = ("auto", *BASES)
     if not isinstance(basis, str) or basis not in names:
-        raise ValueError(f"basis must be one of {', '.join(names)}, not {basis!r}")
+        raise ValueError(f"basis must be one of {', '.join(names)}, not {quoted(basis)}")
     no_count = isinstance(n_inducing, bool) or not isinstance(n_inducing, Integral) or int(n_inducing) < 1
     if no_count and not _is_auto(n_inducing):
-        raise ValueError(f'n_inducing must be "auto" or a whole number from 1 up, not {n_inducing!r}')
+        raise ValueError(f'n_inducing must be "auto" or a whole number from 1 up, not {quoted(n_inducing)}')
     if not isinstance(user_features, bool) and not _is_auto(user_features):
-        raise ValueError(f'user_features must be "auto", True or False, not {user_features!r}')
+        raise ValueError(f'user_features must be "auto", True or False, not {quoted(user_features)}')

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from predilect._text import quoted
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import Factor, factorise
 from predilect.models.gaspk.posterior.curvature import MANY, pair_table, quadratic_forms, quadratic_forms_by_pairs
@@ -57,7 +58,7 @@ class LowRank:
         its mirror are both points of an antisymmetric basis.
         """
         if form not in ("consistent", "paper"):
-            raise ValueError(f'form must be "consistent" or "paper", not {form!r}')
+            raise ValueError(f'form must be "consistent" or "paper", not {quoted(form)}')
         if n_e < 1:
             raise ValueError(f"at least one eigenvector is needed, not {n_e}")
         if basis.antisymmetric and basis.mirrored:

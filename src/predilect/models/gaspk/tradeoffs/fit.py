@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from predilect._text import first_few
+from predilect._text import first_few, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data.comparisons import Comparisons
 from predilect.data.features import ItemFeatures
@@ -95,7 +95,7 @@ def _with_all_columns(
 ) -> TradeOffMap:
     """A map with every column of the attributes wanted, before scaling by answers and leaving out."""
     if not callable(tau) and tau not in ("difference", "relative"):
-        raise DataError(f'tau must be "difference", "relative" or a function of two arrays, got {tau!r}.')
+        raise DataError(f'tau must be "difference", "relative" or a function of two arrays, got {quoted(tau)}.')
     if isinstance(attributes, str):
         attributes = [attributes]
     wanted = features.sources if attributes is None else list(attributes)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from predilect._json import typed
+from predilect._text import quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data.intake import counted
 from predilect.errors import DataError
@@ -226,7 +227,7 @@ def _ladder(
 def _given(wanted: ArrayLike, scale: float, antisymmetric: bool, name: str) -> FloatArray:
     levels = np.unique(np.asarray(wanted, dtype=np.float64)) / scale + 0.0
     if not np.isfinite(levels).all() or len(levels) < 2:
-        raise DataError(f'"{name}" needs at least two different levels, all finite numbers; got {wanted!r}.')
+        raise DataError(f'"{name}" needs at least two different levels, all finite numbers; got {quoted(wanted)}.')
     if not antisymmetric:
         return levels
     far = np.abs(levels + levels[::-1]) > 1e-9 * np.abs(levels).max()
