@@ -23,7 +23,9 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """Attributes as d columns: numbers and their pieces in their units, a category of L levels as L - 1 contrasts.
+    """Attributes as d columns: numbers and their pieces, a category of L levels as L - 1 contrasts.
+
+    Numbers are in their units over a power of two, near 1: their squares neither overflow nor vanish.
 
     Reported coefficients, one a number or a level of a category, are ``report`` times those of the columns; they sum to
     0 over the levels.
@@ -50,11 +52,14 @@ class Coding:
             else:
                 contrast = np.ones((1, 1))
                 levels.append((first.source if first.kind == "number" else first.name, first.piece))
+            scale = np.array([outputs[k].scale for k in places])
+            like = [one.scale for one in outputs if (one.kind, one.source) == (first.kind, first.source)]  # all pieces
+            exponent = int(np.frexp(max(like))[1])
             for column in contrast.T:
                 made.append(np.zeros(len(outputs)))
-                made[-1][places] = np.array([outputs[k].scale for k in places]) * column
+                made[-1][places] = np.ldexp(scale, -exponent) * column
                 source.append(levels[-1][0])
-                back.append((len(levels) - len(places), column))
+                back.append((len(levels) - len(places), np.ldexp(column, -exponent)))
         report = np.zeros((len(levels), len(made)))
         for k, (begin, column) in enumerate(back):
             report[begin : begin + len(column), k] = column
@@ -112,7 +117,6 @@ def told_apart(answers: Comparisons, space: FeatureSpace, coding: Coding) -> lis
     ends: tuple[IntArray, IntArray] = (np.r_[left, right, left, right], np.r_[left, right, right, left])
     laplacian = csr_array((np.r_[weight, weight, -weight, -weight], ends), shape=(n, n))
     columns = space.matrix @ coding.map
-    columns /= np.maximum(np.abs(columns).max(axis=0, initial=0.0), np.finfo(np.float64).tiny)  # squares may overflow
     return independent(columns.T @ (laplacian @ columns), coding)
 
 

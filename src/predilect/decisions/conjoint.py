@@ -116,9 +116,10 @@ def coefficients(draws: PersonDraws) -> dict[str, Any]:
     v: of the logarithm of the spread s the standard deviation is (1 - v / s²)⁻¹ (2 n_people)^-½.
     """
     central = draws.coefficients(-1)
+    exponent = _exponents(central)  # of units in which squares neither overflow nor vanish
     total, squares, known = np.zeros(()), np.zeros(()), np.zeros(())
     for code in range(draws.n_people):
-        away = draws.coefficients(code) - central.mean(axis=0)
+        away = np.ldexp(draws.coefficients(code) - central.mean(axis=0), -exponent)
         total, squares, known = total + away, squares + away**2, known + away.var(axis=0)
     n = draws.n_people
     spread = _summary(np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0.0)))
@@ -127,6 +128,7 @@ def coefficients(draws: PersonDraws) -> dict[str, Any]:
         between = np.maximum(1.0 - np.divide(v, s * s, out=np.zeros_like(v), where=s > 0.0), _NOTHING)
         factor = np.exp(Z_95 / (between * np.sqrt(2.0 * n)))
         spread |= {"lower": s / factor, "upper": s * factor}
+    spread = {name: np.ldexp(value, exponent) for name, value in spread.items()}
     return {
         "attribute": [attribute for attribute, _ in draws.levels], "level": [level for _, level in draws.levels],
         **_summary(central), "spread": spread["mean"], "spread_lower": spread["lower"], "spread_upper": spread["upper"],
@@ -238,7 +240,7 @@ def _average(of_people: Iterable[FloatArray], of: str, seed: int) -> tuple[Float
         w = rng.standard_exponential((len(one), 1)) if of == "population" else 1.0
         total, weights = total + w * one, weights + w
         means.append(one.mean(axis=0))
-    return np.mean(means, axis=0), np.std(means, axis=0), np.asarray(total / weights)
+    return np.mean(means, axis=0), sd_of(np.array(means)), np.asarray(total / weights)
 
 
 def _ends(by_draw: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -321,6 +323,16 @@ def _shares(ranges: FloatArray) -> FloatArray:
     return np.asarray(np.divide(ranges, total, out=equal, where=total > 0.0))
 
 
+def _exponents(draws: FloatArray) -> IntArray:
+    return np.asarray(np.frexp(np.abs(draws).max(axis=0))[1])
+
+
+def sd_of(draws: FloatArray) -> FloatArray:
+    """Standard deviation of each column, also where squares overflow or vanish."""
+    exponent = _exponents(draws)
+    return np.asarray(np.ldexp(np.ldexp(draws, -exponent).std(axis=0), exponent))
+
+
 def _summary(draws: FloatArray) -> dict[str, FloatArray]:
     lower, upper = np.quantile(draws, TAILS_95, axis=0)
-    return {"mean": draws.mean(axis=0), "sd": draws.std(axis=0), "lower": lower, "upper": upper}
+    return {"mean": draws.mean(axis=0), "sd": sd_of(draws), "lower": lower, "upper": upper}

@@ -27,6 +27,19 @@ def model():
     return MixedLogit(n_draws=200, tol=100.0, n_jobs=1).fit(DATA.answers, items=ITEMS)
 
 
+@pytest.mark.parametrize("kind", [lambda: MixedLogit(method="simulated", n_draws=200), Population])
+def test_the_unit_of_an_attribute_makes_no_difference(kind):
+    found = []
+    for unit in (1.0, 2.0**530, 2.0**-565):
+        data = DATA.items | {"price": (unit * np.array(DATA.items["price"])).tolist()}
+        table = kind().fit(DATA.answers, items=data).coefficients()
+        numbers = np.array([table[name] for name in ("mean", "sd", "lower", "upper", "spread")])
+        numbers[:, list(table["attribute"]).index("price")] *= unit
+        found.append(numbers)
+    for scaled in found[1:]:
+        np.testing.assert_allclose(scaled, found[0], rtol=EXACT)
+
+
 def test_part_worths_are_in_the_units_of_the_attributes_and_make_the_utilities(model):
     table = model.part_worths()
     assert table.columns == ["user", "attribute", "level", "mean", "sd", "lower", "upper"]

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, build_frame
 from predilect.data.choices import choices_of
+from predilect.decisions.conjoint import sd_of
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.dense import moments
 from predilect.models.choices import ChoiceSets
@@ -127,7 +128,7 @@ def classes(self: MixedLogit) -> Any:
         one = Law(law.B[:, k : k + 1], law.Omega[:, k : k + 1], np.ones((len(law.B), 1)))
         means = one.central(average, columns.kind, columns.price) @ columns.report.T
         for place, (attribute, level) in enumerate(columns.levels):
-            row = (k + 1, law.share[:, k].mean(), attribute, level, means[:, place].mean(), means[:, place].std())
+            row = (k + 1, law.share[:, k].mean(), attribute, level, means[:, place].mean(), sd_of(means)[place])
             for name, value in zip(table, row, strict=True):
                 table[name].append(value)
     return build_frame(table, self.backend_)
