@@ -139,8 +139,8 @@ class Population(Tables):
 
     Notes
     -----
-    population.md. Linear in people and answers; 12 n_items² floats of memory where the items are the basis (at most
-    3 000, 10 000 pooled), 12 M² with a basis of M functions.
+    population.md. Linear in people and answers; where the items are the basis n_items³ besides and 50 n_items²
+    floats of memory (at most 3 000 items, 10 000 pooled), with a basis of M functions 50 M².
 
     Examples
     --------

@@ -48,7 +48,7 @@ from predilect.people.layout import People, lay_out
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Report, Watcher
 
-# Dense items x items algebra: about 12 n² floats and a few n³ operations a pass.
+# Dense items x items algebra: about 50 n² floats, scipy's bounds among them, and a few n³ operations a pass.
 _MOST_ITEMS_PERSONAL = 3000
 _MOST_ITEMS_POOLED = 10_000
 # Stands for an improper flat prior, and keeps an item that never wins finite. All utilities share this variance, so
