@@ -280,7 +280,7 @@ def levels_and_pairs(table: pl.DataFrame, seed: int) -> tuple[Any, Any, Any]:
     asked = strict_pairs(table).join(told, on=["user", "left", "right"], how="anti").sort(pl.all())
     asked = asked.filter(pl.col("user").is_in(told["user"].unique().to_list()))
     of_levels = Comparisons.from_frame(every)
-    of_pairs = Comparisons.from_frame(told.with_columns(winner="left"), side=False)
+    of_pairs = Comparisons.from_frame(told.with_columns(winner="left"), reading={"side": False})
     seen = set(of_levels.items.ids) & set(of_pairs.items.ids)
     asked = asked.filter(pl.col("left").is_in(seen) & pl.col("right").is_in(seen))
     found = []

@@ -187,7 +187,9 @@ def contexts(personal: bool, n_contexts: int, seed: int) -> list[dict[str, Any]]
     at = np.arange(len(user))
     winner = np.where(f[at, left] - f[at, right] + rng.standard_normal(len(user)) > 0.0, left, right)
     frame = {"user": user, "left": left, "right": right, "winner": winner, "context": context}
-    answers = Comparisons.from_frame({name: column.tolist() for name, column in frame.items()}, context="context")
+    answers = Comparisons.from_frame(
+        {name: column.tolist() for name, column in frame.items()}, columns={"context": "context"}
+    )
     began = time.process_time()
     model = Population(personal=personal, n_jobs=1).fit(answers)
     seconds = time.process_time() - began

@@ -99,7 +99,7 @@ def answers(known: pl.DataFrame, is_pairs: bool) -> Any:
     pair = known.group_by("user", "task", maintain_order=True).agg(
         left=pl.col("item").get(0), right=pl.col("item").get(1), winner=pl.col("item").get(pl.col("chosen").arg_max())
     )
-    return Comparisons.from_frame(pair.drop("task"), side=False)
+    return Comparisons.from_frame(pair.drop("task"), reading={"side": False})
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ def measured(name: str, seed: int, online: bool) -> tuple[float, float]:
     """CPU ms an answer, and log loss afterwards."""
     task = find_loader(name)(seed)
     rows = task.train.to_frame().sample(fraction=1.0, shuffle=True, seed=seed)
-    model = GaSPK().fit(Comparisons.from_frame(rows[:-N_LATER], side=False), items=task.items)
+    model = GaSPK().fit(Comparisons.from_frame(rows[:-N_LATER], reading={"side": False}), items=task.items)
     batches = [
-        Comparisons.from_frame(rows[begin : begin + N_BATCH], side=False)
+        Comparisons.from_frame(rows[begin : begin + N_BATCH], reading={"side": False})
         for begin in range(len(rows) - N_LATER, len(rows), N_BATCH)
     ]
     copy.deepcopy(model).update(batches[0], items=task.items, online=online)  # whatever is compiled is compiled now

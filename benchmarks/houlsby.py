@@ -119,7 +119,7 @@ def run(case: dict[str, Any], command: str) -> list[dict[str, Any]]:
 def _compile(name: str) -> None:
     """Fit once to next to nothing: what is compiled on the way is not part of a fit."""
     answers = Comparisons.from_frame(
-        {"user": [0, 0, 1, 1], "left": [0, 1, 0, 1], "right": [1, 2, 2, 2], "outcome": [1, 1, 1, -1]}
+        {"user": [0, 0, 1, 1], "left": [0, 1, 0, 1], "right": [1, 2, 2, 2], "winner": ["left", "left", "left", "right"]}
     )
     users = {"user": [0, 1], "x": [0.0, 1.0]}
     with warnings.catch_warnings():

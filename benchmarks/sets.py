@@ -49,7 +49,7 @@ def read(frame: dict[str, Any] | pl.DataFrame, taken: str, **options: Any) -> Co
     found = Comparisons.from_frame(frame, **options)
     if taken == "as they are":
         return found
-    return Comparisons.from_frame(found.to_frame(), task="task", side=False, kind="pairs")
+    return Comparisons.from_frame(found.to_frame(), columns={"task": "task"}, reading={"side": False, "kind": "pairs"})
 
 
 def electricity(split: str, taken: str) -> tuple[float, float, Losses, Losses]:
@@ -96,7 +96,9 @@ def whole_orders(taken: str, orders: Orders, asked: Orders) -> tuple[float, Loss
         return {"user": user, "task": task, "left": left, "right": right, "winner": left}
 
     def answers(users: Any, told: Any) -> Comparisons:
-        found = Comparisons.from_frame(rows(users, told), task="task", side=False, kind="pairs")
+        found = Comparisons.from_frame(
+            rows(users, told), columns={"task": "task"}, reading={"side": False, "kind": "pairs"}
+        )
         return replace(found, joint=taken == "as they are")
 
     began = time.process_time()

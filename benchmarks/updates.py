@@ -46,7 +46,7 @@ def answers(n: int, seed: int, n_users: int | None = None, *, ties: bool = False
     user = np.arange(n) % (n_users or n // PER_PERSON)
     rng.shuffle(user)
     return {"user": names("person", user), "left": names("item", left), "right": names("item", right),
-            "outcome": outcome.tolist()}  # fmt: skip
+            "winner": np.array(["tie", "left", "right"])[outcome].tolist()}  # fmt: skip
 
 
 def names(what: str, codes: npt.NDArray[np.integer]) -> list[str]:

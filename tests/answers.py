@@ -12,15 +12,15 @@ from predilect.errors import DataError
 __all__ = ["read", "refused", "tasks_of"]
 
 
-def read(columns: dict[str, Any], more: Any = (), **options: Any) -> Comparisons:
+def read(table: dict[str, Any], more: Any = (), /, **options: Any) -> Comparisons:
     """Answers of a table of some columns, and more of them."""
-    return Comparisons.from_frame({**columns, **dict(more)}, **options)
+    return Comparisons.from_frame({**table, **dict(more)}, **options)
 
 
-def refused(columns: dict[str, Any], more: Any, *messages: str, **options: Any) -> str:
+def refused(table: dict[str, Any], more: Any, /, *messages: str, **options: Any) -> str:
     """The message with which a table is refused, in which all of ``messages`` stand."""
     with pytest.raises(DataError) as caught:
-        read(columns, more, **options)
+        read(table, more, **options)
     for message in messages:
         assert message in str(caught.value)
     return str(caught.value)

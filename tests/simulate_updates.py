@@ -39,12 +39,14 @@ LATER = np.setdiff1d(np.arange(ROWS.n_rows), AT_FIT)
 def columns(index) -> dict[str, list]:
     return {
         "user": user_ids(ROWS.user[index]), "left": item_ids(ROWS.left[index]), "right": item_ids(ROWS.right[index]),
-        "outcome": ROWS.outcome[index].astype(int).tolist(),
+        "winner": [{1: "left", 0: "tie", -1: "right"}[outcome] for outcome in ROWS.outcome[index].tolist()],
     }  # fmt: skip
 
 
 def one(index: int) -> dict:
-    return {name: column[0] for name, column in columns([index]).items()}
+    """An answer as ``update`` takes it, by its outcome."""
+    answer = {name: column[0] for name, column in columns([index]).items() if name != "winner"}
+    return answer | {"outcome": int(ROWS.outcome[index])}
 
 
 def fitted(kind: str) -> Population:

@@ -28,7 +28,7 @@ from predilect import (
     check,
     compress,
     load_model,
-    read_comparisons,
+    read,
 )
 from predilect.decisions import decide, suggest, suggest_set
 from predilect.errors import PredilectError
@@ -112,7 +112,7 @@ def test_what_needs_the_threads_is_refused_at_once(model, act):
 def acts(model, tmp_path):
     """Everything that people call, by what it is called."""
     columns, y = votes()
-    frame, answers = pd.DataFrame(columns), Comparisons.from_frame(pd.DataFrame(columns | {"outcome": y}))
+    frame, answers = pd.DataFrame(columns), Comparisons.from_frame(columns, outcome=y)
     new = {"item": ["new"], "x": [2.5], "kind": ["c"]}
     pl.DataFrame(columns | {"outcome": y}).write_csv(tmp_path / "votes.csv")
     model.save(tmp_path / "model")
@@ -120,7 +120,7 @@ def acts(model, tmp_path):
     yield "fit, numbers", lambda: type(model)().fit(answers)
     yield "fit, frame", lambda: type(model)().fit(frame, y)
     yield "fit, features", lambda: Population().fit(answers, items=ITEMS)
-    yield "read", lambda: read_comparisons(tmp_path / "votes.csv")
+    yield "read", lambda: read(tmp_path / "votes.csv", reading={"positive": "left"})
     yield "check", lambda: check(answers)
     yield "features", lambda: ItemFeatures.from_frame(ITEMS)
     yield "features, whole numbers", lambda: ItemFeatures.from_frame({"item": ["a", "b"], "x": [1, 2]})

@@ -12,7 +12,8 @@ from sklearn.exceptions import NotFittedError
 
 import predilect
 from cli.running import QUICK, run
-from predilect import GPPL, Comparisons, CompressedModel, ItemFeatures, Population, read_comparisons
+from predilect import GPPL, Comparisons, CompressedModel, ItemFeatures, Population
+from predilect import read as read_file
 from predilect._text import did_you_mean, either, near_miss, spoken_to
 from predilect.decisions import suggest
 from predilect.errors import ConvergenceError, DataError, DataWarning
@@ -25,7 +26,7 @@ ANSWERS = pd.DataFrame({
 })  # fmt: skip
 PAIRS = ANSWERS[["user", "left", "right"]]
 ONE = {"user": "ann", "left": "tea", "right": "milk"}
-ODD = ANSWERS.set_axis(["who", "first_thing", "second_thing", "better"], axis=1)
+ODD = ANSWERS.set_axis(["guest", "one_thing", "other_thing", "better"], axis=1)
 
 
 def winners(first, **more):
@@ -58,22 +59,29 @@ IN_PYTHON = {
     "a missing item": (lambda m: m.items_.codes(["tea", ""]), "1 of 2 item ids are missing .first: position 2"),
     "a slip in a user": (lambda m: m.rank("Anne"), 'Did you mean "ann"?'),
     "number for text": (lambda m: m.rank(1), "which are text, while those asked for are integers"),
-    "column missing": (lambda m: m.fit(ANSWERS.drop(columns="right")), 'no column for the right item.*right="NAME"'),
-    "a slip in a column": (lambda m: m.fit(ANSWERS.rename(columns={"right": "rigth"})), 'right="rigth"'),
-    "a slip in a name": (lambda m: m.fit(ODD, left="first_thin"), 'Did you mean "first_thing"?'),
-    "no winner": (lambda m: m.fit(winners(None)), "row 1, empty.*drop_unknown=True"),
+    "column missing": (
+        lambda m: m.fit(ANSWERS.drop(columns="right")), 'no column for the right item.*columns={"right": "NAME"}'
+    ),
+    "a slip in a column": (lambda m: m.fit(ANSWERS.rename(columns={"right": "rigth"})), 'columns={"right": "rigth"}'),
+    "a slip in a name": (lambda m: m.fit(ODD, columns={"left": "one_thin"}), 'Did you mean "one_thing"?'),
+    "no winner": (lambda m: m.fit(winners(None)), 'row 1, empty.*reading={"drop": "unknown"}'),
     "capitals": (lambda m: m.fit(winners("TEA")), 'Did you mean "tea" by "TEA"'),
     "a slip in a winner": (lambda m: m.fit(winners("teaa")), 'Did you mean "tea" by "teaa"'),
     "a blank in a winner": (lambda m: m.fit(winners(" tea")), 'Did you mean "tea" by " tea".*blanks'),
     "no rows": (lambda m: m.fit(ANSWERS[:0]), "no rows. Is it the right file"),
-    "other names of columns": (lambda m: m.fit(ODD), 'left="NAME".*choice file.*kind="best"'),
+    "other names of columns": (lambda m: m.fit(ODD), 'columns={"left": "NAME"}.*choice file.*reading={"kind": "best"}'),
     "outcomes of another length": (lambda m: m.fit(PAIRS, [1, 1]), "2 outcomes for 6 rows; give one for every row"),
-    "outcomes 1 and 0": (lambda m: m.fit(PAIRS, [1, 0, 1, 0, 1, 1]), r'-1 in place of 0, or booleans.*ties=\["0"\]'),
-    "winners 1 and 0": (lambda m: m.fit(ANSWERS.assign(winner=[1, 0, 1, 0, 1, 1])), 'winner_is="side".*write left and'),
+    "outcomes 1 and 0": (
+        lambda m: m.fit(PAIRS, [1, 0, 1, 0, 1, 1]), r'-1 in place of 0, or booleans.*reading={"tie": "0"}'
+    ),
+    "winners 1 and 0": (
+        lambda m: m.fit(ANSWERS.assign(winner=[1, 0, 1, 0, 1, 1])),
+        'reading={"answer_is": "side"}.*reading={"left_word": "0", "right_word": "1"}',
+    ),
     "outcomes as words": (lambda m: m.fit(PAIRS, ANSWERS["winner"]), 'as a column "winner" of the frame'),
-    "outcomes twice": (lambda m: m.fit(PAIRS, [1] * 6, outcome=[1] * 6), "y and outcome both"),
     "options of what was read": (
-        lambda m: m.fit(Comparisons.from_frame(ANSWERS), drop_self=True), "was read already: give drop_self to"
+        lambda m: m.fit(Comparisons.from_frame(ANSWERS), reading={"drop": "self"}),
+        "was read already: give reading to predilect.read",
     ),
     "update: unknown item": (lambda m: m.update(**ONE | {"left": "coffee"}, outcome=1), "one of the 3 items.*refit"),
     "update: a slip": (lambda m: m.update(**ONE | {"left": "Tea"}, outcome=1), 'Did you mean "tea"?'),
@@ -85,19 +93,20 @@ IN_PYTHON = {
     "update: no winner": (lambda m: m.update(**ONE, winner=None), "None is no answer"),
     "update: winner in capitals": (lambda m: m.update(**ONE, winner="TEA"), 'Did you mean "tea"?'),
     "update: winner missing in a frame": (
-        lambda m: m.update(pd.DataFrame([ONE | {"winner": None}])), r"from_frame\(frame, drop_unknown=True\)"
+        lambda m: m.update(pd.DataFrame([ONE | {"winner": None}, ONE | {"winner": "tea"}])),
+        r'reading={"drop": "unknown"}',
     ),
     "forget: a slip": (lambda m: m.forget(**ONE | {"user": "Ann"}, outcome=1), 'Did you mean "ann"?'),
     "a tie after none": (lambda m: m.update(**ONE, outcome=0), "fitted without ties.*Fit again on answers with ties"),
     "load: no folder": (lambda m: Population.load("nowhere"), "no folder nowhere .looked in"),
     "load: a file": (lambda m: Population.load(__file__), "is a file.*Give the folder"),
-    "an item against itself": (lambda m: m.fit(ANSWERS.assign(right="tea")), "drop_self=True"),
+    "an item against itself": (lambda m: m.fit(ANSWERS.assign(right="tea")), 'reading={"drop": "self"}'),
     "half a weight": (lambda m: m.fit(ANSWERS.assign(weight=0.5)), "Multiply them all.*personal=False"),
     "columns of other lengths": (lambda m: m.fit({"left": ["tea"], "right": []}), "equally long.*'left': 1"),
     "ties alone": (lambda m: m.fit(ANSWERS.assign(winner="tie")), "Collect answers that prefer one"),
     "columns twice": (lambda m: m.fit(pd.concat([ANSWERS, PAIRS], axis=1)), 'several columns called "left"; rename'),
-    "an address": (lambda m: read_comparisons("https://x.org/v.csv"), "https://x.org/v.csv is an address.*download it"),
-    "the name of a file": (lambda m: m.fit("votes.csv"), r'name of a file, "votes.csv".*predilect.read_comparisons'),
+    "an address": (lambda m: read_file("https://x.org/v.csv"), "https://x.org/v.csv is an address.*download it"),
+    "the name of a file": (lambda m: m.fit("votes.csv"), r'name of a file, "votes.csv".*predilect.read\('),
     "a path": (lambda m: m.fit(Path("votes.csv")), "name of a file"),
     "no such strategy": (lambda m: suggest(m, "ann", strategy="best"), "there are bald"),
     "no seed": (lambda m: Population(random_state="x").fit(ANSWERS), "None or a whole number from 0 up, not 'x'"),
@@ -164,17 +173,17 @@ def csv(frame, **how):
 VOTES = csv(ANSWERS)
 # What the file "v" holds, and further arguments of check.
 OF_A_FILE = {
-    "column missing": (csv(ANSWERS.drop(columns="right")), [], "no column for the right item.*--right NAME"),
-    "a slip in a column": (VOTES.replace("right", "rigth"), [], "--right rigth"),
-    "a slip in an option": (csv(ODD), ["--left", "first_thin"], 'Did you mean "first_thing"'),
-    "no winner": (csv(winners(None)), [], "row 1, empty.*--drop-unknown"),
+    "column missing": (csv(ANSWERS.drop(columns="right")), [], "no column for the right item.*-c right=NAME"),
+    "a slip in a column": (VOTES.replace("right", "rigth"), [], "-c right=rigth"),
+    "a slip in an option": (csv(ODD), ["-c", "left=one_thin"], 'Did you mean "one_thing"'),
+    "no winner": (csv(winners(None)), [], "row 1, empty.*--read drop=unknown"),
     "capitals": (csv(winners("TEA")), [], 'Did you mean "tea" by "TEA"'),
     "a slip in a winner": (csv(winners("teaa")), [], 'Did you mean "tea" by "teaa"'),
     "a blank in a winner": (csv(winners("tea ")), [], 'Did you mean "tea" by "tea "'),
     "no rows": (csv(ANSWERS[:0]), [], "no rows. Is it the right file"),
-    "other names of columns": (csv(ODD), [], "--left NAME.*choice file.*--kind best.*--alternatives NAME"),
-    "winners 1 and 0": (csv(ANSWERS.assign(winner=[1, 0, 1, 0, 1, 1])), [], "--winner-is side.*--tie 0"),
-    "an item against itself": (csv(ANSWERS.assign(right="tea")), [], "--drop-self"),
+    "other names of columns": (csv(ODD), [], "-c left=NAME.*choice file.*--read kind=best.*-c alternatives=NAME"),
+    "winners 1 and 0": (csv(ANSWERS.assign(winner=[1, 0, 1, 0, 1, 1])), [], "--read answer-is=side.*--read tie=0"),
+    "an item against itself": (csv(ANSWERS.assign(right="tea")), [], "--read drop=self"),
     "columns twice": (csv(pd.concat([ANSWERS, PAIRS], axis=1)), [], 'columns called "user"; rename all but one'),
     "no header": (csv(ANSWERS, header=False), [], r"v.csv seems to have no header: .*such as user,left,right,winner\."),
     "no header, no user": (csv(ANSWERS[["left", "right", "winner"]], header=False), [], r"such as left,right,winner\."),
@@ -182,7 +191,7 @@ OF_A_FILE = {
     "lines of other lengths": ("left,right,winner\na,b,a\na,b,c,d\n", [], "row 2, 4 fields.*in double quotes"),
     "several chosen": (
         "id,alt,choice,price\n1,x,1,2\n1,y,0,3\n1,x,0,4\n1,y,1,5\n2,x,1,2\n2,y,0,3\n", [],
-        "several tasks, name the column that tells them apart: --task NAME",
+        "several tasks, name the column that tells them apart: -c task=NAME",
     ),
     "a slip in a choice": (
         "id,alt,choice\n1,car,car\n1,bus,car\n2,car,buss\n2,bus,buss\n", [], 'Did you mean "bus"?',
@@ -198,10 +207,10 @@ def test_of_a_file_in_the_command_and_in_python(tmp_path, mistake):
     ran = run("check", votes, *arguments)
     assert ran.exit_code == 2, ran.output
     assert re.search(said, ran.stderr.replace("\n", " ")), ran.stderr
-    assert not re.search(r"\w=\S|from_frame|read_comparisons", ran.stderr)
+    assert not re.search(r"columns=|reading=|from_frame|predilect\.read", ran.stderr)
     if not arguments:
         with pytest.raises(DataError) as caught:
-            read_comparisons(votes)
+            read_file(votes)
         assert "--" not in str(caught.value)
 
 
@@ -209,7 +218,7 @@ def test_what_looks_like_a_value_may_be_the_name_of_a_column(tmp_path):
     path = tmp_path / "v.csv"
     path.write_text("a,b,winner\na,b,skip\nb,a,left\n")
     with pytest.raises(DataError, match='"winner" holds 1 value'):
-        read_comparisons(path)
+        read_file(path)
 
 
 OF_THE_COMMAND = {
@@ -220,7 +229,7 @@ OF_THE_COMMAND = {
         ["check", "votes.csv", "--item-map", "votes.csv", "--item-map-column", "Winer"],
         'Did you mean "winner"?',
     ),
-    "a slip in a covariate": (["check", "votes.csv", "--control", "Winer"], 'Did you mean "winner"?'),
+    "a slip in a covariate": (["check", "votes.csv", "-c", "covariates=Winer"], 'Did you mean "winner"?'),
     "a slip in a segment": (["rank", "votes.csv", "--by", "Winer"], 'Did you mean "winner"?'),
     "a slip in an option of a choice": (["decide", "results", "--options", "Tea,milk"], 'Did you mean "tea"?'),
     "no such file": (["check", "gone.csv"], "there is no file gone.csv .looked in"),
@@ -230,7 +239,7 @@ OF_THE_COMMAND = {
     "results there already": (["rank", "votes.csv", "--out", "results", *QUICK], "Give another name.*--force"),
     "no such option": (["rank", "votes.csv", "--personel", "yes"], "--personal"),
     "half a weight": (["rank", "halves.csv", *QUICK], "Multiply them all.*--pooled"),
-    "column missing of pairs": (["predict", "results", "halves.csv", "--right", "rigth"], 'Did you mean "right"'),
+    "column missing of pairs": (["predict", "results", "halves.csv", "-c", "right=rigth"], 'Did you mean "right"'),
 }
 
 
@@ -251,20 +260,21 @@ def test_results_are_loaded_as_the_model_in_them(folder):
 
 
 def test_fit_takes_what_messages_tell_to_set(model):
-    named = Population().fit(ODD, user="who", left="first_thing", right="second_thing", winner="better")
+    named = Population().fit(
+        ODD, columns={"who": "guest", "left": "one_thing", "right": "other_thing", "answer": "better"}
+    )
     assert named.rank().equals(model.rank())
     odd = pd.concat([ANSWERS, pd.DataFrame([ONE | {"right": "tea", "winner": "tea"}])])
-    assert Population().fit(odd, drop_self=True).rank().equals(model.rank())
-    assert Population().fit(PAIRS, outcome=[1, 1, 1, -1, -1, 1]).rank().equals(model.rank())
+    assert Population().fit(odd, reading={"drop": "self"}).rank().equals(model.rank())
     for make in (Population, GPPL, lambda: CompressedModel(Population(), keep=2)):
-        with pytest.raises(TypeError, match=r'^fit has no argument "covariate"\. Did you mean "covariates"\?$'):
-            make().fit(ANSWERS, covariate=["length"])
-    with pytest.raises(TypeError, match=r'^fit has no argument "item". Did you mean "items"'):
-        Population().fit(Comparisons.from_frame(ANSWERS), item=PAIRS)
-    with pytest.raises(TypeError, match=r'^fit has no argument "zzz". It has X, y, items, users, watch, user, left'):
-        Population().fit(ANSWERS, zzz=1)
-    with pytest.raises(TypeError, match=r'^read_comparisons has no argument "tabel". Did you mean "table"'):
-        read_comparisons("nowhere.csv", tabel="a")
+        with pytest.raises(DataError, match=r'^"covariate" is no role of a column; .* Did you mean "covariates"\?$'):
+            make().fit(ANSWERS, columns={"covariate": ["length"]})
+    with pytest.raises(DataError, match=r'^"zzz" is no key of reading; there are kind, answer_is, tie,'):
+        Population().fit(ANSWERS, reading={"zzz": 1})
+    with pytest.raises(DataError, match=r'^"tabel" is no key of reading; .* Did you mean "table"'):
+        read_file("nowhere.csv", reading={"tabel": "a"})
+    with pytest.raises(DataError, match=r'^"tie" is said in reading, not in columns'):
+        Population().fit(ANSWERS, columns={"tie": "skipped"})
 
 
 def test_somebody_or_something_nearly_known_is_named(model, folder):

@@ -89,7 +89,7 @@ def test_segments_calibration_and_effects_are_drawn(model):
         "user": [k % 7 for k in range(80)], "left": ["tea", "milk"] * 40, "right": ["milk", "tea"] * 40,
         "winner": ["tea", "milk", "tea", "tea"] * 20, "length": [float(k % 5) for k in range(80)],
     }  # fmt: skip
-    ax = plot.effects(Population(**FIXED).fit(Comparisons.from_frame(table, covariates=["length"])))
+    ax = plot.effects(Population(**FIXED).fit(Comparisons.from_frame(table, columns={"covariates": ["length"]})))
     assert "length" in labels(ax.yaxis)
 
 

@@ -23,7 +23,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "errors": ("ConvergenceError", "ConvergenceWarning", "DataError", "DataWarning", "OutputError", "PredilectError"),
-    "data": ("Comparisons", "ItemFeatures", "PersonFeatures", "check", "read_comparisons"),
+    "data": ("Comparisons", "ItemFeatures", "PersonFeatures", "check", "read"),
     "evaluation.attributes": ("select_attributes",),
     "likelihoods.calibration": ("Calibration",),
     "models.registry": ("load_model",),
@@ -36,7 +36,7 @@ __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
     from predilect.compression.model import compress
-    from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read_comparisons
+    from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read
     from predilect.errors import (
         ConvergenceError,
         ConvergenceWarning,

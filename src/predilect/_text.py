@@ -131,10 +131,7 @@ def grouped(number: float) -> str:
     return f"{int(whole):,}".replace(",", " ") + point + rest if whole.lstrip("-").isdigit() else amount(number)
 
 
-Interface = Literal["command", "function", "answers", "pairs"]
-
-# Of the command, where they are not the argument's name.
-_FLAGS = {"ties": "tie", "covariates": "control", "value": "item-map-column"}
+Interface = Literal["command", "function", "pairs"]
 
 _INTERFACE: ContextVar[Interface] = ContextVar("interface", default="function")
 
@@ -143,9 +140,8 @@ _INTERFACE: ContextVar[Interface] = ContextVar("interface", default="function")
 def spoken_to(interface: Interface) -> Iterator[None]:
     """Interface for the messages inside the block.
 
-    "command": the terminal; "function": ``Comparisons.from_frame``, ``read_comparisons`` and ``fit``; "answers": what
-    takes a frame of answers but none of the arguments that say how it is read, such as ``score`` and ``update``;
-    "pairs": what takes a frame of pairs, which can only have other names of columns.
+    "command": the terminal; "function": what takes a table of answers and says how it is read, with ``columns`` and
+    ``reading``; "pairs": what takes a frame of pairs, which can only have other names of columns.
     """
     token = _INTERFACE.set(interface)
     try:
@@ -154,18 +150,9 @@ def spoken_to(interface: Interface) -> Iterator[None]:
         _INTERFACE.reset(token)
 
 
-def option(name: str, value: Any) -> str:
-    """How to set an argument of ``Comparisons.from_frame``, for messages; the value "NAME" is the name of a column."""
-    interface = _INTERFACE.get()
-    if interface == "command":
-        flag = _FLAGS.get(name, name.replace("_", "-"))
-        if isinstance(value, bool):
-            return f"--{flag}" if value else f"--no-{flag}"
-        return f"--{flag} {_quoted(value if isinstance(value, str) else ','.join(value))}"
-    if interface == "pairs":
-        return f'the header "{name}"'
-    said = f"{name}={value if isinstance(value, bool) else json.dumps(value, ensure_ascii=False)}"
-    return f"Comparisons.from_frame(frame, {said})" if interface == "answers" else said
+def interface() -> Interface:
+    """Interface of whoever reads messages."""
+    return _INTERFACE.get()
 
 
 def either(command: str, python: str) -> str:
@@ -178,5 +165,6 @@ def by_option(said: str, otherwise: str) -> str:
     return otherwise if _INTERFACE.get() == "pairs" else said
 
 
-def _quoted(word: str) -> str:
-    return word if re.fullmatch(r"[\w.+-]+", word) else json.dumps(word, ensure_ascii=False)
+def for_shell(word: str) -> str:
+    """A word as a shell takes it, in quotes where it needs them."""
+    return word if re.fullmatch(r"[\w.,=+-]+", word) else json.dumps(word, ensure_ascii=False)

@@ -39,7 +39,7 @@ from tolerances import EXACT, ITERATIVE
 def answers(users, left, right, outcome, weight=None):
     columns = {"user": users, "left": left, "right": right}
     columns = columns if weight is None else columns | {"weight": weight}
-    return Comparisons.from_frame(columns, outcome=outcome, ties=["0"])
+    return Comparisons.from_frame(columns, outcome=outcome, reading={"tie": "0"})
 
 
 def test_recommendation_loss_by_hand():

@@ -60,7 +60,8 @@ def test_a_side_that_is_favoured_counts_for_neither_item_of_a_pair():
     left = rng.integers(0, 4, 1500)
     right = (left + rng.integers(1, 4, 1500)) % 4
     z = 0.3 * (left - right) + 0.5 + rng.standard_normal(1500)
-    answers = Comparisons.from_frame({"left": left, "right": right, "outcome": np.where(z > 0, 1, -1)}, side=True)
+    winner = np.where(z > 0, "left", "right")
+    answers = Comparisons.from_frame({"left": left, "right": right, "winner": winner}, reading={"side": True})
     biased = Population(personal=False, n_jobs=1).fit(answers)
     found = pairs_of(biased, best(biased))
     there = biased.predict_proba({"left": found.items[:1], "right": found.items[1:2]})[0]
@@ -193,7 +194,7 @@ def test_shares_and_effects_are_drawn_with_their_numbers():
         "user": [k % 7 for k in range(80)], "left": ["tea", "milk"] * 40, "right": ["milk", "tea"] * 40,
         "winner": ["tea", "milk", "tea", "tea"] * 20, "length": [float(k % 5) for k in range(80)],
     }  # fmt: skip
-    model = Population(**FIXED).fit(Comparisons.from_frame(answers, covariates=["length"]))
+    model = Population(**FIXED).fit(Comparisons.from_frame(answers, columns={"covariates": ["length"]}))
     effects = pl.DataFrame(model.covariates())
     assert "length" in words(picture(effects_chart(effects)))
 

@@ -84,19 +84,27 @@ class Case:
         names = ["p.csv", "p.jsonl", "p.parquet", "p.x"]
         options = self.now_and_then(0.3, "--out", self.folder / self.rng.choice(names))
         options += self.now_and_then(0.3, "--items", self.features("item"))
-        options += self.now_and_then(0.2, "--left", self.column("left"))
+        options += self.now_and_then(0.2, "-c", f"left={self.column('left')}")
         return [self.rng.choice([*self.models * 5, self.folder]), pairs, *options, *self.flags()]
 
     def reading(self) -> list[Any]:
         rng, options = self.rng, []
-        for role in ("user", "left", "right", "winner", "weight", "task"):
-            options += self.now_and_then(0.03, f"--{role}", self.column(role))
-        for flag in ("--no-user", "--no-weight", "--no-task"):
-            options += [flag] if rng.random() < 0.05 else []
-        for flag in ("--drop-missing", "--drop-self", "--drop-unknown"):
-            options += [flag] if rng.random() < 0.6 else []
-        options += self.now_and_then(0.1, "--tie", self.id())
-        options += self.now_and_then(0.1, "--winner-is", rng.choice(["item", "side", "sign", ESCAPES]))
+        named = {
+            "who": "user",
+            "left": "left",
+            "right": "right",
+            "answer": "winner",
+            "weights": "weight",
+            "task": "task",
+        }
+        for role, column in named.items():
+            options += self.now_and_then(0.03, "-c", f"{role}={self.column(column)}")
+        for words in (("-c", "who="), ("-c", "weights="), ("--read", "task=none")):
+            options += self.now_and_then(0.05, *words)
+        for rows in ("missing", "self", "unknown"):
+            options += self.now_and_then(0.6, "--read", f"drop={rows}")
+        options += self.now_and_then(0.1, "--read", f"tie={self.id()}")
+        options += self.now_and_then(0.1, "--read", f"answer-is={rng.choice(['item', 'side', 'sign', ESCAPES])}")
         if rng.random() < 0.15:
             ids = [*PLAIN, *ODD]
             table = {"item": ids, "model": [self.id() for _ in ids]}

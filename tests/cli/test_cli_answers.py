@@ -40,7 +40,10 @@ def conjoint(tmp_path):
 def test_check_says_what_was_understood(conjoint):
     ran = run("check", conjoint)
     assert ran.exit_code == 0, ran.output
-    assert "Understood as 60 choices of the best of 3; alternatives described by price, size." in ran.stdout
+    assert (
+        "Read: 60 choices of the best of 3; who=resp_id, task=task, alternatives=alt, answer=choice, profile=price"
+        in ran.stdout
+    )
     assert "120 times one alternative over another, " in ran.stdout
     assert "12 people." in ran.stdout
     intake = json.loads(run("check", conjoint, "--json").stdout)["intake"]
@@ -67,28 +70,28 @@ def test_options_name_the_kind_the_alternatives_and_the_profile(tmp_path):
     path.write_text("user,rank1,rank2\na,1,2\nb,2,1\n")
     ran = run("check", path)
     assert ran.exit_code == 2
-    assert "For the first say --kind order, for the second --kind rank." in ran.stderr
-    assert "Understood as 2 orders of 2." in run("check", path, "--kind", "order").stdout
+    assert "For the first say --read kind=order, for the second --read kind=rank." in ran.stderr
+    assert "Read: 2 orders of 2;" in run("check", path, "--read", "kind=order").stdout
     path.write_text("id,car_price,bus_price,choice\n1,3,2,2\n1,2,3,1\n2,4,2,2\n")
     assert "1 car, 2 bus." in run("check", path).stdout
     path.write_text("id,bus_price,car_price,choice\n1,2,3,2\n1,3,2,1\n2,2,4,2\n")
     ran = run("check", path)
-    assert "--alternatives bus,car" in ran.stderr.replace('"', "")
-    told = run("check", path, "--alternatives", "car,bus", "--profile", "price")
-    assert "Understood as 3 choices of the best of 2; alternatives described by alternative, price." in told.stdout
-    assert "--alternatives takes names" in run("check", path, "--alternatives", "car,").stderr
+    assert "-c alternatives=bus,car" in ran.stderr.replace('"', "")
+    told = run("check", path, "-c", "alternatives=car,bus", "-c", "profile=price")
+    assert "Read: 3 choices of the best of 2;" in told.stdout
+    assert "-c takes names" in run("check", path, "-c", "alternatives=car,").stderr
 
 
 def test_a_task_that_cannot_be_used_is_named_with_the_option_that_leaves_it_out(conjoint):
     lines = conjoint.read_text().splitlines()
     conjoint.write_text("\n".join([lines[0], *(line[:-1] + "0" for line in lines[1:4]), *lines[4:]]))
     ran = run("check", conjoint)
-    assert "Leave such tasks out with --drop-unknown." in ran.stderr
-    assert "Left out 3 rows: no clear winner." in run("check", conjoint, "--drop-unknown").stdout
+    assert "Leave such tasks out with --read drop=unknown." in ran.stderr
+    assert "Left out 3 rows: no clear winner." in run("check", conjoint, "--read", "drop=unknown").stdout
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "answers-of-every-kind.md"
-EXAMPLES = re.findall(r"^\| (.+) \| (`.+`) \| (nothing|`--.+`) \|$", PAGE.read_text(encoding="utf-8"), re.M)
+EXAMPLES = re.findall(r"^\| (.+) \| (`.+`) \| (nothing|`-.+`) \|$", PAGE.read_text(encoding="utf-8"), re.M)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +102,7 @@ def test_examples_of_the_page_on_answers_are_read_as_it_says(tmp_path, rows, sai
     path.write_text("\n".join(re.findall(r"`([^`]+)`", rows)).replace("\\|", "|") + "\n")
     ran = run("check", path, *([] if said == "nothing" else said.strip("`").split()))
     assert ran.exit_code == 0, ran.output
-    assert ("Understood as" in ran.stdout) != ("left from" in ran.stdout)  # of sets, or pairs
+    assert ("Read: pairs;" in ran.stdout) == ("left=" in ran.stdout)  # of sets, or pairs
     if said != "nothing":  # which is why it must be said
         bare = run("check", path)
         assert bare.exit_code == 2, bare.output

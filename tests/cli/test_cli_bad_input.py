@@ -15,10 +15,10 @@ REFUSED = {
     "empty file": ("", "is empty"),
     "header only": (HEADER, "no rows"),
     "missing column": ("user,left,right\nu,a,b\n", "found no column for the winner"),
-    "item only in self-pairs": (HEADER + CYCLE + "u,w,w,w\n", "--drop-self"),
-    "empty id": (HEADER + CYCLE + "u,,y,y\n", "--drop-missing"),
-    "blank user": (HEADER + CYCLE + " ,x,y,y\n", "--drop-missing"),
-    "unknown winner": (HEADER + CYCLE + "u,x,y,skipped\n", "--tie skipped"),
+    "item only in self-pairs": (HEADER + CYCLE + "u,w,w,w\n", "--read drop=self"),
+    "empty id": (HEADER + CYCLE + "u,,y,y\n", "--read drop=missing"),
+    "blank user": (HEADER + CYCLE + " ,x,y,y\n", "--read drop=missing"),
+    "unknown winner": (HEADER + CYCLE + "u,x,y,skipped\n", "--read tie=skipped"),
     "one item": (HEADER + "u,x,x,x\n", "compared with itself"),
     "everyone ties": (HEADER + "u,x,y,tie\nv,y,x,tie\n", "are ties"),
     "not UTF-8": ("left,right,winner\na,b,a\né,b,b\n".encode("latin-1"), "not UTF-8"),
@@ -155,20 +155,20 @@ def test_a_table_of_items_without_ids(few_votes, tmp_path):
     ("options", "said"),
     [
         (["--by", "country"], 'no column "country"'),
-        (["--user", "nobody"], 'no column "nobody"'),
-        (["--user", "judge", "--no-user"], "contradict"),
-        (["--side", "--no-side"], "--side and --no-side contradict each other"),
+        (["-c", "who=nobody"], 'no column "nobody"'),
+        (["-c", "who=judge", "-c", "who="], '"who" is said twice'),
+        (["--read", "side=yes", "--read", "side=no"], '"side" is said twice'),
         (["--no_verdict", "--verdict"], "--verdict and --no-verdict contradict each other"),
-        (["--weight", "judge", "--no-weight"], "contradict"),
+        (["-c", "weights=judge", "-c", "weights="], '"weights" is said twice'),
         (["--segment", "judge"], '"judge" says who somebody is, and is no segment besides. Name another column'),
-        (["--profile", "price"], "--profile price is about choices from several alternatives"),
-        (["--grades", "a,"], "--grades takes names with commas between them, and one of the names is empty"),
+        (["-c", "profile=price"], "-c profile=price is about choices from several alternatives"),
+        (["--read", "grades=a,"], '--read takes names with commas between them; one of "a," is empty'),
         (["--item-map-column", "kind"], "--item-map"),
         (["--items", "nowhere.csv"], "no file nowhere.csv"),
         (["--seed", "-1"], "--seed"),
         (["--jobs", "0"], "--jobs"),
         (["--scale", "points"], "--scale"),
-        (["--winner-is", "word"], "--winner-is"),
+        (["--read", "answer-is=word"], '"answer-is" is one of item, side, sign'),
         (["--personal", "perhaps"], "--personal"),
         (["--pooled", "--personal", "yes"], "contradicts --personal yes"),
         (["--pooled", "--personal", "auto"], "contradicts --personal auto"),
@@ -190,7 +190,7 @@ def test_by_refuses_a_column_with_too_many_values(tmp_path):
 
 def test_dropped_rows_are_counted_by_reason(tmp_path):
     (tmp_path / "v.csv").write_text(HEADER + CYCLE + "u,,y,y\nu,x,x,x\nu,x,y,skipped\nu,x,y,left?\n")
-    drop = ["--drop-missing", "--drop-self", "--drop-unknown", "--tie", "skipped"]
+    drop = ["--read", "drop=missing", "--read", "drop=self", "--read", "drop=unknown", "--read", "tie=skipped"]
     intake = rank_json(tmp_path / "v.csv", *drop)["intake"]
     assert intake["left_out"] == {"missing id": 1, "self-pair": 1, "unknown winner": 1}
     assert intake["ties_by_word"] == {"skipped": 1.0}

@@ -91,7 +91,7 @@ def test_segments_have_the_covariates_of_all_and_sides_only_if_all_have_them(tmp
     rows = [{"user": k % 4, "left": "abc"[k % 3], "right": "abc"[(k + 1 + k % 2) % 3], "topic": "xy"[k % 2],
              "winner": "left" if k % 5 else "right", "length": k / 7} for k in range(60)]  # fmt: skip
     pl.DataFrame(rows).write_csv(tmp_path / "v.csv")
-    found = read_votes(tmp_path / "v.csv", ReadingOptions(control="length"), by="topic")
+    found = read_votes(tmp_path / "v.csv", ReadingOptions(column=["covariates=length"]), by="topic")
     assert found.comparisons.sides is not None
     assert "topic" not in found.comparisons.intake.ignored_columns
     for part in found.segments.values():

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from cli.running import ITEMS, files_beside, rank_json, run
-from predilect import GPPL, CrowdGPPL, load_model, read_comparisons
+from predilect import GPPL, CrowdGPPL, load_model, read
 
 FEATURES = pl.DataFrame({"item": ITEMS, "size": [1.0, 2.0, 3.0, 4.0, 5.0], "kind": list("aabbc")})
 
@@ -28,7 +28,7 @@ def people(tmp_path_factory):
 
 
 def test_the_numbers_are_those_of_the_library(votes, features):
-    answers = read_comparisons(votes)
+    answers = read(votes)
     for name, model in (("gppl", GPPL()), ("crowd-gppl", CrowdGPPL())):
         document = rank_json(votes, "--items", features, "--model", name)
         expected = model.fit(answers, items=FEATURES).rank()

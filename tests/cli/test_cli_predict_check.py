@@ -64,7 +64,7 @@ def test_a_device_is_written_into_and_never_replaced(results, pairs):
 def test_columns_can_be_named(results, tmp_path):
     (tmp_path / "pairs.csv").write_text("one,two\napple,banana\n")
     assert run("predict", results, tmp_path / "pairs.csv").exit_code == 2
-    ran = run("predict", results, tmp_path / "pairs.csv", "--left", "one", "--right", "two")
+    ran = run("predict", results, tmp_path / "pairs.csv", "-c", "left=one", "-c", "right=two")
     assert ran.exit_code == 0
     assert ran.stdout.startswith("one,two,p_left,")
 
@@ -123,13 +123,13 @@ def test_check_tells_tasks(tmp_path):
         return document["intake"]["columns"].get("task"), "choices-without-tasks" in codes
 
     assert look() == ("task", False)
-    assert look("--task", "set") == ("set", False)
-    assert look("--no-task") == (None, True)
-    assert 'task from "set"' in run("check", tmp_path / "v.csv", "--task", "set").stdout
-    ran = run("check", tmp_path / "v.csv", "--task", "sets")
+    assert look("-c", "task=set") == ("set", False)
+    assert look("--read", "task=none") == (None, True)
+    assert "task=set" in run("check", tmp_path / "v.csv", "-c", "task=set").stdout
+    ran = run("check", tmp_path / "v.csv", "-c", "task=sets")
     assert ran.exit_code == 2
     assert "given as task" in ran.stderr
-    ran = run("check", tmp_path / "v.csv", "--task", "set", "--no-task")
+    ran = run("check", tmp_path / "v.csv", "-c", "task=set", "--read", "task=none")
     assert ran.exit_code == 2
     assert "contradict" in ran.stderr
 
@@ -144,7 +144,7 @@ def test_check_tells_covariates_and_sides(tmp_path):
     def look(*options):
         return run("check", tmp_path / "v.csv", *options)
 
-    ran = look("--control", "length, gap", "--drop-missing", "--json")
+    ran = look("-c", "covariates=length, gap", "--read", "drop=missing", "--json")
     assert ran.exit_code == 0, ran.output
     intake = json.loads(ran.stdout)["intake"]
     assert intake["left_out"] == {"missing covariate": 8}
@@ -152,19 +152,19 @@ def test_check_tells_covariates_and_sides(tmp_path):
     assert intake["ignored_columns"] == []
     assert intake["no_sides"] == ""
     for options, said in (
-        (["--control", "size"], "given with --control NAME"),
-        (["--control", "gap"], "--drop-missing"),
-        (["--control", "length,"], "one of the names is empty"),
-        (["--control", "winner"], 'cannot be called "winner"'),
+        (["-c", "covariates=size"], "given with -c covariates=size"),
+        (["-c", "covariates=gap"], "--read drop=missing"),
+        (["-c", "covariates=length,"], "is empty"),
+        (["-c", "covariates=winner"], 'cannot be called "winner"'),
     ):
         ran = look(*options)
         assert ran.exit_code == 2
         assert said in " ".join(ran.stderr.split())
-    assert json.loads(look("--no-side", "--json").stdout)["intake"]["no_sides"] == "not wanted"
-    assert look("--side").exit_code == 0
+    assert json.loads(look("--read", "side=no", "--json").stdout)["intake"]["no_sides"] == "not wanted"
+    assert look("--read", "side=yes").exit_code == 0
     (tmp_path / "v.csv").write_text("left,right,winner\n" + "a,b,a\nb,c,b\nc,a,c\n" * 9)
     assert "Sides are not used: 100 % of decided answers have the winner on the left" in " ".join(look().stdout.split())
-    assert "Sides are not used" not in look("--side").stdout  # who says so knows
+    assert "Sides are not used" not in look("--read", "side=yes").stdout  # who says so knows
 
 
 def test_check_succeeds_with_warnings(tmp_path):
@@ -187,7 +187,7 @@ def test_the_command_takes_covariates_off_the_board_and_predicts_with_them(tmp_p
     out = tmp_path / "out"
     for again in ([], ["--force"]):
         ran = run(
-            "rank", "--explain", tmp_path / "votes.csv", "--control", "length", "--pooled", "--no-verdict",
+            "rank", "--explain", tmp_path / "votes.csv", "-c", "covariates=length", "--pooled", "--no-verdict",
             "--out", out, *again,
         )  # fmt: skip
         assert ran.exit_code == 0, ran.stderr

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from cli.running import ITEMS, QUICK, files_beside, rank_json, run
-from predilect import Population, load_model, read_comparisons
+from predilect import Population, load_model
+from predilect import read as read_file
 from predilect.cli.choice import ScaleName
 from predilect.decisions import versus
 from predilect.decisions.ranking import BOARD_COLUMNS
@@ -46,7 +47,7 @@ def in_json(tmp_path_factory, votes_frame):
 
 def test_the_numbers_are_those_of_the_library(votes, in_json):
     board = pl.DataFrame(json.loads(in_json.stdout)["board"])
-    expected = pl.DataFrame(Population().fit(read_comparisons(votes)).rank())
+    expected = pl.DataFrame(Population().fit(read_file(votes)).rank())
     assert board.columns == list(BOARD_COLUMNS)
     assert board.equals(expected)
 
@@ -179,7 +180,7 @@ def test_pooled_or_without_people_there_is_no_users_file(votes, tmp_path):
     ran = run("rank", "--explain", votes, "--pooled", "--out", tmp_path / "a")
     assert "Each of 240 answers counts once" in ran.stdout
     assert "users.parquet" not in files_beside(tmp_path / "a")
-    ran = run("rank", "--explain", votes, "--no-user")
+    ran = run("rank", "--explain", votes, "-c", "who=")
     assert "pooled (no column says who answered)" in ran.stdout
 
 
@@ -212,7 +213,7 @@ def test_the_verdict_is_said_recorded_and_saved(votes, tmp_path):
     verdict = json.loads((results / "leaderboard.json").read_text())["verdict"]
     assert (verdict["asked"], verdict["returned"], verdict["favours"]) == ("auto", "population", "personal")
     assert verdict["personal"]["sentence"] in ran.stdout
-    expected = Population().fit(read_comparisons(votes)).verdict()
+    expected = Population().fit(read_file(votes)).verdict()
     assert Population.load(results / "model").verdict_ == expected
     assert verdict["personal"] == asdict(expected.personal)
 
@@ -227,7 +228,7 @@ def test_auto_returns_the_pooled_model_where_people_agree_for_segments_too(tmp_p
     document = json.loads((tmp_path / "out" / "leaderboard.json").read_text())
     assert (document["verdict"]["returned"], document["model"]["name"]) == ("pooled", "pooled")
     assert [segment["model"]["name"] for segment in document["segments"]] == ["pooled", "pooled"]
-    pooled = pl.DataFrame(Population(personal=False).fit(read_comparisons(votes)).rank())
+    pooled = pl.DataFrame(Population(personal=False).fit(read_file(votes)).rank())
     assert pl.DataFrame(document["board"]).equals(pooled)
     assert Population.load(tmp_path / "out" / "model").verdict_.favours == "pooled"
     assert "users.parquet" not in files_beside(tmp_path / "out")
@@ -259,7 +260,7 @@ def test_without_a_verdict_the_personal_model_is_returned_and_that_is_said(few_v
     assert ran.exit_code == 0, ran.output
     assert "Returned: the personal model; with --no-verdict nothing says whether it predicts better" in ran.stdout
     assert "Verdict" not in ran.stdout
-    assert "Returned: the pooled model, the only one" in run("rank", few_votes, "--no-verdict", "--no-user").stdout
+    assert "Returned: the pooled model, the only one" in run("rank", few_votes, "--no-verdict", "-c", "who=").stdout
 
 
 def test_what_cannot_be_judged_is_said(votes_frame, votes, tmp_path):
@@ -267,7 +268,7 @@ def test_what_cannot_be_judged_is_said(votes_frame, votes, tmp_path):
     ran = run("rank", "--explain", tmp_path / "three.csv")
     assert "only 3 people answered two different questions or more" in ran.stdout
     assert "Returned: the personal model, although it could not be judged." in ran.stdout
-    ran = run("rank", "--explain", votes, "--no-user")
+    ran = run("rank", "--explain", votes, "-c", "who=")
     assert "could not be judged: no column says who answered" in ran.stdout
     assert "Returned: the pooled model, the only one there is for these answers." in ran.stdout
 
@@ -328,7 +329,7 @@ def test_when_no_segment_can_be_ranked_the_run_fails_and_writes_nothing(tmp_path
 def test_item_map_ranks_what_the_items_stand_for(few_votes, tmp_path):
     kinds = ["pome", "berry", "stone", "stone", "shrub"]
     pl.DataFrame({"item": ITEMS, "kind": kinds, "note": ["x"] * 5}).write_csv(tmp_path / "map.csv")
-    drop = ["--drop-self", "--item-map-column", "kind"]
+    drop = ["--read", "drop=self", "--item-map-column", "kind"]
     board = rank_json(few_votes, *QUICK, "--item-map", tmp_path / "map.csv", *drop)["board"]
     assert {row["item"] for row in board} == set(kinds)
     ran = run("rank", few_votes, "--item-map", tmp_path / "map.csv")
@@ -350,10 +351,10 @@ def test_items_without_answers_are_ranked_by_their_features(votes, tmp_path):
 def test_version_and_help_are_quick_and_plain():
     assert run("--version").stdout.startswith("predilect ")
     text, everything = (run("rank", flag).stdout for flag in ("--help", "--help-all"))
-    for word in ("--item-map", "--winner-is", "Threads", "--levels", "gaspk: what people"):
+    for word in ("--item-map", "--unpack-limit", "Threads", "--levels", "gaspk: what people"):
         assert word not in text
         assert word in everything
-    for word in ("--report", "--scale", "--winner", "--help-all", "more options"):
+    for word in ("--report", "--scale", "ROLE=COLUMN", "KEY=VALUE", "--help-all", "more options"):
         assert word in text
 
 

@@ -30,7 +30,7 @@ def test_words_of_grades_are_read_said_and_ranked(tmp_path):
     result = CliRunner().invoke(app, ["rank", "--explain", str(tmp_path / "votes.csv"), "--personal", "no"])
     said = " ".join(result.output.split())
     assert result.exit_code == 0, result.output
-    assert "grades of side words, from slight to strong: slightly better, much better" in said
+    assert "answer=winner (grades, from slight to strong: slightly better, much better" in said
     assert 'Grades of answers, in units of the noise: "slightly better" from' in said
 
 
@@ -39,8 +39,8 @@ def test_grades_may_be_named(tmp_path):
     votes(tmp_path / "votes.csv", words)
     args = ["rank", str(tmp_path / "votes.csv"), "--personal", "no", "--no-verdict"]
     assert CliRunner().invoke(app, args).exit_code != 0
-    result = CliRunner().invoke(app, [*args, "--grades", "a tad,by far"])
+    result = CliRunner().invoke(app, [*args, "--read", "grades=a tad,by far"])
     assert result.exit_code == 0, result.output
-    empty = CliRunner().invoke(app, [*args, "--grades", "a tad,,by far"])
+    empty = CliRunner().invoke(app, [*args, "--read", "grades=a tad,,by far"])
     assert empty.exit_code != 0
-    assert "one of the names is empty" in empty.output.replace("\n", " ")
+    assert "is empty" in empty.output.replace("\n", " ")

@@ -13,7 +13,8 @@ import pytest
 
 from cli.running import QUICK, files_beside, run
 from drawings import Page
-from predilect import DataError, OutputError, Population, load_model, read_comparisons
+from predilect import DataError, OutputError, Population, load_model
+from predilect import read as read_file
 from predilect._text import printable
 
 NAMES = [
@@ -142,12 +143,12 @@ def test_places_in_python(place, tmp_path):
     with pytest.raises(DataError, match="is a folder, and the report needs a file"):
         model.report(tmp_path, overwrite=True)
     with pytest.raises(DataError, match="is a directory; name one file"):
-        read_comparisons(tmp_path)
+        read_file(tmp_path)
     with pytest.raises(DataError, match="is a file, and no model"):
         Population.load(tmp_path / "file")
     (tmp_path / "round.csv").symlink_to("round.csv")
     with pytest.raises(DataError, match=r"cannot be opened|no file"):
-        read_comparisons(tmp_path / "round.csv")
+        read_file(tmp_path / "round.csv")
     for name in ("x" * 10_000, "\x1b[31m", PERSON + "?"):
         with pytest.raises(DataError, match="user ids are not known") as caught:
             model.rank(name)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from cli.running import ITEMS, files_beside, rank_json, run
-from predilect import GaSPK, load_model, read_comparisons
+from predilect import GaSPK, load_model, read
 from predilect._plots import can_plot
 
 FEATURES = pl.DataFrame({"item": ITEMS, "size": [1.0, 2.0, 3.0, 4.0, 5.0], "kind": list("aabbc")})
@@ -27,7 +27,7 @@ def test_the_numbers_are_those_of_the_library(votes, features):
         votes, "--items", features, *FEW, "--weights", "exact", "--attributes", "size, kind", "--levels", "5"
     )
     model = GaSPK(n_components=2, gamma="exact", attributes=["size", "kind"], levels=5)
-    expected = model.fit(read_comparisons(votes), items=FEATURES).rank()
+    expected = model.fit(read(votes), items=FEATURES).rank()
     assert pl.DataFrame(document["board"]).equals(pl.DataFrame(expected))
     assert document["model"]["name"] == "gaspk"
     assert document["model"]["hyperparameters"]["n_components"] == 2
@@ -76,7 +76,7 @@ def test_words_files_and_predictions(votes, features, tmp_path):
 
 def test_without_items_and_without_people(votes, tmp_path):
     folder = tmp_path / "results"
-    ran = run("rank", "--explain", votes, "--model", "gaspk", "--no-user", "--by", "language", "--out", folder)
+    ran = run("rank", "--explain", votes, "--model", "gaspk", "-c", "who=", "--by", "language", "--out", folder)
     assert ran.exit_code == 0, ran.output
     assert "one evaluation for all" in ran.stdout
     files = files_beside(folder)
@@ -90,8 +90,8 @@ def test_without_items_and_without_people(votes, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--model", "gaspk", "--pooled"), "--no-user"),
-        (("--model", "gaspk", "--personal", "no"), "--no-user"),
+        (("--model", "gaspk", "--pooled"), "-c who="),
+        (("--model", "gaspk", "--personal", "no"), "-c who="),
         (("--model", "gaspk", "--components", "many"), "takes a number from 1, or auto"),
         (("--model", "gaspk", "--components", "0"), "takes a number from 1, or auto"),
         (("--model", "gppl", "--weights", "exact"), "--weights is for --model gaspk"),

@@ -141,7 +141,7 @@ def test_no_page_names_anybody_unless_asked_to_while_the_terminal_does(model, tm
             rows.append(f"{who},i{a},i{b},i{min(a, b)}")
     (tmp_path / "votes.csv").write_text("\n".join([*rows, f"{ids[7]},i0,,i0"]))
     (tmp_path / "people.csv").write_text("\n".join(["user,age", *(f"{one},{20 + k}" for k, one in enumerate(ids[:5]))]))
-    given = ["rank", tmp_path / "votes.csv", *QUICK, "--drop-missing", "--model", model, "--explain"]
+    given = ["rank", tmp_path / "votes.csv", *QUICK, "--read", "drop=missing", "--model", model, "--explain"]
     given += ["--people", tmp_path / "people.csv", "--force", "--report", tmp_path / "board.html"]
     ran = run(*given)
     assert ran.exit_code == 0, ran.output

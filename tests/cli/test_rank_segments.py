@@ -130,7 +130,7 @@ def test_segments_of_a_people_file_and_strangers_of_them(frame, votes, tmp_path)
         (["--segment", "language", "--by", "panel"], "give one of them"),
         (["--segment", "language", "--pooled"], "Leave --pooled (--personal no) out"),
         (["--segment", "language", "--model", "gppl"], "--segment is for the default model"),
-        (["--segment", "language", "--no-user"], "--segment needs a column that says who answered"),
+        (["--segment", "language", "-c", "who="], "--segment needs a column that says who answered"),
         (["--segment", "language=fr", "--personal", "yes"], 'nobody who answered is in "fr"'),
         (["--segment", "language", "--people", "PEOPLE"], "looked for in --people FILE"),
     ],

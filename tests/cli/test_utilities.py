@@ -43,7 +43,7 @@ def folder(tmp_path_factory, long):
     long.write_csv(place / "choices.csv")
     ran = run("utilities", place / "choices.csv", "--price", "price", "--out", place / "out")
     assert ran.exit_code == 0, ran.output
-    assert "Understood as 120 choices of the best of 3" in said(ran)
+    assert "Read: 120 choices of the best of 3" in said(ran)
     assert "guessing gives 0.33" in said(ran)
     assert "in units of price" in said(ran)
     assert all(len(line) <= 80 for line in ran.stdout.splitlines() if "…" in line or "─" in line)
@@ -69,7 +69,7 @@ def test_tables_in_other_formats(folder, long, tmp_path):
     as_csv = run("utilities", choices, "--price", "price", "--format", "csv")
     # Written again from the same choices: the same to the last digit.
     assert pl.read_csv(io.StringIO(as_csv.stdout)).equals(pl.read_csv(folder / "coefficients.csv"))
-    assert "Understood as 120 choices" in " ".join(as_csv.stderr.split())
+    assert "Read: 120 choices" in " ".join(as_csv.stderr.split())
     long.head(90).write_csv(tmp_path / "few.csv")
     md = run("utilities", tmp_path / "few.csv", "--price", "price", "--format", "md")
     assert [line for line in md.stdout.splitlines() if line.startswith("#")] == [
@@ -214,7 +214,7 @@ def test_scores_where_every_answer_names_the_worst_alone(tmp_path):
     """All but one approved of: no choice of the best says how large a set usually is, the sets themselves do."""
     rows = [(f"u{k}", 1, item, int(item != worst)) for k, worst in enumerate("ccb") for item in "abc"]
     pl.DataFrame(rows, schema=["user", "task", "item", "chosen"], orient="row").write_csv(tmp_path / "approved.csv")
-    ran = run("utilities", tmp_path / "approved.csv", "--kind", "approval", "--out", tmp_path / "out")
+    ran = run("utilities", tmp_path / "approved.csv", "--read", "kind=approval", "--out", tmp_path / "out")
     assert ran.exit_code == 0, ran.output
     table = pl.read_csv(tmp_path / "out" / "scores.csv")
     fitted = load_model(tmp_path / "out")
@@ -237,7 +237,7 @@ def test_one_person_who_guesses_is_no_people(tmp_path):
 
 
 def test_without_people_there_is_one_set_of_coefficients(long, tmp_path):
-    code, told = told_of(long.drop("id").with_columns(task=pl.int_range(pl.len()) // 3), tmp_path, "--no-user")
+    code, told = told_of(long.drop("id").with_columns(task=pl.int_range(pl.len()) // 3), tmp_path, "-c", "who=")
     assert code == 0, told
     assert "of all answers together" in told
     assert "Fit:" not in told

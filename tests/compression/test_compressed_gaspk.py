@@ -93,6 +93,6 @@ def test_what_scores_cannot_give_is_refused(full):
     with pytest.raises(DataError, match="one process of people and items"):
         compress(full, 3, local=False)
     answers = full.comparisons_.to_frame().drop("user")
-    pooled = GaSPK(**SETTINGS).fit(predilect.Comparisons.from_frame(answers, side=False), items=CARS)
+    pooled = GaSPK(**SETTINGS).fit(predilect.Comparisons.from_frame(answers, reading={"side": False}), items=CARS)
     with pytest.raises(DataError, match="personal"):
         compress(pooled, 3)

@@ -97,16 +97,18 @@ class EstimatorContract:
         won = outcome[decided] > 0
         for kind in (won, won.tolist(), pd.Series(won), pl.Series(won)):
             assert model.score(columns, kind) == model.score(columns, outcome[decided])
-        with pytest.raises(DataError, match=r'only 1 and 0.*give -1 in place of 0, or booleans.*ties=\["0"\]'):
+        with pytest.raises(DataError, match=r'only 1 and 0.*give -1 in place of 0, or booleans.*reading={"tie": "0"}'):
             self.make().fit(columns, won.astype(int))
 
     def test_fit_takes_what_says_how_a_frame_is_read(self, model):
         columns, outcome = votes()
         odd = {f"the {name}": [*column, "item 1"] for name, column in columns.items()}
-        names = {name: f"the {name}" for name in columns}
-        same_bits(self.make().fit(odd, [*outcome, 1], **names, drop_self=True), model)
-        with pytest.raises(DataError, match="was read already: give left, drop_self to Comparisons"):
-            self.make().fit(Comparisons.from_frame(columns, outcome=outcome), left="left", drop_self=True)
+        names = {"who" if name == "user" else name: f"the {name}" for name in columns}
+        same_bits(self.make().fit(odd, [*outcome, 1], columns=names, reading={"drop": "self"}), model)
+        with pytest.raises(DataError, match="was read already: give columns to predilect"):
+            self.make().fit(
+                Comparisons.from_frame(columns, outcome=outcome), columns={"left": "left"}, reading={"drop": "self"}
+            )
 
     def test_an_index_that_names_people_items_or_answers_is_refused(self, model):
         columns, outcome = votes()

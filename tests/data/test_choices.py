@@ -17,7 +17,10 @@ def read(rows: list[tuple], **columns) -> Comparisons:
     """Answers from (user, task, winner, loser)."""
     user, task, winner, loser = (list(column) for column in zip(*rows, strict=True))
     frame = {"user": user, "task": task, "left": winner, "right": loser, "winner": winner} | columns
-    return replace(Comparisons.from_frame(frame, task="task", winner_is="item", kind="pairs"), joint=True)
+    return replace(
+        Comparisons.from_frame(frame, columns={"task": "task"}, reading={"answer_is": "item", "kind": "pairs"}),
+        joint=True,
+    )
 
 
 def spoken(answers: Comparisons) -> list[tuple]:

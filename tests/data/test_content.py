@@ -37,8 +37,8 @@ def pair():
     rng = np.random.default_rng(1)
     people, items = rng.permutation(N_USERS), rng.permutation(N_ITEMS)
     columns = answers()
-    plain = Comparisons.from_frame(named(columns, np.arange(N_USERS), np.arange(N_ITEMS)))
-    return plain, Comparisons.from_frame(named(columns, people, items)), people, items
+    plain = Comparisons.from_frame(named(columns, np.arange(N_USERS), np.arange(N_ITEMS)), reading={"positive": "left"})
+    return plain, Comparisons.from_frame(named(columns, people, items), reading={"positive": "left"}), people, items
 
 
 def place(rows: Comparisons, people, items):

@@ -23,8 +23,8 @@ def answers(seed=0, n=200):
     left = rng.integers(24, size=n)
     right = (left + rng.integers(1, 24, size=n)) % 24
     names = np.array(ITEMS["item"])
-    columns = {"left": names[left], "right": names[right], "outcome": rng.choice([-1, 1], n)}
-    return Comparisons.from_frame({name: column.tolist() for name, column in columns.items()})
+    columns = {"left": names[left].tolist(), "right": names[right].tolist()}
+    return Comparisons.from_frame(columns, outcome=rng.choice([-1, 1], n))
 
 
 def attributes_of(items, rows=None):
@@ -74,7 +74,7 @@ def test_the_unit_of_an_attribute_makes_no_difference(unit):
 def test_what_is_the_same_for_both_of_each_answer_is_left_out():
     names = np.array(ITEMS["item"])
     left = np.repeat(np.arange(0, 24, 2), 3)
-    rows = Comparisons.from_frame({"left": names[left], "right": names[left + 1], "outcome": [1, -1, 1] * 12})
+    rows = Comparisons.from_frame({"left": names[left], "right": names[left + 1]}, outcome=[1, -1, 1] * 12)
     season = [["summer", "winter"][(k // 2) % 2] for k in range(24)]
     assert attributes_of(ITEMS | {"season": season})[0] == ["cost", "mode", "season"]
     found, said = attributes_of(ITEMS | {"season": season}, rows)

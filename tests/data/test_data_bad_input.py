@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import re
+import shlex
 import warnings
 from contextlib import suppress
 
@@ -28,16 +29,25 @@ def read(winner, **options):
 def test_unknown_winner_says_where_and_what_to_do():
     message = (
         'column "winner" holds 2 values that are neither the left nor the right item nor a tie '
-        '(first: row 2, "skipped"; row 3, empty). Count a word as a tie with ties=["skipped"], '
-        "or leave such rows out with drop_unknown=True."
+        '(first: row 2, "skipped"; row 3, empty). If "skipped" means a tie, say reading={"tie": "skipped"}. '
+        "Leave such rows out "
+        'with reading={"drop": "unknown"}.'
     )
+    long = {name: PAIR[name] * 7 for name in PAIR}
     with pytest.raises(DataError, match=re.escape(message)):
-        read(["a", "skipped", " "])
-    dropped = read(["a", "skipped", None], drop_unknown=True)
+        Comparisons.from_frame({**long, "winner": ["a", "skipped", " ", *["a", "b", "c"] * 6]})
+    with pytest.raises(
+        DataError, match=r'If "skipped" means a tie, say reading={"tie": "skipped"}\.$'
+    ):  # one row in three
+        read(["a", "skipped", "c"])
+    dropped = read(["a", "skipped", None], reading={"drop": "unknown"})
     assert dropped.intake.left_out == {"unknown winner": 2}
     assert dropped.intake.unused_items == ("c",)
-    assert read(["a", "Skipped ", "tie"], ties=["skipped"]).intake.ties_by_word == {"Skipped ": 1.0, "tie": 1.0}
-    assert read(["a", "skipped", "tie"], ties="skipped").n_rows == 3
+    assert read(["a", "Skipped ", "tie"], reading={"tie": "skipped"}).intake.ties_by_word == {
+        "Skipped ": 1.0,
+        "tie": 1.0,
+    }
+    assert read(["a", "skipped", "tie"], reading={"tie": "skipped"}).n_rows == 3
 
 
 def test_a_few_ids_are_cleaned_as_many_are():
@@ -54,7 +64,7 @@ def test_missing_ids(blank):
     frame = pd.DataFrame({"left": ["a", blank, "c"], "right": ["b", "c", "a"], "winner": ["a", "c", "c"]})
     with pytest.raises(DataError, match=r'an id is missing in 1 row .*"left" 1; first: row 2'):
         Comparisons.from_frame(frame)
-    comparisons = Comparisons.from_frame(frame, drop_missing=True)
+    comparisons = Comparisons.from_frame(frame, reading={"drop": "missing"})
     assert comparisons.intake.left_out == {"missing id": 1}
     assert comparisons.n_rows == 2
 
@@ -63,14 +73,14 @@ def test_missing_user():
     frame = {**PAIR, "user": ["u", None, "v"], "winner": ["a", "b", "c"]}
     with pytest.raises(DataError, match='"user" 1'):
         Comparisons.from_frame(frame)
-    assert Comparisons.from_frame(frame, drop_missing=True).n_rows == 2
+    assert Comparisons.from_frame(frame, reading={"drop": "missing"}).n_rows == 2
 
 
 def test_self_pairs_and_an_item_only_seen_in_them():
     frame = {"left": ["a", "z"], "right": ["b", "z"], "winner": ["a", "z"]}
     with pytest.raises(DataError, match=r'an item is compared with itself in 1 row \(first: row 2, "z"\)'):
         Comparisons.from_frame(frame)
-    comparisons = Comparisons.from_frame(frame, drop_self=True)
+    comparisons = Comparisons.from_frame(frame, reading={"drop": "self"})
     assert comparisons.items.ids == ["a", "b"]
     assert comparisons.intake.unused_items == ("z",)
     assert any("self-pair" in line for line in comparisons.intake.describe())
@@ -78,9 +88,9 @@ def test_self_pairs_and_an_item_only_seen_in_them():
 
 def test_nothing_usable_is_always_an_error():
     with pytest.raises(DataError, match=r"no usable answer: all 3 rows were left out \(3 × unknown winner\)"):
-        read(["x", "y", "z"], drop_unknown=True)
+        read(["x", "y", "z"], reading={"drop": "unknown"})
     with pytest.raises(DataError, match=r"no usable answer.*self-pair"):
-        Comparisons.from_frame({"left": ["a"], "right": ["a"], "winner": ["a"]}, drop_self=True)
+        Comparisons.from_frame({"left": ["a"], "right": ["a"], "winner": ["a"]}, reading={"drop": "self"})
     with pytest.raises(DataError, match="no rows"):
         Comparisons.from_frame({"left": [], "right": [], "winner": []})
     with pytest.raises(DataError, match=r"no usable answer.*weight zero"):
@@ -104,12 +114,12 @@ def test_a_weight_that_counts_no_answers_of_anybody():
 
 def test_zero_and_textual_weights():
     frame = {**PAIR, "winner": ["a", "b", "c"], "count": ["1", "0", "2.5"]}
-    comparisons = Comparisons.from_frame(frame)
+    comparisons = Comparisons.from_frame(frame, columns={"weights": "count"})
     assert comparisons.n_answers == 3.5
     assert comparisons.intake.left_out == {"weight zero": 1}
     frame["count"][0] = "many"
-    with pytest.raises(DataError, match="weight=False"):
-        Comparisons.from_frame(frame)
+    with pytest.raises(DataError, match=r'columns={"weights": ""}'):
+        Comparisons.from_frame(frame, columns={"weights": "count"})
 
 
 def test_mixed_ids():
@@ -131,14 +141,16 @@ def test_columns_are_guessed_or_asked_for():
     intake = Comparisons.from_frame(frame).intake
     assert dict(intake.columns) == {"user": "Judge", "left": "Model A", "right": "model_b", "winner": "Winner"}
     assert intake.ignored_columns == ("lang",)
-    with pytest.raises(DataError, match=r'no column for the left item; the columns are "x", "winner".*left="NAME"'):
+    with pytest.raises(
+        DataError, match=r'no column for the left item; the columns are "x", "winner".*columns={"left": "NAME"}'
+    ):
         Comparisons.from_frame({"x": ["a"], "winner": ["a"]})
-    with pytest.raises(DataError, match=r'no column for the winner.*winner="NAME"'):
+    with pytest.raises(DataError, match=r'no column for the winner.*columns={"answer": "NAME"}'):
         Comparisons.from_frame(PAIR)
     with pytest.raises(DataError, match='no column "who"'):
-        read(["a", "b", "c"], user="who")
+        read(["a", "b", "c"], columns={"who": "who"})
     with pytest.raises(DataError, match="cannot be both"):
-        read(["a", "b", "c"], left="right", right="right")
+        read(["a", "b", "c"], columns={"left": "right", "right": "right"})
     both = Comparisons.from_frame({**PAIR, "winner": ["a", "b", "c"], "label": ["b", "c", "a"], "user_id": [1, 1, 1]})
     assert both.intake.columns["winner"] == "winner"
     assert both.users.ids == [1]
@@ -164,17 +176,19 @@ def test_not_a_table():
 )
 def test_readings_of_the_winner(words, reading):
     frame = {"left": ["a", "b", "c"], "right": ["x", "c", "a"], "winner": words}
-    comparisons = Comparisons.from_frame(frame, drop_unknown=True)
+    comparisons = Comparisons.from_frame(frame, reading={"positive": "left", "drop": "unknown"})
     assert comparisons.intake.winner_reading == reading
     assert comparisons.intake.left_wins == comparisons.intake.right_wins == 1
 
 
 def test_two_readings_that_disagree():
     frame = {"left": ["b", "a"], "right": ["a", "b"], "winner": ["a", "b"]}
-    with pytest.raises(DataError, match=r'item ids and as side words.*disagree in 1 row\..*winner_is="item"'):
+    with pytest.raises(
+        DataError, match=r'item ids and as side words.*disagree in 1 row\..*reading={"answer_is": "item"}'
+    ):
         Comparisons.from_frame(frame)
-    assert Comparisons.from_frame(frame, winner_is="item").outcome.tolist() == [-1, 1]
-    assert Comparisons.from_frame(frame, winner_is="side").outcome.tolist() == [-1]
+    assert Comparisons.from_frame(frame, reading={"answer_is": "item"}).outcome.tolist() == [-1, 1]
+    assert Comparisons.from_frame(frame, reading={"answer_is": "side"}).outcome.tolist() == [-1]
     agreeing = {"left": ["a", "a"], "right": ["b", "b"], "winner": ["a", "b"]}
     assert Comparisons.from_frame(agreeing).outcome.tolist() == [-1, 1]
     numbers = {"left": [1, 2, 3], "right": [2, 1, 1], "winner": [1, 1, 1]}
@@ -182,17 +196,17 @@ def test_two_readings_that_disagree():
         Comparisons.from_frame(numbers)
     # A third item among the winners can only be an id, which settles the reading of the whole column.
     assert Comparisons.from_frame({**numbers, "winner": [1, 1, 3]}).intake.winner_reading == "item ids"
-    with pytest.raises(DataError, match="winner_is must be"):
-        Comparisons.from_frame(frame, winner_is="id")
+    with pytest.raises(DataError, match='"answer_is" is one of item, side, sign'):
+        Comparisons.from_frame(frame, reading={"answer_is": "id"})
 
 
 def test_ones_and_zeros_are_ambiguous():
     for winner in ([1, 0, 1], [True, False, True], ["1", "0", "1"], [1.0, 0.0, 1.0]):
         with pytest.raises(DataError, match="holds only 1 and 0"):
             read(winner)
-    assert read([1, 0, 1], winner_is="side").intake.right_wins == 1
-    assert read([1, 0, 1], winner_is="sign").intake.ties == 1
-    assert read([1, 0, 1], ties=["0"]).intake.ties == 1
+    assert read([1, 0, 1], reading={"answer_is": "side"}).intake.right_wins == 1
+    assert read([1, 0, 1], reading={"answer_is": "sign", "positive": "left"}).intake.ties == 1
+    assert read([1, 0, 1], reading={"tie": "0"}).intake.ties == 1
     ids = {"left": [0, 1], "right": [1, 2], "winner": [0, 1]}
     assert Comparisons.from_frame(ids).intake.winner_reading == "item ids"
 
@@ -203,7 +217,7 @@ def test_an_item_called_like_a_tie():
     frame["winner"][1] = "draw"
     with pytest.raises(DataError, match='"draw" in column "winner" is both'):
         Comparisons.from_frame(frame)
-    assert Comparisons.from_frame(frame, winner_is="item").intake.ties == 1
+    assert Comparisons.from_frame(frame, reading={"answer_is": "item"}).intake.ties == 1
 
 
 def test_integer_items_with_a_tie_word_as_pandas_reads_them():
@@ -212,7 +226,7 @@ def test_integer_items_with_a_tie_word_as_pandas_reads_them():
     mixed = pd.DataFrame({"left": [24, 15], "right": [15, 31], "winner": [15, "tie"]})
     assert Comparisons.from_frame(mixed) == Comparisons.from_frame(frame)
     holes = pd.DataFrame({"left": [24, 15], "right": [15, 31], "winner": [15.0, np.nan]})
-    assert Comparisons.from_frame(holes, drop_unknown=True).outcome.tolist() == [1]
+    assert Comparisons.from_frame(holes, reading={"drop": "unknown"}).outcome.tolist() == [1]
 
 
 def test_half_a_pair_of_columns_names_the_missing_half():
@@ -243,33 +257,39 @@ def test_a_slip_is_told_beside_a_word_and_a_zero_among_sides_may_be_a_tie():
     frame = {"left": ["tea"] * 3, "right": ["milk"] * 3, "winner": ["tea", "skip", "Milk"]}
     with pytest.raises(DataError, match=r'Did you mean "milk" by "Milk"'):
         Comparisons.from_frame(frame)
-    with pytest.raises(DataError, match=r'Count a word as a tie with ties=\["0"\]'):
+    with pytest.raises(DataError, match=r'Count a word as a tie with reading={"tie": "0"} if they mean a tie'):
         Comparisons.from_frame({**frame, "winner": ["1", "0", "2"]})
-    with pytest.raises(DataError, match=r"\)\. Leave such rows out with drop_unknown=True\.$"):
+    with pytest.raises(DataError, match=r'\(first: row 2, "3"\)\.$'):  # one row in three
         Comparisons.from_frame({**frame, "winner": ["1", "3", "2"]})
+    many = {"left": ["tea"] * 20, "right": ["milk"] * 20, "winner": ["1", "3", *["2", "1"] * 9]}
+    with pytest.raises(DataError, match=r'\)\. Leave such rows out with reading={"drop": "unknown"}\.$'):
+        Comparisons.from_frame(many)
 
 
 ASKING = {
-    "ties": ({"left": ["a", "b"], "right": ["b", "c"], "winner": ["a", "skipped"]}, "--tie skipped",
-             'ties=["skipped"]'),
-    "drop": ({"left": ["a", "b"], "right": ["b", "c"], "winner": ["a", None]}, "--drop-unknown.", "drop_unknown=True."),
-    "missing": ({"left": ["a", None], "right": ["b", "c"], "winner": ["a", "c"]}, "--drop-missing.",
-                "drop_missing=True."),
-    "self": ({"left": ["a", "b"], "right": ["b", "b"], "winner": ["a", "b"]}, "--drop-self.", "drop_self=True."),
-    "column": ({"left": ["p", "q"], "right": ["q", "r"], "winer": ["p", "q"]}, "--winner winer.", 'winner="winer".'),
+    "ties": ({"left": ["a", "b"], "right": ["b", "c"], "winner": ["a", "skipped"]}, "--read tie=skipped",
+             'reading={"tie": "skipped"}'),
+    "drop": ({"left": ["a", "b"], "right": ["b", "c"], "winner": ["a", None]}, "--read drop=unknown.",
+             'reading={"drop": "unknown"}.'),
+    "missing": ({"left": ["a", None], "right": ["b", "c"], "winner": ["a", "c"]}, "--read drop=missing.",
+                'reading={"drop": "missing"}.'),
+    "self": ({"left": ["a", "b"], "right": ["b", "b"], "winner": ["a", "b"]}, "--read drop=self.",
+             'reading={"drop": "self"}.'),
+    "column": ({"left": ["p", "q"], "right": ["q", "r"], "winer": ["p", "q"]}, "-c answer=winer.",
+             'columns={"answer": "winer"}.'),
     "weight": ({"left": ["p", "q"], "right": ["q", "r"], "winner": ["p", "q"], "weight": ["x", "y"]},
-               "none: --no-weight.", "none: weight=False."),
+               "none: -c weights=.", 'none: columns={"weights": ""}.'),
     "kind of weight": ({"left": ["p", "q"], "right": ["q", "r"], "winner": ["p", "q"], "weight": [[1], [2]]},
-                       "", "none: weight=False."),
-    "reading": ({"left": ["b", "a"], "right": ["a", "b"], "winner": ["a", "b"]}, "--winner-is side.",
-                'winner_is="side".'),
+                       "", 'none: columns={"weights": ""}.'),
+    "reading": ({"left": ["b", "a"], "right": ["a", "b"], "winner": ["a", "b"]}, "--read answer-is=side.",
+                'reading={"answer_is": "side"}.'),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", ASKING)
 def test_messages_speak_of_what_their_reader_can_set_and_that_works(what, tmp_path):
     frame, command, function = ASKING[what]
-    advice = function.split(": ")[-1].rstrip(".")
+    advice = re.search(r"(columns|reading)=\{.*?\}", function)[0]
     model = Population(personal=False)
     for read in (Comparisons.from_frame, model.fit):
         with pytest.raises(DataError) as caught:
@@ -279,14 +299,15 @@ def test_messages_speak_of_what_their_reader_can_set_and_that_works(what, tmp_pa
         assert read(frame, **eval(f"dict({advice})"))  # as told
     with pytest.raises(DataError) as caught:
         model.score(frame)
-    assert f"Comparisons.from_frame(frame, {advice})" in str(caught.value)
+    assert function in str(caught.value)
+    assert model.score(frame, **eval(f"dict({advice})")) < 0.0
     if command:
         votes = tmp_path / "votes.csv"
         pl.DataFrame(frame).write_csv(votes)
         ran = run("check", votes)
         assert command in " ".join(ran.stderr.split())
         assert function not in ran.stderr
-        assert run("check", votes, *command.split(": ")[-1].rstrip(".").split()).exit_code == 0
+        assert run("check", votes, *shlex.split(re.search(r"(-c|--read) \S+", command)[0].rstrip("."))).exit_code == 0
 
 
 def test_pairs_are_named_by_their_header():
@@ -327,10 +348,10 @@ def test_a_column_of_other_values_than_ids_is_named_or_does_no_harm(kind, role):
     columns = {"user": ["u", "v", "w"], **PAIR, "winner": ["a", "b", "c"], "task": [1, 2, 3], "weight": [1, 1, 1]}
     frame = pl.DataFrame({**columns, role: NOT_PLAIN[kind]})
     if kind == "nothing" and role == "task":
-        assert Comparisons.from_frame(frame, task="task").task is None
+        assert Comparisons.from_frame(frame, columns={"task": "task"}).task is None
         return
     with pytest.raises(DataError, match=role):
-        Comparisons.from_frame(frame, task="task")
+        Comparisons.from_frame(frame, columns={"task": "task"})
 
 
 @pytest.mark.parametrize("kind", NOT_PLAIN)
@@ -394,7 +415,7 @@ def test_messages_about_long_and_hostile_values_are_short_and_harmless():
 def test_whole_numbers_with_a_point_are_those_without():
     """As programs write a column with an empty cell."""
     frame = {"left": ["7", "8", "9"], "right": ["8.0", "9.0", None], "winner": ["7.0", "9.0", None]}
-    found = Comparisons.from_frame(frame, drop_missing=True)
+    found = Comparisons.from_frame(frame, reading={"drop": "missing"})
     assert (found.items.ids, found.outcome.tolist()) == (["7", "8", "9"], [1, -1])
     assert found.intake.notes == tuple(
         f'Column "{name}" writes whole numbers with .0, which is left out.' for name in ("right", "winner")
@@ -410,14 +431,17 @@ def test_whole_numbers_with_a_point_are_those_without():
 def test_winners_that_are_items_where_something_else_was_said():
     frame = {"left": ["x", "y"], "right": ["y", "z"], "winner": ["x", "z"]}
     for reading in ("sign", "side"):
-        with pytest.raises(DataError, match=r'"x" is an item of its row: say winner_is="item"\.$'):
-            Comparisons.from_frame(frame, winner_is=reading)
+        with pytest.raises(DataError, match=r'"x" is an item of its row: say reading={"answer_is": "item"}\.$'):
+            Comparisons.from_frame(frame, reading={"answer_is": reading})
 
 
 def test_what_is_said_of_alternatives_means_nothing_to_pairs():
     frame = {"left": ["x", "y"], "right": ["y", "z"], "winner": ["x", "z"]}
-    with pytest.raises(DataError, match=r'^alternatives=\["x", "y"\] is about choices from several .* kind="best"\.$'):
-        Comparisons.from_frame(frame, alternatives=["x", "y"])
+    with pytest.raises(
+        DataError,
+        match=r'^columns={"alternatives": \["x", "y"\]} is about choices from several .* reading={"kind": "best"}\.$',
+    ):
+        Comparisons.from_frame(frame, columns={"alternatives": ["x", "y"]})
 
 
 def test_a_table_of_nothing_and_answers_that_are_all_left_out():
@@ -425,19 +449,21 @@ def test_a_table_of_nothing_and_answers_that_are_all_left_out():
         Comparisons.from_frame({})
     said = r'no usable answer: all 1 rows were left out .* Check the columns: left from "left", right from "right"'
     with pytest.raises(DataError, match=said):
-        Comparisons.from_frame({"left": ["x"], "right": ["x"], "winner": ["left"]}, drop_self=True)
+        Comparisons.from_frame({"left": ["x"], "right": ["x"], "winner": ["left"]}, reading={"drop": "self"})
     tasks = {"user": ["u", "u"], "task": [1, 1], "item": ["x", "y"], "chosen": ["0.0", "0.0"]}
     said = r'no usable answer: all 1 tasks were left out .* Check the columns: user from "user", task from "task"'
     with pytest.raises(DataError, match=said):
-        Comparisons.from_frame(tasks, drop_unknown=True)
+        Comparisons.from_frame(tasks, reading={"drop": "unknown"})
     assert Comparisons.from_frame(tasks | {"chosen": ["1.0", "0.0"]}).n_rows == 1
 
 
 def test_a_weight_that_is_none_is_shown():
     frame = {"left": ["x", "y"], "right": ["y", "z"], "winner": ["x", "y"]}
-    with pytest.raises(DataError, match=r'not a number in 1 row \(first: row 2, "x"\)\. Name another with weight='):
+    with pytest.raises(
+        DataError, match=r'not a number in 1 row \(first: row 2, "x"\)\. Name another with columns={"weights": '
+    ):
         Comparisons.from_frame(frame | {"weight": ["1", "x"]})
-    with pytest.raises(DataError, match=r"weights in 1 row \(first: row 1, empty\).*mend them, or use none: weight="):
+    with pytest.raises(DataError, match=r"weights in 1 row \(first: row 1, empty\).*mend them, or use none: columns="):
         Comparisons.from_frame(frame | {"weight": ["", "2"]})
 
 
@@ -452,9 +478,9 @@ TEXTS, NUMBERS, FEATURES = Vocabulary(["a", "b"]), Vocabulary([1, 2]), ItemFeatu
 USES = [
     *[lambda values, role=role: Comparisons.from_frame({**VOTES, role: values})
       for role in ("user", "left", "winner", "weight", "task")],
-    lambda values: Comparisons.from_frame({**VOTES, "prompt": values}, context="prompt"),
-    lambda values: Comparisons.from_frame({**VOTES, "length": values}, covariates=["length"]),
-    lambda values: Comparisons.from_frame(VOTES, ties=values),
+    lambda values: Comparisons.from_frame({**VOTES, "prompt": values}, columns={"context": "prompt"}),
+    lambda values: Comparisons.from_frame({**VOTES, "length": values}, columns={"covariates": ["length"]}),
+    lambda values: Comparisons.from_frame(VOTES, reading={"tie": values}),
     lambda values: Comparisons.from_frame({"left": ["a"] * 3, "right": ["b"] * 3}, outcome=values),
     lambda values: Comparisons.from_frame(VOTES, item_map=dict(zip("abc", values, strict=True))),
     lambda values: ItemFeatures.from_frame({**ITEMS, "x": values}),
@@ -513,7 +539,7 @@ def test_numbers_that_are_too_large_for_whole_ones_are_no_gaps():
 def test_words_for_ties_may_be_an_array():
     votes = {"left": ["a", "b"], "right": ["b", "a"], "winner": ["a", "even"]}
     for ties in (["even"], np.array(["even"]), pl.Series(["even"]), pd.Series(["even", "other"])):
-        assert Comparisons.from_frame(votes, ties=ties).intake.ties == 1
+        assert Comparisons.from_frame(votes, reading={"tie": ties}).intake.ties == 1
 
 
 @pytest.mark.parametrize("unit", ["ns", "us", "s"])
@@ -521,3 +547,8 @@ def test_dates_of_pandas_are_no_whole_numbers_whatever_their_unit(unit):
     dates = pd.Series(pd.to_datetime(["2026-01-01", "2026-01-02", None])).astype(f"datetime64[{unit}]")
     with pytest.raises(DataError, match="values of type Timestamp"):
         Comparisons.from_frame({**PAIR, "winner": ["a", "b", "c"], "user": dates})
+
+
+def test_a_table_of_items_is_told_where_it_belongs():
+    with pytest.raises(DataError, match=r'By its column "item" this may be a table of items.* with items=FRAME'):
+        Comparisons.from_frame({"item": ["a", "b"], "price": [1, 2], "colour": ["red", "blue"]})

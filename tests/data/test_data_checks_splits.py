@@ -106,7 +106,7 @@ def test_people_ties_and_contradictions():
     assert found["ties"].severity == "warning"
     assert "70.0%" in found["ties"].message
     twice = {"user": ["u"] * 3, "left": ["a", "b", "a"], "right": ["b", "a", "b"]}
-    assert codes(Comparisons.from_frame(twice, outcome=[1, 1, 0], ties=["0"]))["contradictions"].count == 1
+    assert codes(Comparisons.from_frame(twice, outcome=[1, 1, 0], reading={"tie": "0"}))["contradictions"].count == 1
 
 
 @pytest.mark.parametrize("n_shown", [2, 3, 8])
@@ -138,7 +138,7 @@ def test_no_rows_at_all():
 
 def test_look_alikes_and_items_left_out():
     frame = {"left": ["GPT", "gpt ", "c"], "right": ["c", "d", "z"], "winner": ["GPT", "d", "?"]}
-    found = codes(Comparisons.from_frame(frame, drop_unknown=True))
+    found = codes(Comparisons.from_frame(frame, reading={"drop": "unknown"}))
     assert found["look-alike-items"].count == 2
     assert found["items-left-out"].examples == ("z",)
 

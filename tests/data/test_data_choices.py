@@ -1,6 +1,8 @@
-"""Choices of one item over others, written as pairs one after the other, are found without a column of tasks."""
+"""Choices of one item over others, written as pairs one after the other, are asked for, and found if it is said."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import polars as pl
@@ -9,8 +11,9 @@ from benchmarks.splits import split_answers
 from sklearn.model_selection import KFold, cross_val_score
 
 from predilect import Population
-from predilect.data import Comparisons, check, k_folds_answers, read_comparisons
+from predilect.data import Comparisons, check, k_folds_answers, read
 from predilect.data.canonical import choices_in_runs
+from predilect.errors import DataError
 
 COLUMNS = ["user", "left", "right", "winner"]
 
@@ -32,7 +35,10 @@ def choices(n_users=20, n_tasks=10, n_items=8, n_shown=4, seed=0, steep=1.0):
 
 
 def found(frame, **options):
-    return Comparisons.from_frame(frame, **options)
+    """Answers whose column of tasks says which rows are one choice, or else rows that follow each other are."""
+    known = "task" in frame.columns or "task" in options.get("columns", {})
+    said = {"reading": {"task": "runs"}} if not known else {} if "columns" in options else {"columns": {"task": "task"}}
+    return Comparisons.from_frame(frame, **(said | options))
 
 
 @pytest.mark.parametrize("n_shown", [3, 4, 6])
@@ -45,7 +51,7 @@ def test_choices_of_one_size_are_found_exactly(n_items, n_shown):
     assert "task" not in answers.intake.columns
     told = " ".join(answers.intake.describe())
     assert "held together as 200 choices" in told
-    assert "say task=False" in told
+    assert 'say reading={"task": "none"}' in told
     assert "choices-without-tasks" not in {finding.code for finding in check(answers)}
 
 
@@ -56,7 +62,7 @@ def test_choices_of_several_sizes_are_held_together_at_least():
     assert answers.intake.choices_found > 150
     user, *item = (frame[name].rank("dense").to_numpy() - 1 for name in ("user", "left", "right"))
     outcome = np.where(frame["winner"] == frame["left"], 1, -1)
-    codes = choices_in_runs(user, *item, outcome, np.ones(len(frame)))
+    codes = choices_in_runs(user, *item, outcome, np.ones(len(frame)), told=True)
     together = frame.with_columns(code=pl.Series(codes)).group_by("user", "task").agg(pl.col("code").n_unique())
     assert together["code"].max() == 1
     assert (codes >= 0).all()
@@ -72,27 +78,59 @@ def test_sides_names_readings_and_kinds_of_frames_make_no_difference(tmp_path):
     outcome = np.where(sides["winner"] == "left", 1, -1)
     frame.write_csv(tmp_path / "a.csv")
     for other in (
-        found(swapped), found(sides), found(frame.to_pandas()), read_comparisons(tmp_path / "a.csv"),
+        found(swapped), found(sides), found(frame.to_pandas()), read(tmp_path / "a.csv", reading={"task": "runs"}),
         found(frame.drop("winner"), outcome=outcome), found(frame.drop("winner"), outcome=outcome > 0),
     ):  # fmt: skip
         assert other == expected
         assert other.intake.choices_found == 200
 
 
+def test_rows_that_lie_together_as_choices_do_are_asked_about():
+    """Nothing is decided by the order of the rows: a strong baseline against others looks the same."""
+    frame = choices().drop("task")
+    with pytest.raises(DataError) as told:
+        Comparisons.from_frame(frame)
+    message = str(told.value)
+    assert message.startswith("rows of one person with one winner lie together")
+    assert re.search(r'Rows 1 and 2 say that u00 chose i\d\d over i\d\d and i\d\d at once, reading={"task": "runs"}, '
+                     r'or answered two questions, reading={"task": "none"}\.', message)  # fmt: skip
+    assert 'name it: columns={"task": "NAME"}' in message
+    assert found(frame).intake.choices_found == 200
+    assert Comparisons.from_frame(frame, reading={"task": "none"}).task is None
+    assert Comparisons.from_frame(frame, reading={"task": "none"}).task is None
+    assert Comparisons.from_frame(frame, reading={"kind": "pairs"}).task is None
+    baseline = pl.DataFrame({
+        "judge": [f"j{k // 8}" for k in range(96)], "left": ["base"] * 96, "right": [f"m{k % 8}" for k in range(96)],
+        "winner": ["base"] * 96,
+    })  # fmt: skip
+    with pytest.raises(
+        DataError, match=r'reading={"task": "runs"}, or answered two questions, reading={"task": "none"}'
+    ):
+        Comparisons.from_frame(baseline)
+    assert not Comparisons.from_frame(baseline, reading={"task": "none"}).joint
+
+
+def test_runs_are_choices_if_it_is_said_however_few_and_of_nobody():
+    frame = {"left": ["p", "r", "q"], "right": ["q", "p", "r"], "winner": ["p", "p", "q"]}
+    assert Comparisons.from_frame(frame, reading={"task": "runs"}).intake.choices_found == 1
+    assert Comparisons.from_frame({**frame, "user": list("uuu")}, reading={"task": "runs"}).joint
+    assert Comparisons.from_frame({**frame, "user": list("uvu")}, reading={"task": "runs"}).task is None
+
+
 def test_a_column_of_tasks_or_no_task_decides():
     frame = choices()
-    assert found(frame.drop("task"), task=False).task is None
-    assert found(frame, task=False).task is None
+    assert found(frame.drop("task"), reading={"task": "none"}).task is None
+    assert Comparisons.from_frame(frame, reading={"task": "none"}).task is None
     pairs = frame.with_columns(task=pl.int_range(pl.len()))
     assert found(pairs).intake.choices_found == 0
-    assert found(pairs.rename({"task": "block"}), task="block").intake.choices_found == 0
-    assert found(frame.drop("task"), user=False).task is None
-    assert found(frame.drop("user", "task")).task is None
+    assert found(pairs.rename({"task": "block"}), columns={"task": "block"}).intake.choices_found == 0
+    assert Comparisons.from_frame(frame.drop("task"), columns={"who": None}).task is None
+    assert Comparisons.from_frame(frame.drop("user", "task")).task is None
 
 
 def test_a_shuffled_frame_is_read_as_it_comes_and_what_was_found_stays():
     frame = choices().drop("task")
-    assert found(frame.sample(fraction=1, shuffle=True, seed=3)).task is None
+    assert Comparisons.from_frame(frame.sample(fraction=1, shuffle=True, seed=3)).task is None
     answers = found(frame)
     rows = np.random.default_rng(0).permutation(answers.n_rows)[:300]
     part = answers.take(rows)
@@ -108,17 +146,17 @@ def test_a_shuffled_frame_is_read_as_it_comes_and_what_was_found_stays():
 def test_rows_left_out_weights_and_merged_items():
     frame = choices().drop("task")
     counted = frame.with_columns(count=(pl.int_range(pl.len()) // 3) % 3)
-    heavy = found(counted)
+    heavy = found(counted, columns={"weights": "count"})
     assert heavy.intake.left_out["weight zero"] == 201
     assert heavy.intake.choices_found == 133
     each = frame.with_columns(count=pl.int_range(pl.len()) % 3 + 1)  # pairs of one choice are counted alike
-    assert found(each).task is None
+    assert found(each, columns={"weights": "count"}).task is None
     merged = {f"i{item:02}": f"m{item // 2}" for item in range(8)}
-    mapped = found(frame, item_map=merged, drop_self=True)
+    mapped = found(frame, item_map=merged, reading={"task": "runs", "drop": "self"})
     assert mapped.intake.choices_found == 200
     assert mapped.task.max() + 1 == 200
     holes = frame.with_columns(winner=pl.when(pl.int_range(pl.len()) % 50 == 0).then(None).otherwise("winner"))
-    assert found(holes, drop_unknown=True).intake.choices_found >= 150
+    assert found(holes, reading={"task": "runs", "drop": "unknown"}).intake.choices_found >= 150
 
 
 def rankings(n_users=40, n_items=6, seed=0):
@@ -158,8 +196,8 @@ def at_random(n_users=40, n_answers=30, n_items=12, seed=0):
     "order", [None, ["user", "winner"], ["winner", "user"], ["user", "right"], ["user", "left", "right"]]
 )
 def test_pairs_of_rankings_and_ratings_are_no_choices_however_sorted(made, order):
-    frame = made()
-    assert found(frame if order is None else frame.sort(order, maintain_order=True), winner_is="item").task is None
+    frame = made() if order is None else made().sort(order, maintain_order=True)
+    assert Comparisons.from_frame(frame, reading={"answer_is": "item"}).task is None
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -168,27 +206,38 @@ def test_pairs_of_rankings_and_ratings_are_no_choices_however_sorted(made, order
 def test_pairs_at_random_are_no_choices_however_sorted(seed, n_answers, order):
     frame = at_random(n_answers=n_answers, seed=seed)
     frame = frame.sort(order, maintain_order=True) if order else frame
-    assert found(frame, winner_is="item").task is None
+    assert Comparisons.from_frame(frame, reading={"answer_is": "item"}).task is None
 
 
 def test_a_few_rows_in_a_row_are_no_choices():
     frame = choices(n_users=3, n_tasks=3).drop("task")
-    assert found(frame).task is None
-    assert found(frame.head(2)).task is None
+    assert Comparisons.from_frame(frame).task is None
+    assert Comparisons.from_frame(frame.head(2)).task is None
 
 
 def test_a_model_is_the_same_with_the_column_and_without():
     frame = choices(n_users=8, n_tasks=6)
     settings = {"strength": 5.0, "variance": 1.0, "consensus_variance": 1.0, "n_jobs": 1}
-    with_column, without = (Population(**settings).fit(data) for data in (frame, frame.drop("task")))
+    with_column, without = (Population(**settings).fit(found(data)) for data in (frame, frame.drop("task")))
     questions = frame.head(20).select("user", "left", "right")
     assert np.array_equal(with_column.predict_proba(questions), without.predict_proba(questions))
     assert any("held together as 48 choices" in line for line in without.report_["intake"])
 
 
 def test_cross_validation_over_a_frame_and_updates_go_on():
-    frame = choices(n_users=6, n_tasks=15).drop("task").to_pandas()
+    frame = choices(n_users=6, n_tasks=15).rename({"task": "choice_set"}).to_pandas()
     model = Population(strength=5.0, variance=1.0, consensus_variance=1.0, n_jobs=1)
     assert np.isfinite(cross_val_score(model, frame, cv=KFold(3, shuffle=True, random_state=0))).all()
     model.fit(frame.iloc[:200])
     assert model.update(frame.iloc[200:]).n_answers_ == len(frame)
+
+
+def test_choices_are_asked_about_though_no_winner_comes_back_unless_rows_are_sorted_by_winner():
+    won = [(f"u{who}", best, other) for who in range(6) for best, others in (("c", "ab"), ("a", "bcd"), ("b", "cd"))
+           for other in others]  # fmt: skip
+    with pytest.raises(DataError, match="lie together"):
+        Comparisons.from_frame({**dict(zip(("user", "left", "right"), zip(*won, strict=True), strict=True)),
+                                "winner": [best for _, best, _ in won]})  # fmt: skip
+    won.sort()
+    in_order = dict(zip(("user", "left", "right"), zip(*won, strict=True), strict=True))
+    assert Comparisons.from_frame({**in_order, "winner": [best for _, best, _ in won]}).task is None

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from orders import EVERY, TURNS, orders_of
-from predilect.data import Comparisons, ItemFeatures, PersonFeatures, read_comparisons, read_frame, read_item_map
+from predilect.data import Comparisons, ItemFeatures, PersonFeatures, read, read_frame, read_item_map
 from predilect.data.read.readers import read_table
 
 ROLES = ("user", "left", "right", "winner")
@@ -25,7 +25,7 @@ WINNERS = {
     "item": ["tea", "juice", "tie", "juice", "milk"],
 }
 MORE = {
-    "count": ["2", "1", "1", "3", "1"],
+    "weight": ["2", "1", "1", "3", "1"],
     "task": ["1", "2", "1", "1", "2"],
     "left note": ["x", "y", "z", "", "v"],
     "9": ["5", "4", "3", "2", "1"],
@@ -120,10 +120,11 @@ def test_turns_put_every_column_in_every_place_and_on_both_sides_of_every_other(
 @every_kind_and_reading
 def test_answers_are_the_same_in_every_order_of_the_columns(tmp_path, kind, which, reading):
     frame = frame_of(reading).select(ROLES)
-    expected = Comparisons.from_frame(frame)
+    signs = {"reading": {"positive": "left"}} if reading == "sign" else {}
+    expected = Comparisons.from_frame(frame, **signs)
     assert (expected.intake.left_wins, expected.intake.right_wins, expected.intake.ties) == (2, 2, 1)
     for order in orders_of(ROLES, which):
-        found = read_comparisons(written(kind, frame.select(order), tmp_path))
+        found = read(written(kind, frame.select(order), tmp_path), **signs)
         assert found == expected, order
         assert found.intake.winner_reading == expected.intake.winner_reading, order
         assert found.intake.left_wins == 2, order
@@ -132,14 +133,15 @@ def test_answers_are_the_same_in_every_order_of_the_columns(tmp_path, kind, whic
 @every_kind_and_reading
 def test_weights_tasks_and_columns_between_change_nothing_in_any_order(tmp_path, kind, which, reading):
     frame = frame_of(reading)
-    expected = Comparisons.from_frame(frame)
+    signs = {"reading": {"positive": "left"}} if reading == "sign" else {}
+    expected = Comparisons.from_frame(frame, **signs)
     assert expected.task is not None
     assert expected.n_answers == 8
     others = list(MORE)
     for place, order in enumerate(orders_of(ROLES, which)):
         turned = [*others[place % 4 :], *others[: place % 4]]
         columns = [name for pair in zip(turned, order, strict=True) for name in pair]
-        found = read_comparisons(written(kind, frame.select(columns), tmp_path))
+        found = read(written(kind, frame.select(columns), tmp_path), **signs)
         assert found == expected, columns
         assert found.intake.ignored_columns == tuple(name for name in columns if name in ("left note", "9"))
 
@@ -148,9 +150,10 @@ def test_weights_tasks_and_columns_between_change_nothing_in_any_order(tmp_path,
 def test_columns_named_by_the_caller_are_found_in_every_order(tmp_path, kind, which):
     names = {"user": "one", "left": "two", "right": "three", "winner": "four"}
     frame = frame_of("side").select(ROLES).rename(names)
-    expected = Comparisons.from_frame(frame, **names)
+    roles = {"who": "one", "left": "two", "right": "three", "answer": "four"}
+    expected = Comparisons.from_frame(frame, columns=roles)
     for order in orders_of(names.values(), which):
-        assert read_comparisons(written(kind, frame.select(order), tmp_path), **names) == expected, order
+        assert read(written(kind, frame.select(order), tmp_path), columns=roles) == expected, order
 
 
 @every_kind
@@ -185,10 +188,10 @@ def test_features_of_items_and_people_are_read_by_name(tmp_path, kind, which):
 def test_the_bundled_votes_are_the_same_in_another_order(tmp_path, order):
     path = files("predilect") / "examples" / "llmfao" / "comparisons.csv.gz"
     frame = pl.read_csv(path.read_bytes(), infer_schema=False)
-    expected = read_comparisons(path)
+    expected = read(path)
     assert (expected.n_users, expected.n_answers) == (124, 8931)
     columns = [*order[:2], "pair_id", *order[2:]]
-    assert read_comparisons(written("f.csv.gz", frame.select(columns), tmp_path)) == expected
+    assert read(written("f.csv.gz", frame.select(columns), tmp_path)) == expected
 
 
 def test_columns_of_one_name_that_are_not_wanted_change_nothing(tmp_path):
@@ -197,4 +200,4 @@ def test_columns_of_one_name_that_are_not_wanted_change_nothing(tmp_path):
     expected = Comparisons.from_frame(
         {"user": ["u1", "u2"], "left": ["tea", "milk"], "right": ["milk", "tea"], "winner": ["tea", "tea"]}
     )
-    assert read_comparisons(path) == expected
+    assert read(path) == expected

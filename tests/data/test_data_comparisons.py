@@ -68,13 +68,13 @@ def test_lazy_object_categorical_and_nullable_columns():
     assert Comparisons.from_frame(pa.table(ROWS)) == expected
     numbers = pd.DataFrame({"left": [3, 10, None], "right": [10, 2, 2], "winner": [3, 2, 2]})
     for frame in (numbers, numbers.astype("Int64")):
-        comparisons = Comparisons.from_frame(frame, drop_missing=True)
+        comparisons = Comparisons.from_frame(frame, reading={"drop": "missing"})
         assert comparisons.items.ids == [2, 3, 10]
         assert comparisons.intake.left_out == {"missing id": 1}
 
 
 def test_without_users_there_is_everyone():
-    comparisons = Comparisons.from_frame(ROWS, user=False)
+    comparisons = Comparisons.from_frame(ROWS, columns={"who": None})
     assert not comparisons.has_users
     assert comparisons.users.ids == ["everyone"]
     assert comparisons == Comparisons.from_frame(ROWS).pooled()
@@ -87,7 +87,7 @@ def test_weights_add_up_over_equal_rows():
     assert comparisons.weight.tolist() == [1.0, 2.5]
     assert comparisons.intake.duplicates == 1
     assert comparisons.intake.columns["weight"] == "weight"
-    assert Comparisons.from_frame(frame, weight=False).weight.tolist() == [1.0, 2.0]
+    assert Comparisons.from_frame(frame, columns={"weights": None}).weight.tolist() == [1.0, 2.0]
 
 
 def test_a_hundred_thousand_times_the_same_answer():
@@ -117,7 +117,9 @@ def test_append_adds_vocabularies_counts_and_weights():
     with pytest.raises(DataError, match="tells people apart"):
         first.append(second.pooled())
     with pytest.raises(DataError, match="all text or all integers"):
-        Comparisons.from_frame({"left": [1], "right": [2], "winner": [1]}, winner_is="item").append(first.pooled())
+        Comparisons.from_frame({"left": [1], "right": [2], "winner": [1]}, reading={"answer_is": "item"}).append(
+            first.pooled()
+        )
 
 
 def test_with_items_keeps_the_order_of_rows():
@@ -150,7 +152,7 @@ def test_given_outcome():
         Comparisons.from_frame(frame, outcome=[1, -1])
     with pytest.raises(DataError, match="missing in 1 of 3 rows"):
         Comparisons.from_frame(frame, outcome=[1, np.nan, -1])
-    assert Comparisons.from_frame(frame, outcome=[1, np.nan, -1], drop_unknown=True).n_rows == 2
+    assert Comparisons.from_frame(frame, outcome=[1, np.nan, -1], reading={"drop": "unknown"}).n_rows == 2
 
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series])
@@ -159,17 +161,17 @@ def test_given_booleans_say_whether_the_left_item_won(kind):
     expected = Comparisons.from_frame(frame, outcome=[1, -1, -1])
     assert Comparisons.from_frame(frame, outcome=kind([True, False, False])) == expected
     assert expected.intake.ties == 0
-    with_holes = Comparisons.from_frame(frame, outcome=[True, None, False], drop_unknown=True)
+    with_holes = Comparisons.from_frame(frame, outcome=[True, None, False], reading={"drop": "unknown"})
     assert (with_holes.intake.left_wins, with_holes.intake.right_wins, with_holes.n_rows) == (1, 1, 2)
 
 
 @pytest.mark.parametrize("outcome", [[1, 0, 1], [1.0, 0.0, 0.0], ["1", "0", "1"], np.array([0, 0, 1], dtype=np.uint8)])
 def test_given_ones_and_zeros_could_mean_two_things(outcome):
     frame = {"left": ["a", "b", "c"], "right": ["b", "c", "a"]}
-    with pytest.raises(DataError, match=r'give -1 in place of 0, or booleans.*say ties=\["0"\]'):
+    with pytest.raises(DataError, match=r'give -1 in place of 0, or booleans.*say reading={"tie": "0"}'):
         Comparisons.from_frame(frame, outcome=outcome)
-    assert Comparisons.from_frame(frame, outcome=outcome, ties=["0"]).has_ties
-    assert Comparisons.from_frame(frame, outcome=outcome, ties=[0]).has_ties
+    assert Comparisons.from_frame(frame, outcome=outcome, reading={"tie": "0"}).has_ties
+    assert Comparisons.from_frame(frame, outcome=outcome, reading={"tie": [0]}).has_ties
     assert Comparisons.from_frame(frame, outcome=[0, 0, -1]).has_ties
 
 
@@ -178,13 +180,13 @@ def test_item_map_merges_items_and_self_pairs_are_counted():
     mapping = {"a1": "a", "a2": "a", "b1": "b"}
     with pytest.raises(DataError, match="after the items were mapped"):
         Comparisons.from_frame(frame, item_map=mapping)
-    comparisons = Comparisons.from_frame(frame, item_map=mapping, drop_self=True)
+    comparisons = Comparisons.from_frame(frame, item_map=mapping, reading={"drop": "self"})
     assert comparisons.items.ids == ["a", "b"]
     assert sorted(comparisons.outcome.tolist()) == [-1, 1]
     two_columns = {"item": ["b1", "a2", "a1"], "model": ["b", "a", "a"]}
-    assert Comparisons.from_frame(frame, item_map=two_columns, drop_self=True) == comparisons
+    assert Comparisons.from_frame(frame, item_map=two_columns, reading={"drop": "self"}) == comparisons
     with pytest.raises(DataError, match=r"says nothing about 1 of 3 items \(first: b1\)"):
-        Comparisons.from_frame(frame, item_map={"a1": "a", "a2": "a"}, drop_self=True)
+        Comparisons.from_frame(frame, item_map={"a1": "a", "a2": "a"}, reading={"drop": "self"})
 
 
 def test_pickle_and_vocabulary_lookups():

@@ -16,8 +16,8 @@ ROWS = {
 }
 
 
-def read(rows=ROWS, **options):
-    return Comparisons.from_frame(rows, context="prompt", **options)
+def read(rows=ROWS, columns=None, **options):
+    return Comparisons.from_frame(rows, columns={"context": "prompt"} | (columns or {}), **options)
 
 
 def contexts(answers):
@@ -66,8 +66,8 @@ def test_sets_share_contexts_by_their_ids():
 
 
 def test_everything_carries_contexts_along():
-    found = read(task=False)
-    assert Comparisons.from_frame(found.to_frame(), context="context", side=False) == found
+    found = read(reading={"task": "none"})
+    assert Comparisons.from_frame(found.to_frame(), columns={"context": "context"}, reading={"side": False}) == found
     assert contexts(found.take(found.outcome < 0)) == {("cas", "x", "y", -1, None), ("bob", "x", "z", -1, "p2")}
     assert contexts(found.with_items(["0"])) == contexts(found)
     pooled = found.pooled()
@@ -80,15 +80,15 @@ def test_everything_carries_contexts_along():
 
 def test_tasks_and_contexts_go_together():
     rows = {**ROWS, "task": [1, 1, 2, 1, 2]}
-    found = read(rows, task="task")
+    found = read(rows, columns={"task": "task"})
     assert len(contexts(found)) == 5
     assert found.task is not None
 
 
 def test_columns_that_cannot_be_contexts_are_refused():
     with pytest.raises(DataError, match=r'no column "scene" \(given as context\)'):
-        Comparisons.from_frame(ROWS, context="scene")
+        Comparisons.from_frame(ROWS, columns={"context": "scene"})
     with pytest.raises(DataError, match="cannot be both the context and something else"):
-        Comparisons.from_frame(ROWS, user="prompt", context="prompt", drop_missing=True)
-    nothing = Comparisons.from_frame({**ROWS, "prompt": [None] * 5}, context="prompt")
+        Comparisons.from_frame(ROWS, columns={"who": "prompt", "context": "prompt"}, reading={"drop": "missing"})
+    nothing = Comparisons.from_frame({**ROWS, "prompt": [None] * 5}, columns={"context": "prompt"})
     assert nothing.contexts is None

@@ -20,8 +20,10 @@ def read(rows, weight=None, joint=None):
     if weight is not None:
         frame["weight"] = weight
     if joint is None:
-        return Comparisons.from_frame(frame, task="task", side=False)
-    return replace(Comparisons.from_frame(frame, task="task", side=False, kind="pairs"), joint=joint)
+        return Comparisons.from_frame(frame, columns={"task": "task"}, reading={"side": False})
+    return replace(
+        Comparisons.from_frame(frame, columns={"task": "task"}, reading={"side": False, "kind": "pairs"}), joint=joint
+    )
 
 
 CHOICES = [
@@ -108,6 +110,8 @@ def test_folds_are_held_out_until_there_are_enough_answers_not_rows():
 
 def test_weights_that_are_no_counts_are_refused_with_the_option_that_leaves_them_out():
     columns = {"user": ["u"] * 3, "task": [1] * 3, "item": list("xyz"), "chosen": [1, 0, 0], "weight": [1.4] * 3}
-    with pytest.raises(DataError, match=r"\(first: 1.4, 'x' and 'y' of user 'u'\).*weight=False, or use MixedLogit"):
+    with pytest.raises(
+        DataError, match=r'\(first: 1.4, .x. and .y. of user .u.\).*columns={"weights": ""}, or use MixedLogit'
+    ):
         as_orders(Comparisons.from_frame(columns))
-    assert len(as_orders(Comparisons.from_frame(columns, weight=False))) == 2
+    assert len(as_orders(Comparisons.from_frame(columns, columns={"weights": None}))) == 2

@@ -9,7 +9,7 @@ import sys
 import polars as pl
 import pytest
 
-from predilect.data import Comparisons, check, read_comparisons, read_frame, read_item_map
+from predilect.data import Comparisons, check, read, read_frame, read_item_map
 from predilect.errors import DataError, DataWarning
 
 TEXT = "user,left,right,winner\n1,01,1,01\n1,1,x,tie\n2,x,01,x\n"
@@ -21,7 +21,7 @@ def write(path, data):
 
 
 def test_ids_of_text_files_stay_as_written(tmp_path):
-    comparisons = read_comparisons(write(tmp_path / "a.csv", TEXT))
+    comparisons = read(write(tmp_path / "a.csv", TEXT))
     assert comparisons.items.ids == ["01", "1", "x"]
     assert comparisons.users.ids == ["1", "2"]
     assert comparisons.backend == "polars"
@@ -41,8 +41,8 @@ def test_ids_of_text_files_stay_as_written(tmp_path):
     ],
 )
 def test_variants_of_text_files(tmp_path, name, data):
-    expected = read_comparisons(write(tmp_path / "plain.csv", TEXT))
-    assert read_comparisons(write(tmp_path / name, data)) == expected
+    expected = read(write(tmp_path / "plain.csv", TEXT))
+    assert read(write(tmp_path / name, data)) == expected
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -51,9 +51,9 @@ def test_blanks_beside_separators_are_left_out_where_the_header_has_them_and_tha
     lines = ["user, left ,right, winner ", '1, 01,  1, "01"', "1,1,x , tie", " 2, x, 01, x  "]
     text = end.join(lines).replace(",", separator) + end
     with pytest.warns(DataWarning, match="blanks beside separators are left out") as caught:
-        found = read_comparisons(write(tmp_path / "a.csv", text))
+        found = read(write(tmp_path / "a.csv", text))
     assert caught[0].filename == __file__
-    same = read_comparisons(write(tmp_path / "b.csv", TEXT))
+    same = read(write(tmp_path / "b.csv", TEXT))
     assert found.to_frame("polars").equals(same.to_frame("polars"))
     assert found.intake.columns == same.intake.columns
 
@@ -66,7 +66,7 @@ def test_blanks_within_values_and_quotes_stay(tmp_path):
         "left": [" tea", 'a, \n "b" , c'], "right": ["green tea", "mug"], "winner": [" tea", " tea"],
     }  # fmt: skip
     # Names that differ by a blank are two where the file does not say that blanks are of no account: check asks.
-    found = read_comparisons(write(tmp_path / "b.csv", "left,right,winner\ntea,milk,tea\n tea,milk,milk\n"))
+    found = read(write(tmp_path / "b.csv", "left,right,winner\ntea,milk,tea\n tea,milk,milk\n"))
     assert found.items.ids == [" tea", "milk", "tea"]
     assert "look-alike-items" in [finding.code for finding in check(found)]
 
@@ -80,21 +80,23 @@ def test_parquet_and_json_lines(tmp_path):
     write(tmp_path / "a.jsonl", lines)
     write(tmp_path / "a.ndjson.gz", gzip.compress(lines.encode(), mtime=0))
     for name in ("a.parquet", "a.jsonl", "a.ndjson.gz"):
-        comparisons = read_comparisons(tmp_path / name)
+        comparisons = read(tmp_path / name)
         assert comparisons == expected
         assert comparisons.intake.ignored_columns == ("lang",)
 
 
 def test_quoted_line_ends_and_separators(tmp_path):
     text = 'left,right,note,winner\n"a\nb",c,"x, y","a\nb"\nc,d,,d\n'
-    comparisons = read_comparisons(write(tmp_path / "a.csv", text))
+    comparisons = read(write(tmp_path / "a.csv", text))
     assert comparisons.items.ids == ["a\nb", "c", "d"]
     assert comparisons.intake.right_wins == 1
 
 
 def test_weights_and_options(tmp_path):
     text = "a,b,pick,count\nx,y,x,2\ny,z,skip,1\n"
-    comparisons = read_comparisons(write(tmp_path / "a.csv", text), winner="pick", drop_unknown=True)
+    comparisons = read(
+        write(tmp_path / "a.csv", text), columns={"answer": "pick", "weights": "count"}, reading={"drop": "unknown"}
+    )
     assert comparisons.weight.tolist() == [2.0]
     assert comparisons.intake.left_out == {"unknown winner": 1}
 
@@ -122,7 +124,7 @@ def test_weights_and_options(tmp_path):
 )  # fmt: skip
 def test_bad_files(tmp_path, name, data, told):
     with pytest.raises(DataError, match=re.escape(told)):
-        read_comparisons(write(tmp_path / name, data))
+        read(write(tmp_path / name, data))
 
 
 def test_truncated_parquet(tmp_path):
@@ -131,15 +133,15 @@ def test_truncated_parquet(tmp_path):
     whole = (tmp_path / "whole.parquet").read_bytes()
     for share in (0.2, 0.9):
         with pytest.raises(DataError, match="cannot be read as Parquet") as caught:
-            read_comparisons(write(tmp_path / "cut.parquet", whole[: int(len(whole) * share)]))
+            read(write(tmp_path / "cut.parquet", whole[: int(len(whole) * share)]))
         assert caught.value.__cause__ is not None
 
 
 def test_missing_file_and_directory(tmp_path):
     with pytest.raises(DataError, match="there is no file"):
-        read_comparisons(tmp_path / "none.csv")
+        read(tmp_path / "none.csv")
     with pytest.raises(DataError, match="is a directory"):
-        read_comparisons(tmp_path)
+        read(tmp_path)
 
 
 def test_numbers_with_a_decimal_comma_are_numbers(tmp_path):
@@ -184,7 +186,7 @@ def test_importing_is_light():
 
 @pytest.mark.parametrize("text", ["user|left|right|winner\nu|x|y|x\n", "sep=;\r\nuser;left;right;winner\r\nu;x;y;x"])
 def test_separators_of_spreadsheets_and_databases(tmp_path, text):
-    found = read_comparisons(write(tmp_path / "a.csv", text))
+    found = read(write(tmp_path / "a.csv", text))
     assert (found.users.ids, found.items.ids, found.outcome.tolist()) == (["u"], ["x", "y"], [1])
 
 
@@ -198,30 +200,30 @@ def test_separators_of_spreadsheets_and_databases(tmp_path, text):
         (b"user left right winner\nu x y x\n", "It is the only one: what lies between columns must be a comma, a semi"),
         ("left,right,winner\nx,y,x\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8"),
         (b"left,right,winner\nx,y,True\ny,z,False\n", "Write which item won in their place: left or right."),
-        (b"left,right,score_left,score_right\nx,y,3,1\ny,z,2,4\n", "found no column for the winner"),
+        (b"left,right,size_left,size_right\nx,y,3,1\ny,z,2,4\n", "found no column for the winner"),
     ],
 )
 def test_what_is_no_table_of_answers_is_told_why(tmp_path, data, said):
     (tmp_path / "a.csv").write_bytes(data)
     with pytest.raises(DataError, match=re.escape(said)):
-        read_comparisons(tmp_path / "a.csv")
+        read(tmp_path / "a.csv")
 
 
 def test_a_header_of_any_length_is_read_whole(tmp_path):
     extra = [f"attribute {k}" for k in range(20_000)]
     path = tmp_path / "v.csv"
     path.write_text(",".join(["left", "right", *extra, "winner"]) + "\n" + ",".join(["a", "b", *["1"] * 20_000, "a"]))
-    answers = read_comparisons(path)
+    answers = read(path)
     assert answers.intake.ignored_columns == tuple(extra)
     assert answers.intake.columns["winner"] == "winner"
-    assert max(map(len, answers.intake.describe())) > 2000  # which the command cuts
+    assert str(answers.reading).endswith(", attribute 5 and 19994 more.")  # which names a few of them
 
 
 def test_a_header_that_a_quote_leaves_open_is_refused(tmp_path):
     path = tmp_path / "v.csv"
     path.write_text('left,"right,winner\n' + "a,b,a\n" * 100_000)
     with pytest.raises(DataError, match="no column for the") as caught:
-        read_comparisons(path)
+        read(path)
     assert len(str(caught.value)) < 600
 
 
@@ -233,7 +235,7 @@ def test_blank_lines_are_no_rows_and_are_counted(tmp_path, end, quoted):
     path = tmp_path / "v.csv"
     path.write_bytes(end.join(lines).encode())
     with pytest.warns(DataWarning, match=r"v.csv: skipped 4 blank lines\.") as caught:
-        answers = read_comparisons(path)
+        answers = read(path)
     assert answers.intake.rows_read == 3
     assert answers.items.ids == sorted([item.strip('"'), "b", "c"])
     assert caught[0].filename == __file__
@@ -242,4 +244,13 @@ def test_blank_lines_are_no_rows_and_are_counted(tmp_path, end, quoted):
 def test_a_row_of_separators_alone_is_a_row_with_missing_ids(tmp_path):
     (tmp_path / "v.csv").write_text("left,right,winner\na,b,b\n,,\nb,c,c\n")
     with pytest.raises(DataError, match=r"missing in 1 row .*first: row 2"):
-        read_comparisons(tmp_path / "v.csv")
+        read(tmp_path / "v.csv")
+
+
+@pytest.mark.parametrize("who", ["participant", "Observer_ID", "listener", "household", "id"])
+def test_ids_of_people_keep_their_zeros_whatever_their_column_is_called(tmp_path, who):
+    path = tmp_path / "people.csv"
+    path.write_text(f"{who},age\n001,30\n002,40\n")
+    frame = read_frame(path)
+    assert frame[who].to_list() == ["001", "002"]
+    assert frame["age"].to_list() == [30, 40]

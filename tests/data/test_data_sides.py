@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predilect._text import spoken_to
-from predilect.data import Comparisons, Intake, check, read_comparisons
+from predilect.data import Comparisons, Intake, check
+from predilect.data import read as read_file
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import only_people_of, with_items_of, with_moderate_counts
 from predilect.errors import DataError
@@ -53,14 +54,14 @@ def frame_of(rows):
     }
 
 
-def read(frame, **options):
-    return Comparisons.from_frame(frame, winner_is="item", **options)
+def read(frame, reading=None, **options):
+    return Comparisons.from_frame(frame, reading={"answer_is": "item"} | (reading or {}), **options)
 
 
-def controlled(frame, **options):
+def controlled(frame, task=None):
     """With the covariates that are not zero everywhere."""
     names = [name for name in ("length", "long") if np.any(frame[name])]
-    return read(frame, covariates=names, **options)
+    return read(frame, columns={"covariates": names, "task": task})
 
 
 def swapped(frame):
@@ -86,7 +87,7 @@ def test_sides_add_up_and_covariates_keep_rows_apart():
     assert read_plainly.weight.tolist() == [7.0, 1.0, 1.0]
     assert read_plainly.sides.tolist() == [[5.0, 2.0], [0.0, 1.0], [1.0, 0.0]]
     assert read_plainly.intake.no_sides == ""
-    found = read(ROWS, covariates=["length"])
+    found = read(ROWS, columns={"covariates": ["length"]})
     assert found.covariate_names == ("length",)
     # a over b with .5 twice, as -.5 was said of b over a; and once with 2.
     assert found.covariates[:, 0].tolist() == [0.5, 2.0, -1.0, -3.0]
@@ -95,7 +96,7 @@ def test_sides_add_up_and_covariates_keep_rows_apart():
     assert found.intake.columns["covariate length"] == "length"
     assert found.intake.ignored_columns == ()
     assert found != read_plainly
-    assert found != read({**ROWS, "length": [0.5, -0.5, 2.0, 1.0, 3.0]}, covariates=["length"])
+    assert found != read({**ROWS, "length": [0.5, -0.5, 2.0, 1.0, 3.0]}, columns={"covariates": ["length"]})
     assert found != replace(found, covariate_names=("width",))
     for array in (found.sides, found.covariates):
         with pytest.raises(ValueError, match="read-only"):
@@ -107,7 +108,7 @@ def test_sides_add_up_and_covariates_keep_rows_apart():
 def test_rows_and_weights_are_those_of_a_reading_without_sides():
     frame, outcome = pairs_shown_anyhow(3000)
     weight = np.random.default_rng(1).random(3000)
-    with_sides, without = (Comparisons.from_frame({**frame, "weight": weight}, outcome=outcome, side=side)
+    with_sides, without = (Comparisons.from_frame({**frame, "weight": weight}, outcome=outcome, reading={"side": side})
                            for side in (None, False))  # fmt: skip
     assert same(with_sides, without, "sides")
     assert without.sides is None
@@ -146,15 +147,15 @@ def test_the_order_of_rows_makes_no_difference(rows, random):
     order = list(range(len(rows)))
     random.shuffle(order)
     moved = {name: [column[k] for k in order] for name, column in frame.items()}
-    for options in ({"task": False}, {"task": "task"}):
-        assert same(controlled(frame, **options), controlled(moved, **options))
-        assert same(controlled(frame, **options).with_side(), controlled(moved, **options).with_side())
+    for task in (None, "task"):
+        assert same(controlled(frame, task), controlled(moved, task))
+        assert same(controlled(frame, task).with_side(), controlled(moved, task).with_side())
 
 
 @given(rows_of_answers)
 def test_split_by_side_and_merged_again_is_what_it_was(rows):
     frame = frame_of(rows)
-    plain = read(frame, task="task")
+    plain = read(frame, columns={"task": "task"})
     split = plain.with_side()
     assert split.sides is None
     assert split.covariate_names == ("side",)
@@ -175,12 +176,12 @@ def test_appended_pooled_and_taken_answers_keep_their_sides_and_covariates(first
     one, two = frame_of(first), frame_of(second)
     names = [name for name in ("length", "long") if np.any(one[name]) and np.any(two[name])]
     both = {name: one[name] + two[name] for name in one}
-    whole = read(both, covariates=names, task=False, weight="weight")
-    parts = [read(frame, covariates=names, task=False) for frame in (one, two)]
+    whole = read(both, columns={"covariates": names, "weights": "weight"}, reading={"task": "none"})
+    parts = [read(frame, columns={"covariates": names}, reading={"task": "none"}) for frame in (one, two)]
     if all(part.sides is not None for part in (whole, *parts)):
         assert same(parts[0].append(parts[1]), whole)
         assert same(parts[1].append(parts[0]), whole)
-        assert same(whole.pooled(), read(both, covariates=names, user=False))
+        assert same(whole.pooled(), read(both, columns={"covariates": names, "who": None}))
     found = whole.take(np.arange(0, len(whole), 2))
     for name in ("sides", "covariates"):
         if getattr(whole, name) is not None and getattr(found, name) is not None:
@@ -191,9 +192,11 @@ def test_appended_pooled_and_taken_answers_keep_their_sides_and_covariates(first
 
 
 def test_appending_ids_whose_order_turns_turns_sides_and_covariates_too():
-    numbers = Comparisons.from_frame({"left": [5, 10], "right": [7, 5], "winner": [5, 5], "x": [1, 2]}, covariates="x")
+    numbers = Comparisons.from_frame(
+        {"left": [5, 10], "right": [7, 5], "winner": [5, 5], "x": [1, 2]}, columns={"covariates": "x"}
+    )
     text = Comparisons.from_frame(  # as text "10" comes before "7"
-        {"left": ["10", "10"], "right": ["7", "7"], "winner": ["7", "tie"], "x": [3, 4]}, covariates=["x"]
+        {"left": ["10", "10"], "right": ["7", "7"], "winner": ["7", "tie"], "x": [3, 4]}, columns={"covariates": ["x"]}
     )
     assert text.covariates.tolist() == [[3.0], [4.0]]
     assert text.sides.tolist() == [[1.0, 0.0], [1.0, 0.0]]
@@ -205,7 +208,7 @@ def test_appending_ids_whose_order_turns_turns_sides_and_covariates_too():
 
 def test_sides_are_unknown_where_only_the_other_answers_have_them():
     known = read(ROWS)
-    unknown = read(ROWS, side=False)
+    unknown = read(ROWS, reading={"side": False})
     both = known.append(unknown)
     assert both.weight.tolist() == [14.0, 2.0, 2.0]
     assert both.sides.tolist() == known.sides.tolist()
@@ -217,14 +220,14 @@ def test_sides_are_unknown_where_only_the_other_answers_have_them():
 
 
 def test_only_answers_with_the_same_covariates_can_be_joined():
-    found, plain = read(ROWS, covariates=["length"]), read(ROWS)
+    found, plain = read(ROWS, columns={"covariates": ["length"]}), read(ROWS)
     with pytest.raises(DataError, match=r'different covariates, "length" and none; read both .* without_covariates'):
         found.append(plain)
     assert found.append(plain.take([])) == found
     assert plain.take([]).append(found) == found
     assert found.without_covariates().append(plain).n_answers == 18
     with pytest.raises(DataError, match='called "side" already'):
-        read({**ROWS, "side": ROWS["length"]}, covariates=["side"]).with_side()
+        read({**ROWS, "side": ROWS["length"]}, columns={"covariates": ["side"]}).with_side()
     with pytest.raises(DataError, match="covariates has shape"):
         replace(plain, covariates=np.zeros((3, 2)), covariate_names=("x",))
     with pytest.raises(DataError, match="go together"):
@@ -234,7 +237,7 @@ def test_only_answers_with_the_same_covariates_can_be_joined():
 def test_parts_and_lighter_answers_keep_sides_in_proportion():
     frame, outcome = pairs_shown_anyhow()
     frame["weight"] = np.where(np.arange(200) % 9 == 7, 40.0, 1.0)
-    whole = Comparisons.from_frame({**frame, "x": np.arange(200.0)}, outcome=outcome, covariates=["x"])
+    whole = Comparisons.from_frame({**frame, "x": np.arange(200.0)}, outcome=outcome, columns={"covariates": ["x"]})
     light = with_moderate_counts(whole)
     assert light.weight.max() == 5.0
     assert np.allclose(light.sides.sum(axis=1), light.weight)
@@ -245,26 +248,26 @@ def test_parts_and_lighter_answers_keep_sides_in_proportion():
 
 
 def test_a_covariate_is_a_difference_or_two_columns():
-    expected = read(ROWS, covariates=["length"])
+    expected = read(ROWS, columns={"covariates": ["length"]})
     base = {name: column for name, column in ROWS.items() if name != "length"}
     for one, two in (("length_left", "length_right"), ("length_a", "length_b")):
         halves = {one: [7.5, 6.5, 9.0, 8.0, 4.0], two: [7] * 5}
-        found = read(pd.DataFrame({**base, **halves}), covariates=["length"])
+        found = read(pd.DataFrame({**base, **halves}), columns={"covariates": ["length"]})
         assert same(found, expected)
         assert found.intake.columns["covariate length (left)"] == one
-    assert same(Comparisons.from_frame(found.to_frame(), covariates=["length"]), found, "sides")
+    assert same(Comparisons.from_frame(found.to_frame(), columns={"covariates": ["length"]}), found, "sides")
     yes = read({**base, "cited_a": [True, False, True, True, True], "cited_b": [True, True, False, True, True]},
-               covariates=["cited"])  # fmt: skip
+               columns={"covariates": ["cited"]})  # fmt: skip
     assert yes.covariates[:, 0].tolist() == [0.0, 1.0, 0.0, 0.0]
     assert yes.weight.tolist() == [1.0, 6.0, 1.0, 1.0]
 
 
 def test_files_give_the_same_covariates_as_frames(tmp_path):
     frame = pl.DataFrame({**ROWS, "cited": [True, False, True, False, False], "other": "x"})
-    expected = read(frame, covariates=["length", "cited"])
+    expected = read(frame, columns={"covariates": ["length", "cited"]})
     for name, write in (("v.csv", frame.write_csv), ("v.parquet", frame.write_parquet)):
         write(tmp_path / name)
-        found = read_comparisons(tmp_path / name, covariates=["length", "cited"], winner_is="item")
+        found = read_file(tmp_path / name, columns={"covariates": ["length", "cited"]}, reading={"answer_is": "item"})
         assert same(found, expected)
         assert found.intake.ignored_columns == ("other",)
 
@@ -272,18 +275,18 @@ def test_files_give_the_same_covariates_as_frames(tmp_path):
 def test_a_covariate_is_not_taken_for_another_column():
     counted = {**ROWS, "count": ROWS["weight"]}
     del counted["weight"]
-    found = read(counted, covariates=["count"])
+    found = read(counted, columns={"covariates": ["count"]})
     assert "weight" not in found.intake.columns
     assert found.covariates is not None
     with pytest.raises(DataError, match='column "count" cannot be both weight and a covariate'):
-        read(counted, covariates=["count"], weight="count")
+        read(counted, columns={"covariates": ["count"], "weights": "count"})
 
 
 @pytest.mark.parametrize(
     ("column", "said"),
     [
         ([1, None, 2, None, 3], r'missing in 2 rows \(missing values by covariate: "x" 2; first: row 2, 4\)'),
-        (["1", "", "2", "3", "4"], r"missing in 1 row .*drop_missing=True"),
+        (["1", "", "2", "3", "4"], r'missing in 1 row .*reading={"drop": "missing"}'),
         ([1.0, 2.0, float("inf"), 3.0, 4.0], r"infinite values in 1 row \(first: row 3\)"),
         (["1", "long", "2", "?", "4"], r'holds text in 2 rows \(first: row 2, "long"\)'),
         ([[1]] * 5, "holds values of type List"),
@@ -292,14 +295,14 @@ def test_a_covariate_is_not_taken_for_another_column():
 )
 def test_a_covariate_that_is_no_number_is_refused(column, said):
     with pytest.raises(DataError, match=said):
-        Comparisons.from_frame({**ROWS, "x": pl.Series(column)}, covariates=["x"])
+        Comparisons.from_frame({**ROWS, "x": pl.Series(column)}, columns={"covariates": ["x"]})
 
 
 @pytest.mark.parametrize(
     ("names", "said"),
     [
         (["size"], r'no column "size", nor "size_left" and "size_right", nor "size_a" and "size_b" '
-                   r'\(given with covariates=\["NAME"\]\); the columns are "user", "left"'),
+                   r'\(given with columns={"covariates": "size"}\); the columns are "user", "left"'),
         (["length", "length"], "named twice"),
         (["weight"], 'cannot be called "weight"'),
         (["context"], 'cannot be called "context"'),
@@ -311,28 +314,32 @@ def test_a_covariate_that_is_not_there_or_there_twice_is_refused(names, said):
     more = {"y": [1] * 5, "y_left": [1] * 5, "y_right": [1] * 5}
     huge = {"z_a": [1e308, 0, 0, 0, 0], "z_b": [-1e308, 0, 0, 0, 0]}
     with pytest.raises(DataError, match=said):
-        read({**ROWS, **more, **huge}, covariates=names)
+        read({**ROWS, **more, **huge}, columns={"covariates": names})
 
 
 def test_rows_without_a_covariate_are_left_out_and_counted_if_asked():
     holes = {**ROWS, "length": [0.5, None, 2.0, 1.0, float("nan")]}
-    found = read(holes, covariates=["length"], drop_missing=True)
+    found = read(holes, columns={"covariates": ["length"]}, reading={"drop": "missing"})
     assert found.intake.left_out == {"missing covariate": 2}
     keep = {name: [column[k] for k in (0, 2, 3)] for name, column in ROWS.items()}
-    assert same(found, read(keep, covariates=["length"]))
+    assert same(found, read(keep, columns={"covariates": ["length"]}))
     with pytest.raises(DataError, match="5 × missing covariate"):
-        read({**ROWS, "length": [None] * 5}, covariates=["length"], drop_missing=True)
+        read({**ROWS, "length": [None] * 5}, columns={"covariates": ["length"]}, reading={"drop": "missing"})
     # A row that is left out for another reason need have no covariate.
-    lost = read({**holes, "winner": ["a", "?", "a", "tie", "?"]}, covariates=["length"], drop_unknown=True)
+    lost = read(
+        {**holes, "winner": ["a", "?", "a", "tie", "?"]},
+        columns={"covariates": ["length"]},
+        reading={"drop": "unknown"},
+    )
     assert lost.intake.left_out == {"unknown winner": 2}
 
 
 def test_the_command_is_told_its_own_options():
-    with spoken_to("command"), pytest.raises(DataError, match=r"given with --control NAME"):
-        read(ROWS, covariates=["size"])
+    with spoken_to("command"), pytest.raises(DataError, match=r"given with -c covariates=size"):
+        read(ROWS, columns={"covariates": ["size"]})
     frame = {"chosen": ["a", "b"], "rejected": ["b", "c"], "winner": ["a", "b"]}
-    with spoken_to("command"), pytest.raises(DataError, match="--side asks for the sides"):
-        read(frame, left="chosen", right="rejected", side=True)
+    with spoken_to("command"), pytest.raises(DataError, match="--read side=yes asks for the sides"):
+        read(frame, columns={"left": "chosen", "right": "rejected"}, reading={"side": True})
 
 
 def chosen_first(n=30, wrong=5):
@@ -349,7 +356,7 @@ def test_more_than_four_of_five_winners_on_one_side_are_no_sides(wrong, said):
     side, place = ("left", "first") if wrong < 15 else ("right", "last")
     line = f"83 % of decided answers have the winner on the {side}, so the file lists the winner {place}."
     assert told == ([f"Sides are not used: {line}"] if said else [])
-    assert read(chosen_first(30, wrong), side=True).covariate_names == ("side",)  # who says so knows
+    assert read(chosen_first(30, wrong), reading={"side": True}).covariate_names == ("side",)  # who says so knows
 
 
 def test_a_given_outcome_has_sides_as_a_winner_has():
@@ -366,7 +373,7 @@ def test_a_given_outcome_has_sides_as_a_winner_has():
 @pytest.mark.parametrize("names", [("winner", "loser"), ("chosen", "rejected"), ("Rejected", "Chosen")])
 def test_columns_of_winners_and_losers_have_no_sides(names):
     frame = {names[0]: ["a", "b", "c"], names[1]: ["b", "c", "b"]}
-    found = Comparisons.from_frame(frame, left=names[0], right=names[1], outcome=[1, 1, 1])
+    found = Comparisons.from_frame(frame, columns={"left": names[0], "right": names[1]}, outcome=[1, 1, 1])
     assert found.sides is None
     assert found.intake.no_sides == f"{names[0].lower()} and {names[1].lower()} columns"
 
@@ -408,11 +415,11 @@ def test_choices_taken_apart_have_no_sides_and_pairs_of_one_page_have():
             frame["left"].append(pair[0])
             frame["right"].append(pair[1])
             frame["winner"].append(items[0])
-    assert read(frame).intake.no_sides == "choices taken apart"
-    found_by_runs = read({name: frame[name] for name in ("user", "left", "right", "winner")})
+    assert read(frame, columns={"task": "task"}).intake.no_sides == "choices taken apart"
+    found_by_runs = read({name: frame[name] for name in ("user", "left", "right", "winner")}, reading={"task": "runs"})
     assert found_by_runs.intake.choices_found
     assert found_by_runs.intake.no_sides == "choices taken apart"
-    assert read(frame, task=False).sides is not None
+    assert read(frame, reading={"task": "none"}).sides is not None
     pages, outcome = pairs_shown_anyhow()
     pages["left"], pages["right"] = np.arange(200) % 2, np.arange(200) % 6 + 2
     turn = np.arange(200) % 3 == 0
@@ -421,7 +428,9 @@ def test_choices_taken_apart_have_no_sides_and_pairs_of_one_page_have():
         np.where(turn, pages["left"], pages["right"]),
     )
     page = np.arange(200) // 2
-    found = Comparisons.from_frame({**pages, "user": page // 10, "page": page}, outcome=outcome, task="page")
+    found = Comparisons.from_frame(
+        {**pages, "user": page // 10, "page": page}, outcome=outcome, columns={"task": "page"}
+    )
     assert found.task is not None
     assert found.sides is not None
 
@@ -438,7 +447,7 @@ def test_accounts_of_sides_join():
 def test_a_check_of_the_answers_takes_sides_and_covariates():
     frame, outcome = pairs_shown_anyhow()
     x = np.random.default_rng(5).normal(size=200)
-    found = Comparisons.from_frame({**frame, "x": x}, outcome=outcome, covariates=["x"])
+    found = Comparisons.from_frame({**frame, "x": x}, outcome=outcome, columns={"covariates": ["x"]})
     assert {finding.code for finding in check(found)} == {
         finding.code for finding in check(Comparisons.from_frame(frame, outcome=outcome))
     }

@@ -12,7 +12,8 @@ from benchmarks.splits import split_answers, split_hash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from predilect.data import Comparisons, check, k_folds_answers, read_comparisons
+from predilect.data import Comparisons, check, k_folds_answers
+from predilect.data import read as read_file
 from predilect.data.canonical import Answers, canonical_answers
 from predilect.errors import DataError
 from simulate import shuffled
@@ -45,8 +46,11 @@ def choices(n_users=30, n_tasks=8, n_items=9, n_shown=4, seed=0):
     return pl.DataFrame(rows, schema=["user", "left", "right", "winner", "task"], orient="row")
 
 
-def read(frame, **options):
-    return Comparisons.from_frame(frame, winner_is="item", **options)
+def read(frame, columns=None, reading=None):
+    said = {"task": "task"} if "task" in frame.columns and reading is None else {}
+    return Comparisons.from_frame(
+        frame, columns=said | (columns or {}), reading={"answer_is": "item"} | (reading or {})
+    )
 
 
 def frame_of(rows):
@@ -80,7 +84,7 @@ def test_order_of_rows_sides_and_names_of_tasks_make_no_difference(rows, random)
     ]
     if all(task is None for task in moved["task"]):
         moved["task"] = pl.Series(moved["task"], dtype=pl.String)
-    first, second = (Comparisons.from_frame(each, task="task") for each in (frame, moved))
+    first, second = (Comparisons.from_frame(each, columns={"task": "task"}) for each in (frame, moved))
     assert identical(first, second)
     assert first == second
     for split in (k_folds_answers(first, 3), split_answers(first, 0.4)[1]):
@@ -91,7 +95,7 @@ def test_order_of_rows_sides_and_names_of_tasks_make_no_difference(rows, random)
 @given(rows_in_tasks)
 def test_rows_are_those_of_a_plain_sum(rows):
     """Against a dictionary: one row for each person, question, answer and task."""
-    comparisons = Comparisons.from_frame(frame_of(rows), task="task")
+    comparisons = Comparisons.from_frame(frame_of(rows), columns={"task": "task"})
     expected = {}
     for user, left, right, winner, weight, task in zip(*frame_of(rows).values(), strict=True):
         low, high = sorted((left, right))
@@ -113,10 +117,12 @@ def test_rows_are_those_of_a_plain_sum(rows):
 
 @given(rows_in_tasks, st.sampled_from(["polars", "pandas"]))
 def test_round_trip(rows, kind):
-    comparisons = Comparisons.from_frame(frame_of(rows), task="task")
+    comparisons = Comparisons.from_frame(frame_of(rows), columns={"task": "task"})
     back = comparisons.to_frame(kind)
     assert ("task" in back.columns) == (comparisons.task is not None)
-    assert Comparisons.from_frame(back, task="task" if comparisons.task is not None else None) == comparisons
+    assert (
+        Comparisons.from_frame(back, columns={"task": "task" if comparisons.task is not None else None}) == comparisons
+    )
 
 
 def test_equal_answers_merge_within_a_task_only():
@@ -149,7 +155,7 @@ def test_without_tasks_nothing_is_known():
     comparisons = read(frame)
     assert comparisons.task is None
     assert "task" not in comparisons.to_frame().columns
-    blank = read(frame.with_columns(task=pl.lit(None, dtype=pl.String)), task="task")
+    blank = read(frame.with_columns(task=pl.lit(None, dtype=pl.String)), columns={"task": "task"})
     assert blank.task is None
     assert blank == comparisons
     none = (comparisons.user, comparisons.left, comparisons.right, comparisons.outcome, comparisons.weight, None)
@@ -157,7 +163,7 @@ def test_without_tasks_nothing_is_known():
 
 
 def test_ids_of_any_kind():
-    expected = Comparisons.from_frame(ONE)
+    expected = Comparisons.from_frame(ONE, columns={"task": "task"})
     assert expected.task.tolist() == [0, 1, 0, 1]
     for ids in (
         ["x", "x", "1", "1"],
@@ -165,23 +171,49 @@ def test_ids_of_any_kind():
         pd.Series([5, 5, 9, 9], dtype="Int64"),
         [-3, -3, 2**40, 2**40],
     ):
-        assert Comparisons.from_frame({**ONE, "task": ids}) == expected
-    assert Comparisons.from_frame({**ONE, "task": [1, 2, 1, 2]}) != expected
-    assert Comparisons.from_frame(ONE, task=False) != expected
+        assert Comparisons.from_frame({**ONE, "task": ids}, columns={"task": "task"}) == expected
+    assert Comparisons.from_frame({**ONE, "task": [1, 2, 1, 2]}, columns={"task": "task"}) != expected
+    assert Comparisons.from_frame(ONE, reading={"task": "none"}) != expected
     for ids in ([0.5, 0.5, 1, 1], [True, True, False, False]):
         with pytest.raises(DataError, match='column "task"'):
-            Comparisons.from_frame({**ONE, "task": ids}, task="task")
+            Comparisons.from_frame({**ONE, "task": ids}, columns={"task": "task"})
         assert Comparisons.from_frame({**ONE, "task": ids}).task is None  # it was only a guess
 
 
-@pytest.mark.parametrize("name", ["task", "Task_ID", "choice set", "choiceset", "choice_id"])
+@pytest.mark.parametrize("name", ["Task_ID", "choice set", "choiceset", "choice_id"])
 def test_the_column_is_guessed_and_told(name):
     frame = {name if column == "task" else column: values for column, values in ONE.items()}
     comparisons = Comparisons.from_frame(frame)
-    assert comparisons == Comparisons.from_frame(ONE)
+    assert comparisons == Comparisons.from_frame(ONE, columns={"task": "task"})
     assert comparisons.intake.columns["task"] == name
-    ignored = Comparisons.from_frame(frame, task=False)
+    ignored = Comparisons.from_frame(frame, reading={"task": "none"})
     assert (ignored.task, ignored.intake.ignored_columns) == (None, (name,))
+
+
+def test_a_task_that_may_be_a_topic_is_asked_about():
+    """Two answers of a person on one topic, both for one item, look like one choice."""
+    with pytest.raises(DataError) as told:
+        Comparisons.from_frame(ONE)
+    assert str(told.value) == (
+        'column "task" could say which rows are one choice, or what they are about. Rows 1 and 2 say that u chose p '
+        'over q and r at once, columns={"task": "task"}, or answered two questions, reading={"task": "none"}.'
+    )
+    assert Comparisons.from_frame(ONE, columns={"task": "task"}).joint
+    assert not Comparisons.from_frame(ONE, reading={"task": "none"}).joint
+    assert not Comparisons.from_frame(ONE, reading={"kind": "pairs"}).joint
+    # Where a topic cannot be a choice, its answers are held together and nothing else.
+    topics = Comparisons.from_frame({**ONE, "winner": list("prpp")})
+    assert not topics.joint
+    assert topics.intake.columns["task"] == "task"
+
+
+def test_many_tasks_that_are_all_like_choices_are_choices_unless_one_item_is_in_all():
+    frame = choices()
+    assert Comparisons.from_frame(frame, reading={"answer_is": "item"}) == read(frame)
+    baseline = {"user": [f"u{k // 16}" for k in range(160)], "left": [99] * 160, "right": [k % 8 for k in range(160)],
+                "winner": [99] * 160, "task": [k // 4 % 5 for k in range(160)]}  # fmt: skip
+    with pytest.raises(DataError, match='column "task" could say which rows are one choice'):
+        Comparisons.from_frame(baseline, reading={"answer_is": "item"})
 
 
 def test_what_is_no_task_is_not_guessed():
@@ -190,14 +222,14 @@ def test_what_is_no_task_is_not_guessed():
     guessed = Comparisons.from_frame(constant)
     assert guessed.task is None
     assert guessed.intake.ignored_columns == ("task",)
-    assert Comparisons.from_frame(constant, task="task").task.tolist() == [0, 0]
+    assert Comparisons.from_frame(constant, columns={"task": "task"}).task.tolist() == [0, 0]
     # Where nobody is told apart, 1, 2, ... may be anybody's.
-    assert Comparisons.from_frame(ONE, user=False).task is None
-    assert Comparisons.from_frame(ONE, user=False, task="task").task.tolist() == [0, 1, 0, 1]
+    assert Comparisons.from_frame(ONE, columns={"who": None}).task is None
+    assert Comparisons.from_frame(ONE, columns={"who": None, "task": "task"}).task.tolist() == [0, 1, 0, 1]
     with pytest.raises(DataError, match=r'no column "round" \(given as task\)'):
-        Comparisons.from_frame(ONE, task="round")
+        Comparisons.from_frame(ONE, columns={"task": "round"})
     with pytest.raises(DataError, match="cannot be both user and task"):
-        Comparisons.from_frame(ONE, user="user", task="user")
+        Comparisons.from_frame(ONE, columns={"who": "user", "task": "user"})
 
 
 def test_files(tmp_path):
@@ -206,8 +238,8 @@ def test_files(tmp_path):
     with gzip.open(path, "wb") as stream:
         frame.write_csv(stream)
     text = frame.with_columns(pl.all().cast(pl.String))
-    assert read_comparisons(path, winner_is="item") == read(text)
-    assert read_comparisons(path, winner_is="item", task=False).intake.ignored_columns == ("task",)
+    assert read_file(path, columns={"task": "task"}, reading={"answer_is": "item"}) == read(text)
+    assert read_file(path, reading={"answer_is": "item", "task": "none"}).intake.ignored_columns == ("task",)
 
 
 def test_take_and_more_items_carry_tasks():
@@ -230,13 +262,16 @@ def test_any_rows_taken_round_trip():
         chosen = rng.random(comparisons.n_rows) < 0.5
         chosen[comparisons.user_offsets[:-1]] = True  # nobody is lost
         some = comparisons.take(chosen)
-        assert Comparisons.from_frame(some.to_frame()) == some
+        assert Comparisons.from_frame(some.to_frame(), columns={"task": "task"}) == some
 
 
 def test_appended_tasks_are_never_the_same():
-    first, plain = Comparisons.from_frame(ONE), Comparisons.from_frame(ONE, task=False)
+    first, plain = (
+        Comparisons.from_frame(ONE, columns={"task": "task"}),
+        Comparisons.from_frame(ONE, reading={"task": "none"}),
+    )
     twice = {name: column * 2 for name, column in ONE.items()} | {"task": [1, 1, 2, 2, 3, 3, 4, 4]}
-    assert first.append(first) == Comparisons.from_frame(twice)
+    assert first.append(first) == Comparisons.from_frame(twice, columns={"task": "task"})
     for both in (first.append(plain), plain.append(first)):
         assert both.n_answers == 8
         assert sorted(set(both.task.tolist())) == [-1, 0, 1]
@@ -272,7 +307,7 @@ def test_sizes_of_folds_differ_within_a_person_by_one_task_at_most():
     sizes = rng.integers(1, 30, 20)
     frame = {"user": ["u"] * sizes.sum(), "left": [0] * sizes.sum(), "right": 1 + np.arange(sizes.sum()),
              "task": np.repeat(np.arange(20), sizes)}  # fmt: skip
-    comparisons = Comparisons.from_frame(frame, outcome=np.ones(sizes.sum()))
+    comparisons = Comparisons.from_frame(frame, outcome=np.ones(sizes.sum()), columns={"task": "task"})
     assert np.ptp(np.bincount(k_folds_answers(comparisons, 4))) <= sizes.max()
 
 
@@ -303,7 +338,7 @@ def test_answers_that_stand_alone_are_held_out_by_pair():
 
 def test_the_fingerprint_of_a_split_does_not_depend_on_tasks():
     frame = choices(n_items=4)
-    known, plain = read(frame), read(frame, task=False)
+    known, plain = read(frame), read(frame, reading={"task": "none"})
     assert known.n_rows > plain.n_rows
     assert split_hash(np.ones(known.n_rows, bool), known) == split_hash(np.ones(plain.n_rows, bool), plain)
     folds = k_folds_answers(known)
@@ -318,15 +353,16 @@ def test_choices_without_tasks_are_noticed():
     frame = pl.DataFrame({"user": np.repeat(np.arange(200) // 10, 3), "left": np.repeat(shown[:, 0], 3),
                           "right": shown[:, 1:].ravel(), "winner": np.repeat(shown[:, 0], 3),
                           "task": np.repeat(np.arange(200), 3)})  # fmt: skip
-    found = {finding.code: finding for finding in check(read(frame, task=False))}
+    found = {finding.code: finding for finding in check(read(frame, reading={"task": "none"}))}
     assert "out of 4, each written as 3 pairs" in found["choices-without-tasks"].message
-    assert 'task="NAME"' in found["choices-without-tasks"].message
+    assert 'columns={"task": "NAME"}' in found["choices-without-tasks"].message
     single = frame.gather_every(3)
     orders = np.array([rng.permutation(8) for _ in range(20)])
     first, second = np.triu_indices(8, 1)
     ranked = pl.DataFrame({"user": np.repeat(np.arange(20), len(first)), "left": orders[:, first].ravel(),
                            "right": orders[:, second].ravel(), "winner": orders[:, first].ravel()})  # fmt: skip
     asked_twice = pl.concat([single, single])
-    for other in (read(frame), read(frame, task=False).pooled(), read(single, task=False), read(ranked),
-                  read(asked_twice, task=False)):  # fmt: skip
+    apart = {"task": "none"}
+    for other in (read(frame), read(frame, reading=apart).pooled(), read(single, reading=apart), read(ranked),
+                  read(asked_twice, reading=apart)):  # fmt: skip
         assert "choices-without-tasks" not in {finding.code for finding in check(other)}

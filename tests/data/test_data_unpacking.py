@@ -20,7 +20,7 @@ import pytest
 from predilect.cli.options import UNPACK_LIMIT as UNPACK_LIMIT_OF_THE_COMMAND
 from predilect.data.read import formats, readers
 from predilect.data.read.files import DamagedParquet, read_footer, unpacked_size
-from predilect.data.read.readers import read_comparisons, read_frame, read_item_map, read_table
+from predilect.data.read.readers import read, read_frame, read_item_map, read_table
 from predilect.errors import DataError
 
 VOTES = pl.DataFrame({"left": ["a", "b"], "right": ["b", "a"], "winner": ["a", "a"]})
@@ -30,7 +30,7 @@ def alike(n):
     return pl.select(pl.repeat("a", n).alias("left"), right=pl.lit("b"), winner=pl.lit("a"))
 
 
-READERS = (read_comparisons, read_frame, read_item_map, read_table)
+READERS = (read, read_frame, read_item_map, read_table)
 
 
 FLIPS = """
@@ -113,9 +113,9 @@ def test_a_file_that_is_no_parquet_is_refused(tmp_path, data):
 @pytest.mark.parametrize(
     ("name", "reader"),
     [
-        ("b.csv.gz", read_comparisons),
+        ("b.csv.gz", read),
         ("b.jsonl.gz", read_frame),
-        ("b.parquet", read_comparisons),
+        ("b.parquet", read),
         ("b.csv.gz", read_item_map),
     ],
 )
@@ -167,9 +167,9 @@ def test_short_values_count_as_what_they_take_in_memory_whatever_holds_them(tmp_
     # 3 000 values of one letter, 50 bytes each: 150 kB, out of files of 1 to 60 kB.
     pack(alike(1000), tmp_path / name)
     with pytest.raises(DataError, match=r"more than 0.00015 GB of memory.*unpack_limit=GB"):
-        read_comparisons(tmp_path / name, unpack_limit=0.00015)
+        read(tmp_path / name, unpack_limit=0.00015)
     limit = 0.0004 if name == "v.xlsx" else 0.0002  # of XML
-    assert read_comparisons(tmp_path / name, unpack_limit=limit).n_answers == 1000
+    assert read(tmp_path / name, unpack_limit=limit).n_answers == 1000
 
 
 @pytest.mark.slow
@@ -177,7 +177,7 @@ def test_twenty_million_answers_of_one_letter_are_refused_within_the_default(tmp
     alike(20_000_000).write_parquet(tmp_path / "v.parquet")
     assert (tmp_path / "v.parquet").stat().st_size < 200_000
     with pytest.raises(DataError, match=r"more than 2\.5 GB of memory"):
-        read_comparisons(tmp_path / "v.parquet")
+        read(tmp_path / "v.parquet")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "xlsx", "db", "soc"])
@@ -231,7 +231,7 @@ def test_a_workbook_whose_cells_lie_far_apart_is_refused_at_once(tmp_path, monke
 def test_files_within_the_limit_are_read_and_the_command_has_the_same_limit(tmp_path):
     text = "left,right,winner\n" + "a,b,a\n" * 100_000
     (tmp_path / "v.csv.gz").write_bytes(gzip.compress(text.encode()))
-    assert read_comparisons(tmp_path / "v.csv.gz", unpack_limit=0.016).n_answers == 100_000
+    assert read(tmp_path / "v.csv.gz", unpack_limit=0.016).n_answers == 100_000
     assert UNPACK_LIMIT_OF_THE_COMMAND == readers.UNPACK_LIMIT
     for reader in READERS:
         assert inspect.signature(reader).parameters["unpack_limit"].default == readers.UNPACK_LIMIT
@@ -244,13 +244,13 @@ def test_json_that_is_nested_deeply_is_refused_at_once(tmp_path, depth, brackets
     row = '{"left":"a","right":"b","winner":"a"'
     (tmp_path / "v.jsonl").write_text(f'{row}}}\n{row},"x":{value}}}\n')
     with pytest.raises(DataError, match="line 2 are nested more than 64 levels"):
-        read_comparisons(tmp_path / "v.jsonl")
+        read(tmp_path / "v.jsonl")
 
 
 def test_brackets_within_text_are_no_nesting(tmp_path):
     text = '{"left":"a","right":"' + "[" * 500 + '\\"{","winner":"a"}\n'
     (tmp_path / "v.jsonl").write_text(text)
-    assert read_comparisons(tmp_path / "v.jsonl").items.ids == ["[" * 500 + '"{', "a"]
+    assert read(tmp_path / "v.jsonl").items.ids == ["[" * 500 + '"{', "a"]
 
 
 @pytest.mark.parametrize("reader", READERS)

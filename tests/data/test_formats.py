@@ -15,7 +15,7 @@ import openpyxl
 import polars as pl
 import pytest
 
-from predilect import DataError, read_comparisons
+from predilect import DataError, read
 from predilect.data.read.readers import is_text, read_frame, read_table
 
 ROWS = [("ann", "tea", "milk", "tea"), ("bob", "milk", "juice", "tie"), ("ann", "juice", "tea", "tea")]
@@ -78,10 +78,10 @@ def test_every_format_holds_the_same_answers(tmp_path, kind):
         workbook(path, votes=[[*NAMES, None], *([*row, None] for row in ROWS), [None] * 5])
     else:
         votes_in(path)
-    found = read_comparisons(path)
+    found = read(path)
     plain = tmp_path / "plain.csv"
     plain.write_text(CSV)
-    expected = read_comparisons(plain)
+    expected = read(plain)
     for name in ("user", "left", "right", "outcome"):
         assert getattr(found, name).tolist() == getattr(expected, name).tolist()
     assert found.items.ids == expected.items.ids
@@ -106,16 +106,16 @@ def test_numbers_keep_their_type_and_mixed_ones_are_text(tmp_path):
 
 def test_one_table_of_several_has_to_be_named(tmp_path):
     path = votes_in(database(tmp_path / "a.db", "CREATE TABLE other (a)"), 'the "votes"')
-    with pytest.raises(DataError, match=r'has 2 tables \("other", "the "votes""\).* Name one with table='):
-        read_comparisons(path)
+    with pytest.raises(DataError, match=r'has 2 tables \("other", "the "votes""\).* Name one with reading={"table"'):
+        read(path)
     with pytest.raises(DataError, match='has no table "none"; there are "other"'):
-        read_comparisons(path, table="none")
-    assert read_comparisons(path, table='the "votes"').n_answers == 3
+        read(path, reading={"table": "none"})
+    assert read(path, reading={"table": 'the "votes"'}).n_answers == 3
     with pytest.raises(DataError, match="holds bytes"):
         read_table(path, table='the "votes"')
     (tmp_path / "a.csv").write_text(CSV)
-    with pytest.raises(DataError, match='is one table, so table="x" means nothing there'):
-        read_comparisons(tmp_path / "a.csv", table="x")
+    with pytest.raises(DataError, match=r'is one table, so reading={"table": "x"} means nothing there'):
+        read(tmp_path / "a.csv", reading={"table": "x"})
     with pytest.raises(DataError, match=r"has 0 tables \(none\).* Is it the right file"):
         read_table(database(tmp_path / "b.db"))
 
@@ -123,10 +123,10 @@ def test_one_table_of_several_has_to_be_named(tmp_path):
 def test_the_first_sheet_is_read_and_the_others_are_named(tmp_path):
     path = workbook(tmp_path / "a.xlsx", votes=[NAMES, *ROWS], notes=[["x"]])
     with pytest.warns(UserWarning, match='read its first sheet, "votes", and not "notes"'):
-        assert read_comparisons(path).n_answers == 3
+        assert read(path).n_answers == 3
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert read_comparisons(path, table="votes").n_answers == 3
+        assert read(path, reading={"table": "votes"}).n_answers == 3
     with pytest.raises(DataError, match='sheet "empty", is empty'):
         read_table(workbook(tmp_path / "b.xlsx", empty=[]))
     with pytest.raises(DataError, match="several columns called left"):
@@ -137,7 +137,7 @@ def test_without_openpyxl_it_says_what_to_install(tmp_path, monkeypatch):
     path = workbook(tmp_path / "a.xlsx", votes=[NAMES, *ROWS])
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(DataError, match=r'pip install "predilect\[excel\]", or save the sheet as CSV'):
-        read_comparisons(path)
+        read(path)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "xlsx", "zip"])
@@ -153,7 +153,7 @@ def test_files_that_are_not_what_their_name_says(tmp_path, kind):
     for bad in (b"left,right,winner\na,b,a\n", data[: len(data) // 2], data[:40]):
         path.write_bytes(bad)
         with pytest.raises(DataError, match=r"cannot be read as (a database|a workbook|a zip archive)"):
-            read_comparisons(path)
+            read(path)
 
 
 def test_no_changed_byte_of_a_workbook_or_a_database_gets_past(tmp_path):
@@ -164,7 +164,7 @@ def test_no_changed_byte_of_a_workbook_or_a_database_gets_past(tmp_path):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 with suppress(DataError):
-                    read_comparisons(changed)
+                    read(changed)
 
 
 @pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/styles.xml", "xl/worksheets/sheet1.xml"])
@@ -205,5 +205,5 @@ def test_views_and_virtual_tables_are_not_run(tmp_path):
         read_table(database(tmp_path / "a.db", endless))
 
     before = votes_in(tmp_path / "b.db").read_bytes()
-    read_comparisons(tmp_path / "b.db")
+    read(tmp_path / "b.db")
     assert (tmp_path / "b.db").read_bytes() == before

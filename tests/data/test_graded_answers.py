@@ -9,13 +9,13 @@ from predilect import Comparisons
 from predilect.errors import DataError
 
 
-def read(values, **options):
+def read(values, reading=None, **options):
     n = len(values)
     frame = {
         "user": [f"u{k % 2}" for k in range(n)], "left": ["tea"] * n, "right": [f"drink{k}" for k in range(n)],
         "winner": values,
     }  # fmt: skip
-    return Comparisons.from_frame(frame, side=False, **options)
+    return Comparisons.from_frame(frame, reading={"side": False, "positive": "left"} | (reading or {}), **options)
 
 
 def graded(answers: Comparisons) -> dict[str, int]:
@@ -65,17 +65,17 @@ def test_words_from_slight_to_strong():
 
 
 def test_words_of_ones_own():
-    answers = read(["left a tad", "right by far", "right a tad"], grades=["a tad", "by far"])
+    answers = read(["left a tad", "right by far", "right a tad"], reading={"grades": ["a tad", "by far"]})
     assert in_order(answers) == [1, -2, -1]
     with pytest.raises(DataError, match="neither the left nor the right"):
-        read(["left a tad", "right by miles", "right a tad"], grades=["a tad", "by far"])
+        read(["left a tad", "right by miles", "right a tad"], reading={"grades": ["a tad", "by far"]})
 
 
 def test_the_scale_from_1_to_2():
     answers = read(["1.0", "1.25", "1.5", "1.75", "2.0"])
     assert in_order(answers) == [2, 1, 0, -1, -2]
     assert read([1, 2, 2, 1]).grade is None
-    assert read([1.0, 1.5, 2.0], ties=["1.5"]).grade is None
+    assert read([1.0, 1.5, 2.0], reading={"tie": "1.5"}).grade is None
 
 
 def test_what_cannot_be_a_grade_is_refused():
@@ -85,16 +85,16 @@ def test_what_cannot_be_a_grade_is_refused():
         with pytest.raises(DataError, match="name them"):
             read(["tea"] * 3, outcome=odd)
     with pytest.raises(DataError, match="whole numbers"):
-        read(["tea"] * 3, outcome=[1, -1, 1], grades=["slightly", "much"])
+        read(["tea"] * 3, outcome=[1, -1, 1], reading={"grades": ["slightly", "much"]})
     with pytest.raises(DataError):
-        read(["tea"] * 3, outcome=[3, -1, 1], grades=["1", "2"])
+        read(["tea"] * 3, outcome=[3, -1, 1], reading={"grades": ["1", "2"]})
     with pytest.raises(DataError, match="at most 6"):
-        read(["a", "b", "a"], grades=list("abcdefg"))
+        read(["a", "b", "a"], reading={"grades": list("abcdefg")})
 
 
 def test_with_names_of_numbers_1_is_the_slightest_grade():
-    assert in_order(read(["tea"] * 3, outcome=[1, -1, 0], grades=["1", "2"])) == [1, -1, 0]
-    assert in_order(read(["1", "-1", "0"], grades=["1", "2"])) == [1, -1, 0]
+    assert in_order(read(["tea"] * 3, outcome=[1, -1, 0], reading={"grades": ["1", "2"]})) == [1, -1, 0]
+    assert in_order(read(["1", "-1", "0"], reading={"grades": ["1", "2"]})) == [1, -1, 0]
 
 
 @pytest.mark.parametrize(
@@ -112,34 +112,34 @@ def test_with_names_of_numbers_1_is_the_slightest_grade():
 def test_a_part_with_the_grades_of_the_whole_is_read_as_in_the_whole(words):
     whole = read(words)
     assert len(whole.grades) > 1
-    assert read(words, grades=whole.grades) == whole
+    assert read(words, reading={"grades": whole.grades}) == whole
     for word, grade in zip(words, in_order(whole), strict=True):
-        part = read([word], grades=whole.grades)
+        part = read([word], reading={"grades": whole.grades})
         assert in_order(part) == [grade], word
         assert abs(part.outcome.item()) == float(word not in {"tie", 0, "0", 1.5}), word
 
 
 def test_numbers_that_are_grades_are_no_sides_unless_said():
-    assert in_order(read([1, 2], grades=["1", "2"])) == [1, 2]
-    said = read([1, 2], grades=["1", "2"], winner_is="side")
+    assert in_order(read([1, 2], reading={"grades": ["1", "2"]})) == [1, 2]
+    said = read([1, 2], reading={"grades": ["1", "2"], "answer_is": "side"})
     assert said.grade is None
     assert said.outcome.tolist() == read(["left", "right"]).outcome.tolist()
     with pytest.raises(DataError, match='row 2, "3"'):
-        read([1, 3], grades=["1", "2"])
+        read([1, 3], reading={"grades": ["1", "2"]})
     with pytest.raises(DataError, match=r'row 1, "0\.5"'):
-        read([0.5, 1.0], grades=["1", "2"])
-    assert in_order(read([1, 0], grades=["1", "2"])) == [1, 0]
+        read([0.5, 1.0], reading={"grades": ["1", "2"]})
+    assert in_order(read([1, 0], reading={"grades": ["1", "2"]})) == [1, 0]
     with pytest.raises(DataError, match="only 1 and 0"):
-        read([1, 0], grades=["a tad", "by far"])
+        read([1, 0], reading={"grades": ["a tad", "by far"]})
 
 
 def test_rows_of_different_grades_stay_apart_and_a_swap_turns_them():
     rows = {"left": ["a", "a", "b", "a"], "right": ["b", "b", "a", "b"], "user": ["u"] * 4}
-    answers = Comparisons.from_frame(rows, outcome=[2, 1, -2, -2], side=False)
+    answers = Comparisons.from_frame(rows, outcome=[2, 1, -2, -2], reading={"side": False})
     assert answers.n_rows == 3
     assert sorted(zip(answers.code.tolist(), answers.weight.tolist(), strict=True)) == [(-3, 1), (2, 1), (3, 2)]
     turned = Comparisons.from_frame(
-        rows | {"left": rows["right"], "right": rows["left"]}, outcome=[-2, -1, 2, 2], side=False
+        rows | {"left": rows["right"], "right": rows["left"]}, outcome=[-2, -1, 2, 2], reading={"side": False}
     )
     assert turned == answers
     assert answers.pooled().grade.tolist() == answers.grade.tolist()

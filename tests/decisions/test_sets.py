@@ -69,8 +69,8 @@ def answer_set(model, user, size, task, **options):
     """Ask a set, and give the first of it as the answer; its items."""
     shown = suggest_set(model, user, size, **options)["item"].to_list()
     n = size - 1
-    rows = {"user": [user] * n, "left": shown[:1] * n, "right": shown[1:], "outcome": [1] * n, "task": [task] * n}
-    model.update(Comparisons.from_frame(rows, task="task"))
+    rows = {"user": [user] * n, "left": shown[:1] * n, "right": shown[1:], "winner": ["left"] * n, "task": [task] * n}
+    model.update(Comparisons.from_frame(rows, columns={"task": "task"}))
     return frozenset(shown)
 
 
@@ -104,8 +104,8 @@ def test_sets_of_others_are_left_out_however_they_are_given(of_five):
     # of another person, and of this one, who number their tasks alike
     theirs = both.with_columns(task=pl.lit(0), user=pl.Series([1] * 3 + [2] * 3))
     assert suggest_set(of_five, 1, 3, exclude=theirs)["item"].to_list() == second
-    rows = {"user": [1] * 2, "left": first[:1] * 2, "right": first[1:], "outcome": [1] * 2, "task": [0] * 2}
-    answers = Comparisons.from_frame(rows, task="task")
+    rows = {"user": [1] * 2, "left": first[:1] * 2, "right": first[1:], "winner": ["left"] * 2, "task": [0] * 2}
+    answers = Comparisons.from_frame(rows, columns={"task": "task"})
     assert suggest_set(of_five, 1, 3, exclude=answers)["item"].to_list() == second
     with pytest.raises(DataError, match="a column item, a row an item"):
         suggest_set(of_five, 1, 3, exclude=both.rename({"item": "what"}))

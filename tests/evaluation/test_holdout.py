@@ -26,7 +26,7 @@ def choices(n_users=12, n_tasks=6, n_items=6, seed=0):
             for other in shown[shown != best]:
                 for name, value in zip(columns, (f"u{user}", task, f"i{best}", f"i{other}", f"i{best}"), strict=True):
                     columns[name].append(value)
-    return Comparisons.from_frame(columns, task="task")
+    return Comparisons.from_frame(columns, columns={"task": "task"})
 
 
 DATA = choices()

@@ -25,7 +25,9 @@ def graded(n: int, cuts: tuple[float, ...], seed: int = 0, n_items: int = 5) -> 
     outcome = (np.sign(seen) * grade).astype(int)
     names = np.array(list("abcdefgh"))
     frame = {"left": names[left], "right": names[right], "user": rng.integers(10, size=n)}
-    return Comparisons.from_frame(frame, outcome=outcome, side=False, grades=[str(g) for g in range(1, len(cuts) + 1)])
+    return Comparisons.from_frame(
+        frame, outcome=outcome, reading={"side": False, "grades": [str(g) for g in range(1, len(cuts) + 1)]}
+    )
 
 
 @pytest.mark.parametrize("cuts", [(0.3, 0.8, 1.6), (0.0, 0.6, 1.4)])
@@ -59,7 +61,7 @@ def test_a_swap_and_names_make_no_difference():
     answers = graded(300, (0.3, 0.8, 1.6))
     frame = answers.to_frame("pandas")
     turned = frame.assign(left=frame["right"], right=frame["left"])
-    options = {"grades": ["1", "2", "3"], "side": False, "weight": "weight"}
+    options = {"columns": {"weights": "weight"}, "reading": {"grades": ["1", "2", "3"], "side": False}}
     here = fit_pooled(
         Comparisons.from_frame(frame.drop(columns=["winner"]), outcome=frame["outcome"], **options), np.eye(5), 1.0
     )

@@ -34,7 +34,7 @@ def told(seed, n_people=10, n_tasks=4, size=3, n_pairs=2):
             rows.append((user, n_tasks + pair, a if up else b, b if up else a))
     user, task, winner, loser = (np.array(column) for column in zip(*rows, strict=True))
     frame = {"user": user, "task": task, "left": winner, "right": loser, "winner": winner}
-    found = Comparisons.from_frame(frame, task="task", side=False)
+    found = Comparisons.from_frame(frame, columns={"task": "task"}, reading={"side": False})
     assert found.joint
     return found, f
 

@@ -29,7 +29,7 @@ def crowd(n_people, n_items, n_answers, sd, seed, *, delta=0.0):
 
 
 def fitted(frame, Phi=None, delta=0.0):
-    rows = Comparisons.from_frame(frame)
+    rows = Comparisons.from_frame(frame, reading={"positive": "left"})
     K = np.eye(rows.n_items if Phi is None else Phi.shape[1])
     return rows, fit_pooled(rows, K, 1.0, delta=delta, Phi=Phi)
 
@@ -146,7 +146,9 @@ def test_intervals_cover_what_the_pooled_model_would_find_with_endless_answers(n
 
 
 def with_context(frame, context):
-    return Comparisons.from_frame({**frame, "context": context}, context="context", side=False)
+    return Comparisons.from_frame(
+        {**frame, "context": context}, columns={"context": "context"}, reading={"side": False, "positive": "left"}
+    )
 
 
 def test_contexts_that_are_people_say_what_people_say():

@@ -33,7 +33,7 @@ def arena(seed, n_contexts=200, spread=0.8, taste=0.6, n_users=40, n_items=5):
 
 
 def read(frame):
-    return Comparisons.from_frame(frame, context="prompt", side=False)
+    return Comparisons.from_frame(frame, columns={"context": "prompt"}, reading={"side": False})
 
 
 @pytest.mark.parametrize("own_effects", [False, True])
@@ -89,7 +89,7 @@ def test_one_context_tells_nothing_of_contexts_and_is_refused(settings):
 def test_boards_know_contexts_and_say_so(settings, tmp_path):
     frame, _ = arena(2)
     model = Population(**settings).fit(read(frame))
-    plain = Population(**settings).fit(Comparisons.from_frame(frame, side=False))
+    plain = Population(**settings).fit(Comparisons.from_frame(frame, reading={"side": False}))
     assert (model.consensus()["sd"] > plain.consensus()["sd"]).all()
     assert any("contexts for independent" in line or "people and contexts" in line for line in model.describe())
     model.update(user=3, left=0, right=1, outcome=1)

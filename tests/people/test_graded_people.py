@@ -28,7 +28,9 @@ def setup(thresholds: Thresholds, **options) -> tuple[People, Law]:
     right = (left + rng.integers(1, N_ITEMS, size=90)) % N_ITEMS
     outcome = rng.choice([-3, -2, -1, 1, 2, 3] + [0] * ties, size=90)
     frame = {"user": user, "left": left, "right": right, "n": rng.integers(1, 4, size=90)}
-    answers = Comparisons.from_frame(frame, outcome=outcome, weight="n", grades=["1", "2", "3"], side=False)
+    answers = Comparisons.from_frame(
+        frame, outcome=outcome, columns={"weights": "n"}, reading={"grades": ["1", "2", "3"], "side": False}
+    )
     law = Law(random_covariance(rng, N_ITEMS, 1.0), rng.normal(size=N_ITEMS))
     return lay_out(answers, thresholds=thresholds, **options), law
 

@@ -151,7 +151,7 @@ def assert_variances(model: Population) -> None:
 
 def check_a_fit(seed: int) -> None:
     columns, outcome = small_crowd(seed)
-    model = Population().fit(Comparisons.from_frame(columns, outcome=outcome, ties=["0"]))
+    model = Population().fit(Comparisons.from_frame(columns, outcome=outcome, reading={"tie": "0"}))
     assert_variances(model)
     first = {name: values[:1] for name, values in columns.items() if name != "weight"}
     assert_variances(model.update(first, [-outcome[0]]))

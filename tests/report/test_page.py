@@ -64,7 +64,7 @@ def wild():
         "winner": np.where(z > 0, names[left], names[right]).tolist(), "<i>length": rng.standard_normal(n).tolist(),
     }  # fmt: skip
     people = {"user": WILD, "party": [WILD[k % 2] for k in range(len(WILD))]}
-    found = Comparisons.from_frame(table, covariates=["<i>length"])
+    found = Comparisons.from_frame(table, columns={"covariates": ["<i>length"]})
     return Population(**FIXED).fit(found, users=PersonFeatures.from_frame(people, segments="party"))
 
 
@@ -163,7 +163,7 @@ CAUSES = {
 def test_nobody_is_named_in_a_page_unless_asked_for(tmp_path):
     table, ids, people = people_of_all_kinds()
     settings = FIXED | {"consistency": 1.0}
-    model = Population(**settings).fit(table, users=people, drop_missing=True)
+    model = Population(**settings).fit(table, users=people, reading={"drop": "missing"})
     model.report(tmp_path / "board.html")
     text = (tmp_path / "board.html").read_text(encoding="utf-8")
     said = sound(text).text

@@ -140,13 +140,14 @@ def ask(
 
 def _sets(path: Path, unpack_limit: float) -> Any:
     """Table with a row an item, or answers."""
-    from predilect.data.read.columns import ITEM, TASK, guess_one, guess_pair
-    from predilect.data.read.readers import read_comparisons, read_table
+    from predilect.data.read.columns import guess_pair
+    from predilect.data.read.names import ITEM, TASK, guess_one
+    from predilect.data.read.readers import read_file, read_table
 
     names, table = read_table(path, unpack_limit=unpack_limit)
     if guess_pair(names, None, None) == (None, None) and guess_one(names, ITEM) is not None:
         return table
-    return read_comparisons(path, unpack_limit=unpack_limit, task=guess_one(names, TASK))
+    return read_file(path, {"task": guess_one(names, TASK)}, unpack_limit)
 
 
 def _items_of(pool: Any) -> Any:
@@ -158,15 +159,16 @@ def _items_of(pool: Any) -> Any:
 
 def _pairs_or_items(path: Path, unpack_limit: float) -> Any:
     """Table of pairs, or list of items."""
-    from predilect.data.read.columns import ITEM, PAIRS, guess_one, guess_pair, listed
+    from predilect.data.read.columns import guess_pair, listed
+    from predilect.data.read.names import ITEM, guess_one
     from predilect.data.read.readers import read_table
 
     names, table = read_table(path, unpack_limit=unpack_limit)
     item = guess_one(names, ITEM)
-    pairs = any(guess_one(names, [one]) and guess_one(names, [other]) for one, other in PAIRS)
-    if item is None and guess_pair(names, None, None) == (None, None):
+    pair = guess_pair(names, None, None)
+    if item is None and pair == (None, None):
         raise DataError(
             f"found neither columns left and right, of pairs, nor a column item in --candidates FILE; its columns are "
             f"{listed(names)}. Rename them"
         )
-    return table if item is None or pairs else table[item]
+    return table if item is None or None not in pair else table[item]

@@ -60,6 +60,7 @@ def check(
                 "n_users": comparisons.n_users if comparisons.has_users else None,
                 "n_items": comparisons.n_items,
                 "n_answers": comparisons.n_answers,
+                "reading": comparisons.reading.to_dict(),
                 "intake": asdict(comparisons.intake),
                 "findings": [asdict(finding) for finding in findings],
                 "warnings": talk.warned,

@@ -37,7 +37,7 @@ class _Commands(TyperGroup):
                 argument.encode("utf-8")
             except UnicodeEncodeError:
                 _refuse(f'"{argument}" is not UTF-8 text. Rename the file, or write the option in UTF-8.')
-        # --side of --no-side, --local of --whole; and --user of --no-user, which are two options.
+        # --local of --whole
         params = [one for command in self.commands.values() for one in command.params]
         opposite = {a: b for one in params for a, b in zip(one.opts, one.secondary_opts, strict=False)}
         flags = [_with_hyphens(argument.partition("=")[0]) for argument in args if argument.startswith("--")]

@@ -20,17 +20,13 @@ from predilect.errors import DataError
 if TYPE_CHECKING:
     from predilect.cli.session import Talk
 
-COLUMNS = "Which column is which (guessed from common names)"
-ROWS = "What the answers mean, and rows that cannot be used"
+READING = "How the file is read"
 FEATURES = "More about items and people"
 MODEL, OUTPUT = "Model", "Output"
 GASPK = "For --model gaspk"
 # What --help leaves to --help-all, with all that is for one model alone.
 RARE = frozenset({
-    "no_user", "weight", "no_weight", "task", "no_task", "control", "alternatives", "profile", "grades", "side",
-    "kind", "none", "positive", "best", "constants", "design", "winner_is", "drop_missing", "drop_self", "drop_unknown",
-    "item_map", "item_map_column", "unpack_limit", "table", "pooled", "seed", "jobs", "strict", "users_as",
-    "name_people",
+    "item_map", "item_map_column", "unpack_limit", "pooled", "seed", "jobs", "strict", "users_as", "name_people",
 })  # fmt: skip
 
 Votes = Annotated[
@@ -82,6 +78,18 @@ JobsOption = Annotated[
 StrictFlag = Annotated[
     bool, typer.Option("--strict", rich_help_panel=MODEL, help="Fail (exit code 3) if the fit does not converge.")
 ]
+ColumnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        "-c",
+        metavar="ROLE=COLUMN",
+        rich_help_panel=READING,
+        show_default="by their names",
+        help="Which column is which, as often as needed: who, left, right, answer, won, lost, task, alternatives, "
+        "profile, weights, context, covariates; who= for none. docs/input.md explains every one.",
+    ),
+]
 UNPACK_LIMIT = 2.5  # as of the readers, which take long to import
 UnpackLimit = Annotated[
     float,
@@ -101,163 +109,23 @@ JsonFlag = Annotated[
 ]
 
 
-class WinnerReading(StrEnum):
-    """Meaning of the winner column."""
-
-    item = "item"
-    side = "side"
-    sign = "sign"
-
-
-SideName = StrEnum("SideName", ["left", "right"])
-EndName = StrEnum("EndName", ["low", "high"])
-KindName = StrEnum("KindName", ["pairs", "best", "best_worst", "order", "rank", "rating", "approval"])
-
-
 @dataclass(frozen=True)
 class ReadingOptions:
-    """Options of reading a file of answers; every field is an option of each command that reads one."""
+    """Options of reading a file of answers; every field is an option of each command that reads one.
 
-    user: Annotated[
-        str | None, typer.Option("--user", metavar="NAME", rich_help_panel=COLUMNS, help="Who answered.")
-    ] = None
-    no_user: Annotated[
-        bool, typer.Option("--no-user", rich_help_panel=COLUMNS, help="Tell nobody apart, even if a column could.")
-    ] = False
-    left: Annotated[
-        str | None, typer.Option("--left", metavar="NAME", rich_help_panel=COLUMNS, help="The one item shown.")
-    ] = None
-    right: Annotated[
-        str | None, typer.Option("--right", metavar="NAME", rich_help_panel=COLUMNS, help="The other item shown.")
-    ] = None
-    winner: Annotated[
-        str | None,
-        typer.Option("--winner", metavar="NAME", rich_help_panel=COLUMNS, help="The answer: an item, a side or a tie."),
-    ] = None
-    weight: Annotated[
-        str | None,
-        typer.Option("--weight", metavar="NAME", rich_help_panel=COLUMNS, help="How many answers a row stands for."),
-    ] = None
-    no_weight: Annotated[
-        bool,
-        typer.Option("--no-weight", rich_help_panel=COLUMNS, help="Each row is one answer."),
-    ] = False
-    task: Annotated[
-        str | None,
+    What can be said with ``column`` and ``read`` is in :mod:`predilect.data.read.options`.
+    """
+
+    column: ColumnOption = None
+    read: Annotated[
+        list[str] | None,
         typer.Option(
-            "--task",
-            metavar="NAME",
-            rich_help_panel=COLUMNS,
-            help="Which of a person's answers were given in one go, such as one choice from several items.",
-        ),
-    ] = None
-    no_task: Annotated[
-        bool,
-        typer.Option("--no-task", rich_help_panel=COLUMNS, help="Each answer was given by itself."),
-    ] = False
-    context: Annotated[
-        str | None,
-        typer.Option(
-            "--context",
-            metavar="NAME",
-            rich_help_panel=COLUMNS,
-            help="The prompt, scenario or place that an answer is about: answers on one, of whomever, depend on each "
-            "other.",
-        ),
-    ] = None
-    control: Annotated[
-        str | None,
-        typer.Option(
-            "--control",
-            metavar="A,B",
-            rich_help_panel=COLUMNS,
-            help="Numbers by which the two shown may differ, such as length, with commas between them: A is a column "
-            "of differences, left minus right, or stands for A_left and A_right, or A_a and A_b.",
-        ),
-    ] = None
-    grades: Annotated[
-        str | None,
-        typer.Option(
-            "--grades",
-            metavar="A,B",
-            rich_help_panel=ROWS,
-            help="Names of grades from slight to strong, with commas between them, where an answer is a side and a "
-            'grade, such as "left slightly better", or a number: 1,2,3.',
-        ),
-    ] = None
-    side: Annotated[
-        bool | None,
-        typer.Option(
-            "--side/--no-side",
-            rich_help_panel=ROWS,
-            show_default="where the file tells",
-            help="Left and right are where the items were shown, which may sway people; no: they mean nothing.",
-        ),
-    ] = None
-    kind: Annotated[
-        KindName | None,
-        typer.Option(
-            "--kind",
-            rich_help_panel=ROWS,
-            show_default="what the file shows",
-            help="What was asked: one of two, the best of several, best and worst, an order (columns are places), "
-            "ranks (1 is the best) or ratings (more is better), or any number that is approved of.",
-        ),
-    ] = None
-    alternatives: Annotated[
-        str | None,
-        typer.Option(
-            "--alternatives",
-            metavar="A,B",
-            rich_help_panel=COLUMNS,
-            help="Which alternative a row is about, or all that were shown; or, where columns describe them, the names "
-            "of the alternatives in the order of their numbers, with commas between them.",
-        ),
-    ] = None
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            "--profile",
-            metavar="A,B",
-            rich_help_panel=COLUMNS,
-            help="What describes alternatives that have no name, with commas between them; each distinct profile is an "
-            "item.",
-        ),
-    ] = None
-    none: Annotated[
-        str,
-        typer.Option("--none", metavar="WORD", rich_help_panel=ROWS, help='The item that stands for "none of these".'),
-    ] = "None"
-    winner_is: Annotated[
-        WinnerReading | None,
-        typer.Option(
-            "--winner-is",
-            rich_help_panel=ROWS,
-            help="What the winner column holds, where it could be read in two ways: item ids, words or numbers for a "
-            "side (left, a, model_a, 1 ...), or signs (1 and -1).",
-        ),
-    ] = None
-    positive: Annotated[
-        SideName | None,
-        typer.Option(
-            "--positive",
-            rich_help_panel=ROWS,
-            help="Of a matrix of wins: left if the item of the row won, right if that of the column.",
-        ),
-    ] = None
-    best: Annotated[
-        EndName | None,
-        typer.Option(
-            "--best", rich_help_panel=ROWS, help="Which end of grades, marks, penalties or votes is the good one."
-        ),
-    ] = None
-    constants: Annotated[
-        bool | None,
-        typer.Option(
-            "--constants/--no-constants",
-            rich_help_panel=ROWS,
-            show_default="as names or numbers tell",
-            help="Numbered alternatives have constants of their own, as named ones have; no: none has.",
+            "--read",
+            metavar="KEY=VALUE",
+            rich_help_panel=READING,
+            show_default="as the file tells",
+            help="What values mean, as often as needed: kind, answer-is, tie, left-word, right-word, positive, best, "
+            "grades, both-bad, side, task, constants, none, drop, table.",
         ),
     ] = None
     design: Annotated[
@@ -265,29 +133,10 @@ class ReadingOptions:
         typer.Option(
             "--design",
             metavar="FILE",
-            rich_help_panel=ROWS,
-            help="What was shown in each task, where answers only number the alternatives.",
+            rich_help_panel=READING,
+            help="Table of what was shown, where answers name its questions.",
         ),
     ] = None
-    tie: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tie",
-            metavar="WORD",
-            rich_help_panel=ROWS,
-            help="A further word that means a tie, besides tie, draw, equal, both_bad and the like; may be repeated.",
-        ),
-    ] = None
-    drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", rich_help_panel=ROWS, help="Leave out rows with an empty id or covariate.")
-    ] = False
-    drop_self: Annotated[
-        bool, typer.Option("--drop-self", rich_help_panel=ROWS, help="Leave out rows of an item against itself.")
-    ] = False
-    drop_unknown: Annotated[
-        bool,
-        typer.Option("--drop-unknown", rich_help_panel=ROWS, help="Leave out rows whose winner is no item nor tie."),
-    ] = False
     item_map: Annotated[
         Path | None,
         typer.Option(
@@ -302,12 +151,6 @@ class ReadingOptions:
         str | None,
         typer.Option(
             "--item-map-column", metavar="NAME", rich_help_panel=FEATURES, help="Column of the map to rank by."
-        ),
-    ] = None
-    table: Annotated[
-        str | None,
-        typer.Option(
-            "--table", metavar="NAME", rich_help_panel=COLUMNS, help="Table of a database, or sheet of a workbook."
         ),
     ] = None
     unpack_limit: UnpackLimit = UNPACK_LIMIT

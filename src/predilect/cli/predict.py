@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from predilect.cli.options import (
-    COLUMNS,
     FEATURES,
     UNPACK_LIMIT,
+    ColumnOption,
     JsonFlag,
     ModelFolder,
     QuietFlag,
@@ -51,15 +51,7 @@ def predict(
             help="Features and segments of people whom the model does not know.",
         ),
     ] = None,
-    user: Annotated[
-        str | None, typer.Option("--user", metavar="NAME", rich_help_panel=COLUMNS, help="Whose answer it is.")
-    ] = None,
-    left: Annotated[
-        str | None, typer.Option("--left", metavar="NAME", rich_help_panel=COLUMNS, help="The one item shown.")
-    ] = None,
-    right: Annotated[
-        str | None, typer.Option("--right", metavar="NAME", rich_help_panel=COLUMNS, help="The other item shown.")
-    ] = None,
+    column: ColumnOption = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -76,7 +68,7 @@ def predict(
 
     Adds p_left, p_tie and p_right (they sum to 1), margin (utility of left less that of right, in units of the noise
     of one answer) and sd (how unsure that is) to the columns of PAIRS, in its own order. A person whom the model does
-    not know is taken to be somebody new from the same crowd. Covariates (--control of predilect rank) are columns of
+    not know is taken to be somebody new from the same crowd. Covariates (covariates of predilect rank) are columns of
     PAIRS too; without them left and right are equal.
     """
     with session(quiet, as_json=True) as talk:  # standard output is for the predictions
@@ -97,7 +89,7 @@ def predict(
         _, table = read_table(pairs, unpack_limit=unpack_limit)
         features = None if items is None else read_frame(items, unpack_limit=unpack_limit)
         of_people = None if people is None else read_frame(people, unpack_limit=unpack_limit)
-        roles = _roles(table.columns, user, left, right)
+        roles = _roles(table.columns, column or [])
         asked = _asked(fitted, table, roles)
         result = _predictions(fitted, table, asked, features, of_people)
         score = _score(fitted, table, asked, features, of_people)
@@ -122,10 +114,19 @@ def predict(
             talk.table(result, format)
 
 
-def _roles(names: list[str], user: str | None, left: str | None, right: str | None) -> dict[str, str]:
+def _roles(names: list[str], columns: list[str]) -> dict[str, str]:
     from predilect.data.read.columns import guess_columns
+    from predilect.data.read.options import from_command
+    from predilect.errors import DataError
 
-    return guess_columns(names, user=user, left=left, right=right, weight=False, task=False, need_winner=False)
+    said = from_command(columns, ())
+    other = [key for key in said if key not in ("user", "left", "right")]
+    if other:
+        raise DataError(f"of pairs to predict -c names the roles who, left and right, and no other ({other[0]})")
+    return guess_columns(
+        names, user=said.get("user"), left=said.get("left"), right=said.get("right"), weight=False, task=False,
+        need_winner=False,
+    )  # fmt: skip
 
 
 def _asked(model: Any, table: pl.DataFrame, roles: dict[str, str]) -> pl.DataFrame:
@@ -161,7 +162,7 @@ def _score(
     model: Any, table: pl.DataFrame, asked: pl.DataFrame, items: Any, users: Any
 ) -> dict[str, float] | None:  # fmt: skip
     """Accuracy and log loss of the answers, if there are any: None without a column of winners that can be read."""
-    from predilect.data.read.columns import WINNER, guess_one
+    from predilect.data.read.names import WINNER, guess_one
     from predilect.errors import DataError, DataWarning
     from predilect.models.reading import read_answers
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, cast
 
 import polars as pl
 
@@ -16,22 +15,22 @@ from predilect.data import (
     Finding,
     ItemFeatures,
     PersonFeatures,
-    read_comparisons,
     read_frame,
     read_item_map,
 )
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
-from predilect.data.read.assemble import Kind, ReadOptions
-from predilect.data.read.columns import TASK, guess_one, no_column
+from predilect.data.read.columns import no_column
+from predilect.data.read.names import TASK, guess_one
+from predilect.data.read.options import ReadOptions, WinnerIs, from_command, option
 from predilect.data.read.profiles import LABEL
-from predilect.data.read.readers import read_table
+from predilect.data.read.readers import read_file, read_table
 from predilect.data.read.recognise import used_columns
 from predilect.errors import DataError
 from predilect.models.reading import warn_of_items_without_features
 
 MOST_SEGMENTS = 200
-_READINGS: dict[str, Literal["item", "side", "sign"]] = {"item ids": "item", "side words": "side", "signs": "sign"}
+_READINGS: dict[str, WinnerIs] = {"item ids": "item", "side words": "side", "signs": "sign"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def read_votes(
     settings = _settings(options)
     more = list(segments) if by is None else [by]
     if not more:
-        return Reading(read_comparisons(path, table=options.table, unpack_limit=options.unpack_limit, **settings))
+        return Reading(read_file(path, settings, options.unpack_limit))
     if settings.get("task") is None and guess_one(more, TASK) is not None:
         settings["task"] = False  # what the rankings are told apart by is a kind of question, not one choice
 
@@ -64,8 +63,8 @@ def read_votes(
                 raise no_column(name, f"with {'--by' if by else '--segment'}", names)
         return [*used_columns(names, settings), *more]
 
-    names, frame = read_table(path, wanted, table=options.table, unpack_limit=options.unpack_limit)
-    whole = Comparisons.from_frame(frame, **settings)
+    names, frame = read_table(path, wanted, table=settings.get("table"), unpack_limit=options.unpack_limit)
+    whole = Comparisons.read_with(frame, settings)
     used = {*whole.intake.columns.values(), *more}
     unused = tuple(name for name in names if name not in used)
     whole = replace(whole, intake=replace(whole.intake, ignored_columns=unused))
@@ -73,8 +72,8 @@ def read_votes(
         user = whole.intake.columns.get("user")
         if user is None:
             raise DataError(
-                "--segment needs a column that says who answered. Name it (--user NAME), or give each value a fit of "
-                "its own (--by COLUMN)"
+                f"--segment needs a column that says who answered. Name it ({option('user', 'NAME')}), or give each "
+                "value a fit of its own (--by COLUMN)"
             )
         return Reading(whole, people=PersonFeatures.from_frame(frame, user, segments=more))
     # A segment alone might fit two readings of the winner where the whole fits one.
@@ -95,7 +94,7 @@ def read_votes(
     parts: dict[str, Comparisons | str] = {}
     for segment in value.drop_nulls().unique().sort().to_list():
         try:
-            parts[segment] = Comparisons.from_frame(frame.filter((value == segment).fill_null(False)), **settings)
+            parts[segment] = Comparisons.read_with(frame.filter((value == segment).fill_null(False)), settings)
         except DataError as error:
             parts[segment] = str(error)
     return Reading(whole, parts, value.null_count())
@@ -131,13 +130,10 @@ def read_people(path: Path | None, unpack_limit: float, segments: Sequence[str] 
 
 
 def say_intake(talk: Talk, comparisons: Comparisons) -> None:
-    """Print what was left out; in detail, what was read and how."""
+    """Print what was read, and how; in detail, the whole account."""
     intake = comparisons.intake
-    for line in intake.describe(name_people=True):
-        talk.detail(line)
-    if not talk.explains:
-        for line in intake.losses(name_people=True):
-            talk.say(line)
+    for line in intake.describe(name_people=True) if talk.explains else intake.reading.lines():
+        talk.say(line)
     n = comparisons.n_users
     who = ("1 person" if n == 1 else f"{n} people") if comparisons.has_users else "people not named"
     answers = counted(comparisons.n_answers, "answer")
@@ -156,38 +152,15 @@ def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:
 
 
 def _settings(options: ReadingOptions) -> ReadOptions:
-    control, alternatives = names_in(options.control, "--control"), names_in(options.alternatives, "--alternatives")
     if options.item_map_column is not None and options.item_map is None:
         raise DataError("--item-map-column names a column of --item-map FILE, which was not given")
-    settings: ReadOptions = {
-        "user": False if options.no_user else options.user,
-        "left": options.left,
-        "right": options.right,
-        "winner": options.winner,
-        "weight": False if options.no_weight else options.weight,
-        "task": False if options.no_task else options.task,
-        "ties": options.tie or (),
-        "winner_is": None if options.winner_is is None else options.winner_is.value,
-        "drop_missing": options.drop_missing,
-        "drop_self": options.drop_self,
-        "drop_unknown": options.drop_unknown,
-        "covariates": control,
-        "side": options.side,
-        "context": options.context,
-        "kind": cast("Kind | None", None if options.kind is None else options.kind.value),
-        "alternatives": alternatives[0] if len(alternatives) == 1 else alternatives or None,
-        "profile": names_in(options.profile, "--profile") or None,
-        "none": options.none,
-        "grades": names_in(options.grades, "--grades"),
-        "positive": None if options.positive is None else cast('Literal["left", "right"]', options.positive.value),
-        "best": None if options.best is None else cast('Literal["low", "high"]', options.best.value),
-        "constants": options.constants,
-        "design": None if options.design is None else read_frame(options.design, unpack_limit=options.unpack_limit),
-    }
+    settings = from_command(options.column or (), options.read or ())
     if options.item_map is not None:
         settings["item_map"] = read_item_map(
             options.item_map, value=options.item_map_column, unpack_limit=options.unpack_limit
         )
+    if options.design is not None:
+        settings["design"] = read_table(options.design, unpack_limit=options.unpack_limit)[1]
     return settings
 
 

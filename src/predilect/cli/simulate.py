@@ -134,7 +134,7 @@ def _offered(fitted: Any, table: pl.DataFrame) -> tuple[dict[str, list[Any]], pl
     import polars as pl
 
     from predilect.data.frames import as_text, clean_ids, to_series
-    from predilect.data.read.columns import ITEM, guess_one
+    from predilect.data.read.names import ITEM, guess_one
     from predilect.data.read.profiles import plain_values
     from predilect.models.reading import refuse_gaps
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Self, Unpack
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,6 @@ from predilect.compression.storage import (
 )
 from predilect.data import ItemFeatures, PersonFeatures
 from predilect.data.features import FeatureSpace
-from predilect.data.read.assemble import ReadOptions
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.models.boards import Ranking
@@ -123,8 +123,9 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         *,
         items: Any = None,
         users: Any = None,
+        columns: Mapping[str, Any] | None = None,
+        reading: Mapping[str, Any] | None = None,
         watch: Watcher | None = None,
-        **options: Unpack[ReadOptions],
     ) -> Self:
         """Fit a copy of ``estimator`` to answers, and compress it; parameters as its own ``fit`` takes them.
 
@@ -135,7 +136,9 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         """
         if self.estimator is None:
             raise DataError("there is no estimator to fit: CompressedModel(Population(), keep=...), or compress(model)")
-        return self._compress(clone(self.estimator).fit(X, y, items=items, users=users, watch=watch, **options))
+        return self._compress(
+            clone(self.estimator).fit(X, y, items=items, users=users, columns=columns, reading=reading, watch=watch)
+        )
 
     def _compress(self, model: Any) -> Self:
         check_flags(self)

@@ -20,7 +20,7 @@ from predilect.data.comparisons import Comparisons
 from predilect.data.features import ItemFeatures, PersonFeatures
 from predilect.data.frames import build_frame
 from predilect.data.intake import Intake
-from predilect.data.read.readers import read_comparisons, read_frame, read_item_map
+from predilect.data.read.readers import read, read_frame, read_item_map
 from predilect.data.splits import k_folds_answers
 from predilect.data.vocabulary import Vocabulary
 
@@ -34,7 +34,7 @@ __all__ = [
     "build_frame",
     "check",
     "k_folds_answers",
-    "read_comparisons",
+    "read",
     "read_frame",
     "read_item_map",
 ]

@@ -140,18 +140,47 @@ def tells_tasks_apart(user: Codes, task: Codes) -> bool:
     return bool((np.diff(pairs) != 0).sum() >= len(np.unique(user)) and (task > ALONE).any())
 
 
+def may_be_choices(
+    user: Codes, left: Codes, right: Codes, outcome: NDArray[np.int8], task: Codes
+) -> tuple[NDArray[np.int64] | None, bool]:
+    """Rows of one task of several, if in every such task one item wins over different others, else None; and whether
+    tasks are about anything but one choice each.
+
+    Two answers on a topic may both be for one item. That all topics are so is no chance where there are many, unless
+    one item is in all pairs, as a baseline is: then that item wins all of them.
+    """
+    n_items = int(max(left.max(initial=0), right.max(initial=0))) + 1
+    winner, loser = np.where(outcome > 0, left, right), np.where(outcome > 0, right, left)
+    rows = np.flatnonzero(task >= 0)
+    label, size = np.unique(packed(user[rows], task[rows]), return_inverse=True, return_counts=True)[1:]
+    several = size[label] > 1
+    rows, label = rows[several], label[several]
+    if not len(rows) or (outcome[rows] == 0).any():
+        return None, False
+    won = np.unique(label.astype(np.int64) * n_items + winner[rows])
+    losers = len(np.unique(label.astype(np.int64) * n_items + loser[rows]))
+    # The same answer twice is one row of weight 2.
+    answers = np.unique(np.stack([label, winner[rows], loser[rows]]), axis=1).shape[1]
+    if len(won) > len(np.unique(label)) or losers < answers or answers == len(won):
+        return None, False
+    of_one = int(np.bincount(won % n_items).max())
+    return rows[label == label[0]], len(won) - of_one < LEAST_CHOICES
+
+
 def choices_in_runs(
-    user: Codes, left: Codes, right: Codes, outcome: NDArray[np.int8], weight: NDArray[np.float64]
-) -> Codes | None:
-    """Choices of one item over others, told by the order of the rows; int32, shape (n,), or None.
+    user: Codes, left: Codes, right: Codes, outcome: NDArray[np.int8], weight: NDArray[np.float64], *,
+    told: bool = False,
+) -> Codes | None:  # fmt: skip
+    """Choices of one item over others, in rows that follow each other; int32, shape (n,), or None if rows are none.
 
     Equal codes for the rows of one choice, -1 for a row by itself. Arguments are in the order of the file.
 
-    A run is consecutive rows of one person (and one weight) in which one item wins over distinct others. All is decided
-    for all rows together: of the rows whose winner won more than once with its person 95 % must lie in runs, and so
-    must most decided rows. Rows that are merely sorted have runs too, and are known by two signs. Pairs made of
-    rankings or ratings are nested: what one winner beats, the person's next beats too, or the other way round. And
-    where rows are grouped by winner, none comes back later; then most runs must have one length. O(n log n).
+    A run is consecutive rows of one person (and one weight) in which one item wins over distinct others. Where it was
+    ``told`` that they are choices, they are; otherwise all is decided for all rows together, and only asked: of the
+    rows whose winner won more than once with its person 95 % must lie in runs, and so must most decided rows. Rows that
+    are merely sorted have runs too, and are known by two signs. Pairs made of rankings or ratings are nested: what one
+    winner beats, the person's next beats too, or the other way round. And where rows are grouped by winner, none comes
+    back later; then most runs must have one length. O(n log n).
     """
     n_items = int(max(left.max(initial=0), right.max(initial=0))) + 1
     decided = outcome != 0
@@ -164,16 +193,30 @@ def choices_in_runs(
     stretch, run = _runs(stretch, loser)
     start, size = _starts(run), np.bincount(run)
     in_run = decided & (size[run] > 1)
+    n_stretches = int((~goes_on[decided[1:]]).sum() + decided[0])
+    if not told and not _like_choices(user, by_whom, loser, run, start, size, decided, in_run, n_stretches, n_items):
+        return None
+    # Where a loser recurs it cannot be told where the next choice begins: better too much together than too little.
+    task = np.full(len(user), ALONE, dtype=np.int32)
+    held = (np.bincount(stretch, in_run) > 0)[stretch]
+    task[held] = np.unique(stretch[held], return_inverse=True)[1]
+    return task if held.any() else None
+
+
+def _like_choices(
+    user: Codes, by_whom: NDArray[np.int64], loser: NDArray[np.int64], run: NDArray[np.int64], start: NDArray[np.int64],
+    size: NDArray[np.int64], decided: NDArray[np.bool_], in_run: NDArray[np.bool_], n_stretches: int, n_items: int,
+) -> bool:  # fmt: skip
+    """Whether runs of rows, of one winner each, look like choices that were taken apart."""
     wins = np.unique(by_whom[decided], return_inverse=True, return_counts=True)
     again = wins[2][wins[1]] > 1
     few = (size > 1).sum() < LEAST_CHOICES or 2 * in_run.sum() <= decided.sum()
     if few or in_run[decided][again].sum() < IN_RUNS * again.sum():
-        return None
-    n_stretches = int((~goes_on[decided[1:]]).sum() + decided[0])
+        return False
     sizes = np.bincount(size[decided[start]])
-    grouped = n_stretches - len(wins[0]) < COMES_BACK * n_stretches
+    grouped = n_stretches - len(wins[0]) < COMES_BACK * n_stretches and _in_order(user, by_whom, decided)
     if grouped and (sizes.argmax() == 1 or sizes.max() < ALIKE * sizes.sum()):
-        return None
+        return False
     # Neighbours of one person: how many losers they share.
     key = run * n_items + loser
     known = np.sort(key)
@@ -181,13 +224,13 @@ def choices_in_runs(
     shared = np.bincount(run[known[place] == key + n_items], minlength=len(size))[:-1]
     beside = decided[start[1:]] & decided[start[:-1]] & (np.diff(user[start]) == 0) & (np.diff(by_whom[start]) != 0)
     nested = beside & (shared == np.minimum(size[1:], size[:-1]))
-    if 2 * nested.sum() > beside.sum():
-        return None
-    # Where a loser recurs it cannot be told where the next choice begins: better too much together than too little.
-    task = np.full(len(user), ALONE, dtype=np.int32)
-    held = (np.bincount(stretch, in_run) > 0)[stretch]
-    task[held] = np.unique(stretch[held], return_inverse=True)[1]
-    return task
+    return not beside.any() or bool(nested.sum() < IN_RUNS * beside.sum())
+
+
+def _in_order(user: Codes, by_whom: NDArray[np.int64], decided: NDArray[np.bool_]) -> bool:
+    """Whether the winners of each person follow each other as rows that are sorted by them do."""
+    step = np.diff(by_whom[decided])[np.diff(user[decided]) == 0]
+    return bool((step >= 0).all() or (step <= 0).all())
 
 
 def _runs(stretch: NDArray[np.int64], loser: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

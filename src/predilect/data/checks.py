@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -14,13 +13,14 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from predilect._text import amount, first_few, option
+from predilect._text import amount, first_few
 from predilect._types import IntArray
 from predilect.data.canonical import repeats
 from predilect.data.comparisons import Comparisons
 from predilect.data.intake import counted
 from predilect.data.orders import weights_of_rows
-from predilect.data.read.readers import read_comparisons
+from predilect.data.read.options import option
+from predilect.data.read.readers import read
 
 FEW_ANSWERS = 5
 FEW_IN_ALL = 30
@@ -60,15 +60,22 @@ class Finding:
         return f"{self.message.removesuffix('.')} ({first_few((*self.examples, *more))})."
 
 
-def check(answers: Any, item_ids_with_no_answers: Iterable[Any] | None = None) -> list[Finding]:
+def check(
+    answers: Any,
+    item_ids_with_no_answers: Iterable[Any] | None = None,
+    *,
+    columns: Mapping[str, Any] | None = None,
+    reading: Mapping[str, Any] | None = None,
+) -> list[Finding]:
     """Look for what makes a ranking of these answers untrustworthy.
 
     Parameters
     ----------
     answers : Comparisons, data frame, or str or Path of a file
-        A frame and a file are read as :meth:`Comparisons.from_frame` and :func:`read_comparisons` read them.
     item_ids_with_no_answers : iterable, optional
         Items that should be ranked but that nobody compared, besides those in the vocabulary.
+    columns, reading : dict, optional
+        How a frame or a file is read, as of :func:`~predilect.read`.
 
     Returns
     -------
@@ -84,12 +91,7 @@ def check(answers: Any, item_ids_with_no_answers: Iterable[Any] | None = None) -
     -----
     O(n_rows); under a second for a million rows.
     """
-    if isinstance(answers, Comparisons):
-        comparisons = answers
-    elif isinstance(answers, str | Path):
-        comparisons = read_comparisons(answers)
-    else:
-        comparisons = Comparisons.from_frame(answers)
+    comparisons = answers if isinstance(answers, Comparisons) else read(answers, columns=columns, reading=reading)
     findings = [
         *_items(comparisons, item_ids_with_no_answers),
         *_groups(comparisons),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,9 +17,10 @@ from predilect.data.frames import build_frame, open_frame
 from predilect.data.intake import Intake
 from predilect.data.joined import joined
 from predilect.data.orders import choices_in, joint_rows, n_joint
-from predilect.data.read.assemble import EVERYONE, Kind, ReadOptions
+from predilect.data.read.assemble import EVERYONE
+from predilect.data.read.options import ReadOptions, read_options
 from predilect.data.read.recognise import assembled
-from predilect.data.read.winners import WinnerIs
+from predilect.data.read.said import Reading
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -33,8 +34,8 @@ class Comparisons:
     Rows are sorted by user, left, right and outcome code, with the item of the smaller code on the left; equal
     rows (of one task, where tasks are known, and with the same covariates) are one row with their weights added,
     contradicting ones stay apart. Since ids are sorted too, the order of the rows that came in and a swap of left and
-    right change nothing but ``intake`` and ``sides``; except that choices are recognised by the order where no column
-    says which rows are one task.
+    right change nothing but ``intake`` and ``sides``, unless ``runs`` says that rows which follow each other are one
+    choice.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ class Comparisons:
 
     Notes
     -----
-    The arrays are read-only. Use ``Comparisons.from_frame`` or ``read_comparisons``; the constructor expects
+    The arrays are read-only. Use ``predilect.read`` or ``Comparisons.from_frame``; the constructor expects
     canonical rows and does not sort. ``==`` compares ids, answers, grades, covariates, contexts and which answers
     share a task, not the intake, the table of items, nor sides, which are all that a swap of left and right changes.
     """
@@ -152,30 +153,10 @@ class Comparisons:
         cls,
         frame: Any,
         *,
-        user: str | bool | None = None,
-        left: str | None = None,
-        right: str | None = None,
-        winner: str | None = None,
-        ties: Iterable[object] = (),
-        weight: str | bool | None = None,
+        columns: Mapping[str, Any] | None = None,
+        reading: Mapping[str, Any] | None = None,
         outcome: Any = None,
         item_map: Mapping[Any, Any] | None = None,
-        winner_is: WinnerIs | None = None,
-        drop_missing: bool = False,
-        drop_self: bool = False,
-        drop_unknown: bool = False,
-        task: str | bool | None = None,
-        covariates: Sequence[str] = (),
-        side: bool | None = None,
-        context: str | None = None,
-        kind: Kind | None = None,
-        alternatives: str | Sequence[str] | None = None,
-        profile: Sequence[str] | None = None,
-        none: str = "None",
-        grades: Sequence[str] = (),
-        positive: Literal["left", "right"] | None = None,
-        best: Literal["low", "high"] | None = None,
-        constants: bool | None = None,
         design: Any = None,
     ) -> Comparisons:
         """Read a data frame of answers: pairs, choices from several, orders, ratings.
@@ -184,72 +165,20 @@ class Comparisons:
         ----------
         frame : data frame or dict of columns
             pandas, polars, Arrow or whatever else narwhals reads, eager or lazy.
-        user, left, right, winner, weight : str, optional
-            Column names; guessed from the names in common use where not given. ``user=False`` and
-            ``weight=False`` use no such column even if there is one.
-        ties : iterable
-            Winner values that stand for a tie, besides tie, draw, equal, both_bad and the like.
+        columns : dict of role to column, optional
+            Columns that are not found, or not to be found, by their names: who, left, right, answer, won, lost, task,
+            alternatives, profile, weights, context, covariates. None or "" says that there is no such column.
+        reading : dict, optional
+            What values mean, where the table leaves it open: kind, answer_is, tie, left_word, right_word, positive,
+            best, grades, both_bad, side, task, constants, none, drop. docs/input.md explains every one.
         outcome : array-like, shape (n_rows,), optional
-            1 (left better), 0 (tie) or -1 (right better), or booleans (True: left better), instead of a winner
-            column. Only 1 and 0 is an error, as 0 may mean right: ``ties=["0"]`` says that it is a tie. Whole numbers
-            from -6 to 6 are grades, where some go beyond 1 and some beyond -1.
+            1 (left better), 0 (tie) or -1 (right better), or booleans (True: left better), instead of a column of
+            answers. Only 1 and 0 is an error, as 0 may mean right: ``reading={"tie": "0"}`` says that it is a tie.
+            Whole numbers from -6 to 6 are grades, where some go beyond 1 and some beyond -1.
         item_map : mapping, optional
             Replaces every item id, as a dict of id to id or a dict of two columns.
-        winner_is : {"item", "side", "sign"}, optional
-            What the winner column holds, where its values could be read in two ways.
-        drop_missing, drop_self, drop_unknown : bool
-            Leave out, and count in ``intake``, rows without an id, rows of an item against itself, and rows
-            whose winner is none of the two items nor a tie. Each is an error otherwise.
-        task : str, optional
-            Column that says which of a person's answers were given in one go, such as the pairs made of one
-            choice from several items: held-out tests keep them together. Ids need be distinct within a person
-            only, or over all rows where users are not identified; a missing id is an answer without a task. Guessed
-            where users are identified and somebody has two tasks; ``task=False`` uses none. Without such a column,
-            consecutive rows of one person with one winner over different items are taken for one choice, if at least
-            95 % of the rows of repeated winners and most of all rows lie so, and they are not merely sorted;
-            ``intake.choices_found`` counts them, and ``task=False`` refuses it.
-        covariates : sequence of str
-            What else differed between the two shown and may have moved the answer, such as the length of two texts.
-            ``"length"`` is a column of numbers, left minus right, or stands for two columns of which the difference is
-            taken, ``length_left`` and ``length_right`` or ``length_a`` and ``length_b``. Rows without a value are
-            an error, or left out by ``drop_missing``.
-        side : bool, optional
-            Whether left and right are the sides on which items were shown. By default they are, unless rows come from
-            choices, from columns such as chosen and rejected, have the winner on one side in more than four of five
-            decided answers (20 or more), or are pairs sorted by id; ``intake.no_sides`` has the reason. A model that
-            knows sides then finds out whether they move answers. False keeps no sides. True says that they are, and
-            makes the side a covariate, as :meth:`with_side` does; an error where the columns or choices rule it out.
-        context : str, optional
-            Column with the prompt, scenario or place that answers are about: those on one, of whomever, depend on each
-            other. A missing id is an answer without one.
-        kind : {"pairs", "best", "best_worst", "order", "rank", "rating", "approval"}, optional
-            What each task asked for; found by names and values where that is clear. A task becomes the rows from which
-            all else follows, such as the chosen item over every other one, with one ``task`` code; it is one answer
-            (``joint``). Rows of pairs with a task are a choice if in each task of several rows one item wins over
-            different others; "pairs" says that they were only asked together.
-        alternatives : str or sequence of str, optional
-            The column that says which alternative a row is about, or lists those shown; or the columns of those shown;
-            or, where columns describe alternatives, their names in the order in which the answer numbers them.
-        profile : sequence of str, optional
-            What describes alternatives that have no id; found where not given. Each distinct profile is an item, and
-            ``item_table`` describes it.
-        none : str
-            The item that stands for "none of these".
-        grades : sequence of str
-            Names of grades from slight to strong, at most six, as in "left slightly better" or "B is much better"
-            (``["slightly better", "much better"]``), or whole numbers (``["1", "2", "3"]``: even if only 1 and -1 come,
-            they are the slightest grade). By default words in common use, from slightly over moderately, or just
-            better, to much and very much better; whole numbers from -6 to 6, some beyond 1 and some beyond -1; and
-            numbers from 1 (the left one much better) over 1.5 (a tie) to 2, with two to six distances from 1.5. A side
-            alone says nothing of the grade.
-        positive : {"left", "right"}, optional
-            Of a matrix of wins: whether the item of the row ("left") or that of the column won.
-        best : {"low", "high"}, optional
-            Which end of grades, marks, penalties or votes is the good one, where no word says it.
-        constants : bool, optional
-            Whether alternatives that are numbered have constants of their own, as those that are named have.
         design : data frame, optional
-            What was shown in each task, where answers only number the alternatives.
+            The table of what was shown, where answers name its questions.
 
         Raises
         ------
@@ -260,14 +189,13 @@ class Comparisons:
         -----
         O(n log n) time; about 1 s and 100 bytes a row for a million rows.
         """
-        options: ReadOptions = {
-            "user": user, "left": left, "right": right, "winner": winner, "ties": ties, "weight": weight,
-            "outcome": outcome, "item_map": item_map, "winner_is": winner_is, "drop_missing": drop_missing,
-            "drop_self": drop_self, "drop_unknown": drop_unknown, "task": task, "covariates": covariates,
-            "side": side, "context": context, "kind": kind, "alternatives": alternatives,
-            "profile": [profile] if isinstance(profile, str) else profile, "none": none, "grades": grades,
-            "positive": positive, "best": best, "constants": constants, "design": design,
-        }  # fmt: skip
+        options = read_options(columns, reading)
+        options |= {"outcome": outcome, "item_map": item_map, "design": design}
+        return cls.read_with(frame, options)
+
+    @classmethod
+    def read_with(cls, frame: Any, options: ReadOptions) -> Comparisons:
+        """:meth:`from_frame` by the options of the readers."""
         refuse_without_threads()
         table, backend = open_frame(frame)
         users, items, contexts, answers, names, found_grades, has_users, intake, described = assembled(table, options)
@@ -275,14 +203,19 @@ class Comparisons:
             users, items, has_users=has_users, intake=intake, backend=backend, covariate_names=names, contexts=contexts,
             item_table=described, grades=found_grades, **answers._asdict(),
         )  # fmt: skip
-        found = found.with_side() if side else found
+        found = found.with_side() if options.get("side") else found
         if intake.tasks_read:
             return replace(found, joint=True)
-        choices = None if kind == "pairs" else choices_in(found)
+        choices = None if options.get("kind") == "pairs" else choices_in(found)
         if choices is None:
             return found
         found = choices
         return replace(found, intake=replace(intake, joint_answers=n_joint(found)))
+
+    @property
+    def reading(self) -> Reading:
+        """What was read: the role of each column, the first answer as a sentence, what was left out."""
+        return self.intake.reading
 
     @property
     def n_rows(self) -> int:

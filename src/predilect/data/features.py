@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from predilect._json import typed
-from predilect._text import did_you_mean, either, option, quoted, shown
+from predilect._text import did_you_mean, either, quoted, shown
 from predilect._types import BoolArray, FloatArray
 from predilect.data.encoding import Output, encode, one_row_each, plan_and_encode
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
-from predilect.data.read.columns import ITEM, USER, guess_one, listed, refuse_index
+from predilect.data.read.columns import listed, refuse_index
+from predilect.data.read.names import ITEM, PEOPLE_OF_TABLES, guess_one
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.kernels import squared_exponential
@@ -259,7 +260,7 @@ class PersonFeatures(ItemFeatures):
     """
 
     what: ClassVar[str] = "person"
-    id_names: ClassVar[tuple[str, ...]] = (*USER, "id", "name")
+    id_names: ClassVar[tuple[str, ...]] = PEOPLE_OF_TABLES
 
     segments: tuple[str, ...] = ()
 
@@ -365,7 +366,7 @@ def _segment_of_each(name: str, value: pl.Series, people: pl.Series) -> pl.Serie
         )
     twice = pairs.filter(pl.col("id").is_duplicated())
     if len(twice):
-        by = either(f" ({option('by', name)})", "")
+        by = either(f" (--by {name})", "")
         first = twice.filter(pl.col("id") == twice["id"][0])["value"].head(2).to_list()
         raise DataError(
             f'{twice["id"].n_unique()} people stand in two or more segments of column "{name}" (first: '

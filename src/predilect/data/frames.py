@@ -35,7 +35,7 @@ def open_frame(frame: Any) -> tuple[Any, str]:
     if isinstance(frame, str | PathLike):
         raise DataError(
             f'expected a data frame or a dict of columns, got the name of a file, "{shown(frame)}". Read answers '
-            "from it with predilect.read_comparisons(path), other tables with pandas or polars."
+            "from it with predilect.read(path), other tables with pandas or polars."
         )
     if isinstance(frame, nw.DataFrame | nw.LazyFrame):
         table: Any = frame

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from predilect._text import amount, first_few, option, shown
+from predilect._text import amount, first_few, shown
+from predilect.data.read.options import option
+from predilect.data.read.said import Reading, meaning_of, roles_of
 
 NO_WEIGHT = "weight zero"
 REASONS = ("missing id", "self-pair", "unknown winner", NO_WEIGHT, "missing covariate")
@@ -57,6 +59,8 @@ class Intake:
         What describes the alternatives, where the answers themselves say.
     notes : tuple of str
         Sentences on how values were understood.
+    example : tuple of two str
+        The first answer that was used, as a sentence, with and without the id of who gave it.
     """
 
     rows_read: int = 0
@@ -77,6 +81,20 @@ class Intake:
     tasks_read: Mapping[str, int] = field(default_factory=dict)
     attributes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    example: tuple[str, str] = ("", "")
+
+    @property
+    def reading(self) -> Reading:
+        """What was read, in two or three lines."""
+        return self._reading(name_people=True)
+
+    def _reading(self, name_people: bool) -> Reading:
+        what = "; ".join(f"{n} {what.replace('s ', ' ', n == 1)}" for what, n in self.tasks_read.items()) or "pairs"
+        notes = (*self._left_out(), *self.notes, *self._unused(name_people))
+        return Reading(
+            what, roles_of(self.columns), meaning_of(self.winner_reading), tuple(self.ties_by_word),
+            self.example[0 if name_people else 1], notes, self.ignored_columns,
+        )  # fmt: skip
 
     @property
     def rows_left_out(self) -> int:
@@ -84,39 +102,22 @@ class Intake:
         return sum(self.left_out.values())
 
     def describe(self, *, name_people: bool = False) -> list[str]:
-        """The account in plain sentences; ``name_people``: with ids of people, where it is about some."""
+        """The account in plain sentences, what was read first; ``name_people``: with ids of people."""
+        reading = self._reading(name_people)
         used = self.rows_read - self.rows_left_out
-        lines = [f"Read {counted(self.rows_read, 'row')}; used {used}."]
-        lines += self._left_out()
-        if self.columns:
-            lines.append(f"Columns: {from_columns(self.columns)}.")
-        if self.ignored_columns:
-            lines.append("Columns not used: " + ", ".join(f'"{shown(name)}"' for name in self.ignored_columns) + ".")
-        if self.tasks_read:
-            told = "; ".join(
-                f"{count} {what.replace('s ', ' ', count == 1)}" for what, count in self.tasks_read.items()
-            )
-            described = (
-                f"; alternatives described by {', '.join(map(shown, self.attributes))}" if self.attributes else ""
-            )
-            lines.append(f"Understood as {told}{described}.")
-        lines += self.notes
+        lines = [*reading.lines(), f"Read {counted(self.rows_read, 'row')}; used {used}."]
         if self.winner_reading:
-            lines.append(f"The winner was read as {self.winner_reading}.")
             lines.append(
                 f"Answers by weight: left {amount(self.left_wins)}, right {amount(self.right_wins)}, "
                 f"ties {amount(self.ties)}."
             )
         if self.no_sides in (FIRST, LAST):
             lines.append(f"Sides are not used: {self.why_no_sides()}.")
-        if self.ties_by_word:
-            words = ", ".join(f'"{shown(word)}" {amount(weight)}' for word, weight in self.ties_by_word.items())
-            lines.append(f"Counted as ties: {words}.")
         if self.choices_found:
             lines.append(
                 f"Rows that follow each other, of one person and with one winner, are held together as "
                 f"{counted(self.choices_found, 'choice')} of one item over others, as if a column of tasks said so. If "
-                f"each was asked by itself, say {option('task', False)}."
+                f"each was asked by itself, say {option('runs', False)}."
             )
         if self.joint_answers:
             lines.append(
@@ -125,11 +126,7 @@ class Intake:
             )
         if self.duplicates:
             lines.append(f"Merged {counted(self.duplicates, 'row')} into identical ones, adding the weights.")
-        return lines + self._unused(name_people)
-
-    def losses(self, *, name_people: bool = False) -> list[str]:
-        """What of the file does not count, or not as it was written, in plain sentences."""
-        return [*self._left_out(), *self.notes, *self._unused(name_people)]
+        return lines
 
     def _left_out(self) -> list[str]:
         return [f"Left out {counted(count, 'row')}: {reason}." for reason, count in self.left_out.items()]
@@ -175,6 +172,7 @@ class Intake:
             tasks_read=_add(self.tasks_read, other.tasks_read),
             attributes=tuple(dict.fromkeys(self.attributes + other.attributes)),
             notes=tuple(dict.fromkeys(self.notes + other.notes)),
+            example=self.example if any(self.example) else other.example,
         )
 
     def _no_sides_with(self, other: Intake) -> str:

@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import is_whole, option, shown
+from predilect._text import is_whole, shown
 from predilect.data.canonical import ALONE, Answers, canonical_answers, joined_tasks
 from predilect.data.derived import grade_in
+from predilect.data.read.options import option
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from predilect._text import option
 from predilect.data.canonical import ALONE, canonical_answers
+from predilect.data.read.options import option
 from predilect.errors import DataError, DataWarning
 
 if TYPE_CHECKING:

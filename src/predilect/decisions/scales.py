@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import expit, logit, softmax
 
-from predilect._text import one_line, option, quoted, shown
+from predilect._text import either, one_line, quoted, shown
 from predilect._types import FloatArray
 from predilect.data import Vocabulary
 from predilect.decisions.ranking import Board
@@ -225,7 +225,7 @@ def scale_of(name: str | Scale, likelihood: str, base: float | None = None, anch
         given = "base" if base is not None else "anchor"
         raise DataError(
             f"the scale {name} has its ends by itself, so {given} means nothing there. Leave it out, or ask for "
-            f"{option('scale', 'elo')}"
+            f"""{either("--scale elo", 'scale="elo"')}"""
         )
     if base is not None and not _is_number(base):
         raise DataError(f"base is a number, the score of the mean of the items or of the anchor; got {quoted(base)}")

@@ -17,7 +17,8 @@ from predilect._text import either, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, build_frame
 from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
-from predilect.data.read.columns import ITEM, TASK, USER, guess_one, listed
+from predilect.data.read.columns import listed
+from predilect.data.read.names import ITEM, PEOPLE, TASK, guess_one
 from predilect.decisions.candidates import (
     Fitted,
     all_pairs,
@@ -174,7 +175,7 @@ def _read_sets(exclude: Any, model: Fitted, user: Any) -> list[frozenset[int]]:
         return [frozenset(model.items_.codes(list(one)).tolist()) for one in exclude]
     table, _ = open_frame(exclude)
     names = column_names(table)
-    item, task, person = (guess_one(names, known) for known in (ITEM, TASK, USER))
+    item, task, person = (guess_one(names, known) for known in (ITEM, TASK, PEOPLE))
     if item is None:
         raise DataError(
             f"sets not to ask have a column item, a row an item, and a column task where there are several; these "

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from sklearn.base import clone
 
-from predilect._text import option
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, build_frame
 from predilect.data.choices import Choices, choices_of
 from predilect.data.content import keys_of_answers, summed
+from predilect.data.read.options import option
 from predilect.data.splits import groups_of_people, shuffled_place
 from predilect.errors import DataError, DataWarning
 from predilect.evaluation.metrics import paired_difference

@@ -236,7 +236,7 @@ _WORDS = {
         "The side on which an item was shown, or what else was named of the answers,",
         "helps to predict them",
         "neither helps nor harms",
-        "makes predictions worse (leave it out: --no-side, side=False, and without --control)",
+        "makes predictions worse (read the answers without it: side no, and no covariates)",
         "with it",
         "without",
         "Whether the side, or what else was named of the answers, helps",

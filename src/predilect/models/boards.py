@@ -30,7 +30,7 @@ from predilect.gaussian.posterior import Posterior, Utilities, centre
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.checks import refuse_scorer
 from predilect.models.choices import ChoiceSets, answer_log_proba, choice_proba
-from predilect.models.reading import Queries, new_item_space, read_answers, read_queries
+from predilect.models.reading import Queries, Said, new_item_space, read_answers, read_queries
 
 
 class Predicting(ABC):
@@ -155,21 +155,27 @@ class Predicting(ABC):
         """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
         return self.classes_[np.argmax(self.predict_proba(X, items=items, users=users), axis=1)]
 
-    def score(self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None) -> float:
+    def score(
+        self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None, columns: Said = None,
+        reading: Said = None,
+    ) -> float:  # fmt: skip
         """Mean log-likelihood of answers, in nats an answer (higher is better; log loss is its negative).
 
-        Where rows of a task are one answer (``Comparisons.joint``), it counts once, as a whole.
+        Where rows of a task are one answer (``Comparisons.joint``), it counts once, as a whole. ``columns`` and
+        ``reading`` are as of ``fit``.
         """
-        return self.score_and_accuracy(X, y, items=items, users=users)[0]
+        return self.score_and_accuracy(X, y, items=items, users=users, columns=columns, reading=reading)[0]
 
     def score_and_accuracy(
-        self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None
-    ) -> tuple[float, float]:
+        self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None, columns: Said = None,
+        reading: Said = None,
+    ) -> tuple[float, float]:  # fmt: skip
         """:meth:`score`, and the share of answers that were what :meth:`predict` gives, at the cost of one."""
         check_is_fitted(self, "posterior_")
         answers = read_answers(
-            X, y, with_ties=self.tie_threshold_ > 0.0, covariates=self.covariate_names(), grades=self.grades_
-        )
+            X, y, with_ties=self.tie_threshold_ > 0.0, covariates=self.covariate_names(), grades=self.grades_,
+            columns=columns, reading=reading,
+        )  # fmt: skip
         answers = as_orders(answers)
         pairs = self.predict_log_proba(answers, items=items, users=users)
         likeliest = self.classes_[np.argmax(pairs, axis=1)]

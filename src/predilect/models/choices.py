@@ -13,7 +13,7 @@ from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
 from predilect.data.orders import joint_rows, rows_by_answer
-from predilect.data.read.columns import ITEM, TASK, USER, guess_one
+from predilect.data.read.names import ITEM, PEOPLE, TASK, guess_one
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.posterior import Posterior
 from predilect.likelihoods.orders import Orders, PairsOfOrders, shared_noise
@@ -73,7 +73,7 @@ class ChoiceSets(NamedTuple):
         refuse_without_threads()
         table, _ = open_frame(X)
         names = column_names(table)
-        user, task, item = (guess_one(names, known) for known in (USER, TASK, _ALTERNATIVE))
+        user, task, item = (guess_one(names, known) for known in (PEOPLE, TASK, _ALTERNATIVE))
         if task is None or item is None:
             what = "the task" if task is None else "the alternative"
             raise DataError(

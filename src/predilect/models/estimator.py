@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from inspect import Signature, signature
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self, Unpack, get_type_hints
+from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from predilect._json import plain, typed
 from predilect._text import did_you_mean, either, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, PersonFeatures
-from predilect.data.read.assemble import ReadOptions
 from predilect.errors import DataError
 from predilect.gaussian.kernels import Kernel
 from predilect.models.boards import Ranking
@@ -227,13 +226,13 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         if training.comparisons.context is not None:
             raise DataError(
                 f"{type(self).__name__} takes no contexts of answers: Population does. Read the answers without "
-                f"{either('--context, or take --model population', 'context=..., or fit predilect.Population')}"
+                f"a context, {either('or take --model population', 'or fit predilect.Population')}"
             )
         if training.comparisons.covariates is not None:
             names = ", ".join(training.comparisons.covariate_names)
             raise DataError(
                 f"{type(self).__name__} takes no covariates of answers ({names}): Population does. Read the answers "
-                f"without {either('--control, or take --model population', 'covariates=, or fit predilect.Population')}"
+                f"without covariates, {either('or take --model population', 'or fit predilect.Population')}"
             )
         answers = replace(training.comparisons.without_covariates(), joint=False)  # rows of a task count by themselves
         return replace(training, comparisons=answers)
@@ -278,27 +277,28 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         *,
         items: Any = None,
         users: Any = None,
+        columns: Mapping[str, Any] | None = None,
+        reading: Mapping[str, Any] | None = None,
         watch: Watcher | None = None,
-        **options: Unpack[ReadOptions],
     ) -> Self:
         """Fit the model to answers.
 
         Parameters
         ----------
         X : Comparisons or data frame
-            A frame needs columns for left, right and (unless ``y`` is given) winner, and perhaps user; they are found
-            by common names, or named by ``options``.
+            A frame needs columns for left, right and (unless ``y`` is given) the answer, and perhaps who gave it; they
+            are found by common names, or named by ``columns``.
         y : array of int, shape (n,), optional
             1 left, 0 tie, -1 right, or booleans (True: left), for the rows of a frame; not 1 and 0 alone.
         items : data frame or ItemFeatures, optional
             Features of items, one row an item. Items without answers are ranked too.
         users : data frame or PersonFeatures, optional
             Features of people, one row a person; kept, and used as the description of the class says.
+        columns, reading : dict, optional
+            How a frame is read, as for :meth:`Comparisons.from_frame <predilect.Comparisons.from_frame>`:
+            ``columns={"left": "first_shown"}``, ``reading={"drop": "missing", "tie": "skipped"}``.
         watch : callable, optional
             Called with progress: ``watch(stage, done)``.
-        **options
-            How a frame is read, as for :meth:`Comparisons.from_frame <predilect.Comparisons.from_frame>`: names of
-            columns (``left="first_shown"``), ``drop_missing=True``, ``ties=["skipped"]`` and the like.
 
         Returns
         -------
@@ -314,7 +314,7 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         self._check()
         self._draw_seed()
         delta = self._given_threshold()
-        training = self._prepared(read_training(X, y, items, users, delta, options))
+        training = self._prepared(read_training(X, y, items, users, delta, columns, reading))
         learned = self._learn(training, delta, watch)
         self._keep(training, learned)
         learned.fit.require(self.strict)

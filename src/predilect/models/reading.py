@@ -19,36 +19,28 @@ from predilect.data.derived import SIDE
 from predilect.data.features import FeatureSpace
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.intake import counted
-from predilect.data.read.assemble import ReadOptions, refuse_other_options
-from predilect.data.read.columns import guess_one, pair_columns, refuse_index
+from predilect.data.read.columns import pair_columns, refuse_index
 from predilect.data.read.covariates import covariate_columns, differences, flat, refuse_missing
+from predilect.data.read.names import guess_one
+from predilect.data.read.options import read_options
 from predilect.errors import DataError, DataWarning
 
+Said = Mapping[str, Any] | None  # of columns, or of how they are read
 
-def read_to_fit(X: Any, y: npt.ArrayLike | None, options: ReadOptions) -> Comparisons:
-    """Comparisons that ``fit`` is given, or a frame for it and, perhaps, outcomes; raises DataError.
 
-    TypeError for an option that is none, in the words of ``fit``.
-    """
-    refuse_other_options(options, "fit", "X", "y", "items", "users", "watch")
-    if isinstance(X, Comparisons):
-        if options:
-            raise DataError(
-                f"X is a Comparisons, which was read already: give {', '.join(options)} to "
-                "Comparisons.from_frame(frame, ...) or read_comparisons(path, ...)"
-            )
-        return read_answers(X, y)
-    if y is None:
-        return Comparisons.from_frame(X, **options)
-    if options.get("outcome") is not None:
-        raise DataError("y and outcome both say what was answered; give one of them")
-    told: ReadOptions = {**options, "outcome": y}
-    return Comparisons.from_frame(X, **told)
+def refuse_said_twice(columns: Said, reading: Said) -> None:
+    """DataError if something is said of how Comparisons are read."""
+    given = "columns" if columns else "reading" if reading else None
+    if given is not None:
+        raise DataError(
+            f"X is a Comparisons, which was read already: give {given} to predilect.read(...) or "
+            "Comparisons.from_frame(...)"
+        )
 
 
 def read_answers(
     X: Any, y: npt.ArrayLike | None, *, with_ties: bool = False, covariates: Sequence[str] = (),
-    grades: tuple[str, ...] = (),
+    grades: tuple[str, ...] = (), columns: Said = None, reading: Said = None,
 ) -> Comparisons:  # fmt: skip
     """Comparisons from a frame and, perhaps, outcomes, in which 0 is a tie for a model ``with_ties``.
 
@@ -56,19 +48,24 @@ def read_answers(
     has no column is equal on both sides. ``grades`` are those of the model; outcomes are their numbers.
     """
     if isinstance(X, Comparisons):
+        refuse_said_twice(columns, reading)
         if y is not None:
             raise DataError("X is a Comparisons, which holds the outcomes already; leave y out")
         answers = X
     else:
-        columns = tuple(_columns_of_covariates(X, covariates))
-        with spoken_to("answers"):
-            numbers = tuple(map(str, range(1, len(grades) + 1)))
-            by_number = y is not None and len(grades) > 0 and not all(name.isdecimal() for name in grades)
-            answers = Comparisons.from_frame(
-                X, outcome=y, ties=["0"] if with_ties and y is not None else (), covariates=columns,
-                grades=numbers if by_number else grades, side=True if SIDE in covariates else None,
-            )  # fmt: skip
-            return replace(answers, grades=grades) if by_number and answers.grades else answers
+        options = read_options(columns, reading)
+        if covariates:
+            options["covariates"] = tuple(_columns_of_covariates(X, covariates))
+            options["side"] = True if SIDE in covariates else options.get("side")
+        if y is not None:
+            options["outcome"] = y
+            options["ties"] = ["0"] if with_ties else options.get("ties", ())
+        numbers = tuple(map(str, range(1, len(grades) + 1)))
+        by_number = y is not None and len(grades) > 0 and not all(name.isdecimal() for name in grades)
+        if grades:
+            options["grades"] = numbers if by_number else grades
+        answers = Comparisons.read_with(X, options)
+        return replace(answers, grades=grades) if by_number and answers.grades else answers
     in_use = SIDE in covariates and answers.sides is not None and SIDE not in answers.covariate_names
     return answers.with_side() if in_use else answers
 
@@ -122,10 +119,10 @@ class Training:
 
 
 def read_training(
-    X: Any, y: npt.ArrayLike | None, items: Any, users: Any, delta: float | None, options: ReadOptions
+    X: Any, y: npt.ArrayLike | None, items: Any, users: Any, delta: float | None, columns: Said, reading: Said
 ) -> Training:  # fmt: skip
     """Input of ``fit``; DataError if there is nothing to learn from, or ties that the threshold ``delta`` rules out."""
-    comparisons = read_to_fit(X, y, options)
+    comparisons = read_answers(X, y, columns=columns, reading=reading)
     if not comparisons.n_rows:
         raise DataError("there are no answers to learn from. Were they all left out of these comparisons?")
     if not np.any(comparisons.outcome):

@@ -82,13 +82,13 @@ ENTRIES = (
     Entry(
         "gaspk", "GaSPK", "models.gaspk",
         "what people give up of one attribute for another, from choices between items of few attributes",
-        instead="ranks for everybody and for their average, by what they have in common. Say --no-user for one "
+        instead="ranks for everybody and for their average, by what they have in common. Say -c who= for one "
         "function of all answers,",
     ),
     Entry(
         "mixed-logit", "MixedLogit", "models.mixed_logit",
         "coefficients of attributes that vary between people, from choices of one item out of several",
-        instead="is for people who differ. Say --no-user for one set of coefficients,",
+        instead="is for people who differ. Say -c who= for one set of coefficients,",
     ),
     Entry(
         "collaborative", "CollaborativeGP", "models.collaborative",

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect._text import either, option
+from predilect._text import either
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.orders import joint_rows
+from predilect.data.read.options import option
 from predilect.errors import DataError
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.grades import Intervals, Thresholds

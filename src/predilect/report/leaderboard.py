@@ -46,6 +46,7 @@ class Ranking:
         return {
             "model": _model(self.model, self.comparisons),
             "board": self.board.to_dicts(),
+            "reading": self.comparisons.reading.to_dict(),
             "intake": asdict(self.comparisons.intake),
             "findings": [asdict(finding) for finding in self.findings],
             "warnings": self.warnings,

@@ -10,15 +10,25 @@ import pandas as pd
 import polars as pl
 
 from predilect.data import Comparisons
-from predilect.data.read.set_columns import APPROVED, AVAILABLE, CHOSEN, IDENTIFIED, PLACED, RANKED, RATED, TASKS, WHO
+from predilect.data.read.names import (
+    APPROVED,
+    AVAILABLE,
+    CHOSEN,
+    IDENTIFIED,
+    PEOPLE_OF_SETS,
+    PLACED,
+    RANKED,
+    RATED,
+    TASKS,
+)
 from predilect.errors import DataError
 
 NAMES = [
-    *WHO, *TASKS, *IDENTIFIED, *PLACED, *AVAILABLE, *CHOSEN, *APPROVED, *RANKED, *RATED, "best", "worst", "none",
-    "weight", "left", "right", "model_a", "model_b", "winner_model_a", "winner_model_b", "winner_tie", "rejected",
-    "loser", "order", "alternatives", "items", "shown", "item1", "item2", "item3", "rank1", "rank2", "first", "second",
-    "rank_tea", "rank_milk", "price1", "price2", "av1", "av2", "alt1_price", "alt2_price", "A_p", "B_p", "TRAIN_TT",
-    "CAR_TT", "TRAIN_AV", "price", "{x}", "a%sb", "  ",
+    *PEOPLE_OF_SETS, *TASKS, *IDENTIFIED, *PLACED, *AVAILABLE, *CHOSEN, *APPROVED, *RANKED, *RATED, "best", "worst",
+    "none", "weight", "left", "right", "model_a", "model_b", "winner_model_a", "winner_model_b", "winner_tie",
+    "rejected", "loser", "order", "alternatives", "items", "shown", "item1", "item2", "item3", "rank1", "rank2",
+    "first", "second", "rank_tea", "rank_milk", "price1", "price2", "av1", "av2", "alt1_price", "alt2_price", "A_p",
+    "B_p", "TRAIN_TT", "CAR_TT", "TRAIN_AV", "price", "{x}", "a%sb", "  ",
 ]  # fmt: skip
 KINDS = ["best", "best_worst", "order", "rank", "rating", "approval", "pairs"]
 USUAL = [["x", "y", "z"], [0, 1, 2, 3], [0, 1], [1, 2, None], ["", "x", "{y}", "1", "none", None]]
@@ -39,14 +49,15 @@ def test_tables_are_read_or_refused_in_words():
         for name in dice.sample(NAMES, dice.randint(2, 7)):
             values = dice.choice(USUAL if dice.random() < 0.8 else ODD)
             columns[name] = [dice.choice(values) for _ in range(n_rows)]
-        options = {"kind": dice.choice(KINDS)} if dice.random() < 0.4 else {}
+        reading = {"kind": dice.choice(KINDS)} if dice.random() < 0.4 else {}
+        roles = {}
         if dice.random() < 0.3:
-            options["alternatives"] = dice.choice([list(columns), next(iter(columns)), ["A", "B"], ["CAR", "TRAIN"]])
+            roles["alternatives"] = dice.choice([list(columns), next(iter(columns)), ["A", "B"], ["CAR", "TRAIN"]])
         if dice.random() < 0.4:
-            options |= {"drop_missing": True, "drop_self": True, "drop_unknown": True}
+            reading["drop"] = ["missing", "self", "unknown"]
         frame = dice.choice([dict, pd.DataFrame, lambda table: pl.DataFrame(table, strict=False)])(columns)
         try:
-            found = Comparisons.from_frame(frame, **options)
+            found = Comparisons.from_frame(frame, columns=roles, reading=reading)
         except DataError as error:
             refused.append(str(error))
         else:

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from answers import tasks_of
-from predilect.data import read_comparisons
+from predilect.data import read
 from predilect.errors import DataError
 
 HEADER = """\
@@ -38,13 +38,13 @@ def write(tmp_path, name, text):
     ],
 )
 def test_orders_of_preflib(tmp_path, suffix, line, expected):
-    found = read_comparisons(write(tmp_path, f"drinks{suffix}", HEADER + line + "\n"))
+    found = read(write(tmp_path, f"drinks{suffix}", HEADER + line + "\n"))
     assert tasks_of(found) == [(None, *expected)]
     assert not found.has_users
 
 
 def test_counts_of_preflib_are_weights_and_equal_ballots_stay_whole(tmp_path):
-    found = read_comparisons(write(tmp_path, "drinks.soi", HEADER + "3: 3,1,2\n1: 3,1,2\n5: 4\n2: 1,2\n"))
+    found = read(write(tmp_path, "drinks.soi", HEADER + "3: 3,1,2\n1: 3,1,2\n5: 4\n2: 1,2\n"))
     assert found.intake.columns["weight"] == "count"
     assert found.intake.left_out == {"one alternative": 1}
     assert sorted(found.weight.tolist()) == [1, 1, 2, 3, 3]
@@ -63,7 +63,7 @@ def test_counts_of_preflib_are_weights_and_equal_ballots_stay_whole(tmp_path):
 )
 def test_damaged_files_of_orders_are_refused(tmp_path, text, message):
     with pytest.raises(DataError, match=re.escape(message)):
-        read_comparisons(write(tmp_path, "drinks.soc", text))
+        read(write(tmp_path, "drinks.soc", text))
 
 
 RECORDS = [
@@ -75,16 +75,16 @@ RECORDS = [
 @pytest.mark.parametrize("lines", [False, True])
 def test_json_records_whose_values_are_lists(tmp_path, lines):
     text = "\n".join(map(json.dumps, RECORDS)) if lines else json.dumps(RECORDS, indent=1)
-    found = read_comparisons(write(tmp_path, "orders.jsonl" if lines else "orders.json", text))
+    found = read(write(tmp_path, "orders.jsonl" if lines else "orders.json", text))
     assert tasks_of(found) == [("ann", "milk > water", "tea > milk"), ("bob", "water > milk")]
 
 
 def test_json_orders_with_ties_and_choices_of_lists(tmp_path):
     tied = json.dumps([{"user": "ann", "order": [["tea", "milk"], ["water"]]}])
-    assert tasks_of(read_comparisons(write(tmp_path, "a.json", tied))) == [("ann", "milk > water", "tea > water")]
+    assert tasks_of(read(write(tmp_path, "a.json", tied))) == [("ann", "milk > water", "tea > water")]
     some = json.dumps([{"user": "ann", "choice": ["tea", "milk"], "items": ["tea", "milk", "water"]}])
-    found = read_comparisons(write(tmp_path, "b.json", some))
+    found = read(write(tmp_path, "b.json", some))
     assert found.intake.tasks_read == {"choices of any number of 3": 1}
     assert tasks_of(found) == [("ann", "milk > water", "tea > water")]
     with pytest.raises(DataError, match=r"b.json cannot be read as JSON"):
-        read_comparisons(write(tmp_path, "b.json", some[:-1]))
+        read(write(tmp_path, "b.json", some[:-1]))

@@ -22,9 +22,9 @@ def test_columns_of_choices_are_an_order_if_items_stand_in_two_of_them():
         questions, {},
         'the columns "choice_1", "choice_2", "choice_3" may hold one order',
         'or the answers to 3 questions',
-        'Row 1 has "tea", then "red", then "x", the best first, if you say kind="order"',
+        'Row 1 has "tea", then "red", then "x", the best first, if you say reading={"kind": "order"}',
     )  # fmt: skip
-    assert tasks_of(read(questions, kind="order"))[0] == ("a", "red > x", "tea > red")
+    assert tasks_of(read(questions, reading={"kind": "order"}))[0] == ("a", "red > x", "tea > red")
     # Where what was shown is said, one reading fits.
     shown = {**questions, "alternatives": ["tea|red|x|w", "milk|blue|y|w"]}
     assert tasks_of(read(shown))[0] == ("a", "red > x", "tea > red", "x > w")
@@ -45,9 +45,12 @@ def test_text_that_may_be_an_order_is_asked_about():
     refused(
         {"id": list("ab"), "said": ["x > y", "y > z"]}, {},
         'column "said" holds text with a ">" in every row', 'Row 1 has "x", then "y", the best first',
-        'kind="order" and winner="said"',
+        'columns={"answer": "said"}, reading={"kind": "order"}',
     )  # fmt: skip
-    assert len(read({"id": list("ab"), "said": ["x > y", "y > z"]}, kind="order", winner="said")) == 2
+    assert (
+        len(read({"id": list("ab"), "said": ["x > y", "y > z"]}, columns={"answer": "said"}, reading={"kind": "order"}))
+        == 2
+    )
     # A column that is called so is one.
     assert len(read({"id": list("ab"), "ballot": ["x > y", "y > z"]})) == 2
 
@@ -55,10 +58,13 @@ def test_text_that_may_be_an_order_is_asked_about():
 def test_ratings_of_numbers_and_letters_are_asked_about():
     refused(
         {"id": [1, 2], "rating_a1": [1, 2], "rating_a2": [4, 1], "rating_b1": [5, 2]}, {},
-        'the columns "rating_a1", "rating_a2", "rating_b1" hold ratings of a1, a2, b1', 'kind="rating"',
+        'the columns "rating_a1", "rating_a2", "rating_b1" hold ratings of a1, a2, b1', 'reading={"kind": "rating"}',
         "a table with a row for each alternative",
     )  # fmt: skip
-    assert read({"id": [1, 2], "rating_a": [1, 2], "rating_b": [4, 1]}, kind="rating").items.ids == ["a", "b"]
+    assert read({"id": [1, 2], "rating_a": [1, 2], "rating_b": [4, 1]}, reading={"kind": "rating"}).items.ids == [
+        "a",
+        "b",
+    ]
     assert read({"id": [1, 2], "rating_tea": [1, 2], "rating_milk": [4, 1]}).items.ids == ["milk", "tea"]
 
 
@@ -85,9 +91,11 @@ def test_the_best_the_second_the_third_and_the_worst():
 
 def test_answers_by_place_or_by_item_are_asked_about_where_both_fit():
     shown = {"user": [1, 2], "item1": [2, 1], "item2": [1, 3], "item3": [3, 2], "choice": [2, 3]}
-    refused(shown, {}, "are items, or the places of items", 'winner_is="item"', 'winner_is="side"')
-    assert tasks_of(read(shown, winner_is="item"))[0] == (1, "2 > 1", "2 > 3")
-    assert tasks_of(read(shown, winner_is="side"))[0] == (1, "1 > 2", "1 > 3")
+    refused(
+        shown, {}, "are items, or the places of items", 'reading={"answer_is": "item"}', 'reading={"answer_is": "side"}'
+    )
+    assert tasks_of(read(shown, reading={"answer_is": "item"}))[0] == (1, "2 > 1", "2 > 3")
+    assert tasks_of(read(shown, reading={"answer_is": "side"}))[0] == (1, "1 > 2", "1 > 3")
     other = {**shown, "item1": [7, 1]}
     refused({**other, "choice": [1, 3]}, {}, "are items, or the places")
     assert tasks_of(read({**other, "choice": [3, 1]}))[0] == (1, "3 > 1", "3 > 7")  # which both mean

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from answers import read, refused, tasks_of
-from predilect.data import read_comparisons
+from predilect.data import read as read_file
+from predilect.data.read.options import from_command
 
 TASKS = {"user": ["a"] * 3 + ["b"] * 3, "task": [1] * 3 + [7] * 3}
 NUMBERED = {**TASKS, "alt": [1, 2, 3, 3, 1, 2]}
@@ -31,16 +32,16 @@ def test_the_column_of_the_alternatives_can_be_named(tmp_path):
     firms = {"firm": ["f"] * 3 + ["g"] * 3, "region": ["n", "s", "e"] * 2, "wage": [10, 12, 9, 11, 10, 14]}
     firms["region"] = ["north", "south", "east"] * 2
     expected = ["north, wage=10 > east, wage=9", "north, wage=10 > south, wage=12"]
-    named = {"task": "firm", "alternatives": "region"}
+    named = {"columns": {"task": "firm", "alternatives": "region"}}
     assert list(tasks_of(read(firms, {"chosen": CHOSEN}, **named))[1][1:]) == expected
     pl.DataFrame({**firms, "chosen": CHOSEN}).write_csv(tmp_path / "firms.csv")
-    assert list(tasks_of(read_comparisons(tmp_path / "firms.csv", **named))[1][1:]) == expected
+    assert list(tasks_of(read_file(tmp_path / "firms.csv", **named))[1][1:]) == expected
     wide = {**firms, "price_1": [1] * 6, "price_2": [2] * 6, "chosen": CHOSEN}
     assert read(wide, **named).intake.tasks_read == {"choices of the best of 3": 2}
-    refused(firms, {}, "found no column that says which was chosen", 'winner="NAME"', **named)
-    refused(firms, {"chosen": CHOSEN}, 'Did you mean "region"?', task="firm", alternatives="regions")
+    refused(firms, {}, "found no column that says which was chosen", 'columns={"answer": "NAME"}', **named)
+    refused(firms, {"chosen": CHOSEN}, 'Did you mean "region"?', columns={"task": "firm", "alternatives": "regions"})
     items = {**TASKS, "item": ["x", "y", "z", "z", "x", "y"], "chosen": CHOSEN}
-    assert tasks_of(read(items, alternatives="item")) == tasks_of(read(items))
+    assert tasks_of(read(items, columns={"alternatives": "item"})) == tasks_of(read(items))
 
 
 @pytest.mark.parametrize(
@@ -80,11 +81,20 @@ def test_items_that_attributes_vary_of_are_profiles_and_nothing_is_dropped():
 
 def test_what_is_named_as_profile_is_used_or_refused():
     columns = {**NUMBERED, "price": [1, 2, 3, 4, 5, 9], "size": [1, 2, 3, 3, 1, 2], "chosen": CHOSEN}
-    assert read(columns, profile=["price"]).intake.attributes == ("price",)
-    assert read(columns, profile=["alt", "price"]).intake.attributes == ("alternative", "price")
-    refused(columns, {}, 'no column "prize" (given as profile)', 'Did you mean "price"?', profile=["prize"])
-    refused(columns, {}, 'column "task" cannot be both task and part of the profile', profile=["task", "price"])
-    refused(pl.DataFrame({**columns, "many": [[1]] * 6}).to_dict(), {}, "holds lists", profile=["many", "price"])
+    assert read(columns, columns={"profile": ["price"]}).intake.attributes == ("price",)
+    assert read(columns, columns={"profile": ["alt", "price"]}).intake.attributes == ("alternative", "price")
+    refused(
+        columns, {}, 'no column "prize" (given as profile)', 'Did you mean "price"?', columns={"profile": ["prize"]}
+    )
+    refused(
+        columns, {}, 'column "task" cannot be both task and part of the profile', columns={"profile": ["task", "price"]}
+    )
+    refused(
+        pl.DataFrame({**columns, "many": [[1]] * 6}).to_dict(),
+        {},
+        "holds lists",
+        columns={"profile": ["many", "price"]},
+    )
 
 
 def test_a_column_that_counts_in_tasks_is_asked_about():
@@ -92,21 +102,23 @@ def test_a_column_that_counts_in_tasks_is_asked_about():
     refused(
         columns, {},
         'column "brand" holds 3 numbers, each once in every task of 3',
-        'Row 1 is about alternative 1 if you say alternatives="brand"',
-        'it has brand=1, an attribute, if you say profile=["brand", "price"]',
+        'Row 1 is about alternative 1 if you say columns={"alternatives": "brand"}',
+        'it has brand=1, an attribute, if you say columns={"profile": ["brand", "price"]}',
     )  # fmt: skip
-    assert read(columns, profile=["brand", "price"]).intake.attributes == ("brand", "price")
-    refused(columns, {}, 'column "brand" numbers the alternatives (1, 2, 3 ...)', alternatives="brand")
-    labelled = read(columns, alternatives="brand", constants=True)
+    assert read(columns, columns={"profile": ["brand", "price"]}).intake.attributes == ("brand", "price")
+    refused(columns, {}, 'column "brand" numbers the alternatives (1, 2, 3 ...)', columns={"alternatives": "brand"})
+    labelled = read(columns, columns={"alternatives": "brand"}, reading={"constants": True})
     assert labelled.intake.attributes == ("alternative", "price")
-    assert read(columns, alternatives="brand", constants=False).intake.attributes == ("price",)
+    assert read(columns, columns={"alternatives": "brand"}, reading={"constants": False}).intake.attributes == (
+        "price",
+    )
 
 
 def test_constants_of_numbered_alternatives_are_asked_about_where_attributes_go_by_the_number():
     by_number = made(cost=lambda dice, alt: dice.normal(10.0 * alt, 1.0).round(2))
-    refused(by_number, {}, 'and "cost" goes by it', "constants=True", "constants=False")
-    assert read(by_number, constants=True).intake.attributes == ("alternative", "cost")
-    assert read(by_number, constants=False).intake.attributes == ("cost",)
+    refused(by_number, {}, 'and "cost" goes by it', 'reading={"constants": True}', 'reading={"constants": False}')
+    assert read(by_number, reading={"constants": True}).intake.attributes == ("alternative", "cost")
+    assert read(by_number, reading={"constants": False}).intake.attributes == ("cost",)
     only_some = made(
         cost=lambda dice, alt: dice.integers(1, 4, len(alt)),
         wait=lambda dice, alt: [None if number == 2 else dice.random() for number in alt],
@@ -124,7 +136,7 @@ def test_constants_of_numbered_alternatives_are_asked_about_where_attributes_go_
 def test_constants_of_named_alternatives_can_be_left_out():
     shop = {**TASKS, "alt": ["car", "bus", "train"] * 2, "price": [1, 2, 3, 4, 5, 9], "chosen": CHOSEN}
     assert read(shop).intake.attributes == ("alternative", "price")
-    assert read(shop, constants=False).intake.attributes == ("price",)
+    assert read(shop, reading={"constants": False}).intake.attributes == ("price",)
 
 
 def test_equal_profiles_of_a_task_stand_there_once():
@@ -158,15 +170,25 @@ def test_a_lone_attribute_with_an_outside_option():
 
 def test_a_position_is_no_rank_beside_another_answer():
     shown = {"user": list("aabb"), "item": ["x", "y", "y", "x"], "position": [1, 2, 1, 2]}
-    refused(shown, {}, "or where each item stood on the screen", 'kind="rank"', 'winner="NAME"')
-    assert tasks_of(read(shown, kind="rank")) == [("a", "x > y"), ("b", "y > x")]
+    refused(
+        shown, {}, "or where each item stood on the screen", 'reading={"kind": "rank"}', 'columns={"answer": "NAME"}'
+    )
+    assert tasks_of(read(shown, reading={"kind": "rank"})) == [("a", "x > y"), ("b", "y > x")]
     refused(
         shown, {"clicked": [0, 1, 1, 0]},
         'column "position" may be the place on the screen, and "clicked" may be the answer',
-        'kind="rank"', 'winner="clicked"',
+        'reading={"kind": "rank"}', 'columns={"answer": "clicked"}',
     )  # fmt: skip
-    refused(shown, {"rating": [5, 1, 4, 2]}, '"rating" may be the answer', 'winner="rating" and kind="rating"')
-    assert tasks_of(read(shown, {"clicked": [0, 1, 1, 0]}, winner="clicked")) == [("a", "y > x"), ("b", "y > x")]
+    refused(
+        shown,
+        {"rating": [5, 1, 4, 2]},
+        '"rating" may be the answer',
+        'columns={"answer": "rating"}, reading={"kind": "rating"}',
+    )
+    assert tasks_of(read(shown, {"clicked": [0, 1, 1, 0]}, columns={"answer": "clicked"})) == [
+        ("a", "y > x"),
+        ("b", "y > x"),
+    ]
 
 
 @pytest.mark.parametrize("name", ["rating", "stars", "score", "points"])
@@ -181,25 +203,25 @@ def test_marks_are_asked_about(name):
     marks = {"user": list("aa"), "item": ["x", "y"], name: [1, 5]}
     refused(
         marks, {}, f'column "{name}" holds numbers from 1 to 5, and no word says which end is good',
-        '1 is better than 5 if you say best="low"', '5 better than 1 if you say best="high"',
+        '1 is better than 5 if you say reading={"best": "low"}', '5 better than 1 if you say reading={"best": "high"}',
     )  # fmt: skip
-    low = read(marks, best="low")
+    low = read(marks, reading={"best": "low"})
     assert tasks_of(low) == [("a", "x > y")]
     assert low.intake.notes == (f'In "{name}" low numbers are good.',)
-    assert tasks_of(read(marks, best="high")) == [("a", "y > x")]
+    assert tasks_of(read(marks, reading={"best": "high"})) == [("a", "y > x")]
 
 
 def test_votes_of_statements_up_and_down():
     votes = {"voter-id": list("aaab"), "comment-id": [1, 2, 3, 1], "vote": [1, 1, -1, 0]}
-    refused(votes, {}, 'column "vote" holds numbers from -1 to 1', 'best="high"')
-    assert tasks_of(read(votes, best="high")) == [("a", "1 > 3", "2 > 3")]
-    assert tasks_of(read(votes, best="low")) == [("a", "3 > 1", "3 > 2")]
+    refused(votes, {}, 'column "vote" holds numbers from -1 to 1', 'reading={"best": "high"}')
+    assert tasks_of(read(votes, reading={"best": "high"})) == [("a", "1 > 3", "2 > 3")]
+    assert tasks_of(read(votes, reading={"best": "low"})) == [("a", "3 > 1", "3 > 2")]
 
 
 def test_ranks_the_other_way_round_and_in_words():
     ranks = {"user": list("aaa"), "item": ["x", "y", "z"], "rank": ["2nd", "first", "Third place"]}
     assert tasks_of(read(ranks)) == [("a", "x > z", "y > x")]
-    assert tasks_of(read(ranks, best="high")) == [("a", "x > y", "z > x")]
+    assert tasks_of(read(ranks, reading={"best": "high"})) == [("a", "x > y", "z > x")]
 
 
 def test_three_hundred_attributes():
@@ -212,3 +234,95 @@ def test_a_pair_file_with_tasks_stays_one():
              "winner": ["a", "b", "a", "a"], "option": [1, 2, 1, 2]}  # fmt: skip
     assert len(read(pairs)) == 4
     assert re.search("side words", read(pairs).intake.winner_reading)
+
+
+SOME = {"user": ["a"] * 3 + ["b"] * 3 + ["c"] * 3, "task": [1] * 3 + [2] * 3 + [3] * 3}
+THREE_OF_FOUR = ["tea", "milk", "rum", "rum", "cola", "tea", "milk", "cola", "tea"]
+ONE_EACH = [1, 0, 0, 0, 1, 0, 0, 0, 1]
+OF_THEM = ["tea > milk", "tea > rum", "cola > rum", "cola > tea", "tea > cola", "tea > milk"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("duration_ms", [4279, 2031, 8217, 3539, 1637, 8093, 134, 7397, 4462]),
+        ("timestamp", [f"2024-03-0{day} 10:07" for day in (1, 2, 1, 4, 3, 2, 7, 5, 6)]),
+        ("comment", ["good", None, "good", None, None, "good", "NA", None, "NA"]),
+        ("seen", [0, 1, 0, 1, 1, 0, 0, 1, 1]),
+        ("why", [f"I like it {row}" for row in range(9)]),
+        ("when", [f"2024-03-0{day}" for day in (1, 2, 1, 4, 3, 2, 7, 5, 6)]),
+    ],
+)
+@pytest.mark.parametrize("own", ["alternative", "product", "getränk"])
+def test_what_is_noted_of_a_row_describes_nothing(own, name, values):
+    found = read({**SOME, own: THREE_OF_FOUR, name: values}, {"chosen": ONE_EACH})
+    lead = "getränk=" if own == "getränk" else ""
+    assert sorted(answer for task in tasks_of(found) for answer in task[1:]) == sorted(
+        " > ".join(lead + item for item in one.split(" > ")) for one in OF_THEM
+    )
+    assert f'Not used, as it describes nothing that was shown: "{name}".' in found.intake.notes
+
+
+@pytest.mark.parametrize("own", ["alternative", "product", "getränk"])
+def test_what_changes_with_an_item_describes_it_or_is_noted(own):
+    table = {**SOME, own: THREE_OF_FOUR, "zworg": [0, 1, 0, 2, 1, 0, 2, 1, 1]}
+    more = {"alternatives": own} if own == "getränk" else {}
+    refused(table, {"chosen": ONE_EACH}, 'Row 1 is about "tea, zworg=0" if you say', '"profile": []')
+    items = read(table, {"chosen": ONE_EACH}, columns={"profile": [], **more})
+    assert sorted(answer for task in tasks_of(items) for answer in task[1:]) == sorted(OF_THEM)
+    assert len(read(table, {"chosen": ONE_EACH}, columns={"profile": [own, "zworg"]}).items.ids) == 7
+    assert from_command(["profile="], []) == {"profile": []}
+    # Prices change with what is offered, as in any study of choices.
+    prices = {"price": [1, 2, 1, 2, 1, 1, 2, 2, 1]}
+    assert all("price=" in one and "zworg=" in one for one in read({**table, **prices}, {"chosen": ONE_EACH}).items.ids)
+
+
+def test_codes_of_a_list_are_no_places():
+    ids = [{"tea": "item0", "milk": "item1", "rum": "item2", "cola": "item3"}[one] for one in THREE_OF_FOUR]
+    table = {**SOME, "alternative": ids, "price": [1, 2, 1, 2, 1, 1, 2, 2, 1]}
+    refused(table, {"chosen": ONE_EACH}, 'column "alternative" numbers the alternatives')
+
+
+def test_times_alone_are_no_alternatives():
+    table = {**SOME, "duration": [3, 5, 8, 1, 9, 2, 4, 7, 66]}
+    refused(table, {"ranking": [1, 2, 3, 2, 1, 3, 3, 2, 1]}, "found no column that says which alternative")
+    assert len(read(table, {"chosen": ONE_EACH}, columns={"profile": ["duration"]}).items.ids) == 9
+
+
+def test_codes_that_begin_with_zero_stay_as_they_are():
+    codes = ["001", "002", "010", "010", "100", "001", "002", "100", "001"]
+    found = read({**SOME, "wozzle": codes}, {"chosen": ONE_EACH})
+    assert list(found.items.ids) == ["wozzle=001", "wozzle=002", "wozzle=010", "wozzle=100"]
+
+
+@pytest.mark.parametrize(("taken", "words"), [(ONE_EACH, 'answer": "taken'), (["tea"] * 3 + ["cola"] * 6, "taken")])
+def test_ratings_beside_a_mark_of_one_in_each_task_are_asked_about(taken, words):
+    table = {**SOME, "alternative": THREE_OF_FOUR, "taken": taken}
+    refused(table, {"rating": [3, 1, 2, 2, 2, 3, 1, 1, 2]}, '"taken" may be the answer', words)
+
+
+@pytest.mark.parametrize("answer", [{"rank": [1, 2, 3, 2, 1, 3]}, {"approved": [1, 0, 0, 0, 1, 1]}])
+def test_a_task_of_several_people_is_asked_about(answer):
+    table = {"set": [1] * 6, "wozzle": ["x", "y", "z"] * 2, "tester": ["p"] * 3 + ["q"] * 3}
+    refused(table, answer, 'once with each "', '"who": ')
+    assert read(table, answer, columns={"who": "tester"}).has_users
+    assert "tester=p, wozzle=x" in read(table, answer, columns={"profile": ["tester", "wozzle"]}).items.ids
+
+
+def test_a_number_that_two_columns_have_is_asked_about():
+    table = {**SOME, "item": [2, 3, 1, 3, 1, 2, 1, 2, 3], "alternative": [1, 2, 3] * 3}
+    answer = {"choice": [2] * 3 + [1] * 3 + [3] * 3}
+    refused(table, answer, 'may name what was chosen as "item" does, or as "alternative" does')
+    assert tasks_of(read(table, answer, columns={"alternatives": "item"}))[0][1:] != ()
+
+
+def test_rows_of_one_task_are_no_choices_among_their_columns():
+    table = {"user": ["a"] * 6, "screen": [7, 7, 8, 8, 9, 9], "x1": [1, 2, 2, 1, 1, 2], "x2": [2, 1, 1, 1, 2, 2]}
+    answer = {"response": [1, 2, 2, 1, 1, 2]}
+    refused(table, answer, 'or one alternative, as "screen" tells', 'columns={"alternatives": ["1", "2"]}')
+    assert read(table, answer, columns={"alternatives": ["1", "2"]}).n_answers == 4  # two are alike
+
+
+def test_a_note_with_a_sign_in_it_is_no_order():
+    table = {"panellist": ["u"] * 4, "model": ["a", "b", "c", "d"], "approval": [1, 0, 1, 0], "note": ["x > y"] * 4}
+    refused(table, {}, "found no column")

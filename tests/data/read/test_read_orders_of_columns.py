@@ -7,7 +7,7 @@ import pytest
 
 from answers import tasks_of
 from orders import TURNS, orders_of
-from predilect.data import Comparisons, read_comparisons
+from predilect.data import Comparisons, read
 
 # Columns that no layout needs: about people, free text, numbers of rows.
 EXTRA = {"comment": ["so", "so", "x", "x", "x"], "line": [7, 8, 9, 10, 11]}
@@ -217,7 +217,7 @@ def test_a_layout_is_read_from_text_as_from_a_frame(layout, tmp_path):
     columns, _ = LAYOUTS[layout]
     frame = pl.DataFrame(columns)
     frame.write_csv(tmp_path / "answers.csv")
-    assert tasks_of(read_comparisons(tmp_path / "answers.csv")) == tasks_of(Comparisons.from_frame(frame))
+    assert tasks_of(read(tmp_path / "answers.csv")) == tasks_of(Comparisons.from_frame(frame))
     assert tasks_of(Comparisons.from_frame({name: list(values) for name, values in columns.items()})) == tasks_of(
         Comparisons.from_frame(frame)
     )

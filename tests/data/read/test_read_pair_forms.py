@@ -30,7 +30,7 @@ def test_one_hot_winners_with_and_without_ties():
 def test_one_hot_rows_need_exactly_one_winner():
     with pytest.raises(DataError, match=re.escape("(first: row 2); exactly one must be 1.")):
         hot([1, 1, 0], [0, 1, 0], [0, 0, 1])
-    with pytest.raises(DataError, match=re.escape("the given outcome is missing in 1 of 3 rows (first: row 3).")):
+    with pytest.raises(DataError, match=r'tie 1 from "winner_tie"\) is missing in 1 of 3 rows \(first: row 3\)\.'):
         hot([1, 0, 0], [0, 1, 0], [0, 0, 0])
     with pytest.raises(DataError, match=r'column "winner_model_a" says whether it won, and must be 1 or 0'):
         hot([1, 0, 5], [0, 1, 0])
@@ -39,13 +39,14 @@ def test_one_hot_rows_need_exactly_one_winner():
 def test_codes_from_0_to_2_are_read_as_told_and_never_guessed():
     def read(**options):
         found = Comparisons.from_frame({**PAIRS, "winner": [0, 1, 2]}, **options)
-        assert found.intake.ties_by_word == {options["ties"][0]: 1.0}
+        assert found.intake.ties_by_word == {options["reading"]["tie"]: 1.0}
         return tasks_of(found)
 
-    assert read(ties=["0"]) == [(None, "x = y"), (None, "z > x"), (None, "z > y")]
-    assert read(ties=["2"]) == [(None, "x = z"), (None, "x > y"), (None, "y > z")]
+    assert read(reading={"tie": "0"}) == [(None, "x = y"), (None, "z > x"), (None, "z > y")]
+    assert read(reading={"tie": "2"}) == [(None, "x = z"), (None, "x > y"), (None, "y > z")]
     with pytest.raises(
-        DataError, match=r'ties=\["0"\] if they mean a tie, the first and the second, or with ties=\["2"\]'
+        DataError,
+        match=r'reading={"tie": "0"} if they mean a tie, the first and the second, or with reading={"tie": "2"}',
     ):
         read()
     numbers = {"left": [0, 1, 2], "right": [1, 2, 0], "winner": [0, 1, 2]}
@@ -59,7 +60,7 @@ def test_columns_of_winners_and_losers_hold_no_sides():
 
 def test_a_column_an_annotator_makes_a_row_of_each_answer():
     columns = {"cmp_key": ["x_y", "z_x"], "annotator2": [0, None], "annotator1": [1, 2]}
-    found = Comparisons.from_frame(columns, ties=["0"])
+    found = Comparisons.from_frame(columns, reading={"tie": "0"})
     assert tasks_of(found) == [("annotator1", "x > y"), ("annotator1", "x > z"), ("annotator2", "x = y")]
     assert found.intake.columns == {
         "left": "cmp_key", "right": "cmp_key", "user and winner 1": "annotator1", "user and winner 2": "annotator2",
@@ -69,7 +70,7 @@ def test_a_column_an_annotator_makes_a_row_of_each_answer():
     with pytest.raises(DataError, match='column "annotator1 to annotator2" holds 0, 1 and 2'):
         Comparisons.from_frame(columns)
     with pytest.raises(DataError, match=r'such as "tea_milk" or "tea vs milk"; got "x_y"\. Make two columns of it'):
-        Comparisons.from_frame({**columns, "cmp_key": ["x_y", "z_x_2"]}, ties=["0"])
+        Comparisons.from_frame({**columns, "cmp_key": ["x_y", "z_x_2"]}, reading={"tie": "0"})
     whole = {"left": ["x", "z"], "right": ["y", "x"], "winner": ["x", "x"], "judge1": ["b", "c"], "judge2": ["c", "b"]}
     assert Comparisons.from_frame(whole).n_answers == 2  # who answered, and not what
 

@@ -8,7 +8,8 @@ import pytest
 
 from answers import read, refused, tasks_of
 from orders import orders_of
-from predilect.data import Comparisons, read_comparisons
+from predilect.data import Comparisons
+from predilect.data import read as read_file
 from predilect.errors import DataError
 
 WINS = {"": ["a", "b", "c"], "a": [0, 3, 5], "b": [7, 0, 2], "c": [1, 8, 0]}
@@ -24,27 +25,29 @@ def wins_of(found):
 
 def test_a_matrix_of_wins_is_read_and_who_won_is_asked():
     refused(
-        WINS, {}, 'Row "b" has 3 in column "a": "b" won over "a" so often if you say positive="left"',
-        'the other way round if you say positive="right"',
+        WINS, {}, 'Row "b" has 3 in column "a": "b" won over "a" so often if you say reading={"positive": "left"}',
+        'the other way round if you say reading={"positive": "right"}',
     )  # fmt: skip
     for order in orders_of(list(WINS), 6):
         turned = {name: WINS[name] for name in order}
-        assert wins_of(read(turned, positive="left")) == ROW_WON
-        assert wins_of(read(turned, positive="right")) == {pair[::-1]: times for pair, times in ROW_WON.items()}
-    told = read(WINS, positive="left").intake
+        assert wins_of(read(turned, reading={"positive": "left"})) == ROW_WON
+        assert wins_of(read(turned, reading={"positive": "right"})) == {
+            pair[::-1]: times for pair, times in ROW_WON.items()
+        }
+    told = read(WINS, reading={"positive": "left"}).intake
     assert told.notes == ('A matrix of wins of 3 items: the row won over the column, as in "b" won over "a" 3 times.',)
     for label, positive in (("winner", "left"), ("loser", "right")):
         named = {label: WINS[""], **{name: WINS[name] for name in "abc"}}
-        assert wins_of(read(named)) == wins_of(read(WINS, positive=positive))
+        assert wins_of(read(named)) == wins_of(read(WINS, reading={"positive": positive}))
     frame = pd.DataFrame({name: WINS[name] for name in "cab"}, index=WINS[""])
-    assert wins_of(Comparisons.from_frame(frame, positive="left")) == ROW_WON
+    assert wins_of(Comparisons.from_frame(frame, reading={"positive": "left"})) == ROW_WON
     shuffled = frame.loc[["c", "a", "b"]]
-    assert wins_of(Comparisons.from_frame(shuffled, positive="left")) == ROW_WON
+    assert wins_of(Comparisons.from_frame(shuffled, reading={"positive": "left"})) == ROW_WON
 
 
 def test_a_matrix_of_wins_is_read_from_a_file(tmp_path):
     pl.DataFrame(WINS).write_csv(tmp_path / "wins.csv")
-    assert wins_of(read_comparisons(tmp_path / "wins.csv", positive="left")) == ROW_WON
+    assert wins_of(read_file(tmp_path / "wins.csv", reading={"positive": "left"})) == ROW_WON
 
 
 def test_damaged_matrices_of_wins():
@@ -53,40 +56,40 @@ def test_damaged_matrices_of_wins():
     refused(WINS, {"a": [0.0, 0.5, 5.0]}, 'row "b" has 0.5 in column "a"', "whole numbers")
     refused(WINS, {"": ["a", "b", "d"]}, "not the same items", 'only in rows "d"', 'only in columns "c"')
     refused(WINS, {"a": [0, 7, 1], "b": [7, 0, 8], "c": [1, 8, 0]}, "the same across its diagonal")
-    never = read(WINS, {"a": [None, None, 5], "b": [None, None, 2]}, positive="left")
+    never = read(WINS, {"a": [None, None, 5], "b": [None, None, 2]}, reading={"positive": "left"})
     assert wins_of(never) == {pair: times for pair, times in ROW_WON.items() if set(pair) != {"a", "b"}}
 
 
 def test_a_matrix_of_votes_of_people_on_statements(tmp_path):
     votes = {"participant": ["p", "q"], "group": [0, 1], "n-votes": [2, 3], "0": [1, -1], "1": [-1, None], "2": [0, 1]}
-    refused(votes, {}, "numbers from -1 to 1, and no word says which end is good", 'best="high"')
-    found = read(votes, best="high")
+    refused(votes, {}, "numbers from -1 to 1, and no word says which end is good", 'reading={"best": "high"}')
+    found = read(votes, reading={"best": "high"})
     assert tasks_of(found) == [("p", "0 > 2", "2 > 1"), ("q", "2 > 0")]
     assert set(found.intake.ignored_columns) == {"group", "n-votes"}
     # Such a file is not taken for one without a header.
     many = {"participant": range(4), **{str(k): [k % 2, 0, 1, -1] for k in range(4)}}
     pl.DataFrame(many).write_csv(tmp_path / "votes.csv")
-    assert len(read_comparisons(tmp_path / "votes.csv", best="high").items) == 4
+    assert len(read_file(tmp_path / "votes.csv", reading={"best": "high"}).items) == 4
 
 
 def test_places_in_words_by_item():
     ballots = {"name": ["u", "v"], "Rank them [Tea]": ["First Choice", "2nd choice"],
                "Rank them [Milk]": ["Second Choice", ""], "Rank them [Juice]": ["third choice", "1st"]}  # fmt: skip
-    found = read(ballots, user="name")
+    found = read(ballots, columns={"who": "name"})
     assert tasks_of(found) == [("u", "Milk > Juice", "Tea > Milk"), ("v", "Juice > Tea", "Tea > Milk")]
-    assert read({**ballots, "when": ["now", "then"]}, user="name") == found
+    assert read({**ballots, "when": ["now", "then"]}, columns={"who": "name"}) == found
 
 
 def test_a_matrix_of_numbers_is_asked_about():
     rated = {"user": ["u", "v"], "tea": [1, 5], "milk": [4, 4], "juice": [5, 3], "comment": ["x", "y"]}
     refused(
         rated, {}, 'the columns "tea", "milk", "juice" hold small numbers that may be ratings',
-        'kind="rating" and alternatives=["tea", "milk", "juice"]',
+        'columns={"alternatives": ["tea", "milk", "juice"]}, reading={"kind": "rating"}',
     )  # fmt: skip
-    named = {"kind": "rating", "alternatives": ["tea", "milk", "juice"]}
+    named = {"reading": {"kind": "rating"}, "columns": {"alternatives": ["tea", "milk", "juice"]}}
     assert tasks_of(read(rated, **named))[0] == ("u", "juice > milk", "milk > tea")
     voted = {"user": ["u", "v"], "group": [0, 1], "tea": [1, -1], "milk": [-1, 1], "juice": [0, -1]}
-    refused(voted, {}, 'kind="rating" and alternatives=["tea", "milk", "juice"]')
+    refused(voted, {}, 'columns={"alternatives": ["tea", "milk", "juice"]}, reading={"kind": "rating"}')
 
 
 def games(*scores):
@@ -105,13 +108,15 @@ def test_judgements_in_lists_in_both_orders(kind):
     got = sorted((row["winner"], row["grade"] or 0, row["weight"]) for row in found.to_frame("polars").to_dicts())
     assert got == [("left", "2", 2), ("right", "1", 1), ("tie", 0, 1)]
     assert "A is the baseline" in found.intake.notes[0]
-    other = Comparisons.from_frame(kind([{**row, "baseline": "gpt"} for row in rows]), context="question_id")
+    other = Comparisons.from_frame(
+        kind([{**row, "baseline": "gpt"} for row in rows]), columns={"context": "question_id"}
+    )
     assert other.items.ids == ["gpt", "m"]
     assert other.contexts.ids == ["q", "r"]
     broken = kind([*rows, {**rows[0], "games": games("A>B", None)}])
     with pytest.raises(DataError, match="the given outcome is missing in 1 of 6 rows"):
         Comparisons.from_frame(broken)
-    assert Comparisons.from_frame(broken, drop_unknown=True).n_answers == 5
+    assert Comparisons.from_frame(broken, reading={"drop": "unknown"}).n_answers == 5
 
 
 DESIGN = {
@@ -140,8 +145,10 @@ def test_answers_by_question_and_a_design():
     # The design need not hold what stands for none of these.
     shown = {name: [value for value, alt in zip(column, DESIGN["ALT"], strict=True) if alt < 3]
              for name, column in DESIGN.items()}  # fmt: skip
-    refused(ANSWERS, {}, 'name no alternative of their task (first: "3")', 'none="3"', design=shown)
-    assert ("b", "3 > price=2, size=5", "3 > price=4, size=1") in tasks_of(read(ANSWERS, design=shown, none="3"))
+    refused(ANSWERS, {}, 'name no alternative of their task (first: "3")', 'reading={"none": "3"}', design=shown)
+    assert ("b", "3 > price=2, size=5", "3 > price=4, size=1") in tasks_of(
+        read(ANSWERS, design=shown, reading={"none": "3"})
+    )
     blank = read(ANSWERS, {"q1": [1, None]}, design=DESIGN)
     assert blank.intake.tasks_read == {"choices of the best of 3": 3}
     assert "1 question not answered." in blank.intake.notes
@@ -164,8 +171,10 @@ def test_designs_and_answers_that_do_not_fit():
     )
     refused(ANSWERS, {}, "the design is empty", design={"QES": [], "ALT": []})
     refused(ANSWERS, {}, "no column that numbers its tasks", design={"ALT": [1, 2] * 2, "price": [1, 1, 2, 2]})
-    refused({**ANSWERS, "r1": [1, 1], "r2": [1, 1]}, {}, "q1 to q2; r1 to r2", 'winner="q1"', design=DESIGN)
-    assert tasks_of(read({**ANSWERS, "r1": [1, 1], "r2": [1, 1]}, design=DESIGN, winner="q1")) == CHOICES
+    refused(
+        {**ANSWERS, "r1": [1, 1], "r2": [1, 1]}, {}, "q1 to q2; r1 to r2", 'columns={"answer": "q1"}', design=DESIGN
+    )
+    assert tasks_of(read({**ANSWERS, "r1": [1, 1], "r2": [1, 1]}, design=DESIGN, columns={"answer": "q1"})) == CHOICES
     # Answers alone, and a design alone.
     refused({"ID": [1, 1], "Task": [1, 2], "Response": [2, 1]}, {}, "a design, give it too", "design=")
     with pytest.raises(DataError):
@@ -199,7 +208,7 @@ def test_best_and_worst_of_sets_in_another_table():
     places = {"id": ["1"], "B1": [1], "W1": [3], "B2": [1], "W2": [2], "B3": [1], "W3": [3]}
     assert tasks_of(read(places, design=flags)) == expected
     under = {"id": ["1"] * 3, "Q": [1, 2, 3], "best": ["tea", "tea", "milk"], "worst": ["cola", "milk", "cola"]}
-    assert tasks_of(read(under, task="Q", design=SETS)) == expected
+    assert tasks_of(read(under, columns={"task": "Q"}, design=SETS)) == expected
     long = {
         "Q": [1, 1, 1, 2, 2, 2, 3, 3, 3],
         "item": ["tea", "milk", "cola", "tea", "juice", "milk", "milk", "juice", "cola"],

@@ -15,13 +15,13 @@ LONG = {"user": ["a", "a", "a", "b", "b"], "task": [1, 1, 1, 1, 1], "item": ["x"
 WIDE = {"user": ["a", "b"], "price_1": [1, 2], "price_2": [3, 4], "price_3": [5, 6]}
 
 
-def read(columns, more=(), **options):
-    return Comparisons.from_frame({**columns, **dict(more)}, **options)
+def read(table, more=(), **options):
+    return Comparisons.from_frame({**table, **dict(more)}, **options)
 
 
-def refused(columns, more, message, **options):
+def refused(table, more, message, **options):
     with pytest.raises(DataError, match=re.escape(message)):
-        read(columns, more, **options)
+        read(table, more, **options)
 
 
 def test_a_task_without_a_winner_is_an_error_or_left_out():
@@ -30,7 +30,7 @@ def test_a_task_without_a_winner_is_an_error_or_left_out():
         LONG, more,
         'no alternative was chosen in 1 task (first: row 1): column "chosen" must say one of those that were shown.',
     )  # fmt: skip
-    kept = read(LONG, more, drop_unknown=True)
+    kept = read(LONG, more, reading={"drop": "unknown"})
     assert tasks_of(kept) == [("b", "y > x")]
     assert kept.intake.left_out == {"no clear winner": 3}
     assert kept.intake.unused_items == ("z",)
@@ -42,21 +42,21 @@ def test_two_winners_are_an_error_unless_any_number_could_be_chosen():
     refused(
         LONG, more,
         'more than one alternative was chosen in 1 task (first: row 1) (column "chosen"). If any number could be '
-        'chosen, say kind="approval".',
+        'chosen, say reading={"kind": "approval"}.',
     )  # fmt: skip
-    assert tasks_of(read(LONG, more, kind="approval")) == [("a", "x > z", "y > z"), ("b", "y > x")]
+    assert tasks_of(read(LONG, more, reading={"kind": "approval"})) == [("a", "x > z", "y > z"), ("b", "y > x")]
 
 
 def test_leaving_tasks_out_is_advised_for_few_of_them_and_only_if_the_rest_can_be_read():
     people = {"user": np.repeat(np.arange(40), 2), "item": ["x", "y"] * 40, "chosen": [1, 0] * 40}
-    advice = "Leave such tasks out with drop_unknown=True."
+    advice = 'Leave such tasks out with reading={"drop": "unknown"}.'
     for n_bad in (1, 2, 3):
         chosen = np.array(people["chosen"])
         chosen[: 2 * n_bad] = 0
         with pytest.raises(DataError) as caught:
             read(people, {"chosen": chosen})
         assert (advice in str(caught.value)) == (n_bad <= 2)
-        assert read(people, {"chosen": chosen}, drop_unknown=True).n_answers == 40 - n_bad
+        assert read(people, {"chosen": chosen}, reading={"drop": "unknown"}).n_answers == 40 - n_bad
     # Of what nothing is left without them, too.
     rated = {"user": ["u", "u", None, None], "item": ["x", "y"] * 2, "rating": [1, 1, 1, 2]}
     with pytest.raises(DataError) as caught:
@@ -69,7 +69,7 @@ def test_an_unavailable_winner_is_an_error():
     refused(
         LONG, more, 'an alternative was chosen that was not available (column "available") in 1 task (first: row 1).'
     )
-    assert read(LONG, more, drop_unknown=True).intake.left_out == {"no clear winner": 3}
+    assert read(LONG, more, reading={"drop": "unknown"}).intake.left_out == {"no clear winner": 3}
     refused(
         WIDE, {"choice": [1, 2], "av_1": [0, 1], "av_2": [1, 1], "av_3": [1, 1]},
         'column "choice" chooses an alternative that was not available, or blank, in 1 task (first: row 1).',
@@ -79,7 +79,7 @@ def test_an_unavailable_winner_is_an_error():
 def test_a_choice_from_one_alternative_is_an_error():
     more = {"chosen": [1, 0, 0, 0, 1], "available": [1, 0, 0, 1, 1]}
     refused(LONG, more, "only one alternative was there to choose from in 1 task (first: row 1); a choice needs two.")
-    assert read(LONG, more, drop_unknown=True).intake.left_out == {"one alternative": 3}
+    assert read(LONG, more, reading={"drop": "unknown"}).intake.left_out == {"one alternative": 3}
 
 
 def test_the_same_alternative_twice_is_an_error():
@@ -87,16 +87,18 @@ def test_the_same_alternative_twice_is_an_error():
     refused(
         twice, {}, 'the same alternative stands twice in 1 task (first: row 1), such as "x"; it must stand there once.'
     )
-    assert read(twice, drop_self=True).intake.left_out == {"an alternative twice": 3}
+    assert read(twice, reading={"drop": "self"}).intake.left_out == {"an alternative twice": 3}
     without = {name: [*values, *values] for name, values in LONG.items() if name != "task"}
-    refused(without, {"chosen": [1, 0, 0, 0, 1] * 2}, 'name the column that tells them apart: task="NAME".')
+    refused(
+        without, {"chosen": [1, 0, 0, 0, 1] * 2}, 'name the column that tells them apart: columns={"task": "NAME"}.'
+    )
 
 
 def test_an_attribute_that_is_missing_is_an_error():
     gap = {**WIDE, "size_1": [1, 1], "size_2": [1, None], "size_3": [2, 2], "choice": [1, 2]}
     refused(gap, {}, 'an attribute ("size") is missing in 1 task (first: row 2). Fill it in. Leave such tasks out with '
-            "drop_missing=True.")  # fmt: skip
-    assert read(gap, drop_missing=True).intake.left_out == {"missing attribute": 1}
+            'reading={"drop": "missing"}.')  # fmt: skip
+    assert read(gap, reading={"drop": "missing"}).intake.left_out == {"missing attribute": 1}
     long = {"user": ["a"] * 4, "task": [1, 1, 2, 2], "alt": [1, 2, 1, 2], "price": [1, 2, None, 3],
             "choice": [1, 0, 0, 1],
             "size": [1, 2, 3, 5]}  # fmt: skip
@@ -107,9 +109,9 @@ def test_numbered_alternatives_have_the_same_columns():
     refused(
         WIDE, {"size_1": [1, 1], "size_2": [2, 2], "choice": [1, 2]},
         'columns hold "size" for the alternatives "1", "2" but not for "3". Leave the cells of an alternative that was '
-        'not shown blank, and name what describes alternatives: profile=["price"].',
+        'not shown blank, and name what describes alternatives: columns={"profile": "price"}.',
     )  # fmt: skip
-    said = read(WIDE, {"size_1": [1, 1], "size_2": [2, 2], "choice": [1, 2]}, profile=["price"])
+    said = read(WIDE, {"size_1": [1, 1], "size_2": [2, 2], "choice": [1, 2]}, columns={"profile": ["price"]})
     assert said.intake.attributes == ("price",)
 
 
@@ -139,7 +141,9 @@ def test_orders_say_what_is_wrong_with_them():
     refused(
         LONG, {"rank": [1, 2, 4, 1, 2]}, 'ranks leave a gap in 1 task (first: row 1) (column "rank"): expected 1, 2, 3'
     )
-    refused(LONG, {"rank": [1, 2, 2.5, 1, 2]}, '(first: row 3, 2.5). If more is better, say kind="rating".')
+    refused(
+        LONG, {"rank": [1, 2, 2.5, 1, 2]}, '(first: row 3, 2.5). If more is better, say reading={"kind": "rating"}.'
+    )
     refused(
         LONG, {"rank": ["1", "2", "last", "1", "2"]},
         'column "rank" is read as the rank, which must be a number, but holds text in 1 row (first: row 3, "last"). '
@@ -148,7 +152,7 @@ def test_orders_say_what_is_wrong_with_them():
     refused(
         {"user": ["a", "b"], "rank1": [1, 2], "rank2": [2, 1]},
         {},
-        'For the first say kind="order", for the second kind="rank".',
+        'For the first say reading={"kind": "order"}, for the second reading={"kind": "rank"}.',
     )
 
 
@@ -171,7 +175,7 @@ def test_answers_that_tell_nothing_are_left_out_and_counted():
     found = read(LONG, {"rating": [3, 3, 3, 1, 2]})
     assert tasks_of(found) == [("b", "y > x")]
     assert found.intake.left_out == {"all alike": 3}
-    assert "Left out 3 rows: all alike." in found.intake.describe()
+    assert "Left out 3 rows: all alike." in str(found.reading)
     assert read(LONG, {"rating": [3, None, None, 1, 2]}).intake.left_out == {"one alternative": 3}
     refused(LONG, {"rating": [3, 3, 3, 1, 1]}, "no usable answer: all 2 tasks were left out (rows: 5 × all alike)")
 
@@ -180,19 +184,19 @@ def test_none_of_these_is_an_alternative_among_the_items():
     found = read(WIDE, {"choice": ["1", "none"]})
     assert tasks_of(found) == [("a", "price=1 > None", "price=1 > price=3", "price=1 > price=5"),
                                ("b", "None > price=2", "None > price=4", "None > price=6")]  # fmt: skip
-    named = read({**WIDE, "choice": [1, 4]}, alternatives=["1", "2", "3", "None"])
+    named = read({**WIDE, "choice": [1, 4]}, columns={"alternatives": ["1", "2", "3", "None"]})
     assert tasks_of(named) == tasks_of(found)
-    assert "nothing" in read(WIDE, {"choice": ["1", "none"]}, none="nothing").items.ids
+    assert "nothing" in read(WIDE, {"choice": ["1", "none"]}, reading={"none": "nothing"}).items.ids
 
 
 def test_options_of_pairs_are_refused_for_sets():
-    refused(LONG, {"chosen": [1, 0, 0, 0, 1]}, "side=True is about pairs", side=True)
-    refused(LONG, {"chosen": [1, 0, 0, 0, 1]}, "kind must be one of pairs, best", kind="worst")
+    refused(LONG, {"chosen": [1, 0, 0, 0, 1]}, 'reading={"side": True} is about pairs', reading={"side": True})
+    refused(LONG, {"chosen": [1, 0, 0, 0, 1]}, '"kind" is one of pairs, best', reading={"kind": "worst"})
     refused(
         {"left": ["x"], "right": ["y"]},
         {"winner": ["x"]},
         "found no columns that hold answers of kind order",
-        kind="order",
+        reading={"kind": "order"},
     )
 
 
@@ -201,14 +205,17 @@ def test_weights_count_whole_tasks():
     assert tasks_of(found) == [("a", "y > x", "y > z"), ("a", "y > x", "y > z"), ("b", "y > x")]
     assert found.weight.tolist() == [2, 2, 1]
     refused(
-        LONG, {"chosen": [0, 1, 0, 0, 1], "count": [2, 2, 1, 1, 1]}, "differs between rows of one task", weight="count"
+        LONG,
+        {"chosen": [0, 1, 0, 0, 1], "count": [2, 2, 1, 1, 1]},
+        "differs between rows of one task",
+        columns={"weights": "count"},
     )
     laptops = {**LONG, "alt": LONG["item"], "weight": [1, 2, 3, 1, 2]}
     assert "weight" not in read(laptops, {"chosen": [0, 1, 0, 0, 1]}).intake.columns
 
 
 def test_contexts_and_item_maps_belong_to_whole_tasks():
-    found = read(LONG, {"chosen": [0, 1, 0, 0, 1], "prompt": ["p", "p", "p", "q", "q"]}, context="prompt",
+    found = read(LONG, {"chosen": [0, 1, 0, 0, 1], "prompt": ["p", "p", "p", "q", "q"]}, columns={"context": "prompt"},
                  item_map={"x": "X", "y": "Y", "z": "Z"})  # fmt: skip
     assert found.contexts.labels(found.context).tolist() == ["p", "p", "q"]
     assert found.items.ids == ["X", "Y", "Z"]
@@ -288,8 +295,8 @@ def test_best_and_worst_of_what_no_column_shows():
     refused(
         shown, none, 'found no columns of what was shown, of which "best", "worst" would say the best and the worst'
     )
-    refused(shown, none, 'Name them: alternatives=["A", "B", "C"]', kind="best_worst")
-    told = read(shown, one, drop_unknown=True).intake
+    refused(shown, none, 'Name them: columns={"alternatives": ["A", "B", "C"]}', reading={"kind": "best_worst"})
+    told = read(shown, one, reading={"drop": "unknown"}).intake
     assert told.tasks_read == {"choices of the best and the worst of 3": 1}
 
 

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from answers import tasks_of
-from predilect.data import ItemFeatures, read_comparisons
+from predilect.data import ItemFeatures
+from predilect.data import read as read_file
 from predilect.errors import DataError
 
 APOLLO_MODES = """\
@@ -83,7 +84,7 @@ sys_RespNum,Task,Concept,Brand,Price,Response
 
 def read(tmp_path, text, name="choices.csv", **options):
     (tmp_path / name).write_text(text)
-    return read_comparisons(tmp_path / name, **options)
+    return read_file(tmp_path / name, **options)
 
 
 def test_apollo(tmp_path):
@@ -129,8 +130,8 @@ def test_xlogit(tmp_path):
         ("cl=5, loc=0, pf=7", 5, 0, 7),
     ]  # fmt: skip
     assert ItemFeatures.from_frame(choices.item_table).columns == ["cl", "loc", "pf"]
-    assert (
-        "Understood as 3 choices of the best of 3; alternatives described by cl, loc, pf." in choices.intake.describe()
+    assert str(choices.reading).startswith(
+        "Read: 3 choices of the best of 3; who=id, task=chid, alternatives=alt, answer=choice, profile=pf,cl,loc.\n"
     )
 
 
@@ -139,7 +140,9 @@ def test_biogeme(tmp_path):
     train, sm = "TRAIN, CO=48, HE=30, TT=103", "SM, CO=49, HE=10, SEATS=0, TT=60"
     assert tasks_of(choices)[1] == ("1", f"{train} > {sm}")
     assert [len(task) - 1 for task in tasks_of(choices)] == [2, 1, 2]
-    nobody = read(tmp_path, BIOGEME + BIOGEME.splitlines()[1][:-1] + "0\n", "swissmetro.dat", drop_unknown=True)
+    nobody = read(
+        tmp_path, BIOGEME + BIOGEME.splitlines()[1][:-1] + "0\n", "swissmetro.dat", reading={"drop": "unknown"}
+    )
     assert nobody.intake.left_out == {"no clear winner": 1}
     with pytest.raises(
         DataError, match=r'column "CHOICE" chooses none of TRAIN, SM, CAR in 1 task \(first: row 4\): it holds "0"'
@@ -149,7 +152,7 @@ def test_biogeme(tmp_path):
 
 def test_bayesm(tmp_path):
     alternatives = ["Pk_Stk", "BB_Stk", "Fl_Stk", "Hse_Tub"]
-    choices = read(tmp_path, BAYESM, alternatives=alternatives)
+    choices = read(tmp_path, BAYESM, columns={"alternatives": alternatives})
     assert tasks_of(choices)[1] == (
         "2100016", "Pk_Stk, P=0.66 > BB_Stk, P=0.67", "Pk_Stk, P=0.66 > Fl_Stk, P=1.09",
         "Pk_Stk, P=0.66 > Hse_Tub, P=0.57",
@@ -166,7 +169,7 @@ def test_sawtooth_with_none_as_an_empty_concept(tmp_path):
         ("1001", "None > Brand=1, Price=1", "None > Brand=2, Price=3"),
     ]
     assert choices.item_table.filter(item="None").row(0) == ("None", None, None)
-    assert "no deal" in read(tmp_path, SAWTOOTH, none="no deal").items.ids
+    assert "no deal" in read(tmp_path, SAWTOOTH, reading={"none": "no deal"}).items.ids
 
 
 def test_numbers_of_named_alternatives_are_not_guessed_where_columns_do_not_tell(tmp_path):
@@ -174,10 +177,10 @@ def test_numbers_of_named_alternatives_are_not_guessed_where_columns_do_not_tell
     order = sorted(range(16), key=lambda place: header.split("\t")[place])
     mixed = "\n".join("\t".join(line.split("\t")[place] for place in order) for line in (header, *lines))
     with pytest.raises(
-        DataError, match=r'Name them in the order of their numbers: alternatives=\["CAR", "SM", "TRAIN"\]'
+        DataError, match=r'Name them in the order of their numbers: columns={"alternatives": \["CAR", "SM", "TRAIN"\]}'
     ):
         read(tmp_path, mixed, "mixed.dat")
-    told = read(tmp_path, mixed, "mixed.dat", alternatives=["TRAIN", "SM", "CAR"])
+    told = read(tmp_path, mixed, "mixed.dat", columns={"alternatives": ["TRAIN", "SM", "CAR"]})
     assert told == read(tmp_path, BIOGEME, "swissmetro.dat")
 
 
@@ -191,9 +194,9 @@ def test_files_as_their_users_have_them_give_the_pairs_that_were_made_of_them_by
         str(row["item"]): ", ".join(f"{name}={row[name]}" for name in sorted(row) if name != "item")
         for row in table.to_dicts()
     }
-    by_hand = read_comparisons(data / "electricity" / "comparisons.csv.gz", item_map=named, side=False)
-    assert read_comparisons(data / "layouts" / "electricity_long.csv.gz") == by_hand
-    wide = read_comparisons(data / "layouts" / "swissmetro_wide.csv.gz", drop_unknown=True)
-    pairs = read_comparisons(data / "swissmetro" / "comparisons.csv.gz")
+    by_hand = read_file(data / "electricity" / "comparisons.csv.gz", item_map=named, reading={"side": False})
+    assert read_file(data / "layouts" / "electricity_long.csv.gz") == by_hand
+    wide = read_file(data / "layouts" / "swissmetro_wide.csv.gz", reading={"drop": "unknown"})
+    pairs = read_file(data / "swissmetro" / "comparisons.csv.gz")
     assert (wide.n_users, wide.n_items, wide.n_answers) == (pairs.n_users, pairs.n_items, pairs.n_answers)
     assert wide.intake.left_out == {"no clear winner": 9}

@@ -36,4 +36,4 @@ def choices(seed: int, n_users: int = 100, n_tasks: int = 8, n_options: int = 3,
                     columns[name].append(value)
     names = ("price", "speed", "size")[: len(mean)]
     items = {"item": [f"i{i}" for i in range(n_items)], **dict(zip(names, X.T.tolist(), strict=True))}
-    return Choices(Comparisons.from_frame(columns, task="task"), items, w)
+    return Choices(Comparisons.from_frame(columns, columns={"task": "task"}), items, w)

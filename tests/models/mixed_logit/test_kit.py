@@ -115,7 +115,7 @@ def with_guesses(n_guessing):
         best = rng.choice(shown) if user in guessing else best
         rows += [(user, task, best, other, best) for other in shown if other != best]
     return Comparisons.from_frame(
-        pl.DataFrame(rows, schema=["user", "task", "left", "right", "winner"], orient="row"), task="task"
+        pl.DataFrame(rows, schema=["user", "task", "left", "right", "winner"], orient="row"), columns={"task": "task"}
     )
 
 
@@ -146,7 +146,9 @@ def test_the_fit_of_orders_counts_each_choice_in_them(model):
     rows = [("u0001", 1, a, b, a) for a, b in (("i1", "i2"), ("i2", "i3"))]
     rows += [("u0001", 2, a, b, a) for a, b in (("i1", "i2"), ("i1", "i3"), ("i2", "i4"), ("i3", "i4"))]
     columns = ["user", "task", "left", "right", "winner"]
-    answers = replace(Comparisons.from_frame(pl.DataFrame(rows, schema=columns, orient="row"), task="task"), joint=True)
+    answers = replace(
+        Comparisons.from_frame(pl.DataFrame(rows, schema=columns, orient="row"), columns={"task": "task"}), joint=True
+    )
     table = model.fit_of_people(answers)
     assert table["choices"].to_list() == [4.0]
     np.testing.assert_allclose(table["chance"][0], (1 / 3 / 2 / 4 / 3) ** 0.25, atol=EXACT)
@@ -193,7 +195,7 @@ def test_none_of_these_has_a_constant_of_its_own():
     more = pl.concat([frame.select("user", "task", "left", "right", "winner"), pl.DataFrame(rows)])
     for estimator in (MixedLogit(n_draws=200, tol=100.0, n_jobs=1), Population(basis="attributes", variance=0.5,
                       strength=20.0, n_jobs=1)):  # fmt: skip
-        model = estimator.fit(Comparisons.from_frame(more, task="task"), items=items)
+        model = estimator.fit(Comparisons.from_frame(more, columns={"task": "task"}), items=items)
         assert model.importances()["attribute"].to_list() == ["price", "None", "speed", "size", "color"]
         assert set(model.simulate(["None", "i1"])["item"]) == {"None", "i1"}
 

@@ -191,7 +191,7 @@ def test_sets_that_are_none(model, sets, users, message):
 
 def test_the_score_of_choices_is_their_mean_log_likelihood(model):
     rows = DATA.answers.to_frame().filter(pl.col("user") == "u0001")
-    test = Comparisons.from_frame(rows, task="task")
+    test = Comparisons.from_frame(rows, columns={"task": "task"})
     losses = []
     for _, one in rows.group_by("task"):
         best = one[one["winner"][0]][0]
@@ -284,7 +284,7 @@ def test_a_person_with_one_task_is_close_to_the_population():
     extra = frame.filter((pl.col("user") == "u0000") & (pl.col("task") == frame["task"][0]))
     assert len(extra) == 2
     added = pl.concat([frame, extra.with_columns(user=pl.lit("once"))])
-    found = fitted(answers=Comparisons.from_frame(added, task="task"))
+    found = fitted(answers=Comparisons.from_frame(added, columns={"task": "task"}))
     person, anybody = (moments(draws)[1] for draws in (found.posterior_.people[0], found.posterior_.unseen))
     assert found.rank("once")["mean"].is_finite().all()
     assert 0.3 < np.trace(person) / np.trace(anybody) < 1.5

@@ -18,7 +18,7 @@ ANSWERS = {
     "user": [f"p{i % 12}" for i in range(N)],
     "left": [f"i{i}" for i in RNG.integers(0, 3, N)],
     "right": [f"i{i}" for i in RNG.integers(3, 6, N)],
-    "outcome": RNG.choice([-1, 1], N).tolist(),
+    "winner": RNG.choice(["right", "left"], N).tolist(),
 }
 ANSWERS["left"][:10] = ["i0"] * 10  # of p0 nothing is known of some items
 
@@ -52,7 +52,7 @@ def test_where_ties_are_left_out_variances_are_compared_with_each_other_alone():
 def test_what_predictions_take_besides_the_margins_is_said():
     assert "ties were left out" in fitted(omitted_ties=0.4).describe()[0]
     with_ties = Population(calibration=Calibration(omitted_ties=0.4), **SETTING).fit(
-        ANSWERS | {"outcome": [0, 0, *ANSWERS["outcome"][2:]]}
+        ANSWERS | {"winner": ["tie", "tie", *ANSWERS["winner"][2:]]}
     )
     assert not any("left out" in line for line in with_ties.describe())
 

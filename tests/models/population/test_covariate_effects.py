@@ -49,7 +49,7 @@ def test_a_side_that_moves_answers_is_found_and_boards_are_for_no_side(settings)
     assert found["lower"] > 0.0
     assert model.report_["side"]["found"]
     assert any("Between equals the item on the left is chosen" in line for line in model.describe())
-    blind = Population(**settings).fit(Comparisons.from_frame(frame, side=False))
+    blind = Population(**settings).fit(Comparisons.from_frame(frame, reading={"side": False}))
     assert not len(blind.covariates())
     assert np.corrcoef(model.consensus()["mean"], utility)[0, 1] > 0.9
     # The same pair, seen both ways: what each side gains is the effect of the side.
@@ -70,7 +70,7 @@ def test_a_swap_of_all_rows_flips_the_effect_of_the_side_and_nothing_else(settin
 def test_sides_that_move_nothing_are_free(settings):
     frame, _ = crowd(3)
     model = Population(**settings).fit(frame)
-    plain = Population(**settings).fit(Comparisons.from_frame(frame, side=False))
+    plain = Population(**settings).fit(Comparisons.from_frame(frame, reading={"side": False}))
     assert model.comparisons_ == plain.comparisons_
     assert model.consensus()["mean"].to_list() == plain.consensus()["mean"].to_list()
     assert not len(model.covariates())
@@ -89,7 +89,7 @@ def test_files_that_list_the_winner_first_have_no_sides():
 
 def test_the_pooled_model_under_a_flat_prior_is_a_probit_regression():
     frame, _ = crowd(5, side=0.3, length=0.5, taste=0.0)
-    answers = Comparisons.from_frame(frame, covariates=["length"], side=True)
+    answers = Comparisons.from_frame(frame, columns={"covariates": ["length"]}, reading={"side": True})
     model = Population(personal=False, consensus_variance=np.inf).fit(answers)
     n = len(frame["user"])
     left, right, winner = (np.array(frame[name]) for name in ("left", "right", "winner"))
@@ -106,7 +106,7 @@ def test_the_pooled_model_under_a_flat_prior_is_a_probit_regression():
 @pytest.mark.parametrize("settings", MODELS)
 def test_a_set_has_no_left_side(settings):
     frame, _ = crowd(2, side=0.8)
-    model = Population(**settings).fit(Comparisons.from_frame(frame, side=True))
+    model = Population(**settings).fit(Comparisons.from_frame(frame, reading={"side": True}))
     assert effect(model)["effect"] > 0.5
     for items in ([0, 1], [0, 3, 5]):
         sets = {"user": [1] * len(items), "task": [1] * len(items), "item": items}
@@ -128,8 +128,10 @@ def test_a_length_that_is_liked_is_taken_off_the_board(settings):
     gain += 0.8 * (np.array(frame["length_a"]) - np.array(frame["length_b"])) / 500
     gain += rng.normal(size=len(gain))
     frame["winner"] = np.where(gain > 0, frame["left"], frame["right"]).tolist()
-    plain = Population(**settings).fit(Comparisons.from_frame(frame, side=False))
-    model = Population(**settings).fit(Comparisons.from_frame(frame, side=False, covariates=["length"]))
+    plain = Population(**settings).fit(Comparisons.from_frame(frame, reading={"side": False}))
+    model = Population(**settings).fit(
+        Comparisons.from_frame(frame, columns={"covariates": ["length"]}, reading={"side": False})
+    )
     assert plain.rank()["item"][0] == 0
     assert model.rank()["item"].to_list() == [3, 2, 1, 0]
     found = effect(model, "length")
@@ -145,7 +147,7 @@ def test_a_length_that_is_liked_is_taken_off_the_board(settings):
 @pytest.mark.parametrize("settings", MODELS)
 def test_a_saved_model_knows_its_covariates(settings, tmp_path):
     frame, _ = crowd(7, side=0.5, length=0.4)
-    model = Population(**settings).fit(Comparisons.from_frame(frame, covariates=["length"]))
+    model = Population(**settings).fit(Comparisons.from_frame(frame, columns={"covariates": ["length"]}))
     model.update(user=0, left=1, right=2, outcome=1)
     model.save(tmp_path / "model")
     again = Population.load(tmp_path / "model")
@@ -160,7 +162,7 @@ def test_a_saved_model_knows_its_covariates(settings, tmp_path):
 @pytest.mark.parametrize("settings", MODELS)
 def test_an_answer_counts_with_its_covariates_and_can_be_taken_back(settings):
     frame, _ = crowd(8, side=0.5, length=0.4)
-    model = Population(**settings).fit(Comparisons.from_frame(frame, covariates=["length"]))
+    model = Population(**settings).fit(Comparisons.from_frame(frame, columns={"covariates": ["length"]}))
     asked = {"user": [5], "left": [1], "right": [2]}
     before = model.predict_margin(asked)
     answer = {"user": [5], "left": [1], "right": [2], "winner": [1]}
@@ -173,20 +175,20 @@ def test_an_answer_counts_with_its_covariates_and_can_be_taken_back(settings):
         model.forget(answer | {"length": [length]})
     assert moved[0] > moved[1] > before[0][0]
     np.testing.assert_allclose(model.predict_margin(asked), before, rtol=1e-8)
-    other = Comparisons.from_frame(answer | {"width": [1.0]}, covariates=["width"])
+    other = Comparisons.from_frame(answer | {"width": [1.0]}, columns={"covariates": ["width"]})
     with pytest.raises(DataError, match="covariates of answers length, and these answers have width"):
         model.update(other)
-    assert model.comparisons_ == Comparisons.from_frame(frame, covariates=["length"]).with_side()
+    assert model.comparisons_ == Comparisons.from_frame(frame, columns={"covariates": ["length"]}).with_side()
 
 
 @pytest.mark.parametrize("settings", MODELS)
 def test_a_covariate_that_is_not_there_is_equal_everywhere(settings):
     """An answer by name, frames and comparisons: the same as with a difference of 0."""
     frame, _ = crowd(8, side=0.5, length=0.4)
-    model = Population(**settings).fit(Comparisons.from_frame(frame, covariates=["length"]))
+    model = Population(**settings).fit(Comparisons.from_frame(frame, columns={"covariates": ["length"]}))
     answer = {"user": [5, 6], "left": [1, 3], "right": [2, 0], "winner": [1, 0]}
     equal = answer | {"length": [0.0, 0.0]}
-    as_read = Comparisons.from_frame(answer, side=True)
+    as_read = Comparisons.from_frame(answer, reading={"side": True})
     np.testing.assert_array_equal(model.predict_proba(answer), model.predict_proba(equal))
     assert model.score(answer) == model.score(equal) == model.score(as_read)
     before, moved = model.predict_margin(answer), []
@@ -205,7 +207,7 @@ def test_a_covariate_that_is_not_there_is_equal_everywhere(settings):
 
 def test_a_part_of_a_covariate_is_refused():
     frame, _ = crowd(8, length=0.4)
-    model = Population(**FIXED).fit(Comparisons.from_frame(frame, covariates=["length"]))
+    model = Population(**FIXED).fit(Comparisons.from_frame(frame, columns={"covariates": ["length"]}))
     answer = {"user": [5, 6], "left": [1, 3], "right": [2, 0], "winner": [1, 0]}
     half = answer | {"length_b": [1.0, 2.0]}
     said = 'the covariate "length" has a column "length_b" and no column "length_a" for the other side'
@@ -224,13 +226,13 @@ def test_a_part_of_a_covariate_is_refused():
     with pytest.raises(DataError, match=r'holds text in 1 row .*"long"\). Leave it out \(without a covariate'):
         model.predict_proba(answer | {"length": ["long", "1"]})
     with pytest.raises(DataError, match=f"{said}.*Add it\\."):
-        Population().fit(half, covariates=["length"])
+        Population().fit(half, columns={"covariates": ["length"]})
 
 
 @pytest.mark.parametrize("settings", MODELS)
 def test_a_compressed_model_keeps_the_effects(settings, tmp_path):
     frame, _ = crowd(14, side=0.5, length=0.4)
-    model = Population(**settings).fit(Comparisons.from_frame(frame, covariates=["length"]))
+    model = Population(**settings).fit(Comparisons.from_frame(frame, columns={"covariates": ["length"]}))
     small = compress(model, keep=6)
     small.save(tmp_path / "small")
     asked = {"user": [1, 2], "left": [0, 3], "right": [1, 2], "length": [400.0, -100.0]}
@@ -257,12 +259,15 @@ def test_the_table_of_people_says_how_often_each_chose_the_left():
         own = [left == winner for who, left, winner in zip(*(frame[n] for n in ("user", "left", "winner")), strict=True)
                if who == user]  # fmt: skip
         assert found[user] == pytest.approx(np.mean(own))
-    assert "chose_left" not in Population(**FIXED).fit(Comparisons.from_frame(frame, side=False)).people().columns
+    assert (
+        "chose_left"
+        not in Population(**FIXED).fit(Comparisons.from_frame(frame, reading={"side": False})).people().columns
+    )
 
 
 def test_a_covariate_without_differences_is_refused():
     frame, _ = crowd(13)
-    answers = Comparisons.from_frame(frame | {"flat": [0.0] * len(frame["user"])}, covariates=["flat"])
+    answers = Comparisons.from_frame(frame | {"flat": [0.0] * len(frame["user"])}, columns={"covariates": ["flat"]})
     with pytest.raises(DataError, match='"flat" says nothing: left and right are equal'):
         Population(**FIXED).fit(answers)
 
@@ -274,7 +279,9 @@ def test_covariates_that_say_the_same_or_everything_stay_finite():
     frame |= {"told": (side * 3).tolist(), "one": difference.tolist(), "other": (2 * difference).tolist()}
     for settings in MODELS:
         for names in (["told"], ["one", "other"]):
-            model = Population(**settings).fit(Comparisons.from_frame(frame, side=False, covariates=names))
+            model = Population(**settings).fit(
+                Comparisons.from_frame(frame, columns={"covariates": names}, reading={"side": False})
+            )
             table = model.covariates()
             assert np.isfinite(table.drop("covariate", "spread").to_numpy()).all()
             spread = table["spread"].to_numpy()  # missing where effects of people's own were not tried
@@ -285,7 +292,7 @@ def test_covariates_that_say_the_same_or_everything_stay_finite():
 def test_other_models_say_that_they_take_no_covariates():
     frame, _ = crowd(11)
     with pytest.raises(DataError, match="GaSPK takes no covariates of answers"):
-        GaSPK().fit(Comparisons.from_frame(frame, covariates=["length"]))
+        GaSPK().fit(Comparisons.from_frame(frame, columns={"covariates": ["length"]}))
 
 
 @pytest.mark.slow

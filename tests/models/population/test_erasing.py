@@ -71,7 +71,9 @@ def fitted(kind: str, ids: str = "text", *, later: bool = True) -> Population:
 @functools.cache
 def _fitted(kind: str, ids: str) -> Population:
     of = IDS[ids]
-    answers = Comparisons.from_frame(votes(of), covariates=["length"], drop_missing=True, context="topic")
+    answers = Comparisons.from_frame(
+        votes(of), columns={"covariates": ["length"], "context": "topic"}, reading={"drop": "missing"}
+    )
     table = people(of)
     if kind == "segments":
         users = PersonFeatures.from_frame(table, segments=["job", "town"])
@@ -204,7 +206,7 @@ def test_answers_come_and_go_after_somebody_was_erased():
         model = fitted(kind).forget(user=of(ZOE))
         asked = questions(of, range(1, N_PEOPLE))
         before = model.predict_margin(asked)
-        own = Comparisons.from_frame(votes(of, 3, LATE), covariates=["length"])
+        own = Comparisons.from_frame(votes(of, 3, LATE), columns={"covariates": ["length"]})
         model.update(own).forget(own)
         for a, b in zip(before, model.predict_margin(asked), strict=True):
             np.testing.assert_allclose(a, b, atol=CONVERGED)

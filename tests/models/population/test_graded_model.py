@@ -33,8 +33,8 @@ def crowd(seed=0, n_users=30, n=25, n_items=6, cuts=CUTS, tie_spread=0.0):
     return {"user": user.tolist(), "left": left.tolist(), "right": right.tolist()}, outcome
 
 
-def answers(frame, outcome, **options):
-    return Comparisons.from_frame(frame, outcome=outcome, side=False, **options)
+def answers(frame, outcome, columns=None, **reading):
+    return Comparisons.from_frame(frame, outcome=outcome, columns=columns, reading={"side": False, **reading})
 
 
 def queries(n_users=30, n_items=6):
@@ -148,7 +148,7 @@ def test_twice_every_answer_is_weight_2(settings):
     twice = {name: column + column for name, column in frame.items()}
     weighted = frame | {"n": [2] * len(outcome)}
     one = Population(**settings).fit(answers(twice, np.append(outcome, outcome)))
-    two = Population(**settings).fit(answers(weighted, outcome, weight="n"))
+    two = Population(**settings).fit(answers(weighted, outcome, columns={"weights": "n"}))
     np.testing.assert_array_equal(one.predict_proba(queries()), two.predict_proba(queries()))
 
 
@@ -221,7 +221,9 @@ def test_half_of_the_answers_without_a_grade(settings):
     )
     words = names[outcome + 3].tolist()
     words = [word.split()[0] if k % 2 else word for k, word in enumerate(words)]
-    model = Population(**settings).fit(Comparisons.from_frame(frame | {"winner": words}, side=False, winner_is="side"))
+    model = Population(**settings).fit(
+        Comparisons.from_frame(frame | {"winner": words}, reading={"side": False, "answer_is": "side"})
+    )
     assert model.grades_ == ("slightly better", "better", "much better")
     assert (model.comparisons_.grade == 0).any()
 

@@ -38,7 +38,7 @@ def test_differences_of_ratings_predict_sides_better_than_sides_do(most):
     y = np.sign(outcome(asked))
     losses = {}
     for name, values in (("grades", np.clip(outcome(known), -most, most)), ("signs", np.sign(outcome(known)))):
-        answers = Comparisons.from_frame(known, outcome=values, side=False)
+        answers = Comparisons.from_frame(known, outcome=values, reading={"side": False})
         p = Population(n_jobs=1).fit(answers).predict_log_proba(asked.select("user", "left", "right"))
         losses[name] = -p[np.arange(len(y)), 1 - y]
     gain = losses["signs"] - losses["grades"]

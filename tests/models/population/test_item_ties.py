@@ -31,7 +31,7 @@ def crowd(seed=0, n=6000, spread=0.6, n_users=60, taste=0.5):
 
 
 def answers(frame, outcome):
-    return Comparisons.from_frame(frame, outcome=outcome, side=False)
+    return Comparisons.from_frame(frame, outcome=outcome, reading={"side": False})
 
 
 def model_of(personal, spread, **changes):

@@ -28,7 +28,7 @@ from tolerances import CONVERGED, EXACT, ITERATIVE
 pytestmark = pytest.mark.filterwarnings("ignore:.*(without answers|was dropped):predilect.errors.DataWarning")
 WEIGHT = Calibration(0.7, 1.3, newcomer_factor=1.5, newcomer_weight=0.6)
 ROWS = comparisons(crowd(3, 24, 6, 14, delta=0.3))
-NEW = {"user": ["z"] * 4, "left": [0, 2, 4, 1], "right": [1, 3, 5, 5], "outcome": [1, -1, 1, 0]}
+NEW = {"user": ["z"] * 4, "left": [0, 2, 4, 1], "right": [1, 3, 5, 5], "winner": ["left", "right", "left", "tie"]}
 
 
 def fitted(weight: float = 0.6, rows=ROWS, **more) -> Population:
@@ -139,9 +139,8 @@ def test_no_other_shift_predicts_the_answers_better_as_strangers_answers(kind):
         user, task, left, right = (np.array(column) for column in zip(*rows, strict=True))
         frame = {"user": user.tolist(), "task": task.tolist(), "left": left.tolist(), "right": right.tolist()}
         outcome = np.ones(len(rows), dtype=int)
-    answers = predilect.Comparisons.from_frame(
-        frame, outcome=outcome.tolist(), **({"task": "task"} if kind == "orders" else {"side": kind == "sides"})
-    )
+    said = {"columns": {"task": "task"}} if kind == "orders" else {"reading": {"side": kind == "sides"}}
+    answers = predilect.Comparisons.from_frame(frame, outcome=outcome.tolist(), **said)
     model = Population(**options, calibration=replace(WEIGHT, newcomer_weight=1.0)).fit(answers)
     assert (model.posterior_.covariates is not None) == (kind == "sides")
     assert (model.posterior_.thresholds is not None) == (kind in ("grades", "item ties"))
@@ -167,7 +166,7 @@ def test_a_newcomers_utilities_are_dense_conditioning_with_the_mean_shifted(mode
     m, later = posterior.m + posterior.newcomer_shift, fitted()
     later.update(named(later, NEW))
     left, right = np.array(NEW["left"]), np.array(NEW["right"])
-    person = person_ep(posterior.Sigma, m, left, right, NEW["outcome"], delta=later.tie_threshold_)
+    person = person_ep(posterior.Sigma, m, left, right, [1, -1, 1, 0], delta=later.tie_threshold_)
     mean, covariance = person.utilities(m, posterior.C_m)
     for one in (later, later.consolidate()):
         code = one.posterior_.n_users - 1
@@ -338,7 +337,7 @@ def test_strangers_answers_are_predicted_as_well_as_by_the_pooled_model():
     rng = np.random.default_rng(0)
     train, test = loud_and_quiet(rng, 90, "p"), loud_and_quiet(rng, 200, "q")
     outcome = np.array(test.pop("outcome"))
-    model = Population(n_jobs=1, consistency=0.0).fit(train)
+    model = Population(n_jobs=1, consistency=0.0).fit(train, reading={"positive": "left"})
     found = model.choices_["calibration"]
     assert found.newcomer_weight > 0.5
 
@@ -346,13 +345,13 @@ def test_strangers_answers_are_predicted_as_well_as_by_the_pooled_model():
         log_p = one.predict_log_proba(test)
         return -log_p[np.arange(len(outcome)), 1 - outcome].mean()
 
-    assert loss(model) < loss(Population(personal=False, n_jobs=1).fit(train)) + 0.005
+    assert loss(model) < loss(Population(personal=False, n_jobs=1).fit(train, reading={"positive": "left"})) + 0.005
     shifted = model.posterior_
     model.posterior_ = replace(shifted, newcomer_shift=None)
     assert loss(model) > 0.69  # a coin's
     # A refit with what was chosen has it too.
     chosen = {"calibration": found, "strength": 10.0, "variance": 1.0, "consensus_variance": 1.0}
-    again = Population(n_jobs=1, consistency=0.0, **chosen).fit(train)
+    again = Population(n_jobs=1, consistency=0.0, **chosen).fit(train, reading={"positive": "left"})
     assert np.corrcoef(again.posterior_.newcomer_shift, shifted.newcomer_shift)[0, 1] > 0.99
 
 

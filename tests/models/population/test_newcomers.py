@@ -55,7 +55,7 @@ def test_a_strangers_probability_is_not_overconfident():
     for seed in range(5):
         rng = np.random.default_rng(seed)
         common = 0.4 * rng.standard_normal(10)
-        model = Population(n_jobs=1).fit(raters(rng, 150, common, "p"))
+        model = Population(n_jobs=1).fit(raters(rng, 150, common, "p"), reading={"positive": "left"})
         others = raters(rng, 400, common, "q")
         outcome = np.array(others.pop("outcome"))
         with pytest.warns(predilect.errors.DataWarning, match="without answers"):
@@ -178,7 +178,9 @@ def test_a_calibration_of_before_has_no_factor_for_newcomers():
 
 def test_where_few_people_could_be_left_out_newcomers_are_as_others():
     rng = np.random.default_rng(0)
-    model = Population(n_jobs=1).fit(raters(rng, 7, 0.4 * rng.standard_normal(10), "p", n_answers=40))
+    model = Population(n_jobs=1).fit(
+        raters(rng, 7, 0.4 * rng.standard_normal(10), "p", n_answers=40), reading={"positive": "left"}
+    )
     found = model.hyperparameters_.calibration
     assert found.variance_factor < 0.5
     assert found.newcomer_factor == 1.0

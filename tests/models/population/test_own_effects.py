@@ -36,7 +36,9 @@ def crowd(seed, spread=0.5, n_users=60, n_items=12, n=40, n_test=20):
 
 
 def fitted(frame, names=NAMES, **settings):
-    return Population(n_jobs=1, **settings).fit(Comparisons.from_frame(frame, covariates=names, side=False))
+    return Population(n_jobs=1, **settings).fit(
+        Comparisons.from_frame(frame, columns={"covariates": names}, reading={"side": False})
+    )
 
 
 def without_own_effects(monkeypatch, frame, names=NAMES):
@@ -63,8 +65,10 @@ def given(differing):
 def test_held_out_answers_gain_and_the_spread_is_found(differing, monkeypatch):
     model, frame, test, effect = differing
     alike = without_own_effects(monkeypatch, frame)
-    gain = model.answer_log_proba(Comparisons.from_frame(test, covariates=NAMES, side=False))
-    gain = gain - alike.answer_log_proba(Comparisons.from_frame(test, covariates=NAMES, side=False))
+    gain = model.answer_log_proba(Comparisons.from_frame(test, columns={"covariates": NAMES}, reading={"side": False}))
+    gain = gain - alike.answer_log_proba(
+        Comparisons.from_frame(test, columns={"covariates": NAMES}, reading={"side": False})
+    )
     assert gain.mean() > 0.01
     table = {row["covariate"]: row for row in model.covariates().to_dicts()}
     assert table["length"]["spread"] == pytest.approx(0.005, rel=0.25)

@@ -33,11 +33,11 @@ BAD = {
     "y alone": ({"y": [1]}, "no frame"),
     "nothing": ({}, "left is missing"),
     "unknown items in a frame": (
-        {"more": {"user": ["a", "a"], "left": ["item 1", "item 1"], "right": ["item 2", "x"], "outcome": [1, 1]}},
+        {"more": {"user": ["a"] * 2, "left": ["item 1"] * 2, "right": ["item 2", "x"], "winner": ["left"] * 2}},
         "1 of the items.*'x'.*refit",
     ),
     "a frame without people": (
-        {"more": {"left": ["item 1"], "right": ["item 2"], "outcome": [1]}}, "do not say who"
+        {"more": {"left": ["item 1"], "right": ["item 2"], "winner": ["left"]}}, "do not say who"
     ),
     "weights in a frame": (
         {"more": columns([0]) | {"weight": [0.25]}}, "weight below 1"

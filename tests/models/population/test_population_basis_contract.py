@@ -12,7 +12,7 @@ from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from contracts.votes import ROWS, item_ids, votes
 from predilect import Population
-from predilect.models.reading import read_to_fit
+from predilect.models.reading import read_answers
 from tolerances import EXACT
 
 # Two features of each of twenty items; of the first six, one goes with how good they are.
@@ -32,7 +32,7 @@ class Featured(Population):
 
     def fit(self, X: Any, y: Any = None, *, items: Any = None, users: Any = None, watch: Any = None, **how: Any) -> Any:
         if items is None:
-            ids = read_to_fit(X, y, how).items.ids
+            ids = read_answers(X, y, **how).items.ids
             place = [number_of(item) for item in ids]
             items = {"item": ids, "good": FEATURES[place, 0], "other": FEATURES[place, 1]}
         return super().fit(X, y, items=items, users=users, watch=watch, **how)

@@ -38,10 +38,11 @@ def answers(n_users=25, n_tasks=8):
             for other in shown[shown != best]:
                 for name, value in zip(columns, (f"u{user}", task, f"i{best}", f"i{other}", f"i{best}"), strict=True):
                     columns[name].append(value)
-    return Comparisons.from_frame(columns, task="task")
+    return Comparisons.from_frame(columns, columns={"task": "task"})
 
 
 DATA = answers()
+LEFT = {"positive": "left"}
 GIVEN = {"variance": 0.5, "strength": 20.0, "consistency": 0.0, "calibration": None, "n_jobs": 1}
 
 
@@ -226,7 +227,9 @@ def test_averages_have_the_same_bits_in_any_order_of_people():
     frame = DATA.to_frame()
     tables = []
     for rows in (frame, frame.sample(fraction=1.0, shuffle=True, seed=3)):
-        model = Population(**GIVEN, basis="attributes").fit(Comparisons.from_frame(rows, task="task"), items=ITEMS)
+        model = Population(**GIVEN, basis="attributes").fit(
+            Comparisons.from_frame(rows, columns={"task": "task"}), items=ITEMS
+        )
         tables.append((model.importances(), model.simulate(["i1", "i2"])))
     assert all(one.equals(other) for one, other in zip(*tables, strict=True))
 
@@ -260,7 +263,7 @@ def test_where_answers_tell_no_attribute_nothing_is_said_of_them():
         "outcome": np.tile([1, -1, 1, 1], 12),
     }
     rows |= {name: [f"i{k}" for k in rows[name]] for name in ("left", "right")}
-    model = Population(**GIVEN).fit(rows, items=items)
+    model = Population(**GIVEN).fit(rows, items=items, reading=LEFT)
     assert model.attributes_ == []
     with pytest.raises(DataError, match=r"nothing is learned of what attributes are worth\. Within .* nothing of pair"):
         model.importances()
@@ -340,7 +343,7 @@ def test_part_worths_are_as_unsure_as_the_consistency_that_they_are_in_units_of(
             z = a * taste * (np.array(ITEMS["price"])[left] - np.array(ITEMS["price"])[right]) + rng.standard_normal(12)
             for name, values in zip(columns, ([user] * 12, left, right, np.where(z > 0, 1, -1)), strict=True):
                 columns[name] += [f"i{value}" for value in values] if name in ("left", "right") else list(values)
-        found = Population(consistency=0.5, n_jobs=1).fit(columns, items=ITEMS).part_worths()
+        found = Population(consistency=0.5, n_jobs=1).fit(columns, items=ITEMS, reading=LEFT).part_worths()
         price = found.filter(pl.col("attribute") == "price").sort("user")
         true = taste * care
         inside.append(np.mean((price["lower"].to_numpy() < true) & (true < price["upper"].to_numpy())))
@@ -363,7 +366,7 @@ def test_averages_over_people_are_as_unsure_as_the_consensus_that_they_share():
             for name, values in zip(rows, ([user] * 12, left, right, np.where(z > 0, 1, -1)), strict=True):
                 rows[name] += [f"i{value}" for value in values] if name in ("left", "right") else list(values)
         items = {name: ITEMS[name] for name in ("item", "price", "size")}
-        model = Population(basis="attributes", consistency=0.0, n_jobs=1).fit(rows, items=items)
+        model = Population(basis="attributes", consistency=0.0, n_jobs=1).fit(rows, items=items, reading=LEFT)
         ranges = np.abs(weights) * np.ptp(columns, axis=0)
         price = model.importances("respondents").row(0)
         inside.append(price[3] <= np.mean(ranges[:, 0] / ranges.sum(axis=1)) <= price[4])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from predilect import Calibration, DataError, DataWarning, Population
+from predilect import Calibration, Comparisons, DataError, DataWarning, Population
 from simulate import comparisons, crowd
 from tolerances import EXACT, ITERATIVE
 
@@ -225,7 +225,8 @@ def test_people_who_cannot_differ_are_the_pooled_model():
     )
     rigid.fit(CROWD)
     # Where nobody is named: otherwise the pooled model sees that people differ all the same, and its intervals widen.
-    unnamed = {name: getattr(CROWD, name) for name in ("left", "right", "outcome", "weight")}
+    frame = {name: getattr(CROWD, name) for name in ("left", "right", "weight")}
+    unnamed = Comparisons.from_frame(frame, outcome=CROWD.outcome)
     pooled = Population(False, n_jobs=1, consensus_variance=4.0, tie_threshold=rigid.tie_threshold_).fit(unnamed)
     for one, other in zip(rigid.consensus_distribution(), pooled.consensus_distribution(), strict=True):
         np.testing.assert_allclose(one, other, atol=ITERATIVE)

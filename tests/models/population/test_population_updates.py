@@ -312,10 +312,11 @@ def test_new_people_of_one_call_each_have_their_own_features():
     ages = {"b": [0.5], "a": [2.5], "c": [-1.5], "d": [-0.5]}
     together = fitted("traits")
     answers = {"user": list(ages), "left": ["item 1"] * 4, "right": ["item 2"] * 4, "outcome": [1, -1, 1, 1]}
-    together.update(answers, users={"user": list(ages), "age": [age for (age,) in ages.values()]})
+    left = {"positive": "left"}
+    together.update(answers, users={"user": list(ages), "age": [age for (age,) in ages.values()]}, reading=left)
     for k, (name, age) in enumerate(ages.items()):
         alone = fitted("traits").update({key: [column[k]] for key, column in answers.items()},
-                                        users={"user": [name], "age": age})  # fmt: skip
+                                        users={"user": [name], "age": age}, reading=left)  # fmt: skip
         asked = {"user": [name], "left": ["item 1"], "right": ["item 3"]}
         for one_of, other in zip(together.predict_margin(asked), alone.predict_margin(asked), strict=True):
             np.testing.assert_allclose(one_of, other, atol=EXACT)
@@ -327,7 +328,7 @@ def test_any_frame_does(kind):
     frame = {"pandas": frame.to_pandas, "polars": frame.clone, "pyarrow": frame.to_arrow}[kind]()
     model = fitted("items").update(frame)
     assert model.n_answers_ == ROWS.n_rows
-    sides = {name: column for name, column in columns(LATER).items() if name != "outcome"}
+    sides = {name: column for name, column in columns(LATER).items() if name != "winner"}
     other = fitted("items").update(sides, ROWS.outcome[LATER])
     assert list(other.rank("person 0013")["mean"]) == list(model.rank("person 0013")["mean"])
 

@@ -37,8 +37,10 @@ def read(rows, joint=None):
     user, task, winner, loser = map(list, zip(*rows, strict=True))
     frame = {"user": user, "task": task, "left": winner, "right": loser, "winner": winner}
     if joint is None:
-        return Comparisons.from_frame(frame, task="task", side=False)
-    return replace(Comparisons.from_frame(frame, task="task", side=False, kind="pairs"), joint=joint)
+        return Comparisons.from_frame(frame, columns={"task": "task"}, reading={"side": False})
+    return replace(
+        Comparisons.from_frame(frame, columns={"task": "task"}, reading={"side": False, "kind": "pairs"}), joint=joint
+    )
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +198,11 @@ def test_a_pooled_model_takes_whole_answers_and_gives_them_back(with_users, tmp_
     def told(rows):
         answers = read(rows)
         return (
-            answers if with_users else Comparisons.from_frame(answers.to_frame().drop("user"), task="task", side=False)
+            answers
+            if with_users
+            else Comparisons.from_frame(
+                answers.to_frame().drop("user"), columns={"task": "task"}, reading={"side": False}
+            )
         )
 
     model = Population(personal=False, consensus_variance=2.0, n_jobs=1).fit(told(choices()))

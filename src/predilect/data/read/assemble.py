@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import did_you_mean, option, shown
+from predilect._text import did_you_mean, first_few, shown
 from predilect.data.canonical import (
     Answers,
     Codes,
     canonical_answers,
     choices_in_runs,
     exact_sum,
+    may_be_choices,
     task_codes,
     tells_tasks_apart,
 )
@@ -30,13 +32,28 @@ from predilect.data.read.covariates import (
     role_names,
     why_no_sides,
 )
+from predilect.data.read.names import (
+    BAD_WORDS,
+    CHOICE_TASK,
+    OPEN_WEIGHT,
+    PEOPLE_BY_RANK,
+    all_named,
+    could_be_side,
+    plain,
+    positive_side,
+    same_thing,
+    side_words,
+    squeezed,
+)
+from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.said import examples, pair_sentence
 from predilect.data.read.winners import (
     MOST_GRADES,
     UNKNOWN,
     Decoded,
-    WinnerIs,
     decode_winners,
     grades_of_numbers,
+    is_number,
     numbers_named,
     taken_apart,
     unknown_message,
@@ -45,47 +62,7 @@ from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
 EVERYONE = "everyone"
-Kind = Literal["pairs", "best", "best_worst", "order", "rank", "rating", "approval"]
 _MISSING, _SELF, _UNKNOWN_WINNER, _NO_WEIGHT, _NO_COVARIATE = 1, 2, 3, 4, 5
-
-
-class ReadOptions(TypedDict, total=False):
-    """Options of ``Comparisons.from_frame`` and ``read_comparisons``, explained there."""
-
-    user: str | bool | None
-    left: str | None
-    right: str | None
-    winner: str | None
-    ties: Iterable[object]
-    weight: str | bool | None
-    outcome: Any
-    item_map: Mapping[Any, Any] | None
-    winner_is: WinnerIs | None
-    drop_missing: bool
-    drop_self: bool
-    drop_unknown: bool
-    task: str | bool | None
-    covariates: Sequence[str]
-    side: bool | None
-    context: str | None
-    kind: Kind | None
-    alternatives: str | Sequence[str] | None
-    profile: Sequence[str] | None
-    none: str
-    grades: Sequence[str]
-    positive: Literal["left", "right"] | None
-    best: Literal["low", "high"] | None
-    constants: bool | None
-    design: Any
-
-
-def refuse_other_options(options: Iterable[str], function: str, *more: str) -> None:
-    """TypeError for an option that is none, with a near miss among all and ``more`` arguments of the function."""
-    known = [*more, *ReadOptions.__annotations__]
-    for name in options:
-        if name not in known:
-            meant = did_you_mean(name, known) or f" It has {', '.join(known)}."
-            raise TypeError(f'{function} has no argument "{name}".{meant}')
 
 
 Assembled = tuple[
@@ -94,16 +71,47 @@ Assembled = tuple[
 ]  # fmt: skip
 
 
-def assemble(table: Any, options: ReadOptions) -> Assembled:
+@dataclass(frozen=True)
+class Pairs:
+    """How a table holds pairs: options that name their columns, and what those do not say.
+
+    ``answers`` are columns that may say who won, the surest first; where none can be read, ``otherwise`` makes what
+    other columns say. Without them ``outcome`` does, (n_rows,), made of the columns ``used``, by role. ``table`` stands
+    in place of the table that was given, with columns ``called`` as none of it is. ``shown_left`` is 1 where the left
+    item was shown on the left, -1 on the right, 0 where that is not known, (n_rows,); ``no_sides`` is why no side is
+    known of any. ``both_bad`` tells which ties were of two that are bad.
+    """
+
+    options: ReadOptions
+    answers: tuple[str, ...] = ()
+    otherwise: Callable[[], Pairs | None] = lambda: None
+    outcome: Any = None
+    used: Mapping[str, str] = field(default_factory=dict)
+    table: Any = None
+    called: tuple[str, ...] = ()
+    shown_left: NDArray[np.int8] | None = None
+    no_sides: str = ""
+    both_bad: NDArray[np.bool_] | None = None
+    notes: tuple[str, ...] = ()
+    tried: bool = False  # whether advice is tried, so that none is wanted
+
+
+def assemble(table: Any, pairs: Pairs) -> Assembled:
     """Vocabularies of users, items and contexts, canonical rows, names of covariates and of grades, whether there are
     users, and the intake.
 
     ``table`` is what ``frames.open_frame`` returned. Raises DataError if it cannot be read in one clear way, or nothing
     usable remains.
     """
-    names, outcome = column_names(table), options.get("outcome")
-    roles, covariates = columns_of(names, options, index_names(table))
-    raw = to_columns(table, [*roles.values(), *flat(covariates)])
+    table = table if pairs.table is None else pairs.table
+    options, names = pairs.options, column_names(table)
+    given = options.get("outcome")
+    need_winner = given is None and pairs.outcome is None
+    named: ReadOptions = {**options, "winner": next(iter(pairs.answers), options.get("winner"))}
+    roles, covariates = columns_of(names, named, need_winner, index_names(table))
+    said_in = tuple(dict.fromkeys([roles["winner"], *pairs.answers])) if need_winner else ()
+    who_else = other_people(names, options, [*said_in, *flat(covariates), roles["left"], roles["right"]])
+    raw = to_columns(table, dict.fromkeys([*roles.values(), *said_in, *who_else, *flat(covariates)]))
     n_read = len(raw[roles["left"]])
     if n_read == 0:
         raise DataError(f"the table has columns ({', '.join(names)}) but no rows. Is it the right file?")
@@ -111,10 +119,12 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
     left, right = _same_kind(
         clean_ids(raw[roles["left"]], roles["left"]), clean_ids(raw[roles["right"]], roles["right"]), roles
     )
-    ids = {"left": left, "right": right} | ({} if outcome is not None else {"winner": as_text(raw[roles["winner"]])})
-    ids, notes = without_points(ids, roles)
-    left, right, words = ids["left"], ids["right"], ids.get("winner")
+    texts = _texts(raw, said_in)
+    ids, notes = without_points({"left": left, "right": right, **texts}, {**roles, **{name: name for name in texts}})
+    left, right, texts = ids["left"], ids["right"], {name: ids[name] for name in texts}
     user = clean_ids(raw[roles["user"]], roles["user"]) if "user" in roles else None
+    if user is not None:
+        refuse_other_people(raw, user, roles["user"], who_else)
     reason = np.zeros(n_read, dtype=np.int8)
     absent = left.is_null() | right.is_null()
     if user is not None:
@@ -130,30 +140,39 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
 
     _leave_out_self(reason, one, two, items, bool(options.get("drop_self")), "")
     kept = np.flatnonzero(reason == 0)
-    if words is not None:
-        decoded = decode_winners(
-            words.gather(kept),
-            one[kept],
-            two[kept],
-            items,
-            ties=as_words(options.get("ties")),
-            winner_is=options.get("winner_is"),
-            column=roles["winner"],
-            grades=options.get("grades", ()),
-        )
+    asked = _Asked(one, two, items, roles, user, kept)
+    _refuse_count(raw, roles.get("weight"), options, asked)
+    column, decoded = _decoded(texts, asked, options) if texts else (None, None)
+    if column is None and texts:
+        other = pairs.otherwise()
+        if other is not None:
+            return assemble(table, other)
+        column, decoded = _decoded(texts, asked, options, needed=True)
+    if column is not None:
+        roles["winner"] = column
+        pairs = replace(pairs, used={}, notes=())
     else:
-        decoded = _given_outcome(outcome, n_read, kept, as_words(options.get("ties")), options.get("grades", ()))
+        roles.pop("winner", None)
+    if decoded is None:
+        ties = ["0"] if given is None else as_words(options.get("ties"))
+        decoded = _given_outcome(
+            pairs.outcome if given is None else given, n_read, kept, ties, options.get("grades", ())
+        )
+        if given is None:  # of columns that hold no words
+            decoded = replace(decoded, tie_word=pl.Series([None], dtype=pl.String).new_from_index(0, len(kept)))
     lost = kept[decoded.outcome == UNKNOWN]
     if len(lost) and not options.get("drop_unknown"):
-        if words is not None:
-            raise DataError(unknown_message(words, lost, decoded.reading, roles["winner"], items, np.stack([one, two])))
-        raise DataError(
-            f"the given outcome is missing in {len(lost)} of {n_read} rows (first: row {lost[0] + 1}). "
-            f"Leave such rows out with {option('drop_unknown', True)}."
-        )
+        advice = _advice(table, pairs, None if column is None else texts[column], decoded.reading, lost)
+        if column is not None:
+            pair = np.stack([one, two])
+            raise DataError(unknown_message(texts[column], lost, decoded.reading, column, items, pair, advice))
+        what = "the given outcome is" if given is not None else f"who won ({from_columns(pairs.used)}) is"
+        raise DataError(f"{what} missing in {len(lost)} of {n_read} rows (first: row {lost[0] + 1}).{advice}")
     reason[lost] = _UNKNOWN_WINNER
+    if column is not None:
+        decoded = _turned(decoded, texts[column], asked, options)
 
-    answered, asked = reason == 0, (who, one, two)
+    answered, before_map = reason == 0, (who, one, two)
     mapped, table_of_codes = items, None
     if options.get("item_map") is not None:
         mapped, table_of_codes = map_items(items, options["item_map"] or {})
@@ -186,27 +205,44 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
     task = _tasks(raw, roles, options.get("task") is not None, who, use)
     contexts, context = _contexts(raw, roles, use)
     found: Codes | None = None
-    if "task" not in roles and options.get("task") is None and user is not None:
+    if "task" in roles and options.get("task") is None and options.get("kind") is None:
+        _refuse_topic(roles["task"], asked, who, shown, task, np.flatnonzero(use))
+    if "task" not in roles and options.get("task") is None and options.get("kind") is None:
         # Of the items as they were shown, since those they are mapped to may be the same.
         answered &= weight > 0
-        by, left_shown, right_shown = (codes[answered] for codes in asked)
-        found = choices_in_runs(by, left_shown, right_shown, decoded.outcome[answered[kept]], weight[answered])
+        in_runs = [codes[answered] for codes in (*before_map, weight)]
+        found = _runs(in_runs, decoded.outcome[answered[kept]], asked, options.get("runs"), np.flatnonzero(answered))
         task = found = None if found is None else found[use[answered]]
     wins = exact_sum(used_weight[shown == 1]), exact_sum(used_weight[shown == -1])
-    no_sides = UNWANTED
-    if options.get("side") is not False:
-        no_sides = why_no_sides(asked[1][use], asked[2][use], items, roles, wins, task, bool(options.get("side")))
+    no_sides = pairs.no_sides
+    if options.get("side") is False:
+        no_sides = UNWANTED
+    elif not no_sides and pairs.shown_left is None:
+        no_sides = why_no_sides(
+            before_map[1][use], before_map[2][use], items, roles, wins, task, bool(options.get("side"))
+        )
     sides = None if no_sides else np.stack([used_weight, np.zeros(len(used_weight))], axis=1)
+    if sides is not None and pairs.shown_left is not None:
+        sides = used_weight[:, None] * (pairs.shown_left[use][:, None] == [1, -1])
     grade = None if decoded.grade is None else decoded.grade[use[kept]]
-    answers = canonical_answers(
-        Answers(who, pair[: len(shown)], pair[len(shown) :], shown, used_weight, task, sides, differ, context, grade)
-    )
-    columns = roles | role_names(covariates)
+    left_used, right_used = pair[: len(shown)], pair[len(shown) :]
+    rows = Answers(who, left_used, right_used, shown, used_weight, task, sides, differ, context, grade)
+    tie_word = decoded.tie_word.filter(pl.Series(use[kept]))
+    if options.get("both_bad") == "item":
+        bad = tie_word.str.strip_chars().str.to_lowercase().is_in(list(BAD_WORDS)).fill_null(False).to_numpy()
+        bad = bad if pairs.both_bad is None else bad | pairs.both_bad[use]
+        rows, final, more_notes = _against_neither(rows, final, bad)
+        tie_word = tie_word.set(pl.Series(bad), None)
+        shown = np.where(bad, UNKNOWN, shown)
+        notes = (*notes, *more_notes)
+    answers = canonical_answers(rows)
+    columns = {role: name for role, name in roles.items() if name not in pairs.called}
+    columns |= {**role_names(covariates), **pairs.used}
     intake = Intake(
         rows_read=n_read,
         left_out=left_out,
-        ties_by_word=_ties_by_word(decoded.tie_word.filter(pl.Series(use[kept])), used_weight),
-        duplicates=len(shown) - len(answers.user),
+        ties_by_word=_ties_by_word(tie_word, used_weight),
+        duplicates=len(rows.user) - len(answers.user),
         left_wins=wins[0],
         right_wins=wins[1],
         ties=exact_sum(used_weight[shown == 0]),
@@ -218,7 +254,8 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
         unused_items=no_items,
         unused_users=no_users if user is not None else (),
         no_sides=no_sides,
-        notes=notes,
+        notes=(*pairs.notes, *notes),
+        example=_example(use, left, right, user, decoded, kept),
     )
     if options.get("side") and no_sides:
         raise DataError(
@@ -228,8 +265,51 @@ def assemble(table: Any, options: ReadOptions) -> Assembled:
     return users, final, contexts, answers, tuple(covariates), decoded.grades, user is not None, intake, None
 
 
+NEITHER = "(neither)"
+
+
+def _against_neither(
+    rows: Answers, items: Vocabulary, bad: NDArray[np.bool_]
+) -> tuple[Answers, Vocabulary, tuple[str, ...]]:
+    """Rows of which those that are ``bad`` are two, in which each item loses against one more, and a note."""
+    if not bad.any():
+        return rows, items, ()
+    if items.series().dtype != pl.String:
+        raise DataError(
+            f'items are whole numbers, and so none can be called "{NEITHER}". Turn both columns of items into text.'
+        )
+    more = items.extend([NEITHER])
+    code = more.codes(items.series())
+    rows = rows._replace(left=code[rows.left], right=code[rows.right])
+    again = rows.at(np.flatnonzero(bad))
+    again = again._replace(left=again.right)
+    both = Answers._make(
+        None if one is None else np.concatenate([one, two]) for one, two in zip(rows, again, strict=True)
+    )
+    lost = np.append(bad, np.ones(len(again.user), dtype=bool))
+    sides = None if both.sides is None else both.sides * ~lost[:, None]
+    covariates = None if both.covariates is None else np.where(lost[:, None], 0.0, both.covariates)
+    outcome = np.where(lost, -1, both.outcome).astype(np.int8)
+    right = np.where(lost, more.code(NEITHER), both.right).astype(np.int32)
+    note = f'{counted(int(bad.sum()), "answer")} that both are bad: each of the two loses against "{NEITHER}".'
+    return both._replace(right=right, outcome=outcome, sides=sides, covariates=covariates), more, (note,)
+
+
+def _example(
+    use: NDArray[np.bool_], left: pl.Series, right: pl.Series, user: pl.Series | None, decoded: Decoded,
+    kept: NDArray[np.int64],
+) -> tuple[str, str]:  # fmt: skip
+    """The first answer in use, as a sentence."""
+    row = int(use.argmax())
+    place = int(np.searchsorted(kept, row))
+    grade = "" if decoded.grade is None or not decoded.grade[place] else decoded.grades[decoded.grade[place] - 1]
+    outcome = int(decoded.outcome[place])
+    who = None if user is None else user[row]
+    return examples(who, lambda one: pair_sentence(row, one, left[row], right[row], outcome, grade))
+
+
 def columns_of(
-    names: Sequence[str], options: ReadOptions, index: Sequence[str] = ()
+    names: Sequence[str], options: ReadOptions, need_winner: bool, index: Sequence[str] = ()
 ) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
     """Column of each role, and columns of each covariate; DataError if one is missing, or has two roles."""
     covariates = covariate_columns(names, options.get("covariates"), index)
@@ -243,7 +323,7 @@ def columns_of(
         winner=options.get("winner"),
         weight=options.get("weight"),
         task=options.get("task"),
-        need_winner=options.get("outcome") is None,
+        need_winner=need_winner,
         index=index,
         taken=taken if context is None else [*taken, context],
     )
@@ -262,6 +342,267 @@ def columns_of(
                 f"Name another with {option(role, 'NAME')} or {option('covariates', ['NAME'])}."
             )
     return roles, covariates
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What rows ask: codes of the items, (n_rows,), who answered, and the rows that are ``kept``."""
+
+    left: Codes
+    right: Codes
+    items: Vocabulary
+    roles: Mapping[str, str]
+    user: pl.Series | None
+    kept: NDArray[np.int64]
+
+    def who(self, row: int) -> str:
+        """Who answered a row."""
+        return "somebody" if self.user is None else shown(self.user[int(row)])
+
+    def names(self, row: int) -> tuple[str, str]:
+        """The two items of a row."""
+        return shown(self.items.ids[self.left[row]]), shown(self.items.ids[self.right[row]])
+
+    def question(self, row: int, answer: object) -> str:
+        """A row in words."""
+        one, two = self.names(row)
+        return f"Row {row + 1} ({self.who(row)}: {one} or {two}, {shown(answer)})"
+
+
+def _texts(raw: Mapping[str, pl.Series], answers: Sequence[str]) -> dict[str, pl.Series]:
+    """Answers as text by column; what can be none is left out, unless there is nothing else."""
+    found, errors = {}, []
+    for name in answers:
+        try:
+            found[name] = as_text(raw[name])
+        except DataError as error:
+            errors.append(error)
+    if errors and not found:
+        raise errors[0]
+    return found
+
+
+def _decoded(
+    texts: Mapping[str, pl.Series], asked: _Asked, options: ReadOptions, *, needed: bool = False
+) -> tuple[str | None, Decoded | None]:
+    """The column that says who won, and its outcomes; None if none does. DataError if two do, and disagree."""
+    own = [as_words(options.get("left_word")), as_words(options.get("right_word"))]
+    words = side_words(asked.roles["left"], asked.roles["right"], *own)
+    given = [str(word) for words_of_side in own for word in words_of_side]
+    found: dict[str, Decoded] = {}
+    errors: dict[str, DataError] = {}
+    for name, text in texts.items():
+        try:
+            found[name] = decode_winners(
+                text.gather(asked.kept), asked.left[asked.kept], asked.right[asked.kept], asked.items, sides=words,
+                ties=as_words(options.get("ties")), winner_is=options.get("winner_is"), column=name,
+                grades=options.get("grades", ()), given=given,
+            )  # fmt: skip
+        except DataError as error:
+            errors[name] = error
+    said = {name: one.outcome != UNKNOWN for name, one in found.items()}
+    fits = [name for name, one in found.items() if (said[name] & (one.outcome != 0)).any()]
+    whole = [name for name in fits if said[name][texts[name].is_not_null().to_numpy()[asked.kept]].all()]
+    chosen = next(iter(whole or fits), None)
+    open_ones = [name for name in errors if name != chosen]
+    if plain(next(iter(texts))) == "winner" and next(iter(texts)) in errors:
+        raise errors[next(iter(texts))]
+    if chosen is not None and open_ones and plain(chosen) != "winner":
+        raise DataError(
+            f'columns "{shown(chosen)}" and "{shown(open_ones[0])}" could both say who won. Name the one that does: '
+            f"{option('winner', chosen)} or {option('winner', open_ones[0])}."
+        )
+    if chosen is None and not needed and not errors:
+        return None, None
+    if chosen is None:
+        first = next(iter(errors or texts))
+        if first in errors:
+            raise errors[first]
+        return first, found[first]
+    for other in fits if plain(chosen) != "winner" else ():
+        differ = said[chosen] & said[other] & (found[chosen].outcome != found[other].outcome)
+        if differ.any():
+            row = int(asked.kept[differ.argmax()])
+            say = [
+                f'{_won(asked, row, found[name].outcome[differ.argmax()])} by "{shown(name)}" '
+                f"({shown(texts[name][row])}), {option('winner', name)}"
+                for name in (chosen, other)
+            ]
+            one, two = asked.names(row)
+            raise DataError(
+                f'columns "{shown(chosen)}" and "{shown(other)}" could both say who won, and differ in '
+                f"{counted(int(differ.sum()), 'row')}. In row {row + 1} ({asked.who(row)}: {one} or {two}) {say[0]}, "
+                f"and {say[1]}."
+            )
+    _refuse_other_words(own, texts[chosen], chosen)
+    return chosen, found[chosen]
+
+
+def _refuse_other_words(own: Sequence[Sequence[object]], text: pl.Series, column: str) -> None:
+    """DataError for a word for a side that no answer is."""
+    there = {squeezed(word): word for word in text.drop_nulls().unique().sort().to_list()}
+    for key, words in zip(("left_word", "right_word"), own, strict=True):
+        lacking = next((str(word) for word in words if squeezed(str(word)) not in there), None)
+        if lacking is not None:
+            raise DataError(
+                f'{option(key, shown(lacking))} names a word that column "{shown(column)}" never holds; it holds '
+                f"{first_few(list(there.values()))}.{did_you_mean(lacking, there.values())}"
+            )
+
+
+def _won(asked: _Asked, row: int, outcome: int) -> str:
+    one, two = asked.names(row)
+    return "neither won" if outcome == 0 else f"{one if outcome > 0 else two} won"
+
+
+def _turned(decoded: Decoded, text: pl.Series, asked: _Asked, options: ReadOptions) -> Decoded:
+    """Outcomes of signs with the side for which positive numbers speak; DataError if no word says which."""
+    if not decoded.reading.endswith("signs"):
+        return decoded
+    decided = np.flatnonzero((decoded.outcome != UNKNOWN) & (decoded.outcome != 0))
+    column = asked.roles["winner"]
+    side = options.get("positive") or positive_side(text.name or column, asked.roles["left"], asked.roles["right"])
+    if side is None and len(decided):
+        strong = int(decided[0])
+        row = int(asked.kept[strong])
+        one, two = asked.names(row)
+        one, two = (one, two) if decoded.outcome[strong] > 0 else (two, one)
+        raise DataError(
+            f'column "{shown(text.name)}" holds numbers, and no word says which side positive ones speak for. '
+            f"{asked.question(row, text[row])} says that {asked.who(row)} prefers {one}, {option('positive', 'left')}, "
+            f"or {two}, {option('positive', 'right')}."
+        )
+    if side != "right":
+        return decoded
+    return replace(decoded, outcome=np.where(decoded.outcome == UNKNOWN, UNKNOWN, -decoded.outcome).astype(np.int8))
+
+
+_FEW = 20  # of so many rows at most one is left out for a word that nobody knows
+
+
+def _advice(table: Any, pairs: Pairs, text: pl.Series | None, reading: str, lost: NDArray[np.int64]) -> str:
+    """What can be done about rows without a clear winner: only what was tried on the table, and reads all of it."""
+
+    def reads(more: Mapping[str, object]) -> Intake | None:
+        told: ReadOptions = {**pairs.options, **more}  # type: ignore[typeddict-item]
+        try:
+            return assemble(table, replace(pairs, options=told, tried=True))[7]
+        except DataError:
+            return None
+
+    if pairs.tried:
+        return ""
+    unknown = pl.Series([], dtype=pl.String) if text is None else text.gather(lost)
+    words = unknown.drop_nulls().unique().sort().to_list()
+    of_sides = reading.endswith("side words")
+    said = []
+    as_shown = all(shown(word) == word and not is_number(word) for word in words)
+    if len(words) == 1 and as_shown:
+        ties = [*as_words(pairs.options.get("ties")), words[0]]
+        found = None if of_sides and could_be_side(words[0]) else reads({"ties": ties, "drop_unknown": True})
+        if found is not None and (not of_sides or (found.left_wins and found.right_wins)):
+            said.append(f'If "{words[0]}" means a tie, say {option("ties", words)}.')
+        elif of_sides and reads({"left_word": words, "drop_unknown": True}) is not None:
+            said.append(
+                f'If "{words[0]}" means a side, say which: {option("left_word", words)} or '
+                f"{option('right_word', words)}."
+            )
+    elif len(words) == 2 and as_shown and reads({"left_word": words[:1], "right_word": words[1:]}) is not None:
+        one, two = words
+        said.append(
+            f"If they mean the two sides, say which: {option('left_word', one, right_word=two)}, or "
+            f"{option('left_word', two, right_word=one)}."
+        )
+    n_read = len(lost) if text is None else len(text)
+    if len(unknown.drop_nulls()) * _FEW <= n_read and reads({"drop_unknown": True}) is not None:
+        said.append(f"Leave such rows out with {option('drop_unknown', True)}.")
+    return "".join(f" {one}" for one in said)
+
+
+def other_people(names: Sequence[str], options: ReadOptions, taken: Iterable[str]) -> list[str]:
+    """Columns that may say who answered, as surely as each other."""
+    if options.get("user") is not None:
+        return []
+    free = [name for name in names if name not in {*taken}]
+    return next((found for words in PEOPLE_BY_RANK if (found := all_named(free, words))), [])
+
+
+def refuse_other_people(raw: Mapping[str, pl.Series], user: pl.Series, column: str, people: Sequence[str]) -> None:
+    """DataError if another column could be who answered, and tells answers apart in another way."""
+    for name in people:
+        try:
+            other = clean_ids(raw[name], name)
+        except DataError:
+            continue
+        if name == column or not other.drop_nulls().len():
+            continue
+        both = pl.DataFrame({"one": user.cast(pl.String), "two": other.cast(pl.String)})
+        counts = {both.n_unique(), both["one"].n_unique(), both["two"].n_unique()}
+        if len(counts) > 1 or not (same_thing(column, name) or both["one"].equals(both["two"])):
+            raise DataError(
+                f'columns "{shown(column)}" and "{shown(name)}" could both say who answered. Row 1 was answered by '
+                f"{shown(user[0])}, {option('user', column)}, or by {shown(other[0])}, {option('user', name)}."
+            )
+
+
+def _refuse_count(raw: Mapping[str, pl.Series], column: str | None, options: ReadOptions, asked: _Asked) -> None:
+    """DataError for a column called count that may be how often a row was answered, or anything that was counted."""
+    if column is None or options.get("weight") is not None or plain(column) not in OPEN_WEIGHT:
+        return
+    count = as_text(raw[column])
+    odd = ((count != "1") & count.is_not_null()).arg_max() if len(count) else None
+    if odd is None or count[odd] in (None, "1"):
+        return
+    one, two = asked.names(odd)
+    raise DataError(
+        f'column "{shown(column)}" says that row {odd + 1} ({asked.who(odd)}: {one} or {two}) was answered '
+        f"{shown(count[odd])} times, {option('weight', column)}, or that {shown(count[odd])} of something else were "
+        f"counted, which is no weight, {option('weight', False)}."
+    )
+
+
+def _refuse_topic(
+    column: str, asked: _Asked, user: Codes, outcome: NDArray[np.int8], task: Codes | None, use: NDArray[np.int64]
+) -> None:
+    """DataError for a column called task, if its rows may be one choice each, or about one topic each."""
+    if task is None or plain(column) in map(plain, CHOICE_TASK):
+        return
+    rows, open_to_doubt = may_be_choices(user, asked.left[use], asked.right[use], outcome, task)
+    if rows is None or not open_to_doubt:
+        return
+    first, second = use[rows[:2]]
+    (one, two), more = asked.names(first), asked.names(second)
+    won = _won(asked, first, outcome[rows[0]]).removesuffix(" won")
+    others = [name for name in dict.fromkeys([one, two, *more]) if name != won]
+    raise DataError(
+        f'column "{shown(column)}" could say which rows are one choice, or what they are about. Rows {first + 1} and '
+        f"{second + 1} say that {asked.who(first)} chose {won} over {' and '.join(others)} at once, "
+        f"{option('task', column)}, or answered two questions, {option('task', False)}."
+    )
+
+
+def _runs(
+    rows: Sequence[NDArray[Any]], outcome: NDArray[np.int8], asked: _Asked, runs: bool | None, place: NDArray[np.int64]
+) -> Codes | None:
+    """Choices that were taken apart into rows one after the other, if it is said that they were.
+
+    DataError where it is not said and rows look so: ``rows`` are user, left, right, weight of those in ``place``.
+    """
+    user, left, right, weight = rows
+    if runs is False or (runs is None and asked.user is None):
+        return None
+    found = choices_in_runs(user, left, right, outcome, weight, told=bool(runs))
+    if runs or found is None:
+        return found
+    first, second = place[np.flatnonzero(found == found[np.argmax(found >= 0)])[:2]]
+    won = _won(asked, first, outcome[np.flatnonzero(place == first)[0]]).removesuffix(" won")
+    others = [name for name in dict.fromkeys([*asked.names(first), *asked.names(second)]) if name != won]
+    raise DataError(
+        "rows of one person with one winner lie together, as where choices from several are taken apart. Rows "
+        f"{first + 1} and {second + 1} say that {asked.who(first)} chose {won} over {' and '.join(others)} at once, "
+        f"{option('runs', True)}, or answered two questions, {option('runs', False)}. If a column says which rows are "
+        f"one choice, name it: {option('task', 'NAME')}."
+    )
 
 
 def as_words(ties: Iterable[object] | None) -> list[str]:

@@ -7,44 +7,28 @@ from typing import Any
 
 import polars as pl
 
-from predilect._text import did_you_mean, near_miss, option, shown, spoken_to
+from predilect._text import did_you_mean, either, near_miss, shown, spoken_to
 from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
+from predilect.data.read.names import (
+    ITEM,
+    PEOPLE,
+    TASK,
+    WEIGHT,
+    WINNER,
+    answer_columns,
+    guess_one,
+    half_of_pair,
+    likely_items,
+    names_same,
+    pair_families,
+)
+from predilect.data.read.options import option
 from predilect.errors import DataError
 
-USER = (
-    "user", "user_id", "worker", "worker_id", "judge", "judge_id", "annotator", "annotator_id", "rater", "rater_id",
-    "participant", "participant_id", "respondent", "respondent_id", "person", "person_id", "voter", "voter_id",
-    "visitor_id", "public_username", "subject", "subject_id", "session_id", "session_hash",
-)  # fmt: skip
-PAIRS = (
-    ("left", "right"),
-    ("model_a", "model_b"),
-    ("item_a", "item_b"),
-    ("item1", "item2"),
-    ("a", "b"),
-    ("option_a", "option_b"),
-    ("video_a", "video_b"),
-    ("left_item", "right_item"),
-    ("model_a_name", "model_b_name"),
-    ("generator_1", "generator_2"),
-)
-WINNER = (
-    "winner", "label", "chosen", "choice", "outcome", "result", "preferred", "preference", "chosen_model_name", "vote",
-)  # fmt: skip
-WEIGHT = ("weight", "count")
-TASK = ("task", "task_id", "choice_set", "choice_set_id", "choice_id")
-_SEPARATORS = str.maketrans("", "", "_-. ")
-ITEM = ("item", "item_id", "id", "model", "name")
 _NAMES = {
-    "user": USER, "left": tuple(pair[0] for pair in PAIRS), "right": tuple(pair[1] for pair in PAIRS),
+    "user": PEOPLE, "left": ("left", "model_a", "item_a", "item1"), "right": ("right", "model_b", "item_b", "item2"),
     "winner": WINNER, "weight": WEIGHT, "task": TASK,
 }  # fmt: skip
-
-
-def guess_one(names: Sequence[str], candidates: Sequence[str]) -> str | None:
-    """First candidate that names a column, whatever its case, underscores, hyphens, points and spaces."""
-    known = {plain(name): name for name in reversed(names)}
-    return next((known[plain(candidate)] for candidate in candidates if plain(candidate) in known), None)
 
 
 def guess_columns(
@@ -70,10 +54,10 @@ def guess_columns(
     found: dict[str, str] = {}
     pair = guess_pair(names, left, right)
     roles: list[tuple[str, str | bool | None, str | None, bool]] = [
-        ("user", user, guess_one(names, USER), False),
+        ("user", user, guess_one(names, PEOPLE), False),
         ("left", left, pair[0], True),
         ("right", right, pair[1], True),
-        ("winner", winner, guess_one(names, WINNER), need_winner),
+        ("winner", winner, next(iter(answer_columns(names)), None), need_winner),
         ("weight", weight, guess_one(names, WEIGHT), False),
         ("task", task, guess_one(names, TASK), False),
     ]
@@ -94,12 +78,19 @@ def guess_columns(
         refuse_index(index, _NAMES[role], role)
         if needed or given is True:
             several = ""
+            item = guess_one(names, ITEM)
+            if item is not None and need_winner and guess_one(names, PEOPLE) is None and not answer_columns(names):
+                raise DataError(
+                    f"found no answers, neither two items and who won nor a choice; the columns are {listed(names)}. "
+                    f'By its column "{shown(item)}" this may be a table of items: give it beside the answers with '
+                    f"{either('--items FILE', 'items=FRAME')}."
+                )
             if pair == (None, None) and need_winner and role == "left":
                 several = (
                     f" In a choice file, where more than two were shown at a time, say what was asked, such as "
-                    f"{option('kind', 'best')}, and name the answer and the alternatives: {option('winner', 'NAME')}, "
-                    f"{option('alternatives', 'NAME')}, or where each has columns of its own "
-                    f"{option('alternatives', ['A', 'B', 'C'])}."
+                    f"{option('kind', 'best')}, and name the answer, the task and the alternatives: "
+                    f"{option('winner', 'NAME')}, {option('task', 'NAME')}, {option('alternatives', 'NAME')}, or where "
+                    f"each has columns of its own {option('alternatives', ['A', 'B', 'C'])}."
                 )
             if len(names) == 1 and len(names[0].split()) > 2:
                 several = " It is the only one: what lies between columns must be a comma, a semicolon, a tab or |."
@@ -150,16 +141,31 @@ def refuse_index(index: Sequence[str], names: Sequence[str], role: str) -> None:
 
 
 def guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tuple[str | None, str | None]:
-    """Columns of the left and the right item, as given or guessed; only one of them where the other is missing."""
-    halves: list[tuple[str | None, str | None]] = []
-    for first, second in PAIRS:
-        one, two = guess_one(names, [first]), guess_one(names, [second])
-        if left in (None, one) and right in (None, two):
-            if one is not None and two is not None:
-                return one, two
-            halves.append((one, two))
-    # No whole pair: half of one at least tells which column is the one that is missing.
-    return next((half for half in halves if half != (None, None)), (None, None))
+    """Columns of the left and the right item, as given or guessed; only one of them where the other is missing.
+
+    DataError if two pairs of columns are as likely.
+    """
+    if left is not None and right is not None:
+        return left, right
+    families = pair_families(names)
+    if left is not None or right is not None:
+        given = left or right
+        family = next((one for one in families if given in (one.left, one.right)), None)
+        whole = family is not None and (left in (None, family.left)) and (right in (None, family.right))
+        return (family.left, family.right) if family is not None and whole else (left, right)
+    likely = likely_items(families)
+    if len(likely) > 1 and all(names_same(likely[0], other) for other in likely):
+        likely = sorted(likely, key=lambda family: "name" not in family.stem)[:1]
+    if len(likely) > 1 and likely[0].rank == 3:
+        return None, None
+    if len(likely) > 1:
+        told = ", or ".join(f'"{shown(one.left)}" and "{shown(one.right)}"' for one in likely)
+        named = " or ".join(option("left", one.left, right=one.right) for one in likely[:2])
+        raise DataError(f"the items that were compared could stand in {told}. Say in which: {named}.")
+    if likely:
+        return likely[0].left, likely[0].right
+    # Half of a pair at least tells which column is the one that is missing.
+    return next((half for name in sorted(names) if (half := half_of_pair(name)) != (None, None)), (None, None))
 
 
 def _refuse_shared(found: dict[str, str], names: Sequence[str]) -> None:
@@ -172,11 +178,6 @@ def _refuse_shared(found: dict[str, str], names: Sequence[str]) -> None:
             )
         if list(names).count(column) > 1:
             raise DataError(f'there are {list(names).count(column)} columns called "{column}"; rename all but one.')
-
-
-def plain(name: str) -> str:
-    """The name of a column without case, separators and spaces."""
-    return name.strip().lower().translate(_SEPARATORS)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -8,11 +8,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import by_option, did_you_mean, option, shown
+from predilect._text import by_option, did_you_mean, shown
 from predilect.data.canonical import ALONE, Codes
 from predilect.data.frames import as_text
 from predilect.data.intake import FIRST, LAST, MOSTLY, TAKEN_APART, counted
-from predilect.data.read.columns import listed, plain, refuse_index
+from predilect.data.read.columns import listed, refuse_index
+from predilect.data.read.names import won_and_lost_families
+from predilect.data.read.options import option
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -24,9 +26,6 @@ _LARGEST = 1e100  # of a covariate; the squares of far larger and far smaller on
 _TRUE = {"true": "1", "false": "0"}
 
 FEWEST = 20  # decided answers: fewer cannot tell whether the winner is listed first
-# Names of models before what may be the texts that they wrote.
-WON = ("chosen_model", "winner", "chosen", "preferred", "better")
-LOST = ("rejected_model", "loser", "rejected", "dispreferred", "worse")
 
 
 def covariate_columns(
@@ -54,8 +53,8 @@ def covariate_columns(
                 continue
             pairs = "".join(f', nor "{shown(one)}" and "{shown(two)}"' for one, two in forms[1:])
             raise DataError(
-                f'there is no column "{shown(name)}"{pairs} (given with {option("covariates", ["NAME"])}); the columns '
-                f"are {listed(names)}.{did_you_mean(name, names)}"
+                f'there is no column "{shown(name)}"{pairs} (given with {option("covariates", [shown(name)])}); the '
+                f"columns are {listed(names)}.{did_you_mean(name, names)}"
             )
         if len(there) > 1:
             told = "; and ".join(" and ".join(f'"{shown(column)}"' for column in form) for form in there)
@@ -171,10 +170,9 @@ def why_no_sides(
     ``left`` and ``right`` are codes in ``items`` in the order of the table, (n_rows,); ``wins`` the weight of answers
     won by each; ``task`` as of ``canonical_answers``; ``said``: the user says that they are, and nothing is guessed.
     """
-    one, two = (columns[side].strip().lower() for side in ("left", "right"))
-    won, lost = ({plain(name) for name in words} for words in (WON, LOST))
-    if (plain(one) in won and plain(two) in lost) or (plain(one) in lost and plain(two) in won):
-        return f"{one} and {two} columns"
+    one, two = (columns[side].strip() for side in ("left", "right"))
+    if won_and_lost_families([one, two]):
+        return f"{one.lower()} and {two.lower()} columns"
     if task is not None and _share_items(left, right, task):
         return TAKEN_APART
     if said:

@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from predilect._text import did_you_mean, option, shown
+from predilect._text import did_you_mean, shown
 from predilect._types import IntArray
 from predilect.data.frames import as_text, column_names, open_frame, to_columns
 from predilect.data.intake import counted
-from predilect.data.read.assemble import ReadOptions
-from predilect.data.read.columns import guess_one, listed
-from predilect.data.read.profiles import counts_within, numbers_rows
-from predilect.data.read.set_columns import CHOSEN, IDENTIFIED, PLACED, TASKS, WHO, best_and_worst, words_of
+from predilect.data.read.columns import listed
+from predilect.data.read.names import CHOSEN, IDENTIFIED, PEOPLE_OF_SETS, PLACED, TASKS, guess_one
+from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.profiles import NONE, counts_within, numbers_rows
+from predilect.data.read.set_columns import best_and_worst, words_of
 from predilect.errors import DataError
 
 VERSION = ("version", "block", "ver", "vers", "blk", "questionnaire", "form")
@@ -31,7 +32,7 @@ def with_design(
     design = to_columns(frame, column_names(frame))
     if not design or not len(next(iter(design.values()))):
         raise DataError("the design is empty. Is it the right table?")
-    user = options.get("user") if options.get("user") is not None else guess_one(list(answers), WHO)
+    user = options.get("user") if options.get("user") is not None else guess_one(list(answers), PEOPLE_OF_SETS)
     task = _task_of(design)
     keys = _versions(design, answers)
     free = [name for name in answers if name not in (user, *keys)]
@@ -54,7 +55,7 @@ def with_design(
     said = {role: one.filter(pl.Series(there)) for role, one in said.items()}
     row, place = _joined(answers, design, {own_task: task, **keys})
     alone = len(np.unique(row)) == len(row)
-    if not alone and any((_key(one) == options.get("none")).any() for one in said.values()):
+    if not alone and any((_key(one) == options.get("none", NONE)).any() for one in said.values()):
         # None of these is one more alternative of every task.
         row, place = np.append(row, np.unique(row)), np.append(place, np.full(len(np.unique(row)), -1))
     beside = {name: one for name, one in design.items() if name not in (task, *keys.values())}
@@ -208,7 +209,7 @@ def _marked(
     shown_by: dict[str, pl.Series], said: Mapping[str, pl.Series], row: IntArray, options: ReadOptions
 ) -> dict[str, pl.Series]:
     """Alternatives under each other, with 1 where an answer names one, by its name or its number."""
-    named, none = options.get("alternatives"), options.get("none")
+    named, none = options.get("alternatives"), options.get("none", NONE)
     by_name = guess_one(list(shown_by), (*IDENTIFIED, *PLACED))
     counting = [name for name, one in shown_by.items() if counts_within(one, np.unique(row, return_inverse=True)[1])]
     tried = [named] if isinstance(named, str) and named in shown_by else [by_name, *counting]

@@ -47,7 +47,7 @@ def read_delimited(
         data, n_bytes = _without_padding(data, separator), len(data)
         if len(data) < n_bytes:
             told = f"{source}: blanks beside separators are left out, as the header has them too."
-            warnings.warn(told, DataWarning, stacklevel=5)  # of whoever called a reader
+            warnings.warn(told, DataWarning, stacklevel=6)  # of whoever called a reader
         names, separator = _header(data, source, separator)
     doubled = sorted(name for name, count in Counter(names).items() if count > 1)
     try:
@@ -152,7 +152,7 @@ def _without_blank(frame: pl.DataFrame, blank: list[int], source: str) -> pl.Dat
     if not n_blank:
         return frame
     warnings.warn(
-        f"{source}: skipped {counted(n_blank, 'blank line')}.", DataWarning, stacklevel=6
+        f"{source}: skipped {counted(n_blank, 'blank line')}.", DataWarning, stacklevel=7
     )  # of whoever called a reader
     return frame.filter(pl.Series(~is_blank))
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import polars as pl
 
-from predilect._text import first_few, is_whole, option, shown
+from predilect._text import first_few, is_whole, shown
 from predilect.data.read.files import Allowance
+from predilect.data.read.options import option
 from predilect.errors import DataError, DataWarning
 
 ORDERS = (".soc", ".soi", ".toc", ".toi")
@@ -152,7 +153,7 @@ def read_workbook(
         others = ", ".join(f'"{shown(one)}"' for one in sheets[1:])
         warnings.warn(
             f'{path}: read its first sheet, "{shown(name)}", and not {others}. Name another with '
-            f"{option('table', 'NAME')}.", DataWarning, stacklevel=5,
+            f"{option('table', 'NAME')}.", DataWarning, stacklevel=6,
         )  # fmt: skip
     if not rows:
         raise DataError(f'{path}, sheet "{shown(name)}", is empty; expected column names and one answer a row.')

@@ -10,31 +10,34 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
-from predilect._text import option, shown
+from predilect._text import shown
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import as_text, clean_ids
 from predilect.data.intake import TWICE, UNCLEAR
-from predilect.data.read.assemble import ReadOptions
-from predilect.data.read.columns import WEIGHT, guess_one, listed, plain
+from predilect.data.read.columns import listed
 from predilect.data.read.long import keep_rated, levels_of_ranks, levels_of_ratings
-from predilect.data.read.set_columns import (
+from predilect.data.read.names import (
+    APPROVED,
     BEST,
     CHOSEN,
     KIND_OF,
     NTH,
     NUMBERED,
+    PEOPLE_OF_SETS,
     RANKED,
     RATED,
     TASKS,
-    WHO,
-    best_and_worst,
-    flags,
-    numbers_of,
-    place_of,
-    places_between,
-    words_of,
-)
-from predilect.data.read.sets import Sets, context_of
+    WEIGHT,
+    guess_one,
+    pair_families,
+    plain,
+    tells_measure,
+    tells_no_answer,
+    won_and_lost_families,
+)  # fmt: skip
+from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.set_columns import best_and_worst, flags, numbers_of, place_of, places_between, words_of
+from predilect.data.read.sets import Sets, context_of, person_of
 from predilect.data.tasks import best_worst_levels, chosen_levels
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
@@ -67,7 +70,7 @@ def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: Rea
     kind, winner, given = options.get("kind"), options.get("winner"), options.get("alternatives")
     roles: dict[str, str] = {}
     able = [name for name in names if not _is_order(raw[name], named=True)]
-    for role, said, words in (("user", options.get("user"), WHO), ("task", options.get("task"), TASKS),
+    for role, said, words in (("user", options.get("user"), PEOPLE_OF_SETS), ("task", options.get("task"), TASKS),
                               ("weight", options.get("weight"), WEIGHT)):  # fmt: skip
         name = said if isinstance(said, str) else None if said is False else guess_one(able, words)
         if name is not None and name not in roles.values():
@@ -174,7 +177,7 @@ def _order_columns(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[
     if named:
         return (named[0],)
     # First and second are the two of a pair, and text with a > is any text, where another column answers.
-    if guess_one(names, (*CHOSEN, *RATED, *RANKED, *BEST)) is not None:
+    if guess_one(names, (*CHOSEN, *APPROVED, *RATED, *RANKED, *BEST)) is not None:
         return ()
     for words in (NTH, NUMBERED):
         found = tuple(name for word in words if (name := guess_one(names, [word])) is not None)
@@ -182,9 +185,10 @@ def _order_columns(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[
             return found
     for word in _PLACES:
         family = _family(names, word)
-        if len(family) > 1:
+        if len(family) > 1 and (plain(family[0])[-1].isdecimal() or not tells_measure(family[0])):
             return family
-    return tuple(name for name in names if raw[name].dtype == pl.String and _is_order(raw[name], named=False))[:1]
+    texts = [name for name in names if raw[name].dtype == pl.String and not tells_no_answer(name)]
+    return tuple(name for name in texts if _is_order(raw[name], named=False))[:1]
 
 
 def _is_order(series: pl.Series, named: bool) -> bool:
@@ -225,7 +229,7 @@ def _unshared(
     known = seen.group_by("item").agg(pl.col("where").n_unique())["where"] > 1
     if several and known.any() and len(seen.unique(["item", "row"])) == len(seen):
         return ""
-    if not several and len(known) and known.all():
+    if not several and len(known) and known.all() and raw[order[0]].drop_nulls().n_unique() > 1:
         return ""
     first = seen.filter(pl.col("row") == seen["row"].min())["item"].to_list()
     told = ", then ".join(f'"{shown(item)}"' for item in first[:3])
@@ -238,7 +242,7 @@ def _unshared(
         )
     return (
         f'column "{shown(order[0])}" holds text with a ">" in every row, which may be an order. Row 1 has {told}, the '
-        f"best first, if you say {option('kind', 'order')} and {option('winner', order[0])}."
+        f"best first, if you say {option('winner', order[0], kind='order')}."
     )
 
 
@@ -253,8 +257,13 @@ def _ranks_by_column(
         found = {name: (match["a"] or match["b"]) for name in names if (match := re.fullmatch(pattern, name, re.I))}
         if len(found) < 2 or not all(_whole(raw[name]) for name in found) or {*found.values()} <= {*raw}:
             continue  # score_left beside left is of whatever stands there
-        if kind is None and one == "rating" and all(map(_is_number, found.values())):
-            continue  # of what stands in another column
+        sides = pair_families([*found]) or won_and_lost_families([*found])
+        if kind is None and len(found) == 2 and sides and not any(item.isdecimal() for item in found.values()):
+            continue  # of two sides, whatever stood there
+        others = [name for name in names if name not in found]
+        numbered = one == "rating" and all(map(_is_number, found.values()))
+        if kind is None and (numbered or all(_describes(item, others) for item in found.values())):
+            continue  # of what stands in another column, or one of several attributes
         if kind is None and one == "rank" and all(item.isdecimal() for item in found.values()):
             if _could_be_either([raw[name] for name in found]):
                 raise DataError(
@@ -278,6 +287,12 @@ def _places_rated(names: Sequence[str], raw: Mapping[str, pl.Series], roles: dic
         "be items, or the numbers of alternatives that other columns describe. If they are the items, say "
         f"{option('kind', 'rating')}; otherwise give a table with a row for each alternative."
     ))  # fmt: skip
+
+
+def _describes(item: str, names: Sequence[str]) -> bool:
+    """Whether a column is about an item, such as car_price about the car."""
+    word = re.escape(item)
+    return any(re.fullmatch(rf"{word}[_. ].+|.+[_. ]{word}", name, re.I) for name in names)
 
 
 def _is_number(item: str) -> bool:
@@ -307,7 +322,7 @@ def find_votes(names: Sequence[str], raw: Mapping[str, pl.Series], options: Read
 
     Ratings are asked about: columns of numbers may be anything.
     """
-    user = options.get("user") if isinstance(options.get("user"), str) else guess_one(names, WHO)
+    user = options.get("user") if isinstance(options.get("user"), str) else guess_one(names, PEOPLE_OF_SETS)
     if options.get("kind") not in (None, "rating") or user is None or options.get("winner") is not None:
         return None
     rest = [name for name in names if name != user and not raw[name].dtype.is_nested() and _number_like(raw[name])]
@@ -326,7 +341,7 @@ def find_votes(names: Sequence[str], raw: Mapping[str, pl.Series], options: Read
         return None
     raise DataError(
         f"the columns {listed(few[:3])}{' ...' if len(few) > 3 else ''} hold small numbers that may be ratings, a "
-        f"column an item. If they are, say {option('kind', 'rating')} and {option('alternatives', list(few))}; if "
+        f"column an item. If they are, say {option('alternatives', list(few), kind='rating')}; if "
         f"not, name the column of the answer with {option('winner', 'NAME')}."
     )
 
@@ -358,8 +373,7 @@ def read_listed(names: Sequence[str], raw: Mapping[str, pl.Series], found: Liste
     for role, used in (("shown", found.alternatives), ("place", found.answer)):
         columns.update({f"{role} {nth}": name for nth, name in enumerate(used, 1) if name not in columns.values()})
     sets = Sets(found.kind, rows[:0], pl.Series(), rows[:0], rows, np.ones(n, dtype=int), columns)
-    if "user" in columns:
-        sets.person = raw[columns["user"]]
+    sets.person = person_of(raw, options, columns)
     if "weight" in columns:
         sets.weight = raw[columns["weight"]]
     if found.items:

@@ -9,40 +9,48 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import did_you_mean, option, shown
+from predilect._text import did_you_mean, shown
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import as_text, clean_ids
 from predilect.data.intake import MISSING_ATTRIBUTE, UNCLEAR, counted
-from predilect.data.read.assemble import Kind, ReadOptions
-from predilect.data.read.columns import WEIGHT, guess_one, listed, no_column, plain
-from predilect.data.read.profiles import (
-    counts_within,
-    distinct,
-    has_constants,
-    is_none,
-    items_described,
-    missing_in,
-    nothing_of,
-    numbers_rows,
-    profiles_of,
-    varies_within,
-)
-from predilect.data.read.set_columns import (
+from predilect.data.read.columns import listed, no_column
+from predilect.data.read.names import (
     AVAILABLE,
     CHOSEN,
     IDENTIFIED,
     KIND_OF,
+    PEOPLE_OF_SETS,
     PLACED,
     RANKED,
     RATED,
     TASKS,
-    WHO,
-    end_told,
-    flags,
-    low_is_good,
-    numbers_of,
-    words_of,
+    WEIGHT,
+    Kind,
+    guess_one,
+    is_of_time,
+    plain,
+    tells_no_answer,
+    tells_note,
+    tells_offer,
+)  # fmt: skip
+from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.profiles import (
+    NONE,
+    counts_within,
+    distinct,
+    has_constants,
+    is_none,
+    is_noted,
+    is_place,
+    items_described,
+    missing_in,
+    nothing_of,
+    numbers_rows,
+    plain_values,
+    profiles_of,
+    varies_within,
 )
+from predilect.data.read.set_columns import end_told, flags, low_is_good, numbers_of, words_of
 from predilect.data.read.sets import CHOICES, Sets, context_of, design_asked
 from predilect.data.tasks import best_worst_levels, chosen_levels, ranked_levels, rated_levels
 from predilect.errors import DataError
@@ -64,7 +72,7 @@ class Long:
 
 def find_long(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Long | None:
     """Columns of a long table, or None if these are none of one; DataError if several answers stand side by side."""
-    user = _role(names, options.get("user"), WHO)
+    user = _role(names, options.get("user"), PEOPLE_OF_SETS)
     guessed = user is not None and options.get("user") is None
     if guessed and user is not None and _names_rows(raw[user]):
         user = None
@@ -123,19 +131,34 @@ def tells_itself(raw: Mapping[str, pl.Series], long: Long, by_answer: bool = Fal
 
 
 def _answer_is_clear(raw: Mapping[str, pl.Series], long: Long, task: IntArray, options: ReadOptions) -> None:
-    """DataError if ranks by name may be places on the screen, as another column can be the answer."""
-    value = long.value
+    """DataError if another column can be the answer, or what it names."""
+    value, own = long.value, long.alternative
+    for name in raw if value and own and options.get("alternatives") is None else ():
+        if name == own or plain(name) not in map(plain, PLACED) or not counts_within(raw[name], task):
+            continue
+        one, two = (chosen_of(raw[str(value)], raw[by], task) for by in (str(own), name))
+        if one is not None and two is not None and (one != two).any():
+            raise DataError(
+                f'column "{shown(value)}" may name what was chosen as "{shown(own)}" does, or as "{shown(name)}" does. '
+                f"For the first say {option('alternatives', own)}, for the second "
+                f"{option('alternatives', name, profile=[own])}."
+            )
     if value is None or options.get("kind") is not None or options.get("winner") is not None:
         return
-    others = [
+    rated = plain(value) in map(plain, RATED)
+    if not rated and plain(value) not in map(plain, RANKED):
+        return
+    free = [
         name for name, column in raw.items()
         if name not in (long.user, long.task, long.alternative, value) and not column.dtype.is_nested()
-        and plain(name) not in map(plain, AVAILABLE) and varies_within(column, task)
+        and column.dtype != pl.Object and plain(name) not in map(plain, AVAILABLE) and not tells_note(name)
     ]  # fmt: skip
-    if plain(value) not in map(plain, RANKED):
-        return
-    found = guess_one(others, RATED)
-    told = "may be ranks"
+    others = [name for name in free if varies_within(raw[name], task)]
+    found, told = guess_one(others, RATED), "may be ranks"
+    if rated:
+        of = None if own is None else raw[own]
+        found = next((name for name in free if _may_answer(name, raw, of, task)), None)
+        told = "may be ratings"
     if plain(value) in ("position", "place"):
         found = found or next((name for name in others if flags(raw[name]) is not None), None)
         told = "may be the place on the screen"
@@ -149,9 +172,27 @@ def _answer_is_clear(raw: Mapping[str, pl.Series], long: Long, task: IntArray, o
         kind: Kind = "rating" if plain(found) in map(plain, RATED) else "best"
         raise DataError(
             f'column "{shown(value)}" {told}, and "{shown(found)}" may be the answer. If "{shown(value)}" is the '
-            f'answer, 1 the best, say {option("kind", "rank")}; if "{shown(found)}" is, say '
-            f"{option('winner', found)} and {option('kind', kind)}."
+            f"answer, {'say' if rated else '1 the best, say'} "
+            f'{option("kind", "rating" if rated else "rank")}; if "{shown(found)}" is, say '
+            f"{option('winner', found, kind=kind)}."
         )
+
+
+def _may_answer(name: str, raw: Mapping[str, pl.Series], own: pl.Series | None, task: IntArray) -> bool:
+    """Whether a column of no name in the lists marks or names one alternative of every task, or ranks them."""
+    if plain(name) in map(plain, (*PLACED, *IDENTIFIED, *_ON_SCREEN)) or numbers_rows(raw[name]):
+        return False
+    for of in (None, own):
+        chosen = chosen_of(raw[name], of, task)
+        if chosen is not None and (np.bincount(task[chosen], minlength=int(task.max()) + 1) == 1).all():
+            return True
+    if counts_within(raw[name], task):
+        return True
+    words = plain_values(raw[name])
+    return words.dtype == pl.String and any(
+        words.drop_nulls().is_in(other.drop_nulls().unique().to_list()).all()
+        for one, other in raw.items() if one != name and other.dtype == pl.String
+    )  # fmt: skip
 
 
 def _names_rows(column: pl.Series) -> bool:
@@ -247,7 +288,7 @@ def _items(
     options: ReadOptions,
 ) -> pl.Series:  # fmt: skip
     """Ids of the alternatives: their own, or their profiles."""
-    none_id = options.get("none") or "None"
+    none_id = options.get("none", NONE)
     given = options.get("profile")
     attributes = _attributes(names, raw, long, columns, sets, given)
     own = None if long.alternative is None else clean_ids(raw[long.alternative], long.alternative)
@@ -257,14 +298,22 @@ def _items(
         none |= marked
         columns["none"] = marker
         del attributes[marker]
-    if own is not None and not given and not _make_profiles(long.alternative or "", own, attributes, sets):
+    if given is None:
+        _tasks_are_whole(long, own, attributes, sets)
+    called = str(long.alternative)
+    if own is not None and (given == [] or (not given and not _make_profiles(called, own, attributes, sets))):
         _, number = distinct([own])
         attributes = {name: column for name, column in attributes.items() if not varies_within(column, number)}
         if attributes:
             sets.profiles = items_described(own, attributes)
             columns.update({f"feature {name}": name for name in attributes})
         return own.cast(pl.String).set(pl.Series(none), none_id) if none.any() else own
-    if not attributes:
+    if own is None and given is None:
+        naming = [name for name, column in attributes.items() if _names_items(column, sets.task)]
+        for name in naming if len(naming) == 1 else ():
+            rest = {one: column for one, column in attributes.items() if one != name}
+            _make_profiles(name, raw[name], rest, sets)
+    if not attributes or (own is None and not given and all(map(is_of_time, attributes))):
         raise DataError(
             "found no column that says which alternative a row is about, nor attributes that differ within a task"
             f"{design_asked(names)} If there is such a column, name it with {option('alternatives', 'NAME')}."
@@ -312,6 +361,9 @@ def _attributes(
         return {name: raw[name] for name in given if name != long.alternative}
     found = {name: raw[name] for name in names if name not in taken and not raw[name].dtype.is_nested()}
     found = {name: column for name, column in found.items() if _describes(column, sets.task)}
+    if noted := [name for name, column in found.items() if is_noted(name, column)]:
+        sets.notes.append(f"Not used, as it describes nothing that was shown: {listed(noted)}.")
+        found = {name: column for name, column in found.items() if name not in noted}
     counting = [name for name, column in found.items() if counts_within(column, sets.task)]
     if long.alternative is None and counting and sets.n_tasks > 1:
         name, k = counting[0], int(np.bincount(sets.task).max())
@@ -323,17 +375,72 @@ def _attributes(
             f"{option('profile', list(found))}."
         )
     # Where an item stood on the screen describes nothing.
-    return {name: column for name, column in found.items() if name not in counting or plain(name) not in _ON_SCREEN}
+    places = {*map(plain, (*_ON_SCREEN, *(PLACED if long.alternative else ())))}
+    return {name: column for name, column in found.items() if name not in counting or plain(name) not in places}
 
 
 def _make_profiles(name: str, own: pl.Series, attributes: Mapping[str, pl.Series], sets: Sets) -> bool:
-    """Whether items are profiles of attributes, and not the alternatives with what always describes them."""
+    """Whether items are profiles of attributes, and not the alternatives with what always describes them; or it asks.
+
+    Names of alternatives are items unless what is shown with them changes, as in a study in which prices do.
+    """
     if not attributes:
         return False
-    if plain(name) not in map(plain, IDENTIFIED):
-        return True
     _, number = distinct([own])
-    return sets.kind in CHOICES and any(varies_within(column, number) for column in attributes.values())
+    changing = [one for one, column in attributes.items() if varies_within(column, number)]
+    identified = plain(name) in map(plain, IDENTIFIED)
+    if identified and (sets.kind not in CHOICES or not changing):
+        if changing:
+            sets.notes.append(f'Not used, as it differs for one "{shown(name)}" between rows: {listed(changing)}.')
+        return False
+    if not changing or plain(name) == "mode" or any(map(tells_offer, changing)):
+        return True
+    codes = own.drop_nulls().cast(pl.String).unique()
+    whole = len(codes) <= np.bincount(sets.task).max() and not all(map(tells_no_answer, changing))
+    if whole and (not identified or all(map(is_place, codes))):
+        return True
+    more = {} if name in sets.columns.values() else {"alternatives": name}
+    said = ", ".join(f"{shown(one)}={shown(as_text(attributes[one])[0])}" for one in changing[:3])
+    raise DataError(
+        f"{listed(changing)} may describe what was shown, or be noted of the row alone. Row 1 is about "
+        f'"{shown(own[0])}, {said}" if you say {option("profile", [name, *attributes])}; it is about '
+        f'"{shown(own[0])}", as every row of that {shown(name)}, if you say {option("profile", [], **more)}.'
+    )
+
+
+def _tasks_are_whole(long: Long, own: pl.Series | None, attributes: Mapping[str, pl.Series], sets: Sets) -> None:
+    """DataError if what may name items comes again in a task, and but once among rows of one further value.
+
+    A task of several people, or several tasks; where two alternatives are the best of one, it is found without.
+    """
+    naming = {} if long.user else dict(attributes)
+    if own is not None:
+        naming[str(long.alternative)] = own
+    for name, column in attributes.items() if sets.kind not in CHOICES else ():
+        _, part = distinct([pl.Series(sets.task), column])
+        if np.bincount(part).min() < 2:
+            continue
+        for one, item in naming.items():
+            if one != name and _once_in(item, part) and not _once_in(item, sets.task):
+                role = "task" if long.user else "user"
+                raise DataError(
+                    f'the same "{shown(one)}" stands in several rows of a task, and once with each "{shown(name)}", '
+                    f"which may say {'which rows are one task' if long.user else 'who answered'}, or describe what was "
+                    f"shown. For the first say {option(role, name)}, for the second "
+                    f"{option('profile', sorted({*naming, *attributes}))}."
+                )
+
+
+def _once_in(column: pl.Series, group: IntArray) -> bool:
+    """Whether no value comes twice in a group."""
+    return len(distinct([pl.Series(group), column])[0]) == len(group)
+
+
+def _names_items(column: pl.Series, task: IntArray) -> bool:
+    """Whether a column holds words that come again in other tasks, and in each task another for every row."""
+    word = plain_values(column)
+    named = word.dtype == pl.String and not word.null_count() and not word.is_unique().all()
+    return named and _once_in(word, task)
 
 
 def _describes(column: pl.Series, task: IntArray) -> bool:

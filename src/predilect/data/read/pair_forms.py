@@ -1,25 +1,59 @@
-"""Pairs whose winner stands in other columns: one-hot, winner and loser, codes 0, 1, 2, a column an annotator."""
+"""Which columns hold pairs and who won: a winner, winners and losers, one-hot, counts or scores of both sides."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from predilect._text import option, shown
+from predilect._text import shown
 from predilect.data.frames import as_text, to_columns
 from predilect.data.intake import Intake, counted
-from predilect.data.read.assemble import ReadOptions, as_words
-from predilect.data.read.columns import USER, WINNER, guess_one, guess_pair
-from predilect.data.read.covariates import LOST, WON
-from predilect.data.read.set_columns import flags
+from predilect.data.read.assemble import Pairs
+from predilect.data.read.columns import guess_pair, listed
+from predilect.data.read.names import (
+    COUNTED,
+    FLAGGED,
+    IDENTIFIED,
+    OF_ANY,
+    PEOPLE,
+    PEOPLE_OF_SETS,
+    PLACED,
+    PLACES,
+    SCORED,
+    TASKS,
+    TIE_WORDS,
+    WEIGHT,
+    WINNER,
+    Family,
+    all_named,
+    answer_columns,
+    could_be_side,
+    families_of,
+    good_end,
+    guess_one,
+    half_of_pair,
+    likely_items,
+    pair_families,
+    plain,
+    side_words,
+    sides_of,
+    squeezed,
+    tells_no_answer,
+    tokens,
+    won_and_lost_families,
+)
+from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.set_columns import best_and_worst, could_be_items, flags, numbers_of, pairs_of_items
+from predilect.data.read.winners import tells_of_sides
 from predilect.errors import DataError
 
 _TIE = ("winner_tie", "winner_ties", "tie", "is_tie", "draw", "winner_draw")
+_TIES = ("ties", "tie", "draws", "n_ties", "num_ties", "num_tie", "tie_votes", "num_vote_tie", "wins_tie", "votes_tie")
 _BAD = ("winner_tie_both_bad", "winner_bothbad", "winner_both_bad", "bothbad", "both_bad")
 
 _ANNOTATOR = re.compile(r"(?:annotator|rater|judge|grader|labell?er|evaluator|worker)[ _.-]?(\d{1,18})", re.I)
@@ -66,7 +100,7 @@ def side_by_side(names: Sequence[str], options: ReadOptions) -> SideBySide | Non
     number = {name: int(match[1]) for name in names if (match := _ANNOTATOR.fullmatch(name.strip()))}
     annotators = tuple(sorted(number, key=lambda name: (number[name], name)))
     given = any(options.get(role) is not None for role in ("user", "winner", "outcome", "kind", "alternatives"))
-    if len(annotators) < 2 or given or guess_one(names, (*WINNER, *USER)) is not None:
+    if len(annotators) < 2 or given or guess_one(names, (*WINNER, *PEOPLE)) is not None:
         return None
     if None not in guess_pair(names, options.get("left"), options.get("right")):
         return SideBySide(annotators, None)
@@ -76,14 +110,10 @@ def side_by_side(names: Sequence[str], options: ReadOptions) -> SideBySide | Non
 
 def _both_items(series: pl.Series, name: str) -> dict[str, pl.Series]:
     """The items left and right of the first separator that every value holds just once."""
-    words = as_text(series)
-    for separator in _BETWEEN:
-        if (words.str.count_matches(separator, literal=True) == 1).all():
-            return {
-                side: words.str.split(separator).list.get(k).str.strip_chars()
-                for k, side in enumerate(("left", "right"))
-            }
-    first = words.drop_nulls()[0]
+    both = _apart(series)
+    if both is not None:
+        return dict(zip(("left", "right"), both, strict=True))
+    first = as_text(series).drop_nulls()[0]
     raise DataError(
         f'column "{shown(name)}" must name both items in every row, with one and the same sign between them that no '
         f'name holds, such as "tea_milk" or "tea vs milk"; got "{shown(first)}". Make two columns of it, called '
@@ -91,61 +121,224 @@ def _both_items(series: pl.Series, name: str) -> dict[str, pl.Series]:
     )
 
 
-def pair_options(names: Sequence[str], table: Any, options: ReadOptions) -> tuple[ReadOptions, dict[str, str]]:
-    """Options that say how the pairs of a table are read, with an outcome where other columns hold it, by role."""
-    left, right = guess_pair(names, options.get("left"), options.get("right"))
-    if options.get("outcome") is not None:
-        return options, {}
-    if left is None and right is None and options.get("winner") is None:
-        won, lost = won_and_lost(names)
-        if won is None or lost is None:
-            return options, {}
-        n_rows = len(to_columns(table, [won])[won])
-        return {**options, "left": won, "right": lost, "outcome": np.ones(n_rows, dtype=np.int8)}, {}
-    if left is None or right is None:
-        return options, {}
-    winner = options.get("winner") or guess_one(names, WINNER)
-    hot = one_hot(names, left, right) if winner is None else None
-    outcome, used = None, {}
-    if hot is not None:
-        used = {"left wins": hot[0], "right wins": hot[1], **{f"tie {n}": tie for n, tie in enumerate(hot[2], 1)}}
-        outcome = _of_one_hot(to_columns(table, [hot[0], hot[1], *hot[2]]), hot)
-    elif (
-        winner is not None
-        and options.get("winner_is") is None
-        and all(names.count(name) == 1 for name in (left, right, winner))
-    ):
-        used = {"winner": winner}
-        outcome = _of_codes(to_columns(table, [left, right, winner]), left, right, winner, options)
-    if outcome is None:
-        return options, {}
-    said: ReadOptions = {**options, "left": left, "right": right, "winner": None, "outcome": outcome, "ties": ["0"]}
-    return said, used
+def _apart(series: pl.Series) -> tuple[pl.Series, pl.Series] | None:
+    words = as_text(series)
+    for separator in _BETWEEN:
+        if (words.str.count_matches(separator, literal=True) == 1).all():
+            parts = words.str.split(separator).list
+            return parts.get(0).str.strip_chars(), parts.get(1).str.strip_chars()
+    return None
 
 
-def won_and_lost(names: Sequence[str]) -> tuple[str | None, str | None]:
-    """Columns of winners and of losers."""
-    for won, lost in zip(WON, LOST, strict=True):
-        found = guess_one(names, [won]), guess_one(names, [lost])
-        if None not in found:
-            return found
-    return None, None
+def refuse_both_in_one(series: pl.Series, answer: pl.Series) -> None:
+    """DataError if all values of a column hold both items of a pair, of which the answer is one, or a side."""
+    both = None if series.dtype.is_nested() or answer.dtype.is_nested() else _apart(series)
+    if both is None:
+        return
+    said = as_text(answer).str.strip_chars()
+    tie = said.str.to_lowercase().is_in(list(TIE_WORDS))
+    words = said.filter(~tie).unique()
+    sides = all(could_be_side(word) and not word.isdecimal() for word in words.drop_nulls())
+    if sides or ((said == both[0]) | (said == both[1]) | tie).all():
+        raise DataError(
+            f'column "{shown(series.name)}" may hold two items in every row, as {shown(both[0][0])} and '
+            f'{shown(both[1][0])} in row 1, of which "{shown(answer.name)}" says the better one: then make two columns '
+            f"of it, called left and right. If each is one alternative, say {option('alternatives', series.name)}."
+        )
 
 
-def one_hot(names: Sequence[str], left: str, right: str) -> tuple[str, str, list[str]] | None:
-    """Columns that say whether the left item, the right item, or neither of them won."""
-    found = [
-        guess_one(names, [f"winner_{side}", f"{side}_wins", f"{side}_won", f"{side}_win", f"{side}_is_winner"])
-        for side in (left, right)
-    ]  # fmt: skip
-    if found[0] is None or found[1] is None:
+def find_pairs(names: Sequence[str], table: Any, options: ReadOptions, *, perhaps: bool = False) -> Pairs | None:
+    """How a table holds pairs, None where its columns do not say that it does; DataError where several could be them.
+
+    ``perhaps``: columns that could hold anything are taken, too, as nothing else is in the table.
+    """
+    if options.get("kind") not in (None, "pairs"):
         return None
+    sides = options.get("left"), options.get("right")
+    results = options.get("won"), options.get("lost")
+    none = (None, None)
+    if sides == results == none and options.get("kind") is None and options.get("alternatives") is not None:
+        return None
+    left, right = guess_pair(names, *sides)
+    if sides == none and not perhaps and options.get("kind") is None and left is not None and right is not None:
+        likely = likely_items(pair_families(names))
+        if likely and likely[0].rank == 2 and not all(map(_is_text, to_columns(table, [left, right]).values())):
+            left = right = None  # numbers under a name that is none of items: attributes, as well
+        if left is not None and right is not None and likely and likely[0].rank == 2:
+            _refuse_other_items(names, table, left, right)
+    won, lost = _won_and_lost(names, *results)
+    rank = _rank(left, right)
+    if sides == none and (rank == 3 or (rank == 2 and won is not None)):
+        left = right = None
+    if sides == none and left is right is None and won is None:
+        left, right = _any_pair(names, table, perhaps) or none
+    if left is not None and right is not None and results == none:
+        return _with_answer(names, table, {**options, "left": left, "right": right}, perhaps)
+    if won is not None and lost is not None and sides == none:
+        return _with_winners(names, table, options, won, lost)
+    if not sides == results == none:
+        return Pairs(options)
+    half = left or right
+    return Pairs(options) if half is not None and half_of_pair(half) != (None, None) else None
+
+
+def _refuse_other_items(names: Sequence[str], table: Any, left: str, right: str) -> None:
+    """DataError if two columns of texts are all that their names say of items, and two others hold what recurs."""
+    raw = to_columns(table, dict.fromkeys(names))
+    taken = {*answer_columns(names), *all_named(names, PEOPLE), left, right}
+    if could_be_items([raw[left], raw[right]]):
+        return
+    for one, two in pairs_of_items({name: raw[name] for name in sorted({*names} - taken) if not tells_no_answer(name)}):
+        raise DataError(
+            f"the items that were compared could stand in {listed([left, right])}, or in {listed([one, two])}. Row 1 "
+            f"is about {shown(raw[left][0])} and {shown(raw[right][0])}, {option('left', left, right=right)}, or about "
+            f"{shown(raw[one][0])} and {shown(raw[two][0])}, {option('left', one, right=two)}."
+        )
+
+
+def _rank(left: str | None, right: str | None) -> int | None:
+    """How surely two columns hold items by their names, as of :class:`Family`."""
+    if left is None or right is None:
+        return None
+    return next((one.rank for one in pair_families([left, right]) if one.left == left), None)
+
+
+def _won_and_lost(names: Sequence[str], won: str | None, lost: str | None) -> tuple[str | None, str | None]:
+    """Columns of winners and of losers, as given or by their names; of models rather than of what they wrote."""
+    if won is not None and lost is not None:
+        return won, lost
+    families = won_and_lost_families(names)
+    if won is not None or lost is not None:
+        found = next((one for one in families if one.left == won or one.right == lost), None)
+        return (won, lost) if found is None else (found.left, found.right)
+    likely = [one for one in likely_items(families) if one.rank in (0, 1)]
+    likely = sorted(likely, key=lambda one: ("name" not in one.stem, not one.stem))
+    return (likely[0].left, likely[0].right) if likely else (None, None)
+
+
+def _any_pair(names: Sequence[str], table: Any, perhaps: bool) -> tuple[str, str] | None:
+    """The only two columns of any name for two sides; of numbers, which may be attributes, only ``perhaps``."""
+    counts = _named_by_counts(names)
+    if counts is not None:
+        return counts
+    likely = likely_items(pair_families(names))
+    if len(likely) != 1 or max(names.count(name) for name in (likely[0].left, likely[0].right)) > 1:
+        return None
+    pair = likely[0].left, likely[0].right
+    return pair if perhaps or all(map(_is_text, to_columns(table, pair).values())) else None
+
+
+def _is_text(series: pl.Series) -> bool:
+    return bool(series.dtype == pl.String and series.str.strip_chars().cast(pl.Float64, strict=False).null_count()
+                == len(series) > series.null_count())  # fmt: skip
+
+
+def _named_by_counts(names: Sequence[str]) -> tuple[str, str] | None:
+    """Columns of items whose words for the sides only counts tell: base and ours by votes_base and votes_ours."""
+    forms = {name: tokens(name) for name in names}
+    counts = sorted(name for name in names if {*forms[name][:-1]} and {*forms[name][:-1]} <= COUNTED)
+    for place, one in enumerate(counts):
+        for two in counts[place + 1 :]:
+            if forms[one][:-1] == forms[two][:-1]:
+                families = likely_items(families_of(names, (forms[one][-1], forms[two][-1])))
+                if len(families) == 1 and families[0].rank == 0:
+                    return families[0].left, families[0].right
+    return None
+
+
+def _with_winners(names: Sequence[str], table: Any, options: ReadOptions, won: str, lost: str) -> Pairs:
+    """Pairs by columns of winners and losers, and the side on which the winner was, where a column says it."""
+    used: ReadOptions = {**options, "left": won, "right": lost, "winner": None}
+    known = [one for one in (won, lost) if one in names]
+    n_rows = len(to_columns(table, known[:1])[known[0]]) if known else 0
+    side = options.get("winner") or guess_one([name for name in names if name not in (won, lost)], WINNER)
+    shown_left, roles = None, {}
+    if side is not None and side in names:
+        words = side_words("left", "right", *_own_words(options)).sign
+        found = as_text(to_columns(table, [side])[side]).drop_nulls().unique().to_list()
+        if found and all(squeezed(word) in words for word in found):
+            text = as_text(to_columns(table, [side])[side]).to_list()
+            shown_left = np.array([0 if word is None else words[squeezed(word)] for word in text], dtype=np.int8)
+            roles = {"side of the winner": side}
+        elif options.get("winner") is not None:
+            raise DataError(
+                f'column "{shown(side)}" beside those of the winner, "{shown(won)}", and of the loser, '
+                f'"{shown(lost)}", must say the side on which the winner was shown, such as left or right; it holds '
+                f"{', '.join(shown(word) for word in sorted(found)[:3])}. Leave {option('winner', side)} out."
+            )
+    notes: tuple[str, ...] = ()
+    if roles:
+        notes = (f'"{shown(str(side))}" says on which side the winner was shown.',)
+    return Pairs(used, outcome=np.ones(n_rows, dtype=np.int8), used=roles, shown_left=shown_left,
+                 no_sides="" if roles else f"{won} and {lost} columns", notes=notes)  # fmt: skip
+
+
+def _own_words(options: ReadOptions) -> tuple[list[str], list[str]]:
+    """Words for the sides that are given."""
+    return _listed(options.get("left_word")), _listed(options.get("right_word"))
+
+
+def _listed(given: object) -> list[str]:
+    return [] if given is None else [given] if isinstance(given, str) else [str(one) for one in given]  # type: ignore[attr-defined]
+
+
+def _with_answer(names: Sequence[str], table: Any, options: ReadOptions, perhaps: bool) -> Pairs | None:
+    """Pairs of two columns with whatever says who won; None where nothing does."""
+    left, right = str(options["left"]), str(options["right"])
+    if options.get("outcome") is not None or options.get("winner") is not None:
+        return Pairs(options, answers=tuple(filter(None, [options.get("winner")])))
+    named = options.get("kind") == "pairs" or perhaps
+    bare = tokens(left) in (("a",), ("1",), ("x",)) or (tokens(left), tokens(right)) == (("first",), ("second",))
+    in_long = guess_one(names, (*PLACED, *IDENTIFIED)) and guess_one(names, TASKS)
+    if bare and not named and in_long and not all(map(_is_text, to_columns(table, [left, right]).values())):
+        return None  # attributes called a and b
+    lost = [family.right for family in won_and_lost_families(names)]
+    taken = [left, right, *lost, *(options.get(role) for role in ("user", "weight", "task", "context"))]
+    answers = tuple(name for name in answer_columns(names) if name not in taken)
+
+    def otherwise() -> Pairs | None:
+        return _of_both_sides(names, table, options)
+
+    if answers:
+        return Pairs(options, answers=answers, otherwise=otherwise)
+    form = otherwise()
+    places = (tokens(left), tokens(right)) == (("first",), ("second",)) or not PLACES.isdisjoint(tokens(left))
+    by_name = _rank(left, right) in (0, 1, 2) and not places and best_and_worst(names) is None
+    if form is None and by_name and not _flags_only(table, left, right):
+        return Pairs(options)  # in which the winner is missing
+    return form
+
+
+def _flags_only(table: Any, left: str, right: str) -> bool:
+    """Whether two columns hold nothing but 1 and 0, as those of attributes."""
+    return all(flags(column) is not None for column in to_columns(table, [left, right]).values())
+
+
+def _of_both_sides(names: Sequence[str], table: Any, options: ReadOptions) -> Pairs | None:
+    """Who won by a column for each side: whether it won, how often, or how good it is."""
+    left, right = str(options["left"]), str(options["right"])
+    if left not in names or right not in names or len(set(names)) < len(names):
+        return None
+    sides = sides_of(left, right)
+    families = dict.fromkeys([*([] if sides is None else families_of(names, sides)), *pair_families(names)])
+    rest = [one for one in families if {one.left, one.right}.isdisjoint((left, right))]
+    stem = {*next((one.stem for one in families if (one.left, one.right) == (left, right)), ())}
+    readers = (_of_flags, _of_counts, _of_scores)
+    return next((form for read in readers if (form := read(names, table, options, rest, stem)) is not None), None)
+
+
+def _of_flags(
+    names: Sequence[str], table: Any, options: ReadOptions, families: Sequence[Family], stem: set[str]
+) -> Pairs | None:
+    """Columns that say whether the left item, the right item, or neither of them won."""
+    found = [one for one in families if FLAGGED & {*one.stem} and {*one.stem} <= FLAGGED | stem]
+    if not found:
+        return None
+    left, right = found[0].left, found[0].right
     ties = [name for words in (_TIE, _BAD) if (name := guess_one(names, words)) is not None]
-    return found[0], found[1], ties
-
-
-def _of_one_hot(raw: Mapping[str, pl.Series], columns: tuple[str, str, list[str]]) -> Any:
-    left, right, ties = columns
+    raw = to_columns(table, [left, right, *ties])
+    if COUNTED & {*found[0].stem} and any(flags(raw[name]) is None for name in raw):
+        return None
     flagged = {}
     for name in (left, right, *ties):
         flag = flags(raw[name])
@@ -162,26 +355,143 @@ def _of_one_hot(raw: Mapping[str, pl.Series], columns: tuple[str, str, list[str]
         )
     outcome = flagged[left].astype(float) - flagged[right]
     outcome[~(flagged[left] | flagged[right] | tie)] = np.nan
-    return outcome
+    used = {"left wins": left, "right wins": right, **{f"tie {n}": name for n, name in enumerate(ties, 1)}}
+    bad = np.zeros(len(outcome), dtype=bool)
+    for name in ties:
+        if plain(name) in map(plain, _BAD):
+            bad |= flagged[name]
+    return Pairs(options, outcome=outcome, used=used, both_bad=bad)
 
 
-def _of_codes(raw: Mapping[str, pl.Series], left: str, right: str, winner: str, options: ReadOptions) -> Any:
-    """Outcomes of codes 0 first, 1 second, 2 tie, if ties are said to be 2; None where the winner is no such code."""
-    if raw[winner].dtype.is_nested() or raw[winner].dtype == pl.Object or raw[winner].n_unique() > 4:
+def _of_counts(
+    names: Sequence[str], table: Any, options: ReadOptions, families: Sequence[Family], stem: set[str]
+) -> Pairs | None:
+    """How many were for each side: a row becomes an answer for each, weighted by how many."""
+    found = [one for one in families if {*one.stem} & COUNTED and {*one.stem} <= COUNTED | stem]
+    found = [one for one in found if _both(_counts, table, one)]
+    if not found:
         return None
-    words = as_text(raw[winner]).str.strip_chars()
-    if set(words.drop_nulls().unique()) != {"0", "1", "2"}:
-        return None
-    named = ((words == as_text(raw[left])) | (words == as_text(raw[right]))).fill_null(False)
-    if named.all():
-        return None
-    said = set(as_words(options.get("ties")))
-    if "0" in said:
-        return None
-    if "2" not in said:
+    if len(found) > 1:
+        raise DataError(_several(found, "how many were for each side"))
+    if isinstance(options.get("weight"), str):
         raise DataError(
-            f'column "{shown(winner)}" holds 0, 1 and 2. Count a word as a tie with {option("ties", ["0"])} if they '
-            f"mean a tie, the first and the second, or with {option('ties', ['2'])} if they mean the first, the second "
-            "and a tie."
+            f'"{shown(found[0].left)}" and "{shown(found[0].right)}" count the answers for each side, which are their '
+            f"weights; leave {option('weight', str(options.get('weight')))} out."
         )
-    return words.replace_strict(["0", "1", "2"], [1.0, -1.0, 0.0], default=None, return_dtype=pl.Float64)
+    tie = guess_one(names, _TIES)
+    counts = [name for name in (found[0].left, found[0].right, tie) if name is not None]
+    raw = to_columns(table, list(dict.fromkeys(names)))
+    number = np.stack([numbers_of(raw[name], name, "number of answers") for name in counts]).T
+    number = np.where(np.isnan(number), 0.0, number)
+    row, place = np.nonzero((number > 0) | ((number.sum(axis=1) == 0)[:, None] & (np.arange(len(counts)) == 0)))
+    weight = " and ".join(counts)
+    unfolded = {name: series.gather(row) for name, series in raw.items() if name not in counts}
+    unfolded[weight] = pl.Series(number[row, place])
+    outcome = np.array([1.0, -1.0, 0.0])[place]
+    used = {"left wins": counts[0], "right wins": counts[1]} | ({} if tie is None else {"ties": tie})
+    note = f"Each row says how many were for the left item ({shown(counts[0])}) and for the right ({shown(counts[1])})."
+    return Pairs(
+        {**options, "weight": weight}, table=unfolded, outcome=outcome, used=used, notes=(note,), called=(weight,)
+    )
+
+
+def _counts(series: pl.Series) -> bool:
+    """Whether a column holds whole numbers from 0."""
+    if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Boolean):
+        return False
+    number = as_text(series).str.strip_chars().cast(pl.Float64, strict=False)
+    whole = (number >= 0) & (number == number.round(0))
+    return bool(number.null_count() == series.null_count() < len(series) and whole.drop_nulls().all())
+
+
+def _of_scores(
+    names: Sequence[str], table: Any, options: ReadOptions, families: Sequence[Family], stem: set[str]
+) -> Pairs | None:
+    """Two ratings of the pair: the better one wins, equal ones are a tie."""
+    found = [one for one in families if {*one.stem} & SCORED and {*one.stem} <= SCORED | OF_ANY | stem]
+    found = [one for one in found if _both(_numeric, table, one)]
+    if not found:
+        return None
+    open_ones = [one for one in families if one.rank is not None and _both(_numeric, table, one)]
+    if len(found) > 1 or open_ones:
+        raise DataError(_several([*found, *open_ones], "how good each was"))
+    left, right = found[0].left, found[0].right
+    raw = to_columns(table, [left, right])
+    values = [numbers_of(raw[name], name, "score") for name in (left, right)]
+    difference = np.sign(values[0] - values[1])
+    best = options.get("best") or good_end(left)
+    row = int(np.argmax(np.nan_to_num(difference) != 0))
+    items = to_columns(table, [str(options["left"]), str(options["right"])])
+    one, two = (shown(items[str(options[side])][row]) for side in ("left", "right"))
+    high, low = (one, two) if difference[row] > 0 else (two, one)
+    other = None if options.get("best") else _other_answer(names, table, options, (left, right))
+    if other is not None:
+        raise DataError(
+            f'columns "{shown(left)}" and "{shown(right)}" could say who won, and so could "{shown(other)}". Row '
+            f"{row + 1} ({one} {values[0][row]:g}, {two} {values[1][row]:g}) says that {high} is better, "
+            f"{option('best', 'high')}, or {low}, {option('best', 'low')}; or name the column that says it: "
+            f"{option('winner', other)}."
+        )
+    if best is None:
+        raise DataError(
+            f'columns "{shown(left)}" and "{shown(right)}" say how good each item is, and no word says which end of '
+            f"the numbers is good. Row {row + 1} ({one} {values[0][row]:g}, {two} {values[1][row]:g}) says that {high} "
+            f"is better, {option('best', 'high')}, or {low}, {option('best', 'low')}."
+        )
+    which = "higher" if best == "high" else "lower"
+    note = f'Of "{shown(left)}" and "{shown(right)}" the {which} number wins, and equal numbers are a tie.'
+    outcome = difference if best == "high" else -difference
+    return Pairs(options, outcome=outcome, used={"score of left": left, "score of right": right}, notes=(note,))
+
+
+def _other_answer(names: Sequence[str], table: Any, options: ReadOptions, scores: tuple[str, str]) -> str | None:
+    """A column that may say who won: it is called so, or it holds numbers, words for sides, or items."""
+    left, right = str(options["left"]), str(options["right"])
+    families = [name for family in pair_families(names) for name in (family.left, family.right)]
+    given = [options.get(role) for role in ("user", "weight", "task", "context")]
+    known = {*all_named(names, (*PEOPLE_OF_SETS, *TASKS, *WEIGHT)), *families, *given, *scores, left, right}
+    words = side_words(left, right, *_own_words(options))
+    pair = to_columns(table, [left, right])
+    items = {*as_text(pair[left]).drop_nulls(), *as_text(pair[right]).drop_nulls()}
+    by_name = [name for name in answer_columns(names) if name not in known]
+    if by_name:
+        return by_name[0]
+    for name in sorted({*names} - known):
+        column = to_columns(table, [name])[name]
+        if tells_no_answer(name) or column.dtype.is_nested() or column.dtype.is_temporal() or column.dtype == pl.Object:
+            continue
+        word = as_text(column).drop_nulls()
+        said = {*word.unique()}
+        if len(said) < 2 or (len(said) == len(column) and _numbered(word)):
+            continue
+        numbers = word.str.strip_chars().cast(pl.Float64, strict=False).null_count() == 0
+        sides = all(map(could_be_side, said - items - TIE_WORDS)) or tells_of_sides(said - items, words)
+        if numbers or sides or flags(column) is not None:
+            return name
+    return None
+
+
+def _numbered(word: pl.Series) -> bool:
+    """Whether whole numbers follow each other, as those of rows."""
+    number = word.str.strip_chars().cast(pl.Int64, strict=False).drop_nulls().to_numpy()
+    return len(number) == len(word) and int(np.ptp(number)) == len(number) - 1
+
+
+def _numeric(series: pl.Series) -> bool:
+    if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Boolean):
+        return False
+    number = as_text(series).str.strip_chars().cast(pl.Float64, strict=False)
+    return bool(number.null_count() == series.null_count() < len(series))
+
+
+def _both(fits: Callable[[pl.Series], bool], table: Any, one: Family) -> bool:
+    """Whether the columns of both sides are of a kind."""
+    return all(map(fits, to_columns(table, [one.left, one.right]).values()))
+
+
+def _several(found: Sequence[Family], what: str) -> str:
+    told = ", or ".join(f'"{shown(one.left)}" and "{shown(one.right)}"' for one in found)
+    return (
+        f"no column says who won, and {what} could be said by {told}. Leave all but one of these out of the table, or "
+        f"name the column of the answer with {option('winner', 'NAME')}."
+    )

@@ -8,15 +8,16 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from predilect._text import option, shown
+from predilect._text import shown
 from predilect._types import BoolArray, IntArray
 from predilect.data.canonical import packed
 from predilect.data.frames import as_text, typed_text
-from predilect.data.read.columns import plain
-from predilect.data.read.set_columns import IDENTIFIED, PLACED
+from predilect.data.read.names import IDENTIFIED, PLACED, plain, tells_note
+from predilect.data.read.options import option
 from predilect.errors import DataError
 
 ITEM, LABEL = "item", "alternative"
+NONE = "None"  # the item that stands for none of those shown, unless another word is given
 NONE_WORDS = ("none", "none of these", "nothing", "no choice", "nochoice", "neither", "opt out", "optout", "opt-out")
 # A number or a single letter, with or without a word such as alt before it: a place in the task and no label.
 _PLACE = re.compile(r"(alternative|alt|option|concept|profile|choice|product|item)?[ _.-]*(\d+|[a-z])(\.0)?", re.I)
@@ -39,11 +40,14 @@ def plain_values(series: pl.Series) -> pl.Series:
         series = as_text(series)
     if series.dtype == pl.Boolean:
         return series.cast(pl.Int8)
-    return typed_text(series) if series.dtype == pl.String else series
+    # 007 is a code.
+    coded = series.dtype == pl.String and series.str.contains(r"^\s*0\d+\s*$").any()
+    return typed_text(series) if series.dtype == pl.String and not coded else series
 
 
 def distinct(columns: list[pl.Series]) -> tuple[IntArray, IntArray]:
     """First row of each distinct combination of values, and the number of each row's combination; (n,)."""
+    columns = [as_text(column) if column.dtype == pl.Object else column for column in columns]
     codes = [column.rank("dense").fill_null(0).cast(pl.Int64).to_numpy() for column in columns]
     _, first, number = np.unique(packed(*codes), return_index=True, return_inverse=True)
     return first, number
@@ -101,6 +105,15 @@ def numbers_rows(column: pl.Series) -> bool:
     return bool(value.n_unique() == len(value) == value.max() - value.min() + 1)  # type: ignore[operator]
 
 
+def is_noted(name: str, column: pl.Series) -> bool:
+    """Whether a column describes no alternative: dates, texts of which each is another, or what its name says."""
+    value = plain_values(column)
+    if tells_note(name) or value.dtype.is_temporal():
+        return True
+    text = value.drop_nulls() if value.dtype == pl.String else pl.Series([], dtype=pl.String)
+    return len(text) > 1 and bool(text.is_unique().all() or text.str.contains(r"^\d{4}-\d\d?-\d\d?([T ]|$)").all())
+
+
 def counts_within(column: pl.Series, task: IntArray) -> bool:
     """Whether a column counts the rows of each task, coded from 0, in any order: from 1, or everywhere from 0."""
     value = plain_values(column)
@@ -153,8 +166,9 @@ def has_constants(
     called = plain(column or PLACED[0])
     if not all(is_place(name) for name in codes) or called == "mode":
         return True
-    places = called in map(plain, PLACED)
-    if not places and called in map(plain, IDENTIFIED) and len(codes) > np.bincount(task).max():
+    few = len(codes) <= np.bincount(task).max()
+    places = few and called in map(plain, PLACED)
+    if not few and called in map(plain, IDENTIFIED):
         return True  # of a list that no task shows as a whole
     telling = _differs(own, attributes, none)
     if places and telling is None:

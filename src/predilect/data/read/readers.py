@@ -8,18 +8,17 @@ import re
 import sqlite3
 import zipfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Unpack
+from typing import Any
 
 import polars as pl
 
 from predilect._files import existing
-from predilect._text import did_you_mean, either, option, quoted, shown
+from predilect._text import did_you_mean, either, quoted, shown
 from predilect.data.comparisons import Comparisons
 from predilect.data.frames import clean_ids, typed_text
-from predilect.data.read.assemble import ReadOptions, refuse_other_options
-from predilect.data.read.columns import ITEM, guess_one
 from predilect.data.read.files import (
     LOOKED_AT,
     Allowance,
@@ -40,6 +39,8 @@ from predilect.data.read.formats import (
     read_preflib,
     read_workbook,
 )
+from predilect.data.read.names import ITEM, PEOPLE_OF_TABLES, guess_one
+from predilect.data.read.options import ReadOptions, option, read_options
 from predilect.data.read.recognise import used_columns
 from predilect.errors import DataError
 
@@ -64,35 +65,36 @@ _KINDS = (
 )
 
 
-def read_comparisons(
-    path: str | Path,
+def read(
+    source: Any,
     *,
-    table: str | None = None,
+    columns: Mapping[str, Any] | None = None,
+    reading: Mapping[str, Any] | None = None,
+    outcome: Any = None,
+    item_map: Mapping[Any, Any] | None = None,
+    design: Any = None,
     unpack_limit: float = UNPACK_LIMIT,
-    **options: Unpack[ReadOptions],
 ) -> Comparisons:
-    """Read a file of answers: pairs, choices from several, orders, ratings.
+    """Read answers from a file or a data frame: pairs, choices from several, orders, ratings.
 
     Parameters
     ----------
-    path : str or Path
+    source : str, Path or data frame
         A .csv, .tsv, .txt, .dat, .json, .jsonl or .ndjson file, or PrefLib's .soc, .soi, .toc or .toi, each also with
         .gz or as the only one in a .zip; a .parquet file, a database of SQLite (.sqlite, .sqlite3, .db), or a workbook
         of Excel (.xlsx, .xlsm; the extra ``excel``). Columns may be separated by comma, semicolon or tab. Ids in text
         files are text and stay as they are written: "01" is not "1".
-    table : str, optional
-        Table of a database, or sheet of a workbook; by default the only table, or the first sheet.
+    columns, reading, outcome, item_map, design
+        As of :meth:`Comparisons.from_frame <predilect.Comparisons.from_frame>`. Of files ``reading`` also has
+        ``table``, of a database, or the sheet of a workbook; by default the only table, or the first sheet.
     unpack_limit : float, default 2.5
         GB (10⁹ bytes) of memory that a packed file, .parquet, .xlsx or .sqlite may unpack to: its text, and 50 bytes
         for each value. A small file can be made to fill the memory.
-    **options
-        user, left, right, winner, ties, weight, outcome, item_map, winner_is, drop_missing, drop_self,
-        drop_unknown, task, covariates, side, context, kind, alternatives, profile and none, as for
-        ``Comparisons.from_frame``.
 
     Returns
     -------
     Comparisons
+        ``print(answers.reading)`` says what was read.
 
     Raises
     ------
@@ -103,14 +105,24 @@ def read_comparisons(
     -----
     A million rows take about a second. Only the columns used are kept in memory.
     """
-    refuse_other_options(options, "read_comparisons", "path", "table", "unpack_limit")
+    if not isinstance(source, str | Path):
+        return Comparisons.from_frame(
+            source, columns=columns, reading=reading, outcome=outcome, item_map=item_map, design=design
+        )
+    options = read_options(columns, reading, of_file=True)
+    options |= {"outcome": outcome, "item_map": item_map, "design": design}
+    return read_file(Path(source), options, unpack_limit)
+
+
+def read_file(path: Path, options: ReadOptions, unpack_limit: float = UNPACK_LIMIT) -> Comparisons:
+    """Answers of a file, by the options of the readers."""
 
     def wanted(names: list[str]) -> list[str]:
         return used_columns(names, options)
 
-    names, frame = read_table(path, wanted, table=table, unpack_limit=unpack_limit)
+    names, frame = read_table(path, wanted, table=options.get("table"), unpack_limit=unpack_limit)
     try:
-        comparisons = Comparisons.from_frame(frame, **options)
+        comparisons = Comparisons.read_with(frame, options)
     except DataError:
         rows = frame.head(LOOKED_AT)
         refuse_data_as_header(names, [rows[name].to_list() if name in rows else () for name in names], path)
@@ -120,7 +132,7 @@ def read_comparisons(
 
 
 def read_frame(path: str | Path, *, id_column: str | None = None, unpack_limit: float = UNPACK_LIMIT) -> pl.DataFrame:
-    """Read a table of features of items or people, from a file as ``read_comparisons`` takes; DataError if it cannot.
+    """Read a table of features of items or people, from a file as ``read`` takes; DataError if it cannot.
 
     In text files ``id_column`` stays text, and what is called item, item_id, id, model, name or as people are; other
     columns get the type of their values.
@@ -129,7 +141,7 @@ def read_frame(path: str | Path, *, id_column: str | None = None, unpack_limit: 
     if id_column is not None and id_column not in names:
         raise DataError(f'{path} has no column "{id_column}"; its columns are {", ".join(names)}.')
     if _kind(Path(path)) in _TEXT:
-        keep = {id_column, guess_one(names, ITEM), guess_one(names, ("user", "user_id", "worker", "respondent"))}
+        keep = {id_column, guess_one(names, ITEM), guess_one(names, PEOPLE_OF_TABLES)}
         frame = frame.with_columns(typed_text(frame[name]) for name in frame.columns if name not in keep)
     return frame
 
@@ -152,14 +164,15 @@ def read_item_map(
             raise DataError(
                 f"{path}: expected the columns of an item map, key and value; "
                 f"{'no value column was named' if column is None else f'there is no column {quoted(column)}'}. "
-                f"The columns are {', '.join(names)}; name one of them with {option('value', 'NAME')}."
+                f"The columns are {', '.join(names)}; name one of them with "
+                f"{either('--item-map-column NAME', 'value=...')}."
                 f"{did_you_mean(column or '', names)}"
             )
     if key == value:
         raise DataError(
             f'{path}: column "{shown(key)}" cannot be both the ids in the answers and what replaces them. Name the '
-            f"other column with {option('value', 'NAME')}; the ids themselves are in the column item, or else in the "
-            f"first{either('', ', or in that of key=')}."
+            f"other column with {either('--item-map-column NAME', 'value=...')}; the ids themselves are in the column "
+            f"item, or else in the first{either('', ', or in that of key=')}."
         )
     pairs = frame.select(clean_ids(frame[column], column) for column in (key, str(value))).unique(maintain_order=True)
     repeated = pairs.filter(pairs[key].is_duplicated() & pairs[key].is_not_null())

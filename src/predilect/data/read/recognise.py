@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, get_args
 
 import polars as pl
 
-from predilect._text import option, shown
+from predilect._text import shown
 from predilect.data.frames import column_names, index_names, to_columns
-from predilect.data.read.assemble import Assembled, Kind, ReadOptions, assemble, columns_of
-from predilect.data.read.columns import WINNER, guess_one, guess_pair, listed, no_column, plain
+from predilect.data.read.assemble import Assembled, Pairs, assemble, columns_of
+from predilect.data.read.columns import guess_pair, listed, no_column
 from predilect.data.read.covariates import flat
-from predilect.data.read.listed import find_listed, find_votes, is_list, read_listed
+from predilect.data.read.listed import Listed, find_listed, find_votes, is_list, read_listed
 from predilect.data.read.long import Long, find_long, read_long, tells_itself
-from predilect.data.read.pair_forms import one_hot, pair_options, side_by_side, won_and_lost
+from predilect.data.read.names import (
+    CHOSEN,
+    PEOPLE,
+    TASKS,
+    Kind,
+    all_named,
+    answer_columns,
+    guess_one,
+    likely_items,
+    pair_families,
+    tells_no_answer,
+)  # fmt: skip
+from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.pair_forms import find_pairs, refuse_both_in_one, side_by_side
 from predilect.data.read.reshape import reshaped
-from predilect.data.read.set_columns import CHOSEN, TASKS, best_and_worst
+from predilect.data.read.set_columns import best_and_worst, flags, words_of
 from predilect.data.read.sets import Droppable, Sets, assemble_sets, design_asked
 from predilect.data.read.wide import find_wide, read_wide
 from predilect.errors import DataError
@@ -39,7 +50,7 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
         raise DataError("the table has no columns and no rows. Is it the right file?")
     index = [name for name in index_names(table) if name not in names]
     if index and not {None, *names} >= {*guess_pair([*names, *index], options.get("left"), options.get("right"))}:
-        return assemble(table, options)  # refuses an index that holds what was answered on
+        return assemble(table, Pairs(options))  # refuses an index that holds what was answered on
     shape = reshaped(table, names, options)
     if shape is not None:
         *found, intake, shown_items = assembled(shape.columns, shape.options)
@@ -48,20 +59,15 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
     if folded is not None:
         *found, intake, shown_items = assembled(folded.unfolded(table, names), {**options, "winner": folded.called})
         return (*found, folded.told(intake), shown_items)  # type: ignore[return-value]
-    raw = _all_columns(table, names, options)
+    raw = _all_columns(table, names, options) if _could_be_long(names, options, table) else None
     long = _long_by_itself(names, raw, options)
-    if long is None and _is_pairs(names, options):
+    pairs = None if long is not None else find_pairs(names, table, options)
+    if pairs is not None:
         _refuse_set_options(options)
-        said, used = pair_options(names, table, options)
-        users, items, contexts, answers, covariates, grades, has_users, intake, _ = assemble(table, said)
-        rest = tuple(name for name in intake.ignored_columns if name not in used.values())
-        # Of flags and codes outcomes were made, in which a tie is 0.
-        ties = {"2": sum(intake.ties_by_word.values())} if "winner" in used and intake.ties_by_word else {}
-        intake = replace(
-            intake, columns={**intake.columns, **used}, ignored_columns=rest,
-            ties_by_word=ties if used else intake.ties_by_word,
-        )  # fmt: skip
-        return users, items, contexts, answers, covariates, grades, has_users, intake, None
+        return assemble(table, pairs)
+    if raw is None:
+        raw = _all_columns(table, names, options)
+        long = _long_by_itself(names, raw, options)
     sets = None if raw is None else _sets(names, raw, long, options)
     if raw is not None and sets is not None:
         n_read = len(next(iter(raw.values())))
@@ -86,7 +92,25 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
     if raw is not None and guess_pair(names, None, None) == (None, None) and options.get("left") is None:
         _refuse_without_design(names)
     _refuse_set_options(options)
-    return assemble(table, options)
+    return assemble(table, find_pairs(names, table, options, perhaps=True) or Pairs(options))
+
+
+def _numbers_of_places(rated: Listed, raw: dict[str, pl.Series]) -> str | None:
+    """A column that may say by its number which of the columns was chosen."""
+    places = {str(place) for place in range(1, len(rated.answer) + 1)}
+    used = {*rated.answer, *rated.columns.values()}
+    free = (name for name in sorted({*raw} - used) if not tells_no_answer(name) and not raw[name].dtype.is_nested())
+    return next((name for name in free if {*words_of(raw[name]).drop_nulls()} == places), None)
+
+
+def _refuse_choice(rated: Listed, answer: str | None) -> None:
+    """DataError for ratings or ranks, a column an item, beside a column that says which of these was chosen."""
+    if answer is not None:
+        raise DataError(
+            f"the columns {listed(rated.answer[:3])}{' ...' if len(rated.answer) > 3 else ''} may be the answers, a "
+            f'column an item, {option("kind", rated.kind)}, or describe the alternatives of which "'
+            f'{shown(answer)}" says the one that was chosen, {option("winner", answer, kind="best")}.'
+        )
 
 
 def _refuse_without_design(names: Sequence[str]) -> None:
@@ -124,50 +148,24 @@ def _refuse_set_options(options: ReadOptions) -> None:
 
 def used_columns(names: Sequence[str], options: ReadOptions) -> list[str]:
     """Columns that are read of a table with some ``names``: all where only values tell which; raises DataError."""
-    if options.get("kind") in (None, "pairs") and _is_plain(names, options) and not _could_be_long(names, options):
-        roles, covariates = columns_of(names, options)
-        return [*roles.values(), *flat(covariates)]
-    return list(names)
-
-
-def _is_plain(names: Sequence[str], options: ReadOptions) -> bool:
-    """Whether pairs and a winner stand in columns of their own."""
-    left, right = guess_pair(names, options.get("left"), options.get("right"))
-    if options.get("left") is None and options.get("right") is None:
-        if left is None or right is None or options.get("alternatives") is not None:
-            return False
-        if _third(names, right) is not None:
-            return False
-    answered = options.get("winner") is not None or options.get("outcome") is not None
-    return answered or guess_one(names, WINNER) is not None or options.get("left") is not None
-
-
-def _is_pairs(names: Sequence[str], options: ReadOptions) -> bool:
-    kind = options.get("kind")
-    if kind is not None:
-        return kind == "pairs"
-    if _is_plain(names, options):
-        return True
-    left, right = guess_pair(names, options.get("left"), options.get("right"))
-    if left is not None and right is not None:
-        return one_hot(names, left, right) is not None
-    half = left or right
-    if half is not None and guess_one([half], ("a", "b")) is None and options.get("alternatives") is None:
-        return True  # of which the other half is missing
-    return left is None and right is None and options.get("winner") is None and None not in won_and_lost(names)
-
-
-def _third(names: Sequence[str], right: str) -> str | None:
-    """The column after item2 or model_b, if there is one: then more than two were shown."""
-    match = re.fullmatch(r"(.*[^\d])2|(.+[_ .-])b", right.strip(), re.I)
-    return match and guess_one(names, [f"{match[1]}3" if match[1] else f"{match[2]}c"])
+    answers = [options.get("winner")] if options.get("winner") else answer_columns(names)
+    by_name = options.get("kind") in (None, "pairs") and options.get("alternatives") is None and bool(answers)
+    given = [options.get(role) for role in ("left", "right", "won", "lost")]
+    if not by_name or given[2:] != [None, None] or _could_be_long(names, options):
+        return list(names)
+    likely = likely_items(pair_families(names))
+    if None in given[:2] and not (len(likely) == 1 and likely[0].rank in (0, 1, 2)):
+        return list(names)
+    roles, covariates = columns_of(names, options, True)
+    if len(roles["left"]) == 1:
+        return list(names)  # a and b may be attributes
+    paired = [name for family in pair_families(names) for name in (family.left, family.right)]
+    return [*roles.values(), *flat(covariates), *answers, *all_named(names, PEOPLE), *paired]
 
 
 def _all_columns(table: Any, names: list[str], options: ReadOptions) -> dict[str, pl.Series] | None:
-    """All columns, for answers about sets of alternatives; None where these can only be pairs."""
+    """All columns, for answers about sets of alternatives; None where there can be none."""
     if any(count > 1 for count in Counter(names).values()) or options.get("outcome") is not None:
-        return None
-    if _is_pairs(names, options) and not _could_be_long(names, options):
         return None
     for role in _SET_OPTIONS:
         given = options.get(role)
@@ -177,40 +175,54 @@ def _all_columns(table: Any, names: list[str], options: ReadOptions) -> dict[str
     return raw if len(next(iter(raw.values()), ())) else None
 
 
-def _could_be_long(names: Sequence[str], options: ReadOptions) -> bool:
-    """Whether columns that may hold pairs may be attributes as well, called a and b."""
+def _could_be_long(names: Sequence[str], options: ReadOptions, table: Any = None) -> bool:
+    """Whether no two columns are items of a pair for sure: x1 and x2, a and b, or flags, may be attributes of one."""
     if options.get("kind") == "pairs" or any(options.get(side) is not None for side in ("left", "right")):
         return False
-    left, _ = guess_pair(names, None, None)
-    return left is None or plain(left) == "a"
+    likely = likely_items(pair_families(names))
+    if not likely or likely[0].rank == 2 or len(likely[0].left) == 1:
+        return True
+    pair = likely[0].left, likely[0].right
+    if table is None or max(map(names.count, pair)) > 1:
+        return False
+    return all(flags(one) is not None for one in to_columns(table, pair).values())
 
 
 def _long_by_itself(names: list[str], raw: dict[str, pl.Series] | None, options: ReadOptions) -> Long | None:
     """Columns of a long table whose values tell that it is one, whatever its columns are called; or None."""
-    if raw is None or not _could_be_long(names, options):
+    if raw is None:
         return None
     long = find_long(names, raw, options)
-    pair = None not in guess_pair(names, None, None)
     named = options.get("alternatives")
     if long is not None and isinstance(named, str) and named in names and not is_list(raw[named]):
         return long
+    pair = bool(likely_items(pair_families(names)))
     return long if long is not None and tells_itself(raw, long, by_answer=pair) else None
+
+
+def _of_long(names: list[str], raw: dict[str, pl.Series], long: Long, options: ReadOptions) -> Sets:
+    if long.alternative is not None and long.value is not None and options.get("alternatives") is None:
+        refuse_both_in_one(raw[long.alternative], raw[long.value])
+    return read_long(names, raw, long, options)
 
 
 def _sets(names: list[str], raw: dict[str, pl.Series], long: Long | None, options: ReadOptions) -> Sets | None:
     if long is not None:
-        return read_long(names, raw, long, options)
+        return _of_long(names, raw, long, options)
     if best_and_worst(names) is not None and (wide := find_wide(names, raw, options)) is not None:
         return read_wide(names, raw, wide, options)
     found_listed = find_listed(names, raw, options)
     if found_listed is not None and not found_listed.ask:
+        if found_listed.items and options.get("kind") is None:
+            wide = find_wide(names, raw, options)
+            _refuse_choice(found_listed, _numbers_of_places(found_listed, raw) if wide is None else wide.answer[0])
         return read_listed(names, raw, found_listed, options)
     wide = find_wide(names, raw, options)
     if wide is not None:
         return read_wide(names, raw, wide, options)
     long = find_long(names, raw, options)
     if long is not None:
-        return read_long(names, raw, long, options)
+        return _of_long(names, raw, long, options)
     if found_listed is not None:
         raise DataError(found_listed.ask)
     votes = find_votes(names, raw, options)

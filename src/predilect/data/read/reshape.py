@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from predilect._text import option, shown
+from predilect._text import shown
 from predilect.data.frames import as_text, to_columns
 from predilect.data.intake import Intake
-from predilect.data.read.assemble import ReadOptions
-from predilect.data.read.columns import WINNER, guess_one, listed
-from predilect.data.read.covariates import LOST
+from predilect.data.read.columns import listed
 from predilect.data.read.design import with_design
+from predilect.data.read.names import WINNER, guess_one
+from predilect.data.read.options import ReadOptions, option
 from predilect.errors import DataError
 
 _VERDICT = re.compile(r"\W*([ab])\s*(>>|>|=|<|<<)\s*([ab])\W*", re.I)
@@ -162,13 +162,16 @@ def _counts(series: pl.Series, name: str, rows: Sequence[str]) -> np.ndarray[Any
     return count
 
 
+LOSERS = ("rejected_model", "loser", "rejected", "dispreferred", "worse", "lost")
+
+
 def _who_won(label: str, rows: Sequence[str], cells: np.ndarray[Any, Any], options: ReadOptions) -> bool:
     """Whether the item of the row won, as said or by the name of the first column; DataError if neither tells."""
     if options.get("positive") is not None:
         return options["positive"] == "left"
     if guess_one([label], (*WINNER, "won", "wins", "row_wins")) is not None:
         return True
-    if guess_one([label], (*LOST, "lost")) is not None:
+    if guess_one([label], LOSERS) is not None:
         return False
     place, row = np.argwhere(cells != cells.T)[0]
     raise DataError(

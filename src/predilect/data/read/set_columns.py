@@ -1,68 +1,21 @@
-"""Names in use for the columns of answers about sets of alternatives, and what their values mean."""
+"""What values of the columns of answers about sets of alternatives mean."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
-from predilect._text import option, shown
+from predilect._text import shown
 from predilect._types import BoolArray, FloatArray
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
-from predilect.data.read.assemble import Kind
-from predilect.data.read.columns import TASK, USER, WINNER, guess_one, plain
+from predilect.data.read.names import BEST, EITHER_END, NO, NTH, NUMBERED, WORST, YES, guess_one, plain
+from predilect.data.read.options import option
 from predilect.errors import DataError
-
-WHO = (
-    *USER, "sys_respnum", "respnum", "resp_id", "respid", "resp", "hhid", "household", "household_id", "individual",
-    "individual_id", "panelist", "panelist_id", "customer", "customer_id", "uid", "id",
-)  # fmt: skip
-TASKS = (
-    *TASK, "chid", "obs_id", "obs", "observation", "question", "question_id", "ques", "qes", "qid", "scenario",
-    "situation", "choice_situation", "occasion", "case", "case_id", "set", "set_id", "sp_task", "block_task", "ballot",
-)  # fmt: skip
-# Names of things with an id of their own, and of places in a task.
-IDENTIFIED = (
-    "item", "item_id", "product", "product_id", "model", "candidate", "candidate_id", "movie", "movie_id", "movieid",
-    "title", "object", "stimulus", "name", "brand_id", "comment_id", "statement", "statement_id",
-)  # fmt: skip
-PLACED = (
-    "alternative",
-    "alternative_id",
-    "alt",
-    "alt_id",
-    "altid",
-    "option",
-    "option_id",
-    "concept",
-    "profile",
-    "mode",
-)
-AVAILABLE = ("available", "availability", "avail", "av")
-CHOSEN = (
-    "chosen", "choice", "is_chosen", "selected", "picked", "choose", "response", "y", "depvar", "decision", "answer",
-    *(name for name in WINNER if name not in ("chosen", "choice")),
-)  # fmt: skip
-APPROVED = ("approved", "approval", "approve", "approves")
-RANKED = ("rank", "ranking", "place", "position")
-RATED = ("rating", "ratings", "score", "stars", "points", "grade", "mark", "marks", "penalty", "penalties")
-# Of these nobody knows which end is good: school marks, points against somebody, places.
-EITHER_END = ("grade", "grades", "mark", "marks", "penalty", "penalties", "place", "position", "cost", "errors", "loss")
-# In the order in which they are looked for: a conjoint study may have an attribute called rating.
-KIND_OF: dict[Kind, tuple[str, ...]] = {
-    "best": CHOSEN,
-    "approval": APPROVED,
-    "rank": (*RANKED, "tier"),
-    "rating": RATED,
-}
-NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-NUMBERED = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th")
-BEST, WORST = ("best", "most", "best_item", "most_important"), ("worst", "least", "worst_item", "least_important")
-_YES, _NO = ("1", "true", "yes", "y", "x", "chosen"), ("0", "false", "no", "n", "not chosen")
 
 
 def best_and_worst(names: Sequence[str]) -> tuple[str, str] | None:
@@ -87,9 +40,9 @@ def flags(series: pl.Series) -> BoolArray | None:
     if series.dtype.is_nested():
         return None
     word = as_text(series).str.strip_chars().str.to_lowercase().str.strip_suffix(".0")
-    if not word.drop_nulls().is_in([*_YES, *_NO]).all() or word.null_count() == len(word):
+    if not word.drop_nulls().is_in([*YES, *NO]).all() or word.null_count() == len(word):
         return None
-    return word.is_in(_YES).fill_null(False).to_numpy()
+    return word.is_in(YES).fill_null(False).to_numpy()
 
 
 def words_of(series: pl.Series) -> pl.Series:
@@ -153,3 +106,26 @@ def low_is_good(name: str, values: FloatArray, said: str | None) -> bool:
 def end_told(name: str, low: bool) -> str:
     """Which end was taken for the good one."""
     return f'In "{shown(name)}" {"low" if low else "high"} numbers are good.'
+
+
+def could_be_items(columns: Sequence[pl.Series]) -> bool:
+    """Whether columns hold ids, some of them now in one and now in another, and never one twice in a row."""
+    if any(column.dtype.is_nested() or column.dtype == pl.Object or column.dtype.is_float() for column in columns):
+        return False
+    words = [as_text(column).str.strip_chars() for column in columns]
+    if any(word.str.contains(r"^-|\.\d").any() for word in words):
+        return False
+    held = [{*word.drop_nulls()} for word in words]
+    if len({*itertools.chain(*held)}) == sum(map(len, held)):
+        return False
+    return not any((one == two).any() for one, two in itertools.combinations(words, 2))
+
+
+def pairs_of_items(columns: Mapping[str, pl.Series]) -> list[list[str]]:
+    """Any two columns that could hold the items of pairs, unless no value recurs in either, as in numbers of rows."""
+    recurs = {name: not one.dtype.is_nested() and one.dtype != pl.Object and one.n_unique() < len(one)
+              for name, one in columns.items()}  # fmt: skip
+    return [
+        [one, two] for one, two in itertools.combinations(columns, 2)
+        if (recurs[one] or recurs[two]) and could_be_items([columns[one], columns[two]])
+    ]  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import option, shown
+from predilect._text import shown
 from predilect._types import BoolArray, IntArray
 from predilect.data.canonical import ALONE, Answers, canonical_answers
 from predilect.data.frames import clean_ids
@@ -27,8 +27,18 @@ from predilect.data.intake import (
     counted,
     from_columns,
 )
-from predilect.data.read.assemble import EVERYONE, Assembled, ReadOptions, map_items, used_only, weights_of
+from predilect.data.read.assemble import (
+    EVERYONE,
+    Assembled,
+    map_items,
+    other_people,
+    refuse_other_people,
+    used_only,
+    weights_of,
+)  # fmt: skip
 from predilect.data.read.columns import listed
+from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.said import examples, task_sentence
 from predilect.data.tasks import cover
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
@@ -156,8 +166,18 @@ def assemble_sets(sets: Sets, options: ReadOptions, names: Sequence[str], n_read
         tasks_read=_counted_kinds(sets.kind, task, level),
         attributes=() if profiles is None else tuple(profiles.columns[1:]),
         notes=tuple(sets.notes),
+        example=_example(sets, used, task, level, sets.item.filter(pl.Series(keep))),
     )
     return people, items, contexts, answers, (), (), sets.person is not None, intake, profiles
+
+
+def _example(sets: Sets, used: BoolArray, task: IntArray, level: IntArray, item: pl.Series) -> tuple[str, str]:
+    """The answer that stands first in the table, of those in use."""
+    first = int(np.flatnonzero(used)[np.argmin(sets.first[used])])
+    mine = task == first
+    levels = [item.filter(pl.Series(mine & (level == one))).to_list() for one in np.unique(level[mine])]
+    who = None if sets.person is None else sets.person[first]
+    return examples(who, lambda one: task_sentence(int(sets.first[first]), one, sets.kind, levels))
 
 
 _OF_PAIRS = {
@@ -313,6 +333,16 @@ def design_asked(names: Sequence[str]) -> str:
         f"; the columns are {listed(names)}. If a table of its own says what was shown, a design, give it too: "
         f"{option('design', 'DESIGN')}."
     )
+
+
+def person_of(raw: Mapping[str, pl.Series], options: ReadOptions, columns: Mapping[str, str]) -> pl.Series | None:
+    """Who answered, or None; DataError if another column could be that as well."""
+    if "user" not in columns:
+        return None
+    person = raw[columns["user"]]
+    others = other_people(list(raw), options, [name for role, name in columns.items() if role != "user"])
+    refuse_other_people(raw, clean_ids(person, person.name), columns["user"], others)
+    return person
 
 
 def context_of(raw: Mapping[str, pl.Series], options: ReadOptions, columns: dict[str, str], rows: IntArray) -> Any:

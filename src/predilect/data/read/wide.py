@@ -5,19 +5,42 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 import polars as pl
 
-from predilect._text import did_you_mean, option, shown
+from predilect._text import did_you_mean, shown
 from predilect._types import BoolArray, IntArray
 from predilect.data.frames import as_text
 from predilect.data.intake import MISSING_ATTRIBUTE, UNCLEAR, counted
-from predilect.data.read.assemble import ReadOptions
-from predilect.data.read.columns import WEIGHT, guess_one, listed, plain
-from predilect.data.read.profiles import NONE_WORDS, has_constants, is_place, missing_in, profiles_of
-from predilect.data.read.set_columns import AVAILABLE, CHOSEN, TASKS, WHO, best_and_worst, flags, places_between
-from predilect.data.read.sets import Sets, context_of
+from predilect.data.read.columns import listed
+from predilect.data.read.names import (
+    AVAILABLE,
+    CHOSEN,
+    PEOPLE_OF_SETS,
+    PLACED,
+    TASKS,
+    WEIGHT,
+    all_named,
+    could_be_side,
+    guess_one,
+    plain,
+    tells_measure,
+    tells_works,
+)  # fmt: skip
+from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.profiles import (
+    NONE,
+    NONE_WORDS,
+    distinct,
+    has_constants,
+    is_place,
+    missing_in,
+    profiles_of,
+)  # fmt: skip
+from predilect.data.read.set_columns import best_and_worst, could_be_items, flags, pairs_of_items, places_between
+from predilect.data.read.sets import Sets, context_of, person_of
 from predilect.errors import DataError
 
 _WORD = r"(?:alternative|alt|option|concept|profile|choice|product|item)"
@@ -52,7 +75,7 @@ def find_wide(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadO
     if kind not in (None, "best", "best_worst", "order"):
         return None
     roles: dict[str, str] = {}
-    for role, said, words in (("user", options.get("user"), WHO), ("task", options.get("task"), TASKS),
+    for role, said, words in (("user", options.get("user"), PEOPLE_OF_SETS), ("task", options.get("task"), TASKS),
                                ("weight", options.get("weight"), WEIGHT)):  # fmt: skip
         name = said if isinstance(said, str) else None if said is False else guess_one(names, words)
         if name is not None and name not in roles.values():
@@ -61,12 +84,12 @@ def find_wide(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadO
     ends = best_and_worst(free) if kind != "best" and options.get("winner") is None else None
     if ends is None and kind not in (None, "best"):
         return None
-    choice = options.get("winner") or guess_one(free, CHOSEN)
-    answer: tuple[str, ...] = () if choice is None else (choice,)
+    said = options.get("winner")
+    answers: list[tuple[str, ...]] = [(name,) for name in ([said] if said else all_named(free, CHOSEN))]
     if ends is not None:
-        answer = (ends[0], *(places_between(free) if kind != "best_worst" else ()), ends[1])
-    free = [name for name in free if name not in answer]
-    free = [name for name in free if not raw[name].dtype.is_nested()]
+        answers = [(ends[0], *(places_between(free) if kind != "best_worst" else ()), ends[1])]
+    taken = {name for columns in answers for name in columns}
+    free = [name for name in free if name not in taken and not raw[name].dtype.is_nested()]
     given = options.get("alternatives")
     if isinstance(given, str) and given in names:
         return None
@@ -76,26 +99,154 @@ def find_wide(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadO
         readings = [reading for part in _PARTS if (reading := _families(free, part)) is not None]
     readings = [_profile_only(reading, options.get("profile")) for reading in readings]
     readings.sort(key=lambda reading: -sum(map(len, reading[1].values())))  # that of most columns
-    found: dict[tuple[str, ...], Wide] = {}
+    found: dict[tuple[frozenset[str], tuple[str, ...]], Wide] = {}
     for reading in readings:
-        for columns in [answer] if answer else [(name,) for name in _unused(free, reading)]:
-            wide = _coded(reading, columns, raw, roles, options, named_only=not answer)
+        for columns in answers or [(name,) for name in _unused(free, reading)]:
+            wide = _coded(reading, columns, raw, roles, options, named_only=not answers)
             if wide is not None:
-                found.setdefault(tuple(sorted(wide.alternatives)), wide)
+                found.setdefault((frozenset(wide.alternatives), columns), wide)
     several = list(found.values())
     if ends is not None:
         several = [replace(wide, last=True) for wide in several if not _hold(wide, raw)]
-    # The choice names alternatives of one reading, or one tells which are available: that is the one.
+    # That of more attributes; that of which the choice names alternatives, or one tells which are available.
+    whole = [wide for wide in several if all(len(by) == len(wide.alternatives) for by in wide.attributes.values())]
+    several = [wide for wide in several if not any(_used(wide) < _used(other) for other in whole)]
+    glued = any(map(_are_glued, filter(_are_places, several)))
     for sure in (lambda wide: not wide.note and not wide.ask, lambda wide: bool(wide.available), _are_places):
-        if len(several) > 1 and any(map(sure, several)):
+        if len(several) > 1 and not glued and any(map(sure, several)):
             several = [wide for wide in several if sure(wide)]
-    if len(several) > 1:
-        told = "; or ".join(", ".join(map(shown, wide.alternatives[:4])) for wide in several)
-        raise DataError(
-            f"the columns can be read as those of several sets of alternatives: {told}. Say which they are: "
-            f"{option('alternatives', list(several[0].alternatives))}."
+    if len({frozenset(wide.alternatives) for wide in several}) > 1:
+        told = "; or ".join(
+            f"{', '.join(map(shown, wide.alternatives[:4]))}, {option('alternatives', list(wide.alternatives))}"
+            for wide in several
         )
-    return several[0] if several else None
+        raise DataError(f"the columns can be read as those of several sets of alternatives. Say which: {told}.")
+    if several and not options.get("winner"):
+        _refuse_other_answers(several, raw)
+    if several and given is None and ends is None and not several[0].ask and not several[0].available:
+        grouped = _grouped(several[0], raw, options)
+        if grouped:
+            return None if isinstance(options.get("task"), str) else replace(several[0], ask=grouped)
+    return _or_items(several[0], names, raw, options) if several else None
+
+
+def _refuse_other_answers(several: Sequence[Wide], raw: Mapping[str, pl.Series]) -> None:
+    """DataError if columns say in different ways which of the same alternatives was chosen."""
+    one = several[0]
+    said = [
+        _words(raw[wide.answer[0]]).replace_strict(
+            {word: one.alternatives.index(wide.alternatives[place]) for word, place in wide.codes.items()},
+            default=None, return_dtype=pl.Int64,
+        )
+        for wide in several
+    ]  # fmt: skip
+    for wide, other in zip(several[1:], said[1:], strict=True):
+        differ = ~said[0].eq_missing(other)
+        if differ.any():
+            row = differ.arg_max() or 0
+            told = " or ".join(
+                f"{shown(raw[each.answer[0]][row])}, {option('winner', each.answer[0])}" for each in (one, wide)
+            )
+            raise DataError(
+                f'columns "{shown(one.answer[0])}" and "{shown(wide.answer[0])}" could both say which alternative was '
+                f"chosen: in row {row + 1} it is {told}."
+            )
+
+
+def _lone(
+    alternatives: Sequence[str], attributes: Mapping[str, Mapping[str, str]], codes: Mapping[str, int]
+) -> list[str]:
+    """Alternatives with a name that have one column alone, of several attributes, and were never chosen."""
+    return [alt for place, alt in enumerate(alternatives) if len(attributes) > 1 and place not in codes.values()
+            and not is_place(alt) and sum(alt in by for by in attributes.values()) == 1]  # fmt: skip
+
+
+def _or_items(wide: Wide, names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Wide:
+    """The reading, with what is asked if columns that are numbered alike may hold items as well as an attribute."""
+    if options.get("alternatives") is not None or options.get("profile") is not None:
+        return wide
+    lone = _lone(wide.alternatives, wide.attributes, wide.codes)
+    if lone:
+        others = [alt for alt in wide.alternatives if alt not in lone]
+        return replace(wide, ask=(
+            f"the names of columns tell of the alternatives {', '.join(map(shown, wide.alternatives))}, and "
+            f'"{shown(wide.answer[0])}" never of {", ".join(map(shown, lone))}, with one column alone. If that is one '
+            f"of those shown, say {option('alternatives', list(wide.alternatives))}; if not, "
+            f"{option('alternatives', others)}."
+        ))  # fmt: skip
+    if not all(is_place(alt) or could_be_side(alt) for alt in wide.alternatives):
+        return wide
+    sets = [list(by.values()) for name, by in wide.attributes.items() if len(by) == len(wide.alternatives)
+            and (len(wide.attributes) == 1 or tells_works(name)) and not tells_measure(name)]  # fmt: skip
+    if len(wide.alternatives) == 2 and len(wide.attributes) == 1:
+        free = [name for name in names if name not in {*_used(wide), *wide.columns.values()}]
+        sets += pairs_of_items({name: raw[name] for name in free})
+    items = next((one for one in sets if could_be_items([raw[name] for name in one])), None)
+    if items is None:
+        return wide
+    said = option("left", items[0], right=items[1]) if len(items) == 2 else option("alternatives", items)
+    name, by = next(iter(wide.attributes.items()))
+    ask = (
+        f"the columns {listed(items)} may hold the items that were shown, or columns may describe alternatives by "
+        f'"{shown(name)}". Row 1 was about {", ".join(shown(raw[one][0]) for one in items)}, {said}, or about '
+        f'alternatives whose "{shown(name)}" is {", ".join(shown(raw[one][0]) for one in by.values())}, '
+        f"{option('profile', list(wide.attributes))}."
+    )
+    return replace(wide, ask=ask)
+
+
+def _used(wide: Wide) -> set[str]:
+    return {name for by in (*wide.attributes.values(), wide.available) for name in by.values()}
+
+
+def _are_glued(wide: Wide) -> bool:
+    """Whether the number of each alternative may be part of the name of an attribute of others, as in car_x1."""
+    return all(re.search(r"[^_. ][_. ]", name) for name in wide.attributes) and all(
+        re.search(r"[^_. \d]\d+$", column) for column in _used(wide)
+    )
+
+
+_MOST_KEYS = 12  # columns that are looked at for what parts the rows into tasks
+
+
+def _grouped(wide: Wide, raw: Mapping[str, pl.Series], options: ReadOptions) -> str:
+    """What is asked where each row may be one alternative: several rows have one task, and one answer or mark."""
+    if not _are_places(wide):
+        return ""
+    described = [name for by in wide.attributes.values() for name in by.values()]
+    answer = _words(raw[wide.answer[0]])
+    user, task = wide.columns.get("user"), options.get("task")
+    rest = [name for name, column in raw.items() if name not in (*described, *wide.answer, user)
+            and not column.dtype.is_nested() and column.dtype != pl.Object and not column.null_count()]  # fmt: skip
+    rest = [task] if isinstance(task, str) else rest
+    told = [name for name in rest if plain(name) in map(plain, PLACED) and all(map(is_place, as_text(raw[name])))]
+    parts: dict[bytes, tuple[str, pl.Series]] = {}  # ways to part the rows, of which no part is a row alone
+    for name in sorted(rest):
+        first, group = distinct([raw[one] for one in (name, user) if one is not None])
+        if len(first) > 1 and np.bincount(group).min() > 1:
+            parts.setdefault(first[group].tobytes(), (name, pl.Series(group)))
+    alone = list(parts.values())[:_MOST_KEYS]
+    counts = [*answer.value_counts()["count"]]
+    for ways in [(one,) for one in alone] + list(combinations(alone, 2)):
+        keys = pl.DataFrame(dict(ways))
+        n_parts = keys.n_unique()
+        constant = keys.with_columns(answer=answer).n_unique() == n_parts
+        if not constant and n_parts not in counts:
+            continue
+        _, group = distinct(keys.get_columns())
+        size = np.bincount(group)
+        marks = [np.bincount(group[(answer == word).fill_null(False).to_numpy()], minlength=len(size))
+                 for word in answer.drop_nulls().unique()]  # fmt: skip
+        if size.min() > 1 and (constant or any((mark == 1).all() for mark in marks)):
+            told += keys.columns
+    if not told:
+        return ""
+    return (
+        f"each row may be a choice from {listed(wide.alternatives)}, which columns such as {listed(described[:2])} "
+        f'describe, or one alternative, as "{shown(told[0])}" tells. If it is a choice, say '
+        f"{option('alternatives', list(wide.alternatives))}; if rows are alternatives, name the column that says which "
+        f"are of one task: {option('task', 'NAME')}."
+    )
 
 
 def _hold(wide: Wide, raw: Mapping[str, pl.Series]) -> bool:
@@ -121,15 +272,18 @@ def _families(names: Sequence[str], part: re.Pattern[str]) -> _Reading | None:
 
     An attribute that only one alternative has belongs to it if others share an attribute with it.
     """
-    split = {name: match for name in names if (match := part.fullmatch(name))}
-    columns: dict[str, dict[str, str]] = {}
-    for name, match in split.items():
-        columns.setdefault(match["name"], {})[match["alt"]] = name
+    columns: dict[tuple[str, str], dict[str, str]] = {}  # by attribute and what separates it from the alternative
+    for name in names:
+        if match := part.fullmatch(name):
+            first, second = sorted((match.span("alt"), match.span("name")))
+            columns.setdefault((match["name"], name[first[1] : second[0]]), {})[match["alt"]] = name
     # Availability last: it tells nothing of the order in which alternatives are numbered.
-    inner = sorted(columns, key=lambda name: plain(name) in map(plain, AVAILABLE))
-    joint = dict.fromkeys(alt for name in inner if len(columns[name]) > 1 for alt in columns[name])
-    kept = {name: inside for name, by in columns.items()
-            if (inside := {alt: column for alt, column in by.items() if alt in joint})}  # fmt: skip
+    inner = sorted(columns, key=lambda key: plain(key[0]) in map(plain, AVAILABLE))
+    joint = dict.fromkeys(alt for key in inner if len(columns[key]) > 1 for alt in columns[key])
+    kept: dict[str, dict[str, str]] = {}
+    for (name, _), by in sorted(columns.items(), key=lambda one: len(one[1])):
+        if inside := {alt: column for alt, column in by.items() if alt in joint}:
+            kept[name] = {**kept.get(name, {}), **inside}
     return (list(joint), kept) if len(joint) > 1 else None
 
 
@@ -187,7 +341,7 @@ def _coded(
     codes = {word: place for word in words for place, alt in enumerate(alternatives) if _bare(word) == _bare(alt)}
     note, ask, ordered = "", "", options.get("alternatives") is not None
     numbers = {word: int(match[1]) for word in words if (match := re.fullmatch(r"(\d{1,18})(\.0*)?", word))}
-    numbers = {word: number for word, number in numbers.items() if word != str(options.get("none"))}
+    numbers = {word: number for word, number in numbers.items() if word != str(options.get("none", NONE))}
     if named_only and (numbers or len(codes) < len(words)):
         return None
     k, most = len(alternatives), max(numbers.values(), default=0)
@@ -218,6 +372,19 @@ def _coded(
         )
     if not codes or (len(codes) < 2 and len(words) > 2):
         return None
+    lone = _lone(alternatives, attributes, codes)
+    others = [alt for alt in alternatives if alt not in lone]
+    if lone and not ordered and all(map(is_place, others)):
+        kept = {name: {alt: by[alt] for alt in by if alt in others} for name, by in columns.items()}
+        return _coded((others, kept), answer, raw, roles, options, named_only)
+    sides = named_only and all(is_place(word) or could_be_side(word) for word in words)
+    if sides and len({*codes.values()}) < k:
+        return None
+    if sides:  # of the screen, or a group
+        ask = (
+            f'"{shown(choice)}" holds {", ".join(map(shown, words))}, as alternatives are called in names of columns. '
+            f"If it says which was chosen, say {option('winner', choice)}; if another column does, name that one."
+        )
     columns_of = {**roles, "winner": choice}
     if len(answer) > 1:
         columns_of = {**roles, "best": choice, "worst": answer[-1]}
@@ -273,7 +440,7 @@ def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, op
                 f'no columns hold "{shown(name)}" (given as profile) by alternative; they hold '
                 f"{listed(list(wide.attributes))}.{did_you_mean(name, wide.attributes)}"
             )
-    none_id = options.get("none") or "None"
+    none_id = options.get("none", NONE)
     n, alternatives = len(raw[wide.answer[0]]), list(wide.alternatives)
     nothing = [_bare(alt) in (*NONE_WORDS, none_id.lower()) for alt in alternatives]
     words = [_words(raw[name]) for name in wide.answer]
@@ -315,8 +482,7 @@ def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, op
         level[(place == np.tile(one, k))] = nth + (nth == tops)
     kind = {(1, False): "best", (1, True): "best_worst"}.get((tops, wide.last), "order")
     sets = Sets(kind, task[there], pl.Series(), level[there], rows, np.ones(n, int), columns)
-    if "user" in columns:
-        sets.person = raw[columns["user"]]
+    sets.person = person_of(raw, options, columns)
     if "weight" in columns:
         sets.weight = raw[columns["weight"]]
     sets.context = context_of(raw, options, columns, rows)

@@ -3,54 +3,42 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import is_whole, near_miss, option, quoted, shown
+from predilect._text import is_whole, near_miss, quoted, shown
 from predilect.data.intake import counted
+from predilect.data.read.names import GRADED, SideWords, squeezed, tokens
+from predilect.data.read.options import WinnerIs, option
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
-WinnerIs = Literal["item", "side", "sign"]
-
 UNKNOWN = 9  # outside the outcomes -1, 0, +1
 
-_SIDES = (
-    ("left", "right"), ("a", "b"), ("1", "2"), ("1.0", "2.0"), ("l", "r"), ("first", "second"),
-    ("model_a", "model_b"), ("model a", "model b"), ("item_a", "item_b"), ("item a", "item b"),
-    ("option_a", "option_b"), ("option a", "option b"), ("video_a", "video_b"), ("response_a", "response_b"),
-    ("response a", "response b"), ("item1", "item2"), ("item_1", "item_2"), ("option1", "option2"),
-    ("option_1", "option_2"), ("left_wins", "right_wins"), ("left wins", "right wins"), ("left_won", "right_won"),
-    ("a wins", "b wins"), ("a_wins", "b_wins"), ("left_item", "right_item"), ("left item", "right item"),
-    ("a better", "b better"), ("a is better", "b is better"), ("left better", "right better"),
-    ("left is better", "right is better"), ("model_a_wins", "model_b_wins"),
-)  # fmt: skip
-SIDE_WORDS = {word: sign for pair in _SIDES for word, sign in zip(pair, (1, -1), strict=True)}
 SIGN_WORDS = {"1": 1, "+1": 1, "1.0": 1, "-1": -1, "-1.0": -1, "0": 0, "0.0": 0, "-0.0": 0}
-TIE_WORDS = frozenset({
-    "tie", "ties", "tied", "equal", "equals", "even", "draw", "drawn", "same", "neither", "both", "both equal",
-    "both_equal", "both_good", "both_bad", "both good", "both bad", "both-good", "both-bad", "bothgood", "bothbad",
-    "tie (bothbad)", "tie (both bad)", "tie (both good)", "no preference", "no_preference",
-})  # fmt: skip
 _READING = {"item": "item ids", "side": "side words", "sign": "signs"}
 
 MOST_GRADES = 6
-# "left", "a", "model_a" ... with what is said of it before or behind: "A is much better", "slightly better: left".
-_SIDE = r"(?:model|item|option|response|video|answer|output)?[ _]?(left|right|a|b|1|2|first|second)"
-_GRADED = re.compile(rf"^(?:{_SIDE}(?: is| was)?[ :,]+(?P<after>\D+)|(?P<before>\D+?)[ :,]+{_SIDE})$")
+_MOST_PHRASES = 1000  # different words that are looked at for more than the word of a side
 # Words in common use, from slight to strong, without "better".
 _LADDER = {
     "slightly": 0, "slight": 0, "a bit": 0, "a little": 0, "somewhat": 0, "marginally": 0, "weakly": 0, "": 1,
     "moderately": 1, "clearly": 1, "much": 2, "far": 2, "a lot": 2, "significantly": 2, "strongly": 2,
-    "considerably": 2, "very much": 3, "extremely": 3,
+    "considerably": 2, "very much": 3, "extremely": 3, ">": 1, ">>": 2, ">>>": 3,
 }  # fmt: skip
 _LADDER_NAMES = ("slightly better", "better", "much better", "very much better")
 _THIRDS = _LADDER_NAMES[:3]
+_BETTER = frozenset({"better", "preferred", "prefer"})
+_WINS = frozenset({"wins", "won", "win", "winner", "chosen", "selected"})
+_PARTS = re.compile(r"[\s_:,]+|(?<=[a-z])-(?=[a-z])")
+# "1-0", "3:2": what each side got, the left one first.
+_GOT = re.compile(r"(\d+|½|1/2|0?\.5)\s*[-–:]\s*(\d+|½|1/2|0?\.5)")
+_HALF = {"½": 0.5, "1/2": 0.5}
+_COMPARED = re.compile(r"\[*(.+?)\s*(>+|<+|=+)\s*(.+?)\]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +61,19 @@ def decode_winners(
     right: NDArray[np.int32],
     items: Vocabulary,
     *,
+    sides: SideWords,
     ties: Iterable[str] = (),
     winner_is: WinnerIs | None = None,
     column: str = "winner",
     grades: Sequence[str] = (),
+    given: Collection[str] = (),
 ) -> Decoded:
     """Outcome of every row under the one reading that fits the column; DataError if two fit and disagree on some row.
 
-    ``left`` and ``right`` are codes of the items in the order shown, different in every row; ``ties`` more words that
-    stand for a tie; ``winner_is`` the reading, where the column fits several; ``column`` a name for messages;
-    ``grades`` names of grades, from slight to strong.
+    ``left`` and ``right`` are codes of the items in the order shown, different in every row; ``sides`` the words for
+    the sides; ``ties`` more words that stand for a tie; ``winner_is`` the reading, where the column fits several;
+    ``column`` a name for messages; ``grades`` names of grades, from slight to strong; ``given`` words for sides that
+    somebody named. Signs are positive for left.
     """
     if winner_is not in (None, *_READING):
         raise DataError(f'winner_is must be "item", "side" or "sign", got {quoted(winner_is)}.')
@@ -90,27 +81,35 @@ def decode_winners(
     number = _place(words, distinct)
     plain = [word.strip().lower() for word in distinct.to_list()]
     own_ties = {word.strip().lower() for word in ties}
-    is_tie = np.array([word in own_ties or word in TIE_WORDS for word in plain] + [False])
-    if {_short(word) for word in plain} - own_ties - TIE_WORDS <= {"1", "1.5", "2"}:
-        is_tie |= np.array([word == "1.5" for word in plain] + [False])  # between the first and the second
+    all_ties = own_ties | sides.ties
+    if {_short(word) for word in plain} - all_ties <= {"1", "1.5", "2"}:
+        all_ties |= {"1.5"}  # between the first and the second
     has_item = np.append(items.codes(distinct, unknown="minus_one") if len(distinct) else [], -1).astype(np.int32)
 
-    sides = dict(SIDE_WORDS)
-    zero_one = {"1", "0"} <= {_short(w) for w in plain} - own_ties
-    if winner_is == "side" and zero_one and "2" not in plain:
-        sides |= {"0": -1, "0.0": -1}
-    tables = {"side": sides}
+    said = _Said.of([word for word in plain if word not in all_ties], sides.sign)
+    numbers = {_short(word) for word in plain} - own_ties
+    if winner_is == "side" and {"1", "0"} <= numbers and "2" not in plain:
+        said.sign.update({word: -1 for word in plain if _short(word) == "0"})
+    codes = {_short(word) for word in plain} == {"0", "1", "2"}
+    if codes and "2" in own_ties and "0" not in sides.sign:
+        said.sign.update({word: 1 if _short(word) == "0" else -1 for word in plain if _short(word) in ("0", "1")})
+    zero_one = {"1", "0"} <= numbers and "0" not in {_short(word) for word in said.sign}
+    tables = {"side": said.sign}
     if winner_is == "sign" or any(_short(word) == "-1" for word in plain):
         tables["sign"] = dict(SIGN_WORDS)
-
-    graded = _graded_words([word for word, tie in zip(plain, is_tie[:-1], strict=True) if not tie], grades)
+    if "0.5" in numbers and not grades and numbers <= {"0", "0.5", "1"}:  # what the left or the right one got
+        tables = {"sign": {word: 1 if _short(word) == "1" else -1 for word in plain if _short(word) in ("0", "1")}}
+        all_ties |= {"0.5"}
+        zero_one = False
+    graded = _graded_words([word for word in plain if word not in all_ties], grades, said)
     told = graded is not None and graded.signs and bool(grades)  # that numbers are grades
     if graded is not None:
         if told and winner_is is None:  # none of them is a side
-            tables["side"] = {word: sign for word, sign in sides.items() if not _is_number(word)}
+            tables["side"] = {word: sign for word, sign in said.sign.items() if not is_number(word)}
         signs = {word: int(np.sign(code)) for word, code in graded.code.items()}
         tables[graded.reading] = tables.get(graded.reading, dict(SIGN_WORDS)) | signs
-        is_tie |= np.array([word in graded.ties for word in plain] + [False])
+        all_ties |= graded.ties
+    is_tie = np.array([word in all_ties or word in said.ties for word in plain] + [False])
 
     outcome = {"item": _by_item(has_item[number], left, right, is_tie[number])}
     for reading, table in tables.items():
@@ -119,18 +118,89 @@ def decode_winners(
 
     chosen = winner_is or _choose(outcome, column)
     if winner_is is None:
+        scale = {*tokens(column)} & GRADED and {_short(word) for word in plain} - all_ties <= {"1", "2"}
+        if scale and chosen == "side" and not given:
+            raise DataError(_scale_message(column))
+        if codes and not own_ties & {"0", "2"} and "0" not in said.sign and (outcome["item"] == UNKNOWN).any():
+            raise DataError(_codes_message(column))
         only_zero_one = not told and zero_one and all(_short(word) in ("0", "1") or word in own_ties for word in plain)
         if only_zero_one and (outcome["item"] == UNKNOWN).sum() > words.null_count():
             raise DataError(_zero_one_message(column))
         if chosen == "item":
             _refuse_tie_items(outcome["item"], is_tie[number], words, column, plain, own_ties)
     result = outcome[chosen]
+    tie_word = words.set(pl.Series(result != 0), None)
     if graded is not None and chosen == graded.reading:
         grade = np.array([max(abs(graded.code.get(word, 0)) - 1, 0) for word in plain] + [0], dtype=np.int8)[number]
         grade[(result == 0) | (result == UNKNOWN)] = 0
-        tie_word = words.set(pl.Series(result != 0), None)
         return Decoded(result, f"grades of {_READING[chosen]}", tie_word, grade, graded.names)
-    return Decoded(result, _READING[chosen], words.set(pl.Series(result != 0), None))
+    return Decoded(result, _READING[chosen], tie_word)
+
+
+def tells_of_sides(words: Iterable[str], sides: SideWords) -> bool:
+    """Whether all of distinct words may say which side won, or that none did."""
+    plain = [word.strip().lower() for word in words]
+    said = _Said.of(plain, sides.sign)
+    return all(word in said.sign or word in said.ties or word in sides.ties for word in plain)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What words say of a side: which, and with what words; and those that say that the two are alike."""
+
+    sign: dict[str, int]
+    degree: dict[str, str]
+    ties: frozenset[str]
+
+    @classmethod
+    def of(cls, plain: Sequence[str], sides: Mapping[str, int]) -> _Said:
+        """Of distinct words in small letters, by the squeezed words for sides."""
+        sign = {word: sides[short] for word in plain if (short := squeezed(_short(word))) in sides}
+        degree: dict[str, str] = {}
+        ties: set[str] = set()
+        for word in plain if len(plain) <= _MOST_PHRASES else ():
+            if word in sign:
+                continue
+            found: tuple[int, str | None] | None
+            if got := _GOT.fullmatch(word):
+                one, two = (_HALF.get(part) or float(part) for part in got.groups())
+                found = int(np.sign(one - two)), None
+            elif compared := _COMPARED.fullmatch(word):
+                found = _of_marks(compared, sides)
+            else:
+                found = _of_phrase(_PARTS.split(word), sides)
+            if found is None:
+                continue
+            if found[0] == 0:
+                ties.add(word)
+                continue
+            sign[word] = found[0]
+            if found[1] is not None:
+                degree[word] = found[1]
+        return cls(sign, degree, frozenset(ties))
+
+
+def _of_marks(compared: re.Match[str], sides: Mapping[str, int]) -> tuple[int, str | None] | None:
+    """Side and mark of "A>>B"; the side is 0 of "A=B"."""
+    one, mark, two = compared.groups()
+    first, second = sides.get(squeezed(one)), sides.get(squeezed(two))
+    if first is None or second is None or first == second:
+        return None
+    return (0, None) if mark[0] == "=" else (first if mark[0] == ">" else second, ">" * len(mark))
+
+
+def _of_phrase(parts: Sequence[str], sides: Mapping[str, int]) -> tuple[int, str | None] | None:
+    """Side of "A is much better" or "slightly better: left", and what is said of it without "better"."""
+    for k in range(1, len(parts)):
+        for side, rest in ((parts[:k], parts[k:]), (parts[k:], parts[:k])):
+            sign = sides.get(squeezed(" ".join(side)))
+            if sign is None:
+                continue
+            said = [word for word in rest if word not in ("is", "was", "")]
+            if said and all(word in _WINS for word in said):
+                return sign, None
+            return sign, " ".join(word for word in said if word not in _BETTER).strip(" .")
+    return None
 
 
 def _place(words: pl.Series, distinct: pl.Series) -> NDArray[np.int32]:
@@ -191,7 +261,7 @@ def taken_apart(code: NDArray[np.int8]) -> tuple[NDArray[np.int8], NDArray[np.in
     return outcome, np.where(known, np.maximum(np.abs(code) - 1, 0), 0).astype(np.int8)
 
 
-def _graded_words(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None:
+def _graded_words(plain: Sequence[str], grades: Sequence[str], said: _Said) -> _Graded | None:
     """Grades in the distinct words of a column, in small letters; None where there are none."""
     if len(grades) > MOST_GRADES or len(set(grades)) < len(grades):
         raise DataError(f"grades are at most {MOST_GRADES} different names, from slight to strong; got {len(grades)}.")
@@ -207,7 +277,7 @@ def _graded_words(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None
         return _Graded({word: named[str(n)] for word, n in whole.items() if n}, names, True)
     if (scale := _from_one_to_two(plain, grades)) is not None:
         return scale
-    return _graded_phrases(plain, grades)
+    return _graded_phrases(said, grades)
 
 
 def _from_one_to_two(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None:
@@ -238,32 +308,29 @@ def _thirds(value: Mapping[str, float], grades: Sequence[str] = ()) -> _Graded:
     return _Graded(code, used, False, frozenset(w for w, x in value.items() if not x))
 
 
-def _graded_phrases(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None:
-    """Words such as "left much better", by the names of grades or by words in common use."""
+def _graded_phrases(said: _Said, grades: Sequence[str]) -> _Graded | None:
+    """What words such as "left much better" say, by the names of grades or by words in common use.
+
+    Words that mean no grade say nothing of a side either.
+    """
     # The names that words in common use were read under stand for all of these words.
     given = {word: grades.index(_LADDER_NAMES[k]) for word, k in _LADDER.items() if _LADDER_NAMES[k] in grades}
     given |= {_degree(name.strip().lower()): place for place, name in enumerate(grades)}
-    rank: dict[str, int] = {}
-    for word in plain:
-        found = _GRADED.match(word.replace("_", " ").replace("-", " "))
-        if found is None:
-            continue
-        side = found[1] or found[4]
-        place = (given if grades else _LADDER).get(_degree(found["after"] or found["before"]))
-        if place is not None:
-            rank[word] = (1 if SIDE_WORDS[side] > 0 else -1) * (1 + place)
-    used = sorted({abs(place) for place in rank.values()})
-    if not used or (not grades and used == [2]):  # "a is better" without more is a side
+    known = given if grades else _LADDER
+    rank = {word: known[phrase] for word, phrase in said.degree.items() if phrase in known}
+    for word in said.degree.keys() - rank.keys():
+        del said.sign[word]
+    used = sorted(set(rank.values()))
+    if not used or (not grades and used == [1]):  # "a is better" without more is a side
         return None
-    if grades:
-        return _Graded({word: (abs(r) + 1) * (1 if r > 0 else -1) for word, r in rank.items()}, tuple(grades), False)
-    code = {word: (2 + used.index(abs(r))) * (1 if r > 0 else -1) for word, r in rank.items()}
-    return _Graded(code, tuple(_LADDER_NAMES[place - 1] for place in used), False)
+    names = tuple(grades) or tuple(_LADDER_NAMES[place] for place in used)
+    place_of = {place: 2 + (place if grades else used.index(place)) for place in used}
+    return _Graded({word: said.sign[word] * place_of[place] for word, place in rank.items()}, names, False)
 
 
 def _degree(phrase: str) -> str:
     """What is said of a side, without "better" or "preferred"."""
-    return re.sub(r"\b(better|preferred|prefer)\b", " ", phrase).strip(" :,.")
+    return " ".join(word for word in phrase.split() if word not in _BETTER).strip(" :,.")
 
 
 def _short(word: str) -> str:
@@ -303,11 +370,29 @@ def _two_readings_message(column: str, first: str, second: str, differ: NDArray[
     )
 
 
+def _scale_message(column: str) -> str:
+    low, high = option("left_word", ["1", "2"]), option("right_word", ["4", "5"])
+    return (
+        f'column "{shown(column)}" holds 1 and 2, which can mean "the first is better" and "the second is better", or '
+        f"grades of a scale of which only these came. For the first say {option('winner_is', 'side')}; of a scale say "
+        f"which grades speak for which side, such as {low} with {high}."
+    )
+
+
+def _codes_message(column: str) -> str:
+    return (
+        f'column "{shown(column)}" holds 0, 1 and 2. Count a word as a tie with {option("ties", ["0"])} if they '
+        f"mean a tie, the first and the second, or with {option('ties', ['2'])} if they mean the first, the second "
+        "and a tie."
+    )
+
+
 def _zero_one_message(column: str) -> str:
     return (
         f'column "{column}" holds only 1 and 0, which can mean "left is better" and "right is better", or "left is '
         f'better" and "tie". For the first say {option("winner_is", "side")}, for the second '
-        f"{option('ties', ['0'])}. If 0 means that the left item won, write left and right instead of 0 and 1."
+        f"{option('ties', ['0'])}. If 0 means that the left item won, say "
+        f"{option('left_word', '0', right_word='1')}."
     )
 
 
@@ -336,11 +421,12 @@ def _refuse_tie_items(
 
 
 def unknown_message(
-    words: pl.Series, rows: NDArray[np.int64], reading: str, column: str, items: Vocabulary, pairs: NDArray[np.int32]
+    words: pl.Series, rows: NDArray[np.int64], reading: str, column: str, items: Vocabulary, pairs: NDArray[np.int32],
+    advice: str,
 ) -> str:  # fmt: skip
     """Message for winner values that mean nothing; one that nearly names one of ``items`` is a slip, not a tie.
 
-    ``pairs`` (2, n): codes of the items of all rows.
+    ``pairs`` (2, n): codes of the items of all rows; ``advice`` what can be done where none is a slip.
     """
     bad = words.gather(rows.tolist())
     first = "; ".join(
@@ -357,14 +443,9 @@ def unknown_message(
     slips = _slips(bad, items, pairs[:, rows])
     if slips:
         return said + " ".join(slips)
-    drop = f"eave such rows out with {option('drop_unknown', True)}."
-    named = bad.drop_nulls()
-    word = shown(named[0]) if len(named) else ""
-    if word.lower() in ("true", "false"):
+    if str(bad.drop_nulls().first()).lower() in ("true", "false"):
         return f"{said}Write which item won in their place: left or right."
-    if not word or (_is_number(word) and _short(word) != "0"):
-        return f"{said}L{drop}"
-    return f"{said}Count a word as a tie with {option('ties', [word])}, or l{drop}"
+    return said.rstrip() + advice
 
 
 _MOST_SLIPS = 10  # different words that are looked at
@@ -395,7 +476,7 @@ def _slips(bad: pl.Series, items: Vocabulary, pairs: NDArray[np.int32]) -> list[
     return [said for said in (here, respelled, elsewhere) if said]
 
 
-def _is_number(word: str) -> bool:
+def is_number(word: str) -> bool:
     """Whether a winner is a number, such as a graded score, which no tie is called."""
     try:
         float(word)

@@ -20,7 +20,7 @@ from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.questions import margins_of_queries
 from predilect.models.gaspk.storage import gaspk_fields, pack_gaspk, unpack_gaspk
 from predilect.models.gaspk.training import GaSPKHyperparameters, fit_gaspk, take_in
-from predilect.models.reading import Queries, Training, read_answers
+from predilect.models.reading import Queries, Said, Training, read_answers
 from predilect.progress import Watcher
 from predilect.shards import workers
 
@@ -188,7 +188,10 @@ class GaSPK(Estimator):
             found.search,
         )  # fmt: skip
 
-    def update(self, more: Any, y: npt.ArrayLike | None = None, *, items: Any = None, online: bool = False) -> Self:
+    def update(
+        self, more: Any, y: npt.ArrayLike | None = None, *, items: Any = None, columns: Said = None,
+        reading: Said = None, online: bool = False,
+    ) -> Self:  # fmt: skip
         """Update with more choices, continuing from the current weights and characteristics.
 
         Parameters
@@ -199,6 +202,8 @@ class GaSPK(Estimator):
             Outcomes of the rows of a frame.
         items : data frame, optional
             Attributes of items that the model does not know.
+        columns, reading : dict, optional
+            As of :meth:`fit`.
         online : bool, default False
             Take the posterior of the characteristics for the prior of these choices, at the cost of these alone,
             instead of going on with all of them; but go on with all when there are a tenth more than the last time. Not
@@ -224,7 +229,7 @@ class GaSPK(Estimator):
         average. Threads may share a model, as :meth:`Population.update <predilect.Population.update>` says.
         """
         check_is_fitted(self, "posterior_")
-        answers = read_answers(more, y, with_ties=self.tie_threshold_ > 0.0)
+        answers = read_answers(more, y, with_ties=self.tie_threshold_ > 0.0, columns=columns, reading=reading)
         with self.turn_:
             report = take_in(self, answers, items, online)
         report.require(self.strict)

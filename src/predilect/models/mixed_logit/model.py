@@ -35,7 +35,7 @@ from predilect.models.mixed_logit.posterior import MixedLogitPosterior, unseen_d
 from predilect.models.mixed_logit.problem import Law, problem_of
 from predilect.models.mixed_logit.sampler import sample
 from predilect.models.mixed_logit.simulated import evidence_of, fit_simulated, halton
-from predilect.models.reading import Queries, Training, read_answers, rows_of_features
+from predilect.models.reading import Queries, Said, Training, read_answers, rows_of_features
 from predilect.models.saving import Fields, amounts, covariance, numbers, optional
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -362,11 +362,12 @@ class MixedLogit(Estimator, Kit):
         return outputs.predict_choice(copy.copy(self), X, items)
 
     def score_and_accuracy(
-        self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None
-    ) -> tuple[float, float]:
+        self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None, columns: Said = None,
+        reading: Said = None,
+    ) -> tuple[float, float]:  # fmt: skip
         """Mean log-likelihood, a task of several rows being one answer, and share of answers that are the likeliest."""
         check_is_fitted(self, "posterior_")
-        answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0)
+        answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0, columns=columns, reading=reading)
         of_pairs = super().score_and_accuracy(answers, items=items, users=users)
         return (outputs.score_of_choices(self, answers, items), of_pairs[1]) if answers.joint else of_pairs
 

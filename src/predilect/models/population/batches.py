@@ -17,10 +17,11 @@ from predilect.data.canonical import canonical_rows
 from predilect.data.derived import SIDE
 from predilect.data.keyed_rows import MOST_ITEMS, MOST_VARIANTS, keys_of, sides_of
 from predilect.data.orders import as_orders, joint_rows, rows_by_answer
-from predilect.data.read.winners import TIE_WORDS, numbers_of
+from predilect.data.read.names import TIE_WORDS
+from predilect.data.read.winners import numbers_of
 from predilect.errors import DataError
 from predilect.gaussian.covariates import CovariateEffects
-from predilect.models.reading import covariates_of, read_answers
+from predilect.models.reading import Said, covariates_of, read_answers
 
 _DUST = 1e-9  # weights are counts, and removal leaves rounding errors
 _JOIN = (
@@ -99,19 +100,25 @@ class Batch(NamedTuple):
         return f"{self.names[row]!r}: {what}" if self.names else what
 
 
-def read_batch(model: Any, more: Any, y: npt.ArrayLike | None, *, weight: float, may_add: bool, **answer: Any) -> Batch:
+def read_batch(
+    model: Any, more: Any, y: npt.ArrayLike | None, said: tuple[Said, Said] = (None, None), *, weight: float,
+    may_add: bool, **answer: Any,
+) -> Batch:  # fmt: skip
     """Answers of a frame or Comparisons, or one ``answer`` of scalars, as :meth:`~predilect.Population.update` takes.
+
+    ``said``: columns of the frame, and how they are read.
 
     Raises DataError if an item, or a person who may not be new (``may_add``), is not known; if something is missing or
     said twice.
     """
     if more is None:
-        if y is not None:
-            raise DataError("y holds the outcomes of a frame, but there is no frame. Give one answer with outcome=...")
+        if y is not None or said != (None, None):
+            what = "y holds the outcomes" if y is not None else "columns and reading are"
+            raise DataError(f"{what} of a frame, but there is no frame. Give one answer with outcome=...")
         return _one(model, weight, may_add, **answer)
     if any(value is not None for value in answer.values()):
         raise DataError("give either a frame of answers, or one answer as user=, left=, right=, outcome=; not both")
-    return _many(model, more, y, may_add)
+    return _many(model, more, y, said, may_add)
 
 
 def _one(
@@ -189,11 +196,12 @@ def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any, grades: tupl
     )
 
 
-def _many(model: Any, more: Any, y: npt.ArrayLike | None, may_add: bool) -> Batch:
+def _many(model: Any, more: Any, y: npt.ArrayLike | None, said: tuple[Said, Said], may_add: bool) -> Batch:
     effects, names_of_covariates = model.posterior_.covariates, model.covariate_names()
     answers = read_answers(
-        more, y, with_ties=model.tie_threshold_ > 0.0, covariates=names_of_covariates, grades=model.grades_
-    )
+        more, y, with_ties=model.tie_threshold_ > 0.0, covariates=names_of_covariates, grades=model.grades_,
+        columns=said[0], reading=said[1],
+    )  # fmt: skip
     answers = as_orders(answers) if model._likelihood.has_normal_noise else replace(answers, joint=False)
     _refuse_other_covariates(answers, names_of_covariates)
     code = model.items_.codes(answers.items.series(), unknown="minus_one")

@@ -13,6 +13,7 @@ from predilect.models.estimator import Turn
 from predilect.models.population.batches import AnswerLog, read_batch
 from predilect.models.population.erasure import erase
 from predilect.models.population.updates import change, consolidate
+from predilect.models.reading import Said
 
 
 class Updating:
@@ -34,6 +35,8 @@ class Updating:
         winner: Any = None,
         weight: float = 1.0,
         users: Any = None,
+        columns: Said = None,
+        reading: Said = None,
     ) -> Self:
         """Add answers, with the fitted population held fixed.
 
@@ -58,6 +61,8 @@ class Updating:
             How many identical answers the one stands for.
         users : data frame, optional
             Features of new people, if the model uses them; without them a new person is taken for an average one.
+        columns, reading : dict, optional
+            As of :meth:`fit`, of a frame.
 
         Returns
         -------
@@ -91,7 +96,7 @@ class Updating:
         3.0
         """
         answer = {"user": user, "left": left, "right": right, "outcome": outcome, "winner": winner}
-        self._change(1, more, y, weight, answer, users)
+        self._change(1, more, y, weight, answer, (columns, reading), users)
         return self
 
     def forget(
@@ -105,6 +110,8 @@ class Updating:
         outcome: int | None = None,
         winner: Any = None,
         weight: float = 1.0,
+        columns: Said = None,
+        reading: Said = None,
     ) -> Self:
         """Remove answers, as if they had never been given, or all that is known of a person.
 
@@ -124,7 +131,7 @@ class Updating:
 
         Parameters
         ----------
-        answers, y, user, left, right, outcome, winner, weight
+        answers, y, user, left, right, outcome, winner, weight, columns, reading
             As in :meth:`update`. Each must be held, with at least its weight, whichever item was on the left. ``user``
             alone: erase this person.
 
@@ -155,9 +162,9 @@ class Updating:
         Vocabulary(2 ids: "ann", "cas")
         """
         answer = {"user": user, "left": left, "right": right, "outcome": outcome, "winner": winner}
-        rest = (answers, y, left, right, outcome, winner)
+        rest = (answers, y, left, right, outcome, winner, columns, reading)
         if user is None or weight != 1.0 or any(value is not None for value in rest):
-            self._change(-1, answers, y, weight, answer)
+            self._change(-1, answers, y, weight, answer, (columns, reading))
             return self
         check_is_fitted(self, "posterior_")
         with self.turn_:
@@ -180,11 +187,14 @@ class Updating:
         """The answers; None after :meth:`load`. New pairs have no task."""
         return self.log_.comparisons
 
-    def _change(self, sign: int, more: Any, y: Any, weight: float, answer: dict[str, Any], users: Any = None) -> None:
+    def _change(
+        self, sign: int, more: Any, y: Any, weight: float, answer: dict[str, Any], said: tuple[Said, Said],
+        users: Any = None,
+    ) -> None:  # fmt: skip
         if "posterior_" not in vars(self):  # scikit-learn's own check takes as long as the update
             check_is_fitted(self, "posterior_")
         with self.turn_:
-            change(self, read_batch(self, more, y, weight=weight, may_add=sign > 0, **answer), sign, users)
+            change(self, read_batch(self, more, y, said, weight=weight, may_add=sign > 0, **answer), sign, users)
 
     def _snapshot(self) -> Self:
         """Snapshot of the model with everybody in one layout."""

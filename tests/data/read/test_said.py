@@ -1,0 +1,113 @@
+"""What is said of a reading: the role of each column, the first answer as a sentence, what does not count."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.running import run
+from predilect import Comparisons, Population
+from predilect.data.read.options import OPTIONS
+from predilect.data.read.said import pair_sentence, task_sentence
+from predilect.errors import DataError
+
+VOTES = {
+    "judge": ["17", "17", "18"], "model_a": ["tea"] * 3, "model_b": ["milk", "juice", "milk"],
+    "vote": ["b", "tie", "a"], "n": [1, 2, 1], "day": ["mon"] * 3,
+}  # fmt: skip
+
+
+def test_pairs_are_said_in_three_lines():
+    answers = Comparisons.from_frame(VOTES, columns={"weights": "n"})
+    assert str(answers.reading).split("\n") == [
+        "Read: pairs; who=judge, left=model_a, right=model_b, answer=vote (sides; tie is a tie), weights=n.",
+        "Row 1: 17 prefers milk to tea.",
+        "Not used: day.",
+    ]
+    assert repr(answers.reading) == str(answers.reading)
+    said = json.loads(json.dumps(answers.reading.to_dict()))
+    assert said["columns"]["answer"] == ["vote"]
+    assert said["example"] == "Row 1: 17 prefers milk to tea."
+
+
+def test_the_first_answer_is_the_first_that_was_used():
+    frame = VOTES | {"vote": ["?", "tie", "a"]}
+    reading = Comparisons.from_frame(frame, reading={"drop": "unknown"}).reading
+    assert reading.example == "Row 2: tea and juice are a tie for 17."
+    assert reading.notes == ("Left out 1 row: unknown winner.",)
+
+
+@pytest.mark.parametrize(
+    ("table", "first", "example"),
+    [
+        (
+            {"user": ["u"] * 3, "task": [1] * 3, "item": ["a", "b", "c"], "chosen": [0, 1, 0]},
+            "Read: 1 choice of the best of 3; who=user, task=task, alternatives=item, answer=chosen.",
+            "Row 1: u chooses b over a, c.",
+        ),
+        ({"user": ["u"], "ranking": ["b>a=c"]}, "Read: 1 order of 3; who=user, ", "Row 1: u puts b over a, c."),
+        (
+            {"user": ["u"], "item1": ["a"], "item2": ["b"], "item3": ["c"], "best": ["c"], "worst": ["a"]},
+            "Read: 1 choice of the best and the worst of 3; who=user, ",
+            "Row 1: u has c best and a worst, with b between.",
+        ),
+    ],
+)  # fmt: skip
+def test_sets_are_said_with_their_kind(table, first, example):
+    lines = Comparisons.from_frame(table).reading.lines()
+    assert lines[0].startswith(first)
+    assert lines[1] == example
+
+
+def test_sentences():
+    assert pair_sentence(0, None, "tea", "milk", -1) == "Row 1: milk is preferred to tea."
+    assert pair_sentence(4, "ann", "tea", "milk", 1, "much better") == "Row 5: ann prefers tea to milk (much better)."
+    assert pair_sentence(0, None, "tea", "milk", 0) == "Row 1: tea and milk are a tie."
+    assert task_sentence(0, None, "order", [["a"], ["b"]]) == "Row 1: the answer puts a over b."
+    assert task_sentence(2, "u", "approval", [["a", "b"], ["c"]]) == "Row 3: u takes a, b and leaves c."
+    assert (
+        task_sentence(0, "u", "rating", [[k] for k in range(9)]) == "Row 1: u puts 0 over 1 over 2 over 3 over 4, ..."
+    )
+
+
+def test_commands_say_it_and_the_model_knows_no_person_by_it(tmp_path):
+    rows = ["judge,model_a,model_b,vote", *(f"j{k},tea,milk,{'ab'[k % 2]}" for k in range(24))]
+    (tmp_path / "votes.csv").write_text("\n".join(rows) + "\n")
+    for command in ("check", "rank"):
+        said = run(command, tmp_path / "votes.csv").stdout
+        assert "Read: pairs; who=judge, left=model_a, right=model_b, answer=vote (sides).\n" in said
+        assert "Row 1: j0 prefers tea to milk.\n" in said
+    told = json.loads(run("check", tmp_path / "votes.csv", "--json").stdout)
+    assert told["reading"]["columns"]["who"] == ["judge"]
+    model = Population().fit(Comparisons.from_frame(VOTES))
+    assert model.report_["intake"][1] == "Row 1: somebody prefers milk to tea."
+
+
+def page_of_options() -> str:
+    """The list of all that can be said, as docs/input.md has it."""
+    lines = ["| say | which |", "|---|---|"]
+    for one in OPTIONS:
+        value = {"column": "COLUMN", "columns": "A,B", "word": "WORD", "words": "WORD", "yes": "yes"}.get(one.form, "")
+        values = ", ".join(f"`{word}`" for word in (*one.values, "no" * (one.form == "yes")) if word)
+        said = one.help + (f" One of {values}." if one.values else " Or `no`." if values else "")
+        lines.append(f"| `{'-c' if one.is_column else '--read'} {one.name}={value or 'VALUE'}` | {said} |")
+    return "\n".join(lines)
+
+
+def test_the_page_on_input_and_the_help_of_the_command_have_all_that_can_be_said():
+    page = Path(__file__).parents[3] / "docs" / "input.md"
+    assert page_of_options() in page.read_text(encoding="utf-8"), page_of_options()
+    told = " ".join(run("check", "--help").stdout.replace("│", " ").split())
+    for columns in (True, False):
+        names = dict.fromkeys(one.name for one in OPTIONS if one.is_column == columns)
+        assert ", ".join(names) in told
+
+
+@pytest.mark.parametrize("role", ["left", "answer", "won", "context"])
+def test_only_people_weights_and_tasks_can_be_said_not_to_be_there(role):
+    with pytest.raises(DataError, match=f"\"{role}\" is the name of a column; got ''"):
+        Comparisons.from_frame(VOTES, columns={role: ""})
+    ran = run("check", "-", "-c", f"{role}=")
+    assert ran.exit_code == 2
