@@ -27,7 +27,8 @@ KNOWN = (
 def frame_of(columns, as_text):
     """The table; as text, what a file of text holds."""
     frame = pl.DataFrame(columns, strict=False)
-    return frame.with_columns(pl.exclude(pl.List).cast(pl.String)) if as_text else frame
+    flat = [name for name, kind in frame.schema.items() if not kind.is_nested()]
+    return frame.with_columns(pl.col(flat).cast(pl.String)) if as_text else frame
 
 
 def read(frame):
