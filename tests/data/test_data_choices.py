@@ -36,9 +36,10 @@ def choices(n_users=20, n_tasks=10, n_items=8, n_shown=4, seed=0, steep=1.0):
 
 def found(frame, **options):
     """Answers whose column of tasks says which rows are one choice, or else rows that follow each other are."""
-    known = "task" in frame.columns or "task" in options.get("columns", {})
-    said = {"reading": {"task": "runs"}} if not known else {} if "columns" in options else {"columns": {"task": "task"}}
-    return Comparisons.from_frame(frame, **(said | options))
+    column = {"task": "task"} if "task" in frame.columns else {}
+    columns = column | options.pop("columns", {})
+    said = {} if "task" in columns else {"reading": {"task": "runs"}}
+    return Comparisons.from_frame(frame, columns=columns, **(said | options))
 
 
 @pytest.mark.parametrize("n_shown", [3, 4, 6])

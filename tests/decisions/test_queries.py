@@ -263,7 +263,7 @@ def fitted_alike():
     return Population(**FIXED).fit(answers, [1, 1, -1], items=items)
 
 
-# Newcomers are meant, of whom it warns.
+# The predictions are for newcomers, and the model warns that it does not know them.
 @pytest.mark.filterwarnings("ignore:the model does not know", "ignore:.* name someone without answers")
 def test_newcomers_are_asked_different_things_and_each_the_same_again(tmp_path):
     model, people = fitted_alike(), [f"visitor {k}" for k in range(20)]
@@ -292,7 +292,7 @@ def test_newcomers_are_asked_different_things_and_each_the_same_again(tmp_path):
 
 
 @pytest.mark.slow
-# Newcomers are meant, of whom it warns.
+# The predictions are for newcomers, and the model warns that it does not know them.
 @pytest.mark.filterwarnings("ignore:the model does not know")
 def test_other_processes_ask_the_same_whatever_their_hashes_of_strings(tmp_path):
     model, people = fitted_alike(), [f"visitor {k}" for k in range(3)]

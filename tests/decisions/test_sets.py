@@ -113,7 +113,7 @@ def test_sets_of_others_are_left_out_however_they_are_given(of_five):
         suggest_set(of_five, 1, 3, exclude=[[99, 1, 2]])
 
 
-# Newcomers are meant, of whom it warns.
+# The predictions are for newcomers, and the model warns that it does not know them.
 @pytest.mark.filterwarnings("ignore:the model does not know")
 def test_newcomers_see_different_sets_and_each_the_same_again():
     items = {"item": [f"i{k:02d}" for k in range(70)]}  # sets are made of 60 of them

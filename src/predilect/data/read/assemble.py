@@ -386,9 +386,9 @@ def _decoded(
     texts: Mapping[str, pl.Series], asked: _Asked, options: ReadOptions, *, needed: bool = False
 ) -> tuple[str | None, Decoded | None]:
     """The column that says who won, and its outcomes; None if none does. DataError if two do, and disagree."""
-    own = [as_words(options.get("left_word")), as_words(options.get("right_word"))]
+    own = own_words(options)
     words = side_words(asked.roles["left"], asked.roles["right"], *own)
-    given = [str(word) for words_of_side in own for word in words_of_side]
+    given = [*own[0], *own[1]]
     found: dict[str, Decoded] = {}
     errors: dict[str, DataError] = {}
     for name, text in texts.items():
@@ -571,13 +571,20 @@ def _refuse_topic(
     if rows is None or not open_to_doubt:
         return
     first, second = use[rows[:2]]
-    (one, two), more = asked.names(first), asked.names(second)
-    won = _won(asked, first, outcome[rows[0]]).removesuffix(" won")
-    others = [name for name in dict.fromkeys([one, two, *more]) if name != won]
     raise DataError(
-        f'column "{shown(column)}" could say which rows are one choice, or what they are about. Rows {first + 1} and '
-        f"{second + 1} say that {asked.who(first)} chose {won} over {' and '.join(others)} at once, "
-        f"{option('task', column)}, or answered two questions, {option('task', False)}."
+        f'column "{shown(column)}" could say which rows are one choice, or what they are about. '
+        f"{_at_once(asked, first, second, outcome[rows[0]])}, {option('task', column)}, or answered two questions, "
+        f"{option('task', False)}."
+    )
+
+
+def _at_once(asked: _Asked, first: int, second: int, outcome: int) -> str:
+    """What two rows say if they are one choice, of which the first has an outcome."""
+    pair = asked.names(first)
+    won = pair[0] if outcome > 0 else pair[1]
+    others = [name for name in dict.fromkeys([*pair, *asked.names(second)]) if name != won]
+    return (
+        f"Rows {first + 1} and {second + 1} say that {asked.who(first)} chose {won} over {' and '.join(others)} at once"
     )
 
 
@@ -595,14 +602,17 @@ def _runs(
     if runs or found is None:
         return found
     first, second = place[np.flatnonzero(found == found[np.argmax(found >= 0)])[:2]]
-    won = _won(asked, first, outcome[np.flatnonzero(place == first)[0]]).removesuffix(" won")
-    others = [name for name in dict.fromkeys([*asked.names(first), *asked.names(second)]) if name != won]
     raise DataError(
-        "rows of one person with one winner lie together, as where choices from several are taken apart. Rows "
-        f"{first + 1} and {second + 1} say that {asked.who(first)} chose {won} over {' and '.join(others)} at once, "
-        f"{option('runs', True)}, or answered two questions, {option('runs', False)}. If a column says which rows are "
-        f"one choice, name it: {option('task', 'NAME')}."
+        "rows of one person with one winner lie together, as where choices from several are taken apart. "
+        f"{_at_once(asked, first, second, outcome[np.flatnonzero(place == first)[0]])}, {option('runs', True)}, or "
+        f"answered two questions, {option('runs', False)}. If a column says which rows are one choice, name it: "
+        f"{option('task', 'NAME')}."
     )
+
+
+def own_words(options: ReadOptions) -> tuple[list[str], list[str]]:
+    """Words for the left and for the right side that are given."""
+    return as_words(options.get("left_word")), as_words(options.get("right_word"))
 
 
 def as_words(ties: Iterable[object] | None) -> list[str]:

@@ -13,7 +13,7 @@ import polars as pl
 from predilect._text import shown
 from predilect.data.frames import as_text, to_columns
 from predilect.data.intake import Intake, counted
-from predilect.data.read.assemble import Pairs
+from predilect.data.read.assemble import Pairs, own_words
 from predilect.data.read.columns import guess_pair, listed
 from predilect.data.read.names import (
     COUNTED,
@@ -254,10 +254,10 @@ def _with_winners(names: Sequence[str], table: Any, options: ReadOptions, won: s
     side = options.get("winner") or guess_one([name for name in names if name not in (won, lost)], WINNER)
     shown_left, roles = None, {}
     if side is not None and side in names:
-        words = side_words("left", "right", *_own_words(options)).sign
-        found = as_text(to_columns(table, [side])[side]).drop_nulls().unique().to_list()
+        words = side_words("left", "right", *own_words(options)).sign
+        text = as_text(to_columns(table, [side])[side])
+        found = text.drop_nulls().unique().to_list()
         if found and all(squeezed(word) in words for word in found):
-            text = as_text(to_columns(table, [side])[side]).to_list()
             shown_left = np.array([0 if word is None else words[squeezed(word)] for word in text], dtype=np.int8)
             roles = {"side of the winner": side}
         elif options.get("winner") is not None:
@@ -271,15 +271,6 @@ def _with_winners(names: Sequence[str], table: Any, options: ReadOptions, won: s
         notes = (f'"{shown(str(side))}" says on which side the winner was shown.',)
     return Pairs(used, outcome=np.ones(n_rows, dtype=np.int8), used=roles, shown_left=shown_left,
                  no_sides="" if roles else f"{won} and {lost} columns", notes=notes)  # fmt: skip
-
-
-def _own_words(options: ReadOptions) -> tuple[list[str], list[str]]:
-    """Words for the sides that are given."""
-    return _listed(options.get("left_word")), _listed(options.get("right_word"))
-
-
-def _listed(given: object) -> list[str]:
-    return [] if given is None else [given] if isinstance(given, str) else [str(one) for one in given]  # type: ignore[attr-defined]
 
 
 def _with_answer(names: Sequence[str], table: Any, options: ReadOptions, perhaps: bool) -> Pairs | None:
@@ -450,7 +441,7 @@ def _other_answer(names: Sequence[str], table: Any, options: ReadOptions, scores
     families = [name for family in pair_families(names) for name in (family.left, family.right)]
     given = [options.get(role) for role in ("user", "weight", "task", "context")]
     known = {*all_named(names, (*PEOPLE_OF_SETS, *TASKS, *WEIGHT)), *families, *given, *scores, left, right}
-    words = side_words(left, right, *_own_words(options))
+    words = side_words(left, right, *own_words(options))
     pair = to_columns(table, [left, right])
     items = {*as_text(pair[left]).drop_nulls(), *as_text(pair[right]).drop_nulls()}
     by_name = [name for name in answer_columns(names) if name not in known]
