@@ -58,8 +58,8 @@ def ran_demo() -> tuple[str, dict[str, Any]]:
     with in_a_folder_of_its_own():
         example = files("predilect") / "examples" / "llmfao"
         ran = run(
-            "rank", example / "comparisons.csv.gz", "--item-map", example / "items.csv", "--item-map-column", "model",
-            "--top", "20", "--out", "predilect-demo",
+            "rank", example / "comparisons.csv.gz", "--map", f"{example / 'items.csv'}:model", "-o",
+            "predilect-demo",
         )  # fmt: skip
         assert ran.exit_code == 0, ran.output
         return ran.output, json.loads(Path("predilect-demo/leaderboard.json").read_text())

@@ -173,7 +173,7 @@ def test_the_rest_stands_without_a_model(name, tmp_path):
     (tmp_path / "votes.csv").write_text(
         "user,left,right,winner\nann,tea,milk,tea\nbob,milk,juice,milk\ncas,tea,juice,tea\n", encoding="utf-8"
     )
-    board = json.loads(run("-m", "predilect", "rank", "votes.csv", "--json"))["board"]
+    board = json.loads(run("-m", "predilect", "rank", "votes.csv", "--format", "json"))["board"]
     assert [row["item"] for row in board] == ["tea", "milk", "juice"]
 
 

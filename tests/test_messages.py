@@ -226,19 +226,19 @@ OF_THE_COMMAND = {
     "no ending": (["check", "pairs"], "has no ending that says what is in it; expected .csv"),
     "a slip in the name of a file": (["check", "vote.csv"], 'Check the name. Did you mean "votes.csv"?'),
     "a slip in a column of a map": (
-        ["check", "votes.csv", "--item-map", "votes.csv", "--item-map-column", "Winer"],
+        ["check", "votes.csv", "--map", "votes.csv:Winer"],
         'Did you mean "winner"?',
     ),
     "a slip in a covariate": (["check", "votes.csv", "-c", "covariates=Winer"], 'Did you mean "winner"?'),
     "a slip in a segment": (["rank", "votes.csv", "--by", "Winer"], 'Did you mean "winner"?'),
-    "a slip in an option of a choice": (["decide", "results", "--options", "Tea,milk"], 'Did you mean "tea"?'),
+    "a slip in an option of a choice": (["decide", "results", "ann", "Tea", "milk"], 'Did you mean "tea"?'),
     "no such file": (["check", "gone.csv"], "there is no file gone.csv .looked in"),
     "a folder of results": (["check", "results"], "is a directory; name one file"),
     "a file for a folder": (["predict", "votes.csv", "pairs.csv"], "is a file.*Give the folder that predilect rank"),
     "no such folder": (["predict", "nowhere", "pairs.csv"], "there is no folder nowhere"),
     "results there already": (["rank", "votes.csv", "--out", "results", *QUICK], "Give another name.*--force"),
     "no such option": (["rank", "votes.csv", "--personel", "yes"], "--personal"),
-    "half a weight": (["rank", "halves.csv", *QUICK], "Multiply them all.*--pooled"),
+    "half a weight": (["rank", "halves.csv", *QUICK], "Multiply them all.*--personal no"),
     "column missing of pairs": (["predict", "results", "halves.csv", "-c", "right=rigth"], 'Did you mean "right"'),
 }
 
@@ -324,9 +324,9 @@ def test_near_misses():
 
 
 def test_an_option_or_python():
-    assert either("--pooled", "personal=False") == "personal=False"
+    assert either("--personal no", "personal=False") == "personal=False"
     with spoken_to("command"):
-        assert either("--pooled", "personal=False") == "--pooled"
+        assert either("--personal no", "personal=False") == "--personal no"
 
 
 def test_what_does_not_converge_is_told_in_the_words_of_the_reader():

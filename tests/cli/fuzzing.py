@@ -66,16 +66,13 @@ class Case:
 
     def rank(self) -> list[Any]:
         rng, options = self.rng, self.reading()
-        how = [["--pooled", "--no-verdict"], ["--personal", "yes", "--no-verdict"], ["--pooled"], ["--personal", "no"]]
-        options += rng.choices(how, [8, 8, 1, 1])[0]
+        options += ["--personal", rng.choice(["no", "yes"])]
         options += self.now_and_then(0.3, "--out", self.folder / rng.choice(["out", "out", f"o{ESCAPES}", "x" * 300]))
         options += self.now_and_then(0.1, "--by", self.column("language"))
         options += self.now_and_then(0.2, "--by", ROLES["language"][self.style])
         options += self.now_and_then(0.1, "--segment", self.column("language"))
         options += self.now_and_then(0.2, "--items", self.features("item"))
         options += self.now_and_then(0.1, "--people", self.features("user"))
-        options += self.now_and_then(0.1, "--scale", rng.choice(["elo", "logit", "elo", "points"]))
-        options += self.now_and_then(0.1, "--top", rng.choice([0, 1, 1, -1]))
         options += self.now_and_then(0.03, "--model", rng.choice(["gppl", "single-user-gp", "gaspk", "nothing"]))
         return [self.votes(20), *options, *self.flags()]
 
@@ -110,13 +107,14 @@ class Case:
             table = {"item": ids, "model": [self.id() for _ in ids]}
             if rng.random() < 0.4:
                 table["more"] = self.values("language", len(ids))
-            options += ["--item-map", self.file("map", table)]
-            options += self.now_and_then(0.3, "--item-map-column", rng.choice(["model", "item", "more", ESCAPES]))
-        options += self.now_and_then(0.05, "--unpack-limit", rng.choice([0.001, 1, 1, 1, -1, "nan", "x"]))
+            column = rng.choice(["", "", ":model", ":item", ":more", f":{ESCAPES}"])
+            options += ["--map", f"{self.file('map', table)}{column}"]
+        limit = rng.choice([0.001, 1, 1, 1, -1, "nan", "x"])
+        options += self.now_and_then(0.05, "--read", f"unpack-limit={limit}")
         return options
 
     def flags(self) -> list[str]:
-        words = ["--json", "--quiet", f"--{ESCAPES}", ESCAPES]
+        words = ["--format=json", "--quiet", f"--{ESCAPES}", ESCAPES]
         return [word for word, share in zip(words, (0.2, 0.1, 0.01, 0.01), strict=True) if self.rng.random() < share]
 
     def now_and_then(self, share: float, *words: Any) -> list[Any]:
@@ -252,7 +250,7 @@ def _verdict(arguments: list[str], result: Any, printed: str) -> str:
         return f"exit code {result.exit_code}: {result.stderr[-150:]!r}"
     if result.exit_code and not result.stderr.strip():
         return f"exit code {result.exit_code} without a word"
-    is_table = arguments[0] == "predict" and "--json" not in arguments  # exact for programs
+    is_table = arguments[0] == "predict" and "--format=json" not in arguments  # exact for programs
     for stream, text in (("stdout", "" if is_table else result.stdout), ("stderr", result.stderr), ("fd", printed)):
         raw = [c for c in text if (ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160 or c in "\u202e\u2028"]
         if raw:
@@ -340,8 +338,8 @@ def make_models(folder: Path) -> list[Path]:
         "winner": [rng.choice(pair) for pair in pairs],
     }
     pl.DataFrame(votes).write_csv(folder / "votes.csv")
-    for name, options in (("personal", ["--personal", "yes"]), ("pooled", ["--pooled"])):
-        command = ["rank", folder / "votes.csv", *options, "--no-verdict", "--out", folder / name]
+    for name, options in (("personal", ["--personal", "yes"]), ("pooled", ["--personal", "no"])):
+        command = ["rank", folder / "votes.csv", *options, "--out", folder / name]
         ran = run(*command)
         assert ran.exit_code == 0, ran.output
     return [folder / "personal", folder / "pooled"]

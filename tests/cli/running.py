@@ -16,7 +16,7 @@ __all__ = ["ITEMS", "QUICK", "files_beside", "rank_json", "run"]
 
 ITEMS = ["apple", "banana", "cherry", "[bold]date[/]", "elderberry"]
 # Where a test is not about the verdict, which takes as long as everything else: what it would favour, without it.
-QUICK = ("--personal", "yes", "--no-verdict")
+QUICK = ("--personal", "yes")
 
 
 # Click before 8.2 mixes the two streams unless it is told not to; later ones take no such argument.
@@ -32,7 +32,7 @@ def run(*arguments: object):
 
 
 def rank_json(*arguments: object) -> dict:
-    ran = run("rank", *arguments, "--json")
+    ran = run("rank", *arguments, "--format", "json")
     assert ran.exit_code == 0, ran.output
     return json.loads(ran.stdout)
 

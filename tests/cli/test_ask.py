@@ -22,7 +22,7 @@ def personal(tmp_path_factory, votes_frame):
     """Of few answers, so that everybody has pairs left."""
     folder = tmp_path_factory.mktemp("ask")
     votes_frame[:60].write_csv(folder / "votes.csv")
-    ran = run("rank", folder / "votes.csv", "--personal", "yes", "--no-verdict", "--out", folder / "out")
+    ran = run("rank", folder / "votes.csv", "--personal", "yes", "--out", folder / "out")
     assert ran.exit_code == 0, ran.output
     return folder / "out"
 
@@ -34,20 +34,20 @@ def asked(*arguments):
 
 
 def test_a_set_is_that_of_the_library_and_goes_with_nothing_about_pairs(personal):
-    table, _ = asked(personal, "--user", "p03", "--size", 3, "--seed", 1)
+    table, _ = asked(personal, "p03", "--size", 3, "--seed", 1)
     expected = suggest_set(load_model(personal / "model"), "p03", 3, random_state=1)
     assert table["item"].to_list() == expected["item"].to_list()
     np.testing.assert_allclose(table["score"], expected["score"], atol=EXACT)
-    found = json.loads(run("ask", personal, "--user", "p03", "--size", 3, "--seed", 1, "--json").stdout)
+    found = json.loads(run("ask", personal, "p03", "--size", 3, "--seed", 1, "--format", "json").stdout)
     assert [row["item"] for row in found["set"]] == table["item"].to_list()
     # What was printed is not asked again, nor what a file of answers holds.
     table.write_csv(personal.parent / "set.csv")
-    other, _ = asked(personal, "--user", "p03", "--size", 3, "--seed", 1, "--exclude", personal.parent / "set.csv")
+    other, _ = asked(personal, "p03", "--size", 3, "--seed", 1, "--exclude", personal.parent / "set.csv")
     assert set(other["item"]) != set(table["item"])
     best, *others = table["item"].to_list()
     rows = "".join(f"p03,1,{best},{one},{best}\n" for one in others)
     (personal.parent / "answers.csv").write_text(f"user,task,left,right,winner\n{rows}")
-    again, _ = asked(personal, "--user", "p03", "--size", 3, "--seed", 1, "--exclude", personal.parent / "answers.csv")
+    again, _ = asked(personal, "p03", "--size", 3, "--seed", 1, "--exclude", personal.parent / "answers.csv")
     assert again["item"].to_list() == other["item"].to_list()
     for more in (["-n", 2], ["--strategy", "eubo"]):
         ran = run("ask", personal, "--size", 3, *more)
@@ -59,7 +59,7 @@ def test_a_set_is_that_of_the_library_and_goes_with_nothing_about_pairs(personal
 def test_questions_are_those_of_the_library(personal, strategy):
     expected = suggest(load_model(personal / "model"), "p03", n=3, strategy=strategy, random_state=1)
     for model in (personal, personal / "model"):
-        table, said = asked(model, "--user", "p03", "-n", 3, "--strategy", strategy, "--seed", 1)
+        table, said = asked(model, "p03", "-n", 3, "--strategy", strategy, "--seed", 1)
         assert table.columns == COLUMNS
         assert table.select("left", "right").equals(expected.select("left", "right"))
         assert np.abs(table.select(COLUMNS[2:]).to_numpy() - expected.select(COLUMNS[2:]).to_numpy()).max() < EXACT
@@ -69,11 +69,11 @@ def test_questions_are_those_of_the_library(personal, strategy):
 def test_answered_pairs_are_left_out_unless_asked_for(personal, votes_frame):
     of = votes_frame[:60].filter(judge="p03")
     answered = {frozenset(pair) for pair in zip(of["model_a"], of["model_b"], strict=True)}
-    table, said = asked(personal, "--user", "p03", "-n", 99)
+    table, said = asked(personal, "p03", "-n", 99)
     assert {frozenset(row) for row in table.select("left", "right").rows()}.isdisjoint(answered)
     assert len(table) == 10 - len(answered)
     assert f"Asked for 99, but {len(table)} pairs are left" in said
-    assert len(asked(personal, "--user", "p03", "-n", 99, "--repeat")[0]) == 10
+    assert len(asked(personal, "p03", "-n", 99, "--repeat")[0]) == 10
 
 
 def test_candidates_and_what_is_excluded_come_from_files(personal, tmp_path):
@@ -82,7 +82,7 @@ def test_candidates_and_what_is_excluded_come_from_files(personal, tmp_path):
     (tmp_path / "since.csv").write_text(
         "user,left,right,winner\np03,apple,banana,apple\np04,cherry,elderberry,cherry\n"
     )
-    ask = ("--user", "p03", "--repeat", "-n", 9)
+    ask = ("p03", "--repeat", "-n", 9)
     pairs = asked(personal, *ask, "--candidates", tmp_path / "pairs.csv")[0].select("left", "right").rows()
     assert sorted(pairs) == [("banana", "apple"), ("cherry", "elderberry")]
     items = asked(personal, *ask, "--candidates", tmp_path / "items.csv")[0].select("left", "right").rows()
@@ -96,14 +96,14 @@ def test_candidates_and_what_is_excluded_come_from_files(personal, tmp_path):
 
 
 def test_as_json(personal):
-    ran = run("ask", personal, "--user", "p03", "-n", 2, "--json")
+    ran = run("ask", personal, "p03", "-n", 2, "--format", "json")
     document = json.loads(ran.stdout)
     assert (document["schema"], document["user"], document["strategy"]) == ("predilect/questions", "p03", "bald")
     assert [list(question) for question in document["questions"]] == [COLUMNS, COLUMNS]
 
 
 def test_somebody_new_is_asked_too(personal):
-    table, said = asked(personal, "--user", "stranger")
+    table, said = asked(personal, "stranger")
     assert "does not know 'stranger'" in said
     assert table.equals(asked(personal)[0])
     assert asked(personal)[1] == ""
@@ -112,14 +112,14 @@ def test_somebody_new_is_asked_too(personal):
 def test_a_model_of_another_kind_of_frame_and_one_that_holds_no_answers(votes_frame, tmp_path):
     frame = votes_frame.to_pandas()[["judge", "model_a", "model_b", "winner"]]
     Population(personal=False, consensus_variance=1.0).fit(frame).save(tmp_path / "m")
-    table, said = asked(tmp_path / "m", "--user", "p03", "-n", 2)
+    table, said = asked(tmp_path / "m", "p03", "-n", 2)
     assert len(table) == 2
     assert "may be asked again. Name them with --exclude ANSWERS" in said
     assert set(table["left"]) <= set(ITEMS)
     votes_frame.write_csv(tmp_path / "votes.csv")
     of = votes_frame.filter(judge="p03")
     answered = {frozenset(pair) for pair in zip(of["model_a"], of["model_b"], strict=True)}
-    table, said = asked(tmp_path / "m", "--user", "p03", "-n", 99, "--exclude", tmp_path / "votes.csv")
+    table, said = asked(tmp_path / "m", "p03", "-n", 99, "--exclude", tmp_path / "votes.csv")
     assert {frozenset(row) for row in table.select("left", "right").rows()}.isdisjoint(answered)
     assert len(table) == 10 - len(answered)
     assert "may be asked again" not in said  # the advice was taken
@@ -128,14 +128,14 @@ def test_a_model_of_another_kind_of_frame_and_one_that_holds_no_answers(votes_fr
 @pytest.mark.parametrize("text", ["left,right\n", "item\n", "item\napple\n"])
 def test_a_pool_that_is_empty(personal, tmp_path, text):
     (tmp_path / "pool.csv").write_text(text)
-    table, said = asked(personal, "--user", "p03", "--candidates", tmp_path / "pool.csv")
+    table, said = asked(personal, "p03", "--candidates", tmp_path / "pool.csv")
     assert table.columns == COLUMNS
     assert table.is_empty()
     assert "no pair is left" in said
 
 
 def test_no_model_there(tmp_path):
-    ran = run("ask", tmp_path / "typo", "--user", "p03")
+    ran = run("ask", tmp_path / "typo", "p03")
     assert ran.exit_code == 2
     assert "there is no folder" in ran.stderr.replace("\n", " ")
 

@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from cli.running import QUICK, run
-from predilect.cli.options import ReadingOptions
-from predilect.cli.reading import read_votes
+from predilect.cli.reading import Settings, Source
 
 
 @pytest.fixture
@@ -46,13 +45,13 @@ def test_check_says_what_was_understood(conjoint):
     )
     assert "120 times one alternative over another, " in ran.stdout
     assert "12 people." in ran.stdout
-    intake = json.loads(run("check", conjoint, "--json").stdout)["intake"]
+    intake = json.loads(run("check", conjoint, "--format", "json").stdout)["intake"]
     assert intake["tasks_read"] == {"choices of the best of 3": 60}
     assert intake["attributes"] == ["price", "size"]
 
 
 def test_attributes_of_the_alternatives_are_features_of_the_items(conjoint):
-    ran = run("rank", "--explain", conjoint, *QUICK, "--json")
+    ran = run("rank", "--explain", conjoint, *QUICK, "--format", "json")
     assert "Item features: price, size;" in ran.stderr
     board = {row["item"]: row["mean"] for row in json.loads(ran.stdout)["board"]}
     assert set(board) <= {f"price={price}, size={size}" for price in (1, 2, 3) for size in (0, 1)}
@@ -60,7 +59,7 @@ def test_attributes_of_the_alternatives_are_features_of_the_items(conjoint):
 
 
 def test_items_of_a_segment_have_the_ids_that_all_have(conjoint):
-    read = read_votes(conjoint, ReadingOptions(), by="region")
+    read = Source(conjoint, Settings(), {}).read("region")
     assert read.segments["north"].items.ids == ["price=1, size=0", "price=2, size=0", "price=3, size=0"]
     assert set(read.segments["south"].items.ids) <= set(read.comparisons.items.ids)
 

@@ -92,7 +92,7 @@ def test_fifty_thousand_items_are_refused_but_can_be_checked(tmp_path):
     assert ran.exit_code == 2
     assert "50000 items" in ran.stderr
     assert files_beside(tmp_path) == ["v.csv"]
-    assert json.loads(run("check", tmp_path / "v.csv", "--json").stdout)["n_items"] == n
+    assert json.loads(run("check", tmp_path / "v.csv", "--format", "json").stdout)["n_items"] == n
 
 
 @pytest.mark.parametrize(
@@ -122,15 +122,9 @@ def test_features_for_some_items_and_constant_ones_are_reported(few_votes, tmp_p
 
 def test_features_of_people_are_nothing_to_one_ranking_for_all(few_votes, tmp_path):
     (tmp_path / "people.csv").write_text("user,age\np01,30\np02,40\n")
-    ran = run("rank", few_votes, "--pooled", "--people", tmp_path / "people.csv")
+    ran = run("rank", few_votes, "--personal", "no", "--people", tmp_path / "people.csv")
     assert ran.exit_code == 0, ran.output
     assert "Warning: --people is not used, as one ranking for all tells nobody apart." in ran.stderr
-
-
-def test_flags_with_an_opposite_of_another_name_contradict_each_other():
-    ran = run("compress", "model", "--whole", "--local", "--out", "small")
-    assert ran.exit_code == 2
-    assert ran.stderr == "Error: --local and --whole contradict each other. Give one of them.\n"
 
 
 def test_features_of_other_people_are_told(few_votes, tmp_path):
@@ -158,20 +152,22 @@ def test_a_table_of_items_without_ids(few_votes, tmp_path):
         (["-c", "who=nobody"], 'no column "nobody"'),
         (["-c", "who=judge", "-c", "who="], '"who" is said twice'),
         (["--read", "side=yes", "--read", "side=no"], '"side" is said twice'),
-        (["--no_verdict", "--verdict"], "--verdict and --no-verdict contradict each other"),
         (["-c", "weights=judge", "-c", "weights="], '"weights" is said twice'),
         (["--segment", "judge"], '"judge" says who somebody is, and is no segment besides. Name another column'),
         (["-c", "profile=price"], "-c profile=price is about choices from several alternatives"),
         (["--read", "grades=a,"], '--read takes names with commas between them; one of "a," is empty'),
-        (["--item-map-column", "kind"], "--item-map"),
+        (["--map", "nowhere.csv:kind"], "no file nowhere.csv"),
         (["--items", "nowhere.csv"], "no file nowhere.csv"),
         (["--seed", "-1"], "--seed"),
         (["--jobs", "0"], "--jobs"),
-        (["--scale", "points"], "--scale"),
+        (["--model", "svm"], "--model is one of population, gppl"),
+        (["--model", "gaspk,levels=many"], "levels must be"),
+        (["--read", "piecewise=price"], "as piecewise=price:3,5"),
+        (["--read", "piecewise=price:low"], "--read piecewise takes numbers"),
+        (["--read", "unpack-limit=0"], "a number of GB above 0"),
+        (["--read", "categorical=brand"], "give --items FILE"),
         (["--read", "answer-is=word"], '"answer-is" is one of item, side, sign'),
         (["--personal", "perhaps"], "--personal"),
-        (["--pooled", "--personal", "yes"], "contradicts --personal yes"),
-        (["--pooled", "--personal", "auto"], "contradicts --personal auto"),
     ],
 )
 def test_options_that_cannot_be_used(votes, options, said):

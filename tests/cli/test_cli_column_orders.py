@@ -10,8 +10,7 @@ import pytest
 
 from cli.running import run
 from orders import SLOW, TURNS, orders_of
-from predilect.cli.options import ReadingOptions
-from predilect.cli.reading import read_votes
+from predilect.cli.reading import Settings, Source
 
 COLUMNS = ("judge", "model_a", "model_b", "winner")
 # tests/data/test_data_column_orders.py reads files in every order; here each order is a whole command.
@@ -47,7 +46,7 @@ def test_candidates_and_answers_since_are_the_same_in_every_order_of_their_colum
     since = pl.DataFrame({"user": ["p03"], "left": ["apple"], "right": ["cherry"], "winner": ["cherry"]})
 
     def asked(*arguments):
-        ran = run("ask", results, "--user", "p03", "--repeat", "-n", 9, *arguments)
+        ran = run("ask", results, "p03", "--repeat", "-n", 9, *arguments)
         assert ran.exit_code == 0, ran.output
         return sorted(pl.read_csv(io.StringIO(ran.stdout)).select("left", "right").rows())
 
@@ -68,7 +67,7 @@ def test_checks_are_the_same_in_every_order_of_the_columns(votes_frame, tmp_path
     path, found = tmp_path / "votes.csv", []
     for order in orders_of(COLUMNS, which):
         votes_frame.select(*order[:2], "language", *order[2:]).write_csv(path)
-        ran = run("check", path, "--json")
+        ran = run("check", path, "--format", "json")
         assert ran.exit_code == 0, ran.output
         document = json.loads(ran.stdout)
         assert (document["n_items"], document["n_users"], document["n_answers"]) == (5, 12, 240)
@@ -81,7 +80,7 @@ def test_segments_hold_the_same_answers_in_every_order_of_the_columns(votes_fram
     path, found = tmp_path / "votes.csv", []
     for order in orders_of(("language", *COLUMNS), which):
         votes_frame.select(order).write_csv(path)
-        found.append(read_votes(path, ReadingOptions(), "language"))
+        found.append(Source(path, Settings(), {}).read("language"))
         assert found[-1].comparisons == found[0].comparisons
         assert found[-1].segments == found[0].segments
     assert list(found[0].segments) == ["de", "en"]
@@ -91,7 +90,7 @@ def test_segments_have_the_covariates_of_all_and_sides_only_if_all_have_them(tmp
     rows = [{"user": k % 4, "left": "abc"[k % 3], "right": "abc"[(k + 1 + k % 2) % 3], "topic": "xy"[k % 2],
              "winner": "left" if k % 5 else "right", "length": k / 7} for k in range(60)]  # fmt: skip
     pl.DataFrame(rows).write_csv(tmp_path / "v.csv")
-    found = read_votes(tmp_path / "v.csv", ReadingOptions(column=["covariates=length"]), by="topic")
+    found = Source(tmp_path / "v.csv", Settings.of(["covariates=length"], []), {}).read("topic")
     assert found.comparisons.sides is not None
     assert "topic" not in found.comparisons.intake.ignored_columns
     for part in found.segments.values():
@@ -99,6 +98,6 @@ def test_segments_have_the_covariates_of_all_and_sides_only_if_all_have_them(tmp
         assert part.sides is not None
     first = pl.DataFrame(rows).with_columns(winner=pl.lit("left"))
     first.write_csv(tmp_path / "v.csv")
-    found = read_votes(tmp_path / "v.csv", ReadingOptions(), by="topic")
+    found = Source(tmp_path / "v.csv", Settings(), {}).read("topic")
     assert found.comparisons.intake.no_sides == "winner first"
     assert all(part.intake.no_sides == "not wanted" for part in found.segments.values())

@@ -69,7 +69,7 @@ def test_the_crowd_in_words_files_and_predictions(votes, features, tmp_path):
     pairs = tmp_path / "pairs.csv"
     asked = pl.DataFrame({"user": ["p03"], "left": [ITEMS[0]], "right": [ITEMS[1]]})
     asked.write_csv(pairs)
-    ran = run("predict", folder, pairs, "--json")
+    ran = run("predict", folder, pairs, "--format", "json")
     assert ran.exit_code == 0, ran.output
     document = json.loads(ran.stdout)
     assert document["model"] == "crowd-gppl"
@@ -86,7 +86,7 @@ def test_segments_are_fitted_with_the_same_model(votes, tmp_path):
 
 
 def test_contradictions(votes):
-    ran = run("rank", votes, "--model", "crowd-gppl", "--pooled")
+    ran = run("rank", votes, "--model", "crowd-gppl", "--personal", "no")
     assert ran.exit_code == 2
     assert "without people it is --model gppl" in ran.stderr.replace("\n", " ")
     ran = run("rank", votes, "--model", "svm")

@@ -32,11 +32,11 @@ def test_an_existing_folder_is_kept_unless_forced(few_votes, tmp_path):
     out = tmp_path / "out"
     assert run("rank", few_votes, *QUICK, "--out", out).exit_code == 0
     before = (out / "leaderboard.csv").read_bytes()
-    ran = run("rank", few_votes, "--out", out, "--scale", "elo")
+    ran = run("rank", few_votes, "--out", out, "--personal", "no")
     assert ran.exit_code == 2
     assert "--force" in ran.stderr
     assert (out / "leaderboard.csv").read_bytes() == before
-    assert run("rank", few_votes, *QUICK, "--out", out, "--scale", "elo", "--force").exit_code == 0
+    assert run("rank", few_votes, "--out", out, "--personal", "no", "--force").exit_code == 0
     assert (out / "leaderboard.csv").read_bytes() != before
     assert files_beside(tmp_path) == ["out", "votes.csv"]
 
@@ -63,7 +63,7 @@ def test_a_link_to_a_folder_stays_a_link(votes, tmp_path):
 def test_a_place_where_no_folder_can_be_is_refused_before_anything_is_read(votes, tmp_path, place):
     ran = run("rank", votes, "--out", tmp_path / place)
     assert ran.exit_code == 2
-    assert "--out" in ran.stderr
+    assert "-o" in ran.stderr
     assert ran.stdout == ""
     assert files_beside(tmp_path) == ["votes.csv"]
 
@@ -108,7 +108,7 @@ def test_a_disk_that_fills_up_while_replacing_keeps_the_old_results(votes, tmp_p
         return replace(self, target)
 
     monkeypatch.setattr(Path, "replace", fail_once)
-    ran = run("rank", votes, *QUICK, "--out", out, "--force", "--scale", "elo")
+    ran = run("rank", votes, *QUICK, "--out", out, "--force")
     assert ran.exit_code == 1
     assert (out / "leaderboard.csv").read_bytes() == before
     assert files_beside(tmp_path) == ["out", "votes.csv"]
@@ -134,7 +134,11 @@ def test_a_real_limit_on_file_size_is_reported(votes, tmp_path, results):  # res
 def test_standard_output_that_is_full_is_reported(votes):
     with Path("/dev/full").open("w") as full:
         ran = subprocess.run(
-            [*COMMAND, "rank", votes, *QUICK, "--json"], check=False, stdout=full, stderr=subprocess.PIPE, text=True
+            [*COMMAND, "rank", votes, *QUICK, "--format", "json"],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
         )
     assert ran.returncode == 1
     assert "No space left on device" in ran.stderr
@@ -281,7 +285,7 @@ def test_strict_ends_with_3_and_otherwise_it_is_a_one_line_warning(votes, tmp_pa
     assert ran.exit_code == 3
     assert ran.stderr.startswith("Error: population EP stopped after 300 passes")
     assert files_beside(tmp_path) == ["votes.csv"]
-    ran = run("rank", votes, *QUICK, "--json")
+    ran = run("rank", votes, *QUICK, "--format", "json")
     assert ran.exit_code == 0
     assert "Warning: population EP stopped after 300 passes\n" in ran.stderr
     assert ".py" not in ran.stderr

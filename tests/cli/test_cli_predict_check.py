@@ -26,7 +26,7 @@ def pairs(tmp_path):
 def test_predictions_keep_rows_and_columns_and_are_those_of_the_library(votes, tmp_path, pairs):
     # Whatever the verdict on these votes: the note on strangers is that of a personal model.
     results = tmp_path / "out"
-    assert run("rank", votes, "--personal", "yes", "--no-verdict", "--out", results).exit_code == 0
+    assert run("rank", votes, "--personal", "yes", "--out", results).exit_code == 0
     for model in (results, results / "model"):
         ran = run("predict", model, pairs)
         assert ran.exit_code == 0, ran.output
@@ -40,7 +40,7 @@ def test_predictions_keep_rows_and_columns_and_are_those_of_the_library(votes, t
 
 
 def test_predictions_as_json_and_in_files(results, pairs, tmp_path):
-    document = json.loads(run("predict", results, pairs, "--json").stdout)
+    document = json.loads(run("predict", results, pairs, "--format", "json").stdout)
     assert document["schema"] == "predilect/predictions"
     assert [row["note"] for row in document["predictions"]] == ["x", "y", "z"]
     for name, read in (("p.csv", pl.read_csv), ("p.parquet", pl.read_parquet), ("p.jsonl", pl.read_ndjson)):
@@ -105,7 +105,7 @@ def test_check_tells_what_was_read_and_found(votes):
     assert ran.exit_code == 0
     assert "Read 240 rows" in ran.stdout
     assert "answers are ties" in ran.stdout
-    document = json.loads(run("check", votes, "--json").stdout)
+    document = json.loads(run("check", votes, "--format", "json").stdout)
     assert (document["schema"], document["n_users"]) == ("predilect/check", 12)
     assert {finding["code"] for finding in document["findings"]} >= {"ties", "left-right-bias"}
 
@@ -116,7 +116,7 @@ def test_check_tells_tasks(tmp_path):
     (tmp_path / "v.csv").write_text("user,left,right,winner,set,task\n" + text)
 
     def look(*options):
-        ran = run("check", tmp_path / "v.csv", "--json", *options)
+        ran = run("check", tmp_path / "v.csv", "--format", "json", *options)
         assert ran.exit_code == 0, ran.output
         document = json.loads(ran.stdout)
         codes = {finding["code"] for finding in document["findings"]}
@@ -144,7 +144,7 @@ def test_check_tells_covariates_and_sides(tmp_path):
     def look(*options):
         return run("check", tmp_path / "v.csv", *options)
 
-    ran = look("-c", "covariates=length, gap", "--read", "drop=missing", "--json")
+    ran = look("-c", "covariates=length, gap", "--read", "drop=missing", "--format", "json")
     assert ran.exit_code == 0, ran.output
     intake = json.loads(ran.stdout)["intake"]
     assert intake["left_out"] == {"missing covariate": 8}
@@ -160,7 +160,7 @@ def test_check_tells_covariates_and_sides(tmp_path):
         ran = look(*options)
         assert ran.exit_code == 2
         assert said in " ".join(ran.stderr.split())
-    assert json.loads(look("--read", "side=no", "--json").stdout)["intake"]["no_sides"] == "not wanted"
+    assert json.loads(look("--read", "side=no", "--format", "json").stdout)["intake"]["no_sides"] == "not wanted"
     assert look("--read", "side=yes").exit_code == 0
     (tmp_path / "v.csv").write_text("left,right,winner\n" + "a,b,a\nb,c,b\nc,a,c\n" * 9)
     assert "Sides are not used: 100 % of decided answers have the winner on the left" in " ".join(look().stdout.split())
@@ -187,7 +187,7 @@ def test_the_command_takes_covariates_off_the_board_and_predicts_with_them(tmp_p
     out = tmp_path / "out"
     for again in ([], ["--force"]):
         ran = run(
-            "rank", "--explain", tmp_path / "votes.csv", "-c", "covariates=length", "--pooled", "--no-verdict",
+            "rank", "--explain", tmp_path / "votes.csv", "-c", "covariates=length", "--personal", "no",
             "--out", out, *again,
         )  # fmt: skip
         assert ran.exit_code == 0, ran.stderr
@@ -203,7 +203,7 @@ def test_the_command_takes_covariates_off_the_board_and_predicts_with_them(tmp_p
     assert margins[2] + (margins[0] + margins[1]) / 2 == pytest.approx(2 * table["effect"][1])
     (tmp_path / "none.csv").write_text("model_a,model_b,winner\n0,1,0\n1,0,0\n")
     (tmp_path / "zero.csv").write_text("model_a,model_b,winner,length\n0,1,0,0\n1,0,0,0\n")
-    none, zero = (run("predict", out, tmp_path / name, "--json") for name in ("none.csv", "zero.csv"))
+    none, zero = (run("predict", out, tmp_path / name, "--format", "json") for name in ("none.csv", "zero.csv"))
     assert none.exit_code == 0, none.stderr
     assert json.loads(none.stdout)["warnings"] == []
     assert json.loads(none.stdout)["score"] == json.loads(zero.stdout)["score"]

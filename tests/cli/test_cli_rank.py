@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict
 
 import numpy as np
@@ -13,23 +12,20 @@ import pytest
 from cli.running import ITEMS, QUICK, files_beside, rank_json, run
 from predilect import Population, load_model
 from predilect import read as read_file
-from predilect.cli.choice import ScaleName
-from predilect.decisions import versus
 from predilect.decisions.ranking import BOARD_COLUMNS
-from predilect.decisions.scales import SCALES
 from predilect.report import folder as report_folder
 from tolerances import EXACT
 
 OUTPUTS = [
-    "leaderboard.csv", "leaderboard.json", "leaderboard.png", "leaderboard.svg", "model", "people.csv",
-    "users.parquet",
+    "answers.parquet", "leaderboard.csv", "leaderboard.json", "leaderboard.png", "leaderboard.svg", "model",
+    "people.csv", "users.parquet",
 ]  # fmt: skip
 
 
 def test_prints_the_board_what_was_read_and_what_to_do_next(votes):
     ran = run("rank", "--explain", votes, *QUICK)
     assert ran.exit_code == 0
-    for said in ("Read 240 rows; used 240.", "equal voice", "noise of one answer", "Fit: converged", "--out DIR"):
+    for said in ("Read 240 rows; used 240.", "equal voice", "noise of one answer", "Fit: converged", "-o DIR"):
         assert said in ran.stdout, said
     for item in ITEMS:  # ids are shown as they are, whatever they would mean to a terminal
         assert item in ran.stdout
@@ -40,7 +36,7 @@ def test_prints_the_board_what_was_read_and_what_to_do_next(votes):
 def in_json(tmp_path_factory, votes_frame):
     path = tmp_path_factory.mktemp("json") / "votes.csv"
     votes_frame.write_csv(path)
-    ran = run("rank", "--explain", path, "--json")
+    ran = run("rank", "--explain", path, "--format", "json")
     assert ran.exit_code == 0, ran.output
     return ran
 
@@ -91,72 +87,10 @@ def test_two_runs_differ_in_nothing_but_the_timing(votes, tmp_path):
         assert one == two, name
 
 
-def test_a_base_an_anchor_and_named_pairs(few_votes, tmp_path):
-    region = pl.when(pl.col("judge") < "p06").then(pl.lit("north")).otherwise(pl.lit("south"))
-    pl.read_csv(few_votes).with_columns(region.alias("region")).write_csv(few_votes)
-    options = ("--scale", "elo", "--base", 1000, "--anchor", "banana", "--versus", "apple,cherry")
-    ran = run("rank", "--explain", few_votes, *QUICK, *options, "--out", tmp_path / "out", "--segment", "region")
-    assert ran.exit_code == 0, ran.output
-    document = json.loads((tmp_path / "out" / "leaderboard.json").read_text())
-    model = Population.load(tmp_path / "out")
-    expected = model.rank(scale="elo", base=1000, anchor="banana")
-    assert pl.DataFrame(document["board"]).equals(expected)
-    assert pl.read_csv(tmp_path / "out" / "leaderboard.csv").filter(item="banana")["mean"].to_list() == [1000.0]
-    assert (document["scale"]["base"], document["scale"]["anchor"]) == (1000.0, "banana")
-    assert document["versus"] == versus(model, [("apple", "cherry")], scale="elo").to_dicts()
-    assert "banana is at 1000 by definition" in " ".join(ran.stdout.split())
-    assert "apple is better than cherry with probability " in " ".join(ran.stdout.split())
-    people = pl.read_parquet(tmp_path / "out" / "users.parquet")
-    own = model.rank("p03", scale="elo", base=1000, anchor="banana")
-    of_one = people.filter(user="p03")
-    assert of_one["item"].to_list() == own["item"].to_list()
-    np.testing.assert_allclose(of_one.select("mean", "sd"), own.select("mean", "sd"), atol=1e-6)
-    segments = pl.read_csv(tmp_path / "out" / "segments.csv").filter(item="banana")
-    assert segments["mean"].unique().to_list() == [1000.0]
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--anchor", "fig"), '--anchor names "fig", which nobody compared. Items are '),
-        (("--versus", "apple,fig"), '--versus names "fig", which nobody compared'),
-        (("--versus", "apple"), "--versus takes two items with a comma between them"),
-        (("--versus", "apple,apple"), "--versus takes two items"),
-        (("--scale", "share", "--base", 1000), "base means nothing there. Leave it out, or ask for --scale elo"),
-    ],
-)  # fmt: skip
-def test_scales_and_pairs_that_cannot_be_are_refused_before_the_fit(few_votes, options, said):
-    ran = run("rank", few_votes, *options)
-    assert ran.exit_code == 2
-    assert said in " ".join(ran.stderr.split())
-    assert "Model: " not in ran.stdout
-
-
-def test_the_scales_of_the_command_are_those_of_the_library():
-    assert [name.value for name in ScaleName] == list(SCALES)
-
-
-@pytest.mark.parametrize(("scale", "unit"), [("logit", 1.702), ("elo", 1.702 * 400 / math.log(10))])
-def test_a_scale_converts_every_output(votes, results, tmp_path, scale, unit):
-    ran = run("rank", "--explain", votes, *QUICK, "--scale", scale, "--out", tmp_path / "out")
-    assert ran.exit_code == 0
-    document = json.loads((tmp_path / "out" / "leaderboard.json").read_text())
-    assert document["scale"]["name"] == scale
-    assert document["scale"]["meaning"] in ran.stdout
-    for name in ("leaderboard.csv", "users.parquet"):
-        read = pl.read_csv if name.endswith("csv") else pl.read_parquet
-        probit, converted = read(results / name), read(tmp_path / "out" / name)
-        for column in probit.columns:
-            if column in ("mean", "sd", "lower", "upper"):
-                assert max(abs(converted[column] - unit * probit[column])) < EXACT * unit
-            else:
-                assert converted[column].equals(probit[column])
-
-
 def test_json_is_the_only_thing_on_standard_output(votes, in_json):
     assert json.loads(in_json.stdout)["schema"] == "predilect/leaderboard"
     assert "Read 240 rows" in in_json.stderr
-    assert run("rank", votes, *QUICK, "--json", "--quiet").stderr == ""
+    assert run("rank", votes, *QUICK, "--format", "json", "--quiet").stderr == ""
 
 
 def test_quiet_prints_the_board_and_warnings_only(votes_frame, tmp_path):
@@ -168,16 +102,9 @@ def test_quiet_prints_the_board_and_warnings_only(votes_frame, tmp_path):
     assert "Warning: Only 20 answers" in ran.stderr
 
 
-def test_top_limits_what_is_printed(few_votes):
-    shown = run("rank", few_votes, *QUICK, "--top", "2").stdout
-    assert "apple" in shown
-    assert "elderberry" not in shown
-    assert "3 more items" in shown
-
-
 @pytest.mark.slow
 def test_pooled_or_without_people_there_is_no_users_file(votes, tmp_path):
-    ran = run("rank", "--explain", votes, "--pooled", "--out", tmp_path / "a")
+    ran = run("rank", "--explain", votes, "--personal", "no", "--out", tmp_path / "a")
     assert "Each of 240 answers counts once" in ran.stdout
     assert "users.parquet" not in files_beside(tmp_path / "a")
     ran = run("rank", "--explain", votes, "-c", "who=")
@@ -240,27 +167,14 @@ def test_results_are_opened_as_the_model_in_them(results):
         assert opened.rank().equals(expected)
 
 
-@pytest.mark.slow  # three rankings with a verdict
-def test_what_was_asked_for_is_returned_whatever_the_verdict(votes, tmp_path):
-    agreeing = rank_json(agreeing_votes(tmp_path / "v.csv"), "--personal", "yes")
-    assert (agreeing["verdict"]["favours"], agreeing["verdict"]["returned"]) == ("pooled", "population")
-    divided = rank_json(votes, "--personal", "no")
-    assert (divided["verdict"]["favours"], divided["verdict"]["returned"]) == ("personal", "pooled")
-    assert divided["model"]["name"] == "pooled"
-    assert divided["board"] == rank_json(votes, "--pooled", "--no-verdict")["board"]
-    ran = run("rank", votes, "--personal", "yes", "--no-verdict")
-    assert "Verdict" not in ran.stdout
-    assert "Returned" not in ran.stdout
-    assert rank_json(votes, "--personal", "yes", "--no-verdict")["verdict"] is None
-
-
-@pytest.mark.parametrize("options", [[], ["--personal", "auto"]])
-def test_without_a_verdict_the_personal_model_is_returned_and_that_is_said(few_votes, options):
-    ran = run("rank", few_votes, "--no-verdict", *options)
-    assert ran.exit_code == 0, ran.output
-    assert "Returned: the personal model; with --no-verdict nothing says whether it predicts better" in ran.stdout
-    assert "Verdict" not in ran.stdout
-    assert "Returned: the pooled model, the only one" in run("rank", few_votes, "--no-verdict", "-c", "who=").stdout
+def test_what_was_asked_for_is_returned_and_not_judged(few_votes):
+    for personal, name in (("yes", "population"), ("no", "pooled")):
+        ran = run("rank", few_votes, "--personal", personal)
+        assert "Verdict: none; --personal auto says whether" in ran.stdout
+        assert "Returned" not in ran.stdout
+        document = rank_json(few_votes, "--personal", personal)
+        assert (document["verdict"], document["model"]["name"]) == (None, name)
+    assert "Returned: the pooled model, the only one" in run("rank", few_votes, "-c", "who=", "--explain").stdout
 
 
 def test_what_cannot_be_judged_is_said(votes_frame, votes, tmp_path):
@@ -308,7 +222,7 @@ def test_a_segment_that_cannot_be_ranked_is_named_and_the_others_are_not_lost(vo
         winner=pl.when(pl.col("language") == "de").then(pl.lit("tie")).otherwise(pl.col("winner"))
     )
     tied.write_csv(tmp_path / "tied.csv")
-    ran = run("rank", tmp_path / "tied.csv", *QUICK, "--by", "language", "--json")
+    ran = run("rank", tmp_path / "tied.csv", *QUICK, "--by", "language", "--format", "json")
     assert ran.exit_code == 0
     assert "Warning: de cannot be ranked: all" in ran.stderr
     german, english = json.loads(ran.stdout)["segments"]
@@ -329,10 +243,10 @@ def test_when_no_segment_can_be_ranked_the_run_fails_and_writes_nothing(tmp_path
 def test_item_map_ranks_what_the_items_stand_for(few_votes, tmp_path):
     kinds = ["pome", "berry", "stone", "stone", "shrub"]
     pl.DataFrame({"item": ITEMS, "kind": kinds, "note": ["x"] * 5}).write_csv(tmp_path / "map.csv")
-    drop = ["--read", "drop=self", "--item-map-column", "kind"]
-    board = rank_json(few_votes, *QUICK, "--item-map", tmp_path / "map.csv", *drop)["board"]
+    drop = ["--read", "drop=self"]
+    board = rank_json(few_votes, *QUICK, "--map", f"{tmp_path / 'map.csv'}:kind", *drop)["board"]
     assert {row["item"] for row in board} == set(kinds)
-    ran = run("rank", few_votes, "--item-map", tmp_path / "map.csv")
+    ran = run("rank", few_votes, "--map", tmp_path / "map.csv")
     assert ran.exit_code == 2
     assert "no value column was named" in ran.stderr
 
@@ -340,7 +254,7 @@ def test_item_map_ranks_what_the_items_stand_for(few_votes, tmp_path):
 @pytest.mark.slow
 def test_items_without_answers_are_ranked_by_their_features(votes, tmp_path):
     pl.DataFrame({"item": [*ITEMS, "fig"], "sweet": [5, 4, 3, 2, 1, 5], "same": [1] * 6}).write_csv(tmp_path / "i.csv")
-    ran = run("rank", votes, *QUICK, "--items", tmp_path / "i.csv", "--json")
+    ran = run("rank", votes, *QUICK, "--items", tmp_path / "i.csv", "--format", "json")
     assert ran.exit_code == 0
     document = json.loads(ran.stdout)
     assert {row["item"]: row["n"] for row in document["board"]}["fig"] == 0
@@ -348,19 +262,5 @@ def test_items_without_answers_are_ranked_by_their_features(votes, tmp_path):
     assert "1 item without any answer" in ran.stderr
 
 
-def test_version_and_help_are_quick_and_plain():
+def test_version_is_quick():
     assert run("--version").stdout.startswith("predilect ")
-    text, everything = (run("rank", flag).stdout for flag in ("--help", "--help-all"))
-    for word in ("--item-map", "--unpack-limit", "Threads", "--levels", "gaspk: what people"):
-        assert word not in text
-        assert word in everything
-    for word in ("--report", "--scale", "ROLE=COLUMN", "KEY=VALUE", "--help-all", "more options"):
-        assert word in text
-
-
-def test_the_help_of_rank_fits_two_screens(monkeypatch):
-    for width in (80, 100):
-        monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", width)
-        lines = run("rank", "--help").stdout.splitlines()
-        assert len(lines) <= 100
-        assert max(map(len, lines)) <= width

@@ -13,7 +13,7 @@ from cli.running import run
 from predilect import Population, load_model
 from tolerances import EXACT
 
-ALL = "apple,banana,cherry"
+ALL = ["apple", "banana", "cherry"]
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +34,8 @@ def test_the_decision_is_that_of_the_library(personal):
     model = load_model(personal)
     for costs in ({}, {"cost_question": 0.001}, {"cost_question": 5.0}, {"cost_defer": 0.0}, {"default": "cherry"}):
         arguments = [part for name, value in costs.items() for part in (f"--{name.replace('_', '-')}", value)]
-        table, said = decided(personal, "--user", "p03", "--options", ALL, *arguments)
-        expected = model.decide("p03", ALL.split(","), **costs)
+        table, said = decided(personal, "p03", *ALL, *arguments)
+        expected = model.decide("p03", ALL, **costs)
         assert table.columns == ["option", "probability", "decision"]
         assert tuple(table["option"]) == expected.options
         assert np.abs(table["probability"].to_numpy() - expected.probabilities).max() < EXACT
@@ -44,51 +44,45 @@ def test_the_decision_is_that_of_the_library(personal):
         if expected.action == "act":
             assert marked["option"].to_list() == [expected.option]
         assert said == " ".join(expected.reason.split())
-        document = json.loads(run("decide", personal, "--user", "p03", "--options", ALL, *arguments, "--json").stdout)
+        document = json.loads(run("decide", personal, "p03", *ALL, *arguments, "--format", "json").stdout)
         assert (document["schema"], document["action"], document["user"]) == (
             "predilect/decision", expected.action, "p03",
         )  # fmt: skip
         assert document["costs"] == pytest.approx(expected.costs)
 
 
-def test_somebody_new_and_names_in_quotes(personal, tmp_path):
-    table, said = decided(personal, "--user", "stranger", "--options", ' "apple", banana ')
+def test_somebody_new_and_names_with_commas(personal, tmp_path):
+    table, said = decided(personal, "stranger", "apple", "banana")
     assert "does not know 'stranger': the choice is that of somebody without answers" in said
-    assert table.equals(decided(personal, "--options", "banana,apple")[0])
+    assert table["probability"].to_list() == list(load_model(personal).decide(None, ["apple", "banana"]).probabilities)
     answers = {"left": ["tea, green", "milk"], "right": ["milk", "tea, green"], "winner": ["milk", "milk"]}
     Population(personal=False, consensus_variance=1.0).fit(answers).save(tmp_path / "out")
-    table, _ = decided(tmp_path / "out", "--options", 'milk,"tea, green"', "--quiet")
+    table, _ = decided(tmp_path / "out", "ann", "milk", "tea, green", "--quiet")
     assert set(table["option"]) == {"milk", "tea, green"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--options", "apple"], "two options or more; got 1"),
-        (["--options", "apple,quince"], "item ids are not known"),
-        (["--options", "apple,banana,apple"], "hold apple twice"),
-        (["--options", "apple,,banana"], "one of the names is empty"),
-        (["--options", ""], "one of the names is empty"),
-        (["--options", 'apple,"banana'], "names with commas between them"),
-        (["--options", "apple,banana", "--default", "cherry"], "the default cherry is none of the options"),
-        (["--options", "apple,banana", "--cost-wrong", "-1"], "--cost-wrong must be a number from 0 up, not -1"),
-        (
-            ["--options", "apple,banana", "--cost-question", "nan"],
-            "--cost-question must be a number from 0 up",
-        ),
-        (["--options", "apple,banana", "--cost-defer", "inf"], "--cost-defer must be a number from 0 up, not inf"),
-        (["--options", "apple,banana", "--cost-wrong", "much"], "--cost-wrong"),
-        ([], "Missing option '--options'"),
+        (["apple"], "two options or more; got 1"),
+        (["apple", "quince"], "item ids are not known"),
+        (["apple", "banana", "apple"], "hold apple twice"),
+        (["apple", "banana", "--default", "cherry"], "the default cherry is none of the options"),
+        (["apple", "banana", "--cost-wrong", "-1"], "--cost-wrong must be a number from 0 up, not -1"),
+        (["apple", "banana", "--cost-question", "nan"], "--cost-question must be a number from 0 up"),
+        (["apple", "banana", "--cost-defer", "inf"], "--cost-defer must be a number from 0 up, not inf"),
+        (["apple", "banana", "--cost-wrong", "much"], "--cost-wrong"),
+        ([], "Missing argument 'OPTION...'"),
     ],
 )
 def test_what_cannot_be_decided(personal, arguments, said):
-    ran = run("decide", personal, "--user", "p03", *arguments)
+    ran = run("decide", personal, "p03", *arguments)
     assert ran.exit_code == 2
     assert said in " ".join(ran.stderr.replace("│", " ").split())
     assert not ran.stdout
 
 
 def test_no_model_there(tmp_path):
-    ran = run("decide", tmp_path / "typo", "--options", "a,b")
+    ran = run("decide", tmp_path / "typo", "ann", "a", "b")
     assert ran.exit_code == 2
     assert "there is no folder" in " ".join(ran.stderr.split())

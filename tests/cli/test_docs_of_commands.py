@@ -68,6 +68,24 @@ def test_the_pages_do_name_options():
     assert len(set().union(*(named(page.read_text()) for page in PAGES))) > 20
 
 
-@pytest.mark.parametrize(("command", "option"), [("utilities", "--attributes"), ("rank", "--items")])
-def test_help_shows_what_the_command_is_about(command, option):
-    assert re.search(rf"^│ {option} ", run(command, "--help").stdout, re.M)
+def test_few_commands_with_few_options_of_one_meaning_each():
+    """At most twelve commands and twelve options each, all of them shown; those of every command stand apart."""
+    assert len(COMMANDS) <= 12
+    metavars: dict[str, set[str]] = {}
+    for name, command in COMMANDS.items():
+        options = [one for one in command.params if one.param_type_name == "option"]
+        assert len(options) <= 12, name
+        text = run(name, "--help").stdout
+        for one in options:
+            assert not one.hidden
+            assert re.search(rf"^│ \*?\s*{one.opts[0]} ", text, re.M), (name, one.opts)
+            metavars.setdefault(one.opts[0], set()).add(str(one.metavar))
+    # Where a word takes two forms, they are of one thing: a folder or a page is where results go.
+    twice = {flag: forms for flag, forms in metavars.items() if len(forms) > 1}
+    assert twice == {"--out": {"DIR", "FILE", "PAGE"}, "--segment": {"COLUMN", "COLUMN=VALUE"}}
+
+
+def test_options_of_every_command_may_stand_anywhere(few_votes):
+    before, after = run("-q", "--format", "json", "check", few_votes), run("check", few_votes, "--format=json", "-q")
+    assert before.stdout == after.stdout
+    assert before.stdout.startswith("{")

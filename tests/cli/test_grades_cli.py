@@ -37,7 +37,7 @@ def test_words_of_grades_are_read_said_and_ranked(tmp_path):
 def test_grades_may_be_named(tmp_path):
     words = ["b by far", "b a tad", "tie", "a a tad", "a by far"]
     votes(tmp_path / "votes.csv", words)
-    args = ["rank", str(tmp_path / "votes.csv"), "--personal", "no", "--no-verdict"]
+    args = ["rank", str(tmp_path / "votes.csv"), "--personal", "no"]
     assert CliRunner().invoke(app, args).exit_code != 0
     result = CliRunner().invoke(app, [*args, "--read", "grades=a tad,by far"])
     assert result.exit_code == 0, result.output

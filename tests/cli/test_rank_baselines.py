@@ -48,12 +48,12 @@ def test_numbers_words_predictions_and_questions(name, votes, tmp_path):
 
     asked = pl.DataFrame({"user": ["p03"], "left": [ITEMS[0]], "right": [ITEMS[1]]})
     asked.write_csv(tmp_path / "pairs.csv")
-    ran = run("predict", folder, tmp_path / "pairs.csv", "--json")
+    ran = run("predict", folder, tmp_path / "pairs.csv", "--format", "json")
     assert ran.exit_code == 0, ran.output
     found = json.loads(ran.stdout)["predictions"][0]
     proba = expected.predict_proba(asked)[0].tolist()
     assert (found["p_left"], found["p_tie"], found["p_right"]) == pytest.approx(tuple(proba))
-    ran = run("ask", folder, "--user", "p03", "-n", "2", "--json")
+    ran = run("ask", folder, "p03", "-n", "2", "--format", "json")
     assert ran.exit_code == 0, ran.output
     questions = json.loads(ran.stdout)["questions"]
     assert len(questions) == 2
@@ -61,10 +61,10 @@ def test_numbers_words_predictions_and_questions(name, votes, tmp_path):
 
 
 def test_what_is_personal_and_what_is_not(votes):
-    assert rank_json(votes, "--model", "gp-classifier", "--pooled")["model"]["name"] == "gp-classifier"
+    assert rank_json(votes, "--model", "gp-classifier", "--personal", "no")["model"]["name"] == "gp-classifier"
     ran = run("rank", votes, "--model", "gp-classifier", "--personal", "yes")
     assert ran.exit_code == 2
     assert "single-user-gp" in ran.output
-    ran = run("rank", votes, "--model", "gpvu", "--pooled")
+    ran = run("rank", votes, "--model", "gpvu", "--personal", "no")
     assert ran.exit_code == 2
     assert "--model gppl" in ran.output

@@ -12,7 +12,7 @@ from predilect import GaSPK, load_model, read
 from predilect._plots import can_plot
 
 FEATURES = pl.DataFrame({"item": ITEMS, "size": [1.0, 2.0, 3.0, 4.0, 5.0], "kind": list("aabbc")})
-FEW = ("--model", "gaspk", "--components", "2")
+FEW = ("--model", "gaspk,n_components=2")
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def features(tmp_path_factory):
 
 def test_the_numbers_are_those_of_the_library(votes, features):
     document = rank_json(
-        votes, "--items", features, *FEW, "--weights", "exact", "--attributes", "size, kind", "--levels", "5"
+        votes, "--items", features, "--model", 'gaspk,n_components=2,gamma=exact,attributes=["size","kind"],levels=5'
     )
     model = GaSPK(n_components=2, gamma="exact", attributes=["size", "kind"], levels=5)
     expected = model.fit(read(votes), items=FEATURES).rank()
@@ -33,8 +33,7 @@ def test_the_numbers_are_those_of_the_library(votes, features):
     assert document["model"]["hyperparameters"]["n_components"] == 2
     assert document["verdict"] is None
     options = document["provenance"]["options"]
-    assert options["components"] == "2"
-    assert options["weights"] == "exact"
+    assert options["model"].startswith("gaspk,n_components=2,gamma=exact")
 
 
 @pytest.mark.slow
@@ -63,7 +62,7 @@ def test_words_files_and_predictions(votes, features, tmp_path):
 
     asked = pl.DataFrame({"user": ["p03"], "left": [ITEMS[0]], "right": [ITEMS[2]]})
     asked.write_csv(tmp_path / "pairs.csv")
-    ran = run("predict", folder, tmp_path / "pairs.csv", "--json")
+    ran = run("predict", folder, tmp_path / "pairs.csv", "--format", "json")
     assert ran.exit_code == 0, ran.output
     document = json.loads(ran.stdout)
     assert document["model"] == "gaspk"
@@ -90,14 +89,11 @@ def test_without_items_and_without_people(votes, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--model", "gaspk", "--pooled"), "-c who="),
         (("--model", "gaspk", "--personal", "no"), "-c who="),
-        (("--model", "gaspk", "--components", "many"), "takes a number from 1, or auto"),
-        (("--model", "gaspk", "--components", "0"), "takes a number from 1, or auto"),
-        (("--model", "gppl", "--weights", "exact"), "--weights is for --model gaspk"),
-        (("--levels", "5"), "--levels is for --model gaspk"),
-        (("--model", "gaspk", "--attributes", "size"), "need features"),
-        (("--model", "gaspk", "--weights", "guess"), "heuristic"),
+        (("--model", "gaspk,n_components=many"), "n_components must be"),
+        (("--model", "gppl,gamma=exact"), 'GPPL has no parameter "gamma"'),
+        (("--model", 'gaspk,attributes=["size"]'), "need features"),
+        (("--model", "gaspk,gamma=guess"), "heuristic"),
     ],
 )
 def test_contradictions(votes, options, said):

@@ -6,9 +6,9 @@ import ast
 from pathlib import Path
 
 import pytest
+from predilect.cli.choice import ModelName
 
 import predilect
-from predilect.cli.choice import ModelName
 from predilect.models import registry
 from predilect.models.registry import COMMANDS, ENTRIES, Asked, entry_of, estimator
 

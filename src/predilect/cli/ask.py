@@ -8,15 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from predilect.cli.options import (
-    UNPACK_LIMIT,
-    JsonFlag,
-    ModelFolder,
-    QuietFlag,
-    TableFormat,
-    TableFormatOption,
-    UnpackLimit,
-)
+from predilect.cli.options import Folder
 from predilect.cli.session import session
 from predilect.errors import DataError
 
@@ -24,19 +16,19 @@ StrategyName = StrEnum("StrategyName", ["bald", "entropy", "eubo", "random"])  #
 
 
 def ask(
-    model: ModelFolder,
+    ctx: typer.Context,
+    folder: Folder,
     user: Annotated[
         str | None,
-        typer.Option(
-            "--user",
-            metavar="ID",
+        typer.Argument(
+            metavar="[USER]",
             show_default="somebody without answers",
             help="Who is asked; somebody whom the model does not know is asked what a new person would be.",
         ),
     ] = None,
     n: Annotated[
         int,
-        typer.Option("-n", "--number", metavar="N", min=1, help="How many pairs; each for what it adds to the others."),
+        typer.Option("--number", "-n", metavar="N", min=1, help="How many pairs; each for what it adds to the others."),
     ] = 1,
     strategy: Annotated[
         StrategyName,
@@ -83,87 +75,64 @@ def ask(
             "--repeat", help="Also ask pairs, or sets, that the person answered, as far as the model holds them."
         ),
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of what is drawn: pairs that are equally good.")] = 0,
-    unpack_limit: UnpackLimit = UNPACK_LIMIT,
-    format: TableFormatOption = TableFormat.csv,
-    quiet: QuietFlag = False,
-    json: JsonFlag = False,
 ) -> None:
-    """Choose the pairs to ask a person next, by the MODEL that predilect rank wrote.
+    """Choose the pairs to ask USER next, by the model in DIR.
 
     Prints left, right, score (bits that the answer tells, beyond those of the pairs above; with eubo the expected
     utility of the better item above the average item), p_left, p_tie and p_right, as CSV. Nothing but the header if
     no pair is left.
 
-    Example: predilect ask results --user ann -n 5
+    Example: predilect ask results ann -n 5
     """
-    with session(quiet, as_json=True) as talk:  # standard output is for the questions
+    with session(ctx.obj, "csv") as talk:
         candidates, exclude = talk.file(candidates), talk.file(exclude)
+        from predilect.cli.folder import Results
         from predilect.data.read.readers import read_table
-        from predilect.decisions import suggest, suggest_set
-        from predilect.models.registry import load_model
 
-        fitted = load_model(model)
-        fitted.backend_ = "polars"  # whatever it was fitted with
-        pool = None if candidates is None else _pairs_or_items(candidates, unpack_limit)
+        results, seed = Results.of(folder), ctx.obj.seed
+        fitted = results.with_answers()
+        pool = None if candidates is None else _pairs_or_items(candidates)
         again = "" if repeat or user is None else " --repeat also asks what was answered."
+        about = {"model": fitted.report_["model"], "user": user}
         if size is not None:
             if n != 1 or strategy is not StrategyName.bald:
                 raise DataError("--size asks for one set, by information: it goes without -n and --strategy")
-            shown = None if exclude is None else _sets(exclude, unpack_limit)
-            table = suggest_set(
-                fitted, user, size, _items_of(pool), exclude=shown, repeat=repeat, random_state=seed
-            )  # fmt: skip
+            if pool is not None and hasattr(pool, "columns"):
+                raise DataError("a set is made of items: give --candidates FILE a column item")
+            shown = None if exclude is None else _sets(exclude)
+            table = fitted.suggest_set(user, size, pool, exclude=shown, repeat=repeat, random_state=seed)
             if table.is_empty():
                 talk.say(f"No set of {size} is left to ask.{again}")
-            if json or format is TableFormat.json:
-                talk.document({
-                    "schema": "predilect/set", "version": 1, "model": fitted.report_["model"], "user": user,
-                    "warnings": talk.warned, "set": table.to_dicts(),
-                })  # fmt: skip
-            else:
-                talk.table(table, format)
+            talk.result(table, "set", {**about, "set": table.to_dicts()})
             return
-        asked = None if exclude is None else read_table(exclude, unpack_limit=unpack_limit)[1]
-        table = suggest(fitted, user, pool, n, strategy.value, exclude=asked, repeat=repeat, random_state=seed)
+        asked = None if exclude is None else read_table(exclude)[1]
+        table = fitted.suggest(user, n, candidates=pool, strategy=strategy.value, exclude=asked, repeat=repeat,
+                               random_state=seed)  # fmt: skip
         if len(table) < n:
             left = f"{len(table) or 'no'} pair{'s are' if len(table) > 1 else ' is'} left to ask"
             talk.say(f"Asked for {n}, but {left}.{again}")
-        if json or format is TableFormat.json:
-            talk.document({
-                "schema": "predilect/questions", "version": 1, "model": fitted.report_["model"], "user": user,
-                "strategy": strategy.value, "warnings": talk.warned, "questions": table.to_dicts(),
-            })  # fmt: skip
-        else:
-            talk.table(table, format)
+        talk.result(table, "questions", {**about, "strategy": strategy.value, "questions": table.to_dicts()})
 
 
-def _sets(path: Path, unpack_limit: float) -> Any:
+def _sets(path: Path) -> Any:
     """Table with a row an item, or answers."""
     from predilect.data.read.columns import guess_pair
     from predilect.data.read.names import ITEM, TASK, guess_one
     from predilect.data.read.readers import read_file, read_table
 
-    names, table = read_table(path, unpack_limit=unpack_limit)
+    names, table = read_table(path)
     if guess_pair(names, None, None) == (None, None) and guess_one(names, ITEM) is not None:
         return table
-    return read_file(path, {"task": guess_one(names, TASK)}, unpack_limit)
+    return read_file(path, {"task": guess_one(names, TASK)})
 
 
-def _items_of(pool: Any) -> Any:
-    """Items to make a set of; DataError for pairs."""
-    if pool is not None and hasattr(pool, "columns"):
-        raise DataError("a set is made of items: give --candidates FILE a column item")
-    return pool
-
-
-def _pairs_or_items(path: Path, unpack_limit: float) -> Any:
+def _pairs_or_items(path: Path) -> Any:
     """Table of pairs, or list of items."""
     from predilect.data.read.columns import guess_pair, listed
     from predilect.data.read.names import ITEM, guess_one
     from predilect.data.read.readers import read_table
 
-    names, table = read_table(path, unpack_limit=unpack_limit)
+    names, table = read_table(path)
     item = guess_one(names, ITEM)
     pair = guess_pair(names, None, None)
     if item is None and pair == (None, None):

@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from dataclasses import replace
 
-from predilect.cli.choice import FormatName, FormatOption, printed
-from predilect.cli.options import ItemsFile, JsonFlag, QuietFlag, ReadingOptions, Votes, expanded, with_files
+import typer
+
+from predilect.cli.options import ColumnOption, DesignOption, ItemsOption, MapOption, ReadOption, Said, Votes
 from predilect.cli.session import session
 
 
-@expanded
 def check(
-    votes: Votes,
-    reading: ReadingOptions,
-    items: ItemsFile = None,
-    format: FormatOption = FormatName.text,
-    quiet: QuietFlag = False,
-    json: JsonFlag = False,
+    ctx: typer.Context,
+    file: Votes,
+    column: ColumnOption = None,
+    read: ReadOption = None,
+    design: DesignOption = None,
+    item_map: MapOption = None,
+    items: ItemsOption = None,
 ) -> None:
-    """Read VOTES and say what will make a ranking untrustworthy, without ranking.
+    """Read FILE and say what was read, and what will make a ranking untrustworthy, without ranking.
 
     Warnings do not change the exit code, which is 0 if the file can be read and 2 otherwise. --format csv or md prints
     what was found, a row each.
     """
-    with session(quiet, json or format is not FormatName.text) as talk:
-        kind = printed(format, json)
-        given, votes, items, reading = votes, talk.file(votes), talk.file(items), with_files(reading, talk)
+    with session(replace(ctx.obj, explain=True)) as talk:
+        given, file, items = file, talk.file(file), talk.file(items)
+        said = Said.of(talk, column, read, design, item_map)
         from dataclasses import asdict
 
+        import polars as pl
+
         from predilect._files import input_records
-        from predilect._json import plain
-        from predilect.cli.reading import read_features, read_votes, say_findings, say_intake
+        from predilect.cli.reading import Source, read_features, say_findings, say_intake
         from predilect.data import check as look
 
-        comparisons = read_votes(votes, reading).comparisons
-        features = read_features(items, comparisons, reading.unpack_limit)
+        source = Source.of(file, said)
+        comparisons = source.read().comparisons
+        features = read_features(items, comparisons, source.settings)
         findings = look(comparisons, None if features is None else features.ids)
         say_intake(talk, comparisons)
         if features is not None:
@@ -43,27 +46,19 @@ def check(
                 talk.say(line)
         say_findings(talk, findings)
         if not findings:
-            talk.say("Nothing stands in the way of a ranking.")
-        talk.say(f"Next: predilect rank {shlex.quote(str(given))} --out DIR, with the same options.")
-        if kind in (FormatName.csv, FormatName.md):
-            import polars as pl
-
-            columns = ("severity", "code", "count", "message")
-            schema = {name: pl.Int64 if name == "count" else pl.String for name in columns}
-            talk.table(
-                pl.DataFrame([[getattr(one, name) for name in columns] for one in findings], schema, orient="row"), kind
-            )
-        elif kind is FormatName.json:
-            document: dict[str, Any] = {
-                "schema": "predilect/check",
-                "version": 1,
-                "n_users": comparisons.n_users if comparisons.has_users else None,
-                "n_items": comparisons.n_items,
-                "n_answers": comparisons.n_answers,
-                "reading": comparisons.reading.to_dict(),
-                "intake": asdict(comparisons.intake),
-                "findings": [asdict(finding) for finding in findings],
-                "warnings": talk.warned,
-                "inputs": input_records({"votes": votes, "items": items, "item_map": reading.item_map}),
-            }
-            talk.document(plain(document, words=False))
+            talk.say("No problems found.")
+        talk.say(f"Next: predilect rank {shlex.quote(str(given))} -o DIR, with the same options.")
+        if talk.kind == "table":
+            return
+        columns = ("severity", "code", "count", "message")
+        schema = {name: pl.Int64 if name == "count" else pl.String for name in columns}
+        rows = [[getattr(one, name) for name in columns] for one in findings]
+        talk.result(pl.DataFrame(rows, schema, orient="row"), "check", {
+            "n_users": comparisons.n_users if comparisons.has_users else None,
+            "n_items": comparisons.n_items,
+            "n_answers": comparisons.n_answers,
+            "reading": comparisons.reading.to_dict(),
+            "intake": asdict(comparisons.intake),
+            "findings": [asdict(finding) for finding in findings],
+            "inputs": input_records({**source.files, "items": items}),
+        })  # fmt: skip

@@ -6,28 +6,22 @@ from typing import Annotated
 
 import typer
 
-from predilect.cli.options import JsonFlag, ModelFolder, QuietFlag, TableFormat, TableFormatOption, items_in
+from predilect.cli.options import Folder
 from predilect.cli.session import session
 
 
 def decide(
-    model: ModelFolder,
-    options: Annotated[
-        str,
-        typer.Option(
-            "--options",
-            metavar="ITEMS",
-            show_default=False,
-            help='Items to choose from, with commas between them; in double quotes where a name has one: a,"b, c".',
-        ),
-    ],
+    ctx: typer.Context,
+    folder: Folder,
     user: Annotated[
-        str | None,
-        typer.Option("--user", metavar="ID", show_default="somebody without answers", help="Whose choice it is."),
-    ] = None,
+        str,
+        typer.Argument(metavar="USER", show_default=False, help="Whose choice it is; any other name: somebody new."),
+    ],
+    options: Annotated[
+        list[str], typer.Argument(metavar="OPTION...", show_default=False, help="Items to choose from, two or more.")
+    ],
     cost_wrong: Annotated[
-        float,
-        typer.Option("--cost-wrong", metavar="C", help="Cost of taking what the person would not have chosen."),
+        float, typer.Option("--cost-wrong", metavar="C", help="Cost of taking what the person would not have chosen.")
     ] = 1.0,
     cost_question: Annotated[
         float,
@@ -48,37 +42,26 @@ def decide(
         str | None,
         typer.Option("--default", metavar="ITEM", help="The option that stands unless the person objects."),
     ] = None,
-    format: TableFormatOption = TableFormat.csv,
-    quiet: QuietFlag = False,
-    json: JsonFlag = False,
 ) -> None:
-    """Decide what costs least: act for a person, ask a question, or leave the choice to them, by the MODEL that
-    predilect rank wrote.
+    """Decide what costs least: act for USER, ask a question, or leave the choice to them, by the model in DIR.
 
     Prints option, probability (that the person would choose it) and decision, likeliest option first, as CSV: "act"
     beside what to take, "ask" beside what to ask about, "defer" beside the default, or beside all options. The reason
     is said on standard error.
 
-    Example: predilect decide results --user ann --options tea,milk,juice --cost-wrong 10 --cost-question 1
+    Example: predilect decide results ann tea milk juice --cost-wrong 10 --cost-question 1
     """
-    with session(quiet, as_json=True) as talk:  # standard output is for the decision
+    with session(ctx.obj, "csv") as talk:
         import polars as pl
 
-        from predilect.models.registry import load_model
+        from predilect.cli.folder import Results
 
-        fitted = load_model(model)
+        fitted = Results.of(folder).model
         found = fitted.decide(
-            user, items_in(options, "--options"), cost_wrong=cost_wrong, cost_question=cost_question,
-            cost_defer=cost_defer, default=default,
-        )  # fmt: skip
-        if json or format is TableFormat.json:
-            talk.document({
-                "schema": "predilect/decision", "version": 1, "model": fitted.report_["model"], "user": user,
-                "warnings": talk.warned, **found.to_dict(),
-            })  # fmt: skip
-            return
+            user, options, cost_wrong=cost_wrong, cost_question=cost_question, cost_defer=cost_defer, default=default
+        )
         concerned = found.question or ((found.option,) if found.option is not None else found.options)
         beside = [found.action if option in concerned else None for option in found.options]
         table = pl.DataFrame({"option": found.options, "probability": found.probabilities, "decision": beside})
-        talk.table(table, format)
+        talk.result(table, "decision", {"model": fitted.report_["model"], "user": user, **found.to_dict()})
         talk.say(found.reason)

@@ -1,34 +1,32 @@
-"""Fits of all answers and of segments, and what ``rank`` prints of them and of named pairs."""
+"""Fits of all answers and of segments, the choice between personal and pooled, and what is printed of boards."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from rich import box
 from rich.cells import cell_len
 from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from predilect._text import amount, first_few, number, one_line, percent, shortened, shown
-from predilect.cli.choice import Choice, Personal
-from predilect.cli.options import items_in
-from predilect.cli.session import Talk
+from predilect._text import amount, number, one_line, percent, shortened
+from predilect.cli.session import Common, Talk
+from predilect.cli.tables import table_like
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
-from predilect.data.intake import counted
-from predilect.decisions import versus
-from predilect.decisions.scales import Scale
+from predilect.decisions.scales import SCALES, Scale
 from predilect.errors import DataError
 from predilect.models.registry import COMMANDS, Asked, estimator
 from predilect.progress import Watcher, tell_parts
 from predilect.report.leaderboard import Ranking, Refused, describe
-from predilect.report.tables import sentence_of_pair
 
+if TYPE_CHECKING:
+    from predilect.evaluation.verdict import Verdict
+
+MOST_ROWS = 50  # of a board that is printed without being asked for all
 _LONGEST_NAME = 48
-_SEGMENT_ROWS = 10
 
 
 def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool) -> None:
@@ -44,26 +42,21 @@ def say_verdict(talk: Talk, choice: Choice, ranking: Ranking, scale: Scale) -> N
         talk.say(f"Verdict: {choice.verdict.in_short}")
         for sentence in choice.verdict.sentences:
             talk.detail(f"Verdict: {sentence}")
-    if choice.asked is Personal.auto:
+    if choice.asked == "auto":
         (talk.say if choice.verdict is None else talk.detail)(choice.reason)
+    elif choice.can_be_judged:
+        talk.say("Verdict: none; --personal auto says whether personal rankings predict better than one for all.")
 
 
-def rows_shown(board: pl.DataFrame, top: int) -> int:
-    """How many rows of a board --top asks for; 0 for all."""
-    return min(top or len(board), len(board))
-
-
-def say_board(talk: Talk, ranking: Ranking, scale: Scale, top: int, segment: str | None = None) -> None:
-    """Print a board, quiet or not, and of a segment its first rows only."""
-    rows = rows_shown(ranking.board, top)
-    rows = rows if segment is None else min(rows, _SEGMENT_ROWS)
+def say_board(talk: Talk, board: pl.DataFrame, scale: Scale, top: int, title: str = "") -> None:
+    """Print the first ``top`` rows of a board, 0 for all, quiet or not."""
+    rows = min(top or len(board), len(board))
     talk.say()
-    if segment is not None:
-        told = "" if ranking.model.report_["model"] == "population" else ", pooled model"
-        talk.show(f"{one_line(segment)}: {counted(ranking.comparisons.n_answers, 'answer')}{told}", style="bold")
-    talk.show(board_table(ranking.board, scale, rows, talk.width))
-    if rows < len(ranking.board):
-        talk.say(f"... and {len(ranking.board) - rows} more items; --top 0 shows all.")
+    if title:
+        talk.show(title, style="bold")
+    talk.show(board_table(board, scale, rows, talk.width))
+    if rows < len(board):
+        talk.say(f"... and {len(board) - rows} more items; predilect show DIR --top 0 shows all.")
 
 
 _HEADS = ("Rank", "95 %", "Item", "Score", "95 % interval", "P(best)", "Tier", "Answers")
@@ -85,7 +78,7 @@ def board_table(board: pl.DataFrame, scale: Scale, rows: int, width: int) -> Tab
         )
         for row in board.head(rows).iter_rows(named=True)
     ]  # fmt: skip
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = table_like()
     widths = {head: max(map(len, (head, *(row[place] for row in cells)))) for place, head in enumerate(_HEADS)}
     left = width - sum(widths[head] for head in _HEADS if head != "Item") - 2 * len(_HEADS)
     widths["Item"] = max(_SHORTEST_NAME, min(left, _LONGEST_NAME, max(cell_len(row[2]) for row in cells)))
@@ -97,20 +90,86 @@ def board_table(board: pl.DataFrame, scale: Scale, rows: int, width: int) -> Tab
     return table
 
 
+def asked_for(model: str, personal: str | None) -> str:
+    """Personal rankings, "auto", "yes" or "no"; DataError if the model has no such ranking.
+
+    Only a model that is judged has a verdict to choose by; one that makes either sort of ranking makes one for all
+    unless something else is asked for.
+    """
+    entry = COMMANDS[model]
+    if entry.rankings == "judged":
+        return personal or "auto"
+    if entry.rankings == "either":
+        return "yes" if personal == "yes" else "no"
+    can, cannot = ("no", "yes") if entry.rankings == "one" else ("yes", "no")
+    if personal == cannot:
+        raise DataError(f"--model {model} {entry.instead} or leave --personal {cannot} out")
+    return can
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The model that is returned, and why.
+
+    ``personal``: whether the fit that is returned, and those of segments, were asked for personal rankings;
+    ``returned``: "pooled", or the name of the model that came out.
+    """
+
+    asked: str
+    personal: bool
+    verdict: Verdict | None
+    returned: str
+    can_be_judged: bool
+
+    @property
+    def reason(self) -> str:
+        """The reason in a sentence."""
+        name = {"population": "personal"}.get(self.returned, self.returned)
+        if self.asked != "auto":
+            return f"Returned: the {name} model, as asked for."
+        if self.verdict is None:
+            return "Returned: the pooled model, the only one there is for these answers."
+        outcome = self.verdict.personal.outcome
+        if outcome == "unknown":
+            why = "although it could not be judged" if name == "personal" else "the only one there is for these answers"
+            return f"Returned: the {name} model, {why}."
+        if self.verdict.only_care and name == "personal":
+            return (
+                "Returned: the personal model, which knows how consistently each person answers; personal rankings "
+                "differ from the crowd's by little."
+            )
+        if name == "personal":
+            return "Returned: the personal model, since the verdict favours it."
+        how = "worse" if outcome == "worse" else "no better"
+        return (
+            f"Returned: the pooled model, since personal rankings predict {how}. With --personal yes everybody has an "
+            "equal voice and an own ranking all the same."
+        )
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """As plain values, for JSON; None without a verdict."""
+        if self.verdict is None:
+            return None
+        return {**self.verdict.to_dict(), "asked": self.asked, "returned": self.returned, "reason": self.reason}
+
+
 @dataclass(frozen=True)
 class Fitter:
-    """Settings that every fit of a run shares; ``settings`` are further arguments of the model."""
+    """Settings that every fit of a run shares; ``settings`` are arguments of the model, or DataError."""
 
     name: str
-    features: ItemFeatures | None
-    people: PersonFeatures | None
-    scale: Scale
-    personal: Personal
-    verdict: bool
-    seed: int
-    jobs: int | None
-    strict: bool
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any]
+    personal: str
+    common: Common
+    features: ItemFeatures | None = None
+    people: PersonFeatures | None = None
+
+    def __post_init__(self) -> None:
+        if self.settings:
+            try:
+                estimator(self.name)(**self.settings)._check()
+            except (TypeError, ValueError) as error:  # no such parameter, or a value out of its range
+                raise DataError(f"--model {self.name}: {error}") from None
 
     def look(self, comparisons: Comparisons) -> list[Finding]:
         """Findings of ``check``, with the items that only the features know."""
@@ -118,24 +177,24 @@ class Fitter:
 
     def fit(self, talk: Talk, comparisons: Comparisons, findings: list[Finding]) -> tuple[Ranking, Choice]:
         """Fit the model that is to be returned, judge it, and make its board; raises DataError, ConvergenceError."""
-        personal = self.personal is not Personal.no
+        personal, can_be_judged = self.personal != "no", COMMANDS[self.name].rankings == "judged"
         verdict = None
         before = len(talk.warned)
         with talk.progress("Ranking") as watch:
             model = self._fitted(comparisons, personal, watch)
-            if self.verdict and COMMANDS[self.name].rankings == "judged":
+            if can_be_judged and self.personal == "auto":
                 verdict = model.verdict(watch=watch)
-                if self.personal is Personal.auto and verdict.favours == "pooled":
+                if verdict.favours == "pooled":
                     personal = False
                     model = self._fitted(comparisons, personal, watch)
                     model.keep_verdict(verdict)
-            ranking = Ranking.of(model, comparisons, self.scale, findings, talk.warned[before:])
-        return ranking, Choice(self.personal, personal, verdict, str(model.report_["model"]))
+            ranking = Ranking.of(model, comparisons, SCALES["probit"], findings, talk.warned[before:])
+        return ranking, Choice(self.personal, personal, verdict, str(model.report_["model"]), can_be_judged)
 
     def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watcher | None) -> Any:
-        settings = {"n_jobs": self.jobs, "random_state": self.seed, "strict": self.strict}
         asked = Asked(personal, items=self.features is not None, people=self.people is not None)
-        model = estimator(self.name)(**COMMANDS[self.name].arguments(asked), **settings, **self.settings)
+        common = {"n_jobs": self.common.jobs, "random_state": self.common.seed, "strict": self.common.strict}
+        model = estimator(self.name)(**{**COMMANDS[self.name].arguments(asked), **common, **self.settings})
         return model.fit(comparisons, items=self.features, users=self.people, watch=watch)
 
     def fit_segments(
@@ -144,17 +203,17 @@ class Fitter:
         """Fit each segment by itself, all personal or all pooled; DataError if none can be ranked."""
         results: dict[str, Ranking | Refused] = {}
         with talk.progress("Ranking") as watch:
-            for number, (value, comparisons) in enumerate(segments.items()):
-                tell_parts(watch, number, len(segments))
+            for place, (value, comparisons) in enumerate(segments.items()):
+                tell_parts(watch, place, len(segments))
                 if isinstance(comparisons, str):
                     results[value] = Refused(comparisons)
                     continue
                 try:
                     before = len(talk.warned)
-                    watch(one_line(value), number + 1)
+                    watch(one_line(value), place + 1)
                     model = self._fitted(comparisons, personal, None)
                     results[value] = Ranking.of(
-                        model, comparisons, self.scale, self.look(comparisons), talk.warned[before:]
+                        model, comparisons, SCALES["probit"], self.look(comparisons), talk.warned[before:]
                     )
                 except DataError as error:
                     results[value] = Refused(str(error))
@@ -165,38 +224,3 @@ class Fitter:
         for value, reason in reasons.items():
             talk.warn(f"{one_line(value)} cannot be ranked: {reason}.")
         return results
-
-
-def named_pairs(given: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs out of ``A,B``; DataError for another number of names, or a pair of an item with itself."""
-    pairs = []
-    for text in given:
-        names = items_in(text, "--versus")
-        if len(names) != 2 or names[0] == names[1]:
-            raise DataError(
-                f'--versus takes two items with a comma between them, such as tea,milk; got "{shown(text)}". Put a '
-                "name that has a comma itself in double quotes, and say --versus again for another pair"
-            )
-        pairs.append((names[0], names[1]))
-    return pairs
-
-
-def refuse_unknown_items(
-    flag: str, names: Sequence[str], answers: Comparisons, features: ItemFeatures | None
-) -> None:  # fmt: skip
-    """DataError for an item, named with an option, that will not be on the board; before anything is fitted."""
-    for name in names:
-        if answers.items.code(name) < 0 and (features is None or features.ids.code(name) < 0):
-            there = first_few(answers.items.ids, 5)
-            raise DataError(f'{flag} names "{shown(name)}", which nobody compared. Items are {there}')
-
-
-def versus_table(model: Any, pairs: list[tuple[str, str]], scale: Scale) -> pl.DataFrame | None:
-    """The named pairs on the crowd's board; None without any."""
-    return pl.DataFrame(versus(model, pairs, scale=scale)) if pairs else None
-
-
-def say_versus(talk: Talk, table: pl.DataFrame | None, scale: Scale) -> None:
-    """Print a sentence for each named pair."""
-    for row in [] if table is None else table.iter_rows(named=True):
-        talk.say(Text(one_line(sentence_of_pair(row, scale.of_differences))))

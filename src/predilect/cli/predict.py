@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from predilect.cli.options import (
-    FEATURES,
-    UNPACK_LIMIT,
-    ColumnOption,
-    JsonFlag,
-    ModelFolder,
-    QuietFlag,
-    TableFormat,
-    TableFormatOption,
-    UnpackLimit,
-)
+from predilect.cli.options import ColumnOption, Folder, Force, ItemsOption, OutFile, PeopleOption
 from predilect.cli.session import session
 
 if TYPE_CHECKING:
@@ -29,66 +19,44 @@ _SUFFIXES = (".csv", ".parquet", ".jsonl")
 
 
 def predict(
-    model: ModelFolder,
+    ctx: typer.Context,
+    folder: Folder,
     pairs: Annotated[
         Path,
         typer.Argument(
             metavar="PAIRS", show_default=False, help="File of pairs, one a row: left, right and perhaps user."
         ),
     ],
-    items: Annotated[
-        Path | None,
-        typer.Option(
-            "--items", metavar="FILE", rich_help_panel=FEATURES, help="Features of items that the model does not know."
-        ),
-    ] = None,
-    people: Annotated[
-        Path | None,
-        typer.Option(
-            "--people",
-            metavar="FILE",
-            rich_help_panel=FEATURES,
-            help="Features and segments of people whom the model does not know.",
-        ),
-    ] = None,
     column: ColumnOption = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", show_default="standard output", help="A .csv, .parquet or .jsonl file."
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
-    unpack_limit: UnpackLimit = UNPACK_LIMIT,
-    format: TableFormatOption = TableFormat.csv,
-    quiet: QuietFlag = False,
-    json: JsonFlag = False,
+    items: ItemsOption = None,
+    people: PeopleOption = None,
+    out: OutFile = None,
+    force: Force = False,
 ) -> None:
-    """Say how likely each answer to PAIRS is, by the MODEL that predilect rank wrote.
+    """Say how likely each answer to PAIRS is, by the model in DIR.
 
     Adds p_left, p_tie and p_right (they sum to 1), margin (utility of left less that of right, in units of the noise
-    of one answer) and sd (how unsure that is) to the columns of PAIRS, in its own order. A person whom the model does
-    not know is taken to be somebody new from the same crowd. Covariates (covariates of predilect rank) are columns of
-    PAIRS too; without them left and right are equal.
+    of one answer) and sd (how unsure that is) to the columns of PAIRS, in its own order; --out FILE is a .csv, .parquet
+    or .jsonl. A person whom the model does not know is taken to be somebody new from the same crowd. Covariates of the
+    model are columns of PAIRS too; without them left and right are equal.
     """
-    with session(quiet, as_json=True) as talk:  # standard output is for the predictions
+    with session(ctx.obj, "csv") as talk:
         pairs, items, people = talk.file(pairs), talk.file(items), talk.file(people)
-        from predilect._json import plain
+        from predilect.cli.folder import Results
         from predilect.data import read_frame
         from predilect.data.intake import counted
         from predilect.data.read.readers import is_text, read_table
         from predilect.errors import DataError
-        from predilect.models.registry import load_model
         from predilect.report.output import OutputFile
         from predilect.report.tables import whole_numbers
 
         target = None if out is None else OutputFile(out, force)
         if out is not None and target is not None and not target.is_special and out.suffix not in _SUFFIXES:
             raise DataError(f"{out} should end in {', '.join(_SUFFIXES)}, which says what kind of file to write")
-        fitted = load_model(model)
-        _, table = read_table(pairs, unpack_limit=unpack_limit)
-        features = None if items is None else read_frame(items, unpack_limit=unpack_limit)
-        of_people = None if people is None else read_frame(people, unpack_limit=unpack_limit)
+        fitted = Results.of(folder).model
+        _, table = read_table(pairs)
+        features = None if items is None else read_frame(items)
+        of_people = None if people is None else read_frame(people)
         roles = _roles(table.columns, column or [])
         asked = _asked(fitted, table, roles)
         result = _predictions(fitted, table, asked, features, of_people)
@@ -105,13 +73,10 @@ def predict(
             target.write(lambda path: _write(result, path, out))
             talk.written = str(out)
             talk.say(f"Written to {out}: {len(result)} predictions.")
-        if json or format is TableFormat.json:
-            talk.document({
-                "schema": "predilect/predictions", "version": 1, "model": fitted.report_["model"],
-                "warnings": talk.warned, "score": score, "predictions": plain(result.to_dicts(), words=False),
+        if target is None or talk.kind == "json":
+            talk.result(result, "predictions", {
+                "model": fitted.report_["model"], "score": score, "predictions": result.to_dicts(),
             })  # fmt: skip
-        elif target is None:
-            talk.table(result, format)
 
 
 def _roles(names: list[str], columns: list[str]) -> dict[str, str]:

@@ -3,50 +3,73 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
 import typer
 
-from predilect.cli.choice import DEFAULT, FormatName, ModelName, Personal, ResultOptions, asked_for
 from predilect.cli.options import (
+    FEATURES,
     MODEL,
-    GaSPKOptions,
-    ItemsFile,
-    JobsOption,
-    PeopleFile,
-    ReadingOptions,
-    SeedOption,
-    StrictFlag,
+    OUTPUT,
+    ColumnOption,
+    DesignOption,
+    ItemsOption,
+    MapOption,
+    PeopleOption,
+    ReadOption,
+    Said,
     Votes,
-    expanded,
-    with_files,
+    model_said,
 )
 from predilect.cli.session import Talk, session
-from predilect.models.registry import COMMANDS, estimator, load_model
+from predilect.models.registry import COMMANDS
+
+Personal = StrEnum("Personal", ["auto", "yes", "no"])  # choice of personal rankings
 
 
-@expanded
 def rank(
     ctx: typer.Context,
-    votes: Votes,
-    reading: ReadingOptions,
-    gaspk: GaSPKOptions,
-    results: ResultOptions,
-    items: ItemsFile = None,
-    people: PeopleFile = None,
+    file: Votes,
+    column: ColumnOption = None,
+    read: ReadOption = None,
+    design: DesignOption = None,
+    item_map: MapOption = None,
+    items: ItemsOption = None,
+    people: PeopleOption = None,
+    segment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--segment",
+            metavar="COLUMN",
+            rich_help_panel=FEATURES,
+            help="Also say how people of each value of this column (of the people file, or else of FILE) differ from "
+            "the crowd, in one fit. May be repeated.",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMN",
+            rich_help_panel=FEATURES,
+            help="Also a board for each value of this column, each fitted by itself.",
+        ),
+    ] = None,
     model: Annotated[
-        ModelName,
+        str,
         typer.Option(
             "--model",
             rich_help_panel=MODEL,
-            metavar="NAME",
-            help=f"One of {', '.join(COMMANDS)}.",
+            metavar="NAME[,SETTING=VALUE]",
+            help=f"One of {', '.join(COMMANDS)}; settings are the arguments that it has in Python: "
+            "gaspk,n_components=4.",
         ),
-    ] = DEFAULT,
+    ] = "population",
     personal: Annotated[
         Personal | None,
         typer.Option(
@@ -54,124 +77,96 @@ def rank(
             rich_help_panel=MODEL,
             show_default="auto",
             help="yes: an equal voice and an own ranking for everybody; no: one ranking in which each answer counts "
-            "once; auto: what the verdict favours.",
+            "once; auto: whichever predicts held-out answers better, which is the verdict and takes longest.",
         ),
     ] = None,
-    pooled: Annotated[bool, typer.Option("--pooled", rich_help_panel=MODEL, help="Short for --personal no.")] = False,
-    verdict: Annotated[
-        bool,
+    out: Annotated[
+        Path | None,
         typer.Option(
-            "--verdict/--no-verdict",
-            rich_help_panel=MODEL,
-            help="Say whether personal rankings predict better than one for all; about half of the time.",
-        ),
-    ] = True,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            "--by",
-            metavar="COLUMN",
-            rich_help_panel=MODEL,
-            help="Also a board for each value of this column, each fitted by itself.",
+            "--out",
+            "-o",
+            metavar="DIR",
+            rich_help_panel=OUTPUT,
+            show_default="nothing is written",
+            help="Folder to make: the board, everybody's ranking, pictures, the model.",
         ),
     ] = None,
-    segment: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--segment",
-            metavar="COLUMN",
-            rich_help_panel=MODEL,
-            help="Also say how people of each value of this column (of the people file, or else of VOTES) differ from "
-            "the crowd, in one fit; COLUMN=VALUE prints that board too. May be repeated.",
-        ),
-    ] = None,
-    seed: SeedOption = 0,
-    jobs: JobsOption = None,
-    strict: StrictFlag = False,
+    force: Annotated[
+        bool, typer.Option("--force", rich_help_panel=OUTPUT, help="Replace DIR if it holds earlier results.")
+    ] = False,
 ) -> None:
-    """Rank items from the answers in VOTES: for the crowd, and for every person.
+    """Rank items from the answers in FILE: for the crowd, and for every person.
 
-    VOTES holds one answer a row: two items, which one won (or a tie) and, best, who answered.
+    FILE holds one answer a row: two items, which one won (or a tie) and, best, who answered. Choices out of several
+    items, orders, ratings and best-worst answers are read too. Then predilect show, report, worth
+    and others ask DIR.
 
-    Example: predilect rank votes.csv --out results
+    Example: predilect rank votes.csv -o results
     """  # fmt: skip
-    with session(results.quiet, results.is_for_programs, results.explain) as talk:
-        votes, items, people, reading = talk.file(votes), talk.file(items), talk.file(people), with_files(reading, talk)
+    with session(ctx.obj) as talk:
+        common, file, items, people = ctx.obj, talk.file(file), talk.file(items), talk.file(people)
+        said = Said.of(talk, column, read, design, item_map)
         from predilect._files import input_records
-        from predilect.cli.fitting import Fitter, named_pairs, refuse_unknown_items, versus_table
-        from predilect.cli.reading import read_features, read_people, read_votes, say_findings, say_intake
-        from predilect.cli.segments import asked_segments, refuse_unknown
+        from predilect.cli.fitting import MOST_ROWS, Fitter, asked_for
+        from predilect.cli.reading import Source, read_features, read_people, say_findings, say_intake
+        from predilect.cli.segments import refuse_segments
         from predilect.data.read.readers import is_text
-        from predilect.decisions.scales import scale_of
+        from predilect.decisions.scales import SCALES
         from predilect.models.reading import warn_of_people_without_features
-        from predilect.report.changes import changes_between, shared_items
         from predilect.report.folder import RankOutput, package_versions
         from predilect.report.leaderboard import leaderboard_document, shared_segments
-        from predilect.report.output import OutputFile, OutputFolder
+        from predilect.report.markdown import markdown
+        from predilect.report.output import OutputFolder
 
         started, clock = datetime.now(UTC), perf_counter()
-        printed, out, report, compare = results.printed, results.out, results.report, results.compare
-        asked = asked_for(model, personal, pooled)
-        named = named_pairs(results.versus or [])
-        settings = gaspk.settings(model == "gaspk")
-        columns, boards = asked_segments(segment or [], by, str(model), asked)
+        source = Source.of(file, said)
+        name, settings = model_said(model, list(COMMANDS))
+        asked = asked_for(name, None if personal is None else personal.value)
+        columns = list(dict.fromkeys(segment or ()))
         if columns:
-            asked = Personal.yes
-        if people is not None and asked is Personal.no:
+            refuse_segments(by, name, asked)
+            asked = "yes"
+        fitter = Fitter(name, settings, asked, common)
+        if people is not None and asked == "no":
             talk.warn("--people is not used, as one ranking for all tells nobody apart.")
-        folder = None if out is None else OutputFolder(out, results.force)
-        page = None if report is None else OutputFile(report, results.force, what="the report needs", place="--report")
-        old = None if compare is None else load_model(compare)
-        unit = scale_of(results.scale.value, estimator(str(model))._likelihood.name, results.base, results.anchor)
+        folder = None if out is None else OutputFolder(out, force)
         with talk.progress("Reading"):
-            read = read_votes(votes, reading, by, columns if people is None else [])
-            of_people = read.people or read_people(people, reading.unpack_limit, columns)
-            if of_people is not None:
-                if people is not None and read.comparisons.has_users:
-                    warn_of_people_without_features(read.comparisons, of_people)
-                refuse_unknown(boards, [(one.source, one.category or "") for one in of_people.outputs])
-            features = read_features(items, read.comparisons, reading.unpack_limit)
-            fitter = Fitter(str(model), features, of_people, unit, asked, verdict, seed, jobs, strict, settings)
-            inputs = input_records({"votes": votes, "items": items, "people": people, "item_map": reading.item_map})
-            if old is not None:
-                shared_items(read.comparisons.items, old, str(compare))
-            anchors = [] if results.anchor is None else [results.anchor]
-            refuse_unknown_items("--anchor", anchors, read.comparisons, features)
-            refuse_unknown_items("--versus", [name for pair in named for name in pair], read.comparisons, features)
+            reading = source.read(by, columns if people is None else [])
+            of_people = reading.people or read_people(people, source.settings, columns)
+            if of_people is not None and people is not None and reading.comparisons.has_users:
+                warn_of_people_without_features(reading.comparisons, of_people)
+            features = read_features(items, reading.comparisons, source.settings)
+            fitter = replace(fitter, features=features, people=of_people)
+            inputs = input_records({**source.files, "items": items, "people": people})
         seconds = {"reading": perf_counter() - clock}
-        say_intake(talk, read.comparisons)
-        findings = fitter.look(read.comparisons)
+        say_intake(talk, reading.comparisons)
+        for line in () if features is None else features.report:
+            talk.detail(line)
+        findings = fitter.look(reading.comparisons)
         say_findings(talk, findings)
-        for output in (folder, page):
-            if output is not None:
-                output.probe()
+        if folder is not None:
+            folder.probe()
 
-        overall, choice = fitter.fit(talk, read.comparisons, findings)
+        overall, choice = fitter.fit(talk, reading.comparisons, findings)
         segments: dict[Any, Any] = {}
         if by is not None:
-            segments = fitter.fit_segments(talk, read.segments, choice.personal)
+            segments = fitter.fit_segments(talk, reading.segments, choice.personal)
         elif columns:
-            segments = shared_segments(overall.model, unit)
-            refuse_unknown(boards, segments)  # those of whom nobody answered
+            segments = shared_segments(overall.model, SCALES["probit"])
         seconds["fitting"] = perf_counter() - clock - seconds["reading"]
-        beside = versus_table(overall.model, named, unit)
-        changes = None if old is None else changes_between(overall.model, old, unit, str(compare))
         document = leaderboard_document(
             overall,
-            unit,
+            SCALES["probit"],
             verdict=choice.to_dict(),
-            versus=beside,
-            changes=None if changes is None else changes.to_dict(),
-            by={"column": by, "fits": "independent", "rows_without_value": read.rows_without_segment} if by is not None
-            else {"columns": columns, "fits": "shared"} if columns else None,
+            by={"column": by, "fits": "independent", "rows_without_value": reading.rows_without_segment}
+            if by is not None else {"columns": columns, "fits": "shared"} if columns else None,
             segments=segments,
             provenance={
+                "command": _command(ctx, said),
                 "inputs": inputs,
-                "options": {
-                    **reading.to_dict(), "model": str(model), "personal": asked.value, "verdict": verdict, "by": by,
-                    "segment": segment, "strict": strict, **results.to_dict(), **gaspk.to_dict(),
-                },
-                "seed": seed,
+                "options": {**said.record, "model": model, "personal": asked, "by": by, "segment": segment,
+                            "strict": common.strict},
+                "seed": common.seed,
                 "versions": package_versions(),
             },
             timing={"started": started.isoformat(timespec="seconds"), "seconds": seconds},
@@ -179,126 +174,83 @@ def rank(
         # A board that took long to make is shown even if the disk is full.
         failure: OSError | None = None
         written: list[str] = []
-        if page is not None:
-            try:
-                with talk.progress("Writing"):
-                    text = _page(
-                        overall, unit, findings, choice.reason, changes, document, _command(ctx), results.name_people
-                    )
-                    page.write(lambda place: place.write_text(text, encoding="utf-8"))
-                talk.written = str(report)
-            except OSError as error:
-                failure = error
         if folder is not None:
             try:
                 with talk.progress("Writing") as watch, folder.writing() as place:
-                    made = RankOutput(
-                        overall, unit, segments, document, changes, results.users_as.value, is_text(votes)
-                    )
-                    written = made.write(place, jobs, watch)
+                    made = RankOutput(overall, SCALES["probit"], segments, document, is_text(source.path))
+                    written = made.write(place, common.jobs, watch)
                 talk.written = str(out)
             except OSError as error:
                 failure = error
-        told = Printed(overall, choice, unit, beside, segments, boards, changes, by, read.rows_without_segment)
-        _say(talk, told, results)
-        if printed is FormatName.json:
-            talk.document(document)
+        _say(talk, overall, choice, segments, by, reading.rows_without_segment)
         if failure is not None:
             raise failure
-        if report is not None:
-            talk.say(f"Written to {report}: a page to be sent on.")
-        if out is not None or report is None:
-            _say_next(talk, out, written)
+        _say_next(talk, out, written, overall.model)
         if not talk.explains:
             talk.say("--explain says how the answers were read, what was learned, and the verdict in full.")
+        if talk.kind != "table":
+            told = markdown(overall.board, SCALES["probit"], choice.verdict, MOST_ROWS)
+            talk.result(overall.board, "leaderboard", document, markdown=told)
 
 
-@dataclass(frozen=True)
-class Printed:
-    """What is printed of a ranking."""
-
-    overall: Any
-    choice: Any
-    scale: Any
-    versus: Any
-    segments: dict[Any, Any]
-    boards: list[tuple[str, str]]
-    changes: Any
-    by: str | None
-    n_without: int
-
-
-def _say(talk: Talk, told: Printed, results: ResultOptions) -> None:
-    """Print the board, what is said of pairs, segments and changes, and the verdict."""
-    from predilect.cli.fitting import rows_shown, say_board, say_model, say_verdict, say_versus
+def _say(talk: Talk, overall: Any, choice: Any, segments: dict[Any, Any], by: str | None, n_without: int) -> None:
+    """Print the board, what is said of segments, and the verdict."""
+    from predilect.cli.fitting import MOST_ROWS, say_board, say_model, say_verdict
     from predilect.cli.segments import say_segments
+    from predilect.decisions.scales import SCALES
     from predilect.report.leaderboard import Ranking
-    from predilect.report.markdown import markdown
 
-    overall, scale, top = told.overall, told.scale, results.top
-    if results.printed is FormatName.md:
-        rows = rows_shown(overall.board, top)
-        typer.echo(markdown(overall.board, scale, told.choice.verdict, rows, told.versus), nl=False)
-    elif results.printed is FormatName.csv:
-        talk.table(overall.board)
-    if not talk.as_json:
-        say_board(talk, overall, scale, top)
-        say_versus(talk, told.versus, scale)
-    if told.by is not None:
-        for value, one in told.segments.items():
+    scale = SCALES["probit"]
+    if talk.kind == "table":
+        say_board(talk, overall.board, scale, MOST_ROWS)
+    if by is not None:
+        for value, one in segments.items():
             if isinstance(one, Ranking):
-                say_board(talk, one, scale, top, value)
-        talk.say(f'Each board by "{told.by}" was fitted by itself: small segments borrow nothing from the others.')
-        if told.n_without:
-            rows_have = "1 row has" if told.n_without == 1 else f"{told.n_without} rows have"
-            talk.warn(f'{rows_have} no value in column "{told.by}" and count for the overall board only.')
-    elif told.segments:
-        say_segments(talk, told.segments, overall, scale, told.boards, top, results.out)
-    if told.changes is not None:
-        talk.say(told.changes.sentence)
-    say_verdict(talk, told.choice, overall, scale)
-    say_model(talk, overall, scale, told.choice.personal)
+                say_board(talk, one.board, scale, 10, _title(one, value))
+        talk.say(f'Each board by "{by}" was fitted by itself: small segments borrow nothing from the others.')
+        if n_without:
+            rows_have = "1 row has" if n_without == 1 else f"{n_without} rows have"
+            talk.warn(f'{rows_have} no value in column "{by}" and count for the overall board only.')
+    elif segments:
+        say_segments(talk, segments, overall, scale)
+    say_verdict(talk, choice, overall, scale)
+    say_model(talk, overall, scale, choice.personal)
 
 
-def _command(ctx: typer.Context) -> str:
+def _title(ranking: Any, segment: str) -> str:
+    from predilect._text import one_line
+    from predilect.data.intake import counted
+
+    told = "" if ranking.model.report_["model"] == "population" else ", pooled model"
+    return f"{one_line(segment)}: {counted(ranking.comparisons.n_answers, 'answer')}{told}"
+
+
+def _command(ctx: typer.Context, said: Said) -> str:
     """The command with the options that were given, and names of files without their folders."""
     given = ["predilect", str(ctx.info_name)]
-    for one in ctx.command.params:
-        value, source = ctx.params.get(one.name or ""), ctx.get_parameter_source(one.name or "")
-        if source is None or source.name != "COMMANDLINE":
-            continue
-        names = one.opts if value is not False else one.secondary_opts
-        flag = [] if one.param_type_name == "argument" else names[-1:]
-        for part in value if isinstance(value, list | tuple) else [value]:
-            told = [] if isinstance(part, bool) else [Path(part).name if isinstance(part, Path) else str(part)]
-            given.append(shlex.join([*flag, *told]))
+    for context in filter(None, (ctx, ctx.parent)):
+        for one in context.command.params:
+            value, source = context.params.get(one.name or ""), context.get_parameter_source(one.name or "")
+            if source is None or source.name != "COMMANDLINE" or one.name == "out":
+                continue
+            value = said.record["map"] if one.name == "item_map" else value
+            flag = [] if one.param_type_name == "argument" else one.opts[:1]
+            for part in value if isinstance(value, list | tuple) else [value]:
+                told = [] if isinstance(part, bool) else [part.name if isinstance(part, Path) else str(part)]
+                given.append(shlex.join([*flag, *told]))
     return " ".join(given)
 
 
-def _page(
-    overall: Any, unit: Any, findings: Any, reason: str, changes: Any, document: dict[str, Any], command: str,
-    name_people: bool,
-) -> str:  # fmt: skip
-    """The report as a page."""
-    from predilect.report.contents import contents_of
-    from predilect.report.page import page
-
-    provenance = document["provenance"]
-    made = {"Command": command}
-    made |= {f"File of {role}": f"{one['name']}, SHA-256 {one['sha256']}" for role, one in provenance["inputs"].items()}
-    made["Versions"] = ", ".join(f"{name} {version}" for name, version in provenance["versions"].items())
-    told = contents_of(
-        overall.model, scale=unit, findings=findings, warnings=overall.warnings, returned=reason, changes=changes,
-        made=made, name_people=name_people,
-    )  # fmt: skip
-    return page(told)
-
-
-def _say_next(talk: Talk, out: Path | None, written: list[str]) -> None:
+def _say_next(talk: Talk, out: Path | None, written: list[str], model: Any) -> None:
     if out is None:
-        talk.say("Nothing was written; --out DIR writes the board, everybody's own ranking and the model.")
+        talk.say("Nothing was written; -o DIR writes the board, everybody's own ranking and the model.")
         return
     talk.say(f"Written to {out}: {', '.join(written)}.")
     if "leaderboard.png" not in written:
         talk.say('No plot was made, for want of Matplotlib: pip install "predilect[plots]".')
-    talk.say(f"Next: predilect predict {shlex.quote(str(out))} PAIRS says how likely each answer to other pairs is.")
+    place = shlex.quote(str(out))
+    if hasattr(model, "part_worths") and model.features_ is not None:
+        more = f"predilect worth {place} says what attributes are worth"
+    else:
+        more = f"predilect show {place} ITEM ITEM says which of two is better"
+    talk.say(f"Next: predilect report {place} -o board.html makes a page to send on; {more}.")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from predilect.cli.options import ReadingOptions
+from predilect.cli.options import Said, items_in, numbers_in
 from predilect.cli.session import Talk
 from predilect.data import (
     Comparisons,
@@ -24,13 +24,53 @@ from predilect.data.read.columns import no_column
 from predilect.data.read.names import TASK, guess_one
 from predilect.data.read.options import ReadOptions, WinnerIs, from_command, option
 from predilect.data.read.profiles import LABEL
-from predilect.data.read.readers import read_file, read_table
+from predilect.data.read.readers import UNPACK_LIMIT, read_file, read_table
 from predilect.data.read.recognise import used_columns
 from predilect.errors import DataError
 from predilect.models.reading import warn_of_items_without_features
 
 MOST_SEGMENTS = 200
 _READINGS: dict[str, WinnerIs] = {"item ids": "item", "side words": "side", "signs": "sign"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How files are read: options of answers, the size that a packed file may have, and how attributes are coded."""
+
+    options: ReadOptions = field(default_factory=lambda: ReadOptions())  # noqa: PLW0108 (a TypedDict is no factory to mypy)
+    unpack_limit: float = UNPACK_LIMIT
+    categorical: tuple[str, ...] = ()
+    piecewise: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, column: Sequence[str], read: Sequence[str]) -> Settings:
+        """Settings of what was said with -c and --read; DataError for what cannot be."""
+        rest, limit, categorical, piecewise = [], UNPACK_LIMIT, [], {}
+        for said in read:
+            key, _, value = said.partition("=")
+            match key.strip().replace("_", "-"):
+                case "unpack-limit":
+                    (limit,) = numbers_in(value, "--read unpack-limit")[:1]
+                    if not limit > 0.0:
+                        raise DataError(f"--read unpack-limit is a number of GB above 0; got {value}")
+                case "categorical":
+                    categorical += items_in(value, "--read categorical")
+                case "piecewise":
+                    name, cuts = _cuts(value)
+                    piecewise[name] = cuts
+                case _:
+                    rest.append(said)
+        return cls(from_command(column, rest), limit, tuple(categorical), piecewise)
+
+
+def _cuts(text: str) -> tuple[str, list[float]]:
+    """Name and numbers of "price:3,5"."""
+    name, colon, values = text.rpartition(":")
+    if not colon or not name.strip():
+        raise DataError(
+            f'--read piecewise takes an attribute and where its slope changes, as piecewise=price:3,5; got "{text}"'
+        )
+    return name.strip(), numbers_in(values, "--read piecewise")
 
 
 @dataclass(frozen=True)
@@ -46,81 +86,103 @@ class Reading:
     people: PersonFeatures | None = None
 
 
-def read_votes(
-    path: Path, options: ReadingOptions, by: str | None = None, segments: Sequence[str] = ()
-) -> Reading:  # fmt: skip
-    """Answers of a file, cut by the column ``by``, or with the columns ``segments`` of people; raises DataError."""
-    settings = _settings(options)
-    more = list(segments) if by is None else [by]
-    if not more:
-        return Reading(read_file(path, settings, options.unpack_limit))
-    if settings.get("task") is None and guess_one(more, TASK) is not None:
-        settings["task"] = False  # what the rankings are told apart by is a kind of question, not one choice
+@dataclass(frozen=True)
+class Source:
+    """Files of answers that are there, and how they are read."""
 
-    def wanted(names: list[str]) -> list[str]:
-        for name in more:
-            if name not in names:
-                raise no_column(name, f"with {'--by' if by else '--segment'}", names)
-        return [*used_columns(names, settings), *more]
+    path: Path
+    settings: Settings
+    files: dict[str, Path | None]  # all files by what they are, for the record
 
-    names, frame = read_table(path, wanted, table=settings.get("table"), unpack_limit=options.unpack_limit)
-    whole = Comparisons.read_with(frame, settings)
-    used = {*whole.intake.columns.values(), *more}
-    unused = tuple(name for name in names if name not in used)
-    whole = replace(whole, intake=replace(whole.intake, ignored_columns=unused))
-    if by is None:
-        user = whole.intake.columns.get("user")
-        if user is None:
-            raise DataError(
-                f"--segment needs a column that says who answered. Name it ({option('user', 'NAME')}), or give each "
-                "value a fit of its own (--by COLUMN)"
-            )
-        return Reading(whole, people=PersonFeatures.from_frame(frame, user, segments=more))
-    # A segment alone might fit two readings of the winner where the whole fits one.
-    if settings.get("winner_is") is None:
-        settings["winner_is"] = _READINGS.get(whole.intake.winner_reading)
+    @classmethod
+    def of(cls, path: Path, said: Said) -> Source:
+        """A file of answers; DataError if an option cannot be used."""
+        settings = Settings.of(said.column, said.read)
+        limit = settings.unpack_limit
+        if said.item_map is not None:
+            settings.options["item_map"] = read_item_map(said.item_map, value=said.map_column, unpack_limit=limit)
+        if said.design is not None:
+            settings.options["design"] = read_table(said.design, unpack_limit=limit)[1]
+        return cls(path, settings, {"votes": path, "item_map": said.item_map, "design": said.design})
+
+    def read(self, by: str | None = None, segments: Sequence[str] = ()) -> Reading:
+        """Answers, cut by the column ``by``, or with the columns ``segments`` of people; raises DataError."""
+        limit, options = self.settings.unpack_limit, ReadOptions(**self.settings.options)
+        more = list(segments) if by is None else [by]
+        if not more:
+            return Reading(read_file(self.path, options, limit))
+        if options.get("task") is None and guess_one(more, TASK) is not None:
+            options["task"] = False  # what the rankings are told apart by is a kind of question, not one choice
+
+        def wanted(names: list[str]) -> list[str]:
+            for name in more:
+                if name not in names:
+                    raise no_column(name, f"with {'--by' if by else '--segment'}", names)
+            return [*used_columns(names, options), *more]
+
+        names, frame = read_table(self.path, wanted, table=options.get("table"), unpack_limit=limit)
+        whole = Comparisons.read_with(frame, options)
+        used = {*whole.intake.columns.values(), *more}
+        unused = tuple(name for name in names if name not in used)
+        whole = replace(whole, intake=replace(whole.intake, ignored_columns=unused))
+        if by is None:
+            user = whole.intake.columns.get("user")
+            if user is None:
+                raise DataError(
+                    f"--segment needs a column that says who answered. Name it ({option('user', 'NAME')}), or give "
+                    "each value a fit of its own (--by COLUMN)"
+                )
+            return Reading(whole, people=PersonFeatures.from_frame(frame, user, segments=more))
+        value = _segment_values(frame, by)
+        options = _as_the_whole(options, whole)
+        parts: dict[str, Comparisons | str] = {}
+        for segment in value.drop_nulls().unique().sort().to_list():
+            try:
+                parts[segment] = Comparisons.read_with(frame.filter((value == segment).fill_null(False)), options)
+            except DataError as error:
+                parts[segment] = str(error)
+        return Reading(whole, parts, value.null_count())
+
+
+def _as_the_whole(options: ReadOptions, whole: Comparisons) -> ReadOptions:
+    """Options by which a part is read as the whole was, where it alone might fit another reading."""
+    found = ReadOptions(**options)
+    if found.get("winner_is") is None:
+        found["winner_is"] = _READINGS.get(whole.intake.winner_reading)
     described = whole.intake.attributes and not any(role.startswith("feature ") for role in whole.intake.columns)
-    if described and settings.get("profile") is None:
+    if described and found.get("profile") is None:
         # What is the same in all of a segment still is a part of its items' ids.
-        settings["profile"] = [name for name in whole.intake.attributes if name != LABEL]
+        found["profile"] = [name for name in whole.intake.attributes if name != LABEL]
     if not whole.intake.tasks_read:
-        settings["task"] = whole.intake.columns.get("task", None if whole.intake.choices_found else False)
+        found["task"] = whole.intake.columns.get("task", None if whole.intake.choices_found else False)
     if whole.grades:
-        settings["grades"] = whole.grades
+        found["grades"] = whole.grades
     # Few answers may look as if they had no sides, or had some, where all together tell.
-    if settings.get("side") is None and whole.intake.no_sides and not whole.intake.tasks_read:
-        settings["side"] = False
-    value = _segment_values(frame, by)
-    parts: dict[str, Comparisons | str] = {}
-    for segment in value.drop_nulls().unique().sort().to_list():
-        try:
-            parts[segment] = Comparisons.read_with(frame.filter((value == segment).fill_null(False)), settings)
-        except DataError as error:
-            parts[segment] = str(error)
-    return Reading(whole, parts, value.null_count())
+    if found.get("side") is None and whole.intake.no_sides and not whole.intake.tasks_read:
+        found["side"] = False
+    return found
 
 
-def read_features(
-    path: Path | None, answers: Comparisons, unpack_limit: float, *, categorical: Sequence[str] = (),
-    piecewise: Mapping[str, Sequence[float]] | None = None,
-) -> ItemFeatures | None:  # fmt: skip
+def read_features(path: Path | None, answers: Comparisons, settings: Settings) -> ItemFeatures | None:
     """Features of items from a file with one row an item, or else from answers that describe their alternatives."""
-    frame = answers.item_table if path is None else read_frame(path, unpack_limit=unpack_limit)
+    frame = answers.item_table if path is None else read_frame(path, unpack_limit=settings.unpack_limit)
     if frame is None:
+        if settings.categorical or settings.piecewise:
+            raise DataError("--read categorical and piecewise are about attributes of items: give --items FILE")
         return None
     features = ItemFeatures.from_frame(
-        frame, "item" if path is None else None, categorical=categorical, piecewise=piecewise
+        frame, "item" if path is None else None, categorical=settings.categorical, piecewise=settings.piecewise
     )
     if path is not None:
         warn_of_items_without_features(answers, features)
     return features
 
 
-def read_people(path: Path | None, unpack_limit: float, segments: Sequence[str] = ()) -> PersonFeatures | None:
+def read_people(path: Path | None, settings: Settings, segments: Sequence[str] = ()) -> PersonFeatures | None:
     """Features of people from a file with one row a person, and the columns of it that are segments."""
     if path is None:
         return None
-    frame = read_frame(path, unpack_limit=unpack_limit)
+    frame = read_frame(path, unpack_limit=settings.unpack_limit)
     for name in segments:
         if name not in frame.columns:
             raise no_column(name, "with --segment, and looked for in --people FILE", frame.columns)
@@ -149,27 +211,6 @@ def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:
             talk.warn(finding.with_names)
         else:
             talk.detail(f"Note: {finding.with_names}")
-
-
-def _settings(options: ReadingOptions) -> ReadOptions:
-    if options.item_map_column is not None and options.item_map is None:
-        raise DataError("--item-map-column names a column of --item-map FILE, which was not given")
-    settings = from_command(options.column or (), options.read or ())
-    if options.item_map is not None:
-        settings["item_map"] = read_item_map(
-            options.item_map, value=options.item_map_column, unpack_limit=options.unpack_limit
-        )
-    if options.design is not None:
-        settings["design"] = read_table(options.design, unpack_limit=options.unpack_limit)[1]
-    return settings
-
-
-def names_in(text: str | None, flag: str) -> list[str]:
-    """Names with commas between them; none where the option was not given."""
-    names = [] if text is None else [name.strip() for name in text.split(",")]
-    if not all(names):
-        raise DataError(f"{flag} takes names with commas between them, and one of the names is empty")
-    return names
 
 
 def _segment_values(frame: pl.DataFrame, by: str) -> pl.Series:

@@ -12,6 +12,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -53,18 +54,32 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM came, which ends a command as Ctrl-C does."""
 
 
+@dataclass(frozen=True)
+class Common:
+    """Options of every command; without a ``format`` each prints what it is mostly used for."""
+
+    format: str | None = None
+    quiet: bool = False
+    explain: bool = False
+    jobs: int | None = None
+    seed: int = 0
+    strict: bool = False
+
+
 class Talk:
     """Output of a command: results on standard output, warnings and errors on standard error, each warning once.
 
-    With ``as_json`` standard output holds the one document or table alone, and everything else goes to standard error;
-    ``quiet`` leaves that, warnings and errors, ``explains`` adds what :meth:`detail` says. ``warned`` holds every
-    warning so far, ``written`` what was written, for the message after Ctrl-C.
+    ``kind`` is what standard output holds: a "table" for people and all that is said, or "csv", "md" or "json" alone,
+    and everything else goes to standard error. ``quiet`` leaves results, warnings and errors, ``explains`` adds what
+    :meth:`detail` says. ``warned`` holds every warning so far, ``written`` what was written, for the message after
+    Ctrl-C.
     """
 
-    def __init__(self, quiet: bool = False, as_json: bool = False, explains: bool = True) -> None:
-        self.quiet = quiet
-        self.explains = explains
-        self.as_json = as_json
+    def __init__(self, common: Common = Common(), usually: str = "table") -> None:
+        self.kind = common.format or usually
+        self.quiet = common.quiet
+        self.explains = common.explain
+        self._said_apart = self.kind != "table" or usually != "table"
         self.warned: list[str] = []
         self.written = ""
         self.out = Console(highlight=False, emoji=False)
@@ -111,7 +126,7 @@ class Talk:
     @property
     def width(self) -> int:
         """Columns of what :meth:`say` prints to."""
-        return (self.err if self.as_json else self.out).width
+        return (self.err if self._said_apart else self.out).width
 
     def interrupted(self, ended: str) -> None:
         """Say that a signal ended the command, and what is there of it."""
@@ -129,7 +144,7 @@ class Talk:
 
     def show(self, said: RenderableType = "", style: str = "") -> None:
         """Print what was asked for, quiet or not."""
-        _print(self.err if self.as_json else self.out, self._named(said) if isinstance(said, str) else said, style)
+        _print(self.err if self._said_apart else self.out, self._named(said) if isinstance(said, str) else said, style)
 
     def warn(self, text: str) -> None:
         """Print a warning, once."""
@@ -146,7 +161,27 @@ class Talk:
         """Text in which what came out of a pipe has its name alone, and not the folder that holds it meanwhile."""
         return text if self._held is None else text.replace(f"{self._held.name}/", "")
 
-    def document(self, document: Any) -> None:
+    def result(
+        self, table: pl.DataFrame, schema: str, document: dict[str, Any], drawn: Any = None, markdown: str = ""
+    ) -> None:
+        """Print a result to standard output: the table, ``drawn`` for people and as ``markdown``, or the document.
+
+        The document gets its schema, a version and the warnings.
+        """
+        from predilect._json import plain
+        from predilect.cli.tables import as_rich
+
+        if self.kind == "json":
+            head = {"schema": f"predilect/{schema}", "version": 1}
+            self._document(plain({**head, "warnings": self.warned, **document}, words=False))
+        elif self.kind == "table":
+            _print(self.out, as_rich(table) if drawn is None else drawn)
+        elif self.kind == "md" and markdown:
+            typer.echo(markdown, nl=False)
+        else:
+            self.table(table, self.kind)
+
+    def _document(self, document: Any) -> None:
         """Print a JSON document to standard output."""
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=str)
         # JSON itself escapes control characters below 32 alone; those that are left are within strings.
@@ -195,14 +230,16 @@ class Talk:
 
 
 @contextmanager
-def session(quiet: bool = False, as_json: bool = False, explains: bool = True) -> Iterator[Talk]:
+def session(common: Common = Common(), usually: str = "table") -> Iterator[Talk]:
     """Run a command: its errors become one message and an exit code, its warnings become notes.
+
+    ``usually`` is what the command prints without ``--format``.
 
     Raises typer.Exit: 1 if the output could not be written, 2 for input that cannot be used, 3 for no convergence where
     that is asked for, 130 after Ctrl-C, 143 after SIGTERM.
     """
-    talk = Talk(quiet, as_json, explains)
-    logging.getLogger("predilect").setLevel(logging.ERROR if quiet else logging.NOTSET)
+    talk = Talk(common, usually)
+    logging.getLogger("predilect").setLevel(logging.ERROR if common.quiet else logging.NOTSET)
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         if not issubclass(category, DeprecationWarning | PendingDeprecationWarning | ImportWarning | ResourceWarning):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from predilect._text import did_you_mean
-from predilect.cli.choice import FormatName, FormatOption, OfName, OfOption, of_whom, printed
-from predilect.cli.options import UNPACK_LIMIT, JsonFlag, QuietFlag, UnpackLimit
+from predilect.cli.options import Folder, Force, OfName, OfOption, OutFile, numbers_in, of_whom
 from predilect.cli.session import session
+from predilect.cli.tables import with_intervals
 from predilect.errors import DataError
 
 if TYPE_CHECKING:
@@ -31,10 +30,8 @@ class RuleName(StrEnum):
 
 
 def simulate(
-    model: Annotated[
-        Path,
-        typer.Argument(metavar="MODEL", show_default=False, help="Folder that predilect utilities wrote."),
-    ],
+    ctx: typer.Context,
+    folder: Folder,
     scenarios: Annotated[
         Path,
         typer.Argument(
@@ -51,82 +48,53 @@ def simulate(
             "utilities; randomised: what is best in each draw of them.",
         ),
     ] = RuleName.share,
-    price_curve: Annotated[
+    vary: Annotated[
         str | None,
         typer.Option(
-            "--price-curve", metavar="ITEM", help="Change the price of this item, in every scenario that offers it.",
+            "--vary", metavar="ITEM.ATTRIBUTE=1,2,3",
+            help="Change a number of one item, such as ours.price=1,2,3, in every scenario that offers it.",
         ),
     ] = None,
-    prices: Annotated[
-        str | None, typer.Option("--prices", metavar="1,2,3", help="The prices that --price-curve tries.")
-    ] = None,
-    price: Annotated[
-        str, typer.Option("--price", metavar="NAME", help="The attribute that --price-curve changes: any number.")
-    ] = "price",
     of: OfOption = OfName.population,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", show_default="nothing is written", help="A .csv file."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
-    unpack_limit: UnpackLimit = UNPACK_LIMIT,
-    format: FormatOption = FormatName.text,
-    quiet: QuietFlag = False,
-    json: JsonFlag = False,
+    out: OutFile = None,
+    force: Force = False,
 ) -> None:  # fmt: skip
-    """Say which share of people would choose each of the items on offer, by the MODEL that predilect utilities wrote.
+    """Say which share of people would choose each of the items on offer, by the model in DIR.
 
-    Prints scenario, item, share, its 95 % interval and of whom it is; with --price-curve also the price.
+    Prints scenario, item, share, its 95 % interval and of whom it is; with --vary also the value, as price.
 
-    Example: predilect simulate results scenarios.csv --price-curve ours --prices 1,2,3
+    Example: predilect simulate results scenarios.csv --vary ours.price=1,2,3
     """
-    with session(quiet, json or format is not FormatName.text) as talk:
-        kind = printed(format, json)
+    with session(ctx.obj) as talk:
         scenarios = talk.file(scenarios)
-        from predilect._json import plain
-        from predilect.cli.utilities import table_of
+        from predilect.cli.folder import Results
         from predilect.data.read.readers import read_table
-        from predilect.models.registry import load_model
         from predilect.report.output import OutputFile
         from predilect.report.tables import write_csv
 
-        if (price_curve is None) != (prices is None):
-            raise DataError("--price-curve ITEM and --prices 1,2,3 go together")
-        target = None if out is None else OutputFile(out, force)
-        fitted = load_model(model)
+        target = None if out is None else OutputFile(out, force, what="the shares need")
+        fitted = Results.of(folder).model
         if not hasattr(fitted, "simulate") or fitted.features_ is None:
-            raise DataError(f"{model} holds a model without attributes. Fit one with predilect utilities")
-        fitted.backend_ = "polars"
-        offered, items = _offered(fitted, read_table(scenarios, unpack_limit=unpack_limit)[1])
-        named = rule.name
-        if price_curve is None or prices is None:
-            table = fitted.simulate(offered, named, items=items, of=of.value)
+            raise DataError(
+                f"{folder} holds a model without attributes. Rank choices between described alternatives, or give "
+                "rank --items FILE"
+            )
+        offered, items = _offered(fitted, read_table(scenarios)[1])
+        if vary is None:
+            table = fitted.simulate(offered, rule.name, items=items, of=of.value)
         else:
-            table = _curves(fitted, offered, items, price_curve, price, _numbers(prices), named, of.value)
-        if kind in (FormatName.csv, FormatName.md):
-            talk.table(table, kind)
-        elif kind is FormatName.text:
-            talk.show(table_of(table, {"share": "Share"}, as_percent=True))
+            table = _curves(fitted, offered, items, vary, rule.name, of.value)
+        if talk.kind == "table":
+            talk.show(with_intervals(table, {"share": "Share"}, as_percent=True))
             talk.say(of_whom(of, "Shares and their intervals"))
         if target is not None:
             target.write(lambda path: write_csv(table, path))
             talk.written = str(out)
-            talk.say(f"Written to {out}.")
-        if kind is FormatName.json:
-            talk.document(plain({
-                "schema": "predilect/shares", "version": 1, "model": fitted.report_["model"], "rule": named,
-                "of": of.value, "warnings": talk.warned, "shares": table.to_dicts(),
-            }, words=False))  # fmt: skip
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        numbers = [float(value) for value in text.split(",")]
-    except ValueError:
-        numbers = [math.nan]
-    if not all(map(math.isfinite, numbers)):
-        raise DataError(f'--prices takes numbers with commas between them, got "{text}"')
-    return numbers
+            talk.say(f"Written to {out}: {len(table)} rows.")
+        if talk.kind != "table":
+            talk.result(table, "shares", {
+                "model": fitted.report_["model"], "rule": rule.name, "of": of.value, "shares": table.to_dicts(),
+            })  # fmt: skip
 
 
 def _offered(fitted: Any, table: pl.DataFrame) -> tuple[dict[str, list[Any]], pl.DataFrame | None]:
@@ -196,25 +164,30 @@ def _differ(features: ItemFeatures, given: pl.DataFrame, matrix: FloatArray) -> 
 
 
 def _curves(
-    fitted: Any,
-    offered: dict[str, list[Any]],
-    items: Any,
-    item: str,
-    price: str,
-    values: list[float],
-    rule: str,
-    of: str,
-) -> pl.DataFrame:
+    fitted: Any, offered: dict[str, list[Any]], items: Any, vary: str, rule: str, of: str
+) -> pl.DataFrame:  # fmt: skip
+    """Shares at every value of one number of one item."""
     import polars as pl
 
-    found: list[pl.DataFrame] = [
-        fitted.price_curve(one, item, price, values, rule, items=items, of=of).insert_column(0, pl.repeat(
-            name, len(values) * len(one), eager=True).alias("scenario"))
-        for name, one in offered.items() if item in map(str, one)
-    ]  # fmt: skip
-    if not found:
-        known = dict.fromkeys(str(one) for items in offered.values() for one in items)
+    said, equals, text = vary.rpartition("=")
+    known = sorted((name for name in fitted.features_.sources if said.endswith(f".{name}")), key=len)
+    if not equals or not known:
+        numbers = ", ".join(fitted.features_.sources)
         raise DataError(
-            f"no scenario offers {item!r}, whose price should change (--price-curve).{did_you_mean(item, known)}"
+            f'--vary takes ITEM.ATTRIBUTE=1,2,3, such as ours.price=1,2,3; got "{vary}". Attributes are {numbers}'
+        )
+    price = known[-1]
+    item, values = said.removesuffix(f".{price}"), numbers_in(text, "--vary")
+    found: list[pl.DataFrame] = [
+        fitted.price_curve(one, item, price, values, rule, items=items, of=of).insert_column(
+            0, pl.repeat(name, len(values) * len(one), eager=True).alias("scenario")
+        )
+        for name, one in offered.items()
+        if item in map(str, one)
+    ]
+    if not found:
+        there = dict.fromkeys(str(one) for items in offered.values() for one in items)
+        raise DataError(
+            f"no scenario offers {item!r}, whose {price} should change (--vary).{did_you_mean(item, there)}"
         )
     return pl.concat(found)

@@ -76,62 +76,7 @@ def decide(
     cost_defer: float | None = None,
     default: Any = None,
 ) -> Decision:
-    """Decide for a person between some options, ask them a question, or leave the choice to them: what costs least.
-
-    Parameters
-    ----------
-    model : estimator
-        Any fitted model of the package.
-    user : id or None
-        Whose choice it is; None, and with a warning an id that the model does not know, is somebody without answers.
-    options : list of items
-        Two or more different items that the model knows, in any order.
-    cost_wrong : float, default 1
-        Cost of an act that is wrong: the person would have chosen another of the options.
-    cost_question : float, default 0.1
-        Cost of asking which of two options the person would choose; of m options it is log2(m) times that.
-    cost_defer : float, optional
-        Cost of leaving the choice to the person; by default that of asking about all options.
-    default : item, optional
-        One of the options that stands unless the person objects: leaving the choice to them then costs nothing where
-        it is what they would choose. Of equally likely options it is taken.
-
-    Returns
-    -------
-    Decision
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two options, one of them twice or not known, a default that is none of them, or a cost
-        that is no finite number from 0 up.
-
-    Notes
-    -----
-    docs/decide.md. Probabilities are those of ``model.predict_choice``: of what the person would answer, noise and
-    calibration included, since that is what answers can show to be right or wrong; nobody is on the left.
-
-    A question is about what the person would choose now: of the options asked about, the answer is the only one that
-    can still be the choice. With probabilities p_1 >= p_2 >= ... asking about the m likeliest leaves the loss
-    cost_wrong (1 - p_1 - ... - p_m). No question with m answers, about whatever, leaves less: whoever acts on the
-    answers takes at most m different options. So the best question needs no search, and its value no simulation. That
-    the answer also teaches the model (``update``) is not counted.
-
-    The cost of asking about m options grows with log2(m), as the time of a choice does (Hick's law). A question is
-    about fewer options than there are, or about both of two: else it leaves the choice to the person. Of equal costs
-    acting comes before asking, and asking before leaving it. Some ten milliseconds for 20 options.
-
-    Examples
-    --------
-    >>> import predilect
-    >>> from predilect.decisions import decide
-    >>> answers = {"user": ["ann", "bob", "cas"], "left": ["tea"] * 3, "right": ["milk", "juice", "milk"]}
-    >>> model = predilect.Population().fit(answers, [1, 1, 1])
-    >>> decide(model, "ann", ["tea", "milk"], cost_wrong=1, cost_question=0.45).action
-    'act'
-    >>> decide(model, "ann", ["juice", "milk"], cost_wrong=1, cost_question=0.01).question
-    ('juice', 'milk')
-    """
+    """See :meth:`Asking.decide <predilect.models.asking.Asking.decide>`."""
     for name, cost in (("cost_wrong", cost_wrong), ("cost_question", cost_question), ("cost_defer", cost_defer)):
         _check_cost(name, cost)
     model = copy.copy(model)  # as it is now, whatever other threads do

@@ -51,66 +51,7 @@ def suggest(
     repeat: bool = False,
     random_state: int = 0,
 ) -> Any:
-    """Choose the pairs to ask one person next, the most useful first.
-
-    Parameters
-    ----------
-    model : estimator
-        Any fitted model of the package.
-    user : id, optional
-        Who is asked; by default, and with a warning for an id that the model does not know, somebody without answers.
-    candidates : data frame, or list of items, optional
-        Pairs to choose from (columns left and right, and user where they are several people's, of which this person's
-        are taken), or items any two of which may be asked; by default all items. Only items that the model knows.
-    n : int, default 1
-        How many pairs. They are chosen one after the other, each for what it adds to those before, so no two of them
-        ask nearly the same.
-    strategy : {"bald", "entropy", "eubo", "random"}, default "bald"
-        Criterion: information about the person's utilities; maximum entropy (the answer that is hardest to predict,
-        noise or not); the best item (the pair whose better one is expected to be best); none.
-    exclude : data frame, optional
-        Further pairs not to ask, such as those on the person's screen, and all that were answered if the model was
-        loaded without its answers; where it names people, only this person's.
-    repeat : bool, default False
-        Whether pairs that the person answered may be asked again.
-    random_state : int, default 0
-        Seed of what is drawn: pairs of equal scores, and with "random" any pair.
-
-    Returns
-    -------
-    questions : data frame of the caller's kind
-        Columns left, right, score, p_left, p_tie, p_right. Scores are bits, with "eubo" the expected utility of the
-        better item above the average item; with "random" bits of information. Of a pair after the first the score is
-        what it adds. Fewer than n rows if there are not so many pairs, none at all if every pair was answered. Which
-        side is shown left is yours to shuffle: pairs come in the order of the items, or of ``candidates``.
-
-    Raises
-    ------
-    DataError
-        If the strategy, an item, or the table of candidates cannot be used.
-
-    Notes
-    -----
-    collaborative.md section 5. A pair asked, and not answered yet, is taken for an observation of its margin with the
-    noise of one answer: the Gaussian is conditioned on it, averaged over the answer. Pairs without variance, of
-    identical items, come after all others. Of pairs whose scores are equal but for rounding one is drawn, by
-    ``random_state``, the person's id and the number of their answers: so newcomers, of whom the model knows the same,
-    are asked different things, and the same state has the same questions. Five questions out of all 499 500 pairs of
-    1 000 items take 30 to 70 ms; of more items a shortlist of 1 000 is made, those with the largest variance, with
-    "eubo" those that may be best. Of a model whose margins are not those of utilities (GaSPK), the 5 000 pairs that are
-    best by the items' scores are predicted one by one. Probabilities are those of ``model.predict_proba`` at equal
-    covariates; scores take the person's variances as boards have them.
-
-    Examples
-    --------
-    >>> import predilect
-    >>> from predilect.decisions import suggest
-    >>> answers = {"user": ["ann", "bob", "cas"], "left": ["tea"] * 3, "right": ["milk", "juice", "milk"]}
-    >>> model = predilect.Population().fit(answers, [1, 1, -1])
-    >>> question = suggest(model, "ann")
-    >>> question["left"][0], question["right"][0]
-    ('juice', 'milk')
-    """
+    """See :meth:`Asking.suggest <predilect.models.asking.Asking.suggest>`."""
     _check(strategy)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise DataError(f"n must be a whole number of questions, 1 or more; got {quoted(n)}")
@@ -168,30 +109,7 @@ def suggest(
 def suggest_each(
     model: Fitted, candidates: Any, strategy: str = "bald", *, repeat: bool = False, random_state: int = 0
 ) -> Any:
-    """Choose one question for each of many people, each from a pool of their own.
-
-    Parameters
-    ----------
-    model : estimator
-    candidates : data frame
-        Columns user, left and right: the pools of all people.
-    strategy, repeat, random_state
-        As :func:`suggest` takes them.
-
-    Returns
-    -------
-    questions : data frame of the caller's kind
-        One row a person who has a pair left, sorted by user: columns user, left, right, score, p_left, p_tie, p_right.
-
-    Raises
-    ------
-    DataError
-        If a column or an id is missing, or an item is not known.
-
-    Notes
-    -----
-    The choice of :func:`suggest` with n = 1, in one prediction for everybody: a microsecond or two a candidate.
-    """
+    """See :meth:`Asking.suggest_each <predilect.models.asking.Asking.suggest_each>`."""
     _check(strategy)
     model = copy.copy(model)  # as it is now, whatever other threads do
     left, right, names = read_pairs(candidates, model.items_)

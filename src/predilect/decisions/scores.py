@@ -22,47 +22,7 @@ _DRAWS = 200  # of each person
 
 
 def scores(model: Fitted, size: int = 4, anchor: Any = None, user: Any = None, *, random_state: int = 0) -> Any:
-    """Rescaled utilities: how probable it is that an item is chosen from a set of the usual size.
-
-    Parameters
-    ----------
-    model : estimator
-        Any fitted model of the package whose answers are about utilities of items.
-    size : int, default 4
-        How many items stood in a set, from 2 to 20.
-    anchor : item, optional
-        The item that has the score 100: the threshold of an anchored study, or "none of these".
-    user : id, optional
-        A person; by default the mean over all people, each rescaled by themselves.
-    random_state : int, default 0
-        Seed of the draws.
-
-    Returns
-    -------
-    table : data frame of the caller's kind
-        Columns item, score, lower, upper (95 % interval of the draws), best first.
-
-    Raises
-    ------
-    DataError
-        If the size is out of range, or the anchor is not known.
-
-    Notes
-    -----
-    p_i is the probability that item i is chosen from ``size`` items of which the others have the person's mean utility,
-    exp(u_i) / (exp(u_i) + size - 1) with logistic noise. The score is 100 p_i / Σ p_j: scores sum to 100, and one of 10
-    is twice as likely to be taken as one of 5. With an anchor, the others have the anchor's utility, and the score is
-    100 p_i size: 100 for the anchor itself, up to 100 times ``size``.
-
-    Examples
-    --------
-    >>> import predilect
-    >>> from predilect.decisions import scores
-    >>> answers = {"user": ["ann", "bob", "cas"], "left": ["tea"] * 3, "right": ["milk", "juice", "milk"]}
-    >>> model = predilect.Population().fit(answers, [1, 1, -1])
-    >>> round(scores(model)["score"].sum(), 6)
-    100.0
-    """
+    """See :meth:`Asking.scores <predilect.models.asking.Asking.scores>`."""
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 2 <= size <= 20:
         raise DataError(f"size must be a whole number of items from 2 to 20; got {quoted(size)}")
     now: Any = copy.copy(model)  # as it is, whatever other threads do

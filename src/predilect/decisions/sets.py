@@ -47,57 +47,7 @@ def suggest_set(
     model: Fitted, user: Any = None, size: int = 4, candidates: Sequence[Any] | None = None, *, exclude: Any = None,
     repeat: bool = False, random_state: int = 0,
 ) -> Any:  # fmt: skip
-    """Choose the alternatives of which to ask one person for the best.
-
-    Parameters
-    ----------
-    model : estimator
-        Any fitted model of the package whose answers are about utilities of items.
-    user : id, optional
-        Who is asked; by default, and with a warning for an id that the model does not know, somebody without answers.
-    size : int, default 4
-        How many alternatives, from 2 to 20.
-    candidates : list of items, optional
-        What may be shown; by default all items.
-    exclude : Comparisons, data frame, or list of lists of items, optional
-        Further sets not to ask, such as those on the person's screen, and all that were answered if the model was
-        loaded without its answers. A frame has a column item, and task where it holds several sets; where people are
-        named, only this person's count.
-    repeat : bool, default False
-        Whether a set that the person answered may be asked again.
-    random_state : int, default 0
-        Seed of the draws, with the person's id and the number of their answers.
-
-    Returns
-    -------
-    question : data frame of the caller's kind
-        Columns item, p_best (the probability that it is chosen) and score: the bits that the answer is expected to
-        tell about the person's utilities, of the items down to this row (the first tells nothing). A row an
-        alternative; whose place on the screen is yours to shuffle. No rows if every set was answered.
-
-    Raises
-    ------
-    DataError
-        If an item is not known, or there are fewer than ``size``, or ``exclude`` cannot be read.
-
-    Notes
-    -----
-    collaborative.md section 5 for a choice with normal noise of variance ½ an alternative: the entropy of the answer
-    less its expected entropy given the utilities, over 400 draws of them, each chance by Gauss-Hermite quadrature.
-    Greedy: the most telling pair, then one item after the other, each the best of those with which there are sets left
-    to ask; of equal ones one is drawn. Of more than 60 items the 60 whose utilities vary most about the person's
-    average one. Some 30 ms for a set
-    of four of 30 items.
-
-    Examples
-    --------
-    >>> import predilect
-    >>> from predilect.decisions import suggest_set
-    >>> answers = {"user": ["ann", "bob", "cas"], "left": ["tea"] * 3, "right": ["milk", "juice", "milk"]}
-    >>> model = predilect.Population().fit(answers, [1, 1, -1])
-    >>> suggest_set(model, "ann", 3)["item"].to_list()
-    ['juice', 'milk', 'tea']
-    """
+    """See :meth:`Asking.suggest_set <predilect.models.asking.Asking.suggest_set>`."""
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 2 <= size <= _LARGEST_SET:
         raise DataError(f"size must be a whole number of alternatives from 2 to {_LARGEST_SET}; got {quoted(size)}")
     model = copy.copy(model)  # as it is now, whatever other threads do

@@ -21,39 +21,7 @@ from predilect.errors import DataError
 def versus(
     model: Fitted, pairs: Sequence[tuple[Any, Any]], user: Any = None, *, scale: ScaleName | Scale = "probit"
 ) -> Any:
-    """Probabilities that one item is better than another, P(A > B), for pairs of the crowd's board or one person's.
-
-    Parameters
-    ----------
-    model : estimator
-        Any fitted model of the package.
-    pairs : list of (item, item)
-    user : id, optional
-        A person; by default the crowd.
-    scale : {"probit", "logit", "elo", "0-100", "share"}, default "probit"
-        Unit of the difference; with the last two the noise of one answer.
-
-    Returns
-    -------
-    table : data frame of the caller's kind
-        A row a pair: left, right; p_better, the probability that the score of left is the higher one; difference of the
-        two scores, with lower and upper, its 95 % interval; p_left, p_tie and p_right, the chances of one answer of the
-        person, or of somebody new, where neither side is favoured.
-
-    Raises
-    ------
-    DataError
-        If what is given is no list of pairs, an item or the user is not known, or an item is paired with itself.
-
-    Examples
-    --------
-    >>> import predilect
-    >>> from predilect.decisions import versus
-    >>> answers = {"left": ["tea"] * 3, "right": ["milk", "juice", "milk"], "winner": ["tea", "tea", "tea"]}
-    >>> model = predilect.Population(personal=False).fit(answers)
-    >>> bool(versus(model, [("tea", "milk")])["p_better"][0] > 0.9)
-    True
-    """
+    """See :meth:`Asking.versus <predilect.models.asking.Asking.versus>`."""
     now: Any = copy.copy(model)  # as it is, whatever other threads do
     couples = _couples(pairs)
     left, right = (now.items_.codes([pair[side] for pair in couples]) for side in (0, 1))

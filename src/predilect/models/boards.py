@@ -21,13 +21,13 @@ from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, weights_of_rows
-from predilect.decisions.acting import Decision, decide
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
 from predilect.decisions.scales import Scale, ScaleName, scale_of
 from predilect.errors import DataWarning
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.posterior import Posterior, Utilities, centre
 from predilect.likelihoods.views import PairLikelihood, Probit
+from predilect.models.asking import Asking
 from predilect.models.checks import refuse_scorer
 from predilect.models.choices import ChoiceSets, answer_log_proba, choice_proba
 from predilect.models.reading import Queries, Said, new_item_space, read_answers, read_queries
@@ -264,7 +264,7 @@ class Predicting(ABC):
         return new
 
 
-class Ranking(Predicting):
+class Ranking(Asking, Predicting):
     """Base of estimators: boards and utilities from their posterior, and predictions."""
 
     kept_posterior: ClassVar[Any] = None  # class of :meth:`Posterior.restricted`'s result, where there is one
@@ -402,22 +402,6 @@ class Ranking(Predicting):
         """Joint posterior of the consensus, centred; shapes as :meth:`utility_distribution`."""
         now = self._now()
         return _centred(*now.posterior_.consensus())
-
-    def decide(
-        self,
-        user: Any,
-        options: Any,
-        *,
-        cost_wrong: float = 1.0,
-        cost_question: float = 0.1,
-        cost_defer: float | None = None,
-        default: Any = None,
-    ) -> Decision:
-        """Act for a person, ask, or leave the choice to them; see :func:`predilect.decisions.decide`."""
-        return decide(
-            self._now(), user, options, cost_wrong=cost_wrong, cost_question=cost_question, cost_defer=cost_defer,
-            default=default,
-        )  # fmt: skip
 
     @abstractmethod
     def describe(self) -> list[str]:

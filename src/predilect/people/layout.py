@@ -257,7 +257,7 @@ def lay_out(
         raise DataError(
             f"{n_small} rows have a weight below 1. A weight counts identical answers of one person; personal rankings "
             f"need weights of at least 1. Multiply them all, leave them out with {option('weight', False)}, or rank "
-            f"the crowd alone ({either('--pooled', 'personal=False')})."
+            f"the crowd alone ({either('--personal no', 'personal=False')})."
         )
     found = lay_out_columns(
         comparisons.user,

@@ -23,7 +23,6 @@ from predilect._types import FloatArray
 from predilect.data import Vocabulary
 from predilect.decisions.ranking import is_whole
 from predilect.decisions.scales import SCALES, Scale
-from predilect.report.changes import Changes
 from predilect.report.leaderboard import Ranking, Refused, SharedSegment, segment_table
 from predilect.report.segments import plot_segments
 from predilect.report.tables import whole_numbers, write_csv
@@ -155,8 +154,6 @@ class RankOutput:
     scale: Scale
     segments: Mapping[Any, Ranking | Refused | SharedSegment]
     document: Mapping[str, Any]
-    changes: Changes | None = None  # against an older model
-    users_as: str = "parquet"  # or "csv"
     numbers: bool = False  # whether ids came out of text, in which a number has no type
 
     def write(self, place: Path, jobs: int | None, watch: Callable[[str, int], None]) -> list[str]:
@@ -167,13 +164,12 @@ class RankOutput:
         }
         if self.segments:
             writers["segments.csv"] = lambda path: write_csv(segment_table(self.segments), path)
-        if self.changes is not None:
-            writers["changes.csv"] = partial(write_csv, self.changes.table)
         model = self.overall.model
         for name, table in model.further_tables().items():
             writers[f"{name}.csv"] = partial(_write_table, table)
         if model.personal_:
-            writers[f"users.{self.users_as}"] = lambda path: self._write_people(path, jobs)
+            writers["users.parquet"] = lambda path: self._write_people(path, jobs)
+        writers["answers.parquet"] = self.overall.comparisons.to_frame("polars").write_parquet
         writers["model"] = model.save
         for number, (name, write) in enumerate(writers.items(), 1):
             watch(name, number)

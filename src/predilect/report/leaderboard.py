@@ -91,8 +91,6 @@ def leaderboard_document(
     scale: Scale,
     *,
     verdict: Mapping[str, Any] | None = None,
-    versus: pl.DataFrame | None = None,
-    changes: Mapping[str, Any] | None = None,
     by: Mapping[str, Any] | None = None,
     segments: Mapping[Any, Ranking | Refused | SharedSegment] | None = None,
     provenance: Mapping[str, Any],
@@ -100,10 +98,9 @@ def leaderboard_document(
 ) -> dict[str, Any]:
     """The record of a ranking as plain values.
 
-    ``verdict``: what held-out answers say of the whole, and which model was returned; ``versus``: the pairs that were
-    named; ``changes``: against an older model; ``by``: how the answers were cut into segments; ``segments``: ranking,
-    or why there is none, by the segment's value; ``provenance``: files, options, seed and versions, nothing that
-    differs between two runs; ``timing``: dates and seconds.
+    ``verdict``: what held-out answers say of the whole, and which model was returned; ``by``: how the answers were cut
+    into segments; ``segments``: ranking, or why there is none, by the segment's value; ``provenance``: command, files,
+    options, seed and versions, nothing that differs between two runs; ``timing``: dates and seconds.
     """
     return {
         "schema": SCHEMA,
@@ -111,8 +108,6 @@ def leaderboard_document(
         "scale": scale.to_dict(),
         **plain(overall.to_dict(), words=False),
         "verdict": plain(verdict, words=False),
-        "versus": None if versus is None else plain(versus.to_dicts(), words=False),
-        "changes": plain(changes, words=False),
         "by": plain(by, words=False),
         "segments": [
             {"segment": value, **plain(segment.to_dict(), words=False)} for value, segment in (segments or {}).items()

@@ -15,7 +15,7 @@ from predilect.errors import DataError, OutputError
 # What a folder of results may hold; a folder with anything else in it is never replaced.
 OUTPUT_NAMES = frozenset({
     "leaderboard.csv", "leaderboard.json", "leaderboard.png", "leaderboard.svg", "segments.csv", "segments.png",
-    "segments.svg", "changes.csv", "people.csv", "covariates.csv", "users.parquet", "users.csv", "model", "weights.csv",
+    "segments.svg", "people.csv", "covariates.csv", "users.parquet", "answers.parquet", "model", "weights.csv",
     "characteristics.csv", "characteristics.png", "characteristics.svg", "coefficients.csv", "part_worths.csv",
     "importances.csv", "willingness_to_pay.csv", "fit.csv", "holdout.csv", "scores.csv",
 })  # fmt: skip
@@ -29,7 +29,7 @@ class OutputFolder:
     """
 
     def __init__(self, path: Path, force: bool = False) -> None:
-        _refuse_place(path, path, "--out")
+        _refuse_place(path, path, "-o")
         self.shown = path
         self.path = resolved(path)
         self.force = force
@@ -60,32 +60,30 @@ class OutputFolder:
             raise OutputError(_told(error, self.shown)) from error
 
     def _refuse(self) -> None:
-        _refuse_place(self.path, self.shown, "--out")
+        _refuse_place(self.path, self.shown, "-o")
         # Not found: there is nothing yet, or another process is putting its own there, having moved it away.
         try:
             if not stat.S_ISDIR(self.path.stat().st_mode):
-                raise DataError(f"{self.shown} is a file, and the results need a folder. Give another name with --out")
+                raise DataError(f"{self.shown} is a file, and the results need a folder. Give another name with -o")
             if not self.force:
-                raise DataError(
-                    f"{self.shown} exists already. Give another name with --out, or replace it with --force"
-                )
+                raise DataError(f"{self.shown} exists already. Give another name with -o, or replace it with --force")
             foreign = sorted(entry.name for entry in self.path.iterdir() if entry.name not in OUTPUT_NAMES)
         except FileNotFoundError:
             return
         if foreign:
             raise DataError(
                 f"{self.shown} holds what Predilect did not write (first: {foreign[0]}), so --force will not replace "
-                "it. Give another name with --out"
+                "it. Give another name with -o"
             )
         if Path.cwd().is_relative_to(self.path):
-            raise DataError(f"{self.shown} is the folder you are in and cannot be replaced. Give another with --out")
+            raise DataError(f"{self.shown} is the folder you are in and cannot be replaced. Give another with -o")
 
 
 class OutputFile:
     """Output file that appears complete or not at all, or DataError; a device or a pipe is written straight into."""
 
     def __init__(
-        self, path: Path, force: bool = False, *, what: str = "the predictions need", place: str = "--out",
+        self, path: Path, force: bool = False, *, what: str = "the predictions need", place: str = "-o",
         replace: str = "--force",
     ) -> None:  # fmt: skip
         """``what`` "needs" a file; ``place`` and ``replace``: what to set for another one, and to replace it."""
@@ -135,7 +133,7 @@ def _refuse_place(path: Path, shown: Path, option: str) -> None:
         raise DataError(f"{parent} is a file and not a folder, so {shown} cannot be made in it. Change {option}")
 
 
-def _told(error: OSError, path: Path, place: str = "--out") -> str:
+def _told(error: OSError, path: Path, place: str = "-o") -> str:
     cause = error.__cause__ if isinstance(error, OutputError) else error  # of a file within a folder
     number = re.search(r"\(os error (\d+)\)", str(cause))  # polars gives no strerror, and long words of its own
     why = os.strerror(int(number[1])) if number else (cause.strerror if isinstance(cause, OSError) else "") or error

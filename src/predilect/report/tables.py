@@ -69,5 +69,5 @@ def refuse_nested(table: pl.DataFrame) -> None:
         if dtype.is_nested() or dtype in (pl.Binary, pl.Duration, pl.Object):
             raise DataError(
                 f'column "{shown(name)}" holds values of type {dtype}, which a CSV cannot hold. Leave it out, or '
-                "write .parquet or .jsonl with --out FILE"
+                "write .parquet or .jsonl with -o FILE"
             )

@@ -79,7 +79,7 @@ def test_commands_say_it_and_the_model_knows_no_person_by_it(tmp_path):
         said = run(command, tmp_path / "votes.csv").stdout
         assert "Read: pairs; who=judge, left=model_a, right=model_b, answer=vote (sides).\n" in said
         assert "Row 1: j0 prefers tea to milk.\n" in said
-    told = json.loads(run("check", tmp_path / "votes.csv", "--json").stdout)
+    told = json.loads(run("check", tmp_path / "votes.csv", "--format", "json").stdout)
     assert told["reading"]["columns"]["who"] == ["judge"]
     model = Population().fit(Comparisons.from_frame(VOTES))
     assert model.report_["intake"][1] == "Row 1: somebody prefers milk to tea."

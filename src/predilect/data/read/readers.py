@@ -165,13 +165,13 @@ def read_item_map(
                 f"{path}: expected the columns of an item map, key and value; "
                 f"{'no value column was named' if column is None else f'there is no column {quoted(column)}'}. "
                 f"The columns are {', '.join(names)}; name one of them with "
-                f"{either('--item-map-column NAME', 'value=...')}."
+                f"{either('--map FILE:COLUMN', 'value=...')}."
                 f"{did_you_mean(column or '', names)}"
             )
     if key == value:
         raise DataError(
             f'{path}: column "{shown(key)}" cannot be both the ids in the answers and what replaces them. Name the '
-            f"other column with {either('--item-map-column NAME', 'value=...')}; the ids themselves are in the column "
+            f"other column with {either('--map FILE:COLUMN', 'value=...')}; the ids themselves are in the column "
             f"item, or else in the first{either('', ', or in that of key=')}."
         )
     pairs = frame.select(clean_ids(frame[column], column) for column in (key, str(value))).unique(maintain_order=True)

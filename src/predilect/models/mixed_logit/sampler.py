@@ -110,7 +110,8 @@ def sample(
         "Gibbs sampler", n_sweeps, worst, tolerance, worst < tolerance and least >= fewest, 0.0,
         time.perf_counter() - begin, "(the largest split R-hat)",
         either(
-            "take fewer attributes, or more sweeps in Python: MixedLogit(n_draws=...)",
+            "take fewer attributes, or more sweeps: "
+            f"{either('--model mixed-logit,n_draws=', 'MixedLogit(n_draws=')}...{either('', ')')}",
             "ask for more sweeps (n_draws), or for fewer attributes",
         ),
         why_unusable(worst, least),

@@ -359,6 +359,6 @@ def _refuse_many_items(n_items: int, most: int, model: str) -> None:
         raise DataError(
             f"there are {n_items} items, but {model} works with at most {most}: its algebra is dense, items x items. "
             f"Give features of the items ({either('--items FILE', 'items=...')}), on which utilities can hang instead, "
-            f"map items to groups ({either('--item-map FILE', 'item_map=...')}), keep the items that matter, or, up to "
-            f"{_MOST_ITEMS_POOLED} items, fit the pooled model ({either('--pooled', 'personal=False')})"
+            f"map items to groups ({either('--map FILE', 'item_map=...')}), keep the items that matter, or, up to "
+            f"{_MOST_ITEMS_POOLED} items, fit the pooled model ({either('--personal no', 'personal=False')})"
         )

@@ -1,0 +1,75 @@
+"""What ``predilect rank -o DIR`` wrote, for the commands that ask it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from predilect.errors import DataError
+
+if TYPE_CHECKING:
+    from predilect.data import Comparisons
+
+
+@dataclass(frozen=True)
+class Results:
+    """A fitted model, and the folder of results that it stands in; None for the folder of a model alone."""
+
+    model: Any
+    folder: Path | None
+    given: Path
+
+    @classmethod
+    def of(cls, path: Path) -> Results:
+        """Load what a folder holds; DataError if that is no model."""
+        from predilect.models.registry import load_model
+
+        model = load_model(path)
+        model.backend_ = "polars"  # whatever it was fitted with
+        return cls(model, path if (path / "model").is_dir() else None, path)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """``leaderboard.json``: findings, the command, the verdict; empty where there is none.
+
+        DataError if it is damaged.
+        """
+        path = None if self.folder is None else self.folder / "leaderboard.json"
+        if path is None or not path.is_file():
+            return {}
+        try:
+            found = json.loads(path.read_bytes())
+        except ValueError as error:
+            raise DataError(f"{path} is damaged ({error}). Rank again") from None
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def _answers(self) -> Path | None:
+        path = None if self.folder is None else self.folder / "answers.parquet"
+        return path if path is not None and path.is_file() else None
+
+    def with_answers(self) -> Any:
+        """The model, with the answers of its fit where it does not hold them and the folder does."""
+        if self._answers is not None and "comparisons_" in vars(self.model) and self.model.comparisons_ is None:
+            self.model.comparisons_ = self.answers("a question")
+        return self.model
+
+    def answers(self, what: str) -> Comparisons:
+        """The answers of the fit, of which ``what`` needs to know; DataError if the folder does not hold them."""
+        import polars as pl
+
+        from predilect.data import Comparisons
+
+        path = self._answers
+        if path is None:
+            raise DataError(f"{what} needs the answers, and {self.given} holds none. Rank again with -o DIR")
+        frame = pl.read_parquet(path)
+        columns: dict[str, Any] = {name: name for name in ("task", "context") if name in frame.columns}
+        covariates = [name for name in self.model.covariate_names() if name in frame.columns]
+        if covariates:
+            columns["covariates"] = covariates
+        found = Comparisons.from_frame(frame, columns=columns, reading={"side": False, "kind": "pairs"})
+        intake = self.document.get("intake", {})
+        return replace(found, joint=bool(intake.get("tasks_read") or intake.get("joint_answers")))

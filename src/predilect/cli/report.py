@@ -1,0 +1,81 @@
+"""``predilect report``: a page about a ranking, to be sent on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from predilect.cli.options import Folder, Force, ScaleOption, scale_said
+from predilect.cli.session import session
+
+
+def report(
+    ctx: typer.Context,
+    folder: Folder,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="PAGE", show_default=False, help="Page to make, such as board.html."),
+    ],
+    title: Annotated[str, typer.Option("--title", metavar="TEXT", help="Its heading.")] = "",
+    compare: Annotated[
+        Path | None,
+        typer.Option("--compare", metavar="OLD", help="Folder of an earlier ranking: what changed since."),
+    ] = None,
+    scale: ScaleOption = "probit",
+    name_people: Annotated[
+        bool,
+        typer.Option("--name-people", help="Name people where a sentence is about some; think of whom it goes to."),
+    ] = False,
+    force: Force = False,
+) -> None:
+    """Make a page about the ranking in DIR: one file that needs nothing else, to be sent on.
+
+    The board, what it says, whether it can be trusted, how to read it, items against each other, people, segments,
+    what to ask next. No id of a person is in it without --name-people.
+
+    Example: predilect report results -o board.html --title "Which model writes best?"
+    """
+    with session(ctx.obj) as talk:
+        from predilect.cli.folder import Results
+        from predilect.report.changes import changes_between
+        from predilect.report.contents import contents_of
+        from predilect.report.output import OutputFile
+        from predilect.report.page import page
+
+        target = OutputFile(out, force, what="the report needs")
+        results = Results.of(folder)
+        model, document = results.model, results.document
+        old = None if compare is None else Results.of(compare).model
+        unit = scale_said(scale, model._likelihood.name)
+        with talk.progress("Writing"):
+            told = contents_of(
+                model, scale=unit, title=title, findings=_findings(document), warnings=document.get("warnings", ()),
+                returned=(document.get("verdict") or {}).get("reason", ""),
+                changes=None if old is None else changes_between(model, old, unit, str(compare)),
+                made=_made(document), name_people=name_people,
+            )  # fmt: skip
+            text = page(told)
+            target.write(lambda place: place.write_text(text, encoding="utf-8"))
+        talk.written = str(out)
+        talk.say(f"Written to {out}: a page to send on.")
+
+
+def _findings(document: dict[str, Any]) -> list[Any] | None:
+    """What ``check`` found in the answers, as the folder has it; None where it holds nothing of that."""
+    from predilect.data import Finding
+
+    found = document.get("findings")
+    return None if found is None else [Finding(**{**one, "examples": tuple(one["examples"])}) for one in found]
+
+
+def _made(document: dict[str, Any]) -> dict[str, str]:
+    """How the ranking was made, by the name of each fact."""
+    provenance = document.get("provenance")
+    if provenance is None:
+        return {}
+    made = {"Command": provenance["command"]} if "command" in provenance else {}
+    made |= {f"File of {role}": f"{one['name']}, SHA-256 {one['sha256']}" for role, one in provenance["inputs"].items()}
+    made["Versions"] = ", ".join(f"{name} {version}" for name, version in provenance["versions"].items())
+    return made

@@ -1,0 +1,341 @@
+"""What is asked of a fitted model: the next question, whether to act, which is better, what a score is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from predilect.decisions import acting, queries, sets
+from predilect.decisions import scores as of_items
+from predilect.decisions import versus as of_pairs
+from predilect.decisions.acting import Decision
+from predilect.decisions.scales import Scale, ScaleName
+
+if TYPE_CHECKING:
+    from predilect.compression.model import CompressedModel
+
+
+class Asking:
+    """Base of estimators: decisions from their posterior."""
+
+    def suggest(
+        self, user: Any = None, n: int = 1, *, candidates: Any = None, strategy: str = "bald", exclude: Any = None,
+        repeat: bool = False, random_state: int = 0,
+    ) -> Any:  # fmt: skip
+        """Choose the pairs to ask one person next, the most useful first.
+
+        Parameters
+        ----------
+        user : id, optional
+            Who is asked; by default, and with a warning for an id that the model does not know, somebody without
+            answers.
+        candidates : data frame, or list of items, optional
+            Pairs to choose from (columns left and right, and user where they are several people's, of which this
+            person's are taken), or items any two of which may be asked; by default all items. Only items that the model
+            knows.
+        n : int, default 1
+            How many pairs. They are chosen one after the other, each for what it adds to those before, so no two of
+            them ask nearly the same.
+        strategy : {"bald", "entropy", "eubo", "random"}, default "bald"
+            Criterion: information about the person's utilities; maximum entropy (the answer that is hardest to predict,
+            noise or not); the best item (the pair whose better one is expected to be best); none.
+        exclude : data frame, optional
+            Further pairs not to ask, such as those on the person's screen, and all that were answered if the model was
+            loaded without its answers; where it names people, only this person's.
+        repeat : bool, default False
+            Whether pairs that the person answered may be asked again.
+        random_state : int, default 0
+            Seed of what is drawn: pairs of equal scores, and with "random" any pair.
+
+        Returns
+        -------
+        questions : data frame of the caller's kind
+            Columns left, right, score, p_left, p_tie, p_right. Scores are bits, with "eubo" the expected utility of the
+            better item above the average item; with "random" bits of information. Of a pair after the first the score
+            is what it adds. Fewer than n rows if there are not so many pairs, none at all if every pair was answered.
+            Which side is shown left is yours to shuffle: pairs come in the order of the items, or of ``candidates``.
+
+        Raises
+        ------
+        DataError
+            If the strategy, an item, or the table of candidates cannot be used.
+
+        Notes
+        -----
+        collaborative.md section 5. A pair asked, and not answered yet, is taken for an observation of its margin
+        with the noise of one answer: the Gaussian is conditioned on it, averaged over the answer. Pairs without
+        variance, of identical items, come after all others. Of pairs whose scores are equal but for rounding one is
+        drawn, by ``random_state``, the person's id and the number of their answers: so newcomers, of whom the model
+        knows the same, are asked different things, and the same state has the same questions. Five questions out of all
+        499 500 pairs of 1 000 items take 30 to 70 ms; of more items a shortlist of 1 000 is made, those with the
+        largest variance, with "eubo" those that may be best. Of a model whose margins are not those of utilities
+        (GaSPK), the 5 000 pairs that are best by the items' scores are predicted one by one. Probabilities are those of
+        ``model.predict_proba`` at equal covariates; scores take the person's variances as boards have them.
+
+        Examples
+        --------
+        >>> import predilect
+        >>> answers = {"user": ["ann", "bob", "cas"], "left": ["tea"] * 3, "right": ["milk", "juice", "milk"]}
+        >>> model = predilect.Population().fit(answers, [1, 1, -1])
+        >>> question = model.suggest("ann")
+        >>> question["left"][0], question["right"][0]
+        ('juice', 'milk')
+        """
+        fitted: Any = self
+        return queries.suggest(
+            fitted, user, candidates, n, strategy, exclude=exclude, repeat=repeat, random_state=random_state
+        )
+
+    def suggest_each(
+        self, candidates: Any, *, strategy: str = "bald", repeat: bool = False, random_state: int = 0
+    ) -> Any:
+        """Choose one question for each of many people, each from a pool of their own.
+
+        Parameters
+        ----------
+        candidates : data frame
+            Columns user, left and right: the pools of all people.
+        strategy, repeat, random_state
+            As :meth:`suggest` takes them.
+
+        Returns
+        -------
+        questions : data frame of the caller's kind
+            One row a person who has a pair left, sorted by user: columns user, left, right, score, p_left, p_tie,
+            p_right.
+
+        Raises
+        ------
+        DataError
+            If a column or an id is missing, or an item is not known.
+
+        Notes
+        -----
+        The choice of :meth:`suggest` with n = 1, in one prediction for everybody: a microsecond or two a candidate.
+        """
+        fitted: Any = self
+        return queries.suggest_each(fitted, candidates, strategy, repeat=repeat, random_state=random_state)
+
+    def suggest_set(
+        self, user: Any = None, size: int = 4, candidates: Sequence[Any] | None = None, *, exclude: Any = None,
+        repeat: bool = False, random_state: int = 0,
+    ) -> Any:  # fmt: skip
+        """Choose the alternatives of which to ask one person for the best.
+
+        Parameters
+        ----------
+        user : id, optional
+            Who is asked; by default, and with a warning for an id that the model does not know, somebody without
+            answers.
+        size : int, default 4
+            How many alternatives, from 2 to 20.
+        candidates : list of items, optional
+            What may be shown; by default all items.
+        exclude : Comparisons, data frame, or list of lists of items, optional
+            Further sets not to ask, such as those on the person's screen, and all that were answered if the model was
+            loaded without its answers. A frame has a column item, and task where it holds several sets; where people
+            are named, only this person's count.
+        repeat : bool, default False
+            Whether a set that the person answered may be asked again.
+        random_state : int, default 0
+            Seed of the draws, with the person's id and the number of their answers.
+
+        Returns
+        -------
+        question : data frame of the caller's kind
+            Columns item, p_best (the probability that it is chosen) and score: the bits that the answer is expected to
+            tell about the person's utilities, of the items down to this row (the first tells nothing). A row an
+            alternative; whose place on the screen is yours to shuffle. No rows if every set was answered.
+
+        Raises
+        ------
+        DataError
+            If an item is not known, or there are fewer than ``size``, or ``exclude`` cannot be read.
+
+        Notes
+        -----
+        collaborative.md section 5 for a choice with normal noise of variance ½ an alternative: the entropy of the
+        answer less its expected entropy given the utilities, over 400 draws of them, each chance by Gauss-Hermite
+        quadrature. Greedy: the most telling pair, then one item after the other, each the best of those with which
+        there are sets left to ask; of equal ones one is drawn. Of more than 60 items the 60 whose utilities vary most
+        about the person's average one. Some 30 ms for a set of four of 30 items.
+
+        Examples
+        --------
+        >>> import predilect
+        >>> answers = {"user": ["ann", "bob", "cas"], "left": ["tea"] * 3, "right": ["milk", "juice", "milk"]}
+        >>> model = predilect.Population().fit(answers, [1, 1, -1])
+        >>> model.suggest_set("ann", 3)["item"].to_list()
+        ['juice', 'milk', 'tea']
+        """
+        fitted: Any = self
+        return sets.suggest_set(
+            fitted, user, size, candidates, exclude=exclude, repeat=repeat, random_state=random_state
+        )
+
+    def decide(
+        self, user: Any, options: Any, *, cost_wrong: float = 1.0, cost_question: float = 0.1,
+        cost_defer: float | None = None, default: Any = None,
+    ) -> Decision:  # fmt: skip
+        """Decide for a person between some options, ask them a question, or leave the choice to them: what costs least.
+
+        Parameters
+        ----------
+        user : id or None
+            Whose choice it is; None, and with a warning an id that the model does not know, is somebody without
+            answers.
+        options : list of items
+            Two or more different items that the model knows, in any order.
+        cost_wrong : float, default 1
+            Cost of an act that is wrong: the person would have chosen another of the options.
+        cost_question : float, default 0.1
+            Cost of asking which of two options the person would choose; of m options it is log2(m) times that.
+        cost_defer : float, optional
+            Cost of leaving the choice to the person; by default that of asking about all options.
+        default : item, optional
+            One of the options that stands unless the person objects: leaving the choice to them then costs nothing
+            where it is what they would choose. Of equally likely options it is taken.
+
+        Returns
+        -------
+        Decision
+
+        Raises
+        ------
+        DataError
+            If there are fewer than two options, one of them twice or not known, a default that is none of them, or a
+            cost that is no finite number from 0 up.
+
+        Notes
+        -----
+        docs/decide.md. Probabilities are those of ``model.predict_choice``: of what the person would answer, noise and
+        calibration included, since that is what answers can show to be right or wrong; nobody is on the left.
+
+        A question is about what the person would choose now: of the options asked about, the answer is the only one
+        that can still be the choice. With probabilities p_1 >= p_2 >= ... asking about the m likeliest leaves the loss
+        cost_wrong (1 - p_1 - ... - p_m). No question with m answers, about whatever, leaves less: whoever acts on the
+        answers takes at most m different options. So the best question needs no search, and its value no simulation.
+        That the answer also teaches the model (``update``) is not counted.
+
+        The cost of asking about m options grows with log2(m), as the time of a choice does (Hick's law). A question is
+        about fewer options than there are, or about both of two: else it leaves the choice to the person. Of equal
+        costs acting comes before asking, and asking before leaving it. Some ten milliseconds for 20 options.
+
+        Examples
+        --------
+        >>> import predilect
+        >>> answers = {"user": ["ann", "bob", "cas"], "left": ["tea"] * 3, "right": ["milk", "juice", "milk"]}
+        >>> model = predilect.Population().fit(answers, [1, 1, 1])
+        >>> model.decide("ann", ["tea", "milk"], cost_wrong=1, cost_question=0.45).action
+        'act'
+        >>> model.decide("ann", ["juice", "milk"], cost_wrong=1, cost_question=0.01).question
+        ('juice', 'milk')
+        """
+        fitted: Any = self
+        return acting.decide(
+            fitted, user, options, cost_wrong=cost_wrong, cost_question=cost_question, cost_defer=cost_defer,
+            default=default,
+        )  # fmt: skip
+
+    def versus(self, pairs: Sequence[tuple[Any, Any]], user: Any = None, *, scale: ScaleName | Scale = "probit") -> Any:
+        """Probabilities that one item is better than another, P(A > B), for pairs of the crowd's board or one person's.
+
+        Parameters
+        ----------
+        pairs : list of (item, item)
+        user : id, optional
+            A person; by default the crowd.
+        scale : {"probit", "logit", "elo", "0-100", "share"}, default "probit"
+            Unit of the difference; with the last two the noise of one answer.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            A row a pair: left, right; p_better, the probability that the score of left is the higher one; difference of
+            the two scores, with lower and upper, its 95 % interval; p_left, p_tie and p_right, the chances of one
+            answer of the person, or of somebody new, where neither side is favoured.
+
+        Raises
+        ------
+        DataError
+            If what is given is no list of pairs, an item or the user is not known, or an item is paired with itself.
+
+        Examples
+        --------
+        >>> import predilect
+        >>> answers = {"left": ["tea"] * 3, "right": ["milk", "juice", "milk"], "winner": ["tea", "tea", "tea"]}
+        >>> model = predilect.Population(personal=False).fit(answers)
+        >>> bool(model.versus([("tea", "milk")])["p_better"][0] > 0.9)
+        True
+        """
+        fitted: Any = self
+        return of_pairs(fitted, pairs, user, scale=scale)
+
+    def scores(self, size: int = 4, anchor: Any = None, user: Any = None, *, random_state: int = 0) -> Any:
+        """Rescaled utilities: how probable it is that an item is chosen from a set of the usual size.
+
+        Parameters
+        ----------
+        size : int, default 4
+            How many items stood in a set, from 2 to 20.
+        anchor : item, optional
+            The item that has the score 100: the threshold of an anchored study, or "none of these".
+        user : id, optional
+            A person; by default the mean over all people, each rescaled by themselves.
+        random_state : int, default 0
+            Seed of the draws.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            Columns item, score, lower, upper (95 % interval of the draws), best first.
+
+        Raises
+        ------
+        DataError
+            If the size is out of range, or the anchor is not known.
+
+        Notes
+        -----
+        p_i is the probability that item i is chosen from ``size`` items of which the others have the person's
+        mean utility, exp(u_i) / (exp(u_i) + size - 1) with logistic noise. The score is 100 p_i / Σ p_j: scores sum to
+        100, and one of 10 is twice as likely to be taken as one of 5. With an anchor, the others have the anchor's
+        utility, and the score is 100 p_i size: 100 for the anchor itself, up to 100 times ``size``.
+
+        Examples
+        --------
+        >>> import predilect
+        >>> answers = {"user": ["ann", "bob", "cas"], "left": ["tea"] * 3, "right": ["milk", "juice", "milk"]}
+        >>> model = predilect.Population().fit(answers, [1, 1, -1])
+        >>> round(model.scores()["score"].sum(), 6)
+        100.0
+        """
+        fitted: Any = self
+        return of_items(fitted, size, anchor, user, random_state=random_state)
+
+    def compress(
+        self, keep: Any = None, loss: Any = "regret", criterion: str = "auto", **settings: Any
+    ) -> CompressedModel:
+        """Compress a fitted model to the items that matter to each person.
+
+        Parameters
+        ----------
+        keep : int, float or str, optional
+            By default "20%", unless ``budget`` is given.
+        loss, criterion, budget, local, marginals, precision, random_state
+            As in :class:`CompressedModel <predilect.compression.model.CompressedModel>`.
+        **settings
+            Also of the criterion: beta, ucb, kappa, best, ivm.
+
+        Returns
+        -------
+        CompressedModel
+
+        Raises
+        ------
+        DataError
+            If ``keep``, ``budget``, a criterion, a loss or an option cannot be used.
+        """
+        from predilect.compression.model import compress
+
+        return compress(self, keep, loss, criterion, **settings)
