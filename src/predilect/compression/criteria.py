@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect._text import either, quoted
+from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.errors import DataError
 from predilect.likelihoods.special import log_ndtr, mills_ratio
@@ -130,14 +130,14 @@ def items_in_all(budget: Any, n_users: int, n_items: int) -> int:
         raise DataError(f"budget must be a whole number of items of all people together; got {quoted(budget)}")
     if not n_users <= budget <= n_users * n_items:
         raise DataError(
-            f"{either('--budget ', 'budget=')}{budget} cannot be shared out: {n_users} people keep at least one item "
+            f"budget={budget} cannot be shared out: {n_users} people keep at least one item "
             f"each and at most {n_items}, {n_users} to {n_users * n_items} together"
         )
     return int(budget)
 
 
 def _said(keep: Any) -> str:
-    return either(f"--keep {keep}", f"keep={quoted(keep)}")
+    return f"keep={quoted(keep)}"
 
 
 def _read(keep: Any) -> tuple[float, bool]:

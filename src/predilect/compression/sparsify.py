@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect._text import either, quoted
+from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.compression.criteria import (
     Criterion,
@@ -80,9 +80,9 @@ def sparsify(
         together = posterior.restricted(selection.users, selection.items)
         if together is None:
             raise DataError(
-                f"{either('--whole', 'local=False')} needs one process of people and items, and this is a "
+                f"local=False needs one process of people and items, and this is a "
                 f"{type(posterior).__name__}: its "
-                f"people are apart given the crowd. {either('Leave --whole out', 'Leave local=True')}"
+                f"people are apart given the crowd. Leave local=True"
             )
         return together
     means, triangles = [], []

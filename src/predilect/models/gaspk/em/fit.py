@@ -143,7 +143,10 @@ def run(
         method=f"GaSPK ({settings.estimator} weights)", iterations=rounds, residual=change,
         tolerance=settings.tolerance, converged=change < settings.tolerance and mode.report.converged, jitter=0.0,
         seconds=time.perf_counter() - began, unit="of the largest difference between a weight and its next",
-        advice=either("take fewer characteristics (--components).", "raise max_iter, or take fewer characteristics."),
+        advice=either(
+            "take fewer characteristics (--model gaspk,n_components=...).",
+            "raise max_iter, or take fewer characteristics.",
+        ),
     )  # fmt: skip
     return EM(mode, gamma, left_open, threshold, evidence, tuple(objectives), report)
 
