@@ -2,6 +2,7 @@
 # make test    unit tests
 # make test-lowest  some of them with the lowest versions of everything that is supported
 # make docs    the documentation site, in build/docs
+# make wheel   the package, in dist, and a try of it in an environment of its own
 # make check   linter, format, types and unit tests: what continuous integration runs, plus the slow tests
 # Everything is installed into .venv; a machine with Python 3.11+ and make is enough.
 
@@ -9,13 +10,14 @@ PYTHON ?= python3
 PYTHON_LOWEST ?= python3.11
 VENV := .venv
 LOWEST := .venv-lowest
+TRIED := build/wheel
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 EXAMPLE := src/predilect/examples/llmfao
 DEMO_OUT := predilect-demo
 N_TEST_PROCESSES ?= 2
 
-.PHONY: demo docs test test-slow test-lowest check lint types format readme benchmarks clean
+.PHONY: demo docs wheel test test-slow test-lowest check lint types format readme benchmarks clean
 
 demo: $(VENV)/.run
 	$(BIN)/predilect rank $(EXAMPLE)/comparisons.csv.gz --item-map $(EXAMPLE)/items.csv --item-map-column model \
@@ -24,6 +26,15 @@ demo: $(VENV)/.run
 docs: $(VENV)/.docs  # a warning is an error; nothing is asked of any other place
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env -c docs -d build/doctrees . build/docs
 	@echo "Open build/docs/index.html"
+
+wheel: $(VENV)/.created
+	$(PIP) build
+	rm -rf dist $(TRIED)
+	$(BIN)/python -m build
+	$(PYTHON) -m venv $(TRIED)
+	$(TRIED)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt dist/*.whl
+	cd $(TRIED) && bin/predilect check "`bin/python -c 'import predilect; print(predilect.__path__[0])'`"/examples/llmfao/comparisons.csv.gz
+	cd $(TRIED) && bin/python -c 'import doctest, sys, predilect; sys.exit(doctest.testmod(predilect).failed)'
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist worksteal -m "not slow"
@@ -67,6 +78,9 @@ clean:
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Predilect needs Python 3.11 or later, but $(PYTHON) is `$(PYTHON) --version 2>&1`. Try: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "$(PYTHON) cannot make a virtual environment: it has no venv, or no ensurepip. Install them (Debian, Ubuntu:" \
+			"apt install python3-venv), or name another Python: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 

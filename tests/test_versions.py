@@ -1,14 +1,23 @@
-"""The lowest versions that are tested are those that pyproject.toml allows."""
+"""Versions agree: of the package, of what it needs, of the Pythons and systems that workflows test."""
 
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import predilect
 
 ROOT = Path(__file__).parents[1]
 # Needed by the linter, the type checker and the site, or by the referees of single tests; not run with lowest versions.
-TOOLS = {"furo", "mypy", "myst-parser", "ruff", "scipy-stubs", "sphinx", "statsmodels", "xlogit"}
+TOOLS = {"furo", "mypy", "myst-parser", "pyyaml", "ruff", "scipy-stubs", "sphinx", "statsmodels", "xlogit"}
 
 
 def test_every_lower_bound_is_the_version_tested():
@@ -25,10 +34,55 @@ def test_every_lower_bound_is_the_version_tested():
         assert not any(tested[len(parts) :]), f"{name}: a lower {bounds[name]} is allowed"
 
 
-def test_the_citation_is_of_this_version():
-    said = re.findall(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert said == [project["version"]]
+def test_the_version_of_the_package_is_written_once_and_the_citation_is_of_it():
+    whole = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert whole["project"]["dynamic"] == ["version"]
+    assert whole["tool"]["hatch"]["version"]["path"] == "src/predilect/__init__.py"
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == predilect.__version__
+    assert f"## {predilect.__version__} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_workflows_test_the_pythons_and_systems_that_the_package_names():
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["classifiers"]
+    matrix = workflows()["tests.yml"]["jobs"]["unit"]["strategy"]["matrix"]
+    pythons = [one.rsplit(" :: ", 1)[1] for one in classifiers if re.search(r":: 3\.\d+$", one)]
+    assert matrix["python"] == pythons
+    systems = {"MacOS": "macos-latest", "Windows": "windows-latest", "Linux": "ubuntu-latest"}
+    named = [one.rsplit(" :: ", 1)[1] for one in classifiers if one.startswith("Operating System")]
+    assert sorted(matrix["os"]) == sorted(systems[name] for name in named)
+
+
+def test_workflows_call_targets_that_the_makefile_has():
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    steps = [step for one in workflows().values() for job in one["jobs"].values() for step in job.get("steps", [])]
+    called = {word for step in steps for line in re.findall(r"^make (.*)$", step.get("run", ""), flags=re.MULTILINE)
+              for word in line.split() if "=" not in word}  # fmt: skip
+    assert called == {"docs", "lint", "test", "test-lowest", "test-slow", "types", "wheel"}
+    assert called <= targets
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+@pytest.mark.parametrize("lacks", ["venv", "ensurepip"])
+def test_make_says_what_a_python_without_virtual_environments_lacks(tmp_path, lacks):
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without" / f"{lacks}.py").write_text(f"raise ImportError('No module named {lacks!r}')\n")
+    fake = tmp_path / "python3"
+    fake.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path / "without"}" exec "{sys.executable}" "$@"\n')
+    fake.chmod(0o755)
+    folder = tmp_path / "environment"
+    command = ["make", f"VENV={folder}", f"PYTHON={fake}", f"{folder}/.created"]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert told.returncode != 0
+    assert f"{fake} cannot make a virtual environment" in told.stdout
+    assert "apt install python3-venv" in told.stdout
+    assert "make PYTHON=" in told.stdout
+    assert not folder.exists()
+
+
+def workflows() -> dict[str, Any]:
+    folder = ROOT / ".github" / "workflows"
+    return {file.name: yaml.safe_load(file.read_text(encoding="utf-8")) for file in folder.glob("*.yml")}
 
 
 def pins() -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from predilect.gaussian import kernels
 
-PRIMITIVES = Path(__file__).parents[2] / "docs" / "kernels.md"
+PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 
 
 def test_examples_of_the_kernels():
@@ -16,7 +16,7 @@ def test_examples_of_the_kernels():
     assert found.failed == 0
 
 
-def test_examples_of_the_primitives():
-    found = doctest.testfile(str(PRIMITIVES), module_relative=False, encoding="utf-8")
+def test_examples_of_the_page():
+    found = doctest.testfile(str(PAGE), module_relative=False, encoding="utf-8")
     assert found.attempted > 10
     assert found.failed == 0
