@@ -31,7 +31,6 @@ from predilect import Comparisons, MixedLogit, Population
 from predilect._types import FloatArray
 from predilect.data import ItemFeatures
 from predilect.data.choices import choices_of
-from predilect.decisions import scores
 from predilect.models.mixed_logit.problem import Problem, problem_of
 from predilect.models.mixed_logit.simulated import Simulated, fit_simulated
 
@@ -218,7 +217,7 @@ def best_worst() -> None:
     found = [model.posterior_.person(code).mean for code in range(answers.n_users)]
     known = np.argsort(np.array(answers.items.labels(np.arange(n_items))))
     r = np.mean([np.corrcoef(one[known], real)[0, 1] for one, real in zip(found, truth, strict=True)])
-    table = scores(model, size=5, user="p0000")
+    table = model.scores(size=5, user="p0000")
     print(f"{seconds:.1f} s; mean correlation with the truth {r:.3f}; {len(table)} scores of a person")
 
 

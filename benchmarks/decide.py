@@ -26,11 +26,11 @@ from benchmarks.datasets import TASKS
 from benchmarks.decide_figure import figure
 from benchmarks.store import write_whole
 from benchmarks.task import read_csv
-from predilect import Comparisons, DataWarning
+from predilect import Comparisons
 from predilect.data.splits import shuffled_place
 from predilect.decisions.acting import weigh
 from predilect.decisions.sets import choice_chances
-from predilect.errors import ConvergenceWarning
+from predilect.errors import ConvergenceWarning, DataWarning
 from predilect.models.registry import estimator
 
 RESULTS = Path(__file__).parent / "results"

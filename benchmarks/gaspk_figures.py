@@ -154,7 +154,7 @@ def pictures(folder: Path) -> None:
     def cheap(chosen: list[str]) -> predilect.GaSPK:
         return predilect.GaSPK(attributes=chosen, n_components=1, variance=10.0)
 
-    found = predilect.select_attributes(cheap, choices, plans)
+    found = predilect.evaluation.select_attributes(cheap, choices, plans)
     path = found.path
     error = [1.96 * step.accuracy_error for step in path]
     right.errorbar(range(len(path)), [step.accuracy for step in path], error, fmt="C0o-", capsize=2, markersize=4)

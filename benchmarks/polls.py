@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 from scipy.stats import spearmanr
 
-from predilect import DataWarning, Population
-from predilect.decisions import suggest
+from predilect import Population
+from predilect.errors import DataWarning
 
 N_ITEMS, N_USERS, PER_PERSON, MORE = 60, 60, 8, 1.25
 IDS = [f"item {k:02d}" for k in range(N_ITEMS)]
@@ -46,7 +46,7 @@ def poll(way: str, seed: int) -> tuple[int, int, float]:
                 a, b = rng.choice(N_ITEMS, 2, replace=False).tolist()
             else:
                 some = [IDS[k] for k in rng.choice(N_ITEMS, 12, replace=False)] if way == "suggest twelve" else None
-                asked = suggest(model, user, some, strategy="random" if way == "suggest random" else "bald")
+                asked = model.suggest(user, candidates=some, strategy="random" if way == "suggest random" else "bald")
                 a, b = (IDS.index(asked[side][0]) for side in ("left", "right"))
             shown[[a, b]] += 1.0
             pairs.add(frozenset((a, b)))

@@ -17,7 +17,6 @@ import polars as pl
 from threadpoolctl import threadpool_limits
 
 from predilect import Population
-from predilect.decisions import suggest, suggest_each
 
 N_USERS, N_ITEMS, N_FEATURES, PER_PERSON = 200, 1000, 5, 30
 STRATEGIES = ("bald", "entropy", "eubo")
@@ -74,7 +73,7 @@ def one_person(n_people: int, n_questions: int) -> None:
     for items, described in ((crowd.item_table(), "with"), (None, "without")):
         model = Population(n_jobs=1).fit(answers, items=items)
         for strategy in STRATEGIES:
-            taken = milliseconds(lambda u, m=model, s=strategy: suggest(m, u, n=n_questions, strategy=s), people)
+            taken = milliseconds(lambda u, m=model, s=strategy: m.suggest(u, n=n_questions, strategy=s), people)
             print(f"{N_ITEMS} items {described} features, {n_questions} questions by {strategy}: "
                   f"{np.median(taken):.0f} ms, the slowest of {len(taken)} {taken.max():.0f} ms")  # fmt: skip
 
@@ -86,7 +85,7 @@ def everybody(n_users: int, n_rounds: int) -> None:
     pool = crowd.answers(40).select("user", "left", "right")
     began = time.process_time()
     for _ in range(n_rounds):
-        found = suggest_each(model, pool)
+        found = model.suggest_each(pool)
         codes = [dict(zip(s.to_list(), range(len(s)), strict=True)) for s in (crowd.users, crowd.items)]
         user = np.array([codes[0][u] for u in found["user"]])
         left, right = (np.array([codes[1][i] for i in found[side]]) for side in ("left", "right"))

@@ -21,7 +21,6 @@ import numpy.typing as npt
 from predilect._json import plain
 from predilect.data import Comparisons
 from predilect.data.frames import to_columns
-from predilect.decisions import suggest_each
 from predilect.errors import DataError
 
 __all__ = ["Gain", "Pools", "cases_of", "curve", "gain", "play", "pools_of", "resume", "sign_error"]
@@ -120,7 +119,7 @@ def play(
             return
         clock = time.process_time()
         # A pool holds no pair that was answered: it shrinks.
-        asked = suggest_each(model, pool, strategy, repeat=True, random_state=random_state * 10_007 + number)
+        asked = model.suggest_each(pool, strategy=strategy, repeat=True, random_state=random_state * 10_007 + number)
         chosen = _rows_of(pool, asked)
         heard = time.process_time()
         new, pool = pool.take(chosen), pool.take(~chosen)

@@ -41,7 +41,7 @@ def selected_attributes(task: Task, n_attributes: int, path: Path = SELECTED) ->
     key = f"{task.name} {n_attributes} of {len(task.items.columns) - 1} {task.split_hash}"
     if key not in known:
         with threadpool_limits(1):
-            found = predilect.select_attributes(
+            found = predilect.evaluation.select_attributes(
                 lambda chosen: predilect.GaSPK(attributes=chosen, **QUICK), task.train,
                 ItemFeatures.from_frame(task.items), n_attributes=n_attributes, random_state=task.seed,
             )  # fmt: skip

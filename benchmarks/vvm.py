@@ -30,7 +30,6 @@ from benchmarks.vvm_page import write_page
 from predilect import JointGP
 from predilect.compression.criteria import filter_answers, items_a_person
 from predilect.compression.losses import kept_of
-from predilect.compression.model import compress
 from predilect.compression.sparsify import order_of_answers, people_of_model, sparsify
 from predilect.errors import ConvergenceWarning
 from predilect.gaussian.design import Sites
@@ -202,7 +201,7 @@ def speed(n_items: int, n_users: int = 200, n_answers: int = 3000, n_pairs: int 
     right = (left + rng.integers(1, n_items, n_pairs)) % n_items
     for share in (None, 10, 20, 50, 100):
         start = time.process_time()
-        small = None if share is None else compress(model, f"{share}%", criterion="ucb")
+        small = None if share is None else model.compress(f"{share}%", criterion="ucb")
         seconds = time.process_time() - start
         posterior = model.posterior_ if small is None else small.posterior_
         start = time.process_time()

@@ -19,18 +19,8 @@ import pytest
 from joblib import Parallel, delayed
 
 from contracts.votes import item_ids, questions, votes
-from predilect import (
-    Comparisons,
-    GaSPK,
-    ItemFeatures,
-    MixedLogit,
-    Population,
-    check,
-    compress,
-    load_model,
-    read,
-)
-from predilect.decisions import decide, suggest, suggest_set
+from predilect import Comparisons, GaSPK, MixedLogit, Population, check, load, read
+from predilect.data import ItemFeatures
 from predilect.errors import PredilectError
 from predilect.models.gaspk.outputs import accept
 
@@ -88,17 +78,17 @@ def test_what_a_server_does_with_a_fitted_model_works_in_a_child(model, tmp_path
     model.save(tmp_path / "model")
 
     def serve():
-        loaded = load_model(tmp_path / "model")
+        loaded = load(tmp_path / "model")
         for one in (model, loaded):
             np.testing.assert_array_equal(one.predict_proba(asked), expected)
             assert one.rank()["mean"].to_list() == board
             one.update(user="new", left="item 1", right="item 2", outcome=1).rank("new")
-            suggest(one, "new", n=2)
+            one.suggest("new", n=2)
         loaded.save(tmp_path / "again")
 
     assert in_child(serve) == DONE
     assert model.predict_proba(asked).tobytes() == expected.tobytes()
-    assert load_model(tmp_path / "again").n_answers_ == model.n_answers_ + 1
+    assert load(tmp_path / "again").n_answers_ == model.n_answers_ + 1
 
 
 @pytest.mark.parametrize("act", [
@@ -135,16 +125,16 @@ def acts(model, tmp_path):
     yield "score, frame", lambda: model.score(frame, y)
     yield "rank", lambda: (model.rank(), model.rank("person 0003"))
     yield "notebook", model._repr_html_
-    yield "suggest", lambda: suggest(model, "person 0003", n=2)
-    yield "suggest, candidates", lambda: suggest(model, candidates={"left": ["item 1"], "right": ["item 2"]})
-    yield "decide", lambda: decide(model, "person 0003", item_ids(range(3)))
+    yield "suggest", lambda: model.suggest("person 0003", n=2)
+    yield "suggest, candidates", lambda: model.suggest(candidates={"left": ["item 1"], "right": ["item 2"]})
+    yield "decide", lambda: model.decide("person 0003", item_ids(range(3)))
     yield "save", lambda: model.save(tmp_path / "child")
-    yield "load", lambda: load_model(tmp_path / "model").rank()
-    yield "compress", lambda: compress(model, keep=2).rank()
+    yield "load", lambda: load(tmp_path / "model").rank()
+    yield "compress", lambda: model.compress(keep=2).rank()
     yield "report", lambda: model.report(tmp_path / "page.html")
     yield "tables", lambda: [table() for table in model.further_tables().values()]
     if not isinstance(model, GaSPK):
-        yield "suggest a set", lambda: suggest_set(model, "person 0003", size=3, exclude=SETS)
+        yield "suggest a set", lambda: model.suggest_set("person 0003", size=3, exclude=SETS)
     if isinstance(model, Population):
         yield "update", lambda: model.update(columns, y).rank()
         yield "verdict", model.verdict

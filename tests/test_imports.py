@@ -111,7 +111,7 @@ def test_the_models_are_there():
     assert {"population", "gppl", "crowd", "collaborative", "joint", "gaspk"} <= MODELS
     assert model_of("predilect.models.gaspk.em.fit.fit") == "gaspk"
     assert model_of("predilect.models.hierarchical") == "hierarchical"
-    assert model_of("predilect.models.registry.load_model") is None
+    assert model_of("predilect.models.registry.load") is None
     assert model_of("predilect.models") is None
 
 

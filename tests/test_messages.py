@@ -12,11 +12,12 @@ from sklearn.exceptions import NotFittedError
 
 import predilect
 from cli.running import QUICK, run
-from predilect import GPPL, Comparisons, CompressedModel, ItemFeatures, Population
+from predilect import GPPL, Comparisons, Population
 from predilect import read as read_file
 from predilect._text import did_you_mean, either, near_miss, spoken_to
-from predilect.decisions import suggest
+from predilect.data import ItemFeatures
 from predilect.errors import ConvergenceError, DataError, DataWarning
+from predilect.models import CompressedModel
 
 ANSWERS = pd.DataFrame({
     "user": ["ann", "ann", "bob", "bob", "cas", "cas"],
@@ -108,7 +109,7 @@ IN_PYTHON = {
     "an address": (lambda m: read_file("https://x.org/v.csv"), "https://x.org/v.csv is an address.*download it"),
     "the name of a file": (lambda m: m.fit("votes.csv"), r'name of a file, "votes.csv".*predilect.read\('),
     "a path": (lambda m: m.fit(Path("votes.csv")), "name of a file"),
-    "no such strategy": (lambda m: suggest(m, "ann", strategy="best"), "there are bald"),
+    "no such strategy": (lambda m: m.suggest("ann", strategy="best"), "there are bald"),
     "no seed": (lambda m: Population(random_state="x").fit(ANSWERS), "None or a whole number from 0 up, not 'x'"),
     "people in the index": (lambda m: m.fit(ANSWERS.set_index("user")), r"frame.reset_index\(\)"),
     "dates as ids": (
@@ -144,8 +145,8 @@ TOO_LARGE = {
     "a cost of leaving it": lambda m: m.decide("ann", ["tea", "milk"], cost_defer=HUGE),
     "an option": lambda m: m.decide("ann", ["tea", HUGE]),
     "a default": lambda m: m.decide("ann", ["tea", "milk"], default=HUGE),
-    "how many questions": lambda m: suggest(m, "ann", -HUGE),
-    "a strategy": lambda m: suggest(m, "ann", strategy=HUGE),
+    "how many questions": lambda m: m.suggest("ann", candidates=-HUGE),
+    "a strategy": lambda m: m.suggest("ann", strategy=HUGE),
     "an item": lambda m: m.update(user="ann", left="tea", right=HUGE, outcome=1),
     "an answer taken back": lambda m: m.forget(user=HUGE, left="tea", right="milk", outcome=1),
     **{name: lambda m, name=name: Population(**{name: HUGE}).fit(ANSWERS)
@@ -284,7 +285,7 @@ def test_somebody_or_something_nearly_known_is_named(model, folder):
     ):
         model.predict_proba(ONE | {name: [value] for name, value in ONE.items()} | {"left": ["Tea"]})
     with pytest.warns(DataWarning, match='does not know .Ann.*Did you mean "ann"'):
-        suggest(model, "Ann")
+        model.suggest("Ann")
     (folder / "slip.csv").write_text("user,left,right\nann,Tea,milk\n")
     ran = run("predict", folder / "results", folder / "slip.csv")
     assert (

@@ -18,7 +18,7 @@ from predilect.models.registry import ENTRIES, estimator
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").rglob("*.md") if "math" not in path.parts)]
-MODELS = [estimator(entry.name) for entry in ENTRIES] + [predilect.CompressedModel]
+MODELS = [estimator(entry.name) for entry in ENTRIES] + [predilect.models.CompressedModel]
 PUBLIC: dict[str, Any] = {
     name: getattr(room, name)
     for room in (data, compression, evaluation, plot, decisions, predilect)

@@ -9,8 +9,10 @@ import polars as pl
 import pytest
 
 from drawings import WILD
-from predilect import Comparisons, DataError, PersonFeatures, Population, plot
+from predilect import Comparisons, Population, plot
 from predilect.charts.facts import pairs_of, people_map
+from predilect.data import PersonFeatures
+from predilect.errors import DataError
 from simulate import comparisons
 from simulate_camps import FIXED, camps
 from tolerances import EXACT

@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import Pipeline
 
 from contracts.votes import votes
-from predilect import Population, compress
+from predilect import Population
 from predilect.errors import DataError
 from predilect.evaluation import neg_log_loss
 
@@ -56,8 +56,8 @@ def test_each_fit_without_a_seed_draws_one(answers):
     assert one.seed_ != other.seed_
     assert one.rank().equals(one.rank())
     assert one.rank()["mean"].to_list() == pytest.approx(other.rank()["mean"].to_list())
-    small = compress(one, keep=2, random_state=None)
+    small = one.compress(keep=2, random_state=None)
     assert small.random_state is None
     assert small.rank().equals(small.rank())
     with pytest.raises(ValueError, match="random_state must be None or a whole number"):
-        compress(one, keep=2, random_state=-1)
+        one.compress(keep=2, random_state=-1)

@@ -12,43 +12,47 @@
 ['tea', 'milk', 'juice']
 """
 
-# Names and __all__ are made of tables, which ruff does not read.
-# ruff: noqa: F401, F403, PLE0604
-
 from typing import TYPE_CHECKING, Any
-
-from predilect.models.registry import ENTRIES
 
 __version__ = "0.1.0"
 
 _MODULES = {
-    "errors": ("ConvergenceError", "ConvergenceWarning", "DataError", "DataWarning", "OutputError", "PredilectError"),
-    "data": ("Comparisons", "ItemFeatures", "PersonFeatures", "check", "read"),
-    "evaluation.attributes": ("select_attributes",),
+    "data": ("Comparisons", "check", "read"),
     "likelihoods.calibration": ("Calibration",),
-    "models.registry": ("load_model",),
-    "compression.model": ("compress",),
+    "models": ("CollaborativeGP", "CrowdGPPL", "GPPL", "GaSPK", "JointGP", "MixedLogit", "Population"),
+    "models.registry": ("load",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
-_HOME |= {entry.estimator: entry.module for entry in ENTRIES}
 
-__all__ = ["__version__", *_HOME]
+__all__ = [
+    "GPPL",
+    "Calibration",
+    "CollaborativeGP",
+    "Comparisons",
+    "CrowdGPPL",
+    "GaSPK",
+    "JointGP",
+    "MixedLogit",
+    "Population",
+    "__version__",
+    "check",
+    "load",
+    "read",
+]  # fmt: skip
 
 if TYPE_CHECKING:
-    from predilect.compression.model import compress
-    from predilect.data import Comparisons, ItemFeatures, PersonFeatures, check, read
-    from predilect.errors import (
-        ConvergenceError,
-        ConvergenceWarning,
-        DataError,
-        DataWarning,
-        OutputError,
-        PredilectError,
-    )
-    from predilect.evaluation.attributes import select_attributes
+    from predilect.data import Comparisons, check, read
     from predilect.likelihoods.calibration import Calibration
-    from predilect.models.registry import *
-    from predilect.models.registry import load_model
+    from predilect.models.registry import (
+        GPPL,
+        CollaborativeGP,
+        CrowdGPPL,
+        GaSPK,
+        JointGP,
+        MixedLogit,
+        Population,
+        load,
+    )
 
 
 def __getattr__(name: str) -> Any:

@@ -58,7 +58,7 @@ def test_the_table_is_made_and_runs_are_kept(tmp_path, capsys):
 def test_models_are_named_with_options():
     assert estimator("Population@strength=3.5@basis=items")().get_params()["strength"] == 3.5
     assert isinstance(estimator("Population")(), Population)
-    for name in ("Comparisons", "NoSuch", "load_model"):
+    for name in ("Comparisons", "NoSuch", "load"):
         with pytest.raises(ValueError, match="no estimator"):
             estimator(name)
     with pytest.raises(SystemExit):

@@ -109,7 +109,7 @@ def test_a_selection_is_made_once_for_a_split(tmp_path, monkeypatch) -> None:
     (kept,) = selections(path).values()
     assert kept["attributes"] == found.columns[1:]
     assert len(kept["path"]) == 2
-    monkeypatch.setattr("predilect.select_attributes", None)
+    monkeypatch.setattr("predilect.evaluation.select_attributes", None)
     assert selected_attributes(task, 2, path).columns == found.columns
 
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from drawings import picture, words
-from predilect import Comparisons, PersonFeatures, Population
+from predilect import Comparisons, Population
 from predilect.charts.facts import has_attributes, pairs_of, part_worths_of, people_map, rank_shares
 from predilect.charts.pictures import (
     board_chart,
@@ -21,7 +21,7 @@ from predilect.charts.pictures import (
     ranks_chart,
     segments_chart,
 )
-from predilect.decisions import versus
+from predilect.data import PersonFeatures
 from predilect.evaluation.metrics import Reliability
 from simulate import comparisons
 from simulate_camps import FIXED, camps
@@ -69,7 +69,7 @@ def test_a_side_that_is_favoured_counts_for_neither_item_of_a_pair():
     assert there[0] - back[2] > 0.2  # the better one on the left, and on the right
     assert abs(found.expected[0, 1] - 0.5 * (there[0] + back[2])) < EXACT
     assert abs(found.expected[0, 1] + found.expected[1, 0] + there[1] - 1.0) < EXACT
-    chosen = versus(biased, [(found.items[1], found.items[0])])
+    chosen = biased.versus([(found.items[1], found.items[0])])
     assert abs(chosen["p_left"][0] - found.expected[1, 0]) < EXACT
 
 

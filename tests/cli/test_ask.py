@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 from cli.running import ITEMS, files_beside, run
-from predilect import Population, load_model
-from predilect.decisions import suggest, suggest_set
+from predilect import Population, load
 from tolerances import EXACT
 
 COLUMNS = ["left", "right", "score", "p_left", "p_tie", "p_right"]
@@ -35,7 +34,7 @@ def asked(*arguments):
 
 def test_a_set_is_that_of_the_library_and_goes_with_nothing_about_pairs(personal):
     table, _ = asked(personal, "p03", "--size", 3, "--seed", 1)
-    expected = suggest_set(load_model(personal / "model"), "p03", 3, random_state=1)
+    expected = load(personal / "model").suggest_set("p03", 3, random_state=1)
     assert table["item"].to_list() == expected["item"].to_list()
     np.testing.assert_allclose(table["score"], expected["score"], atol=EXACT)
     found = json.loads(run("ask", personal, "p03", "--size", 3, "--seed", 1, "--format", "json").stdout)
@@ -57,7 +56,7 @@ def test_a_set_is_that_of_the_library_and_goes_with_nothing_about_pairs(personal
 
 @pytest.mark.parametrize("strategy", ["bald", "entropy", "eubo", "random"])
 def test_questions_are_those_of_the_library(personal, strategy):
-    expected = suggest(load_model(personal / "model"), "p03", n=3, strategy=strategy, random_state=1)
+    expected = load(personal / "model").suggest("p03", n=3, strategy=strategy, random_state=1)
     for model in (personal, personal / "model"):
         table, said = asked(model, "p03", "-n", 3, "--strategy", strategy, "--seed", 1)
         assert table.columns == COLUMNS

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from cli.running import ITEMS, files_beside, rank_json, run
-from predilect import GPPL, CrowdGPPL, load_model, read
+from predilect import GPPL, CrowdGPPL, load, read
 
 FEATURES = pl.DataFrame({"item": ITEMS, "size": [1.0, 2.0, 3.0, 4.0, 5.0], "kind": list("aabbc")})
 
@@ -57,7 +57,7 @@ def test_the_crowd_in_words_files_and_predictions(votes, features, tmp_path):
     for said in ("Model: crowd-gppl.", "each of 12 people differs", "components matter", "Item features: size, kind"):
         assert said in ran.stdout, said
     assert "users.parquet" in files_beside(folder)
-    model = load_model(folder / "model")
+    model = load(folder / "model")
     assert isinstance(model, CrowdGPPL)
     own = pl.read_parquet(folder / "users.parquet").filter(pl.col("user") == "p03")
     board = model.rank(user="p03")

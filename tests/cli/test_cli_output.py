@@ -20,9 +20,9 @@ import pytest
 import typer
 
 from cli.running import QUICK, files_beside, run
-from predilect import ConvergenceWarning, Population
+from predilect import Population
 from predilect.cli.session import Terminated, session
-from predilect.errors import ConvergenceError, OutputError
+from predilect.errors import ConvergenceError, ConvergenceWarning, OutputError
 from predilect.report import folder as report_folder
 
 COMMAND = [sys.executable, "-m", "predilect"]

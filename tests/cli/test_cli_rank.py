@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from cli.running import ITEMS, QUICK, files_beside, rank_json, run
-from predilect import Population, load_model
+from predilect import Population, load
 from predilect import read as read_file
 from predilect.decisions.ranking import BOARD_COLUMNS
 from predilect.report import folder as report_folder
@@ -162,8 +162,8 @@ def test_auto_returns_the_pooled_model_where_people_agree_for_segments_too(tmp_p
 
 
 def test_results_are_opened_as_the_model_in_them(results):
-    expected = load_model(results / "model").rank()
-    for opened in (load_model(results), Population.load(results), Population.load(str(results))):
+    expected = load(results / "model").rank()
+    for opened in (load(results), Population.load(results), Population.load(str(results))):
         assert opened.rank().equals(expected)
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from cli.running import run
-from predilect import Population, load_model
+from predilect import Population, load
 from tolerances import EXACT
 
 ALL = ["apple", "banana", "cherry"]
@@ -31,7 +31,7 @@ def decided(*arguments):
 
 
 def test_the_decision_is_that_of_the_library(personal):
-    model = load_model(personal)
+    model = load(personal)
     for costs in ({}, {"cost_question": 0.001}, {"cost_question": 5.0}, {"cost_defer": 0.0}, {"default": "cherry"}):
         arguments = [part for name, value in costs.items() for part in (f"--{name.replace('_', '-')}", value)]
         table, said = decided(personal, "p03", *ALL, *arguments)
@@ -54,7 +54,7 @@ def test_the_decision_is_that_of_the_library(personal):
 def test_somebody_new_and_names_with_commas(personal, tmp_path):
     table, said = decided(personal, "stranger", "apple", "banana")
     assert "does not know 'stranger': the choice is that of somebody without answers" in said
-    assert table["probability"].to_list() == list(load_model(personal).decide(None, ["apple", "banana"]).probabilities)
+    assert table["probability"].to_list() == list(load(personal).decide(None, ["apple", "banana"]).probabilities)
     answers = {"left": ["tea, green", "milk"], "right": ["milk", "tea, green"], "winner": ["milk", "milk"]}
     Population(personal=False, consensus_variance=1.0).fit(answers).save(tmp_path / "out")
     table, _ = decided(tmp_path / "out", "ann", "milk", "tea, green", "--quiet")

@@ -190,13 +190,13 @@ def test_ids_of_people_and_items_keep_the_type_they_have_for_others(tmp_path):
 
 
 def test_answers_with_a_winner_are_scored(results, tmp_path):
-    from predilect import load_model
+    from predilect import load
     from predilect import read as read_file
 
     votes = results.parent / "votes.csv"
     ran = run("predict", results, votes, "--format", "json")
     score = json.loads(ran.stdout)["score"]
-    model, answers = load_model(results), read_file(votes)
+    model, answers = load(results), read_file(votes)
     assert score["log_loss"] == pytest.approx(-model.score(answers))
     hit = model.predict(answers) == answers.outcome
     assert model.score_and_accuracy(answers) == (model.score(answers), pytest.approx(score["accuracy"]))

@@ -13,9 +13,10 @@ import pytest
 
 from cli.running import QUICK, files_beside, run
 from drawings import Page
-from predilect import DataError, OutputError, Population, load_model
+from predilect import Population, load
 from predilect import read as read_file
 from predilect._text import printable
+from predilect.errors import DataError, OutputError
 
 NAMES = [
     "x" * 300, "x" * 299 + "y", "<script>alert(1)</script>", "<svg onload=alert(1)>", "<b>bold</b>&amp;\"'",
@@ -58,7 +59,7 @@ def test_files_keep_the_names_and_the_terminal_obeys_none(place):
     assert {row["item"] for row in board} == set(NAMES)
     with (place / "out" / "leaderboard.csv").open(newline="", encoding="utf-8") as file:
         assert {row["item"].removeprefix("'") for row in csv.DictReader(file)} == set(NAMES)
-    assert set(load_model(place / "out").items_.ids) == set(NAMES)
+    assert set(load(place / "out").items_.ids) == set(NAMES)
     assert set(pl.read_parquet(place / "out" / "users.parquet")["user"]) == {PERSON, "bob"}
 
 
@@ -133,7 +134,7 @@ def test_a_place_where_nothing_can_be_written(place, command):
 
 
 def test_places_in_python(place, tmp_path):
-    model = load_model(place / "out")
+    model = load(place / "out")
     (tmp_path / "file").touch()
     for path, why in (("/proc/m", "No such file"), (tmp_path / "file" / "m", "file is no folder")):
         with pytest.raises(OutputError, match=f"m could not be written: .*{why}.*Nothing half-written"):

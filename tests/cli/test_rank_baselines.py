@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from cli.running import ITEMS, files_beside, rank_json, run
-from predilect import JointGP, load_model, read
+from predilect import JointGP, load, read
 from predilect.models.gppl.model import GPClassifier, SingleUserGP
 from predilect.models.gpvu import GPVU
 from predilect.models.hierarchical import HierarchicalGP
@@ -40,7 +40,7 @@ def test_numbers_words_predictions_and_questions(name, votes, tmp_path):
     assert ran.exit_code == 0, ran.output
     assert f"Model: {name}." in " ".join(ran.stdout.split())
     assert words in " ".join(ran.stdout.split())
-    model = load_model(folder / "model")
+    model = load(folder / "model")
     assert type(model) is kind
     expected = kind().fit(read(votes), items=FEATURES, users=PEOPLE)
     assert pl.DataFrame(model.rank()).equals(pl.DataFrame(expected.rank()))

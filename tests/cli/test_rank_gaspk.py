@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from cli.running import ITEMS, files_beside, rank_json, run
-from predilect import GaSPK, load_model, read
+from predilect import GaSPK, load, read
 from predilect._plots import can_plot
 
 FEATURES = pl.DataFrame({"item": ITEMS, "size": [1.0, 2.0, 3.0, 4.0, 5.0], "kind": list("aabbc")})
@@ -44,7 +44,7 @@ def test_words_files_and_predictions(votes, features, tmp_path):
     told = " ".join(ran.stdout.split())
     for said in ("Model: gaspk.", "each of 12 people has a mixture of 2 evaluations", "size", "weights.csv"):
         assert said in told, said
-    model = load_model(folder / "model")
+    model = load(folder / "model")
     assert isinstance(model, GaSPK)
     files = files_beside(folder)
     assert {"weights.csv", "characteristics.csv", "users.parquet"} <= set(files)

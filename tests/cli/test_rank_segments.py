@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from cli.running import QUICK, files_beside, run
-from predilect import load_model
+from predilect import load
 
 ITEMS = ["ant", "bee", "cat", "dog", "elk"]
 OUTPUTS = ["segments.csv", "segments.png", "segments.svg"]
@@ -90,7 +90,7 @@ def test_the_record_holds_the_boards(ran):
     first = document["segments"][0]
     assert [first[name] for name in ("column", "segment", "people")] == ["language", "en", 19]
     assert len(document["segments"]) == 5
-    table = pl.DataFrame(load_model(ran[1]).segments())
+    table = pl.DataFrame(load(ran[1]).segments())
     assert [row["difference"] for row in first["board"]] == pytest.approx(table["difference"][:5].to_list())
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from cli.running import ITEMS, QUICK, files_beside, run
 from drawings import Page
-from predilect import load_model
+from predilect import load
 from predilect.decisions.scales import scale_of
 from predilect.report.changes import changes_between
 
@@ -94,7 +94,7 @@ def test_an_older_ranking_is_compared_with(few_votes, results, tmp_path):
     ran = run("compare", results, tmp_path / "new", "--scale", "elo", "-o", tmp_path / "changes.csv")
     assert ran.exit_code == 0, ran.output
     assert f"Against {results}: of 5 items in both, the scores of" in told(ran)
-    old, new = load_model(results), load_model(tmp_path / "new")
+    old, new = load(results), load(tmp_path / "new")
     expected = changes_between(new, old, scale_of("elo", "probit"), str(results))
     as_csv = run("compare", results, tmp_path / "new", "--scale", "elo", "--format", "csv")
     assert pl.read_csv(io.StringIO(as_csv.stdout)).equals(expected.table)

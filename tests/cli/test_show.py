@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from cli.running import run
-from predilect import GaSPK, load_model
+from predilect import GaSPK, load
 from predilect.decisions.scales import scale_of
 
 
@@ -56,14 +56,14 @@ def same(found, expected):
 
 @pytest.mark.parametrize("scale", ["probit", "logit", "elo", "0-100", "share"])
 def test_boards_on_every_scale_are_those_of_the_library(results, scale):
-    model = load_model(results)
+    model = load(results)
     same(table(results, "--scale", scale), model.rank(scale=scale))
     same(table(results / "model", "--scale", scale, "--user", "p03"), model.rank("p03", scale=scale))
     assert scale_of(scale, "probit").unit in " ".join(run("show", results, "--scale", scale).stdout.split())
 
 
 def test_a_base_and_an_anchor(results):
-    model = load_model(results)
+    model = load(results)
     same(table(results, "--scale", "elo:1000"), model.rank(scale="elo", base=1000.0))
     same(table(results, "--scale", "elo:1000:banana"), model.rank(scale="elo", base=1000.0, anchor="banana"))
     same(table(results, "--scale", "elo::banana"), model.rank(scale="elo", anchor="banana"))
@@ -77,19 +77,19 @@ def test_the_printed_board_and_its_record(results):
     assert "The board of p03" in run("show", results, "--user", "p03").stdout
     document = json.loads(run("show", results, "--user", "p03", "--format", "json").stdout)
     assert (document["schema"], document["user"], document["scale"]["name"]) == ("predilect/board", "p03", "probit")
-    assert document["board"] == load_model(results).rank("p03").to_dicts()
+    assert document["board"] == load(results).rank("p03").to_dicts()
     markdown = run("show", results, "--format", "md", "--top", 2)
     lines = markdown.stdout.splitlines()
     assert lines[0].startswith("| Rank | 95 % | Item | Score |")
     assert sum(line.startswith("| ") for line in lines) == 3
-    first = load_model(results).rank().row(0, named=True)
+    first = load(results).rank().row(0, named=True)
     assert f"| {first['mean']:.2f} | {first['lower']:.2f} … {first['upper']:.2f} |" in lines[2]
     assert "Model: population" in markdown.stderr
     assert "Model: population" in run("show", results, "--explain").stdout
 
 
 def test_items_against_each_other(results):
-    model = load_model(results)
+    model = load(results)
     pairs = [("apple", "cherry"), ("apple", "banana"), ("cherry", "banana")]
     same(table(results, "apple", "cherry", "banana"), model.versus(pairs))
     same(table(results, "apple", "cherry", "--user", "p03", "--scale", "elo"),
@@ -116,7 +116,7 @@ def test_what_cannot_be_shown(results):
 
 
 def test_trade_offs_are_those_of_the_library(plans):
-    model = load_model(plans)
+    model = load(plans)
     given = pl.DataFrame({"price": [2.0, -1.0], "fuel=gas": [1.0, 0.0], "fuel=oil": [-1.0, 0.0]})
     arguments = (plans, "--accept", "price=2,fuel=gas=1, fuel=oil=-1", "--accept", "price=-1")
     same(table(*arguments), model.accept(given))

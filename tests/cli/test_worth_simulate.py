@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from cli.running import files_beside, run
-from predilect import Population, load_model, read
+from predilect import Population, load, read
 
 TABLES = ["coefficients.csv", "fit.csv", "importances.csv", "part_worths.csv"]
 
@@ -67,7 +67,7 @@ def test_worth_of_attributes_that_stand_in_the_file(folder, tmp_path):
     assert worth.columns == ["user", "attribute", "level", "mean", "sd", "lower", "upper"]
     assert len(worth) == 20 * 3
     assert (worth.filter(pl.col("attribute") == "price")["mean"] < 0.0).mean() > 0.9
-    model = load_model(folder)
+    model = load(folder)
     np.testing.assert_allclose(worth["mean"], model.part_worths()["mean"], atol=1e-12)
     amount = pl.read_csv(tmp_path / "worth" / "willingness_to_pay.csv").filter(pl.col("level") == "large")
     assert amount["lower"][0] < 0.5 / 0.8 < amount["upper"][0]
@@ -80,7 +80,7 @@ def test_worth_of_attributes_that_stand_in_the_file(folder, tmp_path):
 
 def test_worth_to_one_person(folder):
     table = pl.read_csv(io.StringIO(run("worth", folder, "--user", "p03", "--format", "csv").stdout))
-    expected = load_model(folder).part_worths().filter(pl.col("user") == "p03")
+    expected = load(folder).part_worths().filter(pl.col("user") == "p03")
     assert table.equals(pl.read_csv(io.StringIO(expected.write_csv())))
     assert "Importance" not in run("worth", folder, "--user", "p03", "--price", "price").stdout
     assert "p99" in refused("worth", folder, "--user", "p99")
@@ -88,7 +88,7 @@ def test_worth_to_one_person(folder):
 
 def test_tables_in_other_formats(folder):
     as_csv = run("worth", folder, "--price", "price", "--format", "csv")
-    expected = load_model(folder).coefficients()
+    expected = load(folder).coefficients()
     assert pl.read_csv(io.StringIO(as_csv.stdout)).equals(pl.read_csv(io.StringIO(expected.write_csv())))
     md = run("worth", folder, "--price", "price", "--format", "md")
     assert [line for line in md.stdout.splitlines() if line.startswith("#")] == [
@@ -223,7 +223,7 @@ def test_scores_where_every_answer_names_the_worst_alone(tmp_path):
     approved = pl.DataFrame(rows, schema=["user", "task", "item", "chosen"], orient="row")
     out = ranked(approved, tmp_path, "--read", "kind=approval")
     table = pl.read_csv(io.StringIO(run("worth", out, "--format", "csv").stdout))
-    fitted = load_model(out)
+    fitted = load(out)
     np.testing.assert_allclose(table["score"], fitted.scores(3)["score"], atol=1e-9)
     assert table["item"].to_list() == ["a", "b", "c"]
 

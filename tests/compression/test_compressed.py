@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import predilect
-from predilect.compression.model import CompressedModel, compress
+from predilect.compression.model import CompressedModel
 from predilect.data import Vocabulary
 from predilect.errors import DataError, DataWarning
 from predilect.models.hierarchical import HierarchicalGP
@@ -32,7 +32,7 @@ def models():
 
 @pytest.fixture(scope="module")
 def small(models):
-    return compress(models["joint"], 3, "recommendation")
+    return models["joint"].compress(3, "recommendation")
 
 
 def pairs(model, user="u03"):
@@ -54,7 +54,7 @@ MORE = ("population-basis", "crowd-gppl", "collaborative", "gppl-separate", "gpp
 def test_it_is_the_full_model_on_what_is_kept_and_the_same_after_loading(models, name, tmp_path):
     full = models[name]
     for precision, tolerance in (("half", HALF), ("single", SINGLE), ("double", EXACT)):
-        found = compress(full, 3, precision=precision)
+        found = full.compress(3, precision=precision)
         asked = pairs(found)  # raises no warning
         (mean, var), (full_mean, full_var) = found.predict_margin(asked), full.predict_margin(asked)
         assert np.abs(mean - full_mean).max() < min(tolerance, SINGLE)
@@ -68,7 +68,7 @@ def test_it_is_the_full_model_on_what_is_kept_and_the_same_after_loading(models,
             assert np.abs(one[known] - other[known]).max() < tolerance
         np.testing.assert_array_equal(found.predict(asked), full.predict(asked))
         found.save(tmp_path / precision)
-        again = predilect.load_model(tmp_path / precision)
+        again = predilect.load(tmp_path / precision)
         one, other = (quiet(partial(model.predict_proba, joint_crowd()[0])) for model in (found, again))
         np.testing.assert_array_equal(one, other)
         for user in (None, "u03"):
@@ -84,11 +84,11 @@ def test_it_is_the_full_model_on_what_is_kept_and_the_same_after_loading(models,
 def test_a_pooled_model_keeps_its_board_and_what_it_says_of_every_pair(models, tmp_path):
     """Its crowd is its one person: what is dropped is only never recommended."""
     full = models["pooled"]
-    found = compress(full, keep=1, precision="double")
+    found = full.compress(keep=1, precision="double")
     found.save(tmp_path / "small")
     items = list(full.items_)
     asked = {"left": items[:5], "right": items[1:6]}
-    for small in (found, predilect.load_model(tmp_path / "small")):
+    for small in (found, predilect.load(tmp_path / "small")):
         assert small.rank().equals(full.rank())
         np.testing.assert_allclose(small.predict_proba(asked), full.predict_proba(asked), atol=EXACT)
         assert small.is_kept(asked).all()
@@ -101,7 +101,7 @@ def test_a_pooled_model_keeps_its_board_and_what_it_says_of_every_pair(models, t
 
 def test_boards_of_the_crowd_are_those_of_the_full_model(models):
     for name in ("joint", "population", "crowd-gppl"):
-        full, found = models[name], compress(models[name], 2, precision="double")
+        full, found = models[name], models[name].compress(2, precision="double")
         assert found.rank().drop("n").equals(full.rank().drop("n"))
         np.testing.assert_array_equal(found.n_answers_by_item(), full.n_answers_by_item())
         mine, all_ = found.n_answers_by_item("u03"), full.n_answers_by_item("u03")
@@ -114,12 +114,12 @@ def test_boards_of_the_crowd_are_those_of_the_full_model(models):
 def test_it_recommends_what_it_keeps(models, name):
     full = models[name]
     for local in (True, False) if name == "joint" else (True,):
-        good = compress(full, 2, criterion="voi", local=local, best="selected")
+        good = full.compress(2, criterion="voi", local=local, best="selected")
         assert good.report_["loss"]["excess"] == 0.0  # the item with the largest mean is always kept
         for user in good.users_.ids if good.personal_ else [None]:
             board = full.rank(user)
             assert good.recommend(user) == board["item"][0]
-    few = compress(full, 1, criterion="ivm")
+    few = full.compress(1, criterion="ivm")
     user = "u03" if few.personal_ else None
     assert [few.recommend(user)] == few.kept(user)
     assert few.report_["loss"]["excess"] > 0.0
@@ -158,7 +158,7 @@ def test_an_unknown_item_is_any_item(small):
 
 
 def test_without_people_everybody_is_one(models):
-    found = compress(models["gppl"], 3, precision="single")
+    found = models["gppl"].compress(3, precision="single")
     assert len(found.kept()) == 3
     asked = {"left": [found.kept()[0]], "right": [found.kept()[1]]}
     assert np.abs(found.predict_proba(asked) - models["gppl"].predict_proba(asked)).max() < SINGLE
@@ -167,9 +167,9 @@ def test_without_people_everybody_is_one(models):
 
 def test_the_whole_covariance_takes_features_of_new_people_and_items(models, tmp_path):
     full = models["joint"]
-    found = compress(full, "100%", local=False)
+    found = full.compress("100%", local=False)
     found.save(tmp_path / "small")
-    again = predilect.load_model(tmp_path / "small")
+    again = predilect.load(tmp_path / "small")
     asked = {"user": ["zoe", "u01"], "left": ["i00", "new"], "right": ["i01", "i02"]}
     people, items = {"user": ["zoe"], "p": [2.0], "q": [-1.0]}, {"item": ["new"], "p": [0.1], "q": [1.0]}
     expected = quiet(lambda: full.predict_margin(asked, users=people, items=items))
@@ -178,7 +178,7 @@ def test_the_whole_covariance_takes_features_of_new_people_and_items(models, tmp
             quiet(lambda model=model: model.predict_margin(asked, users=people, items=items)), expected, strict=True
         ):
             assert np.abs(one - other).max() < 1e-8
-    few = compress(full, 3, local=False)
+    few = full.compress(3, local=False)
     np.testing.assert_array_equal(few.is_kept(pairs(few)), [True, True])
     with pytest.warns(DataWarning, match="dropped for the person"):
         few.predict({"user": ["u03"] * 7, "left": ["i00"] * 7, "right": ids("i", range(1, 8))})
@@ -186,7 +186,7 @@ def test_the_whole_covariance_takes_features_of_new_people_and_items(models, tmp
 
 
 def test_a_population_says_what_it_gains(models, tmp_path):
-    full, found = models["population"], compress(models["population"], 2)
+    full, found = models["population"], models["population"].compress(2)
     full.save(tmp_path / "full")
     found.save(tmp_path / "small")
     size = {name: (tmp_path / name / "arrays.npz").stat().st_size for name in ("full", "small")}
@@ -196,7 +196,7 @@ def test_a_population_says_what_it_gains(models, tmp_path):
     # The archive has some 250 bytes an array beyond the numbers.
     assert abs(told["bytes_full"] - size["full"]) < 8000
     assert abs(told["bytes"] - size["small"]) < 4000
-    everything = compress(full, 1.0, precision="double")
+    everything = full.compress(1.0, precision="double")
     assert "chosen by voi" in everything.describe()[0]
     assert "compressing costs 0" in everything.describe()[1]
     if everything.report_["compressed"]["bytes"] > told["bytes_full"]:
@@ -207,7 +207,7 @@ def test_it_is_an_estimator(models):
     X, y, _users, items, _ = joint_crowd()
     found = CompressedModel(predilect.GPPL(users="separate", length_scale="median"), keep=3, loss="log")
     found.fit(X, y, items=items)
-    expected = compress(predilect.GPPL(users="separate", length_scale="median").fit(X, y, items=items), 3, "log")
+    expected = predilect.GPPL(users="separate", length_scale="median").fit(X, y, items=items).compress(3, "log")
     np.testing.assert_array_equal(found.predict_proba(pairs(found)), expected.predict_proba(pairs(found)))
     assert found.report_["compressed"]["criterion"] == "pairs"
     with pytest.raises(DataError, match="no estimator to fit"):
@@ -218,12 +218,12 @@ def test_a_loss_of_the_callers(models, tmp_path):
     def squared(truth, mean, covariance, kept):
         return ((truth - mean) ** 2).mean(axis=1)
 
-    found = compress(models["joint"], 4, squared)
+    found = models["joint"].compress(4, squared)
     assert found.report_["loss"]["loss"] == "squared"
     assert found.report_["compressed"]["criterion"] == "ucb"
     assert found.report_["loss"]["excess"] > 0.0
     found.save(tmp_path / "small")
-    assert predilect.load_model(tmp_path / "small").report_["loss"] == found.report_["loss"]
+    assert predilect.load(tmp_path / "small").report_["loss"] == found.report_["loss"]
 
 
 @pytest.mark.parametrize(
@@ -238,18 +238,18 @@ def test_a_loss_of_the_callers(models, tmp_path):
 )  # fmt: skip
 def test_bad_input_is_refused(models, arguments, said):
     with pytest.raises(DataError, match=said):
-        compress(models["joint"], **arguments)
+        models["joint"].compress(**arguments)
 
 
 def test_what_is_compressed_or_not_fitted_is_refused(small):
     with pytest.raises(DataError, match="compressed already"):
-        compress(small, 2)
+        small.compress(2)
     with pytest.raises(DataError, match="not fitted"):
-        compress(predilect.Population(), 2)
+        predilect.Population().compress(2)
 
 
 def test_a_budget_shares_out(models):
-    found = compress(models["joint"], budget=2 * N_USERS, criterion="ucb")
+    found = models["joint"].compress(budget=2 * N_USERS, criterion="ucb")
     sizes = [len(found.kept(user)) for user in found.users_.ids]
     assert sum(sizes) == 2 * N_USERS
     assert min(sizes) >= 1
@@ -265,27 +265,27 @@ def test_what_is_damaged_is_refused(small, tmp_path):
     for key, value in (("items", Vocabulary(["a"]).ids), ("users", ["a"]), ("report", None)):
         file.write_text(json.dumps(document | {key: value}))
         with pytest.raises(DataError, match="damaged"):
-            predilect.load_model(tmp_path / "small")
+            predilect.load(tmp_path / "small")
 
 
 def test_what_is_kept_is_as_certain_as_in_the_full_model(tmp_path):
     fixed = {"strength": 10.0, "variance": 2.0, "consensus_variance": 4.0, "n_jobs": 1}
     calibration = predilect.Calibration(0.7, 1.4, lapse_rate=0.05)
     full = predilect.Population(**fixed, calibration=calibration).fit(comparisons(crowd(1, 20, 8, 10)))
-    found = compress(full, 4, precision="double")
+    found = full.compress(4, precision="double")
     rows = [(user, *pair) for user in range(20) for pair in permutations(found.kept(user), 2)]
     asked = dict(zip(("user", "left", "right"), map(np.array, zip(*rows, strict=True)), strict=True))
     assert set(full.posterior_.pair_kinds(*map(np.array, zip(*rows, strict=True))).tolist()) >= {0, 3}
     np.testing.assert_allclose(found.predict_proba(asked), full.predict_proba(asked), atol=EXACT)
     found.save(tmp_path / "small")
-    again = predilect.load_model(tmp_path / "small")
+    again = predilect.load(tmp_path / "small")
     np.testing.assert_array_equal(again.predict_proba(asked), found.predict_proba(asked))
-    plain = compress(predilect.Population(**fixed).fit(comparisons(crowd(1, 20, 8, 10))), 4)
+    plain = predilect.Population(**fixed).fit(comparisons(crowd(1, 20, 8, 10))).compress(4)
     assert not len(plain.posterior_.implied)
 
 
 def test_a_model_of_a_population_that_is_not_calibrated_is_compressed_too():
     full = HierarchicalGP(n_jobs=1).fit(comparisons(crowd(1, 20, 8, 10)))
-    found = compress(full, 8, precision="double")
+    found = full.compress(8, precision="double")
     asked = {"user": [0, 0, 19], "left": [0, 3, 7], "right": [1, 5, 2]}
     np.testing.assert_allclose(found.predict_proba(asked), full.predict_proba(asked), atol=EXACT)

@@ -10,7 +10,6 @@ import pytest
 import predilect
 from predilect import GaSPK
 from predilect.compression.losses import LOSSES
-from predilect.compression.model import compress
 from predilect.errors import DataError
 from simulate import random_pairs
 from tolerances import EXACT
@@ -45,7 +44,7 @@ def kept_pairs(small):
 
 
 def test_with_all_kept_scores_and_boards_are_those_of_the_full_model(full):
-    small = compress(full, "100%", precision="double")
+    small = full.compress("100%", precision="double")
     for user in (0, 7):
         for one, other in zip(small.posterior_.utilities(user), full.posterior_.utilities(user), strict=True):
             np.testing.assert_allclose(one, other, atol=EXACT)
@@ -57,7 +56,7 @@ def test_with_all_kept_scores_and_boards_are_those_of_the_full_model(full):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_what_is_kept_keeps_its_scores_and_the_best_one_is_recommended(full, loss):
-    small = compress(full, 3, loss, precision="double")
+    small = full.compress(3, loss, precision="double")
     for code, user in enumerate(USERS):
         S = small.posterior_.kept(code)
         mean, covariance = full.posterior_.utilities(code)
@@ -68,31 +67,31 @@ def test_what_is_kept_keeps_its_scores_and_the_best_one_is_recommended(full, los
 
 
 def test_it_says_how_far_probabilities_are_from_evaluations_of_trade_offs(full, tmp_path):
-    small = compress(full, 3, precision="single")
+    small = full.compress(3, precision="single")
     asked = kept_pairs(small)
     moved = np.abs(small.predict_proba(asked) - full.predict_proba(asked)).max(axis=1)
     said = small.report_["compressed"]["moved"]
     np.testing.assert_allclose([said["mean"], said["quantile"]], [moved.mean(), np.quantile(moved, 0.95)], atol=EXACT)
     assert f"{moved.mean():.2g} on average" in " ".join(small.describe())
     small.save(tmp_path / "small")
-    again = predilect.load_model(tmp_path / "small")
+    again = predilect.load(tmp_path / "small")
     np.testing.assert_array_equal(again.predict_proba(asked), small.predict_proba(asked))
     assert again.describe() == small.describe()
-    assert compress(full, 1).report_["compressed"]["moved"] is None
+    assert full.compress(1).report_["compressed"]["moved"] is None
 
 
 def test_where_evaluations_are_linear_kept_pairs_have_the_full_models_means():
     # With a long length-scale and many answers the squared exponential, made antisymmetric, is k(t, t') ∝ t · t'.
     full = fitted(length_scale=300.0, variance=1e6)
-    small = compress(full, 4, precision="double")
+    small = full.compress(4, precision="double")
     asked = kept_pairs(small)
     np.testing.assert_allclose(small.predict_margin(asked)[0], full.predict_margin(asked)[0], rtol=1e-3, atol=1e-3)
 
 
 def test_what_scores_cannot_give_is_refused(full):
     with pytest.raises(DataError, match="one process of people and items"):
-        compress(full, 3, local=False)
+        full.compress(3, local=False)
     answers = full.comparisons_.to_frame().drop("user")
     pooled = GaSPK(**SETTINGS).fit(predilect.Comparisons.from_frame(answers, reading={"side": False}), items=CARS)
     with pytest.raises(DataError, match="personal"):
-        compress(pooled, 3)
+        pooled.compress(3)

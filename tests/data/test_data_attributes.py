@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect import Comparisons, ItemFeatures
+from predilect import Comparisons
+from predilect.data import ItemFeatures
 from predilect.data.attributes import Coding, independent, left_out, told_apart
 from predilect.data.features import FeatureSpace
 from tolerances import EXACT

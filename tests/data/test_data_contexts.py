@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect import Comparisons, DataError
+from predilect import Comparisons
+from predilect.errors import DataError
 
 ROWS = {
     "user": ["ann", "bob", "ann", "cas", "bob"],

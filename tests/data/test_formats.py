@@ -15,8 +15,9 @@ import openpyxl
 import polars as pl
 import pytest
 
-from predilect import DataError, read
+from predilect import read
 from predilect.data.read.readers import is_text, read_frame, read_table
+from predilect.errors import DataError
 
 ROWS = [("ann", "tea", "milk", "tea"), ("bob", "milk", "juice", "tie"), ("ann", "juice", "tea", "tea")]
 NAMES = ("user", "left", "right", "winner")

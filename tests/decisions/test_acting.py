@@ -6,7 +6,6 @@ import doctest
 import itertools
 import json
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +14,9 @@ import pytest
 
 from predilect import Population
 from predilect.data import Vocabulary
-from predilect.decisions import decide
-from predilect.decisions.acting import weigh
+from predilect.decisions.acting import decide, weigh
 from predilect.errors import DataError
+from predilect.models import asking
 from simulate import comparisons, crowd
 from tolerances import EXACT, ITERATIVE
 
@@ -192,11 +191,11 @@ def test_what_cannot_be_decided(model, options, settings, said):
         model.decide(3, options, **settings)
 
 
-def test_examples_of_the_page_and_of_the_function():
+def test_examples_of_the_page_and_of_the_methods():
     page = Path(__file__).parents[2] / "docs" / "decide.md"
     for found in (
         doctest.testfile(str(page), module_relative=False, encoding="utf-8"),
-        doctest.testmod(sys.modules[decide.__module__]),
+        doctest.testmod(asking),
     ):
         assert found.attempted > 4
         assert found.failed == 0

@@ -15,12 +15,12 @@ import polars as pl
 import pytest
 
 from contracts.votes import item_ids, user_ids, votes
-from predilect import GPPL, CrowdGPPL, DataError, GaSPK, Population
+from predilect import GPPL, CrowdGPPL, GaSPK, Population
 from predilect.data import Comparisons, Vocabulary
-from predilect.decisions import STRATEGIES, suggest, suggest_each
 from predilect.decisions.candidates import MOST_ITEMS, all_pairs
 from predilect.decisions.information import bald, expected_best
-from predilect.errors import ConvergenceWarning, DataWarning
+from predilect.decisions.queries import STRATEGIES, suggest, suggest_each
+from predilect.errors import ConvergenceWarning, DataError, DataWarning
 from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.likelihoods.probit import outcome_probabilities
 from referees.information import bald_by_quadrature
@@ -298,9 +298,9 @@ def test_other_processes_ask_the_same_whatever_their_hashes_of_strings(tmp_path)
     model, people = fitted_alike(), [f"visitor {k}" for k in range(3)]
     model.save(tmp_path / "model")
     script = (
-        "import sys, warnings; warnings.simplefilter('ignore'); from predilect import load_model\n"
-        "from predilect.decisions import suggest, suggest_set; model = load_model(sys.argv[1])\n"
-        "for who in sys.argv[2:]: print(*suggest(model, who).row(0)[:2], *suggest_set(model, who)['item'])"
+        "import sys, warnings; warnings.simplefilter('ignore'); from predilect import load\n"
+        "model = load(sys.argv[1])\n"
+        "for who in sys.argv[2:]: print(*model.suggest(who).row(0)[:2], *model.suggest_set(who)['item'])"
     )
     given = [sys.executable, "-c", script, str(tmp_path / "model"), *people]
     environments = [os.environ | {"PYTHONHASHSEED": seed} for seed in ("0", "1")]

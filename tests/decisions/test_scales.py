@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from scipy.special import expit, ndtr
 
-from predilect import Comparisons, DataError, Population
-from predilect.decisions import versus
+from predilect import Comparisons, Population
 from predilect.decisions.scales import LOGISTIC_SLOPE, SCALES, scale_of
+from predilect.errors import DataError
 from predilect.gaussian.posterior import Utilities
 from predilect.likelihoods.special import Z_95
 from simulate import comparisons, crowd
@@ -123,7 +123,7 @@ def test_a_share_near_100_has_finite_ends():
 def test_who_is_tied_with_the_leader(model):
     board = pl.DataFrame(model.rank())
     first = board["item"][0]
-    table = pl.DataFrame(versus(model, [(first, item) for item in board["item"][1:]]))
+    table = pl.DataFrame(model.versus([(first, item) for item in board["item"][1:]]))
     assert board["tied_with_leader"].to_list() == [True, *(table["p_better"] <= 0.95).to_list()]
     assert not board["tied_with_leader"].all()
     assert board.filter(pl.col("tier") == 1)["tied_with_leader"].all()
@@ -131,23 +131,23 @@ def test_who_is_tied_with_the_leader(model):
 
 def test_named_pairs(of_people):
     a, b = of_people.items_.ids[:2]
-    (row,) = pl.DataFrame(versus(of_people, [(a, b)], scale="elo")).to_dicts()
+    (row,) = pl.DataFrame(of_people.versus([(a, b)], scale="elo")).to_dicts()
     mean, variance = of_people.posterior_.crowd().margins(np.array([0]), np.array([1]))
     assert row["p_better"] == pytest.approx(float(ndtr(mean / np.sqrt(variance))[0]))
     assert row["difference"] == pytest.approx(ELO * mean[0])
     chance = of_people.predict_proba({"left": [a], "right": [b]})[0]
     assert [row["p_left"], row["p_tie"], row["p_right"]] == chance.tolist()
     user = of_people.users_.ids[0]
-    (own,) = pl.DataFrame(versus(of_people, [(a, b)], user)).to_dicts()
+    (own,) = pl.DataFrame(of_people.versus([(a, b)], user)).to_dicts()
     assert own["p_left"] == of_people.predict_proba({"user": [user], "left": [a], "right": [b]})[0, 0]
-    (turned,) = pl.DataFrame(versus(of_people, [(b, a)], user)).to_dicts()
+    (turned,) = pl.DataFrame(of_people.versus([(b, a)], user)).to_dicts()
     assert own["p_better"] + turned["p_better"] == pytest.approx(1.0)
     with pytest.raises(DataError, match="paired with itself"):
-        versus(of_people, [(a, a)])
+        of_people.versus([(a, a)])
     with pytest.raises(DataError, match="not known"):
-        versus(of_people, [(a, "nobody")])
+        of_people.versus([(a, "nobody")])
     for array in (np.array([[a, b]]), ((a, b),), [[a, b]]):
-        assert pl.DataFrame(versus(of_people, array, scale="elo")).to_dicts() == [row]
+        assert pl.DataFrame(of_people.versus(array, scale="elo")).to_dicts() == [row]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_named_pairs(of_people):
 )
 def test_what_are_no_pairs_are_refused(model, pairs, said):
     with pytest.raises(DataError, match="a list of pairs of two items, such as.*" + said):
-        versus(model, pairs)
+        model.versus(pairs)
 
 
 def test_ids_that_are_integers_can_be_named_as_text():
@@ -172,7 +172,7 @@ def test_ids_that_are_integers_can_be_named_as_text():
     model = Population(personal=False).fit(answers)
     by_text, by_number = (model.rank(scale="elo", base=1000, anchor=one) for one in ("12", 12))
     assert pl.DataFrame(by_text).equals(pl.DataFrame(by_number))
-    assert pl.DataFrame(versus(model, [("11", "13")]))["p_better"][0] > 0.5
+    assert pl.DataFrame(model.versus([("11", "13")]))["p_better"][0] > 0.5
 
 
 def test_scales_that_cannot_be_are_refused(model):

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from predilect import Population
 from predilect.data import Vocabulary
-from predilect.decisions import scores
+from predilect.decisions.scores import scores
 from predilect.errors import DataError
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.likelihoods.logit import Logit

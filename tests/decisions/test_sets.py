@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from predilect import Comparisons, Population, load_model
-from predilect.decisions import suggest, suggest_set
-from predilect.decisions.sets import _information, choice_chances
+from predilect import Comparisons, Population, load
+from predilect.decisions.queries import suggest
+from predilect.decisions.sets import _information, choice_chances, suggest_set
 from predilect.errors import DataError, DataWarning
 from simulate import comparisons, crowd
 from tolerances import EXACT
@@ -83,7 +83,7 @@ def of_five():
 def test_no_set_is_asked_twice_and_all_are_asked(of_five, tmp_path):
     asked = [answer_set(of_five, 0, 4, task) for task in range(3)]
     of_five.save(tmp_path / "model")
-    of_five = load_model(tmp_path / "model")  # without the answers of the fit
+    of_five = load(tmp_path / "model")  # without the answers of the fit
     asked += [answer_set(of_five, 0, 4, task) for task in range(3, 5)]
     assert len(set(asked)) == 5
     assert suggest_set(of_five, 0, 4).is_empty()

@@ -11,11 +11,10 @@ import polars as pl
 import pytest
 from scipy.special import ndtr
 
-from predilect import select_attributes
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.content import keys_of_answers
 from predilect.errors import DataError
-from predilect.evaluation import accuracy, log_loss, paired_difference
+from predilect.evaluation import accuracy, log_loss, paired_difference, select_attributes
 from simulate import answers as simulated
 from simulate import comparisons, random_pairs
 from tolerances import EXACT

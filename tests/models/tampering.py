@@ -69,10 +69,9 @@ def use(folder: Path, seed: int) -> np.ndarray:
     What one step refuses, the others are still tried with; the first refusal is raised at the end.
     """
     import predilect
-    from predilect.decisions.queries import suggest
     from predilect.errors import PredilectError
 
-    model = predilect.load_model(folder)
+    model = predilect.load(folder)
     refused: list[PredilectError] = []
     found: list[np.ndarray] = []
 
@@ -98,7 +97,7 @@ def use(folder: Path, seed: int) -> np.ndarray:
         finite("consensus", *model.consensus_distribution(), *model.utility_distribution("u2"))
 
     def ask() -> None:
-        pairs = suggest(model, "u3", n=2)
+        pairs = model.suggest("u3", n=2)
         finite("suggest", *(pairs[name].to_numpy() for name in pairs.columns if pairs[name].dtype.is_float()))
 
     def update() -> None:
@@ -115,10 +114,10 @@ def use(folder: Path, seed: int) -> np.ndarray:
         if hasattr(model, "describe"):
             model.describe()
         model.save(folder.parent / "again", overwrite=True)
-        predilect.load_model(folder.parent / "again")
+        predilect.load(folder.parent / "again")
 
     def compress() -> None:
-        if not isinstance(model, predilect.CompressedModel):
+        if not isinstance(model, predilect.models.CompressedModel):
             small = predilect.compress(model, 2)
             chances("compressed", small.predict_proba(ASKED))
 
@@ -172,7 +171,7 @@ def outcome(original: Path, folder: Path, seed: int, base: np.ndarray) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                predilect.load_model(folder)
+                predilect.load(folder)
             except PredilectError:
                 return "refused at load"
             try:

@@ -7,8 +7,8 @@ import pytest
 
 import predilect
 from contracts.votes import PAIRS, item_ids, questions, same_bits, swapped, user_ids, votes
-from predilect import DataError, JointGP
-from predilect.errors import ConvergenceError, ConvergenceWarning, DataWarning
+from predilect import JointGP
+from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning
 from predilect.gaussian.kernels import Own, Stationary
 from predilect.models.gppl.model import GPClassifier, SingleUserGP
 from predilect.models.gpvu import GPVU
@@ -47,7 +47,7 @@ def test_a_small_contract(name, tmp_path):
     np.testing.assert_allclose(model.predict_proba(swapped(asked)), proba[:, ::-1], atol=EXACT)
     assert model.score(columns, y) > np.log(1 / 3)
     model.save(tmp_path / "model")
-    again = predilect.load_model(tmp_path / "model")
+    again = predilect.load(tmp_path / "model")
     assert type(again) is type(model)
     np.testing.assert_array_equal(again.predict_proba(asked), proba)
     assert again.rank("person 0003").equals(model.rank("person 0003"))

@@ -17,7 +17,7 @@ from predilect import GPPL, Population
 from predilect.errors import DataError
 from predilect.likelihoods.logit import Logit
 from predilect.likelihoods.registry import LIKELIHOODS
-from predilect.models.registry import load_model
+from predilect.models.registry import load
 from predilect.people.update import settled
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
@@ -229,14 +229,14 @@ def test_the_pooled_model_updates_to_what_a_fit_to_all_is():
 def test_a_saved_model_knows_its_likelihood(settings, tmp_path, monkeypatch):
     model = LogitPopulation(**settings).fit(COLUMNS, OUTCOME)
     model.save(tmp_path / "model")
-    again = load_model(tmp_path / "model")
+    again = load(tmp_path / "model")
     for one in (model, again):
         one.update(user="u0", left="ale", right="bun", outcome=1)
     asked = {"user": ["u0"] * 3, **PAIRS}
     np.testing.assert_allclose(again.predict_proba(asked), model.predict_proba(asked), atol=CONVERGED)
     monkeypatch.delitem(LIKELIHOODS, "logit")
     with pytest.raises(DataError, match="a likelihood called 'logit'; known are probit"):
-        load_model(tmp_path / "model")
+        load(tmp_path / "model")
 
 
 @pytest.mark.slow

@@ -8,12 +8,13 @@ import warnings
 import numpy as np
 import pytest
 
-from predilect import GPPL, GPVU, CollaborativeGP, CrowdGPPL, GaSPK, HierarchicalGP, JointGP, Population, compress
+from predilect import GPPL, CollaborativeGP, CrowdGPPL, GaSPK, JointGP, Population
 from predilect.errors import ConvergenceWarning, DataError
 from predilect.gaussian.posterior import Posterior
 from predilect.likelihoods.calibration import RANGES, UNCALIBRATED, Calibration, restored_calibration
 from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
-from predilect.models.registry import load_model
+from predilect.models import GPVU, HierarchicalGP
+from predilect.models.registry import load
 from predilect.models.saving import _checksum
 from tolerances import EXACT
 
@@ -55,7 +56,7 @@ def fitted(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fits are cut short
         found = MODELS[name]().fit(answers, items=items, users=people)
-    return compress(found, 3) if name == "compressed" else found
+    return found.compress(3) if name == "compressed" else found
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -146,7 +147,7 @@ def test_only_what_is_compressed_keeps_less(model):
     else:
         assert model.posterior_.answer_prior(USERS, LEFT, RIGHT) is None
         with pytest.raises(DataError):
-            compress(model, 2, local=False)
+            model.compress(2, local=False)
 
 
 @pytest.mark.parametrize("name", RANGES)
@@ -181,10 +182,10 @@ def test_a_model_saved_before_is_read_unless_its_calibration_used_a_number_that_
     model = fitted(name)
     model.save(tmp_path / "same")
     as_before(tmp_path / "same")
-    again = load_model(tmp_path / "same")
+    again = load(tmp_path / "same")
     assert again.posterior_.calibration == model.posterior_.calibration
     for number in ("variance_factor_unseen", *NOTHING_SAID):
         model.save(tmp_path / number)
         as_before(tmp_path / number, **{number: 0.9})
         with pytest.raises(DataError, match=f"{number} is 0.9, by an earlier Predilect.*fit it anew"):
-            load_model(tmp_path / number)
+            load(tmp_path / number)

@@ -6,18 +6,17 @@ import ast
 from pathlib import Path
 
 import pytest
-from predilect.cli.choice import ModelName
 
 import predilect
 from predilect.models import registry
-from predilect.models.registry import COMMANDS, ENTRIES, Asked, entry_of, estimator
+from predilect.models.registry import ENTRIES, Asked, entry_of, estimator
 
 SOURCE = Path(predilect.__file__).parent
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_an_entry_names_an_estimator_of_the_front_door(entry):
-    kind = getattr(predilect, entry.estimator)
+def test_an_entry_names_an_estimator(entry):
+    kind = getattr(predilect.models, entry.estimator)
     assert estimator(entry.name) is kind
     assert entry_of(kind) is entry
     assert entry_of(type("Mine", (kind,), {})) is entry
@@ -26,12 +25,11 @@ def test_an_entry_names_an_estimator_of_the_front_door(entry):
         assert entry.arguments(asked).keys() <= kind().get_params().keys()
 
 
-def test_types_and_names_of_the_command_are_those_of_the_table():
+def test_types_are_those_of_the_table():
     tree = ast.parse(Path(registry.__file__).read_text(encoding="utf-8"))
     typed = next(node for node in tree.body if isinstance(node, ast.If))
     found = {alias.name: statement.module for statement in typed.body for alias in statement.names}
     assert found == {entry.estimator: f"predilect.{entry.module}" for entry in ENTRIES}
-    assert [name.value for name in ModelName] == list(COMMANDS)
 
 
 def test_names_are_there_once():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from contracts.votes import same_bits, votes
-from predilect import GPPL, Population, load_model
+from predilect import GPPL, Population, load
 from predilect.errors import DataError
 from predilect.models import saving
 from predilect.models.saving import settled
@@ -37,7 +37,7 @@ def folder(models, tmp_path):
 
 
 @pytest.mark.parametrize("step", ["read_document", "_read_arrays"])
-@pytest.mark.parametrize(("load", "new"), [(load_model, 1), (load_model, 2), (Population.load, 1)])
+@pytest.mark.parametrize(("load", "new"), [(load, 1), (load, 2), (Population.load, 1)])
 @pytest.mark.parametrize("way", ["before", "after", "gone before", "of results"])
 def test_a_folder_that_is_replaced_while_it_is_read_gives_one_of_the_two_models(
     models, folder, monkeypatch, step, load, new, way
@@ -92,12 +92,12 @@ def test_links_are_followed_and_those_that_lead_nowhere_are_said(models, folder,
     (folder / name).rename(beside)
     (folder / name).symlink_to(beside)
     folder.with_name("link").symlink_to(folder)
-    same_bits(load_model(folder.with_name("link")), models[0])
+    same_bits(load(folder.with_name("link")), models[0])
     for target in (name, "nowhere"):
         (folder / name).unlink()
         (folder / name).symlink_to(target)
         with pytest.raises(DataError, match=r"no model\.json in it|cannot be opened: (No such file|Too many levels)"):
-            load_model(folder)
+            load(folder)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
@@ -112,7 +112,7 @@ def test_what_may_have_no_end_is_not_opened(folder, name, what):
     else:
         (folder / name).mkdir()
     with pytest.raises(DataError, match=r"no model\.json in it|is no file that could be a part of a model"):
-        load_model(folder)
+        load(folder)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -126,7 +126,7 @@ def test_a_file_that_may_not_be_read_is_not_called_damaged(folder, name, monkeyp
 
     monkeypatch.setattr(io, "open", refuse)
     with pytest.raises(DataError, match=rf"{name} cannot be opened: Permission denied\. Check who may read it"):
-        load_model(folder)
+        load(folder)
 
 
 def test_a_compressed_array_is_refused_whatever_size_the_archive_gives_it(folder):
@@ -142,7 +142,7 @@ def test_a_compressed_array_is_refused_whatever_size_the_archive_gives_it(folder
         head = content.find(b"PK\x01\x02", head + 4)
     (folder / "arrays.npz").write_bytes(content)
     with pytest.raises(DataError, match=r"arrays\.npz is compressed"):
-        load_model(folder)
+        load(folder)
 
 
 def test_a_message_is_one_line_whatever_numpy_says(folder):
@@ -152,6 +152,6 @@ def test_a_message_is_one_line_whatever_numpy_says(folder):
         for name in names:
             out.writestr(f"{name}.npy", b"\x93NUMPY\x01\x00" + (60_000).to_bytes(2, "little") + 60_000 * b"(")
     with pytest.raises(DataError, match="damaged model") as caught:
-        load_model(folder)
+        load(folder)
     assert "\n" not in caught.value.args[0]
     assert "allow_pickle" not in caught.value.args[0]

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from drawings import Page
-from predilect import GPPL, DataError, OutputError, Population
+from predilect import GPPL, Population
+from predilect.errors import DataError, OutputError
 from predilect.evaluation import judge
 from simulate import comparisons
 from simulate_camps import FIXED, camps

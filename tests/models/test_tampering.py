@@ -12,7 +12,7 @@ from tampering import UNHARMED, run
 from tampering_changes import seal
 from tampering_kinds import kinds
 
-from predilect import load_model
+from predilect import load
 from predilect.errors import DataError
 
 MAKERS = kinds()
@@ -60,7 +60,7 @@ def test_a_basis_with_more_than_the_prior_variance_is_refused(saved):
     with changed(folder) as (_, arrays):
         arrays["back"] *= 1e9
     with pytest.raises(DataError, match="more than the prior variance"):
-        load_model(folder)
+        load(folder)
 
 
 def test_rows_of_features_that_the_kernel_is_not_made_for_are_refused(saved):
@@ -69,16 +69,16 @@ def test_rows_of_features_that_the_kernel_is_not_made_for_are_refused(saved):
         document["arrays"]["user_rows"][1][1] = 0
         arrays["user_rows"] = arrays["user_rows"][:, :0]
     with pytest.raises(DataError, match="features"):
-        load_model(folder)
+        load(folder)
 
 
 def test_a_basis_that_the_model_has_no_use_for_is_left_alone(saved):
     folder = saved("pooled")
-    before = load_model(folder).consensus_distribution()
+    before = load(folder).consensus_distribution()
     with changed(folder) as (document, arrays):
         document["arrays"]["Phi"] = ["bool", [5]]
         arrays["Phi"] = np.ones(5, dtype=bool)
-    for one, other in zip(load_model(folder).consensus_distribution(), before, strict=True):
+    for one, other in zip(load(folder).consensus_distribution(), before, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -88,7 +88,7 @@ def test_a_kernel_made_for_other_features_is_refused(saved):
         scales = document["hyperparameters"]["kernel"]["kernels"][0]["kernel"]["length_scales"]
         scales["array"] = [1.0, *scales["array"]]
     with pytest.raises(DataError, match="features"):
-        load_model(folder)
+        load(folder)
 
 
 def test_a_category_without_a_name_is_refused(saved):
@@ -97,4 +97,4 @@ def test_a_category_without_a_name_is_refused(saved):
         encoded = next(one for one in document["item_features"]["outputs"] if one["kind"] == "category")
         encoded["category"] = None
     with pytest.raises(DataError, match="neither a number nor a category"):
-        load_model(folder)
+        load(folder)

@@ -18,7 +18,6 @@ from sklearn.base import clone
 
 from contracts.votes import item_ids, questions, user_ids
 from predilect import Comparisons, GaSPK, Population
-from predilect.decisions import suggest
 from predilect.evaluation import judging as verdicts
 from predilect.models.population import model as population_model
 from simulate_updates import AT_FIT, ITEMS, KINDS, LATER, N_USERS, PERSONAL, ROWS, columns, fitted, one
@@ -73,7 +72,7 @@ def read(model: Population, number: int, place) -> None:
         known = user if int(user[-2:]) < 12 else None
         assert model.rank(known)["p_best"].sum() == pytest.approx(1.0)
     elif kind == 3:
-        assert len(suggest(model, user_ids([3])[0], n=2, repeat=True)) == 2
+        assert len(model.suggest(user_ids([3])[0], n=2, repeat=True)) == 2
     elif kind == 4:
         answers = copy.copy(model)
         assert answers.comparisons_.n_answers == pytest.approx(answers.n_answers_)
@@ -184,11 +183,11 @@ def test_a_board_is_of_the_model_as_it_was_when_it_began(user, monkeypatch):
 
 def test_questions_are_of_the_model_as_it_was_when_they_began(monkeypatch):
     model, before = fitted("items"), fitted("items")
-    expected = suggest(before, "person 0003", n=3)
+    expected = before.suggest("person 0003", n=3)
     meanwhile(monkeypatch, Population, "_user_code", model, much)
     meanwhile(monkeypatch, Comparisons, "take", model, much)
     meanwhile(monkeypatch, population_model, "workers", model, much)
-    assert suggest(model, "person 0003", n=3).equals(expected)
+    assert model.suggest("person 0003", n=3).equals(expected)
 
 
 def test_a_verdict_is_kept_only_by_the_answers_it_is_of(monkeypatch):

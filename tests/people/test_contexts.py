@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from predilect import GPPL, Comparisons, DataError, Population
+from predilect import GPPL, Comparisons, Population
+from predilect.errors import DataError
 from predilect.people.contexts import with_contexts
 
 FIXED = {

@@ -11,19 +11,12 @@ import polars as pl
 import pytest
 
 from drawings import WILD, Page
-from predilect import (
-    Comparisons,
-    ConvergenceWarning,
-    DataError,
-    GaSPK,
-    PersonFeatures,
-    Population,
-    load_model,
-    plot,
-)
+from predilect import Comparisons, GaSPK, Population, load, plot
 from predilect.charts.facts import Pairs
 from predilect.charts.svg import name_of
+from predilect.data import PersonFeatures
 from predilect.decisions.scales import SCALES
+from predilect.errors import ConvergenceWarning, DataError
 from predilect.evaluation.metrics import Reliability
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged
 from predilect.report.changes import changes_between
@@ -236,7 +229,7 @@ def test_attributes_are_left_out_for_many_people_and_that_is_said(monkeypatch):
 
 def test_a_loaded_model_has_a_page_that_says_what_was_not_checked(model, tmp_path):
     model.save(tmp_path / "model")
-    read = sound(page(contents_of(load_model(tmp_path / "model"))))
+    read = sound(page(contents_of(load(tmp_path / "model"))))
     assert "the model was loaded without its answers" in read.text
     assert "The same in the answers" not in read.text
 

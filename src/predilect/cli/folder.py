@@ -24,9 +24,9 @@ class Results:
     @classmethod
     def of(cls, path: Path) -> Results:
         """Load what a folder holds; DataError if that is no model."""
-        from predilect.models.registry import load_model
+        from predilect.models.registry import load
 
-        model = load_model(path)
+        model = load(path)
         model.backend_ = "polars"  # whatever it was fitted with
         return cls(model, path if (path / "model").is_dir() else None, path)
 

@@ -46,12 +46,12 @@ _MOST_PEOPLE, _MOST_KEPT = 100, 7  # whose answers are compared with the full mo
 class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
     """A model of which each person keeps a few items: small, quick to predict with, and exact for the items kept.
 
-    Made from a fitted model by :func:`compress`, or from answers: :meth:`fit` fits ``estimator`` and compresses it.
+    Made by the method ``compress`` of a fitted model, or from answers: :meth:`fit` fits ``estimator`` and compresses.
 
     Parameters
     ----------
     estimator : estimator
-        The model to fit; not used by :func:`compress`, and not saved.
+        The model to fit; not used by ``compress``, and not saved.
     keep : int, float, str or None, default "20%"
         Items that each person keeps: a number, or a share, rounded up. None where ``budget`` is given.
     loss : str or callable, default "regret"
@@ -98,7 +98,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
     --------
     >>> import predilect
     >>> answers = {"user": ["ann", "bob"], "left": ["tea", "milk"], "right": ["milk", "tea"], "winner": ["tea", "tea"]}
-    >>> small = predilect.compress(predilect.Population().fit(answers), keep=1)
+    >>> small = predilect.Population().fit(answers).compress(keep=1)
     >>> small.kept("bob")
     ['milk']
     """
@@ -135,7 +135,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
             If there is no estimator, or the answers or a parameter cannot be used.
         """
         if self.estimator is None:
-            raise DataError("there is no estimator to fit: CompressedModel(Population(), keep=...), or compress(model)")
+            raise DataError("there is no estimator to fit: CompressedModel(Population()), or model.compress()")
         return self._compress(
             clone(self.estimator).fit(X, y, items=items, users=users, columns=columns, reading=reading, watch=watch)
         )
@@ -320,45 +320,3 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
     _document = document_of
     _all_fields = staticmethod(fields_of)
     _from_document = classmethod(from_document)
-
-
-def compress(
-    model: Any,
-    keep: Any = None,
-    loss: str | Loss = "regret",
-    criterion: str = "auto",
-    *,
-    budget: int | None = None,
-    local: bool = True,
-    marginals: str = "centred",
-    precision: str = "half",
-    random_state: int | None = 0,
-    **options: Any,
-) -> CompressedModel:
-    """Compress a fitted model to the items that matter to each person.
-
-    Parameters
-    ----------
-    model : estimator
-        Any fitted model of the package with utilities of items.
-    keep : int, float or str, optional
-        By default "20%", unless ``budget`` is given.
-    loss, criterion, budget, local, marginals, precision, random_state
-        As in :class:`CompressedModel`.
-    **options
-        Of the criterion: beta, ucb, kappa, best, ivm.
-
-    Returns
-    -------
-    CompressedModel
-
-    Raises
-    ------
-    DataError
-        If ``keep``, ``budget``, a criterion, a loss or an option cannot be used.
-    """
-    keep = "20%" if keep is None and budget is None else keep
-    return CompressedModel(
-        keep=keep, loss=loss, criterion=criterion, budget=budget, local=local, marginals=marginals,
-        precision=precision, options=options or None, random_state=random_state,
-    )._compress(model)  # fmt: skip

@@ -113,7 +113,7 @@ def stored_bytes(model: Any) -> int:
 
 
 def document_of(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Document and arrays of a :class:`~predilect.CompressedModel`."""
+    """Document and arrays of a :class:`~predilect.models.CompressedModel`."""
     posterior, loss = model.posterior_, model.loss
     values: dict[str, Any] = {} if model.local else {**posterior.pack()[0], "of": model.origin_}
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}

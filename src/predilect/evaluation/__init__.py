@@ -9,6 +9,7 @@
 1.0397
 """
 
+from predilect.evaluation.attributes import select_attributes
 from predilect.evaluation.holdout import holdout
 from predilect.evaluation.judging import judge
 from predilect.evaluation.metrics import (
@@ -32,4 +33,5 @@ __all__ = [
     "log_loss",
     "neg_log_loss",
     "paired_difference",
+    "select_attributes",
 ]

@@ -158,7 +158,7 @@ def select_attributes(
     ...     "winner": [min(pair) for pair in pairs] * 5,
     ... }
     >>> items = {"item": [0, 1, 2, 3], "price": [1.0, 2.0, 3.0, 4.0], "red": [1.0, 0.0, 0.0, 1.0]}
-    >>> found = predilect.select_attributes(
+    >>> found = predilect.evaluation.select_attributes(
     ...     lambda chosen: predilect.GaSPK(1, attributes=chosen, variance=3.0, spread=1.0), answers, items
     ... )
     >>> found.attributes

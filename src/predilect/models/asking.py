@@ -10,6 +10,7 @@ from predilect.decisions import scores as of_items
 from predilect.decisions import versus as of_pairs
 from predilect.decisions.acting import Decision
 from predilect.decisions.scales import Scale, ScaleName
+from predilect.models.registry import estimator
 
 if TYPE_CHECKING:
     from predilect.compression.model import CompressedModel
@@ -269,7 +270,7 @@ class Asking:
         True
         """
         fitted: Any = self
-        return of_pairs(fitted, pairs, user, scale=scale)
+        return of_pairs.versus(fitted, pairs, user, scale=scale)
 
     def scores(self, size: int = 4, anchor: Any = None, user: Any = None, *, random_state: int = 0) -> Any:
         """Rescaled utilities: how probable it is that an item is chosen from a set of the usual size.
@@ -311,21 +312,23 @@ class Asking:
         100.0
         """
         fitted: Any = self
-        return of_items(fitted, size, anchor, user, random_state=random_state)
+        return of_items.scores(fitted, size, anchor, user, random_state=random_state)
 
     def compress(
-        self, keep: Any = None, loss: Any = "regret", criterion: str = "auto", **settings: Any
-    ) -> CompressedModel:
-        """Compress a fitted model to the items that matter to each person.
+        self, keep: Any = None, loss: Any = "regret", criterion: str = "auto", *, budget: int | None = None,
+        local: bool = True, marginals: str = "centred", precision: str = "half", random_state: int | None = 0,
+        **options: Any,
+    ) -> CompressedModel:  # fmt: skip
+        """Compress the model to the items that matter to each person.
 
         Parameters
         ----------
         keep : int, float or str, optional
-            By default "20%", unless ``budget`` is given.
+            Items that each person keeps; by default "20%", unless ``budget`` is given.
         loss, criterion, budget, local, marginals, precision, random_state
             As in :class:`CompressedModel <predilect.compression.model.CompressedModel>`.
-        **settings
-            Also of the criterion: beta, ucb, kappa, best, ivm.
+        **options
+            Of the criterion: beta, ucb, kappa, best, ivm.
 
         Returns
         -------
@@ -335,7 +338,17 @@ class Asking:
         ------
         DataError
             If ``keep``, ``budget``, a criterion, a loss or an option cannot be used.
-        """
-        from predilect.compression.model import compress
 
-        return compress(self, keep, loss, criterion, **settings)
+        Examples
+        --------
+        >>> import predilect
+        >>> answers = {"user": ["ann", "bob"], "left": ["tea"] * 2, "right": ["milk"] * 2, "winner": ["tea", "milk"]}
+        >>> predilect.Population().fit(answers).compress(keep=1).kept("bob")
+        ['milk']
+        """
+        keep = "20%" if keep is None and budget is None else keep
+        small: CompressedModel = estimator("compressed")(
+            keep=keep, loss=loss, criterion=criterion, budget=budget, local=local, marginals=marginals,
+            precision=precision, options=options or None, random_state=random_state,
+        )._compress(self)  # fmt: skip
+        return small

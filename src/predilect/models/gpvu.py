@@ -136,7 +136,7 @@ class GPVU(Estimator):
 
     Examples
     --------
-    >>> from predilect import GPVU
+    >>> from predilect.models import GPVU
     >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "tea"]}
     >>> GPVU(n_components=1).fit(answers).rank()["item"].to_list()
     ['tea', 'milk']

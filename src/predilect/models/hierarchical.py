@@ -98,7 +98,7 @@ class HierarchicalGP(Estimator):
 
     Examples
     --------
-    >>> from predilect import HierarchicalGP
+    >>> from predilect.models import HierarchicalGP
     >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "tea"]}
     >>> HierarchicalGP().fit(answers).rank()["item"].to_list()
     ['tea', 'milk']

@@ -122,7 +122,7 @@ def entry_of(kind: type) -> Entry:
     return next(found[base.__name__] for base in kind.__mro__ if base.__name__ in found)
 
 
-def load_model(path: str | Path) -> Any:
+def load(path: str | Path) -> Any:
     """Read a model that an estimator's ``save`` or ``predilect rank --out`` wrote, as that estimator.
 
     Raises
@@ -136,15 +136,15 @@ def load_model(path: str | Path) -> Any:
     >>> answers = {"user": ["ann", "bob"], "left": ["tea", "milk"], "right": ["milk", "tea"], "winner": ["tea", "tea"]}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     predilect.Population().fit(answers).save(f"{folder}/model")
-    ...     type(predilect.load_model(f"{folder}/model")).__name__
+    ...     type(predilect.load(f"{folder}/model")).__name__
     'Population'
     """
     from predilect.models.saving import settled
 
-    return settled(Path(path), _load_model)
+    return settled(Path(path), _load)
 
 
-def _load_model(path: Path) -> Any:
+def _load(path: Path) -> Any:
     from predilect.models.saving import model_folder, read_document
 
     path = model_folder(path)

@@ -252,7 +252,7 @@ def _read_model(
     if kind not in names:
         raise DataError(
             f"{path} holds a model called {kind!r:.100}, not {' or '.join(map(repr, names))}. "
-            "predilect.load_model(path) opens any"
+            "predilect.load(path) opens any"
         )
     if (likelihood := document.get("likelihood", "probit")) not in list(LIKELIHOODS):
         raise DataError(

@@ -23,7 +23,6 @@ from predilect.charts.facts import (
 )
 from predilect.charts.svg import name_of
 from predilect.data import Finding, check
-from predilect.decisions import suggest
 from predilect.decisions.scales import SCALES, Scale
 from predilect.decisions.versus import chances_of_no_side
 from predilect.evaluation.verdict import Verdict
@@ -117,7 +116,7 @@ def contents_of(
         segments=[one.board for one in shared_segments(model, scale).values()] if model.has_segments else [],
         covariates=pl.DataFrame(tables["covariates"]()) if "covariates" in tables else None,
         attributes=part_worths_of(model) if has_attributes(model) and not many_people(model) else None,
-        questions=pl.DataFrame(suggest(model, None, n=_QUESTIONS)),
+        questions=pl.DataFrame(model.suggest(None, n=_QUESTIONS)),
         middle=(place, chances_of_no_side(model, leader, other)[0]),
         changes=changes,
         made=made_by(model, name_people) | dict(made or {}),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from predilect import CollaborativeGP
-from predilect.decisions import suggest
 from predilect.errors import DataError, DataWarning
 from tolerances import EXACT
 
@@ -43,7 +42,7 @@ def test_more_functions_than_people_or_pairs_and_a_person_without_answers(preset
         stranger = model.predict_proba(pair | {"user": ["cas"]})
     np.testing.assert_allclose(stranger, model.predict_proba(pair), atol=EXACT)
     with pytest.warns(DataWarning, match="does not know 'cas'"):
-        assert len(suggest(model, "cas", n=9)) == 3
+        assert len(model.suggest("cas", n=9)) == 3
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -55,7 +54,7 @@ def test_items_that_are_alike_in_everything_are_a_draw_and_are_asked_about_last(
     left, _, right = model.predict_proba({"user": ["ann"], "left": ["a"], "right": ["b"]})[0]
     assert left == pytest.approx(0.5, abs=1e-6)
     assert right == pytest.approx(0.5, abs=1e-6)
-    questions = suggest(model, "ann", n=9, repeat=True)
+    questions = model.suggest("ann", n=9, repeat=True)
     last = {questions["left"][2], questions["right"][2]}
     assert last == {"a", "b"}
     assert questions["score"][2] == pytest.approx(0.0, abs=1e-6)

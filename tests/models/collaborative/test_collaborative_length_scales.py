@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect import CollaborativeGP, load_model
+from predilect import CollaborativeGP, load
 from predilect.models.collaborative.training import best_factor
 from tolerances import EXACT
 
@@ -66,7 +66,7 @@ def test_the_fit_is_the_one_at_the_length_scale_that_was_chosen(answers, preset,
     np.testing.assert_allclose(scales[1], best["factor"] * scales[0], rtol=EXACT)
     assert any(f"{best['factor']:.2g} times the median's" in line for line in model.describe())
     model.save(tmp_path / "model")
-    assert load_model(tmp_path / "model").describe() == model.describe()
+    assert load(tmp_path / "model").describe() == model.describe()
 
 
 def test_without_features_there_is_nothing_to_search(answers):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import predilect
-from predilect import GPPL, CrowdGPPL, DataError, DataWarning
+from predilect import GPPL, CrowdGPPL
+from predilect.errors import DataError, DataWarning
 from predilect.gaussian.kernels import matern
 from simulate import named, probit_answers
 from tolerances import CONVERGED, EXACT
@@ -70,7 +71,7 @@ def test_every_variant_beats_chance_and_comes_back(changes, tmp_path):
     model = fitted(**changes)
     assert model.score(*TEST) > -np.log(2.0) + 0.02
     model.save(tmp_path / "model")
-    again = predilect.load_model(tmp_path / "model")
+    again = predilect.load(tmp_path / "model")
     assert isinstance(again, CrowdGPPL)
     np.testing.assert_array_equal(again.predict_proba(TEST[0]), model.predict_proba(TEST[0]))
     assert again.rank("u3").equals(model.rank("u3"))

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 import predilect
-from predilect import GPPL, ConvergenceWarning, DataError, DataWarning, Population
+from predilect import GPPL, Population
+from predilect.errors import ConvergenceWarning, DataError, DataWarning
 from predilect.gaussian.kernels import Selected, matern
 from simulate import named, probit_answers
 from tolerances import CONVERGED, ITERATIVE
@@ -63,7 +64,7 @@ def test_features_of_people_speak_for_strangers():
 def test_joint_models_are_saved_whole(tmp_path):
     model = GPPL(users="joint", n_inducing=40).fit(*TRAIN, items=ITEMS, users=USERS)
     model.save(tmp_path / "model")
-    again = predilect.load_model(tmp_path / "model")
+    again = predilect.load(tmp_path / "model")
     assert isinstance(again, GPPL)
     for a, b in zip(model.predict_margin(TEST[0]), again.predict_margin(TEST[0]), strict=True):
         np.testing.assert_array_equal(a, b)
@@ -216,7 +217,7 @@ def test_length_scales_of_another_number():
 
 def test_another_models_folder_is_refused(tmp_path):
     Population(personal=False).fit(*TRAIN).save(tmp_path / "model")
-    with pytest.raises(DataError, match=r"holds a model called 'pooled', not 'gppl'.*load_model"):
+    with pytest.raises(DataError, match=r"holds a model called 'pooled', not 'gppl'.*load"):
         GPPL.load(tmp_path / "model")
 
 

@@ -8,8 +8,9 @@ import pytest
 from scipy.special import logsumexp
 from simulate_choices import choices
 
-from predilect import Comparisons, DataError, MixedLogit
+from predilect import Comparisons, MixedLogit
 from predilect.data.choices import choices_of
+from predilect.errors import DataError
 from predilect.likelihoods.special import Z_95
 
 DATA = choices(7, n_users=40, n_tasks=6, Omega=np.zeros((3, 3)))

@@ -13,7 +13,6 @@ from simulate_choices import choices
 import predilect
 from predilect import Comparisons, MixedLogit
 from predilect._text import spoken_to
-from predilect.decisions import versus
 from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning
 from predilect.gaussian.dense import moments
 from predilect.likelihoods.logit import Logit
@@ -142,7 +141,7 @@ def test_boards_pairs_and_chances_of_skew_draws_agree_with_the_draws():
     np.testing.assert_allclose(board["upper"][0], 2.0 * np.quantile(-coefficient, 0.975), rtol=ITERATIVE)
     asked = {"user": ["u0"], "left": [cheap], "right": [dear]}
     np.testing.assert_allclose(model.predict_proba(asked)[0, 0], expit(-4.0 * coefficient).mean(), atol=EXACT)
-    row = versus(model, [(dear, cheap)], "u0")
+    row = model.versus([(dear, cheap)], "u0")
     assert row["p_better"][0] == 0.0
     np.testing.assert_allclose(row["lower"][0], 4.0 * np.quantile(coefficient, 0.025), rtol=ITERATIVE)
 
@@ -363,7 +362,7 @@ def test_it_comes_back_from_a_folder_with_classes_and_people(tmp_path):
     users = {"user": sorted(DATA.answers.users.ids), "age": np.arange(25.0)}
     found = fitted(users=users, n_classes=2, price="price")
     found.save(tmp_path / "model")
-    again = predilect.load_model(tmp_path / "model")
+    again = predilect.load(tmp_path / "model")
     assert again.coefficients().equals(found.coefficients())
     assert again.classes().equals(found.classes())
     sets = [["i0", "i1", "i2"]]

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 from predilect import Calibration, Population
-from predilect.decisions import suggest, suggest_each
 from predilect.report.folder import write_people
 from tolerances import EXACT
 
@@ -87,8 +86,8 @@ def test_questions_take_them_and_for_one_person_as_for_many(strategy):
     for numbers in ({}, {"variance_factor": 3.0}):
         model = fitted(**numbers)
         candidates = {"user": ["p3"] * 3, "left": [a for a, _ in pairs], "right": [b for _, b in pairs]}
-        each = suggest_each(model, candidates, strategy=strategy, repeat=True)
-        one = suggest(model, "p3", candidates, strategy=strategy, repeat=True)
+        each = model.suggest_each(candidates, strategy=strategy, repeat=True)
+        one = model.suggest("p3", candidates=candidates, strategy=strategy, repeat=True)
         assert abs(each["score"][0] - one["score"][0]) < 1e-9
         scores.append(one["score"][0])
     assert scores[1] > scores[0]

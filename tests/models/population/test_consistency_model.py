@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect import Comparisons, Population, compress
-from predilect.decisions import suggest, suggest_each
+from predilect import Comparisons, Population
 from predilect.errors import DataError
 from predilect.evaluation import judge
 from tolerances import EXACT
@@ -74,7 +73,7 @@ def test_it_is_saved_updated_and_compressed(model, tmp_path):
     again = Population.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(asked), expected)
     assert again.people().equals(model.people())
-    small = compress(model, keep=8, precision="double")
+    small = model.compress(keep=8, precision="double")
     np.testing.assert_allclose(small.predict_proba(asked), expected, atol=1e-9)
     small.save(tmp_path / "small")
     np.testing.assert_allclose(type(small).load(tmp_path / "small").predict_proba(asked), expected, atol=1e-9)
@@ -89,10 +88,10 @@ def test_it_is_saved_updated_and_compressed(model, tmp_path):
 
 
 def test_questions_to_who_guesses_tell_less(model):
-    scores = [suggest(model, user)["score"][0] for user in (0, 1)]
+    scores = [model.suggest(user)["score"][0] for user in (0, 1)]
     pool = {"user": [0, 1], "left": [0, 0], "right": [3, 3]}
-    both = suggest_each(model, pool, repeat=True)["score"].to_list()
-    each = [suggest(model, u, candidates={"left": [0], "right": [3]}, repeat=True)["score"][0] for u in (0, 1)]
+    both = model.suggest_each(pool, repeat=True)["score"].to_list()
+    each = [model.suggest(u, candidates={"left": [0], "right": [3]}, repeat=True)["score"][0] for u in (0, 1)]
     assert both == pytest.approx(each, abs=EXACT)
     assert scores[0] < scores[1]
 

@@ -7,7 +7,9 @@ import pytest
 import statsmodels.api as sm
 from scipy.stats import norm
 
-from predilect import Comparisons, CompressedModel, DataError, GaSPK, Population, compress
+from predilect import Comparisons, GaSPK, Population
+from predilect.errors import DataError
+from predilect.models import CompressedModel
 
 FIXED = {
     "strength": 60.0, "variance": 0.36, "consensus_variance": 1.0, "calibration": None, "consistency": 0.0,
@@ -233,7 +235,7 @@ def test_a_part_of_a_covariate_is_refused():
 def test_a_compressed_model_keeps_the_effects(settings, tmp_path):
     frame, _ = crowd(14, side=0.5, length=0.4)
     model = Population(**settings).fit(Comparisons.from_frame(frame, columns={"covariates": ["length"]}))
-    small = compress(model, keep=6)
+    small = model.compress(keep=6)
     small.save(tmp_path / "small")
     asked = {"user": [1, 2], "left": [0, 3], "right": [1, 2], "length": [400.0, -100.0]}
     for one in (small, CompressedModel.load(tmp_path / "small")):

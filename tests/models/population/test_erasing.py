@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from predilect import Comparisons, PersonFeatures, Population, load_model
+from predilect import Comparisons, Population, load
+from predilect.data import PersonFeatures
 from predilect.errors import DataError, DataWarning
 from predilect.report.folder import write_people
 from simulate_updates import FIXED
@@ -174,7 +175,7 @@ def test_everybody_else_is_as_before_to_the_bit_and_the_erased_is_nobody_known(k
 
 def _saved(model: Population, tmp_path) -> Population:
     model.save(tmp_path / "saved")
-    return load_model(tmp_path / "saved")
+    return load(tmp_path / "saved")
 
 
 def test_whoever_came_after_the_fit_is_erased_as_if_they_had_never_come():

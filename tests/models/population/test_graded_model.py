@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect import Comparisons, DataError, Population, load_model
+from predilect import Comparisons, Population, load
+from predilect.errors import DataError
 from tolerances import CONVERGED, EXACT
 
 FIXED = {
@@ -134,7 +135,7 @@ def test_a_saved_model_predicts_and_learns_as_before(settings, tmp_path):
     frame, outcome = crowd()
     model = Population(**settings).fit(answers(frame, outcome))
     model.save(tmp_path / "model")
-    again = load_model(tmp_path / "model")
+    again = load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(queries()), model.predict_proba(queries()))
     assert again.grades_ == model.grades_
     for one in (model, again):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import entr
 
-from predilect import Comparisons, DataError, Population, compress, load_model
-from predilect.decisions import suggest, suggest_each
+from predilect import Comparisons, Population, load
+from predilect.errors import DataError
 from predilect.likelihoods.views import Probit
 from predilect.models.population.calibration import asked_of
 from predilect.models.population.pooled import spread_of_item_ties
@@ -78,16 +78,16 @@ def test_questions_know_that_a_tie_is_likelier_for_some_items(personal):
     frame, outcome, _ = crowd(n=1500)
     model = model_of(personal, 0.6).fit(answers(frame, outcome))
     user = 0 if personal else None
-    asked = suggest(model, user, candidates=PAIRS, repeat=True)
+    asked = model.suggest(user, candidates=PAIRS, repeat=True)
     pairs = {name: asked[name].to_numpy() for name in ("left", "right")}
     mean, var = model.predict_margin(pairs | {"user": [0]})
     delta = model.tie_threshold_ * model.posterior_.thresholds.of_pairs(pairs["left"], pairs["right"])
     np.testing.assert_allclose(asked["score"], bald_by_quadrature(mean, var, delta[0]), atol=6e-5)
     if personal:
-        each = suggest_each(model, PAIRS, repeat=True)
+        each = model.suggest_each(PAIRS, repeat=True)
         np.testing.assert_allclose(each["score"], asked["score"], atol=EXACT)
     # The entropy of an answer is that of the probabilities shown beside it.
-    asked = suggest(model, user, candidates=PAIRS, strategy="entropy", repeat=True)
+    asked = model.suggest(user, candidates=PAIRS, strategy="entropy", repeat=True)
     np.testing.assert_allclose(
         asked["score"], entr(asked.select("^p_.*$").to_numpy()).sum(axis=1) / np.log(2.0), atol=EXACT
     )
@@ -134,7 +134,7 @@ def test_a_saved_model_predicts_and_learns_as_before(personal, tmp_path):
     frame, outcome, _ = crowd(n=1500)
     model = model_of(personal, 0.5).fit(answers(frame, outcome))
     model.save(tmp_path / "model")
-    again = load_model(tmp_path / "model")
+    again = load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(PAIRS), model.predict_proba(PAIRS))
     for one in (model, again):
         one.update(user=2, left=1, right=4, outcome=0)
@@ -145,10 +145,10 @@ def test_a_saved_model_predicts_and_learns_as_before(personal, tmp_path):
 def test_a_compressed_model_predicts_ties_as_the_model_does(personal, tmp_path):
     frame, outcome, _ = crowd(n=1500)
     model = model_of(personal, 0.5).fit(answers(frame, outcome))
-    small = compress(model, keep="100%", precision="double")
+    small = model.compress(keep="100%", precision="double")
     np.testing.assert_allclose(small.predict_proba(PAIRS), model.predict_proba(PAIRS), atol=CONVERGED)
     small.save(tmp_path / "small")
-    np.testing.assert_array_equal(load_model(tmp_path / "small").predict_proba(PAIRS), small.predict_proba(PAIRS))
+    np.testing.assert_array_equal(load(tmp_path / "small").predict_proba(PAIRS), small.predict_proba(PAIRS))
 
 
 @pytest.mark.parametrize("personal", [True, False])

@@ -12,7 +12,6 @@ from test_newcomers import GIVEN
 
 import predilect
 from predilect import Calibration, Population
-from predilect.compression.model import compress
 from predilect.data.features import FeatureSpace
 from predilect.likelihoods.calibration import restored_calibration
 from predilect.models.population.calibration import PRIOR_SCALE, Asked, newcomer_weight
@@ -229,11 +228,11 @@ def test_it_is_saved_and_compressed(tmp_path):
     np.testing.assert_array_equal(one.predict_margin(asked)[0], again.predict_margin(asked)[0])
     asked["user"][1] = 97
     for keep in (6, 2):
-        small = compress(again, keep, precision="double")
+        small = again.compress(keep, precision="double")
         if keep == 6:
             np.testing.assert_allclose(small.predict_proba(asked), again.predict_proba(asked), atol=EXACT)
         small.save(tmp_path / f"small{keep}")
-        same = predilect.load_model(tmp_path / f"small{keep}").predict_proba(asked)
+        same = predilect.load(tmp_path / f"small{keep}").predict_proba(asked)
         np.testing.assert_array_equal(same, small.predict_proba(asked))
         # Whatever else of a newcomer was dropped follows from the mean of newcomers.
         posterior = small.posterior_

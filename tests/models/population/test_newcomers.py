@@ -10,7 +10,6 @@ import pytest
 
 import predilect
 from predilect import Calibration, Population
-from predilect.compression.model import compress
 from predilect.data.features import FeatureSpace
 from predilect.likelihoods.calibration import restored_calibration
 from predilect.likelihoods.probit import outcome_probabilities
@@ -124,12 +123,10 @@ def test_the_factor_is_for_whom_the_population_was_learned_without_and_moves_pro
     again = Population.load(tmp_path / "before")
     again.update(user=-2, left=0, right=1, outcome=1).consolidate()
     assert again.posterior_.are_newcomers(np.array([-1, 0, 1, 2])).tolist() == [True, True, True, False]
-    small = compress(again, 6, precision="double")
+    small = again.compress(6, precision="double")
     np.testing.assert_allclose(small.predict_proba(asked), expected, atol=EXACT)
     small.save(tmp_path / "small")
-    np.testing.assert_array_equal(
-        predilect.load_model(tmp_path / "small").predict_proba(asked), small.predict_proba(asked)
-    )
+    np.testing.assert_array_equal(predilect.load(tmp_path / "small").predict_proba(asked), small.predict_proba(asked))
     refitted = Population(**model.get_params()).fit(model.comparisons_)
     assert not refitted.posterior_.are_newcomers(np.arange(25)).any()
 

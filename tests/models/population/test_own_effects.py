@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from predilect import Comparisons, Population, compress
+from predilect import Comparisons, Population
 from predilect.models.population.selection import _Search
 from tolerances import CONVERGED, STATISTICAL
 
@@ -183,7 +183,7 @@ def test_answers_come_and_go_and_are_saved(differing, tmp_path):
 
 def test_a_compressed_model_has_the_crowds_effects_and_how_people_differ(differing):
     model, _, _, _ = differing
-    small = compress(model, keep=12)
+    small = model.compress(keep=12)
     pair = {"user": [7, 7], "left": [1, 1], "right": [2, 2], "length": [0.0, 100.0]}
     mean, var = small.predict_margin(pair)
     row = model.covariates().to_dicts()[0]

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from predilect import Comparisons, DataError, Population
-from predilect.errors import DataWarning
+from predilect import Comparisons, Population
+from predilect.errors import DataError, DataWarning
 from predilect.models.population.prior import BASES
 from simulate_traits import attributed_crowd
 from tolerances import EXACT, ITERATIVE

@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
-from predilect import DataError, DataWarning, Population
+from predilect import Population
 from predilect._json import plain
+from predilect.errors import DataError, DataWarning
 from simulate import comparisons, crowd
 from simulate_camps import agreeing, camps
 from tolerances import EXACT, ITERATIVE, STATISTICAL

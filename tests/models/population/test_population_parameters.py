@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from predilect import Calibration, Comparisons, DataError, DataWarning, Population
+from predilect import Calibration, Comparisons, Population
+from predilect.errors import DataError, DataWarning
 from simulate import comparisons, crowd
 from tolerances import EXACT, ITERATIVE
 

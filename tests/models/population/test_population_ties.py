@@ -9,7 +9,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from predilect import Calibration, DataWarning, Population
+from predilect import Calibration, Population
+from predilect.errors import DataWarning
 from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
 from simulate import comparisons, crowd
 from tolerances import CONVERGED, EXACT, ITERATIVE

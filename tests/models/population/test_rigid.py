@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from predilect import Comparisons, ItemFeatures
+from predilect import Comparisons
+from predilect.data import ItemFeatures
 from predilect.data.features import FeatureSpace
 from predilect.gaussian.dense import factorise
 from predilect.models.population import evidence as rigid

@@ -186,7 +186,7 @@ def test_updates_take_whole_answers_and_give_them_back(model):
 def test_a_saved_model_is_the_same(model, tmp_path):
     moved = copy.deepcopy(model).update(read(choices(n_users=2, seed=6, who="q")))
     moved.save(tmp_path / "model")
-    loaded = predilect.load_model(tmp_path / "model")
+    loaded = predilect.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_choice(SET), moved.predict_choice(SET))
     loaded.update(read(choices(n_users=1, seed=8)))
     moved.update(read(choices(n_users=1, seed=8)))
@@ -215,7 +215,7 @@ def test_a_pooled_model_takes_whole_answers_and_gives_them_back(with_users, tmp_
     # How much answers of one person depend on each other is held.
     np.testing.assert_allclose(moved.predict_choice(sets), together.predict_choice(sets), atol=0.01)
     moved.save(tmp_path / "model")
-    loaded = predilect.load_model(tmp_path / "model")
+    loaded = predilect.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_choice(sets), moved.predict_choice(sets))
     np.testing.assert_allclose(loaded.forget(more).predict_choice(sets), before, atol=CONVERGED)
     with pytest.raises(DataError, match="holds no such answer"):
@@ -228,8 +228,8 @@ def test_a_pooled_model_takes_whole_answers_and_gives_them_back(with_users, tmp_
 
 def test_other_models_take_rows_for_answers_of_their_own():
     answers = read(choices())
-    one = predilect.HierarchicalGP().fit(answers)
-    other = predilect.HierarchicalGP().fit(read(choices(), joint=False))
+    one = predilect.models.HierarchicalGP().fit(answers)
+    other = predilect.models.HierarchicalGP().fit(read(choices(), joint=False))
     np.testing.assert_array_equal(one.rank()["mean"].to_numpy(), other.rank()["mean"].to_numpy())
 
 

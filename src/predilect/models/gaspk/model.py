@@ -51,7 +51,7 @@ class GaSPK(Estimator):
         Trade-off of two items: difference of standardised attributes; relative change of numbers; or a function of
         two arrays of attributes in their own units, shape (n, n_columns) each, that gives (n, d).
     attributes : list of str, optional
-        Columns of the table of items to use; by default all. See :func:`~predilect.select_attributes`.
+        Columns of the table of items to use; by default all. See :func:`~predilect.evaluation.select_attributes`.
     n_dimensions : int, optional
         Project trade-offs onto so many directions.
     units : mapping of str to str, optional

@@ -320,7 +320,7 @@ class GPClassifier(_Baseline):
 
     Examples
     --------
-    >>> from predilect import GPClassifier
+    >>> from predilect.models import GPClassifier
     >>> GPClassifier().fit({"left": ["tea"], "right": ["milk"], "winner": ["tea"]}).rank()["item"].to_list()
     ['tea', 'milk']
     """
@@ -369,7 +369,7 @@ class SingleUserGP(_Baseline):
 
     Examples
     --------
-    >>> from predilect import SingleUserGP
+    >>> from predilect.models import SingleUserGP
     >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "milk"]}
     >>> model = SingleUserGP().fit(answers)
     >>> model.rank("ann")["item"].to_list(), model.rank("bob")["item"].to_list()

@@ -283,7 +283,7 @@ class BonillaGP(JointGP):
 
     Examples
     --------
-    >>> from predilect import BonillaGP
+    >>> from predilect.models import BonillaGP
     >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "milk"]}
     >>> model = BonillaGP(n_tuning=0).fit(answers, users={"user": ["ann", "bob"], "age": [20, 60]})
     >>> model.rank("ann")["item"].to_list()

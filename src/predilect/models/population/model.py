@@ -193,7 +193,7 @@ class Population(Tables):
             raise DataError(
                 f'all answers that have a context have the same one ("{shown(answers.contexts.ids[0])}", in column '
                 f'"{column}"), and one says nothing of how far contexts differ. Name a column that tells two contexts '
-                f"or more apart, or leave {either('-c context=...', 'context')} out: intervals then hold for "
+                f"or more apart, or leave {either('-c context=...', 'context=...')} out: intervals then hold for "
                 "this context"
             )
         joint = answers.joint and self._likelihood.has_normal_noise
