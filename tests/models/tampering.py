@@ -118,7 +118,7 @@ def use(folder: Path, seed: int) -> np.ndarray:
 
     def compress() -> None:
         if not isinstance(model, predilect.models.CompressedModel):
-            small = predilect.compress(model, 2)
+            small = model.compress(2)
             chances("compressed", small.predict_proba(ASKED))
 
     steps = [predict, predict_new, boards, ask]

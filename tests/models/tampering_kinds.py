@@ -59,13 +59,13 @@ def kinds() -> dict[str, Callable[[], Any]]:
     def small(precision: str, **options: Any) -> Callable[[], Any]:
         def made() -> Any:
             full = Population(**given | {"consistency": 0.5}, tie_threshold=("auto", 0.3)).fit(*answers(True))
-            return predilect.compress(full, 3, precision=precision, **options)
+            return full.compress(3, precision=precision, **options)
 
         return made
 
     def small_of_joint() -> Any:
         full = JointGP(n_tuning=0).fit(*answers(True), **both)
-        return predilect.compress(full, 3, local=False)
+        return full.compress(3, local=False)
 
     return {
         "population": fit(Population, plain, False, **given),
