@@ -20,8 +20,7 @@ N_TEST_PROCESSES ?= 2
 .PHONY: demo docs wheel test test-slow test-lowest check lint types format readme benchmarks clean
 
 demo: $(VENV)/.run
-	$(BIN)/predilect rank $(EXAMPLE)/comparisons.csv.gz --item-map $(EXAMPLE)/items.csv --item-map-column model \
-		--top 20 --out $(DEMO_OUT) --force
+	$(BIN)/predilect rank $(EXAMPLE)/comparisons.csv.gz --map $(EXAMPLE)/items.csv:model -o $(DEMO_OUT) --force
 
 docs: $(VENV)/.docs  # a warning is an error; nothing is asked of any other place
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env -c docs -d build/doctrees . build/docs
@@ -42,7 +41,7 @@ test: $(VENV)/.dev
 # A file stays with one process: what its tests share, which may be a minute of fits, is made once. (Groups of tests, as
 # pytest-xdist 3.8 has them, come to nothing with pytest 9.2.) The files of tests/ itself, of which two take more than a
 # minute, come first: at the end one process would wait for the other.
-test-slow: $(VENV)/.dev
+test-slow: $(VENV)/.outside
 	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder -m "slow or hypothesis" \
 		--hypothesis-profile thorough tests/test_*.py tests
 
@@ -91,6 +90,10 @@ $(VENV)/.run: $(VENV)/.created pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP) --editable ".[dev]"
 	@touch $@ $(VENV)/.run
+
+$(VENV)/.outside: $(VENV)/.dev
+	$(PIP) --editable ".[dev,outside]"
+	@touch $@
 
 $(VENV)/.docs: $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP) --editable ".[docs]"

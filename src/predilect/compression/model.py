@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain
@@ -37,6 +37,7 @@ from predilect.models.boards import Ranking
 from predilect.models.checks import check_count, check_flags
 from predilect.models.estimator import Constructed, Saving
 from predilect.models.reading import Queries, read_queries, rows_of_features
+from predilect.models.shown import BaseEstimator
 from predilect.progress import Watcher
 
 _MOST_PEOPLE, _MOST_KEPT = 100, 7  # whose answers are compared with the full model's, and kept items of each

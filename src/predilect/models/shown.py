@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._text import grouped
 from predilect.decisions.scales import ScaleName, scale_of
+
+if TYPE_CHECKING:
+
+    class BaseEstimator:
+        """What estimators have of scikit-learn, which has no types: with its own base any name would be there."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """Arguments of the constructor."""
+
+        def set_params(self, **params: Any) -> Self:
+            """Set arguments of the constructor."""
+
+        def __repr__(self, N_CHAR_MAX: int = 700) -> str: ...
+
+        def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]: ...
+
+        @property
+        def _repr_html_(self) -> Any: ...
+else:
+    from sklearn.base import BaseEstimator
 
 _ROWS_OF_A_NOTEBOOK = 25
 
