@@ -41,7 +41,7 @@ PUBLISHED["synthetic-as-hard"] = PUBLISHED["synthetic"]
 def estimator(name: str) -> Callable[[], Any]:
     """From ``Population@strength=10`` to what makes one; baselines are found too."""
     base, *pairs = name.split("@")
-    kind = getattr(predilect, base, None) if base[:1].isupper() else None
+    kind = getattr(predilect.models, base, None) if base[:1].isupper() else None
     if kind is None or not hasattr(kind, "predict_margin"):
         raise ValueError(f"predilect has no estimator {base!r}")
     options = {key: _option(value) for key, value in (pair.split("=", 1) for pair in pairs)}
@@ -77,7 +77,7 @@ def run(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
     data = DATA[case["data"]](case["seed"])
     name, _, how = case["model"].partition("+")
     make = estimator(name)
-    known = {"items": data.items, "users": data.users}
+    known = {"items": data.items, "people": data.users}
 
     def learn(model: Any, new: Comparisons, everything: Comparisons) -> Any:
         if how == "update":

@@ -94,7 +94,7 @@ def split(data: str, seed: int) -> tuple[Comparisons, Comparisons, dict[str, Any
         _, held_out = split_answers(answers.take(here), n_test_per_person=n, random_state=seed)
         test[here] = held_out
     users = everything.users.filter(pl.col("user").is_in(list(answers.users.ids)))
-    known = {"items": everything.items, "users": users}
+    known = {"items": everything.items, "people": users}
     return answers.take(~test), answers.take(test), known
 
 
@@ -124,7 +124,7 @@ def _compile(name: str) -> None:
     users = {"user": [0, 1], "x": [0.0, 1.0]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a fit that nobody looks at
-        estimator(name)().fit(answers, items={"item": [0, 1, 2], "x": [0.0, 1.0, 2.0]}, users=users)
+        estimator(name)().fit(answers, items={"item": [0, 1, 2], "x": [0.0, 1.0, 2.0]}, people=users)
 
 
 def markdown(runs: list[dict[str, Any]]) -> str:

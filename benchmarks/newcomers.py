@@ -99,7 +99,7 @@ def losses(model: Population, rows: Comparisons, users: Any) -> tuple[FloatArray
     """Log loss of each row, and log-probabilities of left, tie and right."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # newcomers are meant to be new
-        log_proba = np.asarray(model.predict_log_proba(rows, users=users))
+        log_proba = np.asarray(model.predict_log_proba(rows, people=users))
     return answer_losses(rows.outcome, log_proba), log_proba
 
 
@@ -138,7 +138,7 @@ def run(name: str, seed: int, code: str) -> list[dict[str, Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # losses say how good a fit is
         began = time.process_time()
-        model = Population(n_jobs=1).fit(parts.train, items=task.items, users=task.users)
+        model = Population(n_jobs=1).fit(parts.train, items=task.items, people=task.users)
         seconds = time.process_time() - began
         pooled = Population(personal=False, n_jobs=1).fit(parts.train, items=task.items)
     head = {"code": code, "task": name, "seed": seed, "fit_cpu_s": round(seconds, 3)}
@@ -148,7 +148,7 @@ def run(name: str, seed: int, code: str) -> list[dict[str, Any]]:
         more = parts.known.take((parts.place >= before) & (parts.place < k))
         # New people's features must be about new people alone.
         if more.n_rows:
-            model.update(without_absent(more), users=task.users)
+            model.update(without_absent(more), people=task.users)
         records.append({**head, "known": k, **measured(_models(model, pooled), parts.questions, task.users)})
         before = k
     return records

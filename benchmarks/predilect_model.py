@@ -37,7 +37,7 @@ class PredilectModel:
     def __init__(self, task: Task, name: str = "population", **options: Any) -> None:
         model = estimator(name)()
         one_thread = {"n_jobs": 1} if "n_jobs" in model.get_params() else {}
-        self.model = model.set_params(**one_thread, **options).fit(task.train, items=task.items, users=task.users)
+        self.model = model.set_params(**one_thread, **options).fit(task.train, items=task.items, people=task.users)
 
     def log_proba(self, test: Comparisons) -> FloatArray:
         """See :class:`benchmarks.models.Fitted`."""

@@ -117,13 +117,13 @@ def run(name: str, seed: int, model: str) -> dict[str, Any]:
                 users = PersonFeatures.from_frame(crowd.segments_of("known"), segments="segment")
             own = parts[crowd.answers[0]] == part
             answers = Crowd.frame(*(column[own] for column in crowd.answers))
-            fitted = Population(random_state=0, n_jobs=1).fit(answers, crowd.outcome[own], users=users)
+            fitted = Population(random_state=0, n_jobs=1).fit(answers, crowd.outcome[own], people=users)
             for kind in JUDGED:
                 asked = parts[crowd.questions[kind][0]] == part
                 questions = Crowd.frame(*(column[asked] for column in crowd.questions[kind]))
                 of = crowd.segments_of(kind) if model == "borrowing" else None
                 log_proba = np.zeros((len(asked), 3))
-                log_proba[asked] = fitted.predict_log_proba(questions, users=of)
+                log_proba[asked] = fitted.predict_log_proba(questions, people=of)
                 losses[kind][asked] = crowd.loss(kind, log_proba)[asked]
     record |= {kind: float(loss.mean()) for kind, loss in losses.items()}
     if model == "borrowing":

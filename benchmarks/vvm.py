@@ -217,7 +217,7 @@ def speed(n_items: int, n_users: int = 200, n_answers: int = 3000, n_pairs: int 
 
 
 def _learned(data: Preferences) -> Any:
-    return estimator().fit(data.train, items=data.items, users=data.users)
+    return estimator().fit(data.train, items=data.items, people=data.users)
 
 
 def _fixed(data: Preferences, settings: dict[str, Any]) -> Any:
@@ -226,7 +226,7 @@ def _fixed(data: Preferences, settings: dict[str, Any]) -> Any:
         warnings.simplefilter("ignore", ConvergenceWarning)  # only its kernel is used: nothing is to be learned
         threshold = 1.0 if data.train.has_ties else 0.0
         model = estimator(n_tuning=0, max_iter=1, tie_threshold=threshold).fit(
-            data.train, items=data.items, users=data.users
+            data.train, items=data.items, people=data.users
         )
     kernel = model.posterior_.kernel.with_theta(np.log(np.array(settings["values"])))
     if kernel.names != tuple(settings["names"]):

@@ -36,7 +36,7 @@ def joint_model(nugget="user"):
     X, y, users, items, _ = joint_crowd()
     given = {"n_tuning": 0, "length_scale": "median"}
     model = JointGP(variance=20.0, **given) if nugget == "user" else BonillaGP(nugget=nugget, **given)
-    return model.fit(X, y, users=users, items=items)
+    return model.fit(X, y, people=users, items=items)
 
 
 @cache
@@ -49,7 +49,7 @@ def other_models():
         "crowd-gppl": CrowdGPPL(n_components=2, component_prior=(10.0, 10.0), n_jobs=1).fit(X, y),
         "collaborative": CollaborativeGP(n_components=2, n_jobs=1).fit(X, y, items=items),
         "gppl-separate": GPPL(users="separate", length_scale="median").fit(X, y, items=items),
-        "gppl-joint": GPPL(users="joint", length_scale="median").fit(X, y, items=items, users=users),
+        "gppl-joint": GPPL(users="joint", length_scale="median").fit(X, y, items=items, people=users),
         "gppl": GPPL(length_scale="median").fit(X, y, items=items),
         "pooled": Population(personal=False).fit(X, y),
     }

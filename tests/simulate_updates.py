@@ -56,7 +56,7 @@ def fitted(kind: str) -> Population:
 
 @functools.cache
 def _fitted(kind: str) -> Population:
-    features = {"items": ITEMS} | ({"users": USERS} if KINDS[kind].get("user_features") else {})
+    features = {"items": ITEMS} | ({"people": USERS} if KINDS[kind].get("user_features") else {})
     return Population(**FIXED, **KINDS[kind]).fit(columns(AT_FIT), **features)
 
 

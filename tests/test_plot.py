@@ -33,7 +33,7 @@ def closed():
 def model():
     party = ["odd" if k % 2 else "even" for k in range(40)]
     people = PersonFeatures.from_frame({"user": list(range(40)), "party": party}, segments="party")
-    return Population(**FIXED).fit(comparisons(camps(0, delta=0.4)), users=people)
+    return Population(**FIXED).fit(comparisons(camps(0, delta=0.4)), people=people)
 
 
 def labels(axis) -> list[str]:

@@ -17,7 +17,21 @@ import predilect
 
 ROOT = Path(__file__).parents[1]
 # Needed by the linter, the type checker and the site, or by the referees of single tests; not run with lowest versions.
-TOOLS = {"furo", "mypy", "myst-parser", "pyyaml", "ruff", "scipy-stubs", "sphinx", "statsmodels", "xlogit"}
+TOOLS = {
+    "axe-playwright-python",
+    "furo",
+    "ipykernel",
+    "mypy",
+    "myst-parser",
+    "nbclient",
+    "playwright",
+    "pyyaml",
+    "ruff",
+    "scipy-stubs",
+    "sphinx",
+    "statsmodels",
+    "xlogit",
+}
 
 
 def test_every_lower_bound_is_the_version_tested():

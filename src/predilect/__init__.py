@@ -12,33 +12,24 @@
 ['tea', 'milk', 'juice']
 """
 
+# Names and __all__ are made of a table, which ruff does not read.
+# ruff: noqa: F401, PLE0604
+
 from typing import TYPE_CHECKING, Any
+
+from predilect.models.registry import ENTRIES
 
 __version__ = "0.1.0"
 
 _MODULES = {
     "data": ("Comparisons", "check", "read"),
     "likelihoods.calibration": ("Calibration",),
-    "models": ("CollaborativeGP", "CrowdGPPL", "GPPL", "GaSPK", "JointGP", "MixedLogit", "Population"),
+    "models": tuple(entry.estimator for entry in ENTRIES if entry.in_front),
     "models.registry": ("load",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = [
-    "GPPL",
-    "Calibration",
-    "CollaborativeGP",
-    "Comparisons",
-    "CrowdGPPL",
-    "GaSPK",
-    "JointGP",
-    "MixedLogit",
-    "Population",
-    "__version__",
-    "check",
-    "load",
-    "read",
-]  # fmt: skip
+__all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
     from predilect.data import Comparisons, check, read

@@ -27,7 +27,7 @@ def test_splits_are_those_of_the_protocol(name, train, test):
         assert not answers.has_ties
     rows = [set(zip(a.user.tolist(), a.left.tolist(), a.right.tolist(), strict=True)) for a in (training, held_out)]
     assert not rows[0] & rows[1]
-    assert sorted(known["users"]["user"].to_list()) == list(training.users.ids)
+    assert sorted(known["people"]["user"].to_list()) == list(training.users.ids)
     other = split(name, 2)[0]
     assert list(other.users.ids) != list(training.users.ids)
 
@@ -56,7 +56,7 @@ def test_the_table_is_made_and_runs_are_kept(tmp_path, capsys):
 def test_models_are_there():
     for name in MODELS.values():
         kind = name.partition("@")[0]
-        assert hasattr(predilect, kind)
+        assert hasattr(predilect.models, kind)
     assert {"su", "bi", "bo", "gp-classifier", "gpvu"} <= set(BASELINES)
     with pytest.raises(SystemExit):
         main(["--models", "nobody"])

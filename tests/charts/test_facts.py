@@ -133,7 +133,7 @@ def test_segments_are_the_groups_of_the_map_and_stand_against_the_crowd():
     people = PersonFeatures.from_frame(
         {"user": list(range(40)), "party": ["<b>odd" if k % 2 else "even" for k in range(40)]}, segments="party"
     )
-    model = Population(**FIXED).fit(rows, users=people)
+    model = Population(**FIXED).fit(rows, people=people)
     found = people_map(model)
     assert sorted(found.groups) == ["<b>odd", "even"]
     odd = found.group == found.groups.index("<b>odd")

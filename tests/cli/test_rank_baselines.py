@@ -42,7 +42,7 @@ def test_numbers_words_predictions_and_questions(name, votes, tmp_path):
     assert words in " ".join(ran.stdout.split())
     model = load(folder / "model")
     assert type(model) is kind
-    expected = kind().fit(read(votes), items=FEATURES, users=PEOPLE)
+    expected = kind().fit(read(votes), items=FEATURES, people=PEOPLE)
     assert pl.DataFrame(model.rank()).equals(pl.DataFrame(expected.rank()))
     assert ("users.parquet" in files_beside(folder)) == (name != "gp-classifier")
 

@@ -172,10 +172,10 @@ def test_the_whole_covariance_takes_features_of_new_people_and_items(models, tmp
     again = predilect.load(tmp_path / "small")
     asked = {"user": ["zoe", "u01"], "left": ["i00", "new"], "right": ["i01", "i02"]}
     people, items = {"user": ["zoe"], "p": [2.0], "q": [-1.0]}, {"item": ["new"], "p": [0.1], "q": [1.0]}
-    expected = quiet(lambda: full.predict_margin(asked, users=people, items=items))
+    expected = quiet(lambda: full.predict_margin(asked, people=people, items=items))
     for model in (found, again):
         for one, other in zip(
-            quiet(lambda model=model: model.predict_margin(asked, users=people, items=items)), expected, strict=True
+            quiet(lambda model=model: model.predict_margin(asked, people=people, items=items)), expected, strict=True
         ):
             assert np.abs(one - other).max() < 1e-8
     few = full.compress(3, local=False)

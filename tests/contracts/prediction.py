@@ -177,7 +177,7 @@ class PredictionContract(EstimatorContract):
         log_proba = np.log(model.predict_proba(columns))[np.arange(len(y)), 1 - y]
         assert abs(model.score(columns, y) - log_proba.mean()) < EXACT
         people = {"user": [*sorted(set(columns["user"]))]}
-        assert model.score(columns, y, users=people | {"age": [1.0] * len(people["user"])}) == model.score(columns, y)
+        assert model.score(columns, y, people=people | {"age": [1.0] * len(people["user"])}) == model.score(columns, y)
         weight = np.random.default_rng(3).integers(1, 5, size=len(y)).astype(float)
         weighted = model.score(columns | {"weight": weight.tolist()}, y)
         assert abs(weighted - np.average(log_proba, weights=weight)) < EXACT

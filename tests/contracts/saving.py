@@ -204,7 +204,7 @@ class SavingContract(EstimatorContract):
         columns, y = votes()
         items = {"item": item_ids(range(6)), "x": [0, 5, 1, 3, 2, 4], "kind": list("ababbc")}
         model = self.make(**self.fixed).fit(
-            columns, y, items=items, users={"user": user_ids(range(20)), "age": [*range(20)]}
+            columns, y, items=items, people={"user": user_ids(range(20)), "age": [*range(20)]}
         )
         model.save(tmp_path / "model")
         again = type(model).load(tmp_path / "model")

@@ -60,7 +60,7 @@ def test_segments_survive_saving_and_encode_new_people():
         (
             {"user": [1, 2], "topic": ["x", "x"]},
             ["topic"],
-            r'one value only \("x"\).*predict_proba\(\.\.\., users=frame\)',
+            r'one value only \("x"\).*predict_proba\(\.\.\., people=frame\)',
         ),
         ({"user": [1, 2], "topic": [None, ""]}, ["topic"], "no value at all"),
         ({"user": range(10_000), "topic": range(10_000)}, ["topic"], "10000 different values.*at most 200"),

@@ -84,7 +84,7 @@ def model(request):
     columns, y = votes()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # cut short: any posterior has questions
-        return MODELS[request.param]().fit(columns, y, items=ITEMS, users=USERS)
+        return MODELS[request.param]().fit(columns, y, items=ITEMS, people=USERS)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -87,7 +87,7 @@ def use(folder: Path, seed: int) -> np.ndarray:
 
     def predict_new() -> None:
         asked = {"user": ["u0", "new", "u1"], "left": ["j0", "i1", "j0"], "right": ["i1", "j1", "j1"]}
-        chances("new", model.predict_proba(asked, items=NEW_ITEMS, users=NEW_PEOPLE))
+        chances("new", model.predict_proba(asked, items=NEW_ITEMS, people=NEW_PEOPLE))
 
     def boards() -> None:
         board("rank", model.rank())

@@ -51,7 +51,7 @@ def kinds() -> dict[str, Callable[[], Any]]:
     }
     careless = given | {"calibration": predilect.Calibration(lapse_rate=0.05)}
     spk = {"n_components": 2, "n_restarts": 1, "variance": 4.0, "spread": 1.2, "n_jobs": 1}
-    plain, features, both = {}, {"items": ITEMS}, {"items": ITEMS, "users": PEOPLE}  # type: ignore[var-annotated]
+    plain, features, both = {}, {"items": ITEMS}, {"items": ITEMS, "people": PEOPLE}  # type: ignore[var-annotated]
 
     def fit(make: Any, more: dict[str, Any], ties: bool = True, **settings: Any) -> Callable[[], Any]:
         return lambda: make(**settings).fit(*answers(ties), **more)
@@ -79,8 +79,8 @@ def kinds() -> dict[str, Callable[[], Any]]:
         "pooled": fit(Population, plain, personal=False, n_jobs=1),
         "pooled, features": fit(Population, features, personal=False, n_jobs=1, basis="inducing", n_inducing=3),
         "gppl pooled": fit(GPPL, features, n_jobs=1, n_inducing=3),
-        "gppl separate": fit(GPPL, features, users="separate", n_jobs=1),
-        "gppl joint": fit(GPPL, both, users="joint", n_jobs=1),
+        "gppl separate": fit(GPPL, features, people="separate", n_jobs=1),
+        "gppl joint": fit(GPPL, both, people="joint", n_jobs=1),
         "crowd-gppl": fit(CrowdGPPL, both, n_components=2, user_features=True, n_jobs=1),
         "crowd-gppl, paper": fit(CrowdGPPL, both, preset="paper", n_components=2, user_features=True, n_jobs=1),
         "collaborative": fit(CollaborativeGP, both, n_components=2, user_features=True, n_jobs=1),

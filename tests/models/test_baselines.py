@@ -36,7 +36,7 @@ SIZES = {"item": item_ids(range(5)), "size": [1.0, 4.0, 2.0, 8.0, 5.0]}
 def test_a_small_contract(name, tmp_path):
     """The same bits whatever the order and the side, from a folder, and probabilities that are some."""
     columns, y = votes(ROWS)
-    known = {"items": SIZES, "users": AGES}
+    known = {"items": SIZES, "people": AGES}
     model = FAST[name]().fit(columns, y, **known)
     order = np.random.default_rng(0).permutation(len(y))
     shuffled = {key: [column[i] for i in order] for key, column in columns.items()}
@@ -119,7 +119,7 @@ def test_features_that_do_not_fit():
     columns, y = votes(ROWS)
     few = {name: column[:-2] for name, column in AGES.items()}
     with pytest.warns(DataWarning, match="2 of 8 people have no features: the mean"):
-        model = JointGP(n_tuning=0).fit(columns, y, users=few)
+        model = JointGP(n_tuning=0).fit(columns, y, people=few)
     mean, _ = model.predict_margin({"user": ["person 0006"], "left": ["item 0"], "right": ["item 1"]})
     assert np.isfinite(mean).all()
     with pytest.raises(ValueError, match="length_scale holds 3 numbers"):
@@ -142,7 +142,7 @@ def test_noise_and_amplitude_are_one_number():
 def test_bonilla_is_a_setting_of_the_joint_process():
     """(k_u + σ_u²) ⊗ (k_x / s + σ_x²) is a process with shares σ_u² / (1 + σ_u²) and σ_x² / (1/s + σ_x²)."""
     columns, y = votes(ROWS)
-    asked, known = questions(8, np.array([(0, 1), (2, 4)])), {"items": SIZES, "users": AGES}
+    asked, known = questions(8, np.array([(0, 1), (2, 4)])), {"items": SIZES, "people": AGES}
     one = BonillaGP(**DELTA, n_tuning=0, user_nugget=0.5, item_nugget=0.25, variance=0.5).fit(columns, y, **known)
     whole = 1.5 * 0.75
     other = JointGP(
@@ -156,7 +156,7 @@ def test_bonilla_is_a_setting_of_the_joint_process():
 
 def test_hyperparameters_are_learned_and_those_given_are_kept():
     columns, y = votes(ROWS)
-    known = {"items": SIZES, "users": AGES}
+    known = {"items": SIZES, "people": AGES}
     start = JointGP(**DELTA, n_tuning=0).fit(columns, y, **known)
     learned = JointGP(**DELTA, max_evaluations=10).fit(columns, y, **known)
     assert learned.log_evidence_ > start.log_evidence_ + 0.1
@@ -190,10 +190,10 @@ def test_shares_at_their_ends(share, others):
 def test_new_people_by_features():
     """Somebody as old as one who answered is like them, but for what is one's own."""
     columns, y = votes(ROWS)
-    model = JointGP(**DELTA, n_tuning=0, user_share=0.05, length_scale="median").fit(columns, y, users=AGES)
+    model = JointGP(**DELTA, n_tuning=0, user_share=0.05, length_scale="median").fit(columns, y, people=AGES)
     pair = {"left": ["item 0"], "right": ["item 4"]}
     with pytest.warns(DataWarning, match="without answers"):
-        mean, var = model.predict_margin(pair | {"user": ["new"]}, users={"user": ["new"], "age": [70.0]})
+        mean, var = model.predict_margin(pair | {"user": ["new"]}, people={"user": ["new"], "age": [70.0]})
     nobody, _ = model.predict_margin(pair)
     of_old, var_of_old = model.predict_margin(pair | {"user": ["person 0007"]})
     assert abs(mean[0] - of_old[0]) < abs(nobody[0] - of_old[0])

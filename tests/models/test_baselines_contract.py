@@ -119,10 +119,10 @@ class TestBonilla(SettingContract):
 class Featured(BonillaGP):
     """With a feature that tells everybody apart and nobody is nearer to one than to another by."""
 
-    def fit(self, X, y=None, *, items=None, users=None, watch=None):
-        people = read_answers(X, y).users.ids
-        who = PersonFeatures.from_frame({"user": people, "who": [f"name {person}" for person in people]})
-        return super().fit(X, y, items=items, users=who, watch=watch)
+    def fit(self, X, y=None, *, items=None, people=None, watch=None):
+        ids = read_answers(X, y).users.ids
+        who = PersonFeatures.from_frame({"user": ids, "who": [f"name {person}" for person in ids]})
+        return super().fit(X, y, items=items, people=who, watch=watch)
 
 
 @pytest.mark.slow  # the same with rows of margins

@@ -55,7 +55,7 @@ def fitted(name):
     answers, items, people = votes()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fits are cut short
-        found = MODELS[name]().fit(answers, items=items, users=people)
+        found = MODELS[name]().fit(answers, items=items, people=people)
     return found.compress(3) if name == "compressed" else found
 
 

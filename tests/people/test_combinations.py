@@ -18,7 +18,7 @@ A = np.random.default_rng(8).standard_normal((3, N_ITEMS))
 def model_of(kind):
     if not kind.startswith("items"):
         return fitted(kind)
-    features = {"items": ITEMS} | ({"users": USERS} if "traits" in kind else {})
+    features = {"items": ITEMS} | ({"people": USERS} if "traits" in kind else {})
     return Population(**FIXED, basis="items", user_features="traits" in kind).fit(columns(AT_FIT), **features)
 
 

@@ -58,7 +58,7 @@ def wild():
     }  # fmt: skip
     people = {"user": WILD, "party": [WILD[k % 2] for k in range(len(WILD))]}
     found = Comparisons.from_frame(table, columns={"covariates": ["<i>length"]})
-    return Population(**FIXED).fit(found, users=PersonFeatures.from_frame(people, segments="party"))
+    return Population(**FIXED).fit(found, people=PersonFeatures.from_frame(people, segments="party"))
 
 
 def sound(text: str) -> Page:
@@ -156,7 +156,7 @@ CAUSES = {
 def test_nobody_is_named_in_a_page_unless_asked_for(tmp_path):
     table, ids, people = people_of_all_kinds()
     settings = FIXED | {"consistency": 1.0}
-    model = Population(**settings).fit(table, users=people, reading={"drop": "missing"})
+    model = Population(**settings).fit(table, people=people, reading={"drop": "missing"})
     model.report(tmp_path / "board.html")
     text = (tmp_path / "board.html").read_text(encoding="utf-8")
     said = sound(text).text
@@ -210,7 +210,7 @@ def test_a_model_that_makes_nothing_of_segments_of_people_has_a_page_without():
     people = PersonFeatures.from_frame({"user": list(range(12)), "party": ["tea", "milk"] * 6}, segments="party")
     items = {"item": list(range(4)), "price": [0.0, 1.0, 2.0, 3.0]}
     rows = comparisons(camps(0, n_users=12, n_items=4))
-    model = GaSPK(n_components=2).fit(rows, items=items, users=people)
+    model = GaSPK(n_components=2).fit(rows, items=items, people=people)
     read = sound(page(contents_of(model)))
     assert "segments" not in {one.get("id") for one in read.all("section")}
     with pytest.raises(DataError, match="knows no segments of people"):

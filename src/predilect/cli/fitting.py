@@ -195,7 +195,7 @@ class Fitter:
         asked = Asked(personal, items=self.features is not None, people=self.people is not None)
         common = {"n_jobs": self.common.jobs, "random_state": self.common.seed, "strict": self.common.strict}
         model = estimator(self.name)(**{**COMMANDS[self.name].arguments(asked), **common, **self.settings})
-        return model.fit(comparisons, items=self.features, users=self.people, watch=watch)
+        return model.fit(comparisons, items=self.features, people=self.people, watch=watch)
 
     def fit_segments(
         self, talk: Talk, segments: Mapping[str, Comparisons | str], personal: bool

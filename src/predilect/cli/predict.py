@@ -106,13 +106,13 @@ def _asked(model: Any, table: pl.DataFrame, roles: dict[str, str]) -> pl.DataFra
     return table.select(*(pl.col(column).alias(role) for role, column in roles.items()), *more)
 
 
-def _predictions(model: Any, table: pl.DataFrame, asked: pl.DataFrame, items: Any, users: Any) -> pl.DataFrame:
+def _predictions(model: Any, table: pl.DataFrame, asked: pl.DataFrame, items: Any, people: Any) -> pl.DataFrame:
     import numpy as np
     import polars as pl
 
     from predilect.errors import DataError
 
-    mean, variance, chance = model.predict_margin_and_proba(asked, items=items, users=users)
+    mean, variance, chance = model.predict_margin_and_proba(asked, items=items, people=people)
     added = {
         "p_left": chance[:, 0], "p_tie": chance[:, 1], "p_right": chance[:, 2], "margin": mean,
         "sd": np.sqrt(variance),
@@ -124,7 +124,7 @@ def _predictions(model: Any, table: pl.DataFrame, asked: pl.DataFrame, items: An
 
 
 def _score(
-    model: Any, table: pl.DataFrame, asked: pl.DataFrame, items: Any, users: Any
+    model: Any, table: pl.DataFrame, asked: pl.DataFrame, items: Any, people: Any
 ) -> dict[str, float] | None:  # fmt: skip
     """Accuracy and log loss of the answers, if there are any: None without a column of winners that can be read."""
     from predilect.data.read.names import WINNER, guess_one
@@ -142,7 +142,7 @@ def _score(
     except DataError as error:
         warnings.warn(f"The answers are not scored: {error}", DataWarning, stacklevel=2)
         return None
-    score, accuracy = model.score_and_accuracy(answers, items=items, users=users)
+    score, accuracy = model.score_and_accuracy(answers, items=items, people=people)
     return {"accuracy": accuracy, "log_loss": -score, "n_answers": answers.n_answers}
 
 

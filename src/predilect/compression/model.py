@@ -123,7 +123,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         y: npt.ArrayLike | None = None,
         *,
         items: Any = None,
-        users: Any = None,
+        people: Any = None,
         columns: Mapping[str, Any] | None = None,
         reading: Mapping[str, Any] | None = None,
         watch: Watcher | None = None,
@@ -138,7 +138,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         if self.estimator is None:
             raise DataError("there is no estimator to fit: CompressedModel(Population()), or model.compress()")
         return self._compress(
-            clone(self.estimator).fit(X, y, items=items, users=users, columns=columns, reading=reading, watch=watch)
+            clone(self.estimator).fit(X, y, items=items, people=people, columns=columns, reading=reading, watch=watch)
         )
 
     def _compress(self, model: Any) -> Self:
@@ -253,7 +253,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
     def _covariate_effects(self) -> CovariateEffects | None:
         return self.covariates_
 
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior = self.posterior_
         n = len(self.items_)
         dropped = (queries.users >= 0) & (queries.left < n) & (queries.right < n) & ~self._are_kept(queries)
@@ -267,8 +267,8 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
             new = self._new_items(queries, items)
             process = posterior if new is None else posterior.with_items(new.matrix, new.known)
             who = queries.users
-            if users is not None and queries.new_users and self.user_features_ is not None:
-                rows, _ = rows_of_features(queries.new_users, self.user_features_, users)
+            if people is not None and queries.new_users and self.user_features_ is not None:
+                rows, _ = rows_of_features(queries.new_users, self.user_features_, people)
                 who = np.where(queries.unknown_users >= 0, posterior.n_users + queries.unknown_users, who)
                 process = process.with_users(rows)
             return process.margins(who, queries.left, queries.right)

@@ -362,7 +362,7 @@ def _segment_of_each(name: str, value: pl.Series, people: pl.Series) -> pl.Serie
         only = "no value at all" if n_segments == 0 else f'one value only ("{shown(pairs["value"][0])}")'
         raise DataError(
             f'column "{name}" holds {only}: there are no segments to compare. Leave it out'
-            f"{either('', '; people who are new to a fitted model come as a table, predict_proba(..., users=frame)')}"
+            f"{either('', '; people who are new to a fitted model come as a table, predict_proba(..., people=frame)')}"
         )
     twice = pairs.filter(pl.col("id").is_duplicated())
     if len(twice):

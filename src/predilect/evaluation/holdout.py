@@ -48,7 +48,7 @@ def holdout(
     test: Comparisons | None = None,
     *,
     items: Any = None,
-    users: Any = None,
+    people: Any = None,
     n_tasks: int = 2,
     random_state: int = 0,
     watch: Watcher | None = None,
@@ -102,7 +102,7 @@ def holdout(
             watch(name, len(found))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # what the data are like was said before
-            model = clone(estimator).fit(answers, items=items, users=users, watch=watch)
+            model = clone(estimator).fit(answers, items=items, people=people, watch=watch)
             found[name] = model.predict_choice(pl.DataFrame(asked))
     found["guessing"] = 1.0 / np.diff(choices.ptr)[rows]
     return build_frame(_table(found, choices), answers.backend)

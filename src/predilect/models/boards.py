@@ -52,8 +52,8 @@ class Predicting(ABC):
     _likelihood: type[PairLikelihood] = Probit  # Population, GPPL, HierarchicalGP and GPVU take any
 
     @abstractmethod
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the margins; ``items`` and ``users`` as :meth:`predict_margin` takes them."""
+    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the margins; ``items`` and ``people`` as :meth:`predict_margin` takes them."""
 
     def _covariate_effects(self) -> CovariateEffects | None:
         """Effects of covariates of answers; None in models that know none."""
@@ -74,7 +74,7 @@ class Predicting(ABC):
         """What :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`: left, tie, right."""
         return np.array([1, 0, -1])
 
-    def predict_margin(self, X: Any, *, items: Any = None, users: Any = None) -> tuple[FloatArray, FloatArray]:
+    def predict_margin(self, X: Any, *, items: Any = None, people: Any = None) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f_u(left) - f_u(right) for each pair.
 
         Parameters
@@ -84,7 +84,7 @@ class Predicting(ABC):
             (Comparisons are in their canonical order.) Covariates of the model that it lacks are equal on both sides.
         items : data frame, optional
             Features of items that the model does not know. Without them such an item gets the prior, with a warning.
-        users : data frame, optional
+        people : data frame, optional
             Features of unseen users; used if the model uses features of people.
 
         Returns
@@ -101,29 +101,29 @@ class Predicting(ABC):
         -----
         Microseconds a pair.
         """
-        return self.margins_of(X, items, users)[1:3]
+        return self.margins_of(X, items, people)[1:3]
 
-    def predict_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
+    def predict_proba(self, X: Any, *, items: Any = None, people: Any = None) -> FloatArray:
         """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`.
 
         The columns are in the order of :attr:`classes_`, and not sorted: DataError for scorers of scikit-learn that
         take them for sorted, such as "neg_log_loss", in place of which there is :meth:`score`.
         """
         refuse_scorer()
-        return self._outcomes(X, items, users)[2]
+        return self._outcomes(X, items, people)[2]
 
     def predict_margin_and_proba(
-        self, X: Any, *, items: Any = None, users: Any = None
+        self, X: Any, *, items: Any = None, people: Any = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Results of :meth:`predict_margin` and :meth:`predict_proba`, at the cost of one."""
-        return self._outcomes(X, items, users)
+        return self._outcomes(X, items, people)
 
-    def predict_log_proba(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
+    def predict_log_proba(self, X: Any, *, items: Any = None, people: Any = None) -> FloatArray:
         """Logarithms of :meth:`predict_proba`, accurate however small a probability is; shape (n, 3)."""
         refuse_scorer()
-        return self._outcomes(X, items, users, logarithms=True)[2]
+        return self._outcomes(X, items, people, logarithms=True)[2]
 
-    def predict_choice(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
+    def predict_choice(self, X: Any, *, items: Any = None, people: Any = None) -> FloatArray:
         """Probability of each alternative to be chosen, as the best of its set, (n_rows,).
 
         Parameters
@@ -131,7 +131,7 @@ class Predicting(ABC):
         X : data frame
             A row for each alternative of each set: columns task, item (or alternative) and perhaps user. Rows of one
             user and task are a set; an alternative by itself is chosen for sure.
-        items, users
+        items, people
             As in :meth:`predict_margin`.
 
         Raises
@@ -147,16 +147,16 @@ class Predicting(ABC):
         sets = ChoiceSets.of(X)
         if not len(sets.pairs["left"]):
             return np.ones(len(sets.order))
-        now, mean, var, queries = self.margins_of(pl.DataFrame(sets.pairs), items, users, in_sets=True)
+        now, mean, var, queries = self.margins_of(pl.DataFrame(sets.pairs), items, people, in_sets=True)
         omitted = 0.0 if now.tie_threshold_ else now.posterior_.calibration.omitted_ties
         return choice_proba(sets, now.posterior_, mean, var, queries, omitted)
 
-    def predict(self, X: Any, *, items: Any = None, users: Any = None) -> IntArray:
+    def predict(self, X: Any, *, items: Any = None, people: Any = None) -> IntArray:
         """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
-        return self.classes_[np.argmax(self.predict_proba(X, items=items, users=users), axis=1)]
+        return self.classes_[np.argmax(self.predict_proba(X, items=items, people=people), axis=1)]
 
     def score(
-        self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None, columns: Said = None,
+        self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, people: Any = None, columns: Said = None,
         reading: Said = None,
     ) -> float:  # fmt: skip
         """Mean log-likelihood of answers, in nats an answer (higher is better; log loss is its negative).
@@ -164,10 +164,10 @@ class Predicting(ABC):
         Where rows of a task are one answer (``Comparisons.joint``), it counts once, as a whole. ``columns`` and
         ``reading`` are as of ``fit``.
         """
-        return self.score_and_accuracy(X, y, items=items, users=users, columns=columns, reading=reading)[0]
+        return self.score_and_accuracy(X, y, items=items, people=people, columns=columns, reading=reading)[0]
 
     def score_and_accuracy(
-        self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None, columns: Said = None,
+        self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, people: Any = None, columns: Said = None,
         reading: Said = None,
     ) -> tuple[float, float]:  # fmt: skip
         """:meth:`score`, and the share of answers that were what :meth:`predict` gives, at the cost of one."""
@@ -177,7 +177,7 @@ class Predicting(ABC):
             columns=columns, reading=reading,
         )  # fmt: skip
         answers = as_orders(answers)
-        pairs = self.predict_log_proba(answers, items=items, users=users)
+        pairs = self.predict_log_proba(answers, items=items, people=people)
         likeliest = self.classes_[np.argmax(pairs, axis=1)]
         accuracy = float(np.average(likeliest == np.sign(answers.outcome), weights=answers.weight))
         if self.tie_threshold_ == 0.0 and answers.has_ties:
@@ -186,25 +186,25 @@ class Predicting(ABC):
                 "is minus infinity. Fit on answers with ties, or leave them out", DataWarning, stacklevel=3,
             )  # fmt: skip
             return -math.inf, accuracy
-        log_p = answer_log_proba(self, answers, pairs, items, users)
+        log_p = answer_log_proba(self, answers, pairs, items, people)
         return float(np.average(log_p, weights=weights_of_rows(answers))), accuracy
 
-    def answer_log_proba(self, answers: Comparisons, *, items: Any = None, users: Any = None) -> FloatArray:
+    def answer_log_proba(self, answers: Comparisons, *, items: Any = None, people: Any = None) -> FloatArray:
         """Log probability of the answer of each row of comparisons, (n_rows,); of a task as a whole, at each row."""
-        pairs = self.predict_log_proba(answers, items=items, users=users)
-        return answer_log_proba(self, answers, pairs, items, users)
+        pairs = self.predict_log_proba(answers, items=items, people=people)
+        return answer_log_proba(self, answers, pairs, items, people)
 
     def margins_of(
-        self, X: Any, items: Any, users: Any, *, in_sets: bool = False
+        self, X: Any, items: Any, people: Any, *, in_sets: bool = False
     ) -> tuple[Self, FloatArray, FloatArray, Queries]:
         """Snapshot of the model, whatever other threads do; mean and variance of the margins, and their pairs.
 
         Pairs within sets (``in_sets``) have no left side, and no other covariates.
         """
-        now, queries = self._read(X, users)
+        now, queries = self._read(X, people)
         if in_sets:
             queries = replace(queries, covariates=np.zeros_like(queries.covariates))
-        mean, var = now._margins(queries, items, users)
+        mean, var = now._margins(queries, items, people)
         effects = now._covariate_effects()
         if effects is not None:
             mean, var = effects.added(mean, var, queries.covariates / effects.scale)
@@ -212,21 +212,21 @@ class Predicting(ABC):
         return now, mean, np.maximum(var, 0.0), queries  # rounding may leave -1e-17
 
     def _outcomes(
-        self, X: Any, items: Any, users: Any, *, logarithms: bool = False
+        self, X: Any, items: Any, people: Any, *, logarithms: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean and variance of the margins, and probabilities of left, tie and right, or their logarithms."""
-        now, mean, var, queries = self.margins_of(X, items, users)
+        now, mean, var, queries = self.margins_of(X, items, people)
         return mean, var, (now._log_chances if logarithms else now._chances)(mean, var, queries)
 
-    def _read(self, X: Any, users: Any) -> tuple[Self, Queries]:
+    def _read(self, X: Any, people: Any) -> tuple[Self, Queries]:
         """Snapshot of the model, and the pairs that are asked about."""
         now = copy.copy(self)
         check_is_fitted(now, "posterior_")
         users_known = now.users_ if now.personal_ else None
         queries = read_queries(X, now.items_, users_known, now.added_users_, now.covariate_names())
         if queries.n_unknown_users:
-            by = "" if users is None else ", with what their features tell"
-            if users is not None and now.user_features_ is None:
+            by = "" if people is None else ", with what their features tell"
+            if people is not None and now.user_features_ is None:
                 by = ", as the model was fitted without features of people"
             warnings.warn(
                 f"{queries.n_unknown_users} of {len(queries.users)} pairs name someone without answers in this model: "

@@ -276,7 +276,7 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         y: npt.ArrayLike | None = None,
         *,
         items: Any = None,
-        users: Any = None,
+        people: Any = None,
         columns: Mapping[str, Any] | None = None,
         reading: Mapping[str, Any] | None = None,
         watch: Watcher | None = None,
@@ -292,7 +292,7 @@ class Estimator(Ranking, Saving, Shown, Constructed):
             1 left, 0 tie, -1 right, or booleans (True: left), for the rows of a frame; not 1 and 0 alone.
         items : data frame or ItemFeatures, optional
             Features of items, one row an item. Items without answers are ranked too.
-        users : data frame or PersonFeatures, optional
+        people : data frame or PersonFeatures, optional
             Features of people, one row a person; kept, and used as the description of the class says.
         columns, reading : dict, optional
             How a frame is read, as for :meth:`Comparisons.from_frame <predilect.Comparisons.from_frame>`:
@@ -314,7 +314,7 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         self._check()
         self._draw_seed()
         delta = self._given_threshold()
-        training = self._prepared(read_training(X, y, items, users, delta, columns, reading))
+        training = self._prepared(read_training(X, y, items, people, delta, columns, reading))
         learned = self._learn(training, delta, watch)
         self._keep(training, learned)
         learned.fit.require(self.strict)

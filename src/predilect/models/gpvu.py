@@ -183,7 +183,7 @@ class GPVU(Estimator):
         h = FactorHyperparameters(kernel, found.scale)
         return Learned(found.posterior, h, training.personal, found.delta, found.evidence, found.report, {})
 
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new, h = self.posterior_, self._new_items(queries, items), self.hyperparameters_
         if new is not None:
             prior = Projection.of(h.kernel, self.space_.matrix, self.space_.known, None)

@@ -171,7 +171,7 @@ class HierarchicalGP(Estimator):
             if isinstance(value, str) or value != 0.0:  # 0: no prior
                 check_positive(name, value, "auto")
 
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new, h = self.posterior_, self._new_items(queries, items), self.hyperparameters_
         if new is not None:
             prior = Projection.of(h.kernel, self.space_.matrix, self.space_.known, None)

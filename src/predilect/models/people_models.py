@@ -170,18 +170,18 @@ def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, Flo
     if training.people is None:
         raise DataError(
             f"user_features=True needs features of people. Give them "
-            f"({either('--people FILE', 'users=...')}), or leave it out"
+            f"({either('--people FILE', 'people=...')}), or leave it out"
         )
     aligned = training.people.align(training.comparisons.users)
     traits = Traits.of(*aligned)
     return (traits, traits.transform(*aligned)) if traits.rotation.shape[1] else (None, None)
 
 
-def traits_of_new_users(model: Any, queries: Queries, users: Any) -> FloatArray | None:
+def traits_of_new_users(model: Any, queries: Queries, people: Any) -> FloatArray | None:
     """Traits of unseen users, row by row of the queries; None if they do not matter."""
-    if users is None or not queries.new_users or model.traits_ is None or model.user_features_ is None:
+    if people is None or not queries.new_users or model.traits_ is None or model.user_features_ is None:
         return None
-    rows = rows_of_features(queries.new_users, model.user_features_, users)
+    rows = rows_of_features(queries.new_users, model.user_features_, people)
     return queries.of_new_users(model.traits_.transform(*rows))
 
 
@@ -202,9 +202,9 @@ class FactorEstimator(Estimator):
             learned, self.traits_ = self._fit(training, delta, watch)
         return learned
 
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new = self.posterior_, self._new_items(queries, items)
-        traits = traits_of_new_users(self, queries, users)
+        traits = traits_of_new_users(self, queries, people)
         if new is not None:
             posterior = posterior.with_items(new.matrix, new.known & self.item_features)
         return posterior.margins(queries.users, queries.left, queries.right, traits=traits)

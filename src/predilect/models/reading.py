@@ -157,7 +157,7 @@ def warn_of_items_without_features(comparisons: Comparisons, features: ItemFeatu
 
 def warn_of_people_without_features(comparisons: Comparisons, features: PersonFeatures) -> None:
     """As :func:`warn_of_items_without_features`, where nobody is in the table: some are always missing."""
-    source, least = either("--people FILE", "users=..."), comparisons.n_users
+    source, least = either("--people FILE", "people=..."), comparisons.n_users
     _warn_without_features(comparisons.users, features, least, "people", "a person is taken for the average", source)
 
 
@@ -221,7 +221,7 @@ class Queries:
 
 
 def read_queries(
-    X: Any, items: Vocabulary, users: Vocabulary | None, added: Mapping[Any, int] | None = None,
+    X: Any, items: Vocabulary, people: Vocabulary | None, added: Mapping[Any, int] | None = None,
     covariates: Sequence[str] = (),
 ) -> Queries:  # fmt: skip
     """Read pairs from a frame (in its order) with left, right and perhaps user, or from comparisons (canonical order).
@@ -264,11 +264,11 @@ def read_queries(
         )
     codes_user = np.full(len(left), -1, dtype=np.int32)
     unknown_users, new_users = codes_user.copy(), Vocabulary([])
-    if users is not None and user is not None:
-        codes_user = users.codes(user, unknown="minus_one", what="user")
+    if people is not None and user is not None:
+        codes_user = people.codes(user, unknown="minus_one", what="user")
         if added:
             for row in np.flatnonzero(codes_user < 0).tolist():
-                codes_user[row] = added.get(users.own(user[row]), -1)
+                codes_user[row] = added.get(people.own(user[row]), -1)
         unknown = pl.Series(codes_user < 0)
         new_users = Vocabulary(user.filter(unknown & user.is_not_null()))
         named = (unknown & user.is_not_null()).to_numpy()

@@ -50,7 +50,8 @@ class Entry:
     ``name``: "model" in a saved model, and ``--model`` of the command if there is an ``about``, half a sentence of its
     help; ``module``: of the package; ``rankings``: "each" (person has an own one), "one" (for all), "either", as asked
     for, or "judged", by the verdict; ``instead``: what to ask for where the rankings that are wanted cannot be had;
-    ``arguments``: of the constructor, for what is asked for; ``also``: further names in saved models.
+    ``arguments``: of the constructor, for what is asked for; ``also``: further names in saved models; ``in_front``:
+    whether it is a name of ``predilect`` too, and not of ``predilect.models`` alone.
     """
 
     name: str
@@ -61,41 +62,42 @@ class Entry:
     instead: str = _FOR_ALL
     arguments: Callable[[Asked], dict[str, Any]] = lambda _: {}
     also: tuple[str, ...] = ()
+    in_front: bool = False
 
 
 ENTRIES = (
     Entry(
         "population", "Population", "models.population", "the default", "judged",
-        arguments=lambda asked: {"personal": asked.personal}, also=("pooled",),
+        arguments=lambda asked: {"personal": asked.personal}, also=("pooled",), in_front=True,
     ),
     Entry(
         "gppl", "GPPL", "models.gppl",
         "one smooth function of the item features for all (with --personal yes one for each)", "either",
         arguments=lambda asked: {
             "users": "pooled" if not asked.personal else "joint" if asked.items and asked.people else "separate"
-        },
+        }, in_front=True,
     ),
     Entry(
         "crowd-gppl", "CrowdGPPL", "models.crowd", "the crowd's, and how people differ along shared components",
-        arguments=_user_features,
+        arguments=_user_features, in_front=True,
     ),
     Entry(
         "gaspk", "GaSPK", "models.gaspk",
         "what people give up of one attribute for another, from choices between items of few attributes",
         instead="ranks for everybody and for their average, by what they have in common. Say -c who= for one "
-        "function of all answers,",
+        "function of all answers,", in_front=True,
     ),
     Entry(
         "mixed-logit", "MixedLogit", "models.mixed_logit",
         "coefficients of attributes that vary between people, from choices of one item out of several",
-        instead="is for people who differ. Say -c who= for one set of coefficients,",
+        instead="is for people who differ. Say -c who= for one set of coefficients,", in_front=True,
     ),
     Entry(
         "collaborative", "CollaborativeGP", "models.collaborative",
-        "functions that people share and weigh, for few questions a person", arguments=_user_features,
+        "functions that people share and weigh, for few questions a person", arguments=_user_features, in_front=True,
     ),
     Entry(
-        "joint", "JointGP", "models.joint", "people and items by the features of both, for some thousand answers"
+        "joint", "JointGP", "models.joint", "people and items by the features of both, for some thousand answers", in_front=True,
     ),
     Entry("single-user-gp", "SingleUserGP", "models.gppl", "a baseline, a function for each person alone"),
     Entry("hierarchical-gp", "HierarchicalGP", "models.hierarchical", "a baseline, people as draws from one Gaussian"),

@@ -40,7 +40,7 @@ TRAIN, TEST = answers(0, 8), answers(1, 15)
 
 def fitted(**changes: Any) -> CrowdGPPL:
     users = USERS if changes.get("user_features") else None
-    return CrowdGPPL(**(QUICK | changes)).fit(*TRAIN, items=ITEMS, users=users)
+    return CrowdGPPL(**(QUICK | changes)).fit(*TRAIN, items=ITEMS, people=users)
 
 
 @pytest.fixture(scope="module")
@@ -124,13 +124,13 @@ def test_weights_follow_features_through_as_many_users_as_asked_for(n_inducing_u
 @pytest.mark.parametrize("preset", ["modern", "paper"])
 def test_features_speak_for_strangers(preset):
     some = answers(4, 12, np.arange(0, N_USERS - 10))
-    model = CrowdGPPL(preset=preset, user_features=True, **QUICK).fit(*some, items=ITEMS, users=USERS)
+    model = CrowdGPPL(preset=preset, user_features=True, **QUICK).fit(*some, items=ITEMS, people=USERS)
     asked = {
         "user": ["new", "newer"], "left": [f"i{X[:, 0].argmax()}"] * 2, "right": [f"i{X[:, 0].argmin()}"] * 2,
     }  # fmt: skip
     with pytest.warns(DataWarning, match="2 of 2 pairs name someone without answers"):
         mean, var = model.predict_margin(
-            asked, users={"user": ["new", "newer"], "side": [1.0, -1.0], "noise": [0.0] * 2}
+            asked, people={"user": ["new", "newer"], "side": [1.0, -1.0], "noise": [0.0] * 2}
         )
     with pytest.warns(DataWarning, match="2 of 2 pairs"):
         nobody_mean, nobody_var = model.predict_margin(asked)
@@ -205,7 +205,7 @@ def test_one_person_has_a_consensus_only():
 
 def test_people_without_features_count_as_the_average():
     some = {name: values[:25] for name, values in USERS.items()}
-    model = CrowdGPPL(user_features=True, **QUICK).fit(*TRAIN, items=ITEMS, users=some)
+    model = CrowdGPPL(user_features=True, **QUICK).fit(*TRAIN, items=ITEMS, people=some)
     assert model.score(*TEST) > -0.65
 
 

@@ -42,7 +42,7 @@ def score(model: Any, **features: Any) -> float:
 @pytest.mark.slow
 def test_what_differs_between_people_is_found_by_those_who_are_told_apart():
     pooled, separate = score(GPPL()), score(GPPL(users="separate"))
-    joint = score(GPPL(users="joint"), users=USERS)
+    joint = score(GPPL(users="joint"), people=USERS)
     assert joint > max(pooled, separate) + 0.05
     assert min(pooled, separate) > -np.log(2.0)
     many = answers(2, 60)
@@ -52,17 +52,17 @@ def test_what_differs_between_people_is_found_by_those_who_are_told_apart():
 
 def test_features_of_people_speak_for_strangers():
     some = answers(4, 25, np.arange(0, N_USERS, 2))
-    model = GPPL(users="joint").fit(*some, items=ITEMS, users=USERS)
+    model = GPPL(users="joint").fit(*some, items=ITEMS, people=USERS)
     young = {"user": ["new"], "left": [f"i{X[:, 0].argmax()}"], "right": [f"i{X[:, 0].argmin()}"]}
     with pytest.warns(DataWarning, match="without answers"):
-        by_age = [model.predict_margin(young, users={"user": ["new"], "age": [age]})[0][0] for age in (-1.0, 1.0)]
+        by_age = [model.predict_margin(young, people={"user": ["new"], "age": [age]})[0][0] for age in (-1.0, 1.0)]
     assert by_age[0] > 1.0 > -1.0 > by_age[1]
     assert model.rank("u0").height == N_ITEMS
     assert len(model.rank()) == N_ITEMS
 
 
 def test_joint_models_are_saved_whole(tmp_path):
-    model = GPPL(users="joint", n_inducing=40).fit(*TRAIN, items=ITEMS, users=USERS)
+    model = GPPL(users="joint", n_inducing=40).fit(*TRAIN, items=ITEMS, people=USERS)
     model.save(tmp_path / "model")
     again = predilect.load(tmp_path / "model")
     assert isinstance(again, GPPL)
@@ -152,13 +152,13 @@ def test_some_items_without_features():
 def test_some_people_without_features():
     some = {name: values[:20] for name, values in USERS.items()}
     with pytest.warns(DataWarning, match="10 of 30 people have no features: the mean"):
-        model = GPPL(users="joint").fit(*TRAIN, items=ITEMS, users=some)
+        model = GPPL(users="joint").fit(*TRAIN, items=ITEMS, people=some)
     assert model.score(*TEST) > -np.log(2.0)
 
 
-@pytest.mark.parametrize("missing", ["items", "users"])
+@pytest.mark.parametrize("missing", ["items", "people"])
 def test_joint_needs_features_of_both(missing):
-    given = {"items": ITEMS, "users": USERS} | {missing: None}
+    given = {"items": ITEMS, "people": USERS} | {missing: None}
     with pytest.raises(DataError, match="needs features of the"):
         GPPL(users="joint").fit(*TRAIN, **given)
 

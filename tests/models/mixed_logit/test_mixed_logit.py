@@ -24,7 +24,7 @@ QUICK = {"n_draws": 200, "tol": 100.0, "n_jobs": 1}
 
 
 def fitted(items=DATA.items, users=None, answers=DATA.answers, **settings) -> MixedLogit:
-    return MixedLogit(**QUICK | settings).fit(answers, items=items, users=users)
+    return MixedLogit(**QUICK | settings).fit(answers, items=items, people=users)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_features_of_people_move_their_coefficients(method):
     items = {"item": ["dear", "cheap"], "price": [1.0, -1.0], "speed": [0.0, 0.0], "size": [0.0, 0.0]}
     new = {"user": ["thrifty", "lavish"], "thrift": [1.5, -0.5], "noise": [0.0, 0.0]}
     with pytest.warns(DataWarning, match="without answers"):
-        mean, var = moved.predict_margin(asked, items=items, users=new)
+        mean, var = moved.predict_margin(asked, items=items, people=new)
     assert mean[0] < mean[1] - 0.5
     assert (var > 0.0).all()
 

@@ -80,7 +80,7 @@ def _fitted(kind: str, ids: str) -> Population:
         users = PersonFeatures.from_frame(table, segments=["job", "town"])
     else:
         users = PersonFeatures.from_frame(table, columns=["job", "age", "town"])
-    return Population(**FIXED | KINDS[kind]).fit(answers, users=users)
+    return Population(**FIXED | KINDS[kind]).fit(answers, people=users)
 
 
 def questions(of, who) -> dict[str, list]:

@@ -96,7 +96,7 @@ def test_the_shift_on_a_basis_and_with_traits(traits):
     options = {"basis": "attributes"} | ({"user_features": True} if traits else {})
     fits = [
         Population(**GIVEN, calibration=replace(WEIGHT, newcomer_weight=w), **options).fit(
-            ROWS, items=items, users=users
+            ROWS, items=items, people=users
         )
         for w in (0.0, 1.0)
     ]

@@ -31,7 +31,7 @@ KINDS = ("auto", *BASES)
 
 def fitted(basis="auto", columns=COLUMNS, outcome=OUTCOME, items=CROWD.items, users=None, **changes):
     settings = {"basis": basis, "n_inducing": 5, "n_jobs": 1} | changes
-    return Population(**settings).fit(columns, outcome, items=items, users=users)
+    return Population(**settings).fit(columns, outcome, items=items, people=users)
 
 
 def assert_same_bits(one: Population, other: Population) -> None:
@@ -70,7 +70,7 @@ def test_search_and_fit_give_the_same_bits(basis, given, tmp_path):
     model.save(tmp_path / "model")
     again = Population.load(tmp_path / "model")
     assert_same_bits(again, model)
-    new = {"items": {"item": ["new"], "a": [0.3], "b": [1.0]}, "users": {"user": ["me"], "age": [9], "group": ["in"]}}
+    new = {"items": {"item": ["new"], "a": [0.3], "b": [1.0]}, "people": {"user": ["me"], "age": [9], "group": ["in"]}}
     with pytest.warns(DataWarning, match="without answers"):
         here, there = (m.predict_margin({"user": ["me"], "left": ["new"], "right": [3]}, **new) for m in (model, again))
     np.testing.assert_array_equal(here, there)

@@ -35,7 +35,7 @@ class Featured(Population):
             ids = read_answers(X, y, **how).items.ids
             place = [number_of(item) for item in ids]
             items = {"item": ids, "good": FEATURES[place, 0], "other": FEATURES[place, 1]}
-        return super().fit(X, y, items=items, users=users, watch=watch, **how)
+        return super().fit(X, y, items=items, people=users, watch=watch, **how)
 
 
 class OnABasis(PredictionContract):

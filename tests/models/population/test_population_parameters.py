@@ -138,7 +138,7 @@ def test_an_infinite_feature_is_an_error():
 
 
 def test_features_of_people_are_kept_and_not_used_where_told_so(model):
-    other = Population(n_jobs=1, user_features=False, **GIVEN).fit(CROWD, users={"user": range(20), "age": range(20)})
+    other = Population(n_jobs=1, user_features=False, **GIVEN).fit(CROWD, people={"user": range(20), "age": range(20)})
     assert other.user_features_.columns == ["age"]
     assert other.rank().equals(model.rank())
 

@@ -17,7 +17,7 @@ COLUMNS, OUTCOME = CROWD.answers(10)
 
 
 def fitted(users, crowd=CROWD, answers=(COLUMNS, OUTCOME), **changes):
-    return Population(**(GIVEN | {"basis": "attributes"} | changes)).fit(*answers, items=crowd.items, users=users)
+    return Population(**(GIVEN | {"basis": "attributes"} | changes)).fit(*answers, items=crowd.items, people=users)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def plain():
 
 
 def log_loss(model, asked, outcome, users=None) -> float:
-    proba = model.predict_proba(asked, users=users)
+    proba = model.predict_proba(asked, people=users)
     return -float(np.mean(np.log(proba[np.arange(len(outcome)), 1 - outcome])))
 
 
@@ -129,7 +129,7 @@ def test_what_traits_leave_of_differences_is_looked_at_anew(seed):
     columns, outcome = crowd.answers(8)
 
     def losses(**settings):
-        model = Population(basis="items", n_jobs=1, **settings).fit(columns, outcome, users=crowd.users)
+        model = Population(basis="items", n_jobs=1, **settings).fit(columns, outcome, people=crowd.users)
         return model.report_["prior"]["trials"], log_loss(model, *asked)
 
     asked = crowd.answers(30)
@@ -144,7 +144,7 @@ def test_what_only_strangers_need_is_used(seed):
     # Twelve answers on eight items tell much of a person; of who has not answered nothing else does than features.
     crowd = attributed_crowd(seed, 150, 8, trait_sd=3.0, person_sd=0.3)
     columns, outcome = crowd.answers(12, np.arange(110))
-    model = Population(basis="items", n_jobs=1).fit(columns, outcome, users=crowd.users)
+    model = Population(basis="items", n_jobs=1).fit(columns, outcome, people=crowd.users)
     assert model.choices_["user_features"] is True
     asked = crowd.answers(30, np.arange(110, 150))
     with pytest.warns(DataWarning, match="without answers"):
@@ -158,7 +158,7 @@ def test_people_who_differ_by_their_features_alone_are_not_of_one_mind():
     columns, outcome = crowd.answers(3)
     asked = crowd.answers(30)
     model, without = (
-        Population(basis="items", n_jobs=1, user_features=use).fit(columns, outcome, users=crowd.users)
+        Population(basis="items", n_jobs=1, user_features=use).fit(columns, outcome, people=crowd.users)
         for use in ("auto", False)
     )
     assert without.hyperparameters_.strength == 1e4

@@ -297,7 +297,7 @@ def test_tasks_stay_with_the_answers_of_the_fit():
 def test_features_of_new_people_count():
     model, plain = fitted("traits"), fitted("traits")
     new = LATER[ROWS.user[LATER] == 13]
-    model.update(columns(new), users={"user": ["person 0013"], "age": [2.5]})
+    model.update(columns(new), people={"user": ["person 0013"], "age": [2.5]})
     plain.update(columns(new))
     asked = {"user": ["person 0013"], "left": ["item 1"], "right": ["item 2"]}
     assert model.predict_margin(asked)[0] != pytest.approx(plain.predict_margin(asked)[0])
@@ -313,10 +313,10 @@ def test_new_people_of_one_call_each_have_their_own_features():
     together = fitted("traits")
     answers = {"user": list(ages), "left": ["item 1"] * 4, "right": ["item 2"] * 4, "outcome": [1, -1, 1, 1]}
     left = {"positive": "left"}
-    together.update(answers, users={"user": list(ages), "age": [age for (age,) in ages.values()]}, reading=left)
+    together.update(answers, people={"user": list(ages), "age": [age for (age,) in ages.values()]}, reading=left)
     for k, (name, age) in enumerate(ages.items()):
         alone = fitted("traits").update({key: [column[k]] for key, column in answers.items()},
-                                        users={"user": [name], "age": age}, reading=left)  # fmt: skip
+                                        people={"user": [name], "age": age}, reading=left)  # fmt: skip
         asked = {"user": [name], "left": ["item 1"], "right": ["item 3"]}
         for one_of, other in zip(together.predict_margin(asked), alone.predict_margin(asked), strict=True):
             np.testing.assert_allclose(one_of, other, atol=EXACT)

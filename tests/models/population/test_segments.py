@@ -42,7 +42,7 @@ def crowd(seed: int, sizes: list[int], per_person: int = 12, effect_sd: float = 
 
 def fitted(answers, outcome, people, *names, **changes):
     users = PersonFeatures.from_frame(people, segments=names or "language")
-    return Population(**(GIVEN | changes)).fit(answers, outcome, users=users)
+    return Population(**(GIVEN | changes)).fit(answers, outcome, people=users)
 
 
 @pytest.fixture(scope="module")
@@ -155,10 +155,10 @@ def test_a_stranger_is_told_from_the_segment(model):
     asked = {"user": ["x", "y", "z"], "left": [0, 0, 0], "right": [3, 3, 3]}
     users = {"user": ["x", "y"], "language": ["s0", "never seen"]}
     with pytest.warns(DataWarning):
-        margin = model.predict_margin(asked, users=users)[0]
+        margin = model.predict_margin(asked, people=users)[0]
     said = r"expected a table of the new persons, got PersonFeatures\. Give the table"
     with pytest.raises(DataError, match=said), pytest.warns(DataWarning):
-        model.predict_margin(asked, users=PersonFeatures.from_frame(users, segments="language"))
+        model.predict_margin(asked, people=PersonFeatures.from_frame(users, segments="language"))
     table = pl.DataFrame(model.segments()).filter(pl.col("segment") == "s0")
     mean = dict(zip(*table["item", "mean"], strict=True))
     board = dict(zip(*pl.DataFrame(model.rank())["item", "mean"], strict=True))
@@ -172,7 +172,7 @@ def test_saving_keeps_the_segments_and_an_update_joins_them(model, tmp_path):
     assert again.segments().equals(model.segments())
     assert again.describe() == model.describe()
     assert any(line.startswith('Segments by "language": 3, ') for line in again.describe())
-    again.update({"user": ["new"], "left": [0], "right": [1]}, [1], users={"user": ["new"], "language": ["s2"]})
+    again.update({"user": ["new"], "left": [0], "right": [1]}, [1], people={"user": ["new"], "language": ["s2"]})
     table = pl.DataFrame(again.segments())
     assert table.filter(pl.col("segment") == "s2")["people"].unique().to_list() == [2]
 
@@ -195,7 +195,7 @@ def test_a_basis_and_further_features_of_people_go_together_with_segments(small,
     }
     items = {"item": np.arange(N_ITEMS), "price": [1.0, 2.0, 5.0, 3.0, 0.0], "size": [0.0, 1.0, 1.0, 4.0, 2.0]}
     users = PersonFeatures.from_frame(people, segments="language", columns=["age", "born"])
-    both = Population(**(GIVEN | changes)).fit(answers, outcome, items=items, users=users)
+    both = Population(**(GIVEN | changes)).fit(answers, outcome, items=items, people=users)
     assert both.choices_["user_features"] is ("user_features" in changes)
     assert len(both.posterior_.effects.stack) == 3 + ("user_features" in changes)
     both.save(tmp_path / "model")

@@ -240,7 +240,7 @@ class GaSPK(Estimator):
         """People's weights on the characteristics, shape (n_users, n_components)."""
         return self.posterior_.gamma
 
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         return margins_of_queries(self, queries, self._new_items(queries, items))
 
     def relation(self) -> str:

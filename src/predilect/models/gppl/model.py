@@ -210,15 +210,15 @@ class GPPL(Estimator):
         if self.inference in ("ep", "laplace") and self.users == "joint":
             raise ValueError(f'inference="{self.inference}" is for users="pooled"; "joint" is variational')
 
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         new = self._new_items(queries, items)
         posterior, asked = self.posterior_, (queries.users, queries.left, queries.right)
         if isinstance(posterior, SeparatePosterior):
             return separate_margins(self, queries, new)
         if isinstance(posterior, JointPosterior):
             traits = None
-            if users is not None and queries.new_users and self.user_features_ is not None:
-                rows, _ = rows_of_features(queries.new_users, self.user_features_, users)
+            if people is not None and queries.new_users and self.user_features_ is not None:
+                rows, _ = rows_of_features(queries.new_users, self.user_features_, people)
                 traits = queries.of_new_users(rows)
             return (posterior if new is None else posterior.with_items(new.matrix)).margins(*asked, traits=traits)
         assert isinstance(posterior, SparsePosterior)

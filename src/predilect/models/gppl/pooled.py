@@ -122,7 +122,7 @@ class JointPosterior(Posterior):
 def fit_joint_gppl(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> Fitted:
     """Fit of a GPPL with ``users="joint"``; DataError without features of the items, or of the users."""
     answers = training.comparisons
-    users = aligned(training.people, answers.users, "people", either("--people FILE", "users=..."))
+    users = aligned(training.people, answers.users, "people", either("--people FILE", "people=..."))
     items = aligned(training.features, answers.items, "items", either("--items FILE", "items=..."))
     pairs = np.concatenate([answers.user, answers.user]).astype(np.int64) * answers.n_items
     pairs += np.concatenate([answers.left, answers.right])

@@ -114,7 +114,7 @@ class JointGP(Estimator):
     --------
     >>> import predilect
     >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "milk"]}
-    >>> model = predilect.JointGP(n_tuning=0).fit(answers, users={"user": ["ann", "bob"], "age": [20, 60]})
+    >>> model = predilect.JointGP(n_tuning=0).fit(answers, people={"user": ["ann", "bob"], "age": [20, 60]})
     >>> model.rank("ann")["item"].to_list()
     ['tea', 'milk']
     """
@@ -192,13 +192,13 @@ class JointGP(Estimator):
         variance = 1.0 if isinstance(self.variance, str) else float(self.variance) / float(self.noise) ** 2
         return Start(shares[0], shares[1], variance, None, tuple(held))
 
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new = self.posterior_, self._new_items(queries, items)
         if new is not None:
             posterior = posterior.with_items(new.matrix, new.known)
         who = queries.users if self.personal_ else np.zeros_like(queries.users)  # one user, named or not
-        if users is not None and queries.new_users and self.user_features_ is not None:
-            rows, _ = rows_of_features(queries.new_users, self.user_features_, users)
+        if people is not None and queries.new_users and self.user_features_ is not None:
+            rows, _ = rows_of_features(queries.new_users, self.user_features_, people)
             who = np.where(queries.unknown_users >= 0, posterior.n_users + queries.unknown_users, who)
             posterior = posterior.with_users(rows)
         return posterior.margins(who, queries.left, queries.right)
@@ -285,7 +285,7 @@ class BonillaGP(JointGP):
     --------
     >>> from predilect.models import BonillaGP
     >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "milk"]}
-    >>> model = BonillaGP(n_tuning=0).fit(answers, users={"user": ["ann", "bob"], "age": [20, 60]})
+    >>> model = BonillaGP(n_tuning=0).fit(answers, people={"user": ["ann", "bob"], "age": [20, 60]})
     >>> model.rank("ann")["item"].to_list()
     ['tea', 'milk']
     """

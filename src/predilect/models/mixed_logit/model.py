@@ -215,7 +215,7 @@ class MixedLogit(Estimator, Kit):
         h = MixedLogitHyperparameters(columns.X.shape[1], int(self.n_classes))
         return Learned(posterior, h, personal, threshold, evidence, found.report, told)
 
-    def _predicted(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _predicted(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """As :meth:`MixedLogitPosterior.predicted`."""
         posterior, new = self.posterior_, self._new_items(queries, items)
         X, own = posterior.X, np.zeros(len(posterior.X))
@@ -225,8 +225,8 @@ class MixedLogit(Estimator, Kit):
             X = np.concatenate([X, np.where(known[:, None], rows, 0.0)])
             own = np.concatenate([own, np.where(known, 0.0, outputs.spread_of_items(posterior))])
         who, more = queries.users, None
-        if users is not None and queries.new_users and self.traits_ is not None and self.user_features_ is not None:
-            traits = self.traits_.transform(*rows_of_features(queries.new_users, self.user_features_, users))
+        if people is not None and queries.new_users and self.traits_ is not None and self.user_features_ is not None:
+            traits = self.traits_.transform(*rows_of_features(queries.new_users, self.user_features_, people))
             more = np.stack([unseen_draws(posterior.law, self.columns_, one, self.seed_) for one in traits])
             who = np.where(queries.unknown_users >= 0, len(posterior.people) + queries.unknown_users, who)
         return posterior.predicted(
@@ -234,15 +234,15 @@ class MixedLogit(Estimator, Kit):
         )
 
     def _outcomes(
-        self, X: Any, items: Any, users: Any, *, logarithms: bool = False
+        self, X: Any, items: Any, people: Any, *, logarithms: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        now, queries = self._read(X, users)
-        mean, var, log_p = now._predicted(queries, items, users)
+        now, queries = self._read(X, people)
+        mean, var, log_p = now._predicted(queries, items, people)
         refuse_unsound(mean, var)
         return mean, var, log_p if logarithms else np.exp(log_p)
 
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
-        return self._predicted(queries, items, users)[:2]
+    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+        return self._predicted(queries, items, people)[:2]
 
     def describe(self) -> list[str]:
         prior, columns = self.report_["prior"], self.columns_
@@ -350,25 +350,25 @@ class MixedLogit(Estimator, Kit):
         found[place] += self.columns_.rows(change[None])[0]
         return found
 
-    def predict_choice(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
+    def predict_choice(self, X: Any, *, items: Any = None, people: Any = None) -> FloatArray:
         """Probability of each alternative to be chosen, as the best of its set, (n_rows,).
 
         Parameters as of the other models; averaged over the draws of the coefficients. Somebody who is not known is
-        anybody: features of new people (``users``) are for :meth:`predict_proba`.
+        anybody: features of new people (``people``) are for :meth:`predict_proba`.
         """
         check_is_fitted(self, "posterior_")
-        if users is not None:
+        if people is not None:
             raise DataError("predict_choice takes no features of new people in this model; leave users out")
         return outputs.predict_choice(copy.copy(self), X, items)
 
     def score_and_accuracy(
-        self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, users: Any = None, columns: Said = None,
+        self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, people: Any = None, columns: Said = None,
         reading: Said = None,
     ) -> tuple[float, float]:  # fmt: skip
         """Mean log-likelihood, a task of several rows being one answer, and share of answers that are the likeliest."""
         check_is_fitted(self, "posterior_")
         answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0, columns=columns, reading=reading)
-        of_pairs = super().score_and_accuracy(answers, items=items, users=users)
+        of_pairs = super().score_and_accuracy(answers, items=items, people=people)
         return (outputs.score_of_choices(self, answers, items), of_pairs[1]) if answers.joint else of_pairs
 
 
@@ -380,7 +380,7 @@ def _traits(training: Training) -> tuple[Traits | None, FloatArray]:
     aligned = training.people.align(training.comparisons.users)
     if not aligned[1].any():
         raise DataError(
-            f"none of the people who answered is in the table of people ({either('--people FILE', 'users=...')})"
+            f"none of the people who answered is in the table of people ({either('--people FILE', 'people=...')})"
         )
     traits = Traits.of(*aligned)
     most = training.comparisons.n_users // _LARGEST_TRAITS

@@ -302,13 +302,13 @@ class Population(Tables):
         found: CovariateEffects | None = self.posterior_.covariates
         return found
 
-    def _margins(self, queries: Queries, items: Any, users: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new = self.posterior_, self._new_items(queries, items)  # population.md section 6
         if new is not None:
             posterior = extend(posterior, self.hyperparameters_, self.space_, new, self.functions_)
         if isinstance(posterior, GaussianPosterior):
             return posterior.margins(queries.users, queries.left, queries.right)
-        traits, effects = traits_of_new_users(self, queries, users), posterior.covariates
+        traits, effects = traits_of_new_users(self, queries, people), posterior.covariates
         x = None if effects is None else queries.covariates / effects.scale
         with workers(self.n_jobs) as executor:
             mean, var = posterior.margins(

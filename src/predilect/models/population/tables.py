@@ -67,7 +67,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
             raise DataError("the pooled model tells nobody apart: fit with personal=True, and a column of users")
         return build_frame(people_columns(now), now.backend_)
 
-    def predict_grades(self, X: Any, *, items: Any = None, users: Any = None) -> FloatArray:
+    def predict_grades(self, X: Any, *, items: Any = None, people: Any = None) -> FloatArray:
         """Probabilities of graded answers to pairs; arguments as of :meth:`predict_proba`.
 
         Returns
@@ -76,7 +76,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
             Left better by the strongest of the G grades, ..., by the slightest, a tie, right better by the slightest,
             ..., by the strongest; without grades those of :meth:`predict_proba`, to which those of a side add up.
         """
-        now, mean, var, queries = self.margins_of(X, items, users)
+        now, mean, var, queries = self.margins_of(X, items, people)
         posterior, sides = now.posterior_, now._chances(mean, var, queries)
         thresholds = posterior.thresholds
         if thresholds is None or not thresholds.n_grades:
@@ -180,7 +180,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         if not now.has_segments:
             raise DataError(
                 "this model knows no segments of people. Name them at the fit: "
-                f"{either('--segment COLUMN', 'users=PersonFeatures.from_frame(answers, segments=COLUMN)')}"
+                f"{either('--segment COLUMN', 'people=PersonFeatures.from_frame(answers, segments=COLUMN)')}"
             )
         unit = scale_of(scale, now._likelihood.name, base, anchor)
         return build_frame(segment_boards(now, unit), now.backend_)

@@ -40,7 +40,7 @@ def begin_updates(model: Any, comparisons: Comparisons | None) -> None:
     model.pooled_prior_ = None
 
 
-def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
+def change(model: Any, batch: Batch, sign: int, people: Any = None) -> None:
     """Add answers (sign 1) or remove them (sign -1), all of them or, if anything is wrong, none.
 
     Changes the model in place, in one step; the caller holds ``turn_``. Raises DataError if a tie is impossible in the
@@ -58,7 +58,7 @@ def change(model: Any, batch: Batch, sign: int, users: Any = None) -> None:
                 f"{batch.describe(model, int(np.argmax(small)))}, weight {batch.weight[np.argmax(small)]:g}). A weight "
                 "counts identical answers of one person; personal rankings need weights of at least 1"
             )
-        persons = _changed_people(model, batch, sign, users)
+        persons = _changed_people(model, batch, sign, people)
         posterior = model.posterior_.with_people(persons, len(batch.new), batch.effects)
         changed: dict[str, Any] = {"posterior_": posterior}
     else:
@@ -94,13 +94,13 @@ def _refuse_ties(model: Any, batch: Batch) -> None:
         )
 
 
-def _changed_people(model: Any, batch: Batch, sign: int, users: Any) -> dict[int, Person]:
+def _changed_people(model: Any, batch: Batch, sign: int, people: Any) -> dict[int, Person]:
     """The people touched, after EP on their new answers."""
     posterior, spread, effects = model.posterior_, model.hyperparameters_.tie_spread, batch.effects
     thresholds = posterior.people.thresholds
     delta = model.tie_threshold_ if thresholds is None else thresholds.scale
     largest_state, n_known = posterior.people.largest_state, posterior.n_users
-    traits = _new_traits(model, batch.new, users)
+    traits = _new_traits(model, batch.new, people)
     persons: dict[int, Person] = {}
     offsets, sways = (np.zeros(1), np.zeros((1, 0))) if effects is None else (effects.offsets, effects.sways)
     cuts = (np.flatnonzero(batch.users[1:] != batch.users[:-1]) + 1).tolist()
@@ -203,13 +203,13 @@ def _changed_tasks(model: Any, held: TaskRows, key: IntArray, task: IntArray, si
     return TaskRows._make(column[keep] for column in held)
 
 
-def _new_traits(model: Any, new: list[Any], users: Any) -> FloatArray:
+def _new_traits(model: Any, new: list[Any], people: Any) -> FloatArray:
     """Traits of new people; zeros, those of the average person, where nothing is known."""
     traits = np.zeros((len(new), model.posterior_.people.traits.shape[1]))
-    if new and users is not None and model.traits_ is not None and traits.shape[1]:
+    if new and people is not None and model.traits_ is not None and traits.shape[1]:
         order = sorted(range(len(new)), key=new.__getitem__)
         traits[order] = model.traits_.transform(
-            *rows_of_features([new[place] for place in order], model.user_features_, users)
+            *rows_of_features([new[place] for place in order], model.user_features_, people)
         )
     return traits
 

@@ -34,7 +34,7 @@ class Updating:
         outcome: int | None = None,
         winner: Any = None,
         weight: float = 1.0,
-        users: Any = None,
+        people: Any = None,
         columns: Said = None,
         reading: Said = None,
     ) -> Self:
@@ -59,7 +59,7 @@ class Updating:
             Instead of ``outcome``: the better item, or the word tie; nothing is said of the grade then.
         weight : float, default 1
             How many identical answers the one stands for.
-        users : data frame, optional
+        people : data frame, optional
             Features of new people, if the model uses them; without them a new person is taken for an average one.
         columns, reading : dict, optional
             As of :meth:`fit`, of a frame.
@@ -96,7 +96,7 @@ class Updating:
         3.0
         """
         answer = {"user": user, "left": left, "right": right, "outcome": outcome, "winner": winner}
-        self._change(1, more, y, weight, answer, (columns, reading), users)
+        self._change(1, more, y, weight, answer, (columns, reading), people)
         return self
 
     def forget(
@@ -189,12 +189,12 @@ class Updating:
 
     def _change(
         self, sign: int, more: Any, y: Any, weight: float, answer: dict[str, Any], said: tuple[Said, Said],
-        users: Any = None,
+        people: Any = None,
     ) -> None:  # fmt: skip
         if "posterior_" not in vars(self):  # scikit-learn's own check takes as long as the update
             check_is_fitted(self, "posterior_")
         with self.turn_:
-            change(self, read_batch(self, more, y, said, weight=weight, may_add=sign > 0, **answer), sign, users)
+            change(self, read_batch(self, more, y, said, weight=weight, may_add=sign > 0, **answer), sign, people)
 
     def _snapshot(self) -> Self:
         """Snapshot of the model with everybody in one layout."""
