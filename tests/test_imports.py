@@ -151,7 +151,7 @@ answers = {{
 }}
 model = predilect.Population().fit(answers)
 assert model.rank()["item"].to_list() == ["tea", "milk", "juice"]
-assert predilect.compression.model.compress(model, 2).kept("bob") == ["milk", "tea"]
+assert model.compress(2).kept("bob") == ["milk", "tea"]
 print(predilect.__file__)
 """
 

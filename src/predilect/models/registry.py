@@ -97,7 +97,8 @@ ENTRIES = (
         "functions that people share and weigh, for few questions a person", arguments=_user_features, in_front=True,
     ),
     Entry(
-        "joint", "JointGP", "models.joint", "people and items by the features of both, for some thousand answers", in_front=True,
+        "joint", "JointGP", "models.joint", "people and items by the features of both, for some thousand answers",
+        in_front=True,
     ),
     Entry("single-user-gp", "SingleUserGP", "models.gppl", "a baseline, a function for each person alone"),
     Entry("hierarchical-gp", "HierarchicalGP", "models.hierarchical", "a baseline, people as draws from one Gaussian"),
