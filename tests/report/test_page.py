@@ -21,15 +21,15 @@ from predilect import (
     load_model,
     plot,
 )
+from predilect.charts.chart import Chart, Grid, name_of
 from predilect.charts.facts import Pairs
-from predilect.charts.svg import name_of
 from predilect.decisions.scales import SCALES
 from predilect.evaluation.metrics import Reliability
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged
 from predilect.report.changes import changes_between
-from predilect.report.contents import contents_of, needy, sentences
-from predilect.report.markdown import markdown
-from predilect.report.page import MOST_ITEMS, page
+from predilect.report.page import page
+from predilect.report.sections import MOST_LISTED, board_in_short, contents_of, needy, sentences
+from predilect.report.text import document, markdown, terminal
 from simulate import comparisons, random_pairs
 from simulate_camps import FIXED, camps
 
@@ -170,7 +170,7 @@ def test_nobody_is_named_in_a_page_unless_asked_for(tmp_path):
     assert all(cause in said for cause in CAUSES)  # each is there, and about somebody
     assert {"segments", "people"} <= {one.get("id") for one in Page(text).all("section")}
     assert [one for one in ids if one in text or one[:7] in text] == []  # neither in a picture, nor in a script
-    assert "People 29, not named here" in " ".join(said.split())
+    assert "People: 29, not named here" in " ".join(said.split())
     model.report(tmp_path / "named.html", name_people=True)
     named = (tmp_path / "named.html").read_text(encoding="utf-8")
     assert all(who in sound(named).text for who in CAUSES.values())
@@ -228,7 +228,7 @@ def test_attributes_are_left_out_for_many_people_and_that_is_said(monkeypatch):
     items = {"item": list(range(6)), "price": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]}
     fitted = Population(**FIXED, feature_weight=0.5, length_scale=1.0).fit(comparisons(camps(0)), items=items)
     assert "Part-worths, in units of the noise of one answer" in sound(page(contents_of(fitted))).text
-    monkeypatch.setattr("predilect.report.contents.MOST_WITH_DRAWS", 39)
+    monkeypatch.setattr("predilect.report.sections.MOST_WITH_DRAWS", 39)
     read = sound(page(contents_of(fitted)))
     assert "Left out here for more than" in read.text
     assert "Part-worths" not in read.text
@@ -268,30 +268,39 @@ def board_of(n_items: int) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(("n_items", "most"), [(200, 400_000), (1000, 1_500_000), (10_000, 1_500_000)])
-def test_a_page_of_many_items_is_of_the_size_that_is_promised_and_says_what_is_left_out(model, n_items, most):
+def test_a_page_of_many_items_is_of_the_size_that_is_promised_and_says_what_is_left_out(
+    model, monkeypatch, n_items, most
+):
     told = replace(contents_of(model), board=board_of(n_items))
     n_drawn = 30  # as many as are ever drawn, each with numbers of two digits
     names = board_of(n_drawn)["item"].to_list()
+    shares = np.full((n_drawn, n_drawn + 1), 0.55)
     pairs = Pairs(names, *np.full((3, n_drawn, n_drawn), 0.55))
-    told = replace(told, pairs=pairs, ranks=np.full((n_drawn, n_drawn + 1), 0.55))
+    ranks = Chart(
+        Grid(names, [str(k) for k in range(n_drawn + 1)], shares, [["55"] * (n_drawn + 1)] * n_drawn), "a", "b"
+    )
+    # The model knows none of these items.
+    monkeypatch.setattr("predilect.report.sections.pairs_of", lambda *_: pairs)
+    monkeypatch.setattr("predilect.report.sections.ranks", lambda *_: ranks)
+    monkeypatch.setattr("predilect.report.sections.chances_of_no_side", lambda *_: np.full((1, 3), 1 / 3))
     text = page(told)
     read = sound(text)
     assert len(text.encode()) <= most
     assert f"The best 60 of {n_items} items by score" in text
-    assert len(read.all("bdi")) >= min(n_items, MOST_ITEMS)
+    assert len(read.all("bdi")) >= min(n_items, MOST_LISTED)
     left_out = "The first 1 000 are listed, 9 000 are left out here"
     assert (left_out in read.text) == (n_items == 10_000)
 
 
 def test_markdown_has_the_board_and_the_verdict_and_names_cannot_break_it(wild):
     board = pl.DataFrame(wild.rank())
-    text = markdown(board, SCALES["probit"], verdict_of(), 5)
+    text = markdown(board_in_short(board, SCALES["probit"], 5, verdict_of()))
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(rows) == 6  # with the head
     assert all(len(re.findall(r"(?<!\\)\|", row)) == 9 for row in rows)
     assert f"... and {len(board) - 5} more items." in text
     assert "Personal rankings predict people better" in text
-    everything = markdown(board, SCALES["probit"], None, len(board))
+    everything = markdown(board_in_short(board, SCALES["probit"], len(board)))
     assert not re.search(r"(?<!\\)<(?!1 %)", everything)
 
 

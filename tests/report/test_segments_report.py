@@ -8,7 +8,10 @@ import pytest
 from rich.console import Console
 
 from predilect.decisions.scales import SCALES
-from predilect.report.segments import overviews, plot_segments
+from predilect.charts.on_axes import write_chart
+from predilect.charts.pictures import segments_chart
+from predilect.report.sections import overviews
+from predilect.report.text import terminal
 
 N_ITEMS = 40
 ITEMS = [f"item {i}" for i in range(N_ITEMS)]
@@ -33,9 +36,9 @@ def printed(parts, width: int = 80) -> list[str]:
     """Lines on a terminal."""
     console = Console(width=width)
     with console.capture() as told:
-        for title, table, left_out in overviews(parts, CROWD, SCALES["probit"]):
-            console.print(title)
-            console.print(table)
+        for table, left_out in overviews(parts, CROWD, SCALES["probit"]):
+            console.print(table.caption)
+            console.print(terminal(table, width))
             console.print(left_out)
     return told.get().splitlines()
 
@@ -79,7 +82,8 @@ def test_many_segments_tell_the_items_that_differ_most():
 def test_the_picture_has_the_same_bytes_each_time(tmp_path):
     parts = [*boards(3), *boards(2, "panel", 1)]
     for name in ("a", "b"):
-        plot_segments(parts, CROWD, SCALES["elo"], [tmp_path / f"{name}.svg", tmp_path / f"{name}.png"])
+        chart = segments_chart(parts, CROWD, "Elo points")
+        write_chart(chart, [tmp_path / f"{name}.svg", tmp_path / f"{name}.png"], "")
     text = (tmp_path / "a.svg").read_text()
     assert text == (tmp_path / "b.svg").read_text()
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()

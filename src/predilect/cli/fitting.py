@@ -7,13 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
-from rich import box
-from rich.cells import cell_len
-from rich.console import JustifyMethod
-from rich.table import Table
 from rich.text import Text
 
-from predilect._text import amount, first_few, number, one_line, percent, shortened, shown
+from predilect._text import first_few, one_line, shown
 from predilect.cli.choice import Choice, Personal
 from predilect.cli.options import items_in
 from predilect.cli.session import Talk
@@ -25,9 +21,10 @@ from predilect.errors import DataError
 from predilect.models.registry import COMMANDS, Asked, estimator
 from predilect.progress import Watcher, tell_parts
 from predilect.report.leaderboard import Ranking, Refused, describe
+from predilect.report.sections import board_table
 from predilect.report.tables import sentence_of_pair
+from predilect.report.text import terminal
 
-_LONGEST_NAME = 48
 _SEGMENT_ROWS = 10
 
 
@@ -61,40 +58,9 @@ def say_board(talk: Talk, ranking: Ranking, scale: Scale, top: int, segment: str
     if segment is not None:
         told = "" if ranking.model.report_["model"] == "population" else ", pooled model"
         talk.show(f"{one_line(segment)}: {counted(ranking.comparisons.n_answers, 'answer')}{told}", style="bold")
-    talk.show(board_table(ranking.board, scale, rows, talk.width))
+    talk.show(terminal(board_table(ranking.board, scale, rows), talk.width))
     if rows < len(ranking.board):
         talk.say(f"... and {len(ranking.board) - rows} more items; --top 0 shows all.")
-
-
-_HEADS = ("Rank", "95 %", "Item", "Score", "95 % interval", "P(best)", "Tier", "Answers")
-_LEFT = ("95 %", "Item")
-_SHORTEST_NAME = 8
-
-
-def board_table(board: pl.DataFrame, scale: Scale, rows: int, width: int) -> Table:
-    """The first rows of a board in so many columns of a terminal: numbers are whole, and names give way."""
-
-    def score(value: float) -> str:
-        return number(value, scale.digits)
-
-    cells = [
-        (
-            str(row["rank"]), f"{row['rank_low']}–{row['rank_high']}", one_line(row["item"]), score(row["mean"]),
-            f"{score(row['lower'])} … {score(row['upper'])}", percent(row["p_best"]), str(row["tier"]),
-            amount(row["n"]),
-        )
-        for row in board.head(rows).iter_rows(named=True)
-    ]  # fmt: skip
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    widths = {head: max(map(len, (head, *(row[place] for row in cells)))) for place, head in enumerate(_HEADS)}
-    left = width - sum(widths[head] for head in _HEADS if head != "Item") - 2 * len(_HEADS)
-    widths["Item"] = max(_SHORTEST_NAME, min(left, _LONGEST_NAME, max(cell_len(row[2]) for row in cells)))
-    for head in _HEADS:
-        side: JustifyMethod = "left" if head in _LEFT else "right"
-        table.add_column(head, justify=side, no_wrap=True, overflow="ellipsis", width=widths[head])
-    for rank, places, item, *numbers in cells:
-        table.add_row(rank, places, Text(shortened(item, widths["Item"])), *numbers)
-    return table
 
 
 @dataclass(frozen=True)

@@ -233,12 +233,14 @@ def _say(talk: Talk, told: Printed, results: ResultOptions) -> None:
     from predilect.cli.fitting import rows_shown, say_board, say_model, say_verdict, say_versus
     from predilect.cli.segments import say_segments
     from predilect.report.leaderboard import Ranking
-    from predilect.report.markdown import markdown
+    from predilect.report.sections import board_in_short
+    from predilect.report.text import markdown
 
     overall, scale, top = told.overall, told.scale, results.top
     if results.printed is FormatName.md:
         rows = rows_shown(overall.board, top)
-        typer.echo(markdown(overall.board, scale, told.choice.verdict, rows, told.versus), nl=False)
+        parts = board_in_short(overall.board, scale, rows, told.choice.verdict, told.versus)
+        typer.echo(markdown(parts), nl=False)
     elif results.printed is FormatName.csv:
         talk.table(overall.board)
     if not talk.as_json:
@@ -280,8 +282,8 @@ def _page(
     name_people: bool,
 ) -> str:  # fmt: skip
     """The report as a page."""
-    from predilect.report.contents import contents_of
     from predilect.report.page import page
+    from predilect.report.sections import contents_of
 
     provenance = document["provenance"]
     made = {"Command": command}

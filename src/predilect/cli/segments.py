@@ -7,12 +7,13 @@ from pathlib import Path
 
 from predilect._text import amount, one_line
 from predilect.cli.choice import DEFAULT, Personal
-from predilect.cli.fitting import board_table, rows_shown
+from predilect.cli.fitting import rows_shown
 from predilect.cli.session import Talk
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.report.leaderboard import Ranking, SharedSegment
-from predilect.report.segments import SURE, overviews
+from predilect.report.sections import SURE, board_table, overviews
+from predilect.report.text import terminal
 
 Boards = Mapping[tuple[str, str], SharedSegment]
 
@@ -60,18 +61,18 @@ def say_segments(
         talk.say()
         answers = amount(float(board["n"].sum()) / 2.0)
         talk.say(f"{one_line(name[1])}: {board['people'][0]} people, {answers} answers", style="bold")
-        talk.say(board_table(board, scale, rows, talk.width))
+        talk.say(terminal(board_table(board, scale, rows), talk.width))
         if rows < len(board):
             talk.say(f"... and {len(board) - rows} more items; --top 0 shows all.")
     where = "--out DIR writes all boards" if out is None else f"all boards are in {out}/segments.csv"
     talk.say()
     shown = overviews([one.board for one in segments.values()], overall.board, scale)
-    for title, table, left_out in shown:
-        talk.say(title, style="bold")
-        talk.say(table)
+    for table, left_out in shown:
+        talk.say(table.caption, style="bold")
+        talk.say(terminal(table, talk.width))
         if left_out:
             talk.say(f"... and {left_out}; {where}.")
-    counted = any(column.header == SURE for _, table, _ in shown for column in table.columns)
+    counted = any(column.head == SURE for table, _ in shown for column in table.columns)
     talk.say(
         f"*{f' (counted under {SURE})' if counted else ''}: more than chance, at a false discovery rate of 5 % over "
         "all items and segments of the column. Segments of few people stay near the crowd."

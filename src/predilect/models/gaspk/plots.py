@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from predilect._plots import can_plot, new_figure, write_figure
 from predilect._text import one_line, shortened
 from predilect._types import FloatArray
+from predilect.charts.on_axes import can_plot, new_figure, write_figure
 from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.errors import DataError
 from predilect.likelihoods.probit import outcome_probabilities
