@@ -23,7 +23,7 @@ def test_the_report_shows_the_board_that_is_printed_and_how_it_was_made(few_vote
     assert all(item in read.text for item in ITEMS)
     assert "predilect rank votes.csv --seed 3 --report board.html --scale elo" in read.text
     assert str(tmp_path) not in read.text
-    assert "File of votes votes.csv, SHA-256 " in read.text
+    assert "File of votes: votes.csv, SHA-256 " in read.text
     for line in ran.stdout.splitlines():
         if line.startswith(("Verdict: ", "Returned: ", "Note: ", "Warning: ", "Read ")):
             assert line.removeprefix("Verdict: ") in read.text

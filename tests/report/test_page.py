@@ -29,7 +29,7 @@ from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged
 from predilect.report.changes import changes_between
 from predilect.report.page import page
 from predilect.report.sections import MOST_LISTED, board_in_short, contents_of, needy, sentences
-from predilect.report.text import document, markdown, terminal
+from predilect.report.text import markdown
 from simulate import comparisons, random_pairs
 from simulate_camps import FIXED, camps
 

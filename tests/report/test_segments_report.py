@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from predilect.decisions.scales import SCALES
 from predilect.charts.on_axes import write_chart
 from predilect.charts.pictures import segments_chart
+from predilect.decisions.scales import SCALES
 from predilect.report.sections import overviews
 from predilect.report.text import terminal
 

@@ -70,10 +70,11 @@ def size_of(chart: Chart) -> tuple[float, float]:
 
 def draw(chart: Chart, ax: Any, title: str = "") -> Any:
     """Draw a chart on axes, with a title if there is one, and give them back."""
+    ax.tick_params(labelsize=8.5)
     kind: Any = {Intervals: _intervals, Grid: _grid, Plane: _plane}[type(chart.data)]
     kind(ax, chart.data)
-    ax.set_xlabel(_label(chart.axes[0]), fontsize=9, parse_math=False)
-    ax.set_ylabel(_label(chart.axes[1]), fontsize=9, parse_math=False)
+    ax.set_xlabel(chart.axes[0].translate(_BARE), fontsize=9, parse_math=False)
+    ax.set_ylabel(chart.axes[1].translate(_BARE), fontsize=9, parse_math=False)
     if title:
         ax.set_title(one_line(title), fontsize=11, loc="left", parse_math=False)
     return ax

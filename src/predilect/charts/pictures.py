@@ -1,4 +1,4 @@
-"""The charts. One function makes a chart of what is to be shown; one, marked ``of_a_model``, makes it of a fitted model.
+"""The charts: a function makes one of what is to be shown, another, marked ``of_a_model``, of a fitted model.
 
 What is marked is a function of :mod:`predilect.plot` under the same name, whose docstring users read.
 """
@@ -218,11 +218,9 @@ def segments_chart(
         ]
         for row in zip(difference.tolist(), sure.tolist(), strict=True)
     ]
-    several = len({board["column"][0] for board in shown}) > 1
-    names = [
-        f"{isolated(board['column'][0]) + ': ' if several else ''}{isolated(board['segment'][0])} ({board['people'][0]})"
-        for board in shown
-    ]
+    heads = [(isolated(board["column"][0]), isolated(board["segment"][0]), board["people"][0]) for board in shown]
+    several = len({column for column, *_ in heads}) > 1
+    names = [f"{f'{column}: ' if several else ''}{segment} ({n})" for column, segment, n in heads]
     told = (
         f"A row for each of {len(items)} items and a column for each of {len(shown)} segments, with the number of its "
         f"people: the segment's score less the crowd's, in {unit}. A star: more than chance."
@@ -308,10 +306,9 @@ def learning(losses: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
     for name, points in losses.items():
         x, y = (list(values) for values in zip(*points, strict=True)) if points else ([], [])
         series.append(Series(name, x, y, [f"{name}: {b:.4g} at {a:.4g}" for a, b in points], line=True))
-    points = np.array([one for points in losses.values() for one in points], dtype=float).reshape(-1, 2)
-    low, high = (points[:, 1].min(), points[:, 1].max()) if len(points) else (0.0, 1.0)
-    room = 0.08 * (high - low) or 1.0
-    plane = Plane(series, (0.0, points[:, 0].max(initial=0.0) or 1.0), (low - room, high + room))
+    counts, seen = [n for one in series for n in one.x], [loss for one in series for loss in one.y] or [0.0]
+    room = 0.08 * (max(seen) - min(seen)) or 1.0
+    plane = Plane(series, (0.0, max(counts, default=0.0) or 1.0), (min(seen) - room, max(seen) + room))
     axes = "answers of each person", "log loss of held-out answers (nats)"
     return Chart(plane, "What more answers of each person are worth", told, axes)
 

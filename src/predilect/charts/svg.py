@@ -21,7 +21,7 @@ from predilect._text import shortened
 from predilect.charts.chart import Chart, Grid, Intervals, Plane, name_of
 
 WIDTH = 640.0
-_LONGEST_LABEL, _LONGEST_GROUP, _SIZE, _ROW = 320.0, 130.0, 12.0, 19.0
+_LONGEST_LABEL, _LONGEST_GROUP, _NARROWEST, _SIZE, _ROW = 320.0, 130.0, 340.0, 12.0, 19.0
 _SHADES, _DARKEST = 8, 0.5  # darker cells would hide their numbers
 Drawn = tuple[float, float, list[str]]  # width, height, and what is on it
 
@@ -104,7 +104,9 @@ def svg(chart: Chart) -> str:
 def _intervals(data: Intervals, axes: tuple[str, str]) -> Drawn:
     rows = data.rows
     left = min(max(width_of(row.label) for row in rows), _LONGEST_LABEL) + 22.0
-    right = WIDTH - 14.0 - min(max(width_of(row.group, 11.0) for row in rows), _LONGEST_GROUP)
+    beside = 14.0 + min(max(width_of(row.group, 11.0) for row in rows), _LONGEST_GROUP)
+    width = max(WIDTH, left + _NARROWEST + beside)
+    right = width - beside
     low, high = min(0.0, *(row.lower for row in rows)), max(0.0, *(row.upper for row in rows))
     room = 0.03 * (high - low) or 1.0
     low, high = low - room, high + room
@@ -118,9 +120,9 @@ def _intervals(data: Intervals, axes: tuple[str, str]) -> Drawn:
         own = list(places)
         top, tall = 8.0 + _ROW * own[0], _ROW * len(own)
         if group and number % 2 == 0:
-            parts.append(f'<path class="band" d="M0 {_n(top)}h{_n(WIDTH)}v{_n(tall)}h{_n(-WIDTH)}z"/>')
+            parts.append(f'<path class="band" d="M0 {_n(top)}h{_n(width)}v{_n(tall)}h{_n(-width)}z"/>')
         if group:
-            parts.append(text(WIDTH - 6.0, top + tall / 2.0 + 4.0, group, "s e", _LONGEST_GROUP))
+            parts.append(text(width - 6.0, top + tall / 2.0 + 4.0, group, "s e", _LONGEST_GROUP))
     for value in ticks(low, high):
         parts.append(line("grid", (at(value), 8.0), (at(value), bottom)))
         parts.append(text(at(value), bottom + 15.0, f"{round(value, 9) + 0.0:g}", "s m"))
@@ -131,8 +133,9 @@ def _intervals(data: Intervals, axes: tuple[str, str]) -> Drawn:
             f"<g><title>{escape(row.told)}</title>{text(left - 12.0, y + 4.0, row.label, 'e', left - 14.0)}"
             f"{line('whisker', (at(row.lower), y), (at(row.upper), y))}{mark(at(row.mean), y, 0)}</g>"
         )
-    parts.append(text((left + right) / 2.0, bottom + 32.0, axes[0], "s m"))
-    return WIDTH, bottom + 40.0, parts
+    middle = min((left + right) / 2.0, width - 6.0 - width_of(axes[0], 11.0) / 2.0)
+    parts.append(text(max(middle, width / 2.0), bottom + 32.0, axes[0], "s m", width))
+    return width, bottom + 40.0, parts
 
 
 def _grid(data: Grid, axes: tuple[str, str]) -> Drawn:

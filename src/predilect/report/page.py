@@ -81,7 +81,7 @@ def _table(table: Table) -> str:
         folded = ", ".join(c.folded.format(cell) for c, cell in zip(columns, cells, strict=True) if c.folded)
         told = []
         for place, (column, cell) in enumerate(zip(columns, cells, strict=True)):
-            left = _attribute("class", "t" * (column.kind != "number" or place == head))
+            left = _attribute("class", {"name": "t n", "text": "t"}.get(column.kind, ""))
             inside = _named(cell) if column.kind == "name" else escape(cell)
             if place == head:
                 told.append(f'<th scope="row"{left}{_attribute("data-more", folded)}>{inside}</th>')

@@ -46,7 +46,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """Records in columns; ``group``: a line parts records that differ in it; ``summary``: what a folded table is called."""
+    """Records in columns; a line parts records of two ``group``s; ``summary``: what a folded table is called."""
 
     caption: str
     columns: Sequence[Column]

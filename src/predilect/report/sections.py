@@ -275,8 +275,8 @@ def _reading(told: Contents) -> Iterator[Part]:
         [
             "Do not read much into the order within a tier.",
             "Do not compare scores with those of another board: only differences within one board mean anything.",
-            "Two intervals that overlap do not say that two items are equal: scores of items that were compared with each "
-            "other vary together. The pairs below say how sure an order is.",
+            "Two intervals that overlap do not say that two items are equal: scores of items that were compared with "
+            "each other vary together. The pairs below say how sure an order is.",
             "P(best) is no share of votes: 80 % does not mean that 80 % of people like the item best.",
             "The ranking is about the items that were shown and the people who answered. It does not say what others "
             "would answer, nor that an item is good.",
@@ -519,7 +519,7 @@ def _next(told: Contents) -> Iterator[Part]:
     named = f": {first_few(fewest.to_list())}" if told.name_people else ""
     yield (
         f"Of the {grouped(len(people))} people who answered, {who} the fewest answers ({gave} each){named}. Ask them "
-        "next if everybody's own ranking counts: `suggest(model, user)` or `predilect ask` chooses the pairs."
+        'next if everybody\'s own ranking counts: "predilect ask", or suggest(model, user), chooses the pairs.'
     )
 
 

@@ -62,7 +62,7 @@ def _lines(heads: Iterable[str], is_number: Iterable[bool], rows: Iterable[Itera
 
 def _escaped(value: object) -> str:
     """A text that Markdown, and HTML within it, show as it is; no sentence of ours needs more than these."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~&]|^[+-])", r"\\\1", name_of(value))
+    return re.sub(r"([\\`*_{}\[\]<>#|~&]|^[+-](?= ))", r"\\\1", name_of(value))
 
 
 def terminal(part: Part | Section, width: int) -> RenderableType:
@@ -90,7 +90,7 @@ def _table(columns: Iterable[Column], rows: list[list[str]], width: int) -> Line
     giving = [k for k, column in enumerate(columns) if column.kind != "number"]
     left = width - 2 * len(columns) - sum(size for k, size in enumerate(widths) if k not in giving)
     for n, k in enumerate(sorted(giving, key=widths.__getitem__)):
-        widths[k] = max(_SHORTEST_NAME, min(left // (len(giving) - n), _LONGEST_NAME, widths[k]))
+        widths[k] = min(widths[k], max(_SHORTEST_NAME, min(left // (len(giving) - n), _LONGEST_NAME)))
         left -= widths[k]
     table = Lines(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for column, size in zip(columns, widths, strict=True):
