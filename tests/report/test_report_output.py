@@ -55,7 +55,7 @@ def test_only_what_was_written_there_is_replaced(tmp_path):
         OutputFolder(path, force=True)
     (path / "notes.txt").unlink()
     (path / ".predilect").unlink()
-    with pytest.raises(DataError, match=r"no file \.predilect .* Remove the folder if it holds old results"):
+    with pytest.raises(DataError, match=r"no file \.predilect: remove it yourself if it holds old results"):
         OutputFolder(path, force=True)
     (path / "scores.csv").unlink()
     with OutputFolder(path, force=True).writing():  # an empty folder is nobody's

@@ -67,20 +67,14 @@ class OutputFolder:
                     f"{self.shown} exists already. Give another name with --out, or replace it with --force"
                 )
             found = {entry.name for entry in self.path.iterdir()}
-            marked = MARKER in found
-            written = (self.path / MARKER).read_text(encoding="utf-8", errors="replace") if marked else ""
-            foreign = sorted(found - {MARKER, *written.splitlines()})
+            told = (self.path / MARKER).read_text(encoding="utf-8", errors="replace") if MARKER in found else ""
         except FileNotFoundError:
             return
-        if found and not marked:
-            raise DataError(
-                f"{self.shown} has no file {MARKER} that says what Predilect wrote there, so --force will not replace "
-                "it. Remove the folder if it holds old results, or give another name with --out"
-            )
-        if foreign:
+        if foreign := sorted(found - {MARKER, *told.splitlines()}):
+            old = "" if MARKER in found else f". It has no file {MARKER}: remove it yourself if it holds old results"
             raise DataError(
                 f"{self.shown} holds what Predilect did not write (first: {foreign[0]}), so --force will not replace "
-                "it. Give another name with --out"
+                f"it. Give another name with --out{old}"
             )
         if Path.cwd().is_relative_to(self.path):
             raise DataError(f"{self.shown} is the folder you are in and cannot be replaced. Give another with --out")
