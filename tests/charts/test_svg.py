@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from drawings import SVG, WILD, contrast, mixed, palettes, picture, words
-from predilect.charts.chart import Chart, Grid, Intervals, Plane, Row, Series, isolated, name_of
+from predilect.charts.chart import Chart, Field, Grid, Intervals, Panels, Plane, Row, Series, isolated, name_of
 from predilect.charts.pictures import learning
 from predilect.charts.svg import _DARKEST, fitted, mark, style, svg, ticks, width_of
 
@@ -86,6 +86,7 @@ def test_every_chart_is_sound_whatever_the_names_and_holds_them_whole():
         Plane(series, (0.0, 1.0), (0.0, 1.0)),
         Plane(series, (-1.0, 1.0), (-1.0, 1.0), square=True),
         Plane(series, (0.0, 1.0), (0.0, 1.0), square=True, shares=True),
+        Panels([[Chart(Plane(series, (0.0, 1.0), (0.0, 1.0)), name, name, (name, name)) for name in names[:3]]]),
     ):
         picture(svg(Chart(data, names[0], names[1], (names[2], names[3]))))
     root = picture(svg(Chart(Intervals(ROWS), "a", "b", ("c", ""))))
@@ -124,6 +125,23 @@ def test_shares_and_their_intervals_stand_where_they_say():
     low, high = next(one.get("d") for one in root.iter(f"{SVG}path") if one.get("class") == "whisker")[1:].split("L")
     assert abs(float(low.split(" ")[1]) - y - (x_other - x)) < 0.11
     assert abs(y - float(high.split(" ")[1]) - (x_other - x)) < 0.11
+
+
+def test_a_field_is_as_dark_as_its_values_where_they_stand():
+    field = Field(np.arange(3.0), np.arange(2.0), np.array([[0.0, 1.0, 1.0], [0.5, 0.0, 0.0]]), 0.0, 1.0, "shade")
+    plane = Plane([], (0.0, 2.0), (0.0, 1.0), field=field, names=({0.0: "none", 1.0: "some", 2.0: "all"}, None))
+    root = picture(svg(Chart(plane, "a", "b")))
+    assert {"none", "some", "all"} <= set(words(root))
+    cells = {one.get("class"): one.get("d") for one in root.iter(f"{SVG}path") if one.get("class") in ("cell", "minus")}
+    # One path of what is above the middle: half a cell and a whole one, of the lower row, which is drawn below.
+    assert re.fullmatch(r"M(\S+) (\S+)h(\S+)v(\S+)h(\S+)z", cells["cell"])
+    x, y, wide, tall, _ = map(float, re.findall(r"-?[\d.]+", cells["cell"]))
+    left, bottom = (float(next(one for one in root.iter(f"{SVG}text") if one.text == "none").get(k)) for k in "xy")
+    assert abs(x - left - 260.0 / 4) < 0.11
+    assert abs(wide - 3 * 260.0 / 4) < 0.11
+    assert abs(y - (bottom - 15.0)) < 0.11
+    assert abs(tall + 110.0) < 0.11
+    assert cells["minus"].count("M") == 2
 
 
 def test_a_label_is_not_cut_while_there_is_room_beside_it():

@@ -220,6 +220,8 @@ def test_a_model_that_makes_nothing_of_segments_of_people_has_a_page_without():
     model = GaSPK(n_components=2).fit(rows, items=items, users=people)
     read = sound(page(contents_of(model)))
     assert "segments" not in {one.get("id") for one in read.all("section")}
+    assert "further" in {one.get("id") for one in read.all("section")}
+    assert all(name in read.text for name in ("characteristic 1", "evaluation", "probability of accepting"))
     with pytest.raises(DataError, match="knows no segments of people"):
         plot.segments(model)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from predilect._text import one_line, printable
 from predilect._types import FloatArray
 
+MANY = 300  # marks of one look, from which on they are small
 ISOLATED = "\u2068\u2069"  # around a name that keeps its own direction of writing
 
 
@@ -57,9 +58,9 @@ class Grid:
 
 
 class Series(NamedTuple):
-    """Marks of one look, and the line through them if ``line``; each is said in ``told``.
+    """Marks of one look, or the line through them if ``line``; each mark is said in ``told``, of a line if it has any.
 
-    ``lower`` and ``upper``: intervals up and down.
+    ``lower`` and ``upper``: intervals up and down, of a line a band.
     """
 
     name: str
@@ -71,12 +72,28 @@ class Series(NamedTuple):
     line: bool = False
 
 
+class Field(NamedTuple):
+    """Values on a grid, ``value`` (n_y, n_x), shaded from ``low`` to ``high``, or from the middle of these both ways.
+
+    ``edge``: values that are 0 along a line that is drawn; ``said``: what a shade means.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    value: FloatArray
+    low: float
+    high: float
+    said: str
+    both_ways: bool = True
+    edge: FloatArray | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """Marks and lines in the plane, with a key where series have names.
+    """Marks and lines in the plane, over a field if there is one, with a key where series have names.
 
     ``x`` and ``y``: what the axes reach from and to; ``square``: both have one unit; ``shares``: they are shares, from
-    0 to 1, and a dashed line says where both are the same.
+    0 to 1, and a dashed line says where both are the same; ``names``: of places on the axes that are no numbers.
     """
 
     series: Sequence[Series]
@@ -84,6 +101,15 @@ class Plane:
     y: tuple[float, float]
     square: bool = False
     shares: bool = False
+    field: Field | None = None
+    names: tuple[Mapping[float, str] | None, Mapping[float, str] | None] = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Charts of planes in rows; those of a column have a title and a scale of shades in common."""
+
+    rows: Sequence[Sequence[Chart]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +119,7 @@ class Chart:
     ``axes``: what is across, and what is up.
     """
 
-    data: Intervals | Grid | Plane
+    data: Intervals | Grid | Plane | Panels
     title: str
     notes: str
     axes: tuple[str, str] = ("", "")
@@ -106,5 +132,7 @@ class Chart:
                 return not rows
             case Grid(rows, columns):
                 return not rows or not columns
-            case Plane(series):
-                return not any(len(one.x) for one in series)
+            case Plane(series, field=field):
+                return field is None and not any(len(one.x) for one in series)
+            case Panels(rows):
+                return not any(rows)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from predilect._text import one_line, shortened
-from predilect.charts.chart import ISOLATED, Chart, Grid, Intervals, Plane
+from predilect.charts.chart import ISOLATED, MANY, Chart, Field, Grid, Intervals, Panels, Plane
 
 _LONGEST = 70  # characters of a label
 _MARKS = ("o", "s", "^", "D", "v", "x")
@@ -48,9 +48,17 @@ def write_figure(figure: Any, paths: Iterable[Path]) -> None:
 
 def write_chart(chart: Chart, paths: Iterable[Path], title: str) -> None:
     """Draw a chart into files, by their suffix."""
+    write_figure(figure_of(chart, title), paths)
+
+
+def figure_of(chart: Chart, title: str = "") -> Any:
+    """A figure of a chart."""
     figure = new_figure(*size_of(chart))
-    draw(chart, figure.add_subplot(), title)
-    write_figure(figure, paths)
+    if isinstance(chart.data, Panels):
+        _panels(figure, chart.data)
+    else:
+        draw(chart, figure.add_subplot(), title)
+    return figure
 
 
 def size_of(chart: Chart) -> tuple[float, float]:
@@ -65,14 +73,18 @@ def size_of(chart: Chart) -> tuple[float, float]:
             wide = max(1.0 + 0.065 * across + max(0.3, 0.09 * cell) * len(columns), 4.0)
             return wide, 1.2 + 0.24 * len(rows) + (0.065 * up if up > 4 else 0.0)
         case Plane(square=square, shares=shares):
-            return (5.0, 5.0) if shares else (6.5, 6.0 if square else 4.0)
+            return (5.0, 5.0) if shares else (6.5, 6.0 if square else 4.5)
+        case Panels(charts):
+            return 8.0, 0.9 + 1.75 * len(charts)
 
 
-def draw(chart: Chart, ax: Any, title: str = "") -> Any:
-    """Draw a chart on axes, with a title if there is one, and give them back."""
+def draw(chart: Chart, ax: Any, title: str = "", scaled: bool = True) -> Any:
+    """Draw a chart on axes, with a title if there is one, and with the scale of its shades; give the axes back."""
     ax.tick_params(labelsize=8.5)
     kind: Any = {Intervals: _intervals, Grid: _grid, Plane: _plane}[type(chart.data)]
-    kind(ax, chart.data)
+    mesh = kind(ax, chart.data)
+    if isinstance(chart.data, Plane) and chart.data.field is not None and scaled:
+        ax.figure.colorbar(mesh, ax=ax).set_label(chart.data.field.said, fontsize=8.5)
     ax.set_xlabel(chart.axes[0].translate(_BARE), fontsize=9, parse_math=False)
     ax.set_ylabel(chart.axes[1].translate(_BARE), fontsize=9, parse_math=False)
     if title:
@@ -117,26 +129,59 @@ def _grid(ax: Any, data: Grid) -> None:
     ax.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
 
 
-def _plane(ax: Any, data: Plane) -> None:
+def _panels(figure: Any, data: Panels) -> None:
+    panels = figure.subplots(len(data.rows), len(data.rows[0]), squeeze=False, sharex=True)
+    for number, (axes, row) in enumerate(zip(panels, data.rows, strict=True)):
+        for ax, chart in zip(axes, row, strict=True):
+            draw(chart, ax, chart.title * (number == 0), scaled=False)
+    for axes, chart in zip(panels.T, data.rows[0], strict=True):
+        if isinstance(chart.data, Plane) and chart.data.field is not None:
+            bar = figure.colorbar(axes[-1].collections[0], ax=list(axes), location="bottom", shrink=0.9, aspect=30)
+            bar.set_label(chart.data.field.said, fontsize=8.5)
+
+
+def _plane(ax: Any, data: Plane) -> Any:
+    mesh = None if data.field is None else _field(ax, data.field, smooth=data.names == (None, None))
     for k, one in enumerate(data.series):
-        style = {"marker": _MARKS[k % len(_MARKS)], "label": _label(one.name)}
-        if one.lower is not None and one.upper is not None:
+        style: dict[str, Any] = {"marker": _MARKS[k % len(_MARKS)], "label": _label(one.name)}
+        many = len(one.x) > MANY
+        if one.line and one.lower is not None and one.upper is not None:
+            colour = f"C{k}" if mesh is None else "black"
+            ax.fill_between(one.x, one.lower, one.upper, alpha=0.2, linewidth=0, color=colour)
+            ax.plot(one.x, one.y, linewidth=1.8, color=colour)
+        elif one.lower is not None and one.upper is not None:
             y = np.array(one.y)
             ax.errorbar(one.x, y, [y - one.lower, one.upper - y], linestyle="", markersize=5, linewidth=1.8, **style)
         elif one.line:
-            ax.plot(one.x, one.y, **style)
+            ax.plot(one.x, one.y, **style | ({} if one.told else {"marker": ""}))
         else:
-            ax.scatter(one.x, one.y, s=22, linewidths=1.0, **style)
+            ax.scatter(one.x, one.y, s=4 if many else 22, linewidths=0.0 if many else 0.5, edgecolors="white", **style)
     if any(one.name for one in data.series):
         ax.legend(fontsize=8, frameon=False)
     if data.square:
         ax.set_aspect("equal", adjustable="box" if data.shares else "datalim")
-    if data.shares:
+    for axis, names in zip((ax.xaxis, ax.yaxis), data.names, strict=True):
+        if names is not None:
+            axis.set_ticks([*names], [_label(name) for name in names.values()], parse_math=False)
+    if mesh is not None:
+        ax.set(xlim=data.x, ylim=data.y)
+    elif data.shares:
         ax.plot([0.0, 1.0], [0.0, 1.0], color="0.6", linestyle="--", linewidth=1.0, zorder=0)
         ax.set(xlim=data.x, ylim=data.y)
     elif data.square:
         ax.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
         ax.axvline(0.0, color="0.8", linewidth=0.8, zorder=0)
+    return mesh
+
+
+def _field(ax: Any, field: Field, smooth: bool) -> Any:
+    mesh = ax.pcolormesh(
+        field.x, field.y, field.value, cmap="RdBu" if field.both_ways else "Greys", vmin=field.low, vmax=field.high,
+        shading="gouraud" if smooth else "nearest", rasterized=True,
+    )  # fmt: skip
+    if smooth and field.edge is not None and field.edge.min() < 0.0 < field.edge.max():
+        ax.contour(field.x, field.y, field.edge, levels=[0.0], colors="black", linewidths=1.1)
+    return mesh
 
 
 def _label(name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from predilect._text import shortened
-from predilect.charts.chart import Chart, Grid, Intervals, Plane, name_of
+from predilect._types import FloatArray
+from predilect.charts.chart import MANY, Chart, Field, Grid, Intervals, Panels, Plane, name_of
 
 WIDTH = 640.0
 _LONGEST_LABEL, _LONGEST_GROUP, _NARROWEST, _SIZE, _ROW = 320.0, 130.0, 340.0, 12.0, 19.0
@@ -97,8 +98,26 @@ def svg(chart: Chart) -> str:
     """The chart as an ``<svg>``."""
     if chart.is_empty:
         return drawing(chart, WIDTH, 40.0, [text(12, 25, "Nothing to show.", "s")])
-    draw: Any = {Intervals: _intervals, Grid: _grid, Plane: _plane}[type(chart.data)]
-    return drawing(chart, *draw(chart.data, chart.axes))
+    return drawing(chart, *_drawn(chart))
+
+
+def _drawn(chart: Chart) -> Drawn:
+    draw: Any = {Intervals: _intervals, Grid: _grid, Plane: _plane, Panels: _panels}[type(chart.data)]
+    found: Drawn = draw(chart.data, chart.axes)
+    return found
+
+
+def _panels(data: Panels, axes: tuple[str, str]) -> Drawn:
+    parts, y, right = [], 0.0, 0.0
+    for row in data.rows:
+        x, below = 0.0, y
+        for chart in row:
+            width, height, inside = _drawn(chart)
+            parts.append(text(x + 60.0, y + 14.0, chart.title))
+            parts.append(f'<g transform="translate({_n(x)} {_n(y + 14.0)})">{"".join(inside)}</g>')
+            x, below = x + width, max(below, y + height + 20.0)
+        y, right = below, max(right, x)
+    return right, y, parts
 
 
 def _intervals(data: Intervals, axes: tuple[str, str]) -> Drawn:
@@ -153,14 +172,8 @@ def _grid(data: Grid, axes: tuple[str, str]) -> Drawn:
         else:
             parts.append(text(x, head - 6.0, column, "s m"))
     shade = np.where(np.isnan(data.shade), 0.0, data.shade)
-    level = np.clip(np.rint(_SHADES * shade), -_SHADES, _SHADES).astype(int)
-    for value in np.unique(level[level != 0]).tolist():
-        cells = "".join(
-            f"M{_n(left + wide * k)} {_n(head + tall * j)}h{_n(wide)}v{_n(tall)}h{_n(-wide)}z"
-            for j, k in np.argwhere(level == value).tolist()
-        )
-        kind = "cell" if value > 0 else "minus"
-        parts.append(f'<path class="{kind}" fill-opacity="{_DARKEST * abs(value) / _SHADES:.2f}" d="{cells}"/>')
+    edges = [left + wide * k for k in range(len(columns) + 1)], [head + tall * j for j in range(len(rows) + 1)]
+    parts += _cells(shade, *edges)
     for j, row in enumerate(rows):
         y = head + tall * (j + 0.5) + 3.5
         parts.append(text(left - 6.0, y, row, "e", left - 10.0))
@@ -172,12 +185,40 @@ def _grid(data: Grid, axes: tuple[str, str]) -> Drawn:
     return right + 6.0, head + tall * len(rows) + 8.0, parts
 
 
+def _cells(shade: FloatArray, x: Sequence[float], y: Sequence[float]) -> list[str]:
+    """Cells between edges x (n + 1,) and y (m + 1,), as dark as ``shade`` (m, n) from -1 to 1 says; equal ones join."""
+    level = np.clip(np.rint(_SHADES * shade), -_SHADES, _SHADES).astype(int)
+    paths: dict[int, str] = {}
+    for j, row in enumerate(level.tolist()):
+        tall = y[j + 1] - y[j]
+        for value, run in groupby(range(len(row)), key=row.__getitem__):
+            first, *_, last = [*run] * 2
+            wide = x[last + 1] - x[first]
+            paths[value] = f"{paths.get(value, '')}M{_n(x[first])} {_n(y[j])}h{_n(wide)}v{_n(tall)}h{_n(-wide)}z"
+    return [
+        f'<path class="{"cell" if value > 0 else "minus"}" fill-opacity="{_DARKEST * abs(value) / _SHADES:.2f}" '
+        f'd="{path}"/>'
+        for value, path in sorted(paths.items())
+        if value
+    ]
+
+
+def _shaded(field: Field, at: Callable[[float, float], tuple[float, float]]) -> list[str]:
+    middle = 0.5 * (field.low + field.high) if field.both_ways else field.low
+    x, y = (
+        np.concatenate([values[:1], 0.5 * (values[1:] + values[:-1]), values[-1:]]) for values in (field.x, field.y)
+    )
+    across, up = [at(one, 0.0)[0] for one in x], [at(0.0, one)[1] for one in y]
+    return _cells((field.value - middle) / ((field.high - middle) or 1.0), across, up)
+
+
 def _plane(data: Plane, axes: tuple[str, str]) -> Drawn:
     left, top = 60.0, 12.0
     names = [one.name for one in data.series if one.name]
     key = 42.0 + min(max(map(width_of, names)), _LONGEST_LABEL) if names else 30.0
     side = 340.0 if data.shares else 400.0
     wide, tall = (side, side) if data.square else (max(WIDTH - left - key, 300.0), 260.0)
+    wide, tall = (wide, tall) if data.field is None else (260.0, 220.0)
     (x_low, x_high), (y_low, y_high) = data.x, data.y
 
     def at(x: float, y: float) -> tuple[float, float]:
@@ -189,25 +230,31 @@ def _plane(data: Plane, axes: tuple[str, str]) -> Drawn:
     def kind(value: float) -> str:
         return "zero" if data.square and not data.shares and abs(value) < 1e-9 else "grid"
 
-    parts = []
-    for value in ticks(x_low, x_high):
+    parts = [] if data.field is None else _shaded(data.field, at)
+    across, up = ({value: said(value) for value in ticks(*reach)} for reach in (data.x, data.y))
+    for value, name in (data.names[0] or across).items():
         parts.append(line(kind(value), at(value, y_low), at(value, y_high)))
-        parts.append(text(at(value, y_low)[0], top + tall + 15.0, said(value), "s m"))
-    for value in ticks(y_low, y_high):
+        parts.append(text(at(value, y_low)[0], top + tall + 15.0, name, "s m"))
+    for value, name in (data.names[1] or up).items():
         parts.append(line(kind(value), at(x_low, value), at(x_high, value)))
-        parts.append(text(left - 6.0, at(x_low, value)[1] + 4.0, said(value), "s e"))
+        parts.append(text(left - 6.0, at(x_low, value)[1] + 4.0, name, "s e", left - 20.0))
     if data.shares:
         parts.append(line("dash", at(0, 0), at(1, 1)))
     beside = 0
     for number, one in enumerate(data.series):
         if one.line and len(one.x):
             parts.append(line("dash" if number % 2 else "whisker", *map(at, one.x, one.y)))
-        if one.lower is not None and one.upper is not None:
+            parts += [line("dash", *map(at, one.x, bound)) for bound in (one.lower, one.upper) if bound is not None]
+        elif one.lower is not None and one.upper is not None:
             parts += [
                 line("whisker", at(x, low), at(x, high))
                 for x, low, high in zip(one.x, one.lower, one.upper, strict=True)
             ]
-        parts += [mark(*at(x, y), number, told) for x, y, told in zip(one.x, one.y, one.told, strict=True)]
+        parts += [
+            mark(*at(x, y), number, told, 1.5 if len(one.x) > MANY else 4.0)
+            for x, y, told in zip(one.x, one.y, one.told, strict=not one.line)
+            if x_low <= x <= x_high and y_low <= y <= y_high
+        ]
         if one.name:
             y = top + 12.0 + _ROW * beside
             beside += 1

@@ -8,7 +8,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from predilect._text import did_you_mean, either, quoted
 from predilect._types import FloatArray, IntArray
+from predilect.charts.chart import Chart
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, weights_of_rows
@@ -428,8 +428,8 @@ class Ranking(Predicting):
         """Tables that ``predilect rank --out`` writes beside the board: by name, what makes the frame."""
         return {}
 
-    def further_plots(self) -> dict[str, Callable[[list[Path]], Any]]:
-        """Plots that ``predilect rank --out`` writes beside that of the board: by name, what draws it into files."""
+    def further_charts(self) -> dict[str, Callable[[], Chart]]:
+        """Charts of what only this kind of model knows, for reports and folders of results: by name, what makes one."""
         return {}
 
     @property

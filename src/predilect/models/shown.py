@@ -56,7 +56,7 @@ class Shown(BaseEstimator):
         name_people: bool = False,
         overwrite: bool = False,
     ) -> None:
-        """Write a page about the fitted model, to be sent on: one HTML file that asks nothing of any other place.
+        """Write a report of the fitted model, to be sent on: one page of HTML that asks nothing of any other place.
 
         The board, what it says, whether it can be trusted, how to read it, items against each other, people, segments,
         effects, what to ask next. No id of a person is in it. The verdict is, if :meth:`verdict` was asked for before.
@@ -64,7 +64,7 @@ class Shown(BaseEstimator):
         Parameters
         ----------
         path : str or Path
-            The file, such as "board.html".
+            The file, such as "board.html"; "board.md" is the same report as Markdown, with charts in words.
         title : str, optional
             Its heading.
         scale, base, anchor

@@ -187,15 +187,15 @@ class RankOutput:
         people = f" of {len(model.users_)} people" if model.users_ is not None else ""
         title = f"{len(self.overall.board)} items, from {amount(model.n_answers_)} answers{people}"
         plot_board(self.overall.board, self.scale, title, [place / name for name in names])
-        plots = dict(model.further_plots())
+        charts = dict(model.further_charts())
         if shared := [one.board for one in self.segments.values() if isinstance(one, SharedSegment)]:
             unit, most = self.scale.of_differences, MOST_SEGMENTS_DRAWN
-            chart = segments_chart(shared, self.overall.board, unit.unit, unit.digits, most, most)
-            plots["segments"] = partial(write_chart, chart, title="")
-        for stem, plot in plots.items():
+            of = shared, self.overall.board, unit.unit, unit.digits, most, most
+            charts["segments"] = partial(segments_chart, *of)
+        for stem, make in charts.items():
             more = [f"{stem}.png", f"{stem}.svg"]
             watch(more[0], 0)
-            plot([place / name for name in more])
+            write_chart(make(), [place / name for name in more], "")
             names += more
         return names
 

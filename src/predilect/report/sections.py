@@ -464,6 +464,13 @@ def _attributes(told: Contents) -> Iterator[Part]:
     ], list(worths.iter_rows(named=True)))  # fmt: skip
 
 
+@section("further", "What else the model knows")
+def _further(told: Contents) -> Iterator[Part]:
+    for make in told.model.further_charts().values():
+        chart = make()
+        yield Figure(chart, chart.notes)
+
+
 @section("changes", "What changed")
 def _changes(told: Contents) -> Iterator[Part]:
     changes = told.changes
