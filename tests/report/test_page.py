@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -9,6 +10,8 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
 from drawings import WILD, Page
 from predilect import (
@@ -21,6 +24,7 @@ from predilect import (
     load_model,
     plot,
 )
+from predilect._text import one_line
 from predilect.charts.chart import Chart, Grid, name_of
 from predilect.charts.facts import Pairs
 from predilect.decisions.scales import SCALES
@@ -28,8 +32,9 @@ from predilect.evaluation.metrics import Reliability
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged
 from predilect.report.changes import changes_between
 from predilect.report.page import page
+from predilect.report.parts import Table
 from predilect.report.sections import MOST_LISTED, board_in_short, contents_of, needy, sentences
-from predilect.report.text import markdown
+from predilect.report.text import document, markdown, terminal
 from simulate import comparisons, random_pairs
 from simulate_camps import FIXED, camps
 
@@ -132,6 +137,7 @@ def test_names_that_would_break_a_page_are_shown_as_they_are(wild):
         assert whole in read.text or whole in titles
     assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", text)
     assert "alert" not in text.split("<script>")[-1]
+    assert "\u2068مرحبا بالعالم\u2069" in text  # a name from right to left leaves the sentence around it alone
 
 
 def people_of_all_kinds() -> tuple[pl.DataFrame, list[str], PersonFeatures]:
@@ -304,6 +310,29 @@ def test_markdown_has_the_board_and_the_verdict_and_names_cannot_break_it(wild):
     assert "Personal rankings predict people better" in text
     everything = markdown(board_in_short(board, SCALES["probit"], len(board)))
     assert not re.search(r"(?<!\\)<(?!1 %)", everything)
+
+
+def test_the_page_markdown_and_the_terminal_say_the_same_sections(wild, tmp_path):
+    told = contents_of(wild, title="Tea & <milk>")
+    found = document(told)
+    assert found.startswith("# Tea \\& \\<milk\\>\n")
+    assert re.findall(r"^## (.*)$", found, flags=re.MULTILINE) == [one.head for one in told.sections]
+    read = sound(page(told)).text
+    console = Console(width=100, file=io.StringIO())
+    for one in told.sections:
+        console.print(terminal(one, console.width))
+    lines = console.file.getvalue()
+    assert max(map(cell_len, lines.splitlines())) <= 100
+    plain = re.sub(r"\\([^\w\s])", r"\1", found)
+    for one in told.sections:
+        for table in (part for part in one.parts if isinstance(part, Table)):
+            assert all(name_of(table.caption) in " ".join(text.split()) for text in (read, lines))
+            assert len(re.findall(rf"^\| {re.escape(table.columns[0].head)} \|", found, flags=re.MULTILINE)) >= 1
+            for last in (cells[-1] for cells in table.rows if cells[-1]):
+                assert f" {one_line(last)} |" in plain
+    wild.report(tmp_path / "board.md", title="Tea & <milk>")
+    date = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+    assert date.sub("", (tmp_path / "board.md").read_text(encoding="utf-8")) == date.sub("", found)
 
 
 # Changes

@@ -6,7 +6,7 @@ from html import escape
 from importlib.resources import files
 
 from predilect._text import one_line, shortened
-from predilect.charts.chart import name_of
+from predilect.charts.chart import ISOLATED, name_of
 from predilect.charts.svg import style, svg
 from predilect.report.parts import Figure, Heading, List, Part, Table
 from predilect.report.sections import Contents
@@ -60,7 +60,8 @@ def _part(part: Part) -> str:
 
 def _sentence(said: str) -> str:
     """A sentence, in which a number and its per cent sign stay on one line."""
-    return escape(one_line(said)).replace(" %", "\u00a0%")
+    line = "".join(c for c in " ".join(said.split()) if c.isprintable() or c in ISOLATED)
+    return escape(line).replace(" %", "\u00a0%")
 
 
 def _table(table: Table) -> str:

@@ -6,7 +6,7 @@ A section is a function of :class:`Contents` that gives its parts, marked ``sect
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -210,7 +210,7 @@ def board_in_short(
     board: pl.DataFrame, scale: Scale, rows: int, verdict: Verdict | None = None, versus: pl.DataFrame | None = None
 ) -> list[Part]:
     """The first rows of a board, what a score means, what is said of named pairs, and the verdict."""
-    parts: list[Part] = [board_table(board, scale, rows)]
+    parts: list[Part] = [replace(board_table(board, scale, rows), caption="")]
     if rows < len(board):
         parts.append(f"... and {len(board) - rows} more items.")
     parts.append(scale.meaning)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import polars as pl
@@ -43,7 +43,9 @@ def _as_markdown(part: Part) -> str:
         case Figure(chart, caption):
             return f"*{_escaped(chart.title)}.* {_escaped(chart.notes)} {_escaped(caption)}\n"
         case Table(columns=columns, rows=rows):
-            return _lines([column.head for column in columns], [column.kind == "number" for column in columns], rows)
+            caption = f"{_escaped(part.caption)}\n\n" if part.caption else ""
+            numbers = [column.kind == "number" for column in columns]
+            return caption + _lines([column.head for column in columns], numbers, rows)
 
 
 def table_as_markdown(table: pl.DataFrame) -> str:
@@ -79,7 +81,15 @@ def terminal(part: Part | Section, width: int) -> RenderableType:
         case Table(columns=columns, rows=rows):
             return _table(columns, rows, width)
         case Section(_, head, parts):
-            return Group(Text(head, style="bold"), *(terminal(one, width) for one in parts))
+            return Group(Text(head, style="bold"), *(terminal(one, width) for one in _captioned(parts)))
+
+
+def _captioned(parts: Iterable[Part]) -> Iterator[Part]:
+    """Parts with what tables are called above them, as a terminal, which prints no caption, needs it."""
+    for part in parts:
+        if isinstance(part, Table):
+            yield part.caption
+        yield part
 
 
 def _table(columns: Iterable[Column], rows: list[list[str]], width: int) -> Lines:
