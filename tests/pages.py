@@ -18,7 +18,7 @@ import polars as pl
 from cli.running import run
 from predilect.charts import pictures
 from predilect.charts.chart import Chart
-from predilect.charts.facts import pairs_of, part_worths_of, people_map, rank_shares
+from predilect.charts.facts import pairs_of, part_worths_of, people_map
 from predilect.charts.svg import style, svg
 from predilect.decisions.scales import SCALES
 from predilect.evaluation.metrics import Reliability
@@ -107,9 +107,9 @@ def of_arena(names: dict[str, Any]) -> dict[str, Chart]:
     return {
         "board.svg": pictures.board_chart(board, UNIT, top=N_DRAWN),
         "pairs.svg": pictures.pairs_chart(pairs_of(model, best)),
-        "ranks.svg": pictures.ranks_chart(best.to_list(), rank_shares(model, best)),
+        "ranks.svg": pictures.ranks(model, top=N_DRAWN),
         "calibration.svg": pictures.calibration_chart(bins),
-        "effects.svg": pictures.effects_chart(pl.DataFrame(names["swayed"].covariates())),
+        "effects.svg": pictures.effects(names["swayed"]),
     }
 
 

@@ -12,13 +12,13 @@ from predilect.charts.facts import has_attributes, pairs_of, part_worths_of, peo
 from predilect.charts.pictures import (
     board_chart,
     calibration_chart,
-    effects_chart,
+    effects,
     importances_chart,
     learning,
     pairs_chart,
     part_worths_chart,
     people_chart,
-    ranks_chart,
+    ranks,
     segments_chart,
 )
 from predilect.charts.svg import svg
@@ -196,11 +196,10 @@ def test_shares_and_effects_are_drawn_with_their_numbers():
         "winner": ["tea", "milk", "tea", "tea"] * 20, "length": [float(k % 5) for k in range(80)],
     }  # fmt: skip
     model = Population(**FIXED).fit(Comparisons.from_frame(answers, columns={"covariates": ["length"]}))
-    effects = pl.DataFrame(model.covariates())
-    assert "length" in words(picture(svg(effects_chart(effects))))
+    assert "length" in words(picture(svg(effects(model))))
 
 
 def test_ranks_are_drawn_in_per_cent(model):
     shares = rank_shares(model, best(model))
-    said = words(picture(svg(ranks_chart(best(model).to_list(), shares))))
+    said = words(picture(svg(ranks(model))))
     assert f"{100 * shares[0, 0]:.0f}" in said

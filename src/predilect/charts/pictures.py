@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 
 from predilect._text import amount, number, percent
-from predilect._types import FloatArray
 from predilect.charts.chart import Chart, Grid, Intervals, Plane, Row, Series, isolated, name_of
 from predilect.charts.facts import (
     MOST_ITEMS,
@@ -100,21 +99,16 @@ def pairs(model: Any, *, observed: bool = False, top: int = MOST_ITEMS) -> Chart
     return pairs_chart(pairs_of(model, _best(model, top)), observed)
 
 
-def ranks_chart(items: Sequence[Any], shares: FloatArray) -> Chart:
-    """Probabilities of every rank for the best items."""
-    names = [isolated(item) for item in items]
-    n = len(names)
-    columns = [str(k) for k in range(1, n + 1)] + ([f">{n}"] if n and shares.shape[1] > n else [])
-    said = [["" if one < 0.005 else f"{100 * one:.0f}" for one in row] for row in shares]
-    told = "A row for each item, best first, and a column for each rank: the probability of the rank, in per cent."
-    return Chart(Grid(names, columns, shares, said), "Probability of each rank, in per cent", told, ("rank", ""))
-
-
 @of_a_model
 def ranks(model: Any, *, top: int = MOST_ITEMS) -> Chart:
     """Probability of each rank for the best ``top`` items, in per cent."""
     items = _best(model, top)
-    return ranks_chart(items.to_list(), rank_shares(model, items))
+    shares, n = rank_shares(model, items), len(items)
+    columns = [str(k) for k in range(1, n + 1)] + ([f">{n}"] if shares.shape[1] > n else [])
+    said = [["" if one < 0.005 else f"{100 * one:.0f}" for one in row] for row in shares]
+    told = "A row for each item, best first, and a column for each rank: the probability of the rank, in per cent."
+    grid = Grid([isolated(item) for item in items], columns, shares, said)
+    return Chart(grid, "Probability of each rank, in per cent", told, ("rank", ""))
 
 
 def people_chart(found: PeopleMap) -> Chart:
@@ -178,18 +172,6 @@ def calibration(model: Any) -> Chart:
     return calibration_chart(verdict.reliability)
 
 
-def effects_chart(effects: pl.DataFrame) -> Chart:
-    """Effects of the side and of other covariates, each for a usual difference."""
-    rows = []
-    for row in effects.iter_rows(named=True):
-        low, high = row["lower"] * row["rms"], row["upper"] * row["rms"]
-        name, mean = name_of(row["covariate"]), row["effect_of_rms"]
-        told = f"{name}: {mean:+.3f} ({low:+.3f} to {high:+.3f}) for a usual difference of {row['rms']:.3g}"
-        rows.append(Row(isolated(name), mean, low, high, told))
-    axis = f"added to the item's utility by a usual difference ({NOISE}), 95 % interval"
-    return Chart(Intervals(rows), "Effects of the side and of other covariates", _all(rows), (axis, ""))
-
-
 @of_a_model
 def effects(model: Any) -> Chart:
     """Effects of the side and of other covariates of answers, each for a usual difference, with 95 % intervals.
@@ -199,7 +181,14 @@ def effects(model: Any) -> Chart:
     tables = model.further_tables()
     if "covariates" not in tables:
         raise DataError("the model has no covariates of answers: neither the side nor others are in it")
-    return effects_chart(pl.DataFrame(tables["covariates"]()))
+    rows = []
+    for row in pl.DataFrame(tables["covariates"]()).iter_rows(named=True):
+        low, high = row["lower"] * row["rms"], row["upper"] * row["rms"]
+        name, mean = name_of(row["covariate"]), row["effect_of_rms"]
+        told = f"{name}: {mean:+.3f} ({low:+.3f} to {high:+.3f}) for a usual difference of {row['rms']:.3g}"
+        rows.append(Row(isolated(name), mean, low, high, told))
+    axis = f"added to the item's utility by a usual difference ({NOISE}), 95 % interval"
+    return Chart(Intervals(rows), "Effects of the side and of other covariates", _all(rows), (axis, ""))
 
 
 def segments_chart(

@@ -20,7 +20,7 @@ from predilect.charts.pictures import (
     MOST_ROWS,
     board_chart,
     calibration_chart,
-    effects_chart,
+    effects,
     importances_chart,
     pairs_chart,
     part_worths_chart,
@@ -422,10 +422,10 @@ def _difference(row: dict[str, Any], scale: Scale) -> str:
 @section("effects", "Effects of the side and of other covariates")
 def _effects(told: Contents) -> Iterator[Part]:
     table = told.model.further_tables().get("covariates")
-    effects = None if table is None else pl.DataFrame(table())
-    if effects is None or effects.is_empty():
+    found = None if table is None else pl.DataFrame(table())
+    if found is None or found.is_empty():
         return
-    yield Figure(effects_chart(effects), "Effects of a usual difference, with 95 % intervals.")
+    yield Figure(effects(told.model), "Effects of a usual difference, with 95 % intervals.")
     caption = (
         "What is added to the utility of the left item, in units of the noise of one answer. The board is at equal "
         "covariates"
@@ -437,7 +437,7 @@ def _effects(told: Contents) -> Iterator[Part]:
         Column("Usual difference", lambda one: f"{one['rms']:.3g}"),
         Column("Its effect", lambda one: f"{one['effect_of_rms']:+.3f}"),
         Column("Sd over people", lambda one: "not tried" if one["spread"] is None else f"{one['spread']:.3g}"),
-    ], list(effects.iter_rows(named=True)))  # fmt: skip
+    ], list(found.iter_rows(named=True)))  # fmt: skip
 
 
 @section("attributes", "What attributes are worth")
