@@ -51,6 +51,14 @@ def test_49_segments_take_at_most_60_lines(width):
     assert max(map(len, lines)) <= width
 
 
+def test_seven_segments_of_long_names_stand_beside_each_other_in_80_columns():
+    parts = [board.with_columns(segment=pl.lit(f"people from a far country, {k}")) for k, board in enumerate(boards(7))]
+    lines = printed(parts, 80)
+    assert max(map(len, lines)) <= 80
+    row = next(line for line in lines if line.lstrip().startswith("item 0 "))
+    assert row.split() == ["item", "0", "2.00", *(f"{board['difference'][0]:+.2f}*" for board in parts)]
+
+
 @pytest.mark.parametrize("sizes", [(3, 4), (49, 30), (2, 2, 60, 10), (5,)])
 def test_several_columns_share_the_60_lines_and_what_is_left_out_is_said(sizes):
     parts = [board for k, n in enumerate(sizes) for board in boards(n, f"column{k}", k)]

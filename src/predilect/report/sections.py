@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from predilect._text import amount, first_few, grouped, number, one_line, percent
+from predilect._text import amount, first_few, grouped, number, one_line, percent, shortened
 from predilect.charts.chart import isolated, name_of
 from predilect.charts.facts import MOST_ITEMS, has_attributes, pairs_of, part_worths_of, people_map
 from predilect.charts.pictures import (
@@ -364,7 +364,7 @@ def _segments(told: Contents) -> Iterator[Part]:
 
 
 SURE = "Sure"  # head of the column that counts differences beyond chance
-_ACROSS, _ITEM_ROWS, _LINES, _AROUND = 7, 30, 60, 9
+_ACROSS, _ITEM_ROWS, _LINES, _AROUND, _HEADS = 7, 30, 60, 9, 48
 
 
 def overviews(boards: Sequence[pl.DataFrame], crowd: pl.DataFrame, scale: Scale) -> list[tuple[Table, str]]:
@@ -388,15 +388,15 @@ def overviews(boards: Sequence[pl.DataFrame], crowd: pl.DataFrame, scale: Scale)
 
 
 def _by_item(boards: Sequence[pl.DataFrame], crowd: pl.DataFrame, scale: Scale, title: str) -> Table:
-    of = [{row["item"]: row for row in board.iter_rows(named=True)} for board in boards]
     columns = [
-        Column("Item", lambda row: row["item"], "name"),
-        Column("Crowd", lambda row: number(row["mean"], scale.digits)),
+        Column("Item", lambda row: row["item"] if row else "(people)", "name"),
+        Column("Crowd", lambda row: number(row["mean"], scale.digits) if row else ""),
     ]
-    for board, rows in zip(boards, of, strict=True):
-        head = f"{name_of(board['segment'][0])} ({board['people'][0]})"
-        columns.append(Column(head, lambda row, rows=rows: _difference(rows[row["item"]], scale)))  # type: ignore[misc]
-    return Table(title, columns, list(crowd.iter_rows(named=True)))
+    for board in boards:
+        of, n = {row["item"]: _difference(row, scale) for row in board.iter_rows(named=True)}, board["people"][0]
+        head = shortened(name_of(board["segment"][0]), _HEADS // len(boards) - 1)
+        columns.append(Column(head, lambda row, of=of, n=n: of[row["item"]] if row else n))  # type: ignore[misc]
+    return Table(title, columns, [None, *crowd.iter_rows(named=True)])
 
 
 def _by_segment(boards: Sequence[pl.DataFrame], scale: Scale, title: str) -> Table:
