@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from predilect.report.contents import contents_of
 from scipy.special import ndtr
 from sklearn.base import clone
 
 from predilect import Comparisons, MixedLogit, Population
 from predilect.errors import DataError, DataWarning
+from predilect.report.sections import contents_of
 from tolerances import EXACT
 
 RNG = np.random.default_rng(5)
