@@ -176,10 +176,12 @@ def test_nobody_is_named_in_a_page_unless_asked_for(tmp_path):
     assert all(cause in said for cause in CAUSES)  # each is there, and about somebody
     assert {"segments", "people"} <= {one.get("id") for one in Page(text).all("section")}
     assert [one for one in ids if one in text or one[:7] in text] == []  # neither in a picture, nor in a script
+    assert "1 person gave the fewest answers (1 each). Ask them next" in said
     assert "People: 29, not named here" in " ".join(said.split())
     model.report(tmp_path / "named.html", name_people=True)
     named = (tmp_path / "named.html").read_text(encoding="utf-8")
     assert all(who in sound(named).text for who in CAUSES.values())
+    assert f"1 person gave the fewest answers (1 each): {ids[0]}. Ask them next" in sound(named).text
     assert "not named" not in named
     assert "qzkv" not in model._repr_html_()
 
