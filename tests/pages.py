@@ -17,8 +17,9 @@ import polars as pl
 
 from cli.running import run
 from predilect.charts import pictures
-from predilect.charts.facts import pairs_of, part_worths_of, people_map, rank_shares
-from predilect.charts.svg import style
+from predilect.charts.chart import Chart
+from predilect.charts.facts import pairs_of, part_worths_of, people_map
+from predilect.charts.svg import style, svg
 from predilect.decisions.scales import SCALES
 from predilect.evaluation.metrics import Reliability
 from predilect.report.leaderboard import shared_segments
@@ -53,7 +54,7 @@ def ran(name: str) -> Page:
         warnings.simplefilter("ignore")  # what the command warns of is in its output
         text = BLOCK.sub(again, text)
         drawn = PAGES[name](names)
-    return Page(text, {file: standing_alone(svg) for file, svg in drawn.items()})
+    return Page(text, {file: standing_alone(svg(chart)) for file, chart in drawn.items()})
 
 
 def answered(session: str) -> str:
@@ -87,17 +88,17 @@ def excerpt(shown: list[str], told: list[str]) -> list[str]:
     return found
 
 
-def standing_alone(svg: str) -> str:
+def standing_alone(drawn: str) -> str:
     """A chart as a file: with its colours, and a size of its own."""
-    found = re.match(r'(<svg [^>]*)class="chart"([^>]*) viewBox="0 0 (\S+) (\S+)" style="[^"]*">', svg)
+    found = re.match(r'(<svg [^>]*)class="chart"([^>]*) viewBox="0 0 (\S+) (\S+)" style="[^"]*">', drawn)
     assert found is not None
     before, after, width, height = found.groups()
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     own = f"{style()}svg.chart{{width:{width}px;height:{height}px}}"
-    return f'{before}class="chart predilect"{after} {size}><style>{own}</style>{svg[found.end() :]}\n'
+    return f'{before}class="chart predilect"{after} {size}><style>{own}</style>{drawn[found.end() :]}\n'
 
 
-def of_arena(names: dict[str, Any]) -> dict[str, str]:
+def of_arena(names: dict[str, Any]) -> dict[str, Chart]:
     model = names["model"]
     board = pl.DataFrame(model.rank())
     best = board["item"].head(N_DRAWN)
@@ -106,23 +107,23 @@ def of_arena(names: dict[str, Any]) -> dict[str, str]:
     return {
         "board.svg": pictures.board_chart(board, UNIT, top=N_DRAWN),
         "pairs.svg": pictures.pairs_chart(pairs_of(model, best)),
-        "ranks.svg": pictures.ranks_chart(best.to_list(), rank_shares(model, best)),
+        "ranks.svg": pictures.ranks(model, top=N_DRAWN),
         "calibration.svg": pictures.calibration_chart(bins),
-        "effects.svg": pictures.effects_chart(pl.DataFrame(names["swayed"].covariates())),
+        "effects.svg": pictures.effects(names["swayed"]),
     }
 
 
-def of_survey(names: dict[str, Any]) -> dict[str, str]:
+def of_survey(names: dict[str, Any]) -> dict[str, Chart]:
     model = names["model"]
     boards = [one.board for one in shared_segments(model, SCALES["probit"]).values()]
     return {
         "segments.svg": pictures.segments_chart(boards, pl.DataFrame(model.rank()), UNIT),
         "people.svg": pictures.people_chart(people_map(model)),
-        "learning.svg": pictures.learning_chart(names["losses"]),
+        "learning.svg": pictures.learning(names["losses"]),
     }
 
 
-def of_choice(names: dict[str, Any]) -> dict[str, str]:
+def of_choice(names: dict[str, Any]) -> dict[str, Chart]:
     importances, worths = part_worths_of(names["model"])
     return {
         "importances.svg": pictures.importances_chart(importances),
@@ -130,7 +131,7 @@ def of_choice(names: dict[str, Any]) -> dict[str, str]:
     }
 
 
-PAGES: dict[str, Callable[[dict[str, Any]], dict[str, str]]] = {
+PAGES: dict[str, Callable[[dict[str, Any]], dict[str, Chart]]] = {
     "tutorials/arena.md": of_arena,
     "tutorials/survey.md": of_survey,
     "tutorials/choice.md": of_choice,
@@ -143,5 +144,5 @@ if __name__ == "__main__":
     draw(ran_demo()[1], PICTURE)
     for name in PAGES:
         (DOCS / name).write_text(ran(name).text, encoding="utf-8")
-        for file, svg in ran(name).pictures.items():
-            (PICTURES / file).write_text(svg, encoding="utf-8")
+        for file, drawn in ran(name).pictures.items():
+            (PICTURES / file).write_text(drawn, encoding="utf-8")

@@ -29,7 +29,6 @@ GROUND = {
     "_files",
     "_forks",
     "_json",
-    "_plots",
     "_replace",
     "_text",
     "_types",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from inspect import signature
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,8 @@ import pytest
 
 from drawings import WILD
 from predilect import Comparisons, Population, plot
-from predilect.charts.facts import pairs_of, people_map
+from predilect.charts.facts import pairs_of, part_worths_of, people_map, rank_shares
+from predilect.charts.pictures import OF_A_MODEL
 from predilect.data import PersonFeatures
 from predilect.errors import DataError
 from simulate import comparisons
@@ -43,13 +45,13 @@ def labels(axis) -> list[str]:
 def test_a_board_has_its_scores_in_the_size_and_with_the_title_that_is_asked_for(model):
     ax = plot.board(model, top=4, title="$Drinks", size=(6.0, 3.0))
     board = pl.DataFrame(model.rank()).head(4)
-    assert labels(ax.yaxis) == [str(item) for item in board["item"]]
+    assert labels(ax.yaxis) == [f"{k}  {item}" for k, item in enumerate(board["item"], 1)]
     points = next(one for one in ax.collections if len(one.get_offsets()) == 4 and one.get_offsets()[:, 1].data[1] == 1)
     assert np.abs(points.get_offsets()[:, 0].data - board["mean"].to_numpy()).max() < EXACT
     assert ax.get_title(loc="left") == "$Drinks"
     assert ax.figure.get_size_inches().tolist() == [6.0, 3.0]
     own = plot.board(model, user=3)
-    assert labels(own.yaxis) == [str(item) for item in pl.DataFrame(model.rank(3))["item"]]
+    assert labels(own.yaxis) == [f"{k}  {item}" for k, item in enumerate(pl.DataFrame(model.rank(3))["item"], 1)]
 
 
 def test_axes_that_are_given_are_drawn_on(model):
@@ -95,6 +97,27 @@ def test_segments_calibration_and_effects_are_drawn(model):
     assert "length" in labels(ax.yaxis)
 
 
+def test_every_chart_can_be_plotted_with_the_numbers_that_it_has_in_a_page():
+    items = {"item": list(range(6)), "size": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "kind": ["a", "b"] * 3}
+    model = Population(**FIXED, feature_weight=0.5, length_scale=1.0).fit(comparisons(camps(0)), items=items)
+    assert set(plot.__all__) == set(OF_A_MODEL)
+    losses = {"own": [(2.0, 0.97), (10.0, 0.91)], "one for all": [(2.0, 0.968)]}
+    shares = rank_shares(model, pl.DataFrame(model.rank())["item"])
+    assert f"{100 * shares[0, 0]:.0f}" in {one.get_text() for one in plot.ranks(model).texts}
+    worths = part_worths_of(model)[1]
+    ax = plot.part_worths(model)
+    assert labels(ax.yaxis) == worths["label"].to_list()
+    points = next(one.get_offsets().data for one in ax.collections if len(one.get_offsets()) == len(worths))
+    assert np.abs(points[:, 0] - worths["mean"].to_numpy()).max() < EXACT
+    assert set(labels(plot.importances(model).yaxis)) == {"size", "kind"}
+    ax = plot.learning(losses)
+    assert [line.get_ydata().tolist() for line in ax.lines] == [[0.97, 0.91], [0.968]]
+    assert {text.get_text() for text in ax.get_legend().get_texts()} == set(losses)
+    for draw in (getattr(plot, name) for name in plot.__all__):
+        assert {"title", "ax", "size"} <= set(signature(draw).parameters)
+        assert draw.__doc__
+
+
 def test_what_there_is_not_is_said(model):
     with pytest.raises(DataError, match=r"call model.verdict\(\) first"):
         plot.calibration(model)
@@ -105,6 +128,9 @@ def test_what_there_is_not_is_said(model):
         plot.effects(plain)
     with pytest.raises(DataError, match="knows no segments"):
         plot.segments(plain)
+    for draw in (plot.importances, plot.part_worths):
+        with pytest.raises(DataError, match="knows no attributes"):
+            draw(plain)
 
 
 @pytest.mark.filterwarnings("ignore:Glyph:UserWarning")
@@ -120,3 +146,12 @@ def test_the_example_of_the_module():
     found = doctest.testmod(plot)
     assert found.attempted > 4
     assert found.failed == 0
+
+
+def test_plots_of_a_model_are_those_of_the_module(model):
+    ours, theirs = model.plot.board(top=3, title="Best"), plot.board(model, top=3, title="Best")
+    assert [text.get_text() for text in ours.texts] == [text.get_text() for text in theirs.texts]
+    assert ours.get_title(loc="left") == "Best"
+    assert dir(model.plot) == sorted(plot.__all__)
+    with pytest.raises(AttributeError, match=r"no plot 'bord'; there are .*board"):
+        model.plot.bord  # noqa: B018  to ask for it is the test

@@ -12,15 +12,16 @@ from predilect.charts.facts import has_attributes, pairs_of, part_worths_of, peo
 from predilect.charts.pictures import (
     board_chart,
     calibration_chart,
-    effects_chart,
+    effects,
     importances_chart,
-    learning_chart,
+    learning,
     pairs_chart,
     part_worths_chart,
     people_chart,
-    ranks_chart,
+    ranks,
     segments_chart,
 )
+from predilect.charts.svg import svg
 from predilect.data import PersonFeatures
 from predilect.evaluation.metrics import Reliability
 from simulate import comparisons
@@ -83,7 +84,7 @@ def test_pairs_without_answers_are_empty_and_the_best_come_first(model):
     assert found.n[0, 2] == 0.0
     assert np.isnan(found.observed[0, 2])
     assert found.observed[0, 1] == 1.0
-    said = words(picture(pairs_chart(found, observed=True)))
+    said = words(picture(svg(pairs_chart(found, observed=True))))
     assert "100" in said
     assert "nan" not in " ".join(said)
 
@@ -111,14 +112,14 @@ def test_two_camps_lie_on_two_sides_of_the_map(model):
     low, high = found.ends[0]
     # They differ along the items' order: one end likes the first, the other the last.
     assert {tuple(sorted(low)), tuple(sorted(high))} == {("0", "1", "2"), ("3", "4", "5")}
-    assert "40 people" in picture(people_chart(found))[1].text
+    assert "40 people" in picture(svg(people_chart(found)))[1].text
 
 
 def test_the_map_draws_some_of_many_people_and_says_so(model):
     found = people_map(model, 10)
     assert len(found.place) == 10
     assert found.n_people == 40
-    assert "10 of 40 people, drawn at random" in picture(people_chart(found))[1].text
+    assert "10 of 40 people, drawn at random" in picture(svg(people_chart(found)))[1].text
 
 
 def test_no_map_where_nobody_is_told_apart_or_all_are_the_same():
@@ -139,13 +140,13 @@ def test_segments_are_the_groups_of_the_map_and_stand_against_the_crowd():
     odd = found.group == found.groups.index("<b>odd")
     assert (odd == (np.array(model.users_.ids) % 2 == 1)).all()
     boards = pl.DataFrame(model.segments()).partition_by("column", "segment", maintain_order=True)
-    root = picture(segments_chart(boards, pl.DataFrame(model.rank()), "units"))
+    root = picture(svg(segments_chart(boards, pl.DataFrame(model.rank()), "units")))
     said = words(root)
     assert "<b>odd (20)" in said
     row = boards[0].row(0, named=True)
     star = "*" if row["more_than_chance"] else ""
     assert f"{row['difference']:+.2f}{star}" in said
-    picture(segments_chart([], pl.DataFrame(model.rank()), "units"))
+    picture(svg(segments_chart([], pl.DataFrame(model.rank()), "units")))
 
 
 def test_part_worths_are_means_over_people():
@@ -158,8 +159,8 @@ def test_part_worths_are_means_over_people():
     row = worths.filter(pl.col("attribute") == "size").row(0, named=True)
     assert abs(row["mean"] - size.mean()) < EXACT
     assert abs(row["upper"] - row["mean"] - 1.959964 * size.std(ddof=1) / np.sqrt(40)) < 1e-6
-    assert picture(importances_chart(importances)) is not None
-    said = words(picture(part_worths_chart(worths)))
+    assert picture(svg(importances_chart(importances))) is not None
+    said = words(picture(svg(part_worths_chart(worths))))
     assert {"one unit more", "a", "b", "size", "kind"} <= set(said)
     assert has_attributes(model)
     items["size"][5] = None
@@ -171,7 +172,7 @@ def test_part_worths_are_means_over_people():
 
 def test_learning_curves_say_in_words_what_they_show():
     losses = {"own <b>": [(2.0, 0.97), (10.06, 0.912)], "one for all": [(2.0, 0.968)]}
-    root = picture(learning_chart(losses))
+    root = picture(svg(learning(losses)))
     told = next(one.text for one in root.iter() if one.tag.endswith("desc"))
     assert "own <b>: 0.970 with 2, 0.912 with 10.1; one for all: 0.968 with 2." in told
     assert set(losses) <= set(words(root))
@@ -179,27 +180,26 @@ def test_learning_curves_say_in_words_what_they_show():
 
 def test_boards_say_in_words_what_they_show(model):
     board = pl.DataFrame(model.rank())
-    root = picture(board_chart(board, "noise"))
+    root = picture(svg(board_chart(board, "noise")))
     first = board.row(0, named=True)
     assert f"score {first['mean']:.2f} ({first['lower']:.2f} to {first['upper']:.2f})" in root[1].text
     assert {"tier 1", *(f"{k}  {item}" for k, item in enumerate(board["item"].to_list(), 1))} <= set(words(root))
-    assert picture(board_chart(board, "noise", top=2))[0].text == "The best 2 of 6 items by score"
-    assert picture(board_chart(board.head(0), "noise"))[0].text == "0 items by score"
+    assert picture(svg(board_chart(board, "noise", top=2)))[0].text == "The best 2 of 6 items by score"
+    assert picture(svg(board_chart(board.head(0), "noise")))[0].text == "0 items by score"
 
 
 def test_shares_and_effects_are_drawn_with_their_numbers():
     bins = [Reliability(0.15, 0.2, 0.1, 0.3, 50.0), Reliability(0.85, 0.9, 0.8, 0.95, 40.0)]
-    assert "given 15 %, came out in 20 % (10 to 30 %) of 50 cases" in picture(calibration_chart(bins))[1].text
+    assert "given 15 %, came out in 20 % (10 to 30 %) of 50 cases" in picture(svg(calibration_chart(bins)))[1].text
     answers = {
         "user": [k % 7 for k in range(80)], "left": ["tea", "milk"] * 40, "right": ["milk", "tea"] * 40,
         "winner": ["tea", "milk", "tea", "tea"] * 20, "length": [float(k % 5) for k in range(80)],
     }  # fmt: skip
     model = Population(**FIXED).fit(Comparisons.from_frame(answers, columns={"covariates": ["length"]}))
-    effects = pl.DataFrame(model.covariates())
-    assert "length" in words(picture(effects_chart(effects)))
+    assert "length" in words(picture(svg(effects(model))))
 
 
 def test_ranks_are_drawn_in_per_cent(model):
     shares = rank_shares(model, best(model))
-    said = words(picture(ranks_chart(best(model).to_list(), shares)))
+    said = words(picture(svg(ranks(model))))
     assert f"{100 * shares[0, 0]:.0f}" in said

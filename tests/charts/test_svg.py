@@ -8,23 +8,9 @@ import numpy as np
 import pytest
 
 from drawings import SVG, WILD, contrast, mixed, palettes, picture, words
-from predilect.charts.svg import (
-    _DARKEST,
-    Point,
-    Row,
-    against,
-    curves,
-    fitted,
-    grid,
-    intervals,
-    isolated,
-    mark,
-    name_of,
-    scatter,
-    style,
-    ticks,
-    width_of,
-)
+from predilect.charts.chart import Chart, Field, Grid, Intervals, Panels, Plane, Row, Series, isolated, name_of
+from predilect.charts.pictures import learning
+from predilect.charts.svg import _DARKEST, fitted, mark, style, svg, ticks, width_of
 
 ROWS = [
     Row(name_of(name), k - 5.0, k - 6.0, k - 4.5, f"{name_of(name)}: {k}", f"tier {k // 4}")
@@ -74,7 +60,7 @@ def test_ticks_are_round_and_inside(low, high):
 
 
 def test_rows_stand_where_their_numbers_say():
-    root = picture(intervals(ROWS, "Title", "Told", "axis"))
+    root = picture(svg(Chart(Intervals(ROWS), "Title", "Told", ("axis", ""))))
     dots = list(root.iter(f"{SVG}circle"))
     x = np.array([float(dot.get("cx")) for dot in dots])
     assert len(dots) == len(ROWS)
@@ -92,40 +78,78 @@ def test_every_chart_is_sound_whatever_the_names_and_holds_them_whole():
     shade = np.linspace(-1.0, 1.0, n * n).reshape(n, n)
     shade[0, 0] = np.nan
     said = [[f"{value:+.2f}" for value in row] for row in shade]
-    points = [Point(k / n, -k / n, k % 6, name) for k, name in enumerate(names)]
-    for drawn in (
-        intervals(ROWS, names[0], names[1], names[2]),
-        grid(names, names, shade, said, names[0], names[1], names[2]),
-        scatter(points, names[:6], names[0], names[1], (names[2], names[3])),
-        against([(0.1, 0.2, 0.1, 0.3, names[0])], names[0], names[1], (names[2], names[1])),
-        curves({name: [(1.0, 0.5), (2.0, 0.5)] for name in names}, names[0], names[1], (names[2], names[1])),
+    at = [k / n for k in range(n)]
+    series = [Series(name, at, at, names, at, at, line=k % 2 == 0) for k, name in enumerate(names)]
+    for data in (
+        Intervals(ROWS),
+        Grid(names, names, shade, said),
+        Plane(series, (0.0, 1.0), (0.0, 1.0)),
+        Plane(series, (-1.0, 1.0), (-1.0, 1.0), square=True),
+        Plane(series, (0.0, 1.0), (0.0, 1.0), square=True, shares=True),
+        Panels([[Chart(Plane(series, (0.0, 1.0), (0.0, 1.0)), name, name, (name, name)) for name in names[:3]]]),
     ):
-        picture(drawn)
-    root = picture(intervals(ROWS, "a", "b", "c"))
+        picture(svg(Chart(data, names[0], names[1], (names[2], names[3]))))
+    root = picture(svg(Chart(Intervals(ROWS), "a", "b", ("c", ""))))
     titles = [one.text for one in root.iter(f"{SVG}title")]
     assert all(any(name in (title or "") for title in titles) for name in names)
     assert not [one for one in words(root) if len(one) > 60]
 
 
 def test_a_chart_of_nothing_says_so():
-    assert "Nothing to show." in words(picture(intervals([], "a", "b", "c")))
-    assert "Nothing to show." in words(picture(grid([], [], np.zeros((0, 0)), [], "a", "b", "c")))
-    assert "Nothing to show." in words(picture(curves({"a": []}, "a", "b", ("c", "d"))))
-    picture(scatter([], [], "a", "b", ("c", "d")))
-    picture(against([], "a", "b", ("c", "d")))
+    for data in (Intervals([]), Grid([], [], np.zeros((0, 0)), []), Plane([], (0.0, 1.0), (0.0, 1.0)),
+                 Plane([Series("a", [], [], [])], (0.0, 1.0), (0.0, 1.0), square=True)):  # fmt: skip
+        assert "Nothing to show." in words(picture(svg(Chart(data, "a", "b"))))
 
 
 def test_curves_stand_where_their_numbers_say_and_names_not_on_each_other():
     found = {"one": [(1.0, 3.0), (4.0, 2.0)], "other": [(2.0, 2.5), (4.0, 2.01)], "third": [(4.0, 2.0)]}
-    root = picture(curves(found, "a", "b", ("c", "d")))
+    drawn = svg(learning(found))
+    root = picture(drawn)
     paths = [one.get("d", "") for one in root.iter(f"{SVG}path") if one.get("class") in ("whisker", "dash")]
     (x, y), (x_last, y_last) = (map(float, point.split(" ")) for point in paths[0][1:].split("L"))
     (x_other, y_other), _ = (map(float, point.split(" ")) for point in paths[1][1:].split("L"))
     assert abs((x_other - x) - (x_last - x) / 3.0) < 0.11
     assert abs((y_other - y) - (y_last - y) / 2.0) < 0.11
     at = [float(one.get("y", "")) for one in root.iter(f"{SVG}text") if one.text in found]
+    assert len(at) == 3
     assert min(np.diff(sorted(at))) >= 18.9
-    assert "<title>other: 2.5 at 2</title>" in curves(found, "a", "b", ("c", "d"))
+    assert "<title>other: 2.5 at 2</title>" in drawn
+
+
+def test_shares_and_their_intervals_stand_where_they_say():
+    bins = Series("", [0.25, 0.5], [0.5, 0.75], ["a", "b"], [0.25, 0.5], [0.75, 1.0])
+    plane = Plane([bins], (0.0, 1.0), (0.0, 1.0), square=True, shares=True)
+    root = picture(svg(Chart(plane, "a", "b")))
+    (x, y), (x_other, y_other) = ((float(one.get("cx")), float(one.get("cy"))) for one in root.iter(f"{SVG}circle"))
+    assert abs((x_other - x) + (y_other - y)) < 0.11  # one unit on both axes
+    low, high = next(one.get("d") for one in root.iter(f"{SVG}path") if one.get("class") == "whisker")[1:].split("L")
+    assert abs(float(low.split(" ")[1]) - y - (x_other - x)) < 0.11
+    assert abs(y - float(high.split(" ")[1]) - (x_other - x)) < 0.11
+
+
+def test_a_field_is_as_dark_as_its_values_where_they_stand():
+    field = Field(np.arange(3.0), np.arange(2.0), np.array([[0.0, 1.0, 1.0], [0.5, 0.0, 0.0]]), 0.0, 1.0, "shade")
+    plane = Plane([], (0.0, 2.0), (0.0, 1.0), field=field, names=({0.0: "none", 1.0: "some", 2.0: "all"}, None))
+    root = picture(svg(Chart(plane, "a", "b")))
+    assert {"none", "some", "all"} <= set(words(root))
+    cells = {one.get("class"): one.get("d") for one in root.iter(f"{SVG}path") if one.get("class") in ("cell", "minus")}
+    # One path of what is above the middle: half a cell and a whole one, of the lower row, which is drawn below.
+    assert re.fullmatch(r"M(\S+) (\S+)h(\S+)v(\S+)h(\S+)z", cells["cell"])
+    x, y, wide, tall, _ = map(float, re.findall(r"-?[\d.]+", cells["cell"]))
+    left, bottom = (float(next(one for one in root.iter(f"{SVG}text") if one.text == "none").get(k)) for k in "xy")
+    assert abs(x - left - 260.0 / 4) < 0.11
+    assert abs(wide - 3 * 260.0 / 4) < 0.11
+    assert abs(y - (bottom - 15.0)) < 0.11
+    assert abs(tall + 110.0) < 0.11
+    assert cells["minus"].count("M") == 2
+
+
+def test_a_label_is_not_cut_while_there_is_room_beside_it():
+    name = "Mother and child centre, building and holding"
+    rows = [Row(name, 0.0, -1.0, 1.0, name)]
+    for data in (Intervals(rows), Grid([name], ["1"], np.ones((1, 1)), [["1"]]),
+                 Plane([Series(name, [0.0], [0.0], [""])], (-1.0, 1.0), (-1.0, 1.0), square=True)):  # fmt: skip
+        assert name in words(picture(svg(Chart(data, "a", "b"))))
 
 
 def test_groups_differ_by_shape_or_fill_and_not_by_colour_alone():
@@ -151,5 +175,5 @@ def test_text_can_be_read_in_light_in_dark_and_in_print():
 
 def test_the_words_of_a_narrow_table_are_not_cut():
     axis = "how likely the row is preferred to the column, %"
-    svg = grid(["a", "b"], ["a", "b"], np.zeros((2, 2)), [["1", "2"]] * 2, "t", "u", axis)
-    assert float(re.search(r'viewBox="0 0 (\S+) ', svg)[1]) > width_of(axis, 11.0)
+    drawn = svg(Chart(Grid(["a", "b"], ["a", "b"], np.zeros((2, 2)), [["1", "2"]] * 2), "t", "u", (axis, "")))
+    assert float(re.search(r'viewBox="0 0 (\S+) ', drawn)[1]) > width_of(axis, 11.0)

@@ -11,6 +11,7 @@ from typer import testing
 from typer.testing import CliRunner
 
 from predilect.cli.main import app
+from predilect.report.output import MARKER
 
 __all__ = ["ITEMS", "QUICK", "files_beside", "rank_json", "run"]
 
@@ -38,5 +39,5 @@ def rank_json(*arguments: object) -> dict:
 
 
 def files_beside(path: Path) -> list[str]:
-    """Names in a folder, hidden ones too: what a failed run left behind."""
-    return sorted(entry.name for entry in path.iterdir())
+    """Names in a folder, hidden ones too but for the mark of results: what a failed run left behind."""
+    return sorted(entry.name for entry in path.iterdir() if entry.name != MARKER)

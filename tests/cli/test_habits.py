@@ -20,11 +20,12 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli.running import QUICK, run
-from predilect.cli.fitting import board_table
 from predilect.cli.main import app
 from predilect.cli.session import Common, Talk
 from predilect.decisions.scales import scale_of
 from predilect.progress import tell_parts
+from predilect.report.sections import board_table
+from predilect.report.text import terminal
 
 
 def test_the_board_comes_first_and_the_rest_when_it_is_asked_for(few_votes):
@@ -54,7 +55,7 @@ def test_no_column_is_lost_at_80_columns(base):
         "n": [1234567, 12],
     })  # fmt: skip
     console = Console(width=80, file=io.StringIO())
-    console.print(board_table(board, scale_of("elo", "probit", base), 2, console.width))
+    console.print(terminal(board_table(board, scale_of("elo", "probit", base), 2), console.width))
     lines = [line for line in console.file.getvalue().splitlines() if line.strip()]
     assert lines[0].split()[-1] == "Answers"
     assert all(lines[2].count(value) for value in ("1–1000", "a model", "60 %", "1234567"))

@@ -36,9 +36,9 @@ def test_the_report_shows_the_board_of_the_folder_and_how_it_was_made(few_votes,
     assert "Which fruit?" in read.text
     assert "predilect rank votes.csv --column who=judge --explain --seed 3" in read.text
     assert str(tmp_path) not in read.text
-    assert "File of votes votes.csv, SHA-256 " in read.text
+    assert "File of votes: votes.csv, SHA-256 " in read.text
     for line in ran.stdout.splitlines():
-        if line.startswith(("Verdict: ", "Returned: ", "Note: ", "Warning: ", "Read ")):
+        if line.startswith(("Verdict: ", "Returned: ", "Read ")):
             assert line.removeprefix("Verdict: ") in read.text
     assert files_beside(tmp_path) == ["board.html", "out", "votes.csv"]
 

@@ -65,6 +65,55 @@ def test_sides():
     assert "60.0%" in biased.message  # fmt: skip
 
 
+def against_a_baseline(share: float, name: str = "the baseline", n: int = 400) -> dict[str, list]:
+    """Answers that compare one item, always on the left, with five others; it wins such a share of them."""
+    rng = np.random.default_rng(1)
+    right = np.array([f"model {k}" for k in rng.integers(0, 5, n)])
+    winner = np.where(np.arange(n) < share * n, name, right)
+    return {
+        "user": rng.integers(0, 12, n).tolist(),
+        "left": [name] * n,
+        "right": right.tolist(),
+        "winner": winner.tolist(),
+    }
+
+
+@pytest.mark.parametrize("name", ["the baseline", "a baseline"])  # after the others by name, and before them
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.75, 0.9, 1.0])
+def test_a_baseline_that_is_always_first_is_no_sign_that_a_side_is_favoured(share, name):
+    found = Comparisons.from_frame(against_a_baseline(share, name), reading={"task": "none"})
+    told = codes(found)["left-right-bias"]
+    assert told.severity == "note"
+    assert "Always on the same side: " in told.message
+    assert told.examples == (name,)
+    assert "winner-always-one-side" not in codes(found)
+    assert not any("lists the winner" in line for line in found.intake.describe())
+
+
+def test_who_asks_in_both_orders_is_not_told_to_randomise_and_who_does_not_is():
+    rng = np.random.default_rng(2)
+    pairs = np.array([(i, j) for i in range(6) for j in range(i)] * 30)
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    outcome = np.where(rng.random(len(both)) < 0.66, 1, -1)
+    frame = {"left": both[:, 0].tolist(), "right": both[:, 1].tolist()}
+    told = codes(Comparisons.from_frame(frame, outcome=outcome))["left-right-bias"]
+    assert told.severity == "warning"
+    assert "people favour one side. Each item was shown on both about equally often" in told.message
+    assert "randomise" not in told.message
+    one = np.concatenate([pairs, pairs[: len(pairs) // 8, ::-1]])  # the larger code mostly on the left
+    frame = {"left": one[:, 0].tolist(), "right": one[:, 1].tolist()}
+    told = codes(Comparisons.from_frame(frame, outcome=outcome[: len(one)]))["left-right-bias"]
+    assert "people favour one side; randomise the sides when asking" in told.message
+
+
+def test_pairs_in_the_order_of_their_ids_have_no_sides_that_could_be_favoured():
+    pairs = np.array([(i, j) for j in range(6) for i in range(j)] * 30)
+    frame = {"left": pairs[:, 0].tolist(), "right": pairs[:, 1].tolist()}
+    found = Comparisons.from_frame(frame, outcome=np.resize([1, 1, -1], len(pairs)))
+    assert found.intake.no_sides == "sorted pairs"
+    assert "left-right-bias" not in codes(found)
+
+
 @pytest.mark.parametrize(
     ("n", "left_wins", "said"),
     [

@@ -219,6 +219,16 @@ def test_a_header_of_any_length_is_read_whole(tmp_path):
     assert str(answers.reading).endswith(", attribute 5 and 19994 more.")  # which names a few of them
 
 
+@pytest.mark.parametrize("items", [range(6), [0, 1, 3, 7, 12, 20], [101, 102, 107, 109, 115, 117]])
+def test_the_items_of_a_matrix_are_a_header(tmp_path, items):
+    """A vote of each person on each item, or wins of rows over columns: the numbers of items come again below."""
+    lines = [",".join(["participant", "n-votes", *map(str, items)])]
+    lines += [",".join([str(k), "6", *(str((items[i], -1, 1)[(k + i) % 3]) for i in range(6))]) for k in range(9)]
+    with pytest.raises(DataError) as caught:
+        read(write(tmp_path / "a.csv", "\n".join(lines)))
+    assert "no header" not in str(caught.value)
+
+
 def test_a_header_that_a_quote_leaves_open_is_refused(tmp_path):
     path = tmp_path / "v.csv"
     path.write_text('left,"right,winner\n' + "a,b,a\n" * 100_000)

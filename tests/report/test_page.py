@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -9,20 +10,24 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
 from drawings import WILD, Page
 from predilect import Comparisons, GaSPK, Population, load, plot
+from predilect._text import one_line
+from predilect.charts.chart import Chart, Grid, name_of
 from predilect.charts.facts import Pairs
-from predilect.charts.svg import name_of
 from predilect.data import PersonFeatures
 from predilect.decisions.scales import SCALES
 from predilect.errors import ConvergenceWarning, DataError
 from predilect.evaluation.metrics import Reliability
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged
 from predilect.report.changes import changes_between
-from predilect.report.contents import contents_of, needy, sentences
-from predilect.report.markdown import markdown
-from predilect.report.page import MOST_ITEMS, page
+from predilect.report.page import page
+from predilect.report.parts import Table
+from predilect.report.sections import MOST_LISTED, board_in_short, contents_of, needy, sentences
+from predilect.report.text import document, markdown, terminal
 from simulate import comparisons, random_pairs
 from simulate_camps import FIXED, camps
 
@@ -125,6 +130,7 @@ def test_names_that_would_break_a_page_are_shown_as_they_are(wild):
         assert whole in read.text or whole in titles
     assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", text)
     assert "alert" not in text.split("<script>")[-1]
+    assert "\u2068مرحبا بالعالم\u2069" in text  # a name from right to left leaves the sentence around it alone
 
 
 def people_of_all_kinds() -> tuple[pl.DataFrame, list[str], PersonFeatures]:
@@ -163,10 +169,12 @@ def test_nobody_is_named_in_a_page_unless_asked_for(tmp_path):
     assert all(cause in said for cause in CAUSES)  # each is there, and about somebody
     assert {"segments", "people"} <= {one.get("id") for one in Page(text).all("section")}
     assert [one for one in ids if one in text or one[:7] in text] == []  # neither in a picture, nor in a script
-    assert "People 29, not named here" in " ".join(said.split())
+    assert "1 person gave the fewest answers (1 each). Ask them next" in said
+    assert "People: 29, not named here" in " ".join(said.split())
     model.report(tmp_path / "named.html", name_people=True)
     named = (tmp_path / "named.html").read_text(encoding="utf-8")
     assert all(who in sound(named).text for who in CAUSES.values())
+    assert f"1 person gave the fewest answers (1 each): {ids[0]}. Ask them next" in sound(named).text
     assert "not named" not in named
     assert "qzkv" not in model._repr_html_()
 
@@ -213,6 +221,8 @@ def test_a_model_that_makes_nothing_of_segments_of_people_has_a_page_without():
     model = GaSPK(n_components=2).fit(rows, items=items, people=people)
     read = sound(page(contents_of(model)))
     assert "segments" not in {one.get("id") for one in read.all("section")}
+    assert "further" in {one.get("id") for one in read.all("section")}
+    assert all(name in read.text for name in ("characteristic 1", "evaluation", "probability of accepting"))
     with pytest.raises(DataError, match="knows no segments of people"):
         plot.segments(model)
 
@@ -221,7 +231,7 @@ def test_attributes_are_left_out_for_many_people_and_that_is_said(monkeypatch):
     items = {"item": list(range(6)), "price": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]}
     fitted = Population(**FIXED, feature_weight=0.5, length_scale=1.0).fit(comparisons(camps(0)), items=items)
     assert "Part-worths, in units of the noise of one answer" in sound(page(contents_of(fitted))).text
-    monkeypatch.setattr("predilect.report.contents.MOST_WITH_DRAWS", 39)
+    monkeypatch.setattr("predilect.report.sections.MOST_WITH_DRAWS", 39)
     read = sound(page(contents_of(fitted)))
     assert "Left out here for more than" in read.text
     assert "Part-worths" not in read.text
@@ -261,31 +271,63 @@ def board_of(n_items: int) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(("n_items", "most"), [(200, 400_000), (1000, 1_500_000), (10_000, 1_500_000)])
-def test_a_page_of_many_items_is_of_the_size_that_is_promised_and_says_what_is_left_out(model, n_items, most):
+def test_a_page_of_many_items_is_of_the_size_that_is_promised_and_says_what_is_left_out(
+    model, monkeypatch, n_items, most
+):
     told = replace(contents_of(model), board=board_of(n_items))
     n_drawn = 30  # as many as are ever drawn, each with numbers of two digits
     names = board_of(n_drawn)["item"].to_list()
+    shares = np.full((n_drawn, n_drawn + 1), 0.55)
     pairs = Pairs(names, *np.full((3, n_drawn, n_drawn), 0.55))
-    told = replace(told, pairs=pairs, ranks=np.full((n_drawn, n_drawn + 1), 0.55))
+    ranks = Chart(
+        Grid(names, [str(k) for k in range(n_drawn + 1)], shares, [["55"] * (n_drawn + 1)] * n_drawn), "a", "b"
+    )
+    # The model knows none of these items.
+    monkeypatch.setattr("predilect.report.sections.pairs_of", lambda *_: pairs)
+    monkeypatch.setattr("predilect.report.sections.ranks", lambda *_: ranks)
+    monkeypatch.setattr("predilect.report.sections.chances_of_no_side", lambda *_: np.full((1, 3), 1 / 3))
     text = page(told)
     read = sound(text)
     assert len(text.encode()) <= most
     assert f"The best 60 of {n_items} items by score" in text
-    assert len(read.all("bdi")) >= min(n_items, MOST_ITEMS)
+    assert len(read.all("bdi")) >= min(n_items, MOST_LISTED)
     left_out = "The first 1 000 are listed, 9 000 are left out here"
     assert (left_out in read.text) == (n_items == 10_000)
 
 
 def test_markdown_has_the_board_and_the_verdict_and_names_cannot_break_it(wild):
     board = pl.DataFrame(wild.rank())
-    text = markdown(board, SCALES["probit"], verdict_of(), 5)
+    text = markdown(board_in_short(board, SCALES["probit"], 5, verdict_of()))
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(rows) == 6  # with the head
     assert all(len(re.findall(r"(?<!\\)\|", row)) == 9 for row in rows)
     assert f"... and {len(board) - 5} more items." in text
     assert "Personal rankings predict people better" in text
-    everything = markdown(board, SCALES["probit"], None, len(board))
+    everything = markdown(board_in_short(board, SCALES["probit"], len(board)))
     assert not re.search(r"(?<!\\)<(?!1 %)", everything)
+
+
+def test_the_page_markdown_and_the_terminal_say_the_same_sections(wild, tmp_path):
+    told = contents_of(wild, title="Tea & <milk>")
+    found = document(told)
+    assert found.startswith("# Tea \\& \\<milk\\>\n")
+    assert re.findall(r"^## (.*)$", found, flags=re.MULTILINE) == [one.head for one in told.sections]
+    read = sound(page(told)).text
+    console = Console(width=100, file=io.StringIO())
+    for one in told.sections:
+        console.print(terminal(one, console.width))
+    lines = console.file.getvalue()
+    assert max(map(cell_len, lines.splitlines())) <= 100
+    plain = re.sub(r"\\([^\w\s])", r"\1", found)
+    for one in told.sections:
+        for table in (part for part in one.parts if isinstance(part, Table)):
+            assert all(name_of(table.caption) in " ".join(text.split()) for text in (read, lines))
+            assert len(re.findall(rf"^\| {re.escape(table.columns[0].head)} \|", found, flags=re.MULTILINE)) >= 1
+            for last in (cells[-1] for cells in table.rows if cells[-1]):
+                assert f" {one_line(last)} |" in plain
+    wild.report(tmp_path / "board.md", title="Tea & <milk>")
+    date = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+    assert date.sub("", (tmp_path / "board.md").read_text(encoding="utf-8")) == date.sub("", found)
 
 
 # Changes

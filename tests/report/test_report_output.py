@@ -43,6 +43,25 @@ def test_folder_made_meanwhile_is_not_replaced(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_only_what_was_written_there_is_replaced(tmp_path):
+    path = tmp_path / "out"
+    with OutputFolder(path).writing() as place:
+        (place / "leaderboard.csv").write_text("old")
+    with OutputFolder(path, force=True).writing() as place:
+        (place / "scores.csv").write_text("new")
+    assert sorted(entry.name for entry in path.iterdir()) == [".predilect", "scores.csv"]
+    (path / "notes.txt").write_text("mine")
+    with pytest.raises(DataError, match=r"holds what Predilect did not write \(first: notes.txt\)"):
+        OutputFolder(path, force=True)
+    (path / "notes.txt").unlink()
+    (path / ".predilect").unlink()
+    with pytest.raises(DataError, match=r"no file \.predilect: remove it yourself if it holds old results"):
+        OutputFolder(path, force=True)
+    (path / "scores.csv").unlink()
+    with OutputFolder(path, force=True).writing():  # an empty folder is nobody's
+        pass
+
+
 def test_the_folder_one_is_in_is_not_replaced(tmp_path, monkeypatch):
     (tmp_path / "out").mkdir()
     monkeypatch.chdir(tmp_path / "out")

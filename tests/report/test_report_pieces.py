@@ -26,7 +26,8 @@ def board_of(n_items: int) -> pl.DataFrame:
         {
             "item": [f"a model with a name of some length, number {k}: $x_{k}$ [b] 中" for k in range(n_items)],
             "mean": mean, "sd": np.full(n_items, 0.2), "lower": mean - 0.4, "upper": mean + 0.4,
-            "tier": 1 + np.arange(n_items) // 4,
+            "tier": 1 + np.arange(n_items) // 4, "rank": 1 + np.arange(n_items), "rank_low": 1, "rank_high": n_items,
+            "p_best": 0.1, "n": 7,
         }
     )  # fmt: skip
 

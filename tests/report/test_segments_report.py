@@ -7,8 +7,11 @@ import polars as pl
 import pytest
 from rich.console import Console
 
+from predilect.charts.on_axes import write_chart
+from predilect.charts.pictures import segments_chart
 from predilect.decisions.scales import SCALES
-from predilect.report.segments import overviews, plot_segments
+from predilect.report.sections import overviews
+from predilect.report.text import terminal
 
 N_ITEMS = 40
 ITEMS = [f"item {i}" for i in range(N_ITEMS)]
@@ -33,9 +36,9 @@ def printed(parts, width: int = 80) -> list[str]:
     """Lines on a terminal."""
     console = Console(width=width)
     with console.capture() as told:
-        for title, table, left_out in overviews(parts, CROWD, SCALES["probit"]):
-            console.print(title)
-            console.print(table)
+        for table, left_out in overviews(parts, CROWD, SCALES["probit"]):
+            console.print(table.caption)
+            console.print(terminal(table, width))
             console.print(left_out)
     return told.get().splitlines()
 
@@ -46,6 +49,14 @@ def test_49_segments_take_at_most_60_lines(width):
     assert len(lines) <= 60
     assert all(any(line.lstrip().startswith(f"language {g} ") for line in lines) for g in range(49))
     assert max(map(len, lines)) <= width
+
+
+def test_seven_segments_of_long_names_stand_beside_each_other_in_80_columns():
+    parts = [board.with_columns(segment=pl.lit(f"people from a far country, {k}")) for k, board in enumerate(boards(7))]
+    lines = printed(parts, 80)
+    assert max(map(len, lines)) <= 80
+    row = next(line for line in lines if line.lstrip().startswith("item 0 "))
+    assert row.split() == ["item", "0", "2.00", *(f"{board['difference'][0]:+.2f}*" for board in parts)]
 
 
 @pytest.mark.parametrize("sizes", [(3, 4), (49, 30), (2, 2, 60, 10), (5,)])
@@ -79,7 +90,8 @@ def test_many_segments_tell_the_items_that_differ_most():
 def test_the_picture_has_the_same_bytes_each_time(tmp_path):
     parts = [*boards(3), *boards(2, "panel", 1)]
     for name in ("a", "b"):
-        plot_segments(parts, CROWD, SCALES["elo"], [tmp_path / f"{name}.svg", tmp_path / f"{name}.png"])
+        chart = segments_chart(parts, CROWD, "Elo points")
+        write_chart(chart, [tmp_path / f"{name}.svg", tmp_path / f"{name}.png"], "")
     text = (tmp_path / "a.svg").read_text()
     assert text == (tmp_path / "b.svg").read_text()
     assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()

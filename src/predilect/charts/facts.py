@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from predilect._types import FloatArray, IntArray
-from predilect.charts.svg import name_of
+from predilect.charts.chart import name_of
 from predilect.decisions.versus import chances_of_no_side
 from predilect.gaussian.dense import factorise
 from predilect.likelihoods.special import Z_95

@@ -1,4 +1,4 @@
-"""Pieces of SVG: text of any script, axes, and the kinds of picture that every chart is one of.
+"""Charts as inline SVG, with text of any script.
 
 A chart is one ``<svg>`` with a title and a description for those who do not see it. Its colours are the properties of
 ``chart.css``, light and dark; what a colour says is also said by a number, a sign, a label or the shape of a mark.
@@ -8,38 +8,29 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from predilect._text import one_line, printable, shortened
+from predilect._text import shortened
 from predilect._types import FloatArray
+from predilect.charts.chart import MANY, Chart, Field, Grid, Intervals, Panels, Plane, name_of
 
 WIDTH = 640.0
-_LONGEST_LABEL, _SIZE, _ROW = 190.0, 12.0, 19.0
+_LONGEST_LABEL, _LONGEST_GROUP, _NARROWEST, _SIZE, _ROW = 320.0, 130.0, 340.0, 12.0, 19.0
 _SHADES, _DARKEST = 8, 0.5  # darker cells would hide their numbers
+Drawn = tuple[float, float, list[str]]  # width, height, and what is on it
 
 
 @cache
 def style() -> str:
     """The style sheet of all charts."""
     return (files("predilect.charts") / "chart.css").read_text(encoding="utf-8")
-
-
-def name_of(value: Any) -> str:
-    """An id on one line; of nothing but what cannot be seen, its escapes."""
-    return one_line(value) or printable(str(value)) or "(no name)"
-
-
-def isolated(name: str) -> str:
-    """A name in a longer label, which keeps its own direction of writing where it is not from left to right."""
-    turned = any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in name)
-    return f"\u2068{name}\u2069" if turned else name
 
 
 def width_of(text: str, size: float = _SIZE) -> float:
@@ -85,13 +76,13 @@ def mark(x: float, y: float, group: int, told: str = "", size: float = 4.0) -> s
     return f'<{drawn} class="{kind}"{inside}'
 
 
-def drawing(title: str, told: str, width: float, height: float, parts: Sequence[str]) -> str:
+def drawing(chart: Chart, width: float, height: float, parts: Sequence[str]) -> str:
     """The whole picture; its colours are those of :func:`style`, in an element of class "predilect"."""
-    title, told = name_of(title), name_of(told)
+    title, notes = name_of(chart.title), name_of(chart.notes)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" aria-label="{escape(title)}" '
-        f'viewBox="0 0 {_n(width)} {_n(height)}" style="max-width:{_n(width)}px">'
-        f"<title>{escape(title)}</title><desc>{escape(told)}</desc>{''.join(parts)}</svg>"
+        f'viewBox="0 0 {_n(width)} {_n(height)}" style="max-width:{_n(width)}px;min-width:{_n(0.75 * width)}px">'
+        f"<title>{escape(title)}</title><desc>{escape(notes)}</desc>{''.join(parts)}</svg>"
     )
 
 
@@ -103,23 +94,38 @@ def ticks(low: float, high: float, most: int = 7) -> list[float]:
     return [k * step for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
-class Row(NamedTuple):
-    """A mark with an interval: in ``told`` all of it in words; rows of one ``group`` stand together."""
-
-    label: str
-    mean: float
-    lower: float
-    upper: float
-    told: str
-    group: str = ""
+def svg(chart: Chart) -> str:
+    """The chart as an ``<svg>``."""
+    if chart.is_empty:
+        return drawing(chart, WIDTH, 40.0, [text(12, 25, "Nothing to show.", "s")])
+    return drawing(chart, *_drawn(chart))
 
 
-def intervals(rows: Sequence[Row], title: str, told: str, axis: str) -> str:
-    """Marks with whiskers below each other; groups of rows have bands and their name beside them."""
-    if not rows:
-        return drawing(title, told, WIDTH, 40.0, [text(12, 25, "Nothing to show.", "s")])
+def _drawn(chart: Chart) -> Drawn:
+    draw: Any = {Intervals: _intervals, Grid: _grid, Plane: _plane, Panels: _panels}[type(chart.data)]
+    found: Drawn = draw(chart.data, chart.axes)
+    return found
+
+
+def _panels(data: Panels, axes: tuple[str, str]) -> Drawn:
+    parts, y, right = [], 0.0, 0.0
+    for row in data.rows:
+        x, below = 0.0, y
+        for chart in row:
+            width, height, inside = _drawn(chart)
+            parts.append(text(x + 60.0, y + 14.0, chart.title))
+            parts.append(f'<g transform="translate({_n(x)} {_n(y + 14.0)})">{"".join(inside)}</g>')
+            x, below = x + width, max(below, y + height + 20.0)
+        y, right = below, max(right, x)
+    return right, y, parts
+
+
+def _intervals(data: Intervals, axes: tuple[str, str]) -> Drawn:
+    rows = data.rows
     left = min(max(width_of(row.label) for row in rows), _LONGEST_LABEL) + 22.0
-    right = WIDTH - 14.0 - max(width_of(row.group, 11.0) for row in rows)
+    beside = 14.0 + min(max(width_of(row.group, 11.0) for row in rows), _LONGEST_GROUP)
+    width = max(WIDTH, left + _NARROWEST + beside)
+    right = width - beside
     low, high = min(0.0, *(row.lower for row in rows)), max(0.0, *(row.upper for row in rows))
     room = 0.03 * (high - low) or 1.0
     low, high = low - room, high + room
@@ -133,9 +139,9 @@ def intervals(rows: Sequence[Row], title: str, told: str, axis: str) -> str:
         own = list(places)
         top, tall = 8.0 + _ROW * own[0], _ROW * len(own)
         if group and number % 2 == 0:
-            parts.append(f'<path class="band" d="M0 {_n(top)}h{_n(WIDTH)}v{_n(tall)}h{_n(-WIDTH)}z"/>')
+            parts.append(f'<path class="band" d="M0 {_n(top)}h{_n(width)}v{_n(tall)}h{_n(-width)}z"/>')
         if group:
-            parts.append(text(WIDTH - 6.0, top + tall / 2.0 + 4.0, group, "s e"))
+            parts.append(text(width - 6.0, top + tall / 2.0 + 4.0, group, "s e", _LONGEST_GROUP))
     for value in ticks(low, high):
         parts.append(line("grid", (at(value), 8.0), (at(value), bottom)))
         parts.append(text(at(value), bottom + 15.0, f"{round(value, 9) + 0.0:g}", "s m"))
@@ -146,45 +152,28 @@ def intervals(rows: Sequence[Row], title: str, told: str, axis: str) -> str:
             f"<g><title>{escape(row.told)}</title>{text(left - 12.0, y + 4.0, row.label, 'e', left - 14.0)}"
             f"{line('whisker', (at(row.lower), y), (at(row.upper), y))}{mark(at(row.mean), y, 0)}</g>"
         )
-    parts.append(text((left + right) / 2.0, bottom + 32.0, axis, "s m"))
-    return drawing(title, told, WIDTH, bottom + 40.0, parts)
+    middle = min((left + right) / 2.0, width - 6.0 - width_of(axes[0], 11.0) / 2.0)
+    parts.append(text(max(middle, width / 2.0), bottom + 32.0, axes[0], "s m", width))
+    return width, bottom + 40.0, parts
 
 
-def grid(
-    rows: Sequence[str],
-    columns: Sequence[str],
-    shade: FloatArray,
-    said: Sequence[Sequence[str]],
-    title: str,
-    told: str,
-    axis: str,
-) -> str:
-    """A table of cells with numbers; ``shade`` (rows, columns) from -1 to 1, NaN for none, is how dark they are.
-
-    What is below 0 has another colour, so its number must have a sign.
-    """
-    if not rows or not columns:
-        return drawing(title, told, WIDTH, 40.0, [text(12, 25, "Nothing to show.", "s")])
-    wide = max(18.0, 9.0 + 5.2 * max((len(one) for line_ in said for one in line_), default=0))
-    left = min(max(width_of(row) for row in rows), _LONGEST_LABEL) + 12.0
+def _grid(data: Grid, axes: tuple[str, str]) -> Drawn:
+    rows, columns, said = data.rows, data.columns, data.said
+    wide = max(18.0, 9.0 + 5.2 * max(len(one) for line_ in said for one in line_))
+    left = min(max(width_of(row) for row in rows), max(_LONGEST_LABEL, WIDTH - wide * len(columns))) + 12.0
     upright = max(width_of(column, 11.0) for column in columns) > wide
-    head = 30.0 + (min(max(width_of(column, 11.0) for column in columns), 150.0) if upright else 8.0)
+    head = 30.0 + (min(max(width_of(column, 11.0) for column in columns), _LONGEST_LABEL) if upright else 8.0)
     tall = _ROW - 1.0
-    parts = [text(left, 13.0, axis, "s")]
+    parts = [text(left, 13.0, axes[0], "s")]
     for k, column in enumerate(columns):
         x = left + wide * (k + 0.5)
         if upright:
-            parts.append(text(x + 4.0, head - 6.0, column, "s", 150.0, _upright(x + 4.0, head - 6.0)))
+            parts.append(text(x + 4.0, head - 6.0, column, "s", _LONGEST_LABEL, _upright(x + 4.0, head - 6.0)))
         else:
             parts.append(text(x, head - 6.0, column, "s m"))
-    level = np.where(np.isnan(shade), 0.0, np.clip(np.rint(_SHADES * shade), -_SHADES, _SHADES)).astype(int)
-    for value in np.unique(level[level != 0]).tolist():
-        cells = "".join(
-            f"M{_n(left + wide * k)} {_n(head + tall * j)}h{_n(wide)}v{_n(tall)}h{_n(-wide)}z"
-            for j, k in np.argwhere(level == value).tolist()
-        )
-        kind = "cell" if value > 0 else "minus"
-        parts.append(f'<path class="{kind}" fill-opacity="{_DARKEST * abs(value) / _SHADES:.2f}" d="{cells}"/>')
+    shade = np.where(np.isnan(data.shade), 0.0, data.shade)
+    edges = [left + wide * k for k in range(len(columns) + 1)], [head + tall * j for j in range(len(rows) + 1)]
+    parts += _cells(shade, *edges)
     for j, row in enumerate(rows):
         y = head + tall * (j + 0.5) + 3.5
         parts.append(text(left - 6.0, y, row, "e", left - 10.0))
@@ -192,104 +181,90 @@ def grid(
             f'<tspan x="{_n(left + wide * (k + 0.5))}">{escape(one)}</tspan>' for k, one in enumerate(said[j]) if one
         )
         parts.append(f'<text class="c" y="{_n(y)}">{numbers}</text>')
-    right = left + max(wide * len(columns), width_of(axis, 11.0))
-    return drawing(title, told, right + 6.0, head + tall * len(rows) + 8.0, parts)
+    right = left + max(wide * len(columns), width_of(axes[0], 11.0))
+    return right + 6.0, head + tall * len(rows) + 8.0, parts
 
 
-class Point(NamedTuple):
-    """A mark of a group at a place, with ``told`` in words."""
-
-    x: float
-    y: float
-    group: int
-    told: str
-
-
-def scatter(points: Sequence[Point], groups: Sequence[str], title: str, told: str, axes: tuple[str, str]) -> str:
-    """Marks in the plane, both axes in one unit, with a key where there are groups."""
-    side, left, top = 420.0, 54.0, 12.0
-    reach = max((max(abs(one.x), abs(one.y)) for one in points), default=0.0) * 1.06 or 1.0
-
-    def at(x: float, y: float) -> tuple[float, float]:
-        return left + side * (x + reach) / (2.0 * reach), top + side * (reach - y) / (2.0 * reach)
-
-    parts = []
-    for value in ticks(-reach, reach, 6):
-        kind = "zero" if abs(value) < 1e-9 else "grid"
-        parts.append(line(kind, at(value, -reach), at(value, reach)) + line(kind, at(-reach, value), at(reach, value)))
-        said = f"{round(value, 9) + 0.0:g}"
-        parts.append(text(at(value, 0)[0], top + side + 15.0, said, "s m"))
-        parts.append(text(left - 6.0, at(0, value)[1] + 4.0, said, "s e"))
-    parts += [mark(*at(one.x, one.y), one.group, one.told) for one in points]
-    parts.append(text(left + side / 2.0, top + side + 33.0, axes[0], "s m", 640.0))
-    middle = top + side / 2.0
-    parts.append(text(14.0, middle, axes[1], "s m", side, _upright(14.0, middle)))
-    for number, group in enumerate(groups):
-        y = top + 12.0 + _ROW * number
-        parts.append(mark(left + side + 24.0, y - 4.0, number))
-        parts.append(text(left + side + 36.0, y, group, "", WIDTH - left - side - 40.0))
-    return drawing(title, told, WIDTH if groups else left + side + 60.0, top + side + 44.0, parts)
+def _cells(shade: FloatArray, x: Sequence[float], y: Sequence[float]) -> list[str]:
+    """Cells between edges x (n + 1,) and y (m + 1,), as dark as ``shade`` (m, n) from -1 to 1 says; equal ones join."""
+    level = np.clip(np.rint(_SHADES * shade), -_SHADES, _SHADES).astype(int)
+    paths: dict[int, str] = {}
+    for j, row in enumerate(level.tolist()):
+        tall = y[j + 1] - y[j]
+        for value, run in groupby(range(len(row)), key=row.__getitem__):
+            first, *_, last = [*run] * 2
+            wide = x[last + 1] - x[first]
+            paths[value] = f"{paths.get(value, '')}M{_n(x[first])} {_n(y[j])}h{_n(wide)}v{_n(tall)}h{_n(-wide)}z"
+    return [
+        f'<path class="{"cell" if value > 0 else "minus"}" fill-opacity="{_DARKEST * abs(value) / _SHADES:.2f}" '
+        f'd="{path}"/>'
+        for value, path in sorted(paths.items())
+        if value
+    ]
 
 
-def against(
-    points: Sequence[tuple[float, float, float, float, str]], title: str, told: str, axes: tuple[str, str]
-) -> str:
-    """Shares that came out, with intervals, against the probabilities that were given: x, y, lower, upper, words."""
-    side, left, top = 380.0, 54.0, 12.0
+def _shaded(field: Field, at: Callable[[float, float], tuple[float, float]]) -> list[str]:
+    middle = 0.5 * (field.low + field.high) if field.both_ways else field.low
+    x, y = (
+        np.concatenate([values[:1], 0.5 * (values[1:] + values[:-1]), values[-1:]]) for values in (field.x, field.y)
+    )
+    across, up = [at(one, 0.0)[0] for one in x], [at(0.0, one)[1] for one in y]
+    return _cells((field.value - middle) / ((field.high - middle) or 1.0), across, up)
+
+
+def _plane(data: Plane, axes: tuple[str, str]) -> Drawn:
+    left, top = 60.0, 12.0
+    names = [one.name for one in data.series if one.name]
+    key = 42.0 + min(max(map(width_of, names)), _LONGEST_LABEL) if names else 30.0
+    side = 340.0 if data.shares else 400.0
+    wide, tall = (side, side) if data.square else (max(WIDTH - left - key, 300.0), 260.0)
+    wide, tall = (wide, tall) if data.field is None else (260.0, 220.0)
+    (x_low, x_high), (y_low, y_high) = data.x, data.y
 
     def at(x: float, y: float) -> tuple[float, float]:
-        return left + side * x, top + side * (1.0 - y)
+        return left + wide * (x - x_low) / (x_high - x_low), top + tall * (y_high - y) / (y_high - y_low)
 
-    parts = []
-    for value in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
-        parts.append(line("grid", at(value, 0), at(value, 1)) + line("grid", at(0, value), at(1, value)))
-        said = f"{100 * value:.0f} %"
-        parts.append(text(at(value, 0)[0], top + side + 15.0, said, "s m"))
-        parts.append(text(left - 6.0, at(0, value)[1] + 4.0, said, "s e"))
-    parts.append(line("dash", at(0, 0), at(1, 1)))
-    for x, y, lower, upper, words in points:
-        parts.append(
-            f"<g><title>{escape(words)}</title>{line('whisker', at(x, lower), at(x, upper))}{mark(*at(x, y), 0)}</g>"
-        )
-    parts.append(text(left + side / 2.0, top + side + 33.0, axes[0], "s m"))
-    middle = top + side / 2.0
-    parts.append(text(14.0, middle, axes[1], "s m", side, _upright(14.0, middle)))
-    return drawing(title, told, left + side + 30.0, top + side + 44.0, parts)
+    def said(value: float) -> str:
+        return f"{100 * value:.0f} %" if data.shares else f"{round(value, 9) + 0.0:g}"
 
+    def kind(value: float) -> str:
+        return "zero" if data.square and not data.shares and abs(value) < 1e-9 else "grid"
 
-def curves(series: Mapping[str, Sequence[tuple[float, float]]], title: str, told: str, axes: tuple[str, str]) -> str:
-    """Lines through marks, each with its name at its end; the axis across begins at 0, the other where the lines do."""
-    if not any(series.values()):
-        return drawing(title, told, WIDTH, 40.0, [text(12, 25, "Nothing to show.", "s")])
-    left, top, tall = 64.0, 12.0, 260.0
-    wide = WIDTH - left - 24.0 - min(max(map(width_of, series)), _LONGEST_LABEL)
-    points = np.array([point for one in series.values() for point in one], dtype=float)
-    furthest, (low, high) = points[:, 0].max() or 1.0, (points[:, 1].min(), points[:, 1].max())
-    room = 0.08 * (high - low) or 1.0
-    low, high = low - room, high + room
-
-    def at(x: float, y: float) -> tuple[float, float]:
-        return left + wide * x / furthest, top + tall * (high - y) / (high - low)
-
-    parts = []
-    for value in ticks(0.0, furthest):
-        parts.append(line("grid", at(value, low), at(value, high)))
-        parts.append(text(at(value, low)[0], top + tall + 15.0, f"{round(value, 9):g}", "s m"))
-    for value in ticks(low, high):
-        parts.append(line("grid", at(0.0, value), at(furthest, value)))
-        parts.append(text(left - 6.0, at(0.0, value)[1] + 4.0, f"{round(value, 9) + 0.0:g}", "s e"))
-    ends = sorted((at(*one[-1])[1], number) for number, one in enumerate(series.values()) if one)
-    beside: dict[int, float] = {}
-    for y, number in ends:  # names do not stand on each other
-        beside[number] = max([y, *(other + _ROW for other in beside.values())])
-    for number, (name, one) in enumerate(series.items()):
-        if one:
-            parts.append(line("whisker" if number % 2 == 0 else "dash", *(at(*point) for point in one)))
-            parts += [mark(*at(x, y), number, f"{name}: {y:.4g} at {x:.4g}") for x, y in one]
-            parts.append(text(left + wide + 12.0, beside[number] + 4.0, name, "", _LONGEST_LABEL))
-    parts.append(text(left + wide / 2.0, top + tall + 33.0, axes[0], "s m"))
-    parts.append(text(14.0, top + tall / 2.0, axes[1], "s m", tall, _upright(14.0, top + tall / 2.0)))
-    return drawing(title, told, WIDTH, top + tall + 44.0, parts)
+    parts = [] if data.field is None else _shaded(data.field, at)
+    across, up = ({value: said(value) for value in ticks(*reach)} for reach in (data.x, data.y))
+    for value, name in (data.names[0] or across).items():
+        parts.append(line(kind(value), at(value, y_low), at(value, y_high)))
+        parts.append(text(at(value, y_low)[0], top + tall + 15.0, name, "s m"))
+    for value, name in (data.names[1] or up).items():
+        parts.append(line(kind(value), at(x_low, value), at(x_high, value)))
+        parts.append(text(left - 6.0, at(x_low, value)[1] + 4.0, name, "s e", left - 20.0))
+    if data.shares:
+        parts.append(line("dash", at(0, 0), at(1, 1)))
+    beside = 0
+    for number, one in enumerate(data.series):
+        if one.line and len(one.x):
+            parts.append(line("dash" if number % 2 else "whisker", *map(at, one.x, one.y)))
+            parts += [line("dash", *map(at, one.x, bound)) for bound in (one.lower, one.upper) if bound is not None]
+        elif one.lower is not None and one.upper is not None:
+            parts += [
+                line("whisker", at(x, low), at(x, high))
+                for x, low, high in zip(one.x, one.lower, one.upper, strict=True)
+            ]
+        parts += [
+            mark(*at(x, y), number, told, 1.5 if len(one.x) > MANY else 4.0)
+            for x, y, told in zip(one.x, one.y, one.told, strict=not one.line)
+            if x_low <= x <= x_high and y_low <= y <= y_high
+        ]
+        if one.name:
+            y = top + 12.0 + _ROW * beside
+            beside += 1
+            parts.append(mark(left + wide + 20.0, y - 4.0, number))
+            parts.append(text(left + wide + 32.0, y, one.name, "", _LONGEST_LABEL))
+    width, middle = left + wide + key, top + tall / 2.0
+    room = 2.0 * min(left + wide / 2.0, width - left - wide / 2.0)
+    parts.append(text(left + wide / 2.0, top + tall + 33.0, axes[0], "s m", room))
+    parts.append(text(14.0, middle, axes[1], "s m", tall, _upright(14.0, middle)))
+    return width, top + max(tall, _ROW * beside) + 44.0, parts
 
 
 def _upright(x: float, y: float) -> str:

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from rich.cells import cell_len
-from rich.console import JustifyMethod
-from rich.table import Table
-from rich.text import Text
 
-from predilect._text import amount, number, one_line, percent, shortened
+from predilect._text import one_line
 from predilect.cli.session import Common, Talk
-from predilect.cli.tables import table_like
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.decisions.scales import SCALES, Scale
 from predilect.errors import DataError
 from predilect.models.registry import COMMANDS, Asked, estimator
 from predilect.progress import Watcher, tell_parts
 from predilect.report.leaderboard import Ranking, Refused, describe
+from predilect.report.sections import board_table
+from predilect.report.text import terminal
 
 if TYPE_CHECKING:
     from predilect.evaluation.verdict import Verdict
 
 MOST_ROWS = 50  # of a board that is printed without being asked for all
-_LONGEST_NAME = 48
 
 
 def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool) -> None:
@@ -54,40 +50,9 @@ def say_board(talk: Talk, board: pl.DataFrame, scale: Scale, top: int, title: st
     talk.say()
     if title:
         talk.show(title, style="bold")
-    talk.show(board_table(board, scale, rows, talk.width))
+    talk.show(terminal(replace(board_table(board, scale, rows), caption=""), talk.width))
     if rows < len(board):
         talk.say(f"... and {len(board) - rows} more items; predilect show DIR --top 0 shows all.")
-
-
-_HEADS = ("Rank", "95 %", "Item", "Score", "95 % interval", "P(best)", "Tier", "Answers")
-_LEFT = ("95 %", "Item")
-_SHORTEST_NAME = 8
-
-
-def board_table(board: pl.DataFrame, scale: Scale, rows: int, width: int) -> Table:
-    """The first rows of a board in so many columns of a terminal: numbers are whole, and names give way."""
-
-    def score(value: float) -> str:
-        return number(value, scale.digits)
-
-    cells = [
-        (
-            str(row["rank"]), f"{row['rank_low']}–{row['rank_high']}", one_line(row["item"]), score(row["mean"]),
-            f"{score(row['lower'])} … {score(row['upper'])}", percent(row["p_best"]), str(row["tier"]),
-            amount(row["n"]),
-        )
-        for row in board.head(rows).iter_rows(named=True)
-    ]  # fmt: skip
-    table = table_like()
-    widths = {head: max(map(len, (head, *(row[place] for row in cells)))) for place, head in enumerate(_HEADS)}
-    left = width - sum(widths[head] for head in _HEADS if head != "Item") - 2 * len(_HEADS)
-    widths["Item"] = max(_SHORTEST_NAME, min(left, _LONGEST_NAME, max(cell_len(row[2]) for row in cells)))
-    for head in _HEADS:
-        side: JustifyMethod = "left" if head in _LEFT else "right"
-        table.add_column(head, justify=side, no_wrap=True, overflow="ellipsis", width=widths[head])
-    for rank, places, item, *numbers in cells:
-        table.add_row(rank, places, Text(shortened(item, widths["Item"])), *numbers)
-    return table
 
 
 def asked_for(model: str, personal: str | None) -> str:

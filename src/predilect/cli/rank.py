@@ -115,8 +115,9 @@ def rank(
         from predilect.models.reading import warn_of_people_without_features
         from predilect.report.folder import RankOutput, package_versions
         from predilect.report.leaderboard import leaderboard_document, shared_segments
-        from predilect.report.markdown import markdown
         from predilect.report.output import OutputFolder
+        from predilect.report.sections import board_in_short
+        from predilect.report.text import markdown
 
         started, clock = datetime.now(UTC), perf_counter()
         source = Source.of(file, said)
@@ -189,7 +190,7 @@ def rank(
         if not talk.explains:
             talk.say("--explain says how the answers were read, what was learned, and the verdict in full.")
         if talk.kind != "table":
-            told = markdown(overall.board, SCALES["probit"], choice.verdict, MOST_ROWS)
+            told = markdown(board_in_short(overall.board, SCALES["probit"], MOST_ROWS, choice.verdict))
             talk.result(overall.board, "leaderboard", document, markdown=told)
 
 

@@ -16,7 +16,9 @@ def report(
     folder: Folder,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="PAGE", show_default=False, help="Page to make, such as board.html."),
+        typer.Option(
+            "--out", "-o", metavar="PAGE", show_default=False, help="Page to make: board.html, or board.md as Markdown."
+        ),
     ],
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="Its heading.")] = "",
     compare: Annotated[
@@ -40,9 +42,10 @@ def report(
     with session(ctx.obj) as talk:
         from predilect.cli.folder import Results
         from predilect.report.changes import changes_between
-        from predilect.report.contents import contents_of
         from predilect.report.output import OutputFile
         from predilect.report.page import page
+        from predilect.report.sections import contents_of
+        from predilect.report.text import document as in_markdown
 
         target = OutputFile(out, force, what="the report needs")
         results = Results.of(folder)
@@ -51,23 +54,25 @@ def report(
         unit = scale_said(scale, model._likelihood.name)
         with talk.progress("Writing"):
             told = contents_of(
-                model, scale=unit, title=title, findings=_findings(document), warnings=document.get("warnings", ()),
+                model, scale=unit, title=title, warnings=document.get("warnings", ()),
                 returned=(document.get("verdict") or {}).get("reason", ""),
                 changes=None if old is None else changes_between(model, old, unit, str(compare)),
-                made=_made(document), name_people=name_people,
+                made=_made(document), name_people=name_people, **_checked(document),
             )  # fmt: skip
-            text = page(told)
+            text = in_markdown(told) if out.suffix == ".md" else page(told)
             target.write(lambda place: place.write_text(text, encoding="utf-8"))
         talk.written = str(out)
         talk.say(f"Written to {out}: a page to send on.")
 
 
-def _findings(document: dict[str, Any]) -> list[Any] | None:
-    """What ``check`` found in the answers, as the folder has it; None where it holds nothing of that."""
-    from predilect.data import Finding
+def _checked(document: dict[str, Any]) -> dict[str, Any]:
+    """What was read and what ``check`` found in it, as the folder has it; nothing where it holds nothing of that."""
+    from predilect.data import Finding, Intake
 
-    found = document.get("findings")
-    return None if found is None else [Finding(**{**one, "examples": tuple(one["examples"])}) for one in found]
+    if "findings" not in document or "intake" not in document:
+        return {}
+    found = [Finding(**{**one, "examples": tuple(one["examples"])}) for one in document["findings"]]
+    return {"findings": found, "intake": Intake(**document["intake"])}
 
 
 def _made(document: dict[str, Any]) -> dict[str, str]:

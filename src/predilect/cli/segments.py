@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from predilect._text import one_line
 from predilect.cli.session import Talk
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.report.leaderboard import Ranking, SharedSegment
-from predilect.report.segments import SURE, overviews
+from predilect.report.sections import SURE, overviews
+from predilect.report.text import terminal
 
 Boards = Mapping[tuple[str, str], SharedSegment]
 
@@ -33,12 +35,12 @@ def say_segments(talk: Talk, segments: Boards, overall: Ranking, scale: Scale) -
     """Print how segments differ from the crowd."""
     talk.say()
     shown = overviews([one.board for one in segments.values()], overall.board, scale)
-    for title, table, left_out in shown:
-        talk.say(title, style="bold")
-        talk.say(table)
+    for table, left_out in shown:
+        talk.say(table.caption, style="bold")
+        talk.say(terminal(replace(table, caption=""), talk.width))
         if left_out:
             talk.say(f"... and {left_out}; -o DIR writes all boards, to segments.csv.")
-    counted = any(column.header == SURE for _, table, _ in shown for column in table.columns)
+    counted = any(column.head == SURE for table, _ in shown for column in table.columns)
     talk.say(
         f"*{f' (counted under {SURE})' if counted else ''}: more than chance, at a false discovery rate of 5 % over "
         "all items and segments of the column. Segments of few people stay near the crowd."

@@ -198,7 +198,7 @@ class Talk:
         refuse_nested(table)
         terminal = sys.stdout.isatty()
         if kind == "md":
-            from predilect.report.markdown import table_as_markdown
+            from predilect.report.text import table_as_markdown
 
             text = table_as_markdown(table)
         elif terminal:  # for people, who need no 17 digits

@@ -86,7 +86,8 @@ def _board(talk: Talk, fitted: Any, user: str | None, segment: str | None, unit:
     import polars as pl
 
     from predilect.cli.fitting import say_board
-    from predilect.report.markdown import markdown
+    from predilect.report.sections import board_in_short
+    from predilect.report.text import markdown
 
     verdict = getattr(fitted, "verdict_", None)
     if segment is None:
@@ -108,7 +109,7 @@ def _board(talk: Talk, fitted: Any, user: str | None, segment: str | None, unit:
             "model": fitted.report_["model"], "user": user, "segment": segment, "scale": unit.to_dict(),
             "board": board.to_dicts(),
         }  # fmt: skip
-        told = markdown(board, unit, None if user or segment else verdict, min(top or len(board), len(board)))
+        told = markdown(board_in_short(board, unit, top or len(board), None if user or segment else verdict))
         talk.result(board, "board", document, markdown=told)
 
 

@@ -169,7 +169,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         effects = model._covariate_effects()
         self.covariates_ = None if effects is None else effects.of_anybody()
         self.tie_threshold_, self.n_answers_ = model.tie_threshold_, model.n_answers_
-        self.n_by_item_, self.backend_ = model.n_by_item_, model.backend_
+        self.n_by_item_, self.n_of_crowd_, self.backend_ = model.n_by_item_, model.n_of_crowd_, model.backend_
         self.features_: ItemFeatures | None = None
         self.user_features_: PersonFeatures | None = None
         self.space_ = FeatureSpace.empty(len(self.items_))

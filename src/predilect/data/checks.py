@@ -14,11 +14,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from predilect._text import amount, first_few
-from predilect._types import IntArray
+from predilect._types import FloatArray, IntArray
 from predilect.data.canonical import repeats
 from predilect.data.comparisons import Comparisons
-from predilect.data.intake import counted
+from predilect.data.intake import BASELINE, FIRST, LAST, SORTED, counted
 from predilect.data.orders import weights_of_rows
+from predilect.data.read.covariates import baselines
 from predilect.data.read.options import option
 from predilect.data.read.readers import read
 
@@ -193,30 +194,66 @@ def _groups(comparisons: Comparisons) -> list[Finding]:
 
 
 def _sides(comparisons: Comparisons) -> list[Finding]:
-    left, right = comparisons.intake.left_wins, comparisons.intake.right_wins
-    decided = left + right
+    intake = comparisons.intake
+    decided = intake.left_wins + intake.right_wins
     if decided < 10:
         return []
-    if min(left, right) == 0:
-        side = "left" if left else "right"
+    shown = _as_shown(comparisons)
+    won = f"The left item won {intake.left_wins / decided:.1%} of {amount(decided)} decided answers"
+    always = baselines(*shown[:2], decided)
+    if intake.no_sides == BASELINE:
+        always = np.argmax(_per_item(comparisons, np.full(comparisons.n_rows, True)), keepdims=True)
+    if len(always):
+        ids = comparisons.items.labels(always).tolist()
         message = (
-            f"The {side} item won all {amount(decided)} decided answers: the file seems to list the "
-            f"{'winner' if left else 'loser'} first, so left/right bias cannot be checked; "
-            "randomise the sides when asking, and write them down as shown."
+            f"{won}. Always on the same side: {first_few(ids)}; so a left/right bias cannot be told from how good "
+            f"{'it is' if len(ids) == 1 else 'they are'}."
+        )
+        return [Finding("left-right-bias", "note", message, round(decided), tuple(ids[:5]))]
+    if intake.no_sides in (FIRST, LAST) or min(intake.left_wins, intake.right_wins) == 0:
+        first = "winner" if intake.left_wins > intake.right_wins else "loser"
+        message = (
+            f"{won}: the file seems to list the {first} first, so left/right bias cannot be checked; randomise the "
+            "sides when asking, and write them down as shown."
         )
         return [Finding("winner-always-one-side", "note", message, round(decided))]
-    share = left / decided
-    p = math.erfc(abs(left - right) / math.sqrt(2 * decided))
-    strong = p < 0.001 and abs(share - 0.5) >= 0.02
-    verdict = (
-        "people favour one side; randomise the sides when asking"
-        if strong
-        else "a slight lean to one side"
-        if p < 0.05
-        else "no sign of a left/right bias"
+    if comparisons.sides is None:
+        return []
+    share = intake.left_wins / decided
+    p = math.erfc(abs(intake.left_wins - intake.right_wins) / math.sqrt(2 * decided))
+    if p >= 0.05:
+        verdict = "no sign of a left/right bias"
+    elif p >= 0.001 or abs(share - 0.5) < 0.02:
+        verdict = "a slight lean to one side"
+    elif _on_both_sides(*shown, comparisons.n_items):
+        verdict = (
+            "people favour one side. Each item was shown on both about equally often, so that no item gains by it; "
+            f"{option('side', True)} takes it out of the answers"
+        )
+    else:
+        verdict = "people favour one side; randomise the sides when asking"
+    message = f"{won} (p = {p:.2g}): {verdict}."
+    return [Finding("left-right-bias", "warning" if "favour" in verdict else "note", message, round(decided))]
+
+
+def _as_shown(comparisons: Comparisons) -> tuple[IntArray, IntArray, FloatArray]:
+    """Items that were shown on the left and on the right, and how often; nothing where sides are not known."""
+    left, right, sides = comparisons.left, comparisons.right, comparisons.sides
+    if comparisons.intake.no_sides == SORTED:
+        return left, right, comparisons.weight
+    if sides is None:
+        return left[:0], right[:0], comparisons.weight[:0]
+    kept = np.concatenate(sides.T) > 0.0
+    return np.concatenate([left, right])[kept], np.concatenate([right, left])[kept], np.concatenate(sides.T)[kept]
+
+
+def _on_both_sides(left: IntArray, right: IntArray, weight: FloatArray, n_items: int) -> bool:
+    """Whether items are on both sides as often as a coin would have them there, or more evenly."""
+    more, all_ = (
+        np.bincount(left, weight, n_items) + sign * np.bincount(right, weight, n_items) for sign in (-1.0, 1.0)
     )
-    message = f"The left item won {share:.1%} of {amount(decided)} decided answers (p = {p:.2g}): {verdict}."
-    return [Finding("left-right-bias", "warning" if strong else "note", message, round(decided))]
+    uneven = np.divide(more**2, all_, out=np.zeros(n_items), where=all_ > 0.0).sum()
+    return bool(uneven <= n_items + 3.0 * math.sqrt(2.0 * n_items))
 
 
 def _people(comparisons: Comparisons) -> list[Finding]:

@@ -18,6 +18,8 @@ ALL_ALIKE, NOT_ANSWERED, MISSING_ATTRIBUTE = "all alike", "not answered", "missi
 
 # Why there are no sides, besides names of columns and "sorted pairs".
 FIRST, LAST, TAKEN_APART, UNWANTED = "winner first", "winner last", "choices taken apart", "not wanted"
+SORTED = "sorted pairs"
+BASELINE = "some items are always on the same side, so a side cannot be told from how good they are"
 MOSTLY = 0.8  # of the decided answers with the winner on one side: no side of a screen sways people so
 
 
@@ -111,7 +113,7 @@ class Intake:
                 f"Answers by weight: left {amount(self.left_wins)}, right {amount(self.right_wins)}, "
                 f"ties {amount(self.ties)}."
             )
-        if self.no_sides in (FIRST, LAST):
+        if self.no_sides in (FIRST, LAST, BASELINE):
             lines.append(f"Sides are not used: {self.why_no_sides()}.")
         if self.choices_found:
             lines.append(

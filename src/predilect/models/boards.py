@@ -8,7 +8,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from predilect._text import did_you_mean, either, quoted
 from predilect._types import FloatArray, IntArray
+from predilect.charts.chart import Chart
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, weights_of_rows
@@ -270,6 +270,7 @@ class Ranking(Asking, Predicting):
     kept_posterior: ClassVar[Any] = None  # class of :meth:`Posterior.restricted`'s result, where there is one
 
     n_by_item_: FloatArray
+    n_of_crowd_: FloatArray | None = None  # that of the fit, where the crowd did not move with answers that came since
     backend_: str
     report_: dict[str, Any]
     random_state: int | None
@@ -357,7 +358,7 @@ class Ranking(Asking, Predicting):
         unit = scale_of(scale, now._likelihood.name, base, anchor)
         crowd = user is None
         utilities = now.posterior_.crowd() if crowd else now.posterior_.calibrated(now._user_code(user))
-        return now._frame(unit.of_board(now._board(utilities), utilities, now.items_), now.n_answers_by_item(user))
+        return now._frame(unit.of_board(now._board(utilities), utilities, now.items_), now._n_behind(user))
 
     def utilities(self, user: Any = None) -> Any:
         """Utilities of the crowd, or of one person: the frame of :meth:`rank`, in the order of :attr:`items_`.
@@ -379,7 +380,7 @@ class Ranking(Asking, Predicting):
     def consensus(self) -> Any:
         """The crowd's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`."""
         now = self._now()
-        return now._frame(now._board(now.posterior_.crowd()).by_item(), now.n_by_item_)
+        return now._frame(now._board(now.posterior_.crowd()).by_item(), now._n_behind(None))
 
     def utility_distribution(self, user: Any = None) -> tuple[FloatArray, FloatArray]:
         """Joint law of the utilities of the crowd, or of one person, centred, over :attr:`items_`: that of their board.
@@ -411,8 +412,8 @@ class Ranking(Asking, Predicting):
         """Tables that ``predilect rank --out`` writes beside the board: by name, what makes the frame."""
         return {}
 
-    def further_plots(self) -> dict[str, Callable[[list[Path]], Any]]:
-        """Plots that ``predilect rank --out`` writes beside that of the board: by name, what draws it into files."""
+    def further_charts(self) -> dict[str, Callable[[], Chart]]:
+        """Charts of what only this kind of model knows, for reports and folders of results: by name, what makes one."""
         return {}
 
     @property
@@ -425,6 +426,10 @@ class Ranking(Asking, Predicting):
 
     def _frame(self, board: Board, n_answers: FloatArray) -> Any:
         return build_frame(board_columns(board, self.items_, n_answers), self.backend_)
+
+    def _n_behind(self, user: Any) -> FloatArray:
+        """Number of answers on each item that a board rests on; shape (n_items,)."""
+        return self.n_answers_by_item(user) if user is not None or self.n_of_crowd_ is None else self.n_of_crowd_
 
     def n_answers_by_item(self, user: Any = None) -> FloatArray:
         """Number of answers on each item, of the crowd or of one person; shape (n_items,)."""

@@ -448,6 +448,7 @@ def stored(model: Any) -> dict[str, Any]:
         "personal": model.personal_,
         "tie_threshold": model.tie_threshold_,
         "n_answers": model.n_answers_,
+        "n_of_crowd": None if model.n_of_crowd_ is None else model.n_of_crowd_.tolist(),
         "frame_kind": model.backend_,
         "items": model.items_.ids,
         "users": None if model.users_ is None else model.users_.ids,
@@ -476,6 +477,10 @@ def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Non
     else:
         model.space_ = FeatureSpace.empty(len(model.items_))
     model.n_by_item_ = arrays["n_by_item"]
+    of_crowd = typed(list[float] | None, document.get("n_of_crowd"), "n_of_crowd")
+    model.n_of_crowd_ = None if of_crowd is None else np.array(of_crowd)
+    if of_crowd is not None and (len(of_crowd) != len(model.items_) or not np.all(model.n_of_crowd_ >= 0.0)):
+        raise ValueError("n_of_crowd must be amounts, one for each item")
     model.report_ = typed(dict[str, Any], document["report"], "report")
     typed(str, model.report_["model"], "model")
     if "updates" in model.report_:

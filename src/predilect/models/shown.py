@@ -11,6 +11,7 @@ from predilect._text import grouped
 from predilect.decisions.scales import ScaleName, scale_of
 
 if TYPE_CHECKING:
+    from predilect.plot import Plots
 
     class BaseEstimator:
         """What estimators have of scikit-learn, which has no types: with its own base any name would be there."""
@@ -63,6 +64,14 @@ class Shown(BaseEstimator):
 
         return notebook(self, _ROWS_OF_A_NOTEBOOK)
 
+    @property
+    def plot(self) -> Plots:
+        """Plots on Matplotlib axes, such as ``model.plot.board()``: those of :mod:`predilect.plot`."""
+        check_is_fitted(self, "posterior_")
+        from predilect.plot import Plots
+
+        return Plots(self)
+
     def report(
         self,
         path: str | Path,
@@ -75,7 +84,7 @@ class Shown(BaseEstimator):
         name_people: bool = False,
         overwrite: bool = False,
     ) -> None:
-        """Write a page about the fitted model, to be sent on: one HTML file that asks nothing of any other place.
+        """Write a report of the fitted model, to be sent on: one page of HTML that asks nothing of any other place.
 
         The board, what it says, whether it can be trusted, how to read it, items against each other, people, segments,
         effects, what to ask next. No id of a person is in it. The verdict is, if :meth:`verdict` was asked for before.
@@ -83,7 +92,7 @@ class Shown(BaseEstimator):
         Parameters
         ----------
         path : str or Path
-            The file, such as "board.html".
+            The file, such as "board.html"; "board.md" is the same report as Markdown, with charts in words.
         title : str, optional
             Its heading.
         scale, base, anchor

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,14 +16,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from predilect._plots import can_plot, new_figure, write_figure
-from predilect._text import amount, one_line
+from predilect._text import amount
 from predilect._types import FloatArray
+from predilect.charts.on_axes import can_plot, write_chart
+from predilect.charts.pictures import board_chart, segments_chart
 from predilect.data import Vocabulary
 from predilect.decisions.ranking import is_whole
 from predilect.decisions.scales import SCALES, Scale
 from predilect.report.leaderboard import Ranking, Refused, SharedSegment, segment_table
-from predilect.report.segments import plot_segments
 from predilect.report.tables import whole_numbers, write_csv
 from predilect.shards import workers
 
@@ -109,27 +108,14 @@ def _on_scale(model: Any, scale: Scale, start: int, mean: FloatArray, sd: FloatA
     return np.array([score for score, _ in found]), np.array([spread for _, spread in found])
 
 
-_MOST_ITEMS = 150
+MOST_DRAWN, MOST_SEGMENTS_DRAWN = 150, 60  # in the pictures of a folder: items of the board; segments and their items
 
 
 def plot_board(board: pl.DataFrame, scale: Scale, title: str, paths: Iterable[Path]) -> None:
     """Draw the best 150 items of a board into files, by their suffix; the same board gives the same bytes."""
-    from predilect.plot import draw_board
-
-    shown = board.head(_MOST_ITEMS)
-    if len(shown) < len(board):
-        title += f", the best {len(shown)} of {len(board)}"
-    n = len(shown)
-    row = 0.26 if n <= 40 else 0.19  # inches
-    with warnings.catch_warnings():
-        # A letter that the font lacks is drawn as a box; the table beside the picture has the name.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure = new_figure(8.0, 1.5 + row * max(n, 4))
-        axes = figure.add_subplot()
-        draw_board(axes, shown, font_size=9 if n <= 40 else 7.5)
-        axes.set_title(one_line(title), fontsize=11, loc="left", parse_math=False)
-        axes.set_xlabel(f"score and 95 % interval ({scale.unit}; {scale.origin})", fontsize=9)
-        write_figure(figure, paths)
+    if len(board) > MOST_DRAWN:
+        title += f", the best {MOST_DRAWN} of {len(board)}"
+    write_chart(board_chart(board, scale.unit, scale.digits, MOST_DRAWN, scale.origin), paths, title)
 
 
 _PACKAGES = ("numpy", "scipy", "numba", "polars")
@@ -197,13 +183,15 @@ class RankOutput:
         people = f" of {len(model.users_)} people" if model.users_ is not None else ""
         title = f"{len(self.overall.board)} items, from {amount(model.n_answers_)} answers{people}"
         plot_board(self.overall.board, self.scale, title, [place / name for name in names])
-        plots = dict(model.further_plots())
+        charts = dict(model.further_charts())
         if shared := [one.board for one in self.segments.values() if isinstance(one, SharedSegment)]:
-            plots["segments"] = partial(plot_segments, shared, self.overall.board, self.scale)
-        for stem, plot in plots.items():
+            unit, most = self.scale.of_differences, MOST_SEGMENTS_DRAWN
+            of = shared, self.overall.board, unit.unit, unit.digits, most, most
+            charts["segments"] = partial(segments_chart, *of)
+        for stem, make in charts.items():
             more = [f"{stem}.png", f"{stem}.svg"]
             watch(more[0], 0)
-            plot([place / name for name in more])
+            write_chart(make(), [place / name for name in more], "")
             names += more
         return names
 

@@ -10,19 +10,20 @@ import polars as pl
 
 from predilect._forks import refuse_without_threads
 from predilect.charts.pictures import board_chart
-from predilect.charts.svg import style
+from predilect.charts.svg import style, svg
 from predilect.decisions.scales import Scale, scale_of
 from predilect.report.changes import changes_between
-from predilect.report.contents import contents_of
 from predilect.report.output import OutputFile
 from predilect.report.page import page
+from predilect.report.sections import contents_of
+from predilect.report.text import document
 
 
 def notebook(model: Any, rows: int) -> str:
     """The first rows of the board as a picture, and the verdict if there is one."""
     refuse_without_threads()
     board = pl.DataFrame(model.rank())
-    drawn = board_chart(board, scale_of("probit", model._likelihood.name).unit, top=rows)
+    drawn = svg(board_chart(board, scale_of("probit", model._likelihood.name).unit, top=rows))
     verdict = getattr(model, "verdict_", None)
     more = f"<p>... and {len(board) - rows} more items: rank() has all.</p>" if len(board) > rows else ""
     told = "<p>No verdict yet: verdict() says whether rankings of people's own mean anything.</p>"
@@ -39,9 +40,10 @@ def notebook(model: Any, rows: int) -> str:
 def write_report(
     model: Any, path: Path, title: str, unit: Scale, compare: Any, name_people: bool, overwrite: bool
 ) -> None:  # fmt: skip
-    """Write the page about a fitted model; DataError if the file cannot be there."""
+    """Write the report of a fitted model, a page or Markdown by the suffix; DataError if the file cannot be there."""
     refuse_without_threads()
     file = OutputFile(path, overwrite, what="the report needs", place="path", replace="overwrite=True")
     changes = None if compare is None else changes_between(model, compare, unit, "the older model")
-    text = page(contents_of(model, scale=unit, title=title, changes=changes, name_people=name_people))
+    write = document if path.suffix.lower() == ".md" else page
+    text = write(contents_of(model, scale=unit, title=title, changes=changes, name_people=name_people))
     file.write(lambda place: place.write_text(text, encoding="utf-8"))

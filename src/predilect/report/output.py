@@ -12,20 +12,15 @@ from pathlib import Path
 from predilect._replace import put_in_place, resolved, staged
 from predilect.errors import DataError, OutputError
 
-# What a folder of results may hold; a folder with anything else in it is never replaced.
-OUTPUT_NAMES = frozenset({
-    "leaderboard.csv", "leaderboard.json", "leaderboard.png", "leaderboard.svg", "segments.csv", "segments.png",
-    "segments.svg", "people.csv", "covariates.csv", "users.parquet", "answers.parquet", "model", "weights.csv",
-    "characteristics.csv", "characteristics.png", "characteristics.svg", "coefficients.csv", "part_worths.csv",
-    "importances.csv", "willingness_to_pay.csv", "fit.csv", "holdout.csv", "scores.csv",
-})  # fmt: skip
+# Within a folder of results: the names of all that was written there, which is all that may be replaced.
+MARKER = ".predilect"
 
 
 class OutputFolder:
     """Output folder that appears complete or not at all; DataError if it must not or cannot be made there.
 
     Files go to a hidden folder beside it, which takes its place once everything is there. A folder that exists is
-    replaced only with ``force``, only if it holds nothing but results of Predilect, and in one step.
+    replaced only with ``force``, only if it holds nothing but what was written there, and in one step.
     """
 
     def __init__(self, path: Path, force: bool = False) -> None:
@@ -47,6 +42,8 @@ class OutputFolder:
             self._refuse()
             new.mkdir()
             yield new
+            names = sorted(entry.name for entry in new.iterdir())
+            (new / MARKER).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
             self._refuse()
             put_in_place(new, self.path)
 
@@ -67,13 +64,15 @@ class OutputFolder:
                 raise DataError(f"{self.shown} is a file, and the results need a folder. Give another name with -o")
             if not self.force:
                 raise DataError(f"{self.shown} exists already. Give another name with -o, or replace it with --force")
-            foreign = sorted(entry.name for entry in self.path.iterdir() if entry.name not in OUTPUT_NAMES)
+            found = {entry.name for entry in self.path.iterdir()}
+            told = (self.path / MARKER).read_text(encoding="utf-8", errors="replace") if MARKER in found else ""
         except FileNotFoundError:
             return
-        if foreign:
+        if foreign := sorted(found - {MARKER, *told.splitlines()}):
+            old = "" if MARKER in found else f". It has no file {MARKER}: remove it yourself if it holds old results"
             raise DataError(
                 f"{self.shown} holds what Predilect did not write (first: {foreign[0]}), so --force will not replace "
-                "it. Give another name with -o"
+                f"it. Give another name with -o{old}"
             )
         if Path.cwd().is_relative_to(self.path):
             raise DataError(f"{self.shown} is the folder you are in and cannot be replaced. Give another with -o")

@@ -3,8 +3,9 @@
 document.querySelectorAll("table.sortable").forEach(function (table) {
   var body = table.tBodies[0], rows = Array.from(body.rows), heads = Array.from(table.tHead.rows[0].cells);
   var value = function (row, k) {
-    var cell = row.cells[k], said = cell.dataset.v || cell.textContent, number = parseFloat(said);
-    return heads[k].dataset.by === "text" ? said.toLowerCase() : number;
+    var said = row.cells[k].textContent;
+    if (heads[k].dataset.by === "text") return said.toLowerCase();
+    return said[0] === "<" ? 0 : parseFloat(said.replace(">", ""));
   };
   heads.forEach(function (head, k) {
     if (!head.dataset.by) return;

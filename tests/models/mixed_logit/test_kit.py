@@ -14,8 +14,8 @@ from predilect import Comparisons, MixedLogit, Population, plot
 from predilect.data import ItemFeatures
 from predilect.errors import DataError
 from predilect.models.mixed_logit.outputs import chances_of_sets
-from predilect.report.contents import contents_of
 from predilect.report.page import page
+from predilect.report.sections import contents_of
 from tolerances import EXACT
 
 DATA = choices(6, n_users=20, n_tasks=5)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from predilect import Comparisons, MixedLogit, Population
 from predilect.errors import DataError, DataWarning
-from predilect.report.contents import contents_of
+from predilect.report.sections import contents_of
 from tolerances import EXACT
 
 RNG = np.random.default_rng(5)
@@ -267,7 +267,7 @@ def test_where_answers_tell_no_attribute_nothing_is_said_of_them():
     assert model.attributes_ == []
     with pytest.raises(DataError, match=r"nothing is learned of what attributes are worth\. Within .* nothing of pair"):
         model.importances()
-    assert contents_of(model).attributes is None
+    assert "attributes" not in {one.key for one in contents_of(model).sections}
 
 
 def test_a_pooled_model_has_part_worths_of_everyone():

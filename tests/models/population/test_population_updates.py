@@ -127,6 +127,25 @@ def test_update_then_forget_is_nothing(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_board_counts_the_answers_that_it_rests_on(kind, tmp_path):
+    """The crowd of a personal model does not move after its fit, nor does its count; people's and a pooled one do."""
+    model = fitted(kind)
+    crowd, own = model.rank(), model.rank(user_ids([0])[0])
+    first = one(0) | {"user": user_ids([0])[0]}
+    model.update(**first).update(columns(LATER))
+    model.save(tmp_path / "model")
+    for now in (model, Population.load(tmp_path / "model")):
+        assert (now.rank()["mean"].to_list() == crowd["mean"].to_list()) == model.personal_
+        assert (now.rank().sort("item")["n"].to_list() == crowd.sort("item")["n"].to_list()) == model.personal_
+        assert now.utilities()["n"].to_list() == now.rank().sort("item")["n"].to_list()
+        assert now.rank(user_ids([0])[0])["n"].sum() > own["n"].sum()
+        assert now.n_answers_by_item().sum() == 2 * now.n_answers_
+    if model.features_ is None:  # a new fit counts all of them
+        model.fit(model.comparisons_)
+        assert model.rank()["n"].sum() == 2 * model.n_answers_
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_same_answer_twice_is_one_of_weight_two(kind):
     twice, double, mixed = fitted(kind), fitted(kind), fitted(kind)
     twice.update(**one(3)).update(**one(3))

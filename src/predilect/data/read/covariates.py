@@ -9,9 +9,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from predilect._text import by_option, did_you_mean, shown
+from predilect._types import IntArray
 from predilect.data.canonical import ALONE, Codes
 from predilect.data.frames import as_text
-from predilect.data.intake import FIRST, LAST, MOSTLY, TAKEN_APART, counted
+from predilect.data.intake import BASELINE, FIRST, LAST, MOSTLY, SORTED, TAKEN_APART, counted
 from predilect.data.read.columns import listed, refuse_index
 from predilect.data.read.names import won_and_lost_families
 from predilect.data.read.options import option
@@ -179,10 +180,19 @@ def why_no_sides(
         return ""
     decided = sum(wins)
     if decided >= FEWEST and max(wins) > MOSTLY * decided:
+        if len(baselines(left, right, decided)):
+            return BASELINE
         return FIRST if wins[0] > wins[1] else LAST
     if _one_way(left, right) or _one_way(*(_by_number(items)[codes] for codes in (left, right))):
-        return "sorted pairs"
+        return SORTED
     return ""
+
+
+def baselines(left: IntArray, right: IntArray, n: float) -> IntArray:
+    """The few items that are on the same side in all ``n`` answers, the others being on the other; or none."""
+    sides = [np.unique(side) for side in (left, right)]
+    few = min(sides, key=len)
+    return few if len(few) * FEWEST <= n and not np.isin(sides[0], sides[1]).any() else few[:0]
 
 
 def _share_items(left: Codes, right: Codes, task: Codes) -> bool:

@@ -9,7 +9,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import islice, zip_longest
+from itertools import islice, pairwise, zip_longest
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
 
@@ -101,8 +101,11 @@ LOOKED_AT = 200  # rows, for whether the header is one more of them
 
 def refuse_data_as_header(names: Sequence[str], below: Sequence[Iterable[Any]], source: object) -> None:
     """DataError if the names of columns are values: they come again ``below``, in the first rows of their columns."""
-    counted_items = sorted(int(name) for name in names if name.isdecimal())  # items that are called 0, 1, 2 ...
-    numbered = len(counted_items) > 2 and counted_items == list(range(counted_items[0], counted_items[-1] + 1))
+    numbers = [int(name) for name in names if name.isdecimal()]  # items of a matrix, which may be called 0, 1, 2 ...
+    gaps = [other - one for one, other in pairwise(sorted(numbers))]
+    numbered = (len(numbers) > 2 and set(gaps) == {1}) or (
+        len(numbers) > 4 and sorted(numbers) == numbers and 0 not in gaps
+    )
     again = any(
         name.strip() and name in values and not (numbered and name.isdecimal())
         for name, values in zip(names, below, strict=True)

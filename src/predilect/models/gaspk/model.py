@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._types import FloatArray
+from predilect.charts.chart import Chart
 from predilect.models.estimator import Estimator, Learned, Turn
 from predilect.models.gaspk import boundaries as gaspk_boundaries
 from predilect.models.gaspk import outputs as gaspk_outputs
 from predilect.models.gaspk.parameters import check_gaspk, resolve
-from predilect.models.gaspk.plots import plot_characteristics
+from predilect.models.gaspk.plots import characteristics
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.questions import margins_of_queries
 from predilect.models.gaspk.storage import gaspk_fields, pack_gaspk, unpack_gaspk
@@ -283,11 +284,11 @@ class GaSPK(Estimator):
         weights: dict[str, Callable[[], Any]] = {} if self.users_ is None else {"weights": self.segments}
         return weights | {"characteristics": self.characteristics}
 
-    def further_plots(self) -> dict[str, Callable[[list[Path]], Any]]:
-        """See :meth:`Ranking.further_plots <predilect.models.boards.Ranking.further_plots>`."""
+    def further_charts(self) -> dict[str, Callable[[], Chart]]:
+        """See :meth:`Ranking.further_charts <predilect.models.boards.Ranking.further_charts>`."""
         if self.trade_offs_.items_are_attributes:
             return {}
-        return {"characteristics": lambda paths: plot_characteristics(self, path=paths)}
+        return {"characteristics": partial(characteristics, self)}
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return pack_gaspk(self.posterior_, self.choices_, self.answers_, self.report_["prior"]["backend"])

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from predilect._plots import can_plot, new_figure, write_figure
-from predilect._text import one_line, shortened
+from predilect._text import one_line
 from predilect._types import FloatArray
+from predilect.charts.chart import Chart, Field, Panels, Plane, Series
+from predilect.charts.on_axes import can_plot, figure_of, write_figure
 from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.errors import DataError
 from predilect.likelihoods.probit import outcome_probabilities
@@ -35,18 +36,21 @@ class Axis(NamedTuple):
     @property
     def label(self) -> str:
         """Name and unit; of categories their column."""
-        return one_line(self.step.label if self.step.is_number else self.step.source)
+        return f"change of {one_line(self.step.label if self.step.is_number else self.step.source)}"
 
-    def decorate(self, axis: Any) -> None:
-        """Ticks and limits; of categories in words."""
-        from matplotlib.ticker import MaxNLocator
+    @property
+    def ends(self) -> tuple[float, float]:
+        """What the axis reaches from and to."""
+        return (float(self.values[0]), float(self.values[-1])) if self.step.is_number else (-1.5, 1.5)
 
+    @property
+    def names(self) -> dict[float, str] | None:
+        """Names of places, of categories."""
         if self.step.is_number:
-            axis.set_major_locator(MaxNLocator(5))
-            return
+            return None
         gained, _, lost = self.step.label.partition(" instead of ")
-        names = [shortened(one_line(name.split("=", 1)[-1]), 12) for name in (lost or "without", gained)]
-        axis.set_ticks([-1.0, 0.0, 1.0], [names[0], "same", names[1]])
+        first, last = (one_line(name.split("=", 1)[-1]) for name in (lost or "without", gained))
+        return {-1.0: first, 0.0: "same", 1.0: last}
 
 
 def require_matplotlib() -> None:
@@ -79,23 +83,9 @@ def weights_of_points(model: Any) -> FloatArray:
     return np.bincount(model.answers_.point, model.answers_.weight, len(model.choices_.points)).astype(np.float64)
 
 
-def colour_bar(figure: Any, mesh: Any, panels: Any, label: str, location: str = "right") -> None:
-    """A scale of the colours of a mesh beside or below panels."""
-    bar = figure.colorbar(mesh, ax=panels, location=location, shrink=0.9, aspect=30, pad=0.02)
-    bar.set_label(label, fontsize=8.5)
-    bar.ax.tick_params(labelsize=8)
-    bar.outline.set_linewidth(0.5)
-
-
-def style(panel: Any) -> None:
-    """Thin lines and small figures."""
-    panel.tick_params(labelsize=8, length=2.5, width=0.6)
-    for spine in panel.spines.values():
-        spine.set_linewidth(0.6)
-
-
-def finished(figure: Any, path: str | Path | Sequence[Path] | None) -> Any:
-    """The figure, written to files if any are named."""
+def finished(chart: Chart, title: str, path: str | Path | Sequence[Path] | None) -> Any:
+    """The figure of a chart, written to files if any are named."""
+    figure = figure_of(chart, title)
     write_figure(figure, map(Path, [] if path is None else [path] if isinstance(path, str | Path) else path))
     return figure
 
@@ -147,44 +137,35 @@ def plot_indifference(
         fixed[name] = np.full(len(grid[one.label]), float(value))
     chances = _table(accept(model, {**grid, **fixed}, user))["p_left"].reshape(len(up.values), -1)
 
-    figure = new_figure(5.4, 4.4)
-    panel = figure.subplots()
-    norm = {"vmin": 0.0, "vmax": 1.0}
-    mesh = panel.pcolormesh(across.values, up.values, chances, cmap="PuOr", shading="gouraud", rasterized=True, **norm)
-    colour_bar(figure, mesh, panel, "probability of accepting" if user is not None else "share expected to accept")
     low, high = 2 * up.values[0] - up.values[-1], 2 * up.values[-1] - up.values[0]
     middle, lower, upper = (np.clip(curve[name], low, high) for name in names[1:4])
-    panel.fill_between(across.values, lower, upper, color="black", alpha=0.12, linewidth=0)
-    for bound in (lower, upper):
-        panel.plot(across.values, bound, color="black", linewidth=0.8, linestyle="--")
     middle = np.where(np.isinf(curve[names[1]]), np.nan, middle)
-    panel.plot(across.values, middle, color="black", linewidth=1.8)
-    _own_answers(model, panel, one, two, user)
-    panel.set_xlim(across.values[0], across.values[-1])
-    panel.set_ylim(up.values[0], up.values[-1])
-    panel.set_xlabel(f"change of {across.label}", fontsize=9)
-    panel.set_ylabel(f"change of {up.label}", fontsize=9)
+    said = "probability of accepting" if user is not None else "share expected to accept"
+    line = Series("", across.values.tolist(), middle.tolist(), (), lower.tolist(), upper.tolist(), line=True)
+    field = Field(across.values, up.values, chances, 0.0, 1.0, said)
+    plane = Plane(
+        [line, *_own_answers(model, one, two, user)], across.ends, up.ends, field=field, names=(None, up.names)
+    )
     who = "The average of the people" if user is None else one_line(user)
-    panel.set_title(f"{who}: indifferent along the line (95 % band)", fontsize=9.5, loc="left", parse_math=False)
-    style(panel)
-    return finished(figure, path)
+    title = f"{who}: indifferent along the line (95 % band)"
+    told = f"Shades are the {said} over changes of two attributes; along the line accepting is as likely as not."
+    return finished(Chart(plane, title, told, (across.label, up.label)), title, path)
 
 
-def _own_answers(model: Any, panel: Any, one: Step, two: Step, user: Any) -> None:
+def _own_answers(model: Any, one: Step, two: Step, user: Any) -> list[Series]:
+    """Trade-offs that a person accepted, and that they rejected."""
     who = codes_of(model, user)
     if who is None:
-        return
+        return []
     answers, columns = model.answers_, in_units(model)
     mine = answers.user == int(who[0][0])
     across, up = (columns[step.dimension.label][answers.point[mine]] for step in (one, two))
-    outcome = answers.outcome[mine]
-    for sign, face, edge in ((1, "black", "white"), (-1, "white", "black")):
-        some = outcome == sign
-        panel.scatter(
-            across[some], up[some], s=20, c=face, edgecolors=edge, linewidths=0.7, zorder=4,
-            label="accepted" if sign > 0 else "rejected",
-        )  # fmt: skip
-    panel.legend(fontsize=8, loc="upper right", framealpha=0.9)
+    found = []
+    for sign, name in ((1, "accepted"), (-1, "rejected")):
+        some = answers.outcome[mine] == sign
+        x, y = across[some].tolist(), up[some].tolist()
+        found.append(Series(name, x, y, [name] * len(x)))
+    return found
 
 
 def _table(frame: Any) -> dict[str, npt.NDArray[Any]]:
@@ -196,7 +177,7 @@ def _table(frame: Any) -> dict[str, npt.NDArray[Any]]:
 _MOST_ROWS = 5
 _MOST_DOTS = 1500
 _PANELS = ("evaluation", "standard deviation", "probability of accepting")
-_COLOURS = ("RdBu", "Greys", "PuOr")
+_UNITS = ("units of the noise of one answer", "units of the noise of one answer", "probability")
 
 
 def plot_characteristics(
@@ -238,12 +219,17 @@ def plot_characteristics(
     of this characteristic only is indifferent.
     """
     require_matplotlib()
+    return finished(characteristics(model, x, y, which), "", path)
+
+
+def characteristics(
+    model: Any, x: str | None = None, y: str | None = None, which: Sequence[int] | None = None
+) -> Chart:
+    """Three panels for each characteristic; see :func:`plot_characteristics`."""
     posterior = model.posterior_
     weight = posterior.gamma.mean(axis=0)
     shown = _rows(which, weight)
     one, two = _axes(model, x, y)
-    figure = new_figure(8.0, (0.7 if two is None else 0.9) + 1.75 * len(shown))
-    panels = figure.subplots(len(shown), 3, squeeze=False, sharex=True, sharey=two is not None)
     largest = np.bincount(posterior.gamma.argmax(axis=1), minlength=len(weight))
     heights = np.zeros(1) if two is None else two.values
     t = np.array([
@@ -252,29 +238,35 @@ def plot_characteristics(
     found = posterior.at(t)
     shape = (len(heights), len(one.values))
     mean = found.mean.T.reshape(-1, *shape)[shown]
-    var = np.maximum(np.einsum("qcc->cq", found.covariance), 0.0).reshape(-1, *shape)[shown]
-    chance = outcome_probabilities(mean.ravel(), var.ravel(), model.tie_threshold_)[:, 0].reshape(mean.shape)
-    values = (mean, np.sqrt(var), chance)
+    sd = np.sqrt(np.maximum(np.einsum("qcc->cq", found.covariance), 0.0)).reshape(-1, *shape)[shown]
+    chance = outcome_probabilities(mean.ravel(), (sd**2).ravel(), model.tie_threshold_)[:, 0].reshape(mean.shape)
+    widest = float((np.abs(mean) + (Z_95 * sd if two is None else 0.0)).max()) or 1.0
+    reaches = ((-widest, widest), (0.0, float(sd.max()) or 1.0), (0.0, 1.0))
+    dots = [] if two is None else [_dots(model, one.step, two.step)]
+    rows = []
     for row, c in enumerate(shown):
-        left = panels[row, 0]
-        many = len(posterior.gamma) > 1
-        told = f"{100 * weight[c]:.0f} % of weight\nlargest for {largest[c]}" if many else ""
-        left.set_ylabel(f"characteristic {c + 1}\n{told}".strip(), fontsize=8.5)
-        left.yaxis.set_label_coords(-0.2, 0.5)
-    dots = None if two is None else _dots(model, one.step, two.step)
-    for column, (name, numbers) in enumerate(zip(_PANELS, values, strict=True)):
-        if two is None:
-            _lines(panels[:, column], one, mean[:, 0], np.sqrt(var[:, 0]), chance[:, 0], column)
-        else:
-            _maps(figure, panels[:, column], one, two, numbers, mean, dots, column)
-        panels[0, column].set_title(name, fontsize=9.5, loc="left")
-        panels[-1, column].set_xlabel(f"change of {one.label}", fontsize=9)
-    if two is not None:
-        for row in range(len(shown)):
-            twin = panels[row, 2]
-            twin.yaxis.set_label_position("right")
-            twin.set_ylabel(f"change of {two.label}", fontsize=9)
-    return finished(figure, path)
+        told = f"\n{100 * weight[c]:.0f} % of weight\nlargest for {largest[c]}" if len(posterior.gamma) > 1 else ""
+        beside = (f"characteristic {c + 1}{told}", "", "" if two is None else two.label)
+        panels = []
+        for column, values in enumerate((mean[row], sd[row], chance[row])):
+            if two is None:
+                line = Series("", one.values.tolist(), values[0].tolist(), (), line=True)
+                if column == 0:
+                    band = Z_95 * sd[row, 0]
+                    line = line._replace(lower=(values[0] - band).tolist(), upper=(values[0] + band).tolist())
+                plane = Plane([line], one.ends, reaches[column], names=(one.names, None))
+            else:
+                field = Field(
+                    one.values, two.values, values, *reaches[column], _UNITS[column], column != 1,
+                    None if column == 1 else mean[row],
+                )  # fmt: skip
+                names = (one.names, two.names)
+                plane = Plane(dots if column == 1 else [], one.ends, two.ends, field=field, names=names)
+            under = one.label if row == len(shown) - 1 else ""
+            panels.append(Chart(plane, _PANELS[column], _PANELS[column], (under, beside[column])))
+        rows.append(panels)
+    told = "A row for each characteristic: its evaluation of a change, the standard deviation of that, and acceptance."
+    return Chart(Panels(rows), "Characteristics", told)
 
 
 def _rows(which: Sequence[int] | None, weight: FloatArray) -> list[int]:
@@ -317,62 +309,11 @@ def _care(model: Any, steps: Sequence[Step]) -> FloatArray:
     return np.asarray(np.sqrt(np.square(values).mean(axis=1)))
 
 
-def _dots(model: Any, one: Step, two: Step) -> tuple[FloatArray, FloatArray]:
+def _dots(model: Any, one: Step, two: Step) -> Series:
     """Answered trade-offs along two attributes, the most answered first; both ways round where that is one."""
     columns, weight = in_units(model), weights_of_points(model)
     some = np.argsort(-weight, kind="stable")[:_MOST_DOTS]
-    across, up = columns[one.dimension.label][some], columns[two.dimension.label][some]
-    if not resolve(model).antisymmetric:
-        return across, up
-    return np.concatenate([across, -across]), np.concatenate([up, -up])
-
-
-def _maps(
-    figure: Any, panels: Any, one: Axis, two: Axis, values: FloatArray, mean: FloatArray, dots: Any, column: int
-) -> None:
-    """One quantity of all characteristics, on one scale of colours."""
-    largest = float(np.abs(values).max()) or 1.0
-    low, high = ((-largest, largest), (0.0, largest), (0.0, 1.0))[column]
-    both = one.step.is_number and two.step.is_number
-    for panel, numbers, evaluation in zip(panels, values, mean, strict=True):
-        mesh = panel.pcolormesh(
-            one.values, two.values, numbers, cmap=_COLOURS[column], vmin=low, vmax=high,
-            shading="gouraud" if both else "nearest", rasterized=True,
-        )  # fmt: skip
-        if both and column != 1 and evaluation.min() < 0.0 < evaluation.max():
-            panel.contour(one.values, two.values, evaluation, levels=[0.0], colors="black", linewidths=1.1)
-        if column == 1:
-            many = len(dots[0]) > 300
-            panel.scatter(*dots, s=2.5 if many else 7, c="tab:red", linewidths=0, alpha=0.35 if many else 0.7, zorder=3)
-        panel.set_xlim(*_edges(one))
-        panel.set_ylim(*_edges(two))
-        one.decorate(panel.xaxis)
-        two.decorate(panel.yaxis)
-        style(panel)
-    colour_bar(
-        figure, mesh, list(panels), "units of the noise of one answer" if column < 2 else "probability", "bottom"
-    )
-
-
-def _lines(panels: Any, one: Axis, mean: FloatArray, sd: FloatArray, chance: FloatArray, column: int) -> None:
-    values, colour = (mean, sd, chance)[column], "tab:blue"
-    for k, panel in enumerate(panels):
-        panel.plot(one.values, values[k], color=colour, linewidth=1.6)
-        if column == 0:
-            panel.fill_between(
-                one.values, mean[k] - Z_95 * sd[k], mean[k] + Z_95 * sd[k], color=colour, alpha=0.2, linewidth=0
-            )
-        panel.axhline((0.0, 0.0, 0.5)[column], color="0.6", linewidth=0.8)
-        panel.set_xlim(*_edges(one))
-        one.decorate(panel.xaxis)
-        style(panel)
-    spread = (np.abs(mean) + Z_95 * sd).max() * 1.05
-    low, high = ((-spread, spread), (0.0, float(sd.max()) * 1.1), (0.0, 1.0))[column]
-    for panel in panels:
-        panel.set_ylim(low, high)
-
-
-def _edges(axis: Axis) -> tuple[float, float]:
-    if axis.step.is_number:
-        return float(axis.values[0]), float(axis.values[-1])
-    return -1.5, 1.5
+    across, up = (columns[step.dimension.label][some].tolist() for step in (one, two))
+    if resolve(model).antisymmetric:
+        across, up = across + [-value for value in across], up + [-value for value in up]
+    return Series("", across, up, [""] * len(across))
