@@ -63,7 +63,7 @@ def as_found(model: Any) -> Any:
         return model.__class__(**model.get_params())
     h = model.hyperparameters_
     names = ("strength", "variance", "consensus_variance", "length_scale")
-    found = {name: getattr(h, name) for name in names} | model.choices_
+    found = {name: getattr(h, name) for name in names} | model._choices
     return Population(**(model.get_params() | found))
 
 

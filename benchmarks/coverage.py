@@ -152,7 +152,7 @@ def study(name: str, n_people: int, seed: int) -> Study:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # coverage says how good a fit is
         model = kind(n_jobs=1, **settings).fit(answers, items=ITEMS)
-    model.backend_ = "polars"
+    model._backend = "polars"
     return Study(weights, model, time.process_time() - began)
 
 
@@ -193,7 +193,7 @@ def contexts(personal: bool, n_contexts: int, seed: int) -> list[dict[str, Any]]
     began = time.process_time()
     model = Population(personal=personal, n_jobs=1).fit(answers)
     seconds = time.process_time() - began
-    mean, C = model.consensus_distribution()
+    mean, C = model.utility_distribution()
     of_noise = 1.0 + 2.0 + (0.0 if personal else 2.0 * TASTE**2)
     true = utility[[int(item) for item in model.items_.ids]] / np.sqrt(of_noise)
     i, j = np.triu_indices(n_items, 1)

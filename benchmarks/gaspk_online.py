@@ -37,7 +37,7 @@ def measured(name: str, seed: int, online: bool) -> tuple[float, float]:
     for batch in batches:
         model.update(batch, items=task.items, online=online)
     spent = time.process_time() - began
-    loss = -np.average(model.answer_log_proba(task.test), weights=task.test.weight)
+    loss = -np.average(model._answer_log_proba(task.test), weights=task.test.weight)
     return 1e3 * spent / N_LATER, float(loss)
 
 

@@ -64,5 +64,5 @@ def state(model: Population) -> bytes:
     """All that a model holds, with the lists of ids that a vocabulary makes when asked."""
     for ids in (model.items_, model.users_):
         assert ids is None or len(ids.ids)
-    held = {name: value for name, value in vars(model).items() if name != "pooled_prior_"}
+    held = {name: value for name, value in vars(model).items() if name != "_pooled_prior"}
     return pickle.dumps(held)

@@ -132,7 +132,7 @@ def acts(model, tmp_path):
     yield "load", lambda: load(tmp_path / "model").rank()
     yield "compress", lambda: model.compress(keep=2).rank()
     yield "report", lambda: model.report(tmp_path / "page.html")
-    yield "tables", lambda: [table() for table in model.further_tables().values()]
+    yield "tables", lambda: [table() for table in model._further_tables().values()]
     if not isinstance(model, GaSPK):
         yield "suggest a set", lambda: model.suggest_set("person 0003", size=3, exclude=SETS)
     if isinstance(model, Population):

@@ -115,7 +115,7 @@ def _counts(text: str) -> dict[str, float]:
         hits = sum(word in known for word in words)
         features[name] = per_word(hits)
         if name in ("connectives", "negations", "hedges"):
-            features[f"log_{name}"] = np.log1p(hits)
+            features[f"_log{name}"] = np.log1p(hits)
     return {name: float(value) for name, value in features.items()}
 
 

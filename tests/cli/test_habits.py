@@ -200,7 +200,7 @@ def test_answers_with_a_winner_are_scored(results, tmp_path):
     model, answers = load(results), read_file(votes)
     assert score["log_loss"] == pytest.approx(-model.score(answers))
     hit = model.predict(answers) == answers.outcome
-    assert model.score_and_accuracy(answers) == (model.score(answers), pytest.approx(score["accuracy"]))
+    assert model._score_and_accuracy(answers) == (model.score(answers), pytest.approx(score["accuracy"]))
     assert score["accuracy"] == pytest.approx((hit * answers.weight).sum() / answers.weight.sum())
     assert f"log loss {score['log_loss']:.3f} nats an answer (240 answers)" in " ".join(ran.stderr.split())
     (tmp_path / "odd.csv").write_text("left,right,winner\napple,banana,neither of them\n")

@@ -192,8 +192,8 @@ def of_people(means, covariances):
     n = len(means[0])
     law = Utilities.of(np.zeros(n), 4.0 * np.eye(n))
     return SimpleNamespace(
-        posterior_=OfPeople(people, law), personal_=True, users_=range(len(means)), items_=range(n), added_users_={},
-        answers_of_people=lambda a, b: np.zeros((b - a, n)),
+        posterior_=OfPeople(people, law), personal_=True, users_=range(len(means)), items_=range(n), _added_users={},
+        _answers_of_people=lambda a, b: np.zeros((b - a, n)),
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ class Told:
 
     def __init__(self, **chances):
         self.chances = chances
-        self.items_, self.users_, self.added_users_ = Vocabulary(list(chances)), Vocabulary(["ann"]), {}
+        self.items_, self.users_, self._added_users = Vocabulary(list(chances)), Vocabulary(["ann"]), {}
 
     def predict_choice(self, X):
         return np.array([self.chances[item] for item in X["item"]])

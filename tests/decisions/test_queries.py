@@ -55,8 +55,8 @@ class Known(SimpleNamespace):
         posterior = posterior or GaussianPosterior(np.asarray(mean, dtype=float), np.asarray(C, dtype=float))
         names = Vocabulary([f"i{code:05d}" for code in range(len(mean))])
         super().__init__(
-            posterior_=posterior, items_=names, users_=None, personal_=False, added_users_={}, tie_threshold_=delta,
-            backend_="polars",
+            posterior_=posterior, items_=names, users_=None, personal_=False, _added_users={}, tie_threshold_=delta,
+            _backend="polars",
         )  # fmt: skip
 
     def __copy__(self):

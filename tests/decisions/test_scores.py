@@ -24,7 +24,7 @@ def known(likelihood, covariance=0.0):
     """A model that knows one utility function."""
     return SimpleNamespace(
         posterior_=GaussianPosterior(U, covariance * np.eye(4)), items_=Vocabulary(["a", "b", "c", "d"]), users_=None,
-        personal_=False, added_users_={}, tie_threshold_=0.0, backend_="polars", _likelihood=likelihood,
+        personal_=False, _added_users={}, tie_threshold_=0.0, _backend="polars", _likelihood=likelihood,
     )  # fmt: skip
 
 

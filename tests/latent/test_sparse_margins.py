@@ -10,8 +10,8 @@ from predilect.latent.sparse import problem as margins
 from predilect.latent.sparse.problem import (
     ItemMargins,
     RowMargins,
+    _margins_of,
     graph_laplacian,
-    margins_of,
     natural_parameters,
     sparse_laplacian,
 )
@@ -32,7 +32,7 @@ def test_rows_and_items_are_the_same_sums(n_items, n, M):
     weight, values, u = rng.random(n), rng.normal(size=n), rng.normal(size=M)
     Lambda = np.eye(M) + X.T @ X
     lower = np.linalg.cholesky(Lambda)
-    for way in (RowMargins(X), ItemMargins(B, left, right), margins_of(B, left, right)):
+    for way in (RowMargins(X), ItemMargins(B, left, right), _margins_of(B, left, right)):
         np.testing.assert_allclose(way.mean(u), X @ u, atol=EXACT)
         variance = np.einsum("pi,ij,pj->p", X, np.linalg.inv(Lambda), X)
         np.testing.assert_allclose(way.variance(lower), variance, atol=EXACT)
@@ -45,13 +45,13 @@ def test_rows_and_items_are_the_same_sums(n_items, n, M):
 
 def test_each_way_is_taken_where_it_costs_less(monkeypatch):
     B = np.ones((1000, 50))
-    assert isinstance(margins_of(B, *pairs(1000, 100)), RowMargins)
-    many = margins_of(B, *pairs(30, 50_000))
+    assert isinstance(_margins_of(B, *pairs(1000, 100)), RowMargins)
+    many = _margins_of(B, *pairs(30, 50_000))
     assert isinstance(many, ItemMargins)
     assert len(many.B) <= 30  # only items that occur
-    assert margins_of(B, *pairs(1000, 50_000)).B is B
+    assert _margins_of(B, *pairs(1000, 50_000)).B is B
     monkeypatch.setattr(margins, "_MOST_ELEMENTS", 10)
-    assert isinstance(margins_of(B, *pairs(1000, 100)), ItemMargins)
+    assert isinstance(_margins_of(B, *pairs(1000, 100)), ItemMargins)
 
 
 def test_the_sparse_laplacian_is_the_dense_one():

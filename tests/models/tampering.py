@@ -76,7 +76,7 @@ def use(folder: Path, seed: int) -> np.ndarray:
     found: list[np.ndarray] = []
 
     def predict() -> None:
-        mean, var, p = model.predict_margin_and_proba(ASKED)
+        mean, var, p = model._predict_margin_and_proba(ASKED)
         finite("margin", mean, var)
         if (var < 0.0).any():
             raise WrongError("variance negative")
@@ -94,7 +94,7 @@ def use(folder: Path, seed: int) -> np.ndarray:
         board("rank of one", model.rank("u1"))
         board("utilities", model.utilities())
         board("utilities of somebody new", model.utilities("new"))
-        finite("consensus", *model.consensus_distribution(), *model.utility_distribution("u2"))
+        finite("consensus", *model.utility_distribution(), *model.utility_distribution("u2"))
 
     def ask() -> None:
         pairs = model.suggest("u3", n=2)

@@ -166,7 +166,7 @@ def test_personal_predictions_are_near_the_exact_posterior(fitted):
     columns, outcome = THREE
     model = deepcopy(fitted).update(columns, outcome)
     held = replace(model.posterior_, C_m=np.zeros_like(model.posterior_.C_m))
-    code, (left, right) = model.added_users_["zoe"], np.array([[0, 0, 1], [1, 2, 2]])
+    code, (left, right) = model._added_users["zoe"], np.array([[0, 0, 1], [1, 2, 2]])
     mean, var = held.margins(np.full(3, code), left, right)
     exact = exact_margins(held.law.mean, held.law.Sigma, columns, outcome)
     np.testing.assert_allclose(mean, exact[0], atol=CLOSE)
@@ -181,7 +181,7 @@ def test_one_answer_gives_the_moments_of_the_posterior(fitted):
     m, v = m[0] - m[2], S[0, 0] + S[2, 2] - 2 * S[0, 2]
     moments = [quad(lambda t, k=k: t**k * norm.pdf(t, m, np.sqrt(v)) * expit(-t), -30, 30)[0] for k in range(3)]
     mean, square = moments[1] / moments[0], moments[2] / moments[0]
-    person = posterior.answers_of(model.added_users_["zoe"])
+    person = posterior.answers_of(model._added_users["zoe"])
     precision = 1.0 / v + person.precision[0]
     found = (m / v + person.linear[0]) / precision
     np.testing.assert_allclose([found, 1.0 / precision], [mean, square - mean**2], rtol=1e-7)
@@ -204,14 +204,14 @@ def test_updates_are_a_refit_with_the_population_held(fitted):
     for k, y in enumerate(outcome):
         apart.update(user="zoe", left=columns["left"][k], right=columns["right"][k], outcome=y)
     posterior = apart.posterior_
-    person = posterior.answers_of(apart.added_users_["zoe"])
+    person = posterior.answers_of(apart._added_users["zoe"])
     flat = person._replace(precision=np.zeros(3), linear=np.zeros(3))
     again, change = settled(flat, posterior.law, 0.0, largest_state=600, likelihood=Logit)
     assert change < EXACT
     np.testing.assert_allclose(again.precision, person.precision, atol=CONVERGED)
     for one, other in zip(item_margins(together, "zoe"), item_margins(apart, "zoe"), strict=True):
         np.testing.assert_allclose(one, other, atol=CONVERGED)
-    apart.forget(columns, outcome).consolidate()
+    apart.forget(columns, outcome)._consolidate()
     np.testing.assert_array_equal(item_margins(apart, "u0"), item_margins(fitted, "u0"))
     assert apart.posterior_.people.likelihood is Logit
 

@@ -58,7 +58,7 @@ def test_a_notebook_shows_the_board_and_the_verdict(model):
     assert "No verdict yet" in read.text
     assert model._repr_mimebundle_() == {"text/plain": repr(model), "text/html": html}
     judged = clone(model).fit(comparisons(camps(0, delta=0.4)))
-    judged.keep_verdict(judge(Population(**FIXED), comparisons(camps(0, delta=0.4)), n_folds=2))
+    judged._keep_verdict(judge(Population(**FIXED), comparisons(camps(0, delta=0.4)), n_folds=2))
     told = Page(judged._repr_html_()).text
     assert judged.verdict_.sentences[0].split(":")[0] in told
     assert "No verdict yet" not in told

@@ -74,11 +74,11 @@ def test_rows_of_features_that_the_kernel_is_not_made_for_are_refused(saved):
 
 def test_a_basis_that_the_model_has_no_use_for_is_left_alone(saved):
     folder = saved("pooled")
-    before = load(folder).consensus_distribution()
+    before = load(folder).utility_distribution()
     with changed(folder) as (document, arrays):
         document["arrays"]["Phi"] = ["bool", [5]]
         arrays["Phi"] = np.ones(5, dtype=bool)
-    for one, other in zip(load(folder).consensus_distribution(), before, strict=True):
+    for one, other in zip(load(folder).utility_distribution(), before, strict=True):
         np.testing.assert_array_equal(one, other)
 
 

@@ -60,7 +60,7 @@ def read(model: Population, number: int, place) -> None:
     asked = {name: column[:4] for name, column in questions(12).items()}
     kind = number % 6
     if kind == 0:
-        mean, var, chances = model.predict_margin_and_proba(asked)
+        mean, var, chances = model._predict_margin_and_proba(asked)
         assert np.isfinite(mean).all()
         assert (var > 0).all()
         np.testing.assert_allclose(chances.sum(axis=1), 1.0, atol=1e-9)
@@ -117,10 +117,10 @@ def assert_same(model: Population, serial: Population, n: int, atol: float) -> N
     }  # fmt: skip
     for a, b in zip(model.predict_margin(asked), serial.predict_margin(asked), strict=True):
         np.testing.assert_allclose(a, b, atol=atol)
-    np.testing.assert_array_equal(model.n_answers_by_item(), serial.n_answers_by_item())
+    np.testing.assert_array_equal(model._n_answers_by_item(), serial._n_answers_by_item())
     assert model.n_answers_ == serial.n_answers_
     assert model.report_["updates"] == serial.report_["updates"]
-    model.consolidate(), serial.consolidate()
+    model._consolidate(), serial._consolidate()
     assert model.users_ == serial.users_
     assert model.comparisons_ == serial.comparisons_
 
@@ -159,7 +159,7 @@ def meanwhile(monkeypatch, owner, name, model, act):
 
 def much(model):
     """Changes of every kind: new people, other answers of known ones, another layout."""
-    model.update(columns(LATER)).forget(columns(AT_FIT[:5])).consolidate()
+    model.update(columns(LATER)).forget(columns(AT_FIT[:5]))._consolidate()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -169,7 +169,7 @@ def test_a_prediction_is_of_the_model_as_it_was_when_it_began(kind, monkeypatch)
     model.update(**one(LATER[0]))
     meanwhile(monkeypatch, Population, "_margins", model, much)
     asked = {name: column[:5] for name, column in questions(12).items()}
-    for a, b in zip(model.predict_margin_and_proba(asked), before.predict_margin_and_proba(asked), strict=True):
+    for a, b in zip(model._predict_margin_and_proba(asked), before._predict_margin_and_proba(asked), strict=True):
         np.testing.assert_array_equal(a, b)
     assert model.n_answers_ == ROWS.n_rows + 1 - 5
 
@@ -207,7 +207,7 @@ def test_a_change_replaces_and_never_alters(kind):
     model.update(**one(LATER[0]))
     before, known = copy.copy(model), fitted(kind).update(**one(LATER[0]))
     much(model)
-    for name in ("n_answers_", "n_by_item_", "report_", "added_users_"):
+    for name in ("n_answers_", "n_by_item_", "report_", "_added_users"):
         assert np.array_equal(getattr(before, name), getattr(known, name)), name
     assert before.comparisons_ == known.comparisons_
     assert before.rank("person 0003").equals(known.rank("person 0003"))
@@ -217,7 +217,7 @@ def test_copies_of_a_model_do_not_wait_for_each_other():
     model = fitted("items")
     copies = [copy.deepcopy(model), pickle.loads(pickle.dumps(model)), clone(model).fit(columns(AT_FIT))]
     done = []
-    with model.turn_:
+    with model._turn:
         for other in copies:
             thread = threading.Thread(target=lambda other=other: done.append(other.update(**one(LATER[0]))))
             thread.start()

@@ -91,13 +91,13 @@ def test_boards_know_contexts_and_say_so(settings, tmp_path):
     frame, _ = arena(2)
     model = Population(**settings).fit(read(frame))
     plain = Population(**settings).fit(Comparisons.from_frame(frame, reading={"side": False}))
-    assert (model.consensus()["sd"] > plain.consensus()["sd"]).all()
+    assert (model.utilities()["sd"] > plain.utilities()["sd"]).all()
     assert any("contexts for independent" in line or "people and contexts" in line for line in model.describe())
     model.update(user=3, left=0, right=1, outcome=1)
     model.save(tmp_path / "model")
     again = Population.load(tmp_path / "model")
     assert again.describe() == model.describe()
-    assert again.consensus()["sd"].to_list() == pytest.approx(model.consensus()["sd"].to_list())
+    assert again.utilities()["sd"].to_list() == pytest.approx(model.utilities()["sd"].to_list())
     assert model.comparisons_.n_answers == len(frame["user"]) + 1
 
 
@@ -128,7 +128,7 @@ def test_contrasts_are_covered(personal):
     for seed in range(150):
         frame, utility = arena(seed)
         model = Population(**settings).fit(read(frame))
-        mean, C = model.consensus_distribution()
+        mean, C = model.utility_distribution()
         truth = utility / np.sqrt(1.0 + 2 * 0.8**2 + (0.0 if personal else 2 * 0.6**2))
         for i, j in zip(*np.triu_indices(5, 1), strict=True):
             sd = np.sqrt(C[i, i] + C[j, j] - 2 * C[i, j])

@@ -62,7 +62,7 @@ def posterior_of(people: People, sites: Sites, law: Law) -> PopulationPosterior:
     return PopulationPosterior(law.mean, np.zeros((k, k)), law.Sigma, people, sites)
 
 
-def margins_of(people: People, sites: Sites, law: Law) -> tuple[np.ndarray, np.ndarray]:
+def _margins_of(people: People, sites: Sites, law: Law) -> tuple[np.ndarray, np.ndarray]:
     left, right = np.array(pairs_of(people.n_items)).T
     return posterior_of(people, sites, law).margins(np.zeros(len(left), dtype=int), left, right)
 
@@ -76,7 +76,7 @@ def test_margins_after_many_copies_are_those_of_sixty_digits(largest):
             continue
         sites = Sites.flat(people.n_rows)
         settle(people, sites, law, delta)
-        mean, var = margins_of(people, sites, law)
+        mean, var = _margins_of(people, sites, law)
         rows = (people.item_idx[people.left], people.item_idx[people.right], people.weight)
         answers = list(zip(*(column.tolist() for column in (*rows, sites.precision, sites.linear)), strict=True))
         exact_mean, exact_var = margins_in_decimals(law.Sigma, law.mean, answers, pairs_of(people.n_items))
@@ -90,7 +90,7 @@ def test_one_margin_is_that_of_quadrature(copies):
     people = person([0, 0], [1, 1], [1, -1], copies, 2)
     law, sites = Law(np.diag([2.0, 3.0]), np.array([0.5, 0.0])), Sites.flat(2)
     assert settle(people, sites, law, 0.0).is_sound
-    mean, var = margins_of(people, sites, law)
+    mean, var = _margins_of(people, sites, law)
 
     def log_density(z: float) -> float:
         return float(copies[0] * log_ndtr(z) + copies[1] * log_ndtr(-z) - 0.1 * (z - 0.5) ** 2)

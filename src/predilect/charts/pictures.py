@@ -178,7 +178,7 @@ def effects(model: Any) -> Chart:
 
     Raises DataError where the model has none.
     """
-    tables = model.further_tables()
+    tables = model._further_tables()
     if "covariates" not in tables:
         raise DataError("the model has no covariates of answers: neither the side nor others are in it")
     rows = []
@@ -228,7 +228,7 @@ def segments(model: Any, *, top: int = 60, most: int = 60) -> Chart:
 
     A star says that a difference is more than chance. Raises DataError if the model has no segments.
     """
-    if not model.has_segments:
+    if not model._has_segments:
         raise DataError("this model knows no segments of people: Population does, where the fit was given some")
     boards = pl.DataFrame(model.segments()).partition_by("column", "segment", maintain_order=True)
     return segments_chart(boards, pl.DataFrame(model.rank()), NOISE, most=most, top=top)

@@ -152,7 +152,7 @@ class Fitter:
                 if verdict.favours == "pooled":
                     personal = False
                     model = self._fitted(comparisons, personal, watch)
-                    model.keep_verdict(verdict)
+                    model._keep_verdict(verdict)
             ranking = Ranking.of(model, comparisons, SCALES["probit"], findings, talk.warned[before:])
         return ranking, Choice(self.personal, personal, verdict, str(model.report_["model"]), can_be_judged)
 

@@ -27,7 +27,7 @@ class Results:
         from predilect.models.registry import load
 
         model = load(path)
-        model.backend_ = "polars"  # whatever it was fitted with
+        model._backend = "polars"  # whatever it was fitted with
         return cls(model, path if (path / "model").is_dir() else None, path)
 
     @property
@@ -67,7 +67,7 @@ class Results:
             raise DataError(f"{what} needs the answers, and {self.given} holds none. Rank again with -o DIR")
         frame = pl.read_parquet(path)
         columns: dict[str, Any] = {name: name for name in ("task", "context") if name in frame.columns}
-        covariates = [name for name in self.model.covariate_names() if name in frame.columns]
+        covariates = [name for name in self.model._covariate_names() if name in frame.columns]
         if covariates:
             columns["covariates"] = covariates
         found = Comparisons.from_frame(frame, columns=columns, reading={"side": False, "kind": "pairs"})

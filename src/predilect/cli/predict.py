@@ -101,7 +101,7 @@ def _asked(model: Any, table: pl.DataFrame, roles: dict[str, str]) -> pl.DataFra
     from predilect.data.derived import SIDE
     from predilect.data.read.covariates import covariate_columns, flat
 
-    names = [name for name in model.covariate_names() if name != SIDE]
+    names = [name for name in model._covariate_names() if name != SIDE]
     more = flat(covariate_columns(table.columns, names, needed=False))
     return table.select(*(pl.col(column).alias(role) for role, column in roles.items()), *more)
 
@@ -112,7 +112,7 @@ def _predictions(model: Any, table: pl.DataFrame, asked: pl.DataFrame, items: An
 
     from predilect.errors import DataError
 
-    mean, variance, chance = model.predict_margin_and_proba(asked, items=items, people=people)
+    mean, variance, chance = model._predict_margin_and_proba(asked, items=items, people=people)
     added = {
         "p_left": chance[:, 0], "p_tie": chance[:, 1], "p_right": chance[:, 2], "margin": mean,
         "sd": np.sqrt(variance),
@@ -137,12 +137,12 @@ def _score(
     try:
         answers = read_answers(
             asked.with_columns(table[winner].alias("winner")), None, with_ties=model.tie_threshold_ > 0.0,
-            covariates=model.covariate_names(), grades=model.grades_,
+            covariates=model._covariate_names(), grades=model.grades_,
         )  # fmt: skip
     except DataError as error:
         warnings.warn(f"The answers are not scored: {error}", DataWarning, stacklevel=2)
         return None
-    score, accuracy = model.score_and_accuracy(answers, items=items, people=people)
+    score, accuracy = model._score_and_accuracy(answers, items=items, people=people)
     return {"accuracy": accuracy, "log_loss": -score, "n_answers": answers.n_answers}
 
 

@@ -118,7 +118,7 @@ def _of_segment(fitted: Any, segment: str, unit: Any) -> tuple[pl.DataFrame, str
     from predilect._text import amount, one_line
     from predilect.report.leaderboard import SEGMENT_COLUMNS, shared_segments
 
-    if not fitted.has_segments:
+    if not fitted._has_segments:
         raise DataError("the model knows no segments. Rank again with --segment COLUMN")
     known = shared_segments(fitted, unit)
     column, equals, value = segment.partition("=")

@@ -207,7 +207,7 @@ def _say(
     talk: Talk, fitted: Any, tables: dict[str, pl.DataFrame], price: str | None, user: str | None, of: OfName,
     notes: list[str],
 ) -> None:  # fmt: skip
-    talk.say(f"Model: {fitted.report_['model']}. {relation}." if (relation := fitted.relation()) else
+    talk.say(f"Model: {fitted.report_['model']}. {relation}." if (relation := fitted._relation()) else
              f"Model: {fitted.report_['model']}, of all answers together.")  # fmt: skip
     for line in dict.fromkeys([*fitted.describe(), *notes]):
         talk.say(line)

@@ -152,7 +152,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
             raise DataError(f"this {type(model).__name__} is not fitted: call fit() first")
         model = copy.copy(model)  # other threads may update it meanwhile
         if hasattr(model, "consolidate"):
-            model.consolidate()  # people lie in the order of users_ then
+            model._consolidate()  # people lie in the order of users_ then
         usual = criterion_for(name, len(model.items_), has_budget=self.budget is not None)
         criterion = usual if self.criterion == "auto" else self.criterion
         options = dict(self.options or {})
@@ -164,17 +164,17 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         # The whole covariance is not rounded: it is multiplied by the inverse of the prior's.
         self.posterior_ = rounded(found, self.precision) if self.local else found
         self.items_, self.users_, self.personal_ = model.items_, model.users_, model.personal_
-        self.added_users_: dict[Any, int] = {}
+        self._added_users: dict[Any, int] = {}
         self._likelihood = model._likelihood
         effects = model._covariate_effects()
         self.covariates_ = None if effects is None else effects.of_anybody()
         self.tie_threshold_, self.n_answers_ = model.tie_threshold_, model.n_answers_
-        self.n_by_item_, self.n_of_crowd_, self.backend_ = model.n_by_item_, model.n_of_crowd_, model.backend_
+        self.n_by_item_, self.n_of_crowd_, self._backend = model.n_by_item_, model.n_of_crowd_, model._backend
         self.features_: ItemFeatures | None = None
         self.user_features_: PersonFeatures | None = None
-        self.space_ = FeatureSpace.empty(len(self.items_))
+        self._space = FeatureSpace.empty(len(self.items_))
         if not self.local:
-            self.features_, self.user_features_, self.space_ = model.features_, model.user_features_, model.space_
+            self.features_, self.user_features_, self._space = model.features_, model.user_features_, model._space
         of = model.report_["model"]
         self.origin_ = getattr(model, "origin_", of)
         cost = expected_loss(model, self.posterior_, self.loss, random_state=self.seed_, people=people)
@@ -282,15 +282,15 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         return posterior.margins(queries.users, queries.left, queries.right)
 
     def _answers_of(self, user: int) -> FloatArray:
-        return self.answers_of_people(user, user + 1)[0] if user >= 0 else np.zeros(len(self.items_))
+        return self._answers_of_people(user, user + 1)[0] if user >= 0 else np.zeros(len(self.items_))
 
-    def answers_of_people(self, start: int, stop: int) -> FloatArray:
+    def _answers_of_people(self, start: int, stop: int) -> FloatArray:
         """Answer counts of people on kept items, shape (stop - start, n_items); none with ``local=False``."""
         counts: FloatArray = self.posterior_.answer_counts(start, stop)
         return counts
 
-    def stored_arrays(self) -> dict[str, Any]:
-        """See :meth:`Ranking.stored_arrays <predilect.models.boards.Ranking.stored_arrays>`."""
+    def _stored_arrays(self) -> dict[str, Any]:
+        """See :meth:`Ranking._stored_arrays <predilect.models.boards.Ranking._stored_arrays>`."""
         return arrays_of(self)
 
     def describe(self) -> list[str]:

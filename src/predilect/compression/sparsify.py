@@ -193,7 +193,7 @@ def _check(model: Any) -> None:
 def _n_people(model: Any) -> int:
     if not model.personal_:
         return 1
-    return len(model.users_) + len(model.added_users_)
+    return len(model.users_) + len(model._added_users)
 
 
 def _marginals(utilities: Utilities, which: str) -> tuple[FloatArray, FloatArray]:
@@ -300,7 +300,7 @@ def _answers_on(model: Any, selection: Selection) -> FloatArray:
     n_users, step = len(selection.ptr) - 1, 1000
     for start in range(0, n_users, step):
         stop = min(start + step, n_users)
-        counts = model.answers_of_people(start, stop)
+        counts = model._answers_of_people(start, stop)
         some = slice(selection.ptr[start], selection.ptr[stop])
         out[some] = counts[selection.users[some] - start, selection.items[some]]
     return out

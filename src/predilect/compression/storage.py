@@ -109,7 +109,7 @@ def rounded(posterior: SubsetPosterior, precision: str) -> SubsetPosterior:
 
 def stored_bytes(model: Any) -> int:
     """Bytes of the arrays that a model saves of its posterior and of the answers behind it."""
-    return sum(int(np.asarray(array).nbytes) for array in model.stored_arrays().values())
+    return sum(int(np.asarray(array).nbytes) for array in model._stored_arrays().values())
 
 
 def document_of(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -243,7 +243,7 @@ def from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) ->
 
 def _kept_posterior(document: dict[str, Any]) -> Any:
     """Class of the posterior of everybody's kept utilities together, which the full model's estimator knows."""
-    found = estimator(typed(str, document["posterior"]["of"], "of")).kept_posterior
+    found = estimator(typed(str, document["posterior"]["of"], "of"))._kept_posterior
     if found is None:
         raise ValueError(f"{document['posterior']['of']} has no covariance between people")
     return found

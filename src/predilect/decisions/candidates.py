@@ -33,9 +33,9 @@ class Fitted(Protocol):
     items_: Vocabulary
     users_: Vocabulary | None
     personal_: bool
-    added_users_: dict[Any, int]
+    _added_users: dict[Any, int]
     tie_threshold_: float
-    backend_: str
+    _backend: str
 
     def predict_margin(self, X: Any) -> tuple[FloatArray, FloatArray]: ...
 

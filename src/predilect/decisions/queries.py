@@ -179,7 +179,7 @@ def code_of(model: Fitted, user: Any, whose: str = "the questions are for") -> i
 def _find(model: Fitted, user: Any) -> int:
     if model.users_ is None:
         return -1
-    added = model.added_users_.get(model.users_.own(user), -1)
+    added = model._added_users.get(model.users_.own(user), -1)
     return added if added >= 0 else model.users_.code(user)
 
 
@@ -260,4 +260,4 @@ def _frame(
     columns: dict[str, Any] = {"user": who} if named else {}
     columns |= pairs | {"score": scores}
     columns |= {f"p_{outcome}": chance[:, k] for k, outcome in enumerate(("left", "tie", "right"))}
-    return build_frame(columns, model.backend_)
+    return build_frame(columns, model._backend)

@@ -47,7 +47,7 @@ def scores(model: Fitted, size: int = 4, anchor: Any = None, user: Any = None, *
     order = np.argsort(-score, kind="stable")
     lower, upper = np.quantile(by_draw, TAILS_95, axis=0)[:, order]
     names = now.items_.series().gather(order).alias("item")
-    return build_frame({"item": names, "score": score[order], "lower": lower, "upper": upper}, now.backend_)
+    return build_frame({"item": names, "score": score[order], "lower": lower, "upper": upper}, now._backend)
 
 
 def _drawn(posterior: Posterior, user: int, seed: int) -> FloatArray:

@@ -88,7 +88,7 @@ def suggest_set(
     begun = [_information(draws, np.array([chosen[:k]])) for k in range(2, len(chosen) + 1)]
     scores = [0.0, *(float(bits[0]) for bits, _ in begun)] if chosen else []
     chances = begun[-1][1][0] if chosen else np.zeros(0)
-    return build_frame({"item": names, "p_best": chances, "score": np.array(scores, dtype=np.float64)}, model.backend_)
+    return build_frame({"item": names, "p_best": chances, "score": np.array(scores, dtype=np.float64)}, model._backend)
 
 
 def _is_open(begun: list[int], n_items: int, size: int, closed: list[set[int]]) -> bool:

@@ -40,7 +40,7 @@ def versus(
             "lower": unit * found.lower, "upper": unit * found.upper,
             "p_left": chance[:, 0], "p_tie": chance[:, 1], "p_right": chance[:, 2],
         },
-        now.backend_,
+        now._backend,
     )  # fmt: skip
 
 

@@ -100,11 +100,11 @@ class Trial:
                     model.fit(train, items=features, watch=watch)
                     place = (mask & part)[self.ever]
                     found[place, :3] = model.predict_log_proba(test)
-                    found[place, 3] = model.answer_log_proba(test)
+                    found[place, 3] = model._answer_log_proba(test)
                 n_short += any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
                 n_fits += 1
                 if n_fits == 1:
-                    chosen = self.chosen[name] = model.hyperparameters_.to_dict() | model.choices_
+                    chosen = self.chosen[name] = model.hyperparameters_.to_dict() | model._choices
                     estimator = clone(estimator).set_params(
                         **{key: value for key, value in chosen.items() if key in estimator.get_params()}
                     )
@@ -289,7 +289,7 @@ def judge(
         asked = base.get_params().get("consistency", 0.0)
         if asked != 0.0 and (care or contests["personal"].outcome == "better"):  # or care would be called taste
             alike = clone(base).set_params(
-                personal=True, user_features=False, consistency=care or asked, **base.of_one_mind
+                personal=True, user_features=False, consistency=care or asked, **base._of_one_mind
             )
             careful = trial.run("one ranking for all, with care", alike, features)
             hold("care", careful, pooled)
@@ -405,12 +405,12 @@ def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict
             "save()"
         )
     verdict = judge(now, now.comparisons_, now.features_, tie_threshold=now.tie_threshold_, watch=watch, **settings)
-    with model.turn_:
-        if model.log_ is now.log_:  # no answer came or went meanwhile
-            keep_verdict(model, verdict)
+    with model._turn:
+        if model._log is now._log:  # no answer came or went meanwhile
+            _keep_verdict(model, verdict)
     return verdict
 
 
-def keep_verdict(model: Any, verdict: Verdict) -> None:
+def _keep_verdict(model: Any, verdict: Verdict) -> None:
     """Keep a verdict in a model, and in its report, which is saved."""
     vars(model).update({"verdict_": verdict, "report_": model.report_ | {"verdict": plain(verdict.to_dict())}})

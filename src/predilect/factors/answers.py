@@ -13,7 +13,7 @@ from scipy.special import digamma, gammaln
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.errors import DataError
 from predilect.gaussian.projection import Projection
-from predilect.latent.sparse.problem import Margins, best_scale, margins_of, solved
+from predilect.latent.sparse.problem import Margins, _margins_of, best_scale, solved
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class ItemDesign:
     def of(cls, projection: Projection, left: IntArray, right: IntArray) -> ItemDesign:
         """Design for given pairs."""
         G = projection.roots()
-        return cls(projection, G, left, right, margins_of(G, left, right), projection.residual_pairs(left, right, G))
+        return cls(projection, G, left, right, _margins_of(G, left, right), projection.residual_pairs(left, right, G))
 
     @property
     def n_points(self) -> int:

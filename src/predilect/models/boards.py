@@ -36,7 +36,7 @@ from predilect.models.reading import Queries, Said, new_item_space, read_answers
 class Predicting(ABC):
     """Base of estimators: predictions from the margins of their posterior.
 
-    ``personal_``: whether users are identified; ``added_users_``: codes of people who came after the fit; ``space_``:
+    ``personal_``: whether users are identified; ``_added_users``: codes of people who came after the fit; ``_space``:
     the features of the items; ``features_``, ``user_features_``: how those of items and people are encoded.
     """
 
@@ -44,11 +44,11 @@ class Predicting(ABC):
     items_: Vocabulary
     users_: Vocabulary | None
     personal_: bool
-    added_users_: dict[Any, int]
+    _added_users: dict[Any, int]
     tie_threshold_: float
     features_: ItemFeatures | None
     user_features_: PersonFeatures | None
-    space_: FeatureSpace
+    _space: FeatureSpace
     _likelihood: type[PairLikelihood] = Probit  # Population, GPPL, HierarchicalGP and GPVU take any
 
     @abstractmethod
@@ -59,7 +59,7 @@ class Predicting(ABC):
         """Effects of covariates of answers; None in models that know none."""
         return None
 
-    def covariate_names(self) -> tuple[str, ...]:
+    def _covariate_names(self) -> tuple[str, ...]:
         """Names of the covariates of answers that predictions take, "side" for the side."""
         effects = self._covariate_effects()
         return () if effects is None else effects.names
@@ -101,7 +101,7 @@ class Predicting(ABC):
         -----
         Microseconds a pair.
         """
-        return self.margins_of(X, items, people)[1:3]
+        return self._margins_of(X, items, people)[1:3]
 
     def predict_proba(self, X: Any, *, items: Any = None, people: Any = None) -> FloatArray:
         """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`.
@@ -112,7 +112,7 @@ class Predicting(ABC):
         refuse_scorer()
         return self._outcomes(X, items, people)[2]
 
-    def predict_margin_and_proba(
+    def _predict_margin_and_proba(
         self, X: Any, *, items: Any = None, people: Any = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Results of :meth:`predict_margin` and :meth:`predict_proba`, at the cost of one."""
@@ -147,7 +147,7 @@ class Predicting(ABC):
         sets = ChoiceSets.of(X)
         if not len(sets.pairs["left"]):
             return np.ones(len(sets.order))
-        now, mean, var, queries = self.margins_of(pl.DataFrame(sets.pairs), items, people, in_sets=True)
+        now, mean, var, queries = self._margins_of(pl.DataFrame(sets.pairs), items, people, in_sets=True)
         omitted = 0.0 if now.tie_threshold_ else now.posterior_.calibration.omitted_ties
         return choice_proba(sets, now.posterior_, mean, var, queries, omitted)
 
@@ -164,16 +164,16 @@ class Predicting(ABC):
         Where rows of a task are one answer (``Comparisons.joint``), it counts once, as a whole. ``columns`` and
         ``reading`` are as of ``fit``.
         """
-        return self.score_and_accuracy(X, y, items=items, people=people, columns=columns, reading=reading)[0]
+        return self._score_and_accuracy(X, y, items=items, people=people, columns=columns, reading=reading)[0]
 
-    def score_and_accuracy(
+    def _score_and_accuracy(
         self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, people: Any = None, columns: Said = None,
         reading: Said = None,
     ) -> tuple[float, float]:  # fmt: skip
         """:meth:`score`, and the share of answers that were what :meth:`predict` gives, at the cost of one."""
         check_is_fitted(self, "posterior_")
         answers = read_answers(
-            X, y, with_ties=self.tie_threshold_ > 0.0, covariates=self.covariate_names(), grades=self.grades_,
+            X, y, with_ties=self.tie_threshold_ > 0.0, covariates=self._covariate_names(), grades=self.grades_,
             columns=columns, reading=reading,
         )  # fmt: skip
         answers = as_orders(answers)
@@ -189,12 +189,12 @@ class Predicting(ABC):
         log_p = answer_log_proba(self, answers, pairs, items, people)
         return float(np.average(log_p, weights=weights_of_rows(answers))), accuracy
 
-    def answer_log_proba(self, answers: Comparisons, *, items: Any = None, people: Any = None) -> FloatArray:
+    def _answer_log_proba(self, answers: Comparisons, *, items: Any = None, people: Any = None) -> FloatArray:
         """Log probability of the answer of each row of comparisons, (n_rows,); of a task as a whole, at each row."""
         pairs = self.predict_log_proba(answers, items=items, people=people)
         return answer_log_proba(self, answers, pairs, items, people)
 
-    def margins_of(
+    def _margins_of(
         self, X: Any, items: Any, people: Any, *, in_sets: bool = False
     ) -> tuple[Self, FloatArray, FloatArray, Queries]:
         """Snapshot of the model, whatever other threads do; mean and variance of the margins, and their pairs.
@@ -215,7 +215,7 @@ class Predicting(ABC):
         self, X: Any, items: Any, people: Any, *, logarithms: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean and variance of the margins, and probabilities of left, tie and right, or their logarithms."""
-        now, mean, var, queries = self.margins_of(X, items, people)
+        now, mean, var, queries = self._margins_of(X, items, people)
         return mean, var, (now._log_chances if logarithms else now._chances)(mean, var, queries)
 
     def _read(self, X: Any, people: Any) -> tuple[Self, Queries]:
@@ -223,7 +223,7 @@ class Predicting(ABC):
         now = copy.copy(self)
         check_is_fitted(now, "posterior_")
         users_known = now.users_ if now.personal_ else None
-        queries = read_queries(X, now.items_, users_known, now.added_users_, now.covariate_names())
+        queries = read_queries(X, now.items_, users_known, now._added_users, now._covariate_names())
         if queries.n_unknown_users:
             by = "" if people is None else ", with what their features tell"
             if people is not None and now.user_features_ is None:
@@ -248,7 +248,7 @@ class Predicting(ABC):
         """Feature space of the items that the model does not know; None if it knows them all."""
         if not queries.new_items:
             return None
-        new = new_item_space(queries.new_items, self.features_, items, self.space_.matrix.shape[1])
+        new = new_item_space(queries.new_items, self.features_, items, self._space.matrix.shape[1])
         if not new.known.all():
             lost = [item for item, known in zip(queries.new_items, new.known, strict=True) if not known]
             source = either("--items FILE", "items=...")
@@ -267,11 +267,11 @@ class Predicting(ABC):
 class Ranking(Asking, Predicting):
     """Base of estimators: boards and utilities from their posterior, and predictions."""
 
-    kept_posterior: ClassVar[Any] = None  # class of :meth:`Posterior.restricted`'s result, where there is one
+    _kept_posterior: ClassVar[Any] = None  # class of :meth:`Posterior.restricted`'s result, where there is one
 
     n_by_item_: FloatArray
     n_of_crowd_: FloatArray | None = None  # that of the fit, where the crowd did not move with answers that came since
-    backend_: str
+    _backend: str
     report_: dict[str, Any]
     random_state: int | None
     _seed: int
@@ -281,11 +281,11 @@ class Ranking(Asking, Predicting):
         """Number of answers of one person on each item; shape (n_items,)."""
 
     @abstractmethod
-    def answers_of_people(self, start: int, stop: int) -> FloatArray:
+    def _answers_of_people(self, start: int, stop: int) -> FloatArray:
         """Number of answers on each item by people ``start`` to before ``stop``; shape (stop - start, n_items)."""
 
     @abstractmethod
-    def stored_arrays(self) -> dict[str, Any]:
+    def _stored_arrays(self) -> dict[str, Any]:
         """Arrays that are saved of the posterior, and of the answers behind it."""
 
     @property
@@ -305,12 +305,12 @@ class Ranking(Asking, Predicting):
     def _user_code(self, user: Any) -> int:
         if user is None or self.users_ is None:
             return -1
-        code = self.added_users_.get(self.users_.own(user), -1)
+        code = self._added_users.get(self.users_.own(user), -1)
         return code if code >= 0 else int(self.users_.codes([user], what="user")[0])
 
     def _user_or_unseen(self, user: Any) -> int:
         """Code of a person; -1, with a warning, of somebody without answers in this model."""
-        if self.users_ is None or self.added_users_.get(self.users_.own(user), -1) >= 0:
+        if self.users_ is None or self._added_users.get(self.users_.own(user), -1) >= 0:
             return self._user_code(user)
         code = int(self.users_.codes([user], unknown="minus_one", what="user")[0])
         if code < 0:
@@ -369,18 +369,13 @@ class Ranking(Asking, Predicting):
             A person; by default the crowd. A name that the model has no answers of is an unseen user, drawn from the
             population distribution; it comes with a warning.
         """
-        if user is None:
-            return self.consensus()
         now = self._now()
+        if user is None:
+            return now._frame(now._board(now.posterior_.crowd()).by_item(), now._n_behind(None))
         code = now._user_or_unseen(user)
         is_unseen = code < 0 and now.personal_
-        n = np.zeros(len(now.items_)) if is_unseen else now.n_answers_by_item(user)
+        n = np.zeros(len(now.items_)) if is_unseen else now._n_answers_by_item(user)
         return now._frame(now._board(now.posterior_.calibrated(code)).by_item(), n)
-
-    def consensus(self) -> Any:
-        """The crowd's utilities: the frame of :meth:`rank`, in the order of :attr:`items_`."""
-        now = self._now()
-        return now._frame(now._board(now.posterior_.crowd()).by_item(), now._n_behind(None))
 
     def utility_distribution(self, user: Any = None) -> tuple[FloatArray, FloatArray]:
         """Joint law of the utilities of the crowd, or of one person, centred, over :attr:`items_`: that of their board.
@@ -394,30 +389,25 @@ class Ranking(Asking, Predicting):
         -------
         mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
         """
+        now = self._now()
         if user is None:
-            return self.consensus_distribution()
-        now = self._now()
+            return _centred(*now.posterior_.consensus())
         return _centred(*now.posterior_.calibrated(now._user_or_unseen(user)).dense())
-
-    def consensus_distribution(self) -> tuple[FloatArray, FloatArray]:
-        """Joint posterior of the consensus, centred; shapes as :meth:`utility_distribution`."""
-        now = self._now()
-        return _centred(*now.posterior_.consensus())
 
     @abstractmethod
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
 
-    def further_tables(self) -> dict[str, Callable[[], Any]]:
+    def _further_tables(self) -> dict[str, Callable[[], Any]]:
         """Tables that ``predilect rank --out`` writes beside the board: by name, what makes the frame."""
         return {}
 
-    def further_charts(self) -> dict[str, Callable[[], Chart]]:
+    def _further_charts(self) -> dict[str, Callable[[], Chart]]:
         """Charts of what only this kind of model knows, for reports and folders of results: by name, what makes one."""
         return {}
 
     @property
-    def has_segments(self) -> bool:
+    def _has_segments(self) -> bool:
         """Whether there are boards of segments: see :meth:`Population.segments <predilect.Population.segments>`."""
         return False
 
@@ -425,13 +415,13 @@ class Ranking(Asking, Predicting):
         return rank_utilities(utilities, random_state=self.seed_)
 
     def _frame(self, board: Board, n_answers: FloatArray) -> Any:
-        return build_frame(board_columns(board, self.items_, n_answers), self.backend_)
+        return build_frame(board_columns(board, self.items_, n_answers), self._backend)
 
     def _n_behind(self, user: Any) -> FloatArray:
         """Number of answers on each item that a board rests on; shape (n_items,)."""
-        return self.n_answers_by_item(user) if user is not None or self.n_of_crowd_ is None else self.n_of_crowd_
+        return self._n_answers_by_item(user) if user is not None or self.n_of_crowd_ is None else self.n_of_crowd_
 
-    def n_answers_by_item(self, user: Any = None) -> FloatArray:
+    def _n_answers_by_item(self, user: Any = None) -> FloatArray:
         """Number of answers on each item, of the crowd or of one person; shape (n_items,)."""
         now = self._now()
         if user is None or not now.personal_:

@@ -33,7 +33,7 @@ def answer_log_proba(model: Any, answers: Comparisons, pairs: FloatArray, items:
     up = answers.outcome[rows] > 0
     left, right = answers.left[rows], answers.right[rows]
     winner, loser = (np.where(up, *sides).astype(np.int64) for sides in ((left, right), (right, left)))
-    now, mean, var, queries = model.margins_of(answers.take(np.sort(rows)), items, people)
+    now, mean, var, queries = model._margins_of(answers.take(np.sort(rows)), items, people)
     place = np.argsort(np.argsort(rows))
     posterior = now.posterior_
     mean = posterior.in_units_of_noise(mean, var, queries.users)[0][place]
@@ -44,7 +44,7 @@ def answer_log_proba(model: Any, answers: Comparisons, pairs: FloatArray, items:
         frame["user"] = pl.Series(answers.users.labels(who))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # it was said of the rows
-        _, between, spread, asked = model.margins_of(pl.DataFrame(frame), items, people, in_sets=True)
+        _, between, spread, asked = model._margins_of(pl.DataFrame(frame), items, people, in_sets=True)
     C = apart.covariances(posterior.in_units_of_noise(between, spread, asked.users)[1])
     orders = Orders(ptr, np.where(up, mean, -mean), C, shared_noise(ptr, winner, loser))
     variance = orders.variances()

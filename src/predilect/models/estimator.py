@@ -200,7 +200,7 @@ class Estimator(Ranking, Saving, Shown, Constructed):
     tell of the answers in a saved model.
     """
 
-    hyperparameters_type: ClassVar[Any]
+    _hyperparameters_type: ClassVar[Any]
     _each: ClassVar[str] = ""
     _held: ClassVar[Fields] = _COUNTS
     tie_threshold: Any
@@ -258,7 +258,7 @@ class Estimator(Ranking, Saving, Shown, Constructed):
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
         """The posterior that :meth:`_pack` packed; everything else is there already."""
 
-    def relation(self) -> str:
+    def _relation(self) -> str:
         """How people relate to each other, and whose the board is; empty where every answer counts once."""
         if not self.personal_ or self.users_ is None:
             return ""
@@ -330,9 +330,9 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         self.log_evidence_ = learned.evidence
         self.items_ = answers.items
         self.users_ = answers.users if answers.has_users else None
-        self.added_users_: dict[Any, int] = {}
-        self.features_, self.user_features_, self.space_ = features, training.people, space
-        self.backend_ = answers.backend
+        self._added_users: dict[Any, int] = {}
+        self.features_, self.user_features_, self._space = features, training.people, space
+        self._backend = answers.backend
         self.n_answers_ = answers.n_answers
         self.n_by_item_, self.n_of_crowd_ = answers_by_item(answers), None
         self._hold(answers, {})
@@ -366,12 +366,12 @@ class Estimator(Ranking, Saving, Shown, Constructed):
     def _answers_of(self, user: int) -> FloatArray:
         return self.counts_.of_person(user)
 
-    def answers_of_people(self, start: int, stop: int) -> FloatArray:
-        """See :meth:`Ranking.answers_of_people <predilect.models.boards.Ranking.answers_of_people>`."""
+    def _answers_of_people(self, start: int, stop: int) -> FloatArray:
+        """See :meth:`Ranking._answers_of_people <predilect.models.boards.Ranking._answers_of_people>`."""
         return self.counts_.of_people(start, stop)
 
-    def stored_arrays(self) -> dict[str, Any]:
-        """See :meth:`Ranking.stored_arrays <predilect.models.boards.Ranking.stored_arrays>`."""
+    def _stored_arrays(self) -> dict[str, Any]:
+        """See :meth:`Ranking._stored_arrays <predilect.models.boards.Ranking._stored_arrays>`."""
         return {**self._pack()[1], **self._held_arrays()}
 
     # Saving and loading.
@@ -379,7 +379,7 @@ class Estimator(Ranking, Saving, Shown, Constructed):
     def _document(self) -> tuple[dict[str, Any], dict[str, Any]]:
         values, arrays = self._pack()
         shared = {
-            "n_by_item": self.n_by_item_, "feature_matrix": self.space_.matrix, "feature_known": self.space_.known,
+            "n_by_item": self.n_by_item_, "feature_matrix": self._space.matrix, "feature_known": self._space.known,
         }  # fmt: skip
         h, parameters = self.hyperparameters_, self.get_params() | {"random_state": self.seed_}
         document = stored(self) | {
@@ -420,8 +420,8 @@ class Estimator(Ranking, Saving, Shown, Constructed):
     @classmethod
     def _hyperparameters(cls, values: dict[str, Any]) -> Any:
         """Hyper-parameters of a saved model; ValueError if one is out of its range."""
-        found = cls.hyperparameters_type(**{name: _parameter(value) for name, value in values.items()})
-        for name, hint in get_type_hints(cls.hyperparameters_type).items():
+        found = cls._hyperparameters_type(**{name: _parameter(value) for name, value in values.items()})
+        for name, hint in get_type_hints(cls._hyperparameters_type).items():
             value = getattr(found, name)
             if hint in (int, float):
                 number_within(name, value, 0.0, math.inf)

@@ -142,7 +142,7 @@ class GPVU(Estimator):
     ['tea', 'milk']
     """
 
-    hyperparameters_type: ClassVar[Any] = FactorHyperparameters
+    _hyperparameters_type: ClassVar[Any] = FactorHyperparameters
     _each: ClassVar[str] = "The utilities of {} people are shared factors, and a process of each one's own"
     posterior_: PopulationPosterior = field(init=False)
 
@@ -186,7 +186,7 @@ class GPVU(Estimator):
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new, h = self.posterior_, self._new_items(queries, items), self.hyperparameters_
         if new is not None:
-            prior = Projection.of(h.kernel, self.space_.matrix, self.space_.known, None)
+            prior = Projection.of(h.kernel, self._space.matrix, self._space.known, None)
             posterior = with_new_items(posterior, prior, new, spread=h.variance, consensus_spread=h.variance)
         return crowd_margins(self, queries, posterior)
 
@@ -207,5 +207,5 @@ class GPVU(Estimator):
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
         self.factors_ = arrays["factors"]
-        self.hyperparameters_.kernel.diagonal(self.space_.matrix[:1])  # ValueError if it is made for other features
+        self.hyperparameters_.kernel.diagonal(self._space.matrix[:1])  # ValueError if it is made for other features
         return unpack_crowd(arrays, len(self.items_))

@@ -104,7 +104,7 @@ class HierarchicalGP(Estimator):
     ['tea', 'milk']
     """
 
-    hyperparameters_type: ClassVar[Any] = HierarchicalHyperparameters
+    _hyperparameters_type: ClassVar[Any] = HierarchicalHyperparameters
     _each: ClassVar[str] = "The utilities of {} people are draws from one Gaussian, which is learned"
     posterior_: PopulationPosterior = field(init=False)
 
@@ -174,7 +174,7 @@ class HierarchicalGP(Estimator):
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new, h = self.posterior_, self._new_items(queries, items), self.hyperparameters_
         if new is not None:
-            prior = Projection.of(h.kernel, self.space_.matrix, self.space_.known, None)
+            prior = Projection.of(h.kernel, self._space.matrix, self._space.known, None)
             n, half = posterior.n_items, prior.factor.solve_lower(posterior.Sigma)
             # Variance over users of a new item: the inverse-Wishart's mean given Σ of the others.
             trace = float(np.trace(prior.factor.solve_lower(half.T)))

@@ -24,11 +24,11 @@ class Kit:
     """Base of estimators that say what attributes are worth to people."""
 
     users_: Vocabulary | None
-    backend_: str
+    _backend: str
     comparisons_: Comparisons | None
     features_: ItemFeatures | None
     items_: Vocabulary
-    space_: FeatureSpace
+    _space: FeatureSpace
 
     @property
     @abstractmethod
@@ -72,7 +72,7 @@ class Kit:
         draws = self._person_draws()
         apart = self.users_ is not None and draws.n_people == len(self.users_)
         users = list(self.users_.ids) if self.users_ is not None and apart else ["everyone"]
-        return build_frame(conjoint.part_worths(draws, users), self.backend_)
+        return build_frame(conjoint.part_worths(draws, users), self._backend)
 
     def coefficients(self) -> Any:
         """Means of the population's coefficients, and how people differ in them, in the units of the attributes.
@@ -86,7 +86,7 @@ class Kit:
             say little of how people differ). In the space of willingness to pay: amounts times the coefficient of the
             price.
         """
-        return build_frame(conjoint.coefficients(self._person_draws()), self.backend_)
+        return build_frame(conjoint.coefficients(self._person_draws()), self._backend)
 
     def importances(self, of: str = "population") -> Any:
         """Share of the range of a person's utilities over the items that each attribute makes.
@@ -107,7 +107,7 @@ class Kit:
         -----
         population.md section 4, "Averages over people".
         """
-        return build_frame(conjoint.importances(self._person_draws(), of, self.seed_), self.backend_)
+        return build_frame(conjoint.importances(self._person_draws(), of, self.seed_), self._backend)
 
     def willingness_to_pay(self, price: str, user: Any = None) -> Any:
         """What one unit of each attribute is worth, in units of the price.
@@ -130,7 +130,7 @@ class Kit:
         if self.features_ is not None:
             refuse_left_out(price, self.features_, self.attributes_)
         code = -1 if user is None else self._user_code(user)
-        return build_frame(conjoint.willingness_to_pay(draws, price, code), self.backend_)
+        return build_frame(conjoint.willingness_to_pay(draws, price, code), self._backend)
 
     def fit_of_people(self, X: Any = None) -> Any:
         """How well everybody's choices are explained, and who answers no better than chance.
@@ -176,7 +176,7 @@ class Kit:
         codes, described = codes_of_sets(self, sets, None)
         rows = [self._rows(one, described) for one in codes]
         found = conjoint.fit_of_people(draws, choices, who, rows)
-        return build_frame({"user": names, **found}, self.backend_)
+        return build_frame({"user": names, **found}, self._backend)
 
     def _held_answers(self) -> Comparisons:
         if self.comparisons_ is None:
@@ -260,7 +260,7 @@ class Kit:
             raise DataError(f"the model was fitted without attributes, so that no {price} can change")
         refuse_left_out(price, features, self.attributes_)
         (codes,), described = codes_of_sets(self, [offered], items)
-        encoded = np.concatenate([self.space_.matrix, described])
+        encoded = np.concatenate([self._space.matrix, described])
         changes = [features.shifted(encoded[codes[place]], price, float(value)) for value in values]
         others = encoded[[code for code in np.unique(codes) if code >= len(self.items_) and code != codes[place]]]
         self._warn_beyond(np.concatenate([encoded[codes[place]] + np.array(changes), others]))
@@ -272,7 +272,7 @@ class Kit:
         """Warn of encoded attributes, (n, n_columns), outside the range of those of the items of the fit."""
         if self.features_ is None:
             return
-        known = self.features_.numbers(self.space_.matrix[self.space_.known])
+        known = self.features_.numbers(self._space.matrix[self._space.known])
         ranges = {name: (float(values.min()), float(values.max())) for name, values in known.items()}
         n, where = beyond(self.features_.numbers(offers), ranges)
         if n:
@@ -291,7 +291,7 @@ class Kit:
             columns = ([name] * len(ids), ids, *shares, [of] * len(ids))
             for column, values in zip(table.values(), columns, strict=True):
                 column += values
-        return build_frame(table, self.backend_)
+        return build_frame(table, self._backend)
 
 
 def _offered(name: str, items: Sequence[Any]) -> list[Any]:

@@ -179,10 +179,10 @@ def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, Flo
 
 def traits_of_new_users(model: Any, queries: Queries, people: Any) -> FloatArray | None:
     """Traits of unseen users, row by row of the queries; None if they do not matter."""
-    if people is None or not queries.new_users or model.traits_ is None or model.user_features_ is None:
+    if people is None or not queries.new_users or model._traits is None or model.user_features_ is None:
         return None
     rows = rows_of_features(queries.new_users, model.user_features_, people)
-    return queries.of_new_users(model.traits_.transform(*rows))
+    return queries.of_new_users(model._traits.transform(*rows))
 
 
 class FactorEstimator(Estimator):
@@ -191,7 +191,7 @@ class FactorEstimator(Estimator):
     item_features = True  # whether features of items count: an argument of subclasses
     n_jobs: int | None
     posterior_: FactorPosterior
-    traits_: Traits | None
+    _traits: Traits | None
 
     @abstractmethod
     def _fit(self, training: Training, delta: float | None, watch: Watcher | None) -> tuple[Learned, Traits | None]:
@@ -199,7 +199,7 @@ class FactorEstimator(Estimator):
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs):
-            learned, self.traits_ = self._fit(training, delta, watch)
+            learned, self._traits = self._fit(training, delta, watch)
         return learned
 
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
@@ -210,15 +210,15 @@ class FactorEstimator(Estimator):
         return posterior.margins(queries.users, queries.left, queries.right, traits=traits)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return pack_factor(self.posterior_, self.traits_)
+        return pack_factor(self.posterior_, self._traits)
 
     @classmethod
     def _fields(cls, document: dict[str, Any]) -> Fields:
         return factor_fields(document["posterior"]["weights"], has_traits="trait_mean" in document["arrays"])
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> FactorPosterior:
-        known = self.space_.known & self.item_features
-        posterior, self.traits_ = unpack_factor(values, arrays, self.hyperparameters_.kernel, self.space_.matrix, known)
+        known = self._space.known & self.item_features
+        posterior, self._traits = unpack_factor(values, arrays, self.hyperparameters_.kernel, self._space.matrix, known)
         return posterior
 
 
@@ -228,7 +228,7 @@ def describe_features(model: Any, *, item_features: bool = True) -> list[str]:
     if model.features_ is not None and item_features:
         lines.append(f"Item features: {', '.join(model.features_.sources) or 'none of use'}.")
     if model.user_features_ is not None:
-        how = "used" if model.traits_ is not None else "not used"
+        how = "used" if model._traits is not None else "not used"
         lines.append(f"Features of people: {', '.join(model.user_features_.sources) or 'none of use'}; {how}.")
     return lines
 

@@ -332,7 +332,7 @@ def codes_of_sets(model: Any, sets: list[list[Any]], items: Any) -> tuple[list[I
     """
     names = pl.Series([item for one in sets for item in one]) if any(sets) else pl.Series([], dtype=pl.String)
     codes = model.items_.codes(names, unknown="minus_one").astype(np.int64)
-    n_columns = model.space_.matrix.shape[1]
+    n_columns = model._space.matrix.shape[1]
     cuts = list(pairwise(np.cumsum([0, *map(len, sets)]).tolist()))
     if not (codes < 0).any():
         return [codes[start:stop] for start, stop in cuts], np.zeros((0, n_columns))

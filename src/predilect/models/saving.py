@@ -449,7 +449,7 @@ def stored(model: Any) -> dict[str, Any]:
         "tie_threshold": model.tie_threshold_,
         "n_answers": model.n_answers_,
         "n_of_crowd": None if model.n_of_crowd_ is None else model.n_of_crowd_.tolist(),
-        "frame_kind": model.backend_,
+        "frame_kind": model._backend,
         "items": model.items_.ids,
         "users": None if model.users_ is None else model.users_.ids,
         "item_features": None if features is None else features.to_dict(),
@@ -462,20 +462,20 @@ def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Non
     check_computing(model)
     model.items_ = _vocabulary(document["items"], "items")
     model.users_ = None if document["users"] is None else _vocabulary(document["users"], "users")
-    model.added_users_ = {}
+    model._added_users = {}
     model._likelihood = LIKELIHOODS[document.get("likelihood", "probit")]
     model.tie_threshold_ = number_within("tie_threshold", document["tie_threshold"], 0.0, LARGEST)
     if model.tie_threshold_ == 0.0 and np.any(arrays.get("outcome", 1) == 0):
         raise ValueError("ties in a model without them")
     model.n_answers_ = number_within("n_answers", document["n_answers"], 0.0, LARGEST)
-    model.backend_ = typed(str, document["frame_kind"], "frame_kind")
+    model._backend = typed(str, document["frame_kind"], "frame_kind")
     features, people = document["item_features"], document["user_features"]
     model.features_ = None if features is None else ItemFeatures.from_dict(features)
     model.user_features_ = None if people is None else PersonFeatures.from_dict(people)
     if "feature_matrix" in arrays:
-        model.space_ = FeatureSpace(arrays["feature_matrix"], arrays["feature_known"])
+        model._space = FeatureSpace(arrays["feature_matrix"], arrays["feature_known"])
     else:
-        model.space_ = FeatureSpace.empty(len(model.items_))
+        model._space = FeatureSpace.empty(len(model.items_))
     model.n_by_item_ = arrays["n_by_item"]
     of_crowd = typed(list[float] | None, document.get("n_of_crowd"), "n_of_crowd")
     model.n_of_crowd_ = None if of_crowd is None else np.array(of_crowd)

@@ -91,7 +91,7 @@ def changes_between(new: Any, old: Any, scale: Scale, name: str) -> Changes:
     shared, places = shared_items(new.items_, old, name)
     found = {}
     for key, model, codes in (("new", new, shared), ("old", old, places)):
-        mean, covariance = model.consensus_distribution()
+        mean, covariance = model.utility_distribution()
         mean, covariance = centre(mean[codes], covariance[np.ix_(codes, codes)])
         found[key] = mean, np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
     kinds = (old.report_["model"], new.report_["model"])

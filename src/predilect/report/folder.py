@@ -84,7 +84,7 @@ def _chunks(
         sd = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave -1e-17
         order = np.argsort(-mean, axis=1, kind="stable")[:, :n_shown]  # equal ones keep the order of the ids
         mean, sd = _on_scale(model, scale, start, mean, sd)
-        counts = model.answers_of_people(start, stop)
+        counts = model._answers_of_people(start, stop)
         yield pl.DataFrame(
             {
                 "user": users.series()[start:stop].gather(np.repeat(np.arange(stop - start), n_shown)),
@@ -151,7 +151,7 @@ class RankOutput:
         if self.segments:
             writers["segments.csv"] = lambda path: write_csv(segment_table(self.segments), path)
         model = self.overall.model
-        for name, table in model.further_tables().items():
+        for name, table in model._further_tables().items():
             writers[f"{name}.csv"] = partial(_write_table, table)
         if model.personal_:
             writers["users.parquet"] = lambda path: self._write_people(path, jobs)
@@ -183,7 +183,7 @@ class RankOutput:
         people = f" of {len(model.users_)} people" if model.users_ is not None else ""
         title = f"{len(self.overall.board)} items, from {amount(model.n_answers_)} answers{people}"
         plot_board(self.overall.board, self.scale, title, [place / name for name in names])
-        charts = dict(model.further_charts())
+        charts = dict(model._further_charts())
         if shared := [one.board for one in self.segments.values() if isinstance(one, SharedSegment)]:
             unit, most = self.scale.of_differences, MOST_SEGMENTS_DRAWN
             of = shared, self.overall.board, unit.unit, unit.digits, most, most

@@ -261,7 +261,7 @@ def _trust(told: Contents) -> Iterator[Part]:
 def _reading(told: Contents) -> Iterator[Part]:
     ties = told.scale.ties(told.model.tie_threshold_, told.model.posterior_.calibration.tie_spread)
     zero = "0 is the mean of the items. " if told.scale.is_plain else ""
-    relation = told.model.relation()
+    relation = told.model._relation()
     whose = [f"Whose ranking: {relation[0].lower()}{relation[1:]}."] if relation else []
     yield List(
         [
@@ -348,13 +348,13 @@ def _people(told: Contents) -> Iterator[Part]:
 
 def _answerers(told: Contents) -> pl.DataFrame | None:
     """A row for each person who answered; None where the model tells nobody apart."""
-    table = told.model.further_tables().get("people")
+    table = told.model._further_tables().get("people")
     return None if table is None else pl.DataFrame(table())
 
 
 @section("segments", "Segments of people")
 def _segments(told: Contents) -> Iterator[Part]:
-    if not told.model.has_segments:
+    if not told.model._has_segments:
         return
     boards = [one.board for one in shared_segments(told.model, told.scale).values()]
     unit = told.scale.of_differences
@@ -424,7 +424,7 @@ def _difference(row: dict[str, Any], scale: Scale) -> str:
 
 @section("effects", "Effects of the side and of other covariates")
 def _effects(told: Contents) -> Iterator[Part]:
-    table = told.model.further_tables().get("covariates")
+    table = told.model._further_tables().get("covariates")
     found = None if table is None else pl.DataFrame(table())
     if found is None or found.is_empty():
         return
@@ -469,7 +469,7 @@ def _attributes(told: Contents) -> Iterator[Part]:
 
 @section("further", "What else the model knows")
 def _further(told: Contents) -> Iterator[Part]:
-    for make in told.model.further_charts().values():
+    for make in told.model._further_charts().values():
         chart = make()
         yield Figure(chart, chart.notes)
 

@@ -28,7 +28,7 @@ def sentence_of_pair(row: dict[str, Any], scale: Scale) -> str:
 
 def least_consistent(model: Any) -> list[str]:
     """Who has more than twice the usual noise, in a sentence; none where it is nobody, or people do not differ."""
-    table = model.further_tables().get("people")
+    table = model._further_tables().get("people")
     if table is None:
         return []
     people = pl.DataFrame(table()).filter(pl.col("lower").is_not_null() & (pl.col("consistency") < NOISY))

@@ -89,14 +89,14 @@ def test_people_who_differ_are_told_apart(modern):
 
 
 def test_the_consensus_is_what_the_camps_agree_on(modern):
-    board = modern.consensus()
+    board = modern.utilities()
     assert np.corrcoef(board["mean"], X[:, 1])[0, 1] > 0.8
 
 
 def test_a_consensus_of_nobody_is_the_average_person():
     model = fitted(with_consensus=False)
     everybody = np.mean([model.utility_distribution(f"u{k}")[0] for k in range(N_USERS)], axis=0)
-    np.testing.assert_allclose(model.consensus_distribution()[0], everybody, atol=CONVERGED)
+    np.testing.assert_allclose(model.utility_distribution()[0], everybody, atol=CONVERGED)
     assert model.hyperparameters_.consensus_variance == 0.0
 
 

@@ -102,8 +102,8 @@ def test_an_update_is_a_fit_to_all_answers():
     assert model.n_answers_ == whole.n_answers_
     np.testing.assert_allclose(model.log_evidence_, whole.log_evidence_, atol=CONVERGED)
     assert model.rank().equals(whole.rank()) or np.allclose(model.rank()["mean"], whole.rank()["mean"], atol=ITERATIVE)
-    np.testing.assert_array_equal(model.n_answers_by_item(), whole.n_answers_by_item())
-    np.testing.assert_array_equal(model.n_answers_by_item("p03"), whole.n_answers_by_item("p03"))
+    np.testing.assert_array_equal(model._n_answers_by_item(), whole._n_answers_by_item())
+    np.testing.assert_array_equal(model._n_answers_by_item("p03"), whole._n_answers_by_item("p03"))
     assert model.comparisons_ == whole.comparisons_
 
 
@@ -131,7 +131,7 @@ def test_new_people_and_new_items_join_at_an_update(tmp_path):
     assert len(model.items_) == 13
     assert "new" in list(model.users_.ids)
     assert len(model.weights_) == 17
-    assert model.n_answers_by_item("new").sum() == 2.0
+    assert model._n_answers_by_item("new").sum() == 2.0
     model.save(tmp_path / "model")
     loaded = GaSPK.load(tmp_path / "model")
     for a, b in zip(model.predict_margin(ASKED), loaded.predict_margin(ASKED), strict=True):
@@ -199,7 +199,7 @@ def test_a_score_is_the_mean_evaluation_against_all_items(settings):
 def test_scores_covary_as_the_evaluations_they_are_made_of():
     model = GaSPK(n_components=2, **FIXED).fit(ANSWERS, items=CARS)
     left, right = np.repeat(np.arange(12), 12), np.tile(np.arange(12), 12)
-    t = model.trade_offs_.pairs(model.space_.matrix, left, right)
+    t = model.trade_offs_.pairs(model._space.matrix, left, right)
     posterior, kernel, gamma = model.posterior_, model.hyperparameters_.kernel, model.weights_[3]
     rows, _ = posterior.basis.rows(t)
     whole = posterior.curvature.covariance(rows, gamma) + gamma @ gamma * (kernel(t, t) - rows @ rows.T)

@@ -123,7 +123,7 @@ def test_margins_of_people_with_few_answers_are_wider(models):
     (mean, var), (same, wider) = model.predict_margin(asked), wide.predict_margin(asked)
     np.testing.assert_array_equal(mean, same)
     factor = FACTOR ** np.array([0.75, 0.5, 0.25, 0.0, 0.0])
-    posterior, matrix = model.posterior_, model.space_.matrix
+    posterior, matrix = model.posterior_, model._space.matrix
     left, right = (model.items_.codes([name]) for name in ("c0", "c7"))
     V = posterior.at(model.trade_offs_.points(matrix, left, right, antisymmetric=True).points).covariance[0]
     gamma = posterior.gamma[[model.users_.ids.index(name) for name in users]]

@@ -41,7 +41,7 @@ def test_a_batch_moves_one_characteristic_to_the_mode_under_the_posterior_before
     after, everything = model.posterior_, model.answers_
     assert after.basis is before.basis
     # The slope of what is new: that of all answers less that of the old ones.
-    slope = np.zeros((len(model.choices_.points), 1))
+    slope = np.zeros((len(model._choices.points), 1))
     for answers, sign in ((everything, 1.0), (told, -1.0)):
         z = (after.basis.root @ after.w)[answers.point, 0]
         np.add.at(slope[:, 0], answers.point, sign * answers.weight * Probit().at(answers.outcome, z)[1])

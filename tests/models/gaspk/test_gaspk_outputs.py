@@ -50,7 +50,7 @@ TRADE_OFFS = {"price": [4.0, -6.0, 0.0, 2.0], "comfort": [0.0, 1.0, -2.0, 3.0], 
 def dense_posterior(model: GaSPK, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean (q, n_c) and covariance (q n_c, q n_c) of the characteristics at t; gaspk.md 2, function space."""
     posterior, answers = model.posterior_, model.answers_
-    points, kernel, n_c = model.choices_.points, model.hyperparameters_.kernel, model.posterior_.gamma.shape[1]
+    points, kernel, n_c = model._choices.points, model.hyperparameters_.kernel, model.posterior_.gamma.shape[1]
     F = posterior.basis.forward(posterior.w)
     gamma = posterior.gamma[answers.user]
     z = np.einsum("ic,ic->i", gamma, F[answers.point])
@@ -137,7 +137,7 @@ def test_draws_have_the_joint_law(wide):
 def test_accept_is_the_prediction_for_such_items(wide):
     ids = wide.items_.ids
     pairs = pl.DataFrame({"user": ["p03"] * 20, "left": ids[:20], "right": ids[20:40]})
-    t = wide.trade_offs_.pairs(wide.space_.matrix, np.arange(20), np.arange(20, 40))
+    t = wide.trade_offs_.pairs(wide._space.matrix, np.arange(20), np.arange(20, 40))
     found = wide.accept(wide.trade_offs_.in_units(t), user="p03")
     np.testing.assert_allclose(found.select("p_left", "p_tie", "p_right"), wide.predict_proba(pairs), atol=EXACT)
     mean, var = wide.predict_margin(pairs)
@@ -331,7 +331,7 @@ def test_items_as_attributes_and_nobody_told_apart():
         model.segments()
     with pytest.raises(DataError, match="leave user out"):
         model.accept({"i00": [1], "i01": [-1]}, "p00")
-    table, board = model.characteristics(), model.consensus()
+    table, board = model.characteristics(), model.utilities()
     # Up to a constant the scores of the only characteristic are the board.
     scores = np.array([table[f"{item} against the others"][0] for item in board["item"]])
     np.testing.assert_allclose(scores - scores.mean(), board["mean"], atol=EXACT)

@@ -47,7 +47,7 @@ def test_maps_hold_evaluations_and_say_so(model):
     assert values[1] == pytest.approx(sd, abs=EXACT)
     assert shown[0].collections[0].get_clim() == shown[3].collections[0].get_clim()  # one scale for all rows
     dots = shown[1].collections[1].get_offsets()
-    assert len(dots) == 2 * len(model.choices_.points)
+    assert len(dots) == 2 * len(model._choices.points)
 
 
 def test_categories_and_single_attributes(model):

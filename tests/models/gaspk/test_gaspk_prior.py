@@ -300,7 +300,7 @@ def test_variances_count_what_is_left_open_of_weights():
     posterior = model.posterior_
     without = replace(posterior, left_open=None)
     users = np.arange(20).repeat(3)
-    t = model.choices_.points[:3]
+    t = model._choices.points[:3]
     codes = np.tile(np.arange(3), 20)
     mean, var = posterior.evaluations(users, t, codes)
     plain_mean, plain = without.evaluations(users, t, codes)

@@ -46,7 +46,7 @@ def test_coefficients_are_in_the_units_of_the_attributes(model):
 def test_utilities_are_attributes_times_coefficients(model):
     mean = np.array(model.coefficients()["mean"])
     X = np.array([DATA.items[name] for name in ("price", "speed", "size")]).T
-    board = dict(model.consensus().select("item", "mean").iter_rows())
+    board = dict(model.utilities().select("item", "mean").iter_rows())
     expected = (X - X.mean(axis=0)) @ mean
     np.testing.assert_allclose([board[item] for item in DATA.items["item"]], expected, atol=EXACT)
 

@@ -53,7 +53,7 @@ def test_a_side_that_moves_answers_is_found_and_boards_are_for_no_side(settings)
     assert any("Between equals the item on the left is chosen" in line for line in model.describe())
     blind = Population(**settings).fit(Comparisons.from_frame(frame, reading={"side": False}))
     assert not len(blind.covariates())
-    assert np.corrcoef(model.consensus()["mean"], utility)[0, 1] > 0.9
+    assert np.corrcoef(model.utilities()["mean"], utility)[0, 1] > 0.9
     # The same pair, seen both ways: what each side gains is the effect of the side.
     left, _ = model.predict_margin({"user": [0, 0], "left": [1, 2], "right": [2, 1]})
     assert left.sum() == pytest.approx(2 * found["effect"])
@@ -64,8 +64,8 @@ def test_a_swap_of_all_rows_flips_the_effect_of_the_side_and_nothing_else(settin
     frame, _ = crowd(2, side=0.4)
     one, other = (Population(**settings).fit(answers) for answers in (frame, swapped(frame)))
     assert effect(one)["effect"] == pytest.approx(-effect(other)["effect"], rel=1e-5)
-    np.testing.assert_allclose(one.consensus()["mean"], other.consensus()["mean"], atol=1e-5)
-    np.testing.assert_allclose(one.consensus()["sd"], other.consensus()["sd"], rtol=1e-5)
+    np.testing.assert_allclose(one.utilities()["mean"], other.utilities()["mean"], atol=1e-5)
+    np.testing.assert_allclose(one.utilities()["sd"], other.utilities()["sd"], rtol=1e-5)
 
 
 @pytest.mark.parametrize("settings", MODELS)
@@ -74,7 +74,7 @@ def test_sides_that_move_nothing_are_free(settings):
     model = Population(**settings).fit(frame)
     plain = Population(**settings).fit(Comparisons.from_frame(frame, reading={"side": False}))
     assert model.comparisons_ == plain.comparisons_
-    assert model.consensus()["mean"].to_list() == plain.consensus()["mean"].to_list()
+    assert model.utilities()["mean"].to_list() == plain.utilities()["mean"].to_list()
     assert not len(model.covariates())
     assert not model.report_["side"]["found"]
     assert not any("side" in line for line in model.describe())

@@ -130,7 +130,7 @@ def test_nothing_of_an_erased_person_is_left(kind, ids, loaded, tmp_path):
         assert of(who) not in model.users_
     for text in TEXTS:
         assert traces(tmp_path / "after", text) == []
-    assert not model.added_users_
+    assert not model._added_users
     if told is None:  # nor what only she was asked under
         odd, found = LENGTH / model.posterior_.covariates.scale, []
         for folder in ("before", "after"):
@@ -161,7 +161,7 @@ def test_everybody_else_is_as_before_to_the_bit_and_the_erased_is_nobody_known(k
             np.testing.assert_array_equal(a, b)
     theirs = 6.0
     assert model.n_answers_ == fitted(kind).n_answers_ - theirs
-    assert model.n_answers_by_item().sum() == 2 * model.n_answers_
+    assert model._n_answers_by_item().sum() == 2 * model.n_answers_
     assert model.report_["updates"]["answers_taken_back"] == theirs
     # Whoever comes back starts from nothing.
     again, fresh = copy.deepcopy(model), votes(of, LATE)

@@ -126,7 +126,7 @@ def test_many_updates_by_frame_are_those_of_one_by_one(settings):
     assert together.comparisons_ == single.comparisons_
     if not settings.get("personal", True):
         return
-    together.consolidate()
+    together._consolidate()
     np.testing.assert_allclose(together.predict_proba(queries()), single.predict_proba(queries()), atol=CONVERGED)
 
 

@@ -112,7 +112,7 @@ def test_a_model_chooses_by_itself_and_predicts_better(personal):
     auto = Population(personal=personal).fit(answers(part(half), outcome[half]))
     one = Population(personal=personal, tie_threshold=("auto", "auto", 0.0)).fit(answers(part(half), outcome[half]))
     assert auto.hyperparameters_.item_tie_spread > 0.2
-    assert len(auto.choices_["tie_threshold"]) == 3
+    assert len(auto._choices["tie_threshold"]) == 3
     assert one.hyperparameters_.item_tie_spread == 0.0
     y = outcome[~half]
     p, q = (m.predict_proba(part(~half))[np.arange(6000), 1 - y] for m in (auto, one))
@@ -123,7 +123,7 @@ def test_a_model_chooses_by_itself_and_predicts_better(personal):
 def test_held_out_answers_are_judged_by_the_chances_that_the_model_predicts():
     frame, outcome, _ = crowd(n=1500)
     model = model_of(True, 0.6).fit(answers(frame, outcome))
-    rows = model.log_.comparisons
+    rows = model._log.comparisons
     asked = asked_of(rows, model.posterior_, rows.user, model.tie_threshold_, None)
     p = model.predict_log_proba(rows)[np.arange(rows.n_rows), 1 - rows.outcome]
     np.testing.assert_allclose(asked.log_proba(asked.var, 1.0, Probit)[0], p, rtol=CONVERGED)

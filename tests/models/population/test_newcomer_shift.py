@@ -167,7 +167,7 @@ def test_a_newcomers_utilities_are_dense_conditioning_with_the_mean_shifted(mode
     left, right = np.array(NEW["left"]), np.array(NEW["right"])
     person = person_ep(posterior.Sigma, m, left, right, [1, -1, 1, 0], delta=later.tie_threshold_)
     mean, covariance = person.utilities(m, posterior.C_m)
-    for one in (later, later.consolidate()):
+    for one in (later, later._consolidate()):
         code = one.posterior_.n_users - 1
         found, spread = one.posterior_.utilities(code)
         np.testing.assert_allclose(found, mean, atol=CONVERGED)
@@ -188,7 +188,7 @@ def test_people_of_the_fit_are_as_without_it_to_the_bit(model, plain):
     for one in (with_it, without):
         one.update(user=99, left=0, right=1, outcome=1)
         one.update(user=5, left=0, right=5, outcome=1)
-    for one, other in ((model, plain), (with_it, without), (with_it.consolidate(), without.consolidate())):
+    for one, other in ((model, plain), (with_it, without), (with_it._consolidate(), without._consolidate())):
         for a, b in zip(one.predict_margin(asked), other.predict_margin(asked), strict=True):
             np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(one.predict_proba(asked), other.predict_proba(asked))
@@ -203,7 +203,7 @@ def test_what_came_and_went_leaves_a_stranger_to_the_bit():
     mean, _ = one.predict_margin(asked)
     assert mean[0] != mean[1]
     one.forget(user=99, left=0, right=1, outcome=1)
-    for there in (one, one.consolidate()):
+    for there in (one, one._consolidate()):
         for values in there.predict_margin(asked):
             assert values[0] == values[1]
     own = ROWS.take(ROWS.user == 4)  # of whom nothing is left is a stranger, until the answers are there again
@@ -276,7 +276,7 @@ def test_a_new_item_without_features_has_no_shift_and_with_them_that_of_its_like
     more = {"item": ["new"], "x": [0.5]}
     asked = {"left": ["new"], "right": [0]}
     means = [one.predict_margin(asked, items=more)[0][0] for one in fits]
-    space = fits[1].space_
+    space = fits[1]._space
     sd = np.std(items["x"])
     near = np.exp(-0.5 * ((np.array(items["x"]) - 0.5) / sd) ** 2)
     d = fits[1].posterior_.newcomer_shift
@@ -337,7 +337,7 @@ def test_strangers_answers_are_predicted_as_well_as_by_the_pooled_model():
     train, test = loud_and_quiet(rng, 90, "p"), loud_and_quiet(rng, 200, "q")
     outcome = np.array(test.pop("outcome"))
     model = Population(n_jobs=1, consistency=0.0).fit(train, reading={"positive": "left"})
-    found = model.choices_["calibration"]
+    found = model._choices["calibration"]
     assert found.newcomer_weight > 0.5
 
     def loss(one):

@@ -118,10 +118,10 @@ def test_the_factor_is_for_whom_the_population_was_learned_without_and_moves_pro
         np.testing.assert_array_equal(one, other)
     expected = outcome_probabilities(mean, 0.7 * np.array([FACTOR, 1.0, 1.0, 1.0]) * var, 0.0)
     model.save(tmp_path / "before")
-    for there in (model, model.consolidate(), Population.load(tmp_path / "before")):
+    for there in (model, model._consolidate(), Population.load(tmp_path / "before")):
         np.testing.assert_allclose(there.predict_proba(asked), expected, atol=EXACT)
     again = Population.load(tmp_path / "before")
-    again.update(user=-2, left=0, right=1, outcome=1).consolidate()
+    again.update(user=-2, left=0, right=1, outcome=1)._consolidate()
     assert again.posterior_.are_newcomers(np.array([-1, 0, 1, 2])).tolist() == [True, True, True, False]
     small = again.compress(6, precision="double")
     np.testing.assert_allclose(small.predict_proba(asked), expected, atol=EXACT)
@@ -136,10 +136,10 @@ def test_somebody_without_answers_is_a_newcomer():
     own = ROWS.take(ROWS.user == 4)
     model.forget(own)
     asked = {"user": [4, 5], "left": [0, 0], "right": [3, 3]}
-    mean, var, proba = model.predict_margin_and_proba(asked)
+    mean, var, proba = model._predict_margin_and_proba(asked)
     np.testing.assert_allclose(proba, outcome_probabilities(mean, np.array([FACTOR, 1.0]) * var, 0.0), atol=EXACT)
     model.update(own)
-    mean, var, proba = model.predict_margin_and_proba(asked)
+    mean, var, proba = model._predict_margin_and_proba(asked)
     np.testing.assert_allclose(proba, outcome_probabilities(mean, var, 0.0), atol=EXACT)
 
 

@@ -65,8 +65,8 @@ def given(differing):
 def test_held_out_answers_gain_and_the_spread_is_found(differing, monkeypatch):
     model, frame, test, effect = differing
     alike = without_own_effects(monkeypatch, frame)
-    gain = model.answer_log_proba(Comparisons.from_frame(test, columns={"covariates": NAMES}, reading={"side": False}))
-    gain = gain - alike.answer_log_proba(
+    gain = model._answer_log_proba(Comparisons.from_frame(test, columns={"covariates": NAMES}, reading={"side": False}))
+    gain = gain - alike._answer_log_proba(
         Comparisons.from_frame(test, columns={"covariates": NAMES}, reading={"side": False})
     )
     assert gain.mean() > 0.01

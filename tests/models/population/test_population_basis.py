@@ -40,7 +40,7 @@ def assert_same_bits(one: Population, other: Population) -> None:
     for user in (None, 3):
         assert one.rank(user).equals(other.rank(user))
     assert one.hyperparameters_.to_dict() == other.hyperparameters_.to_dict()
-    assert one.choices_ == other.choices_
+    assert one._choices == other._choices
     assert one.log_evidence_ == other.log_evidence_
 
 
@@ -80,12 +80,12 @@ def test_search_and_fit_give_the_same_bits(basis, given, tmp_path):
 def test_every_basis_fits_predicts_ranks_and_saves(basis, tmp_path):
     model = fitted(basis, users=CROWD.users, user_features=True, **FIXED)
     assert model.report_["fit"]["converged"]
-    assert model.choices_["user_features"] is True
+    assert model._choices["user_features"] is True
     if basis != "auto":
-        assert model.choices_["basis"] == basis
+        assert model._choices["basis"] == basis
         assert model.report_["prior"]["basis"]["kind"] == basis
-    points = 5 if model.choices_["basis"].endswith("inducing") else "auto"
-    assert model.choices_["n_inducing"] == points
+    points = 5 if model._choices["basis"].endswith("inducing") else "auto"
+    assert model._choices["n_inducing"] == points
     proba = model.predict_proba(ASKED)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=EXACT)
     assert sorted(model.rank()["item"]) == list(range(12))
@@ -195,7 +195,7 @@ def test_new_items(basis, many):
     items = CROWD.items if many else FEW_EACH
     items = items | {"kind": np.array(["x", "y", "z"])[np.arange(len(items["item"])) % 3]}
     model = fitted(basis, items=items, **FIXED)
-    assert model.functions_.own == many
+    assert model._functions.own == many
     new = {"item": ["twin", "hole", "odd"], "a": [items["a"][4], None, 0.5], "b": [items["b"][4], 0.2, 0.5],
            "kind": [items["kind"][4], "x", "never seen"]}  # fmt: skip
     pairs = {"user": [3, 3, 3], "left": ["twin", "hole", "odd"], "right": [0, 0, 0]}
@@ -224,7 +224,7 @@ def test_new_items(basis, many):
 def test_an_unknown_item_has_the_prior_variance_after_a_search():
     # The search fits under other scales first, whose own variance must not stay behind where items have none.
     model = fitted("attributes", items=FEW_EACH)
-    assert not model.functions_.own
+    assert not model._functions.own
     assert len({trial["variance"] for trial in model.report_["prior"]["trials"]}) > 1
     assert model.posterior_.basis.own_scale == model.hyperparameters_.variance
 

@@ -52,7 +52,7 @@ def model():
 @pytest.mark.parametrize("user", [None, 4])
 def test_a_board_follows_its_definitions(model, user):
     board = model.rank(user)
-    mean, covariance = model.consensus_distribution() if user is None else model.utility_distribution(user)
+    mean, covariance = model.utility_distribution() if user is None else model.utility_distribution(user)
     item = board["item"].to_numpy()
     sd = np.sqrt(np.diagonal(covariance))
     assert abs(board["mean"].sum()) < EXACT
@@ -94,7 +94,7 @@ def test_a_board_follows_its_definitions(model, user):
 def test_the_numbers_of_a_fit_add_up(personal):
     model = Population(personal, n_jobs=1, **GIVEN).fit(CROWD)
     assert model.personal_ is personal
-    assert model.n_answers_ == model.n_answers_by_item().sum() / 2 == 240
+    assert model.n_answers_ == model._n_answers_by_item().sum() / 2 == 240
     assert model.report_["model"] == ("population" if personal else "pooled")
     assert model.report_["fit"]["converged"]
     assert model.report_["prior"]["chosen"] == plain(model.hyperparameters_.to_dict())
@@ -109,8 +109,8 @@ def test_someone_without_answers_is_drawn_from_the_population():
     for one, other in zip(model.utility_distribution(7), unseen, strict=True):
         np.testing.assert_array_equal(one, other)
     assert model.rank(7)["n"].to_list() == [0] * 6
-    np.testing.assert_allclose(model.utility_distribution(7)[0], model.consensus_distribution()[0], atol=EXACT)
-    assert np.all(np.diagonal(model.utility_distribution(7)[1]) > np.diagonal(model.consensus_distribution()[1]))
+    np.testing.assert_allclose(model.utility_distribution(7)[0], model.utility_distribution()[0], atol=EXACT)
+    assert np.all(np.diagonal(model.utility_distribution(7)[1]) > np.diagonal(model.utility_distribution()[1]))
 
 
 @both
@@ -207,7 +207,7 @@ def test_a_hundred_thousand_duplicates_of_one_answer(personal, contradict):
     model = fitted("u" * MANY + "v", won + "qr", personal=personal)
     assert time.process_time() - began < 5.0  # a row an answer would take minutes
     assert model.n_answers_ == MANY + 1
-    mean, covariance = model.consensus_distribution()
+    mean, covariance = model.utility_distribution()
     assert np.isfinite(mean).all()
     assert np.linalg.eigvalsh(covariance).max() < 20.0
     margin, var = model.predict_margin({"user": ["u"], "left": ["p"], "right": ["q"]})
@@ -250,7 +250,7 @@ def test_fractions_of_an_answer():
 
 def test_utilities_and_consensus_are_the_board_in_the_order_of_the_items():
     model = fitted("uvuv", "pq qr pr qr")
-    for frame, board in ((model.consensus(), model.rank()), (model.utilities("u"), model.rank("u"))):
+    for frame, board in ((model.utilities(), model.rank()), (model.utilities("u"), model.rank("u"))):
         assert frame["item"].to_list() == model.items_.ids
         assert frame.sort("rank").equals(board)
     with pytest.warns(DataWarning, match="'w' is someone without answers"):

@@ -201,7 +201,7 @@ def test_a_calibration_is_saved(personal, calibration, tmp_path):
     again = Population.load(tmp_path / "model")
     assert again.calibration == calibration
     assert again.hyperparameters_.to_dict() == model.hyperparameters_.to_dict()
-    assert again.choices_["calibration"] == (calibration or Calibration())
+    assert again._choices["calibration"] == (calibration or Calibration())
 
 
 @pytest.mark.parametrize("kind", [int, float, np.int64, np.float64, np.float32])
@@ -216,7 +216,7 @@ def test_a_flat_prior(personal):
     model = Population(personal, consensus_variance=np.inf, **given).fit(CROWD)
     assert model.hyperparameters_.consensus_variance == 1e8
     wide = Population(personal, consensus_variance=1e7, **given).fit(CROWD)
-    for one, other in zip(model.consensus_distribution(), wide.consensus_distribution(), strict=True):
+    for one, other in zip(model.utility_distribution(), wide.utility_distribution(), strict=True):
         np.testing.assert_allclose(one, other, atol=ITERATIVE)
 
 
@@ -229,6 +229,6 @@ def test_people_who_cannot_differ_are_the_pooled_model():
     frame = {name: getattr(CROWD, name) for name in ("left", "right", "weight")}
     unnamed = Comparisons.from_frame(frame, outcome=CROWD.outcome)
     pooled = Population(False, n_jobs=1, consensus_variance=4.0, tie_threshold=rigid.tie_threshold_).fit(unnamed)
-    for one, other in zip(rigid.consensus_distribution(), pooled.consensus_distribution(), strict=True):
+    for one, other in zip(rigid.utility_distribution(), pooled.utility_distribution(), strict=True):
         np.testing.assert_allclose(one, other, atol=ITERATIVE)
     assert abs(rigid.score(CROWD) - pooled.score(unnamed)) < ITERATIVE

@@ -61,7 +61,7 @@ def person_coverage(truth: FeaturedCrowd, model: Population, *, divide: bool) ->
 def contrast_coverage(truth: FeaturedCrowd, model: Population) -> float:
     """Share of differences of the consensus inside their 95 % intervals, the scale divided out."""
     left, right = np.triu_indices(len(truth.consensus), 1)
-    mean, covariance = model.consensus_distribution()
+    mean, covariance = model.utility_distribution()
     centred = truth.consensus - truth.consensus.mean()
     scale = (centred @ mean) / (mean @ mean)
     sd = np.sqrt(covariance[left, left] + covariance[right, right] - 2 * covariance[left, right])

@@ -43,7 +43,7 @@ def by_quadrature(mean, var, delta, spread):
 
 
 def test_known_people_answer_by_their_own_threshold(model):
-    mean, var, proba = model.predict_margin_and_proba(SOMEONE)
+    mean, var, proba = model._predict_margin_and_proba(SOMEONE)
     np.testing.assert_allclose(proba, model.predict_proba(SOMEONE), atol=EXACT)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(SOMEONE)), proba, atol=EXACT)
     factor = model.posterior_.tie_factors(np.array([0, 1, 2]))
@@ -57,7 +57,7 @@ def test_known_people_answer_by_their_own_threshold(model):
 
 def test_someone_new_may_have_any_threshold(model):
     with pytest.warns(DataWarning, match="without answers"):
-        mean, var, proba = model.predict_margin_and_proba(NOBODY)
+        mean, var, proba = model._predict_margin_and_proba(NOBODY)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=EXACT)
     for i in range(3):
         expected = by_quadrature(mean[i], 0.9 * var[i], model.tie_threshold_, 0.6)
@@ -95,7 +95,7 @@ def test_an_update_learns_the_threshold_of_someone_new_and_forgetting_unlearns_i
     for left in (3, 1, 0, 2):  # one by one, in another order
         model.update(user=99, left=left, right=left + 1, outcome=0)
     np.testing.assert_allclose(model.predict_proba(NOBODY), together, atol=CONVERGED)
-    model.consolidate()
+    model._consolidate()
     np.testing.assert_allclose(model.predict_proba(NOBODY), together, atol=CONVERGED)
 
 
@@ -128,13 +128,13 @@ def test_variance_factors_follow_what_people_answered_on():
     kind = model.posterior_.pair_kinds(users, left, right)
     assert set(kind.tolist()) == {0, 1, 2, 3}
     frame = {"user": users, "left": left, "right": right}
-    mean, var, proba = model.predict_margin_and_proba(frame)
+    mean, var, proba = model._predict_margin_and_proba(frame)
     factor = np.array([0.5, 0.5 * 1.44**0.25, 0.72, 0.5 * 1.44**-6])[kind]
     np.testing.assert_allclose(proba, outcome_probabilities(mean, factor * var, 0.0), atol=EXACT)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(frame)), proba, atol=EXACT)
     # The same with people beside the layout: an answer more makes others follow.
     model.update(user=3, left=0, right=7, outcome=1)
-    mean, var, proba = model.predict_margin_and_proba(frame)
+    mean, var, proba = model._predict_margin_and_proba(frame)
     changed = model.posterior_.pair_kinds(users, left, right)
     assert 0 < np.count_nonzero(changed != kind) <= np.count_nonzero(users == 3)
     factor = np.array([0.5, 0.5 * 1.44**0.25, 0.72, 0.5 * 1.44**-6])[changed]
@@ -148,6 +148,6 @@ def test_nobody_has_answered_on_an_item_that_is_new():
     model = Population(**given).fit(rows, [1, 1, 1, 1])
     asked = {"user": [0, 0], "left": ["b", "a"], "right": ["new", "new"]}
     with pytest.warns(DataWarning, match="new"):
-        mean, var, proba = model.predict_margin_and_proba(asked)
+        mean, var, proba = model._predict_margin_and_proba(asked)
     factor = np.array([0.5 * 4.0**0.25, 2.0])  # one item that is unseen, and two
     np.testing.assert_allclose(proba, outcome_probabilities(mean, factor * var, 0.0), atol=EXACT)

@@ -40,7 +40,7 @@ def test_traits_that_matter_are_found_and_help(basis):
     answers = crowd.answers(8, known)
     model = fitted(crowd.users, crowd, answers, basis=basis)
     without = fitted(None, crowd, answers, basis=basis)
-    assert model.choices_["user_features"] is True
+    assert model._choices["user_features"] is True
     assert model.hyperparameters_.trait_scale > 0
     asked, outcome = crowd.answers(30, known)
     assert log_loss(model, asked, outcome) < log_loss(without, asked, outcome)
@@ -63,13 +63,13 @@ def test_traits_that_say_nothing_are_left_out_of_most_fits():
         answers = crowd.answers(10)
         rng = np.random.default_rng(seed)
         noise = {"user": np.arange(40), "age": rng.standard_normal(40), "group": rng.choice(list("pqr"), 40)}
-        used.append(fitted(noise, crowd, answers).choices_["user_features"])
+        used.append(fitted(noise, crowd, answers)._choices["user_features"])
     assert np.mean(used) < 0.5
 
 
 def test_told_not_to_they_are_not_used(plain):
     model = fitted(CROWD.users, user_features=False)
-    assert model.choices_["user_features"] is False
+    assert model._choices["user_features"] is False
     assert model.rank().equals(plain.rank())
     assert model.hyperparameters_ == plain.hyperparameters_
 
@@ -93,10 +93,10 @@ def test_people_who_do_not_differ_are_as_good_as_none(what, must, given, tmp_pat
     nobody = pytest.warns(DataWarning, match="no features of 40 of the 40 people")
     with nobody if what == "nobody who answered" else nullcontext():
         model = fitted(SILENT[what], user_features=must, **given)
-    assert model.choices_["user_features"] is False
+    assert model._choices["user_features"] is False
     assert model.rank().equals(fitted(None, **given).rank())
     model.save(tmp_path / "model")
-    assert Population.load(tmp_path / "model").choices_ == model.choices_
+    assert Population.load(tmp_path / "model")._choices == model._choices
 
 
 @pytest.mark.parametrize("basis", ["attributes", pytest.param("items", marks=pytest.mark.slow)])
@@ -107,7 +107,7 @@ def test_odd_features_of_people_that_differ(basis):
     many = {"user": np.arange(40), "name": [f"kind {i}" for i in range(40)], "age": age}
     for users in (half, twice, many):
         model = fitted(users, user_features=True, basis=basis, feature_weight=(1.0, "auto"))
-        assert model.choices_["user_features"] is True
+        assert model._choices["user_features"] is True
         mean, var = model.predict_margin({"user": np.arange(40), "left": [0] * 40, "right": [5] * 40})
         assert np.isfinite(mean).all()
         assert np.all((var > 0) & (var < 100.0))
@@ -145,7 +145,7 @@ def test_what_only_strangers_need_is_used(seed):
     crowd = attributed_crowd(seed, 150, 8, trait_sd=3.0, person_sd=0.3)
     columns, outcome = crowd.answers(12, np.arange(110))
     model = Population(basis="items", n_jobs=1).fit(columns, outcome, people=crowd.users)
-    assert model.choices_["user_features"] is True
+    assert model._choices["user_features"] is True
     asked = crowd.answers(30, np.arange(110, 150))
     with pytest.warns(DataWarning, match="without answers"):
         assert log_loss(model, *asked, crowd.users) < log_loss(model, *asked) - 0.1
@@ -162,5 +162,5 @@ def test_people_who_differ_by_their_features_alone_are_not_of_one_mind():
         for use in ("auto", False)
     )
     assert without.hyperparameters_.strength == 1e4
-    assert model.choices_["user_features"] is True
+    assert model._choices["user_features"] is True
     assert log_loss(model, *asked) < log_loss(without, *asked) - 0.05

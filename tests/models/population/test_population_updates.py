@@ -39,9 +39,9 @@ def on_all(model: Population, index) -> PopulationPosterior:
     """The posterior of a population given some answers, from nothing, by another route: laid out and settled anew."""
     answers = Comparisons.from_frame(columns(index)).with_items(model.items_)
     frozen, traits = model.posterior_, None
-    if model.traits_ is not None:
+    if model._traits is not None:
         known, is_known = model.user_features_.align(answers.users)
-        traits = model.traits_.transform(known, is_known)
+        traits = model._traits.transform(known, is_known)
         late = np.array([user not in user_ids(range(12)) for user in answers.users.ids])
         traits[late] = 0.0
     people = lay_out(answers, traits=traits, largest_state=frozen.people.largest_state)
@@ -63,7 +63,7 @@ def assert_equals(model: Population, index, users=range(N_USERS)) -> None:
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_allclose(a, b, atol=CONVERGED)
     counts = np.bincount(ROWS.left[index], minlength=N_ITEMS) + np.bincount(ROWS.right[index], minlength=N_ITEMS)
-    np.testing.assert_array_equal(model.n_answers_by_item(), counts)
+    np.testing.assert_array_equal(model._n_answers_by_item(), counts)
     assert model.n_answers_ == len(index)
 
 
@@ -117,13 +117,13 @@ def test_update_then_forget_is_nothing(kind):
     asked = questions(12)
     for a, b in zip(model.predict_margin(asked), before.predict_margin(asked), strict=True):
         np.testing.assert_allclose(a, b, atol=CONVERGED)
-    np.testing.assert_array_equal(model.n_answers_by_item(), before.n_answers_by_item())
+    np.testing.assert_array_equal(model._n_answers_by_item(), before._n_answers_by_item())
     # Whoever came and took everything back stays known, with the population's prediction.
     with pytest.warns(DataWarning, match="without answers"):
         unseen = before.utility_distribution("person 0013")
     for a, b in zip(model.utility_distribution("person 0013"), unseen, strict=True):
         np.testing.assert_allclose(a, b, atol=CONVERGED)
-    assert model.n_answers_by_item("person 0013").sum() == (0 if model.personal_ else model.n_answers_ * 2)
+    assert model._n_answers_by_item("person 0013").sum() == (0 if model.personal_ else model.n_answers_ * 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -139,7 +139,7 @@ def test_a_board_counts_the_answers_that_it_rests_on(kind, tmp_path):
         assert (now.rank().sort("item")["n"].to_list() == crowd.sort("item")["n"].to_list()) == model.personal_
         assert now.utilities()["n"].to_list() == now.rank().sort("item")["n"].to_list()
         assert now.rank(user_ids([0])[0])["n"].sum() > own["n"].sum()
-        assert now.n_answers_by_item().sum() == 2 * now.n_answers_
+        assert now._n_answers_by_item().sum() == 2 * now.n_answers_
     if model.features_ is None:  # a new fit counts all of them
         model.fit(model.comparisons_)
         assert model.rank()["n"].sum() == 2 * model.n_answers_
@@ -163,14 +163,14 @@ def test_the_same_answer_twice_is_one_of_weight_two(kind):
 @pytest.mark.parametrize("kind", PERSONAL)
 def test_what_is_said_of_one_person_and_of_many_agrees(kind):
     model = fitted(kind).update(columns(LATER))
-    together = fitted(kind).update(columns(LATER)).consolidate()
+    together = fitted(kind).update(columns(LATER))._consolidate()
     assert together.users_.ids == user_ids(range(N_USERS))
     assert not together.posterior_.overlay
     for user in user_ids(range(N_USERS)):
         assert model.rank(user).equals(together.rank(user))
         for a, b in zip(model.utility_distribution(user), together.utility_distribution(user), strict=True):
             np.testing.assert_array_equal(a, b)
-        np.testing.assert_array_equal(model.n_answers_by_item(user), together.n_answers_by_item(user))
+        np.testing.assert_array_equal(model._n_answers_by_item(user), together._n_answers_by_item(user))
     asked = questions(N_USERS)
     for a, b in zip(model.predict_margin(asked), together.predict_margin(asked), strict=True):
         np.testing.assert_allclose(a, b, atol=EXACT)
@@ -181,7 +181,7 @@ def test_what_is_said_of_one_person_and_of_many_agrees(kind):
 
 
 def test_one_layout_again_is_that_of_all_answers():
-    model = fitted("items").update(columns(LATER)).consolidate()
+    model = fitted("items").update(columns(LATER))._consolidate()
     expected = lay_out(Comparisons.from_frame(columns(np.arange(ROWS.n_rows))))
     found = model.posterior_.people
     for name in ("answer_ptr", "item_ptr", "item_idx", "left", "right", "outcome", "weight", "traits"):
@@ -232,7 +232,7 @@ def test_the_pooled_model_is_that_of_all_answers(way):
             model.update(**one(index))
     gone = AT_FIT[::5]
     h = model.hyperparameters_
-    K = model.space_.covariance(h.feature_weight, h.length_scale)
+    K = model._space.covariance(h.feature_weight, h.length_scale)
     for index in (np.arange(ROWS.n_rows), np.setdiff1d(np.arange(ROWS.n_rows), gone)):
         expected = fit_pooled(Comparisons.from_frame(columns(index)), K, h.consensus_variance, delta=0.4)
         np.testing.assert_allclose(model.posterior_.mean, expected.m, atol=ITERATIVE)
@@ -309,7 +309,7 @@ def test_tasks_stay_with_the_answers_of_the_fit():
     assert answers.n_answers == ROWS.n_rows - 1
     assert answers.task is not None
     assert n_in_tasks - 2 <= (answers.task >= 0).sum() <= n_in_tasks
-    model.consolidate()
+    model._consolidate()
     assert model.posterior_.people.n_answers == ROWS.n_rows - 1
 
 

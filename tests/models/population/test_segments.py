@@ -196,7 +196,7 @@ def test_a_basis_and_further_features_of_people_go_together_with_segments(small,
     items = {"item": np.arange(N_ITEMS), "price": [1.0, 2.0, 5.0, 3.0, 0.0], "size": [0.0, 1.0, 1.0, 4.0, 2.0]}
     users = PersonFeatures.from_frame(people, segments="language", columns=["age", "born"])
     both = Population(**(GIVEN | changes)).fit(answers, outcome, items=items, people=users)
-    assert both.choices_["user_features"] is ("user_features" in changes)
+    assert both._choices["user_features"] is ("user_features" in changes)
     assert len(both.posterior_.effects.stack) == 3 + ("user_features" in changes)
     both.save(tmp_path / "model")
     again = Population.load(tmp_path / "model")

@@ -239,7 +239,7 @@ def sparse_laplacian(n_items: int, left: IntArray, right: IntArray, weight: Floa
     return csr_array((values, index), shape=(n_items, n_items))
 
 
-def margins_of(B: FloatArray, left: IntArray, right: IntArray) -> Margins:
+def _margins_of(B: FloatArray, left: IntArray, right: IntArray) -> Margins:
     """Margins of some pairs, from ``B = Projection.roots`` (n_items, M).
 
     For variances and information together, rows cost n M (3 M + gather) and items n_items M (4 M) + n M (gather +
@@ -380,17 +380,17 @@ class Problem:
 
     def prior_variance(self, scale: float) -> FloatArray:
         """Prior variance of the margins at an inverse scale, shape (n_rows,)."""
-        explained = margins_of(self.B, self.left, self.right).variance(np.eye(self.n_points))
+        explained = _margins_of(self.B, self.left, self.right).variance(np.eye(self.n_points))
         return np.asarray((self.residual + explained) / scale)
 
     def all(self) -> Batch:
         """Batch of all answers."""
-        return Batch(margins_of(self.B, self.left, self.right), self.residual, self.outcome, self.weight)
+        return Batch(_margins_of(self.B, self.left, self.right), self.residual, self.outcome, self.weight)
 
     def batch(self, rows: IntArray) -> Batch:
         """Batch of some answers, in the order of ``rows``."""
         return Batch(
-            margins_of(self.B, self.left[rows], self.right[rows]),
+            _margins_of(self.B, self.left[rows], self.right[rows]),
             self.residual[rows],
             self.outcome[rows],
             self.weight[rows],

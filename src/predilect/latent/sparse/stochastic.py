@@ -187,7 +187,7 @@ def ascend_in_batches(
     exact expectation, and a scale update with the residual. Order is anew in every epoch, without replacement.
 
     crowdgppl.md 2.2, eqs. 17, 18, and section 3, steps 5 and 6. |P_i| M² + M³ operations an iteration, see
-    :func:`~predilect.latent.sparse.problem.margins_of`. The bound of the stop rule is an average of the batches' own
+    :func:`~predilect.latent.sparse.problem._margins_of`. The bound of the stop rule is an average of the batches' own
     estimates, with the steps ρ_i for weights, so that it costs nothing that grows with the answers.
 
     **Differs from the paper**: what is damped where the inner loop oscillates are the sites, not g; the fixed point is

@@ -114,7 +114,7 @@ class CollaborativeGP(FactorEstimator):
     ['tea', 'milk']
     """
 
-    hyperparameters_type: ClassVar[Any] = CollaborativeHyperparameters
+    _hyperparameters_type: ClassVar[Any] = CollaborativeHyperparameters
     _each: ClassVar[str] = "Functions that {} people share, each with own weights"
 
     n_components: int = 20

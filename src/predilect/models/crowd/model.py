@@ -102,7 +102,7 @@ class CrowdGPPL(FactorEstimator):
     ['tea', 'milk']
     """
 
-    hyperparameters_type: ClassVar[Any] = CrowdHyperparameters
+    _hyperparameters_type: ClassVar[Any] = CrowdHyperparameters
 
     preset: str = "modern"
     n_components: int = 20
@@ -166,7 +166,7 @@ class CrowdGPPL(FactorEstimator):
         for name in ("noise_variance", "forgetting_rate"):
             check_positive(name, getattr(self, name))
 
-    def relation(self) -> str:
+    def _relation(self) -> str:
         n = len(self.users_ or [None])
         return f"The crowd's utilities, and how each of {n} people differs along components"
 

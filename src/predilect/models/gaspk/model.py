@@ -140,7 +140,7 @@ class GaSPK(Estimator):
     'a'
     """
 
-    hyperparameters_type: ClassVar[Any] = GaSPKHyperparameters
+    _hyperparameters_type: ClassVar[Any] = GaSPKHyperparameters
     posterior_: GaSPKPosterior = field(init=False)
 
     n_components: int | str = 10
@@ -181,9 +181,9 @@ class GaSPK(Estimator):
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs) as executor:
             found = fit_gaspk(self, training, delta, executor, watch)
-        self.choices_, self.answers_ = found.choices, found.answers
+        self._choices, self.answers_ = found.choices, found.answers
         self.trade_offs_, self.grid_ = found.choices.trade_offs, found.choices.grid
-        self.turn_ = Turn()
+        self._turn = Turn()
         return Learned(
             found.posterior, found.hyperparameters, found.personal, found.em.delta, found.em.evidence, found.report,
             found.search,
@@ -231,7 +231,7 @@ class GaSPK(Estimator):
         """
         check_is_fitted(self, "posterior_")
         answers = read_answers(more, y, with_ties=self.tie_threshold_ > 0.0, columns=columns, reading=reading)
-        with self.turn_:
+        with self._turn:
             report = take_in(self, answers, items, online)
         report.require(self.strict)
         return self
@@ -244,7 +244,7 @@ class GaSPK(Estimator):
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         return margins_of_queries(self, queries, self._new_items(queries, items))
 
-    def relation(self) -> str:
+    def _relation(self) -> str:
         number = self.hyperparameters_.n_components
         mixture = f"a mixture of {number} evaluations" if number > 1 else "one evaluation"
         whose = "one evaluation for all"
@@ -279,26 +279,26 @@ class GaSPK(Estimator):
             lines.append(f"The search of hyper-parameters ended at its bounds: {', '.join(prior['at_bound'])}.")
         return lines
 
-    def further_tables(self) -> dict[str, Callable[[], Any]]:
-        """See :meth:`Ranking.further_tables <predilect.models.boards.Ranking.further_tables>`."""
+    def _further_tables(self) -> dict[str, Callable[[], Any]]:
+        """See :meth:`Ranking._further_tables <predilect.models.boards.Ranking._further_tables>`."""
         weights: dict[str, Callable[[], Any]] = {} if self.users_ is None else {"weights": self.segments}
         return weights | {"characteristics": self.characteristics}
 
-    def further_charts(self) -> dict[str, Callable[[], Chart]]:
-        """See :meth:`Ranking.further_charts <predilect.models.boards.Ranking.further_charts>`."""
+    def _further_charts(self) -> dict[str, Callable[[], Chart]]:
+        """See :meth:`Ranking._further_charts <predilect.models.boards.Ranking._further_charts>`."""
         if self.trade_offs_.items_are_attributes:
             return {}
         return {"characteristics": partial(characteristics, self)}
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return pack_gaspk(self.posterior_, self.choices_, self.answers_, self.report_["prior"]["backend"])
+        return pack_gaspk(self.posterior_, self._choices, self.answers_, self.report_["prior"]["backend"])
 
     _fields = staticmethod(gaspk_fields)
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> GaSPKPosterior:
-        posterior, self.choices_, self.answers_ = unpack_gaspk(self, values, arrays)
-        self.trade_offs_, self.grid_ = self.choices_.trade_offs, self.choices_.grid
-        self.turn_ = Turn()
+        posterior, self._choices, self.answers_ = unpack_gaspk(self, values, arrays)
+        self.trade_offs_, self.grid_ = self._choices.trade_offs, self._choices.grid
+        self._turn = Turn()
         return posterior
 
     # What a choice researcher asks of a fitted model.

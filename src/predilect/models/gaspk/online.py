@@ -107,7 +107,7 @@ def absorb(
         left_open = np.tile(_of_nobody(n_c, h.concentration), (told.n_users, 1, 1))
         left_open[old_user] = before.left_open
         left_open[people] = h.open_share * now_open(basis.forward(w))
-    unchanged = basis is before.basis and space is model.space_
+    unchanged = basis is before.basis and space is model._space
     scores = before.scores
     if not unchanged:
         scores = item_scores(basis, h.kernel, choices.trade_offs, space, model.seed_)

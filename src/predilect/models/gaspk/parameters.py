@@ -265,7 +265,7 @@ def posterior_of(
 ) -> GaSPKPosterior:  # fmt: skip
     """The posterior at a mode; ``space`` holds the attributes of the items, by default the model's."""
     basis = state.basis
-    scores = item_scores(basis, kernel, trade_offs, model.space_ if space is None else space, model.seed_)
+    scores = item_scores(basis, kernel, trade_offs, model._space if space is None else space, model.seed_)
     amplitude, _, antisymmetric = kernel_parts(kernel)
     prior = 0.5 * amplitude if antisymmetric else amplitude
     curvature, low_rank, exact_up_to = curvature_at(state), None, math.inf

@@ -74,13 +74,13 @@ def reach(model: Any, step: Step, n: int) -> FloatArray:
 
 def in_units(model: Any) -> dict[str, FloatArray]:
     """The trade-offs that were answered about, in own units: label -> column."""
-    found: dict[str, FloatArray] = model.trade_offs_.in_units(model.choices_.points)
+    found: dict[str, FloatArray] = model.trade_offs_.in_units(model._choices.points)
     return found
 
 
 def weights_of_points(model: Any) -> FloatArray:
     """Answers about each of the trade-offs."""
-    return np.bincount(model.answers_.point, model.answers_.weight, len(model.choices_.points)).astype(np.float64)
+    return np.bincount(model.answers_.point, model.answers_.weight, len(model._choices.points)).astype(np.float64)
 
 
 def finished(chart: Chart, title: str, path: str | Path | Sequence[Path] | None) -> Any:

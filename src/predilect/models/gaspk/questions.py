@@ -54,7 +54,7 @@ def mixtures_of(model: Any, who: tuple[IntArray, list[Any]] | None) -> Mixtures:
 
 def limits(model: Any) -> dict[str, tuple[float, float]]:
     """Range of each attribute among the trade-offs learned from, by label, in own units; symmetric if antisymmetric."""
-    columns = model.trade_offs_.in_units(model.choices_.points)
+    columns = model.trade_offs_.in_units(model._choices.points)
     if resolve(model).antisymmetric:
         columns = {label: np.append(-np.abs(values), np.abs(values)) for label, values in columns.items()}
     return {label: (float(values.min()), float(values.max())) for label, values in columns.items()}
@@ -77,7 +77,7 @@ def typical_size(model: Any, step: Step) -> float:
     trade_offs: TradeOffMap = model.trade_offs_
     if trade_offs.kind == "difference" and model.features_ is not None:
         names = [output.name for output in model.features_.outputs]
-        column = model.space_.matrix[model.space_.known, names.index(step.dimension.name)]
+        column = model._space.matrix[model._space.known, names.index(step.dimension.name)]
         values = np.unique(np.round(column, 9))
         if len(values) == 2:
             return float(np.round((values[1] - values[0]) * step.dimension.scale, 9))
@@ -89,13 +89,13 @@ def frame_of(model: Any, given: Mapping[str, Any], added: Mapping[str, Any]) -> 
     taken = [name for name in added if name in given]
     if taken:
         raise DataError(f'an attribute is called "{taken[0]}", as a column of the results. Rename it.')
-    return build_frame({**given, **added}, model.backend_)
+    return build_frame({**given, **added}, model._backend)
 
 
 def all_people(model: Any) -> list[Any]:
     """Ids of the people, by their codes; those added after the fit last."""
     ids = list(model.users_.ids)
-    added = sorted(model.added_users_, key=model.added_users_.__getitem__)
+    added = sorted(model._added_users, key=model._added_users.__getitem__)
     return ids + added
 
 
@@ -103,7 +103,7 @@ def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -
     """Mean and variance of f_u(t) for each pair, shapes (n,); pairs without attributes get the prior."""
     posterior, trade_offs = model.posterior_, model.trade_offs_
     antisymmetric = resolve(model).antisymmetric
-    matrix, known = model.space_.matrix, model.space_.known
+    matrix, known = model._space.matrix, model._space.known
     if trade_offs.items_are_attributes:
         matrix, known = None, np.ones(len(model.items_), dtype=bool)
         if new is not None and (more := _with_items(trade_offs, posterior, len(new.known))) is not None:

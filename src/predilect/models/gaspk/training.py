@@ -291,12 +291,12 @@ def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
     old_user = np.zeros(1, dtype=np.int64) if users is None else users.codes(model.users_.series())
     who = np.zeros(more.n_rows, dtype=np.int64) if users is None else users.codes(more.users.series())[more.user]
 
-    choices, answers = model.choices_, model.answers_
+    choices, answers = model._choices, model.answers_
     shown = as_shown(more, how.antisymmetric)
     choices, point, sign, moved = _points(
         choices, space, new_item[shown.first], new_item[shown.second], how.antisymmetric
     )
-    known = len(model.choices_.points)
+    known = len(model._choices.points)
     told = TradeOffAnswers.of(
         np.append(old_user[answers.user], who[shown.row]), np.append(moved[answers.point], point),
         np.append(answers.outcome, shown.outcome * sign), np.append(answers.weight, shown.weight),
@@ -338,8 +338,8 @@ def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
     added[old_item] += model.n_by_item_
     prior["rank"] = posterior.basis.rank
     vars(model).update({
-        "posterior_": posterior, "choices_": choices, "trade_offs_": choices.trade_offs, "answers_": told,
-        "items_": vocabulary, "users_": users, "space_": space, "counts_": counts, "n_by_item_": added,
+        "posterior_": posterior, "_choices": choices, "trade_offs_": choices.trade_offs, "answers_": told,
+        "items_": vocabulary, "users_": users, "_space": space, "counts_": counts, "n_by_item_": added,
         "comparisons_": together, "n_answers_": n_answers, "log_evidence_": evidence,
         "report_": plain({**model.report_, "fit": report.to_dict(), "prior": prior}),
     })  # fmt: skip
@@ -361,7 +361,7 @@ def _space(model: Any, vocabulary: Any, old: IntArray, items: Any) -> FeatureSpa
     """Attributes of the items of the model and of new ones."""
     n_new = len(vocabulary) - len(old)
     if not n_new:
-        kept: FeatureSpace = model.space_
+        kept: FeatureSpace = model._space
         return kept
     fresh = np.ones(len(vocabulary), dtype=bool)
     fresh[old] = False
@@ -372,7 +372,7 @@ def _space(model: Any, vocabulary: Any, old: IntArray, items: Any) -> FeatureSpa
             "attributes. Such items join at a refit: fit() on all answers."
         )
     if items is None:
-        rows, known = np.zeros((n_new, model.space_.matrix.shape[1])), np.zeros(n_new, dtype=bool)
+        rows, known = np.zeros((n_new, model._space.matrix.shape[1])), np.zeros(n_new, dtype=bool)
     elif isinstance(items, ItemFeatures):
         raise DataError("give the attributes of new items as a table (items=frame): the model encodes them its own way")
     else:
@@ -384,8 +384,8 @@ def _space(model: Any, vocabulary: Any, old: IntArray, items: Any) -> FeatureSpa
             f"their rows, update(..., items=frame).{did_you_mean(lost[0], vocabulary)}"
         )
     matrix, all_known = np.empty((len(vocabulary), rows.shape[1])), np.ones(len(vocabulary), dtype=bool)
-    matrix[old], matrix[fresh] = model.space_.matrix, rows
-    all_known[old] = model.space_.known
+    matrix[old], matrix[fresh] = model._space.matrix, rows
+    all_known[old] = model._space.known
     return FeatureSpace(matrix, all_known)
 
 

@@ -149,7 +149,7 @@ class GPPL(Estimator):
     ['tea', 'mate', 'milk', 'juice']
     """
 
-    hyperparameters_type: ClassVar[Any] = GPPLHyperparameters
+    _hyperparameters_type: ClassVar[Any] = GPPLHyperparameters
     own_share = 0.0  # of the variance of a utility, what is item-specific: an argument of subclasses
     _IS_SEPARATE: ClassVar[bool] = False  # also for one person alone
     _INFERENCE: ClassVar[tuple[str, ...]] = INFERENCE
@@ -224,7 +224,7 @@ class GPPL(Estimator):
         assert isinstance(posterior, SparsePosterior)
         return (posterior if new is None else posterior.with_items(new.matrix, new.known)).margins(*asked)
 
-    def relation(self) -> str:
+    def _relation(self) -> str:
         if not self.personal_ or self.users_ is None:
             return ""
         how = self._LEARNED[self.users]
@@ -260,7 +260,7 @@ class GPPL(Estimator):
         return JOINT_ARRAYS if "user_rows" in document["arrays"] else SPARSE_ARRAYS
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        h, space = self.hyperparameters_, self.space_
+        h, space = self.hyperparameters_, self._space
         if "site_precision" in arrays:
             return unpack_separate(arrays, h.kernel, 1.0 / h.variance, space)
         if "user_rows" in arrays:

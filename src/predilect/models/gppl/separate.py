@@ -230,7 +230,7 @@ def fit_separate_gppl(
 
 def separate_margins(model: Any, queries: Queries, new: FeatureSpace | None) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of the queried margins, (n,); ``new`` items have codes after those of the fit."""
-    posterior, h, space = model.posterior_, model.hyperparameters_, model.space_
+    posterior, h, space = model.posterior_, model.hyperparameters_, model._space
     assert isinstance(posterior, SeparatePosterior)
     if new is not None:
         prior = Projection.of(h.kernel, space.matrix, space.known, None)

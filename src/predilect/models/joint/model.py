@@ -119,7 +119,7 @@ class JointGP(Estimator):
     ['tea', 'milk']
     """
 
-    hyperparameters_type: ClassVar[Any] = JointHyperparameters
+    _hyperparameters_type: ClassVar[Any] = JointHyperparameters
     _each: ClassVar[str] = "One process of {} people and the items, by the features of both"
     posterior_: JointProcess = field(init=False)
 
@@ -162,7 +162,7 @@ class JointGP(Estimator):
         h = JointHyperparameters(kernel.users.kernel, kernel.items.kernel, *(kernel.nuggets or (0.0, 0.0)))
         return Learned(found.posterior, h, training.personal, found.delta, found.evidence, found.report, tuned.search)
 
-    kept_posterior = KeptProcess
+    _kept_posterior = KeptProcess
 
     def _check(self) -> None:
         check_kernel("kernel", self.kernel)
@@ -233,7 +233,7 @@ class JointGP(Estimator):
         }  # fmt: skip
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        h, space = self.hyperparameters_, self.space_
+        h, space = self.hyperparameters_, self._space
         for name in ("user_nugget", "item_nugget"):
             number_within(name, getattr(h, name), 0.0, LARGEST)
         nuggets = (h.user_nugget, h.item_nugget) if h.user_nugget else None

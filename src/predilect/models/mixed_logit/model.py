@@ -131,12 +131,12 @@ class MixedLogit(Estimator, Kit):
     3
     """
 
-    hyperparameters_type: ClassVar[Any] = MixedLogitHyperparameters
+    _hyperparameters_type: ClassVar[Any] = MixedLogitHyperparameters
     _each: ClassVar[str] = "{} people weigh attributes by coefficients of their own, drawn from one population"
     _likelihood = Logit
     posterior_: MixedLogitPosterior = field(init=False)
     columns_: Columns = field(init=False)
-    traits_: Traits | None = field(init=False)
+    _traits: Traits | None = field(init=False)
 
     method: str = "bayes"
     distributions: str | Mapping[str, str] = "normal"
@@ -188,7 +188,7 @@ class MixedLogit(Estimator, Kit):
                 "classes would be the same. Classes with fixed coefficients of their own, a latent class logit, are "
                 "not there yet. Let coefficients vary between people (distributions), or take n_classes=1"
             )
-        self.traits_, traits = _traits(training)
+        self._traits, traits = _traits(training)
         problem = problem_of(choices, columns, traits, answers.n_users)
         is_bayes = self.method == "bayes"
         n_draws = (_SWEEPS if is_bayes else _DRAWS) if isinstance(self.n_draws, str) else int(self.n_draws)
@@ -225,8 +225,8 @@ class MixedLogit(Estimator, Kit):
             X = np.concatenate([X, np.where(known[:, None], rows, 0.0)])
             own = np.concatenate([own, np.where(known, 0.0, outputs.spread_of_items(posterior))])
         who, more = queries.users, None
-        if people is not None and queries.new_users and self.traits_ is not None and self.user_features_ is not None:
-            traits = self.traits_.transform(*rows_of_features(queries.new_users, self.user_features_, people))
+        if people is not None and queries.new_users and self._traits is not None and self.user_features_ is not None:
+            traits = self._traits.transform(*rows_of_features(queries.new_users, self.user_features_, people))
             more = np.stack([unseen_draws(posterior.law, self.columns_, one, self.seed_) for one in traits])
             who = np.where(queries.unknown_users >= 0, len(posterior.people) + queries.unknown_users, who)
         return posterior.predicted(
@@ -286,8 +286,8 @@ class MixedLogit(Estimator, Kit):
         }  # fmt: skip
         if c.map is not None:
             arrays["map"] = c.map
-        if self.traits_ is not None:
-            arrays |= {"trait_mean": self.traits_.mean, "trait_rotation": self.traits_.rotation}
+        if self._traits is not None:
+            arrays |= {"trait_mean": self._traits.mean, "trait_rotation": self._traits.rotation}
         return values, arrays
 
     @classmethod
@@ -315,7 +315,7 @@ class MixedLogit(Estimator, Kit):
         has_traits = "trait_mean" in arrays
         if has_traits != ("trait_rotation" in arrays) or has_traits != (arrays["B"].shape[2] > 1):
             raise ValueError("half of the traits")
-        self.traits_ = Traits(arrays["trait_mean"], arrays["trait_rotation"]) if has_traits else None
+        self._traits = Traits(arrays["trait_mean"], arrays["trait_rotation"]) if has_traits else None
         self.columns_ = Columns(
             arrays["X"], arrays.get("map"), kind, n, price, arrays["report"], levels,
             tuple(typed(list[str], self.report_["prior"]["notes"], "notes")),
@@ -340,7 +340,7 @@ class MixedLogit(Estimator, Kit):
         table = conjoint.coefficients(self._person_draws())
         if self.method == "simulated" and not self.columns_.n_random and self.columns_.price < 0:
             table |= {name: table["mean"] + z * table["sd"] for name, z in (("lower", -Z_95), ("upper", Z_95))}
-        return build_frame(table, self.backend_)
+        return build_frame(table, self._backend)
 
     def _rows(self, codes: IntArray, described: FloatArray) -> FloatArray:
         return outputs.rows_of(self, codes, described)
@@ -361,14 +361,14 @@ class MixedLogit(Estimator, Kit):
             raise DataError("predict_choice takes no features of new people in this model; leave users out")
         return outputs.predict_choice(copy.copy(self), X, items)
 
-    def score_and_accuracy(
+    def _score_and_accuracy(
         self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, people: Any = None, columns: Said = None,
         reading: Said = None,
     ) -> tuple[float, float]:  # fmt: skip
         """Mean log-likelihood, a task of several rows being one answer, and share of answers that are the likeliest."""
         check_is_fitted(self, "posterior_")
         answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0, columns=columns, reading=reading)
-        of_pairs = super().score_and_accuracy(answers, items=items, people=people)
+        of_pairs = super()._score_and_accuracy(answers, items=items, people=people)
         return (outputs.score_of_choices(self, answers, items), of_pairs[1]) if answers.joint else of_pairs
 
 

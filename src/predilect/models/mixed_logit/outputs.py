@@ -131,4 +131,4 @@ def classes(self: MixedLogit) -> Any:
             row = (k + 1, law.share[:, k].mean(), attribute, level, means[:, place].mean(), sd_of(means)[place])
             for name, value in zip(table, row, strict=True):
                 table[name].append(value)
-    return build_frame(table, self.backend_)
+    return build_frame(table, self._backend)

@@ -197,7 +197,7 @@ def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any, grades: tupl
 
 
 def _many(model: Any, more: Any, y: npt.ArrayLike | None, said: tuple[Said, Said], may_add: bool) -> Batch:
-    effects, names_of_covariates = model.posterior_.covariates, model.covariate_names()
+    effects, names_of_covariates = model.posterior_.covariates, model._covariate_names()
     answers = read_answers(
         more, y, with_ties=model.tie_threshold_ > 0.0, covariates=names_of_covariates, grades=model.grades_,
         columns=said[0], reading=said[1],
@@ -237,7 +237,7 @@ def _many(model: Any, more: Any, y: npt.ArrayLike | None, said: tuple[Said, Said
     )
     if model.users_ is not None:
         known, n = model.users_.ids, len(model.users_)
-        later = [*model.added_users_, *new]
+        later = [*model._added_users, *new]
         names = [known[user] if user < n else later[user - n] for user in who.tolist()]
     key = keys_of(left, right, outcome, variant)
     return Batch(who.astype(np.int64), key, weight, new, names, effects, orders)
@@ -310,7 +310,7 @@ def _codes_of_people(model: Any, answers: Any, new: list[Any], may_add: bool) ->
 
 def _code_of(model: Any, user: Any, own: Any, new: list[Any], may_add: bool) -> int:
     """Code of a person with the id ``own`` among the model's; whoever is not known joins ``new``."""
-    users, added = model.users_, model.added_users_
+    users, added = model.users_, model._added_users
     code: int = added[own] if own in added else users.code(own)
     if code >= 0:
         return code

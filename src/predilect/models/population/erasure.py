@@ -20,14 +20,14 @@ from predilect.models.reading import covariates_of
 
 
 def erase(model: Any, user: Any) -> None:
-    """Remove a person from a model, in place; the caller holds ``turn_``.
+    """Remove a person from a model, in place; the caller holds ``_turn``.
 
     Raises DataError, and changes nothing, if there is no such person, or nobody else.
     """
     if model.users_ is None:
         raise DataError("the model does not know who answered, and so holds nobody who could be erased")
     consolidate(model)
-    users, features, answers = model.users_, model.user_features_, model.log_.comparisons
+    users, features, answers = model.users_, model.user_features_, model._log.comparisons
     code = users.code(user)
     described = features is not None and features.ids.code(user) >= 0
     unused = () if answers is None else answers.intake.unused_users
@@ -46,7 +46,7 @@ def erase(model: Any, user: Any) -> None:
     if described:
         changed["user_features_"] = features.without(user)
     if answers is not None:
-        changed["log_"] = AnswerLog(without_person(answers, user))
+        changed["_log"] = AnswerLog(without_person(answers, user))
     if code >= 0:
         changed["users_"] = Vocabulary(users.series().filter(np.arange(len(users)) != code))
     vars(model).update(changed)
@@ -82,9 +82,9 @@ def _without_counts_of(model: Any, code: int, answers: Comparisons | None) -> di
     effects: CovariateEffects | None = model.posterior_.covariates
     if effects is None:
         return {}
-    rest = model.log_.comparisons
+    rest = model._log.comparisons
     assert rest is not None
     bare = replace(effects, patterns=effects.patterns[:0])
     effects, _ = bare.with_patterns(covariates_of(rest, effects.names) / effects.scale)
     # Keys of rows are made anew of the answers, by the patterns that are left.
-    return {"posterior_": replace(model.posterior_, covariates=effects), "pooled_rows_": None}
+    return {"posterior_": replace(model.posterior_, covariates=effects), "_pooled_rows": None}

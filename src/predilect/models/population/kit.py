@@ -138,8 +138,8 @@ def draws_of(model: Any) -> Draws:
     coding = every.only(columns)
     if not columns:
         raise DataError(f"nothing is learned of what attributes are worth. {' '.join(describe_attributes(model))}")
-    known = model.space_.known
-    X = model.space_.matrix @ coding.map
+    known = model._space.known
+    X = model._space.matrix @ coding.map
     X = np.where(known[:, None], X - X[known].mean(axis=0), 0.0)
     size = np.sqrt((X**2).sum(axis=0))
     fit = np.linalg.pinv(X / size) / size[:, None]
@@ -169,6 +169,6 @@ def rows_of(model: Any, codes: IntArray, described: FloatArray) -> Rows:
     """Items with these codes; those that the model does not know by their encoded attributes alone."""
     columns, new = np.zeros((len(codes), described.shape[1])), codes >= len(model.items_)
     if new.any():
-        average = model.space_.matrix[model.space_.known].mean(axis=0)
+        average = model._space.matrix[model._space.known].mean(axis=0)
         columns[new] = described[codes[new] - len(model.items_)] - average
     return Rows(np.where(new, -1, codes), columns)

@@ -18,7 +18,7 @@ from predilect.data.attributes import Coding, told_apart
 from predilect.data.features import Traits
 from predilect.data.orders import as_orders
 from predilect.errors import DataError
-from predilect.evaluation.judging import keep_verdict, verdict_of
+from predilect.evaluation.judging import _keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
 from predilect.gaussian.covariates import CovariateEffects, unit_of
 from predilect.gaussian.posterior import GaussianPosterior
@@ -120,7 +120,7 @@ class Population(Tables):
     posterior_ : PopulationPosterior or PooledPosterior
     items_, users_ : Vocabulary
         ``users_`` is None where users are not identified. People who came with :meth:`update` join it in
-        :meth:`consolidate`; until then they are in ``added_users_``, a dict of their codes.
+        :meth:`consolidate`; until then they are in ``_added_users``, a dict of their codes.
     personal_ : bool
     hyperparameters_ : Hyperparameters
     tie_threshold_ : float
@@ -156,8 +156,8 @@ class Population(Tables):
     ['tea', 'milk', 'juice']
     """
 
-    hyperparameters_type: ClassVar[Any] = Hyperparameters
-    of_one_mind: ClassVar[dict[str, float]] = ONE_MIND  # arguments by which all people have the same utilities
+    _hyperparameters_type: ClassVar[Any] = Hyperparameters
+    _of_one_mind: ClassVar[dict[str, float]] = ONE_MIND  # arguments by which all people have the same utilities
     _held: ClassVar[Fields] = {}  # the posterior holds the answers
 
     personal: bool = True
@@ -198,8 +198,8 @@ class Population(Tables):
             )
         joint = answers.joint and self._likelihood.has_normal_noise
         answers = as_orders(answers) if joint else replace(answers, joint=False)
-        self.side_test_ = test_of_side(answers, self._likelihood, self._given_threshold())
-        if self.side_test_ is not None and self.side_test_.found:
+        self._side_test = test_of_side(answers, self._likelihood, self._given_threshold())
+        if self._side_test is not None and self._side_test.found:
             answers = answers.with_side()
         else:
             answers = replace(answers, sides=None)
@@ -208,10 +208,10 @@ class Population(Tables):
     def _keep(self, training: Training, learned: Learned) -> None:
         super()._keep(training, learned)
         if self.features_ is not None:
-            kept = told_apart(training.comparisons, self.space_, Coding.of(self.features_))
+            kept = told_apart(training.comparisons, self._space, Coding.of(self.features_))
             self.report_["attributes"] = {"columns": kept}
-        if self.side_test_ is not None:
-            self.report_["side"] = plain(self.side_test_._asdict())
+        if self._side_test is not None:
+            self.report_["side"] = plain(self._side_test._asdict())
         if (context := training.comparisons.context) is not None:
             self.report_["contexts"] = len(np.unique(context[context >= 0]))
 
@@ -246,7 +246,7 @@ class Population(Tables):
                     comparisons, space, length_scale, given, basis=self.basis, n_inducing=n_inducing, delta=delta,
                     random_state=self.seed_, watch=watch, likelihood=self._likelihood,
                 )  # fmt: skip
-        self.functions_, self.verdict_ = trained.functions, None
+        self._functions, self.verdict_ = trained.functions, None
         posterior = trained.posterior
         if posterior.covariates is not None:
             named = replace(
@@ -254,9 +254,9 @@ class Population(Tables):
                 patterns=patterns_of(comparisons)["patterns"],
             )  # fmt: skip
             posterior = replace(posterior, covariates=named)
-        self.traits_ = traits if trained.hyperparameters.trait_scale > 0.0 else None
+        self._traits = traits if trained.hyperparameters.trait_scale > 0.0 else None
         if people is not None and segments is not None:
-            self.traits_ = joint_traits(people, self.traits_)
+            self._traits = joint_traits(people, self._traits)
         return Learned(
             posterior, trained.hyperparameters, personal, trained.delta, trained.log_evidence, trained.fit,
             trained.selection,
@@ -279,10 +279,10 @@ class Population(Tables):
         begin_updates(self, answers)
 
     @property
-    def choices_(self) -> dict[str, Any]:
+    def _choices(self) -> dict[str, Any]:
         """Basis, n_inducing, user_features, calibration and pairs that were chosen, as parameters."""
         check_is_fitted(self, "posterior_")
-        functions, h = self.functions_, self.hyperparameters_
+        functions, h = self._functions, self.hyperparameters_
         return {
             "basis": "items" if functions is None else functions.kind,
             "n_inducing": "auto" if functions is None or not len(functions.points) else len(functions.points),
@@ -305,7 +305,7 @@ class Population(Tables):
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new = self.posterior_, self._new_items(queries, items)  # population.md section 6
         if new is not None:
-            posterior = extend(posterior, self.hyperparameters_, self.space_, new, self.functions_)
+            posterior = extend(posterior, self.hyperparameters_, self._space, new, self._functions)
         if isinstance(posterior, GaussianPosterior):
             return posterior.margins(queries.users, queries.left, queries.right)
         traits, effects = traits_of_new_users(self, queries, people), posterior.covariates
@@ -320,12 +320,12 @@ class Population(Tables):
         assert isinstance(self.posterior_, PopulationPosterior)
         return self.posterior_.answers_of(user).answers_by_item(len(self.items_))
 
-    def answers_of_people(self, start: int, stop: int) -> FloatArray:
+    def _answers_of_people(self, start: int, stop: int) -> FloatArray:
         posterior = self._snapshot().posterior_  # people lie in the order of users_ then
         assert isinstance(posterior, PopulationPosterior)
         return posterior.people.answers_by_item(start, stop)
 
-    def stored_arrays(self) -> dict[str, Any]:
+    def _stored_arrays(self) -> dict[str, Any]:
         return self._document()[1]
 
     def verdict(
@@ -364,9 +364,9 @@ class Population(Tables):
             self, n_folds=n_folds, max_people=max_people, n_bootstrap=n_bootstrap, random_state=seed, watch=watch
         )
 
-    keep_verdict = keep_verdict
+    _keep_verdict = _keep_verdict
 
-    def relation(self) -> str:
+    def _relation(self) -> str:
         if not self.personal_ or self.users_ is None:
             return ""
         return (
@@ -415,7 +415,7 @@ class Population(Tables):
 
 
 def _use_of_features(model: Any) -> str:
-    h, functions = model.hyperparameters_, model.functions_
+    h, functions = model.hyperparameters_, model._functions
     if functions is None:
         return (
             f"they explain {100 * h.feature_weight:.0f} % of the prior variance between people and "

@@ -281,28 +281,28 @@ class PooledRows(NamedTuple):
 
 def pooled_rows(model: Any) -> PooledRows:
     """All answers of a pooled model, without people."""
-    if model.pooled_rows_ is None:
-        rows = model.log_.comparisons.pooled()
+    if model._pooled_rows is None:
+        rows = model._log.comparisons.pooled()
         key = keys_of(rows.left, rows.right, rows.code, variants_of(rows, model.posterior_.covariates))
         task = joint_rows(rows).astype(np.int64)
         alone, told = np.flatnonzero(task < 0), np.flatnonzero(task >= 0)
         told = told[np.argsort(task[told], kind="stable")]
-        model.pooled_rows_ = PooledRows(Rows.of(key[alone], rows.weight[alone]), key[told], task[told])
-    held: PooledRows = model.pooled_rows_
+        model._pooled_rows = PooledRows(Rows.of(key[alone], rows.weight[alone]), key[told], task[told])
+    held: PooledRows = model._pooled_rows
     return held
 
 
 def refitted_pooled(model: Any, held: PooledRows, effects: CovariateEffects | None) -> PooledState:
     """Fit to other answers at the prior of a fitted model; ``effects`` has the patterns of their covariates."""
     h = model.hyperparameters_
-    if model.pooled_prior_ is None:
-        functions = model.functions_
+    if model._pooled_prior is None:
+        functions = model._functions
         if functions is None:
-            K = model.space_.covariance(h.feature_weight, h.length_scale)
+            K = model._space.covariance(h.feature_weight, h.length_scale)
         else:
             K = functions.prior_covariance(h.feature_weight)
         n_effects = 0 if effects is None else len(effects.mean)
-        model.pooled_prior_ = PooledPrior.of(K, h.consensus_variance, model.posterior_.Phi, n_effects)
+        model._pooled_prior = PooledPrior.of(K, h.consensus_variance, model.posterior_.Phi, n_effects)
     left, right, code, variant = sides_of(held.keys)
     x = None if effects is None else effects.patterns[variant]
     orders = PooledOrders.of(held.tasks, left, right, code)
@@ -315,7 +315,7 @@ def refitted_pooled(model: Any, held: PooledRows, effects: CovariateEffects | No
         start = model.posterior_.mean
         if effects is not None:
             start = np.append(start, effects.mean)
-        state = refit_pooled(answers, model.pooled_prior_, scale, start)
+        state = refit_pooled(answers, model._pooled_prior, scale, start)
     if not state.report.converged:
         state.report.require(model.strict)
     return state

@@ -39,7 +39,7 @@ _BASIS_ARRAYS = ("Phi", "rho", "offset", "offset_variance")
 
 def pack_population(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The basis as plain values, and the arrays of a posterior with the answers in them."""
-    posterior, functions = model.posterior_, model.functions_
+    posterior, functions = model.posterior_, model._functions
     values: dict[str, Any] = {"basis": None if functions is None else _basis_to_dict(functions, posterior)}
     arrays: dict[str, Any] = {} if functions is None else {"points": functions.points}
     thresholds = posterior.thresholds
@@ -73,7 +73,7 @@ def pack_population(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays |= {name: getattr(posterior.basis, name) for name in _BASIS_ARRAYS}
     if posterior.effects is not None:
         arrays |= {"B": posterior.effects.B, "C_B": posterior.effects.covariance}
-        arrays |= {"trait_mean": model.traits_.mean, "trait_rotation": model.traits_.rotation}
+        arrays |= {"trait_mean": model._traits.mean, "trait_rotation": model._traits.rotation}
     return values, arrays
 
 
@@ -119,7 +119,7 @@ def unpack_population(
     """The posterior that :func:`pack_population` packed; ValueError if the arrays do not fit each other."""
     plan, verdict = values["basis"], model.report_.get("verdict")
     model.verdict_ = None if verdict is None else Verdict.from_dict(verdict)
-    model.functions_, model.traits_ = None if plan is None else _functions(plan, arrays), None
+    model._functions, model._traits = None if plan is None else _functions(plan, arrays), None
     effects_of_answers, names = None, values.get("covariates")
     if names is not None:
         effects_of_answers = CovariateEffects(
@@ -141,8 +141,8 @@ def unpack_population(
             raise ValueError("the answers do not ascend")
         if (arrays["weight"][n:] != 1.0).any() or (arrays["outcome"][n:] == 0).any():
             raise ValueError("an answer about several alternatives that is a tie, or counts more than once")
-        model.pooled_rows_ = PooledRows(Rows.of(keys[:n], arrays["weight"][:n]), keys[n:], task[n:])
-        believed = Believed(model.hyperparameters_, model.space_, model.functions_)
+        model._pooled_rows = PooledRows(Rows.of(keys[:n], arrays["weight"][:n]), keys[n:], task[n:])
+        believed = Believed(model.hyperparameters_, model._space, model._functions)
         dependence = arrays.get("dependence")
         if dependence is not None and not np.array_equal(dependence, dependence.T):
             raise ValueError("dependence is not symmetric")
@@ -164,7 +164,7 @@ def unpack_population(
         basis = Basis(Phi, rho, offset, variance, number_within("own_scale", plan["own_scale"], 0.0, LARGEST))
     if "B" in arrays:
         effects = Effects(arrays["B"], arrays["C_B"])
-        model.traits_ = Traits(arrays["trait_mean"], arrays["trait_rotation"])
+        model._traits = Traits(arrays["trait_mean"], arrays["trait_rotation"])
     _check_effects(model, effects)
     calibration = model.hyperparameters_.calibration_of_predictions
     found = unpack_crowd(arrays, len(model.items_), basis, effects, calibration)

@@ -65,7 +65,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         now = self._snapshot()
         if not now.personal_:
             raise DataError("the pooled model tells nobody apart: fit with personal=True, and a column of users")
-        return build_frame(people_columns(now), now.backend_)
+        return build_frame(people_columns(now), now._backend)
 
     def predict_grades(self, X: Any, *, items: Any = None, people: Any = None) -> FloatArray:
         """Probabilities of graded answers to pairs; arguments as of :meth:`predict_proba`.
@@ -76,7 +76,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
             Left better by the strongest of the G grades, ..., by the slightest, a tie, right better by the slightest,
             ..., by the strongest; without grades those of :meth:`predict_proba`, to which those of a side add up.
         """
-        now, mean, var, queries = self.margins_of(X, items, people)
+        now, mean, var, queries = self._margins_of(X, items, people)
         posterior, sides = now.posterior_, now._chances(mean, var, queries)
         thresholds = posterior.thresholds
         if thresholds is None or not thresholds.n_grades:
@@ -142,14 +142,14 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         now = self._now()
         effects = now.posterior_.covariates
         columns = CovariateEffects(np.zeros(0), np.zeros((0, 0))).columns() if effects is None else _effects_of(now)
-        return build_frame(columns | {"spread": pl.Series(columns["spread"], nan_to_null=True)}, now.backend_)
+        return build_frame(columns | {"spread": pl.Series(columns["spread"], nan_to_null=True)}, now._backend)
 
-    def further_tables(self) -> dict[str, Callable[[], Any]]:
+    def _further_tables(self) -> dict[str, Callable[[], Any]]:
         tables: dict[str, Callable[[], Any]] = {"people": self.people} if self.personal_ else {}
         return tables if self.posterior_.covariates is None else tables | {"covariates": self.covariates}
 
     @property
-    def has_segments(self) -> bool:
+    def _has_segments(self) -> bool:
         n = len(self.hyperparameters_.segment_variances)  # their members are the last traits; all may have been erased
         return n > 0 and bool(self._snapshot().posterior_.people.traits[:, -n:].any())
 
@@ -177,13 +177,13 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         """
         check_is_fitted(self, "posterior_")
         now = self._snapshot()
-        if not now.has_segments:
+        if not now._has_segments:
             raise DataError(
                 "this model knows no segments of people. Name them at the fit: "
                 f"{either('--segment COLUMN', 'people=PersonFeatures.from_frame(answers, segments=COLUMN)')}"
             )
         unit = scale_of(scale, now._likelihood.name, base, anchor)
-        return build_frame(segment_boards(now, unit), now.backend_)
+        return build_frame(segment_boards(now, unit), now._backend)
 
 
 def people_columns(model: Any) -> dict[str, Any]:

@@ -33,17 +33,17 @@ _MOST_BESIDE, _SHARE_BESIDE = 1000, 0.05
 
 def begin_updates(model: Any, comparisons: Comparisons | None) -> None:
     """Set what updates need on a model that was just fitted or loaded."""
-    model.turn_ = Turn()
-    model.log_ = AnswerLog(comparisons)
-    model.added_users_ = {}
-    model.pooled_rows_ = None
-    model.pooled_prior_ = None
+    model._turn = Turn()
+    model._log = AnswerLog(comparisons)
+    model._added_users = {}
+    model._pooled_rows = None
+    model._pooled_prior = None
 
 
 def change(model: Any, batch: Batch, sign: int, people: Any = None) -> None:
     """Add answers (sign 1) or remove them (sign -1), all of them or, if anything is wrong, none.
 
-    Changes the model in place, in one step; the caller holds ``turn_``. Raises DataError if a tie is impossible in the
+    Changes the model in place, in one step; the caller holds ``_turn``. Raises DataError if a tie is impossible in the
     model, a weight is below 1, or an answer to remove is not held.
     """
     if not len(batch.every_key):
@@ -64,12 +64,12 @@ def change(model: Any, batch: Batch, sign: int, people: Any = None) -> None:
     else:
         held, state = _changed_crowd(model, batch, sign)
         posterior = replace(model.posterior_, covariates=batch.effects).moved(state.mode, state.covariance())
-        changed = {"posterior_": posterior, "pooled_rows_": held}
+        changed = {"posterior_": posterior, "_pooled_rows": held}
     if batch.new:
-        n = len(model.users_) + len(model.added_users_)
-        changed["added_users_"] = model.added_users_ | {user: code for code, user in enumerate(batch.new, n)}
+        n = len(model.users_) + len(model._added_users)
+        changed["_added_users"] = model._added_users | {user: code for code, user in enumerate(batch.new, n)}
     who = [] if batch.orders is None else [_name_of(model, batch, code) for code in batch.orders.users.tolist()]
-    changed |= {"log_": model.log_.plus(batch, sign, who), "verdict_": None, **counts_after(model, batch, sign)}
+    changed |= {"_log": model._log.plus(batch, sign, who), "verdict_": None, **counts_after(model, batch, sign)}
     vars(model).update(changed)
     if model.personal_:
         beside = len(model.posterior_.overlay)
@@ -82,7 +82,7 @@ def _name_of(model: Any, batch: Batch, code: int) -> Any:
     if model.users_ is None:
         return EVERYONE
     n = len(model.users_)
-    return model.users_.ids[code] if code < n else [*model.added_users_, *batch.new][code - n]
+    return model.users_.ids[code] if code < n else [*model._added_users, *batch.new][code - n]
 
 
 def _refuse_ties(model: Any, batch: Batch) -> None:
@@ -206,9 +206,9 @@ def _changed_tasks(model: Any, held: TaskRows, key: IntArray, task: IntArray, si
 def _new_traits(model: Any, new: list[Any], people: Any) -> FloatArray:
     """Traits of new people; zeros, those of the average person, where nothing is known."""
     traits = np.zeros((len(new), model.posterior_.people.traits.shape[1]))
-    if new and people is not None and model.traits_ is not None and traits.shape[1]:
+    if new and people is not None and model._traits is not None and traits.shape[1]:
         order = sorted(range(len(new)), key=new.__getitem__)
-        traits[order] = model.traits_.transform(
+        traits[order] = model._traits.transform(
             *rows_of_features([new[place] for place in order], model.user_features_, people)
         )
     return traits
@@ -260,7 +260,7 @@ def _n_of_crowd(model: Any) -> FloatArray | None:
 
 def consolidate(model: Any) -> None:
     """Merge everybody into one layout, and into ``users_``; predictions do not change, codes of people may."""
-    users, added = model.users_, model.added_users_
+    users, added = model.users_, model._added_users
     order = None
     if added:
         known = users.extend(list(added))
@@ -271,4 +271,4 @@ def consolidate(model: Any) -> None:
     posterior = model.posterior_
     if model.personal_ and posterior.overlay:
         posterior = posterior.consolidated(order)
-    vars(model).update({"posterior_": posterior, "users_": users, "added_users_": {}})
+    vars(model).update({"posterior_": posterior, "users_": users, "_added_users": {}})

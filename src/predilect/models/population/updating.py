@@ -19,8 +19,8 @@ from predilect.models.reading import Said
 class Updating:
     """Base of estimators that take answers after the fit."""
 
-    log_: AnswerLog
-    turn_: Turn
+    _log: AnswerLog
+    _turn: Turn
     personal_: bool
 
     def update(
@@ -167,25 +167,25 @@ class Updating:
             self._change(-1, answers, y, weight, answer, (columns, reading))
             return self
         check_is_fitted(self, "posterior_")
-        with self.turn_:
+        with self._turn:
             erase(self, user)
         return self
 
-    def consolidate(self) -> Self:
+    def _consolidate(self) -> Self:
         """Merge changed and new people into one layout and into ``users_``.
 
         Predictions do not change; codes of people (positions in ``users_``) do if there are new ones. It runs by itself
         before saving, and when more than a few percent of the people changed. O(answers).
         """
         check_is_fitted(self, "posterior_")
-        with self.turn_:
+        with self._turn:
             consolidate(self)
         return self
 
     @property
     def comparisons_(self) -> Comparisons | None:
         """The answers; None after :meth:`load`. New pairs have no task."""
-        return self.log_.comparisons
+        return self._log.comparisons
 
     def _change(
         self, sign: int, more: Any, y: Any, weight: float, answer: dict[str, Any], said: tuple[Said, Said],
@@ -193,9 +193,9 @@ class Updating:
     ) -> None:  # fmt: skip
         if "posterior_" not in vars(self):  # scikit-learn's own check takes as long as the update
             check_is_fitted(self, "posterior_")
-        with self.turn_:
+        with self._turn:
             change(self, read_batch(self, more, y, said, weight=weight, may_add=sign > 0, **answer), sign, people)
 
     def _snapshot(self) -> Self:
         """Snapshot of the model with everybody in one layout."""
-        return copy.copy(self.consolidate()).consolidate()
+        return copy.copy(self._consolidate())._consolidate()

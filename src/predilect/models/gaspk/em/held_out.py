@@ -103,7 +103,7 @@ def log_loss(
     return float(-(weight @ value) / weight.sum())
 
 
-def answers_of_people(answers: TradeOffAnswers) -> FloatArray:
+def _answers_of_people(answers: TradeOffAnswers) -> FloatArray:
     """How many answers each of the people gave, (n_users,)."""
     return np.asarray(np.bincount(answers.user, answers.weight, answers.n_users), dtype=np.float64)
 
@@ -133,7 +133,7 @@ class Calibration:
         """Those of all people, and last of an unseen one, 1; (n_users + 1,), or None where all are 1."""
         if self.newcomer_factor == 1.0:
             return None
-        return np.append(self.factors(answers_of_people(answers)), 1.0)
+        return np.append(self.factors(_answers_of_people(answers)), 1.0)
 
 
 def calibrated(out: HeldOut) -> tuple[Calibration, float]:
@@ -241,7 +241,7 @@ def predict_held_out(
             basis, kept, gamma, short, delta=delta, executor=executor, random_state=random_state, with_evidence=False
         )
         said.append(out.outcome)
-        n_known = answers_of_people(kept)[out.user]
+        n_known = _answers_of_people(kept)[out.user]
         columns.append(
             (*held_out_margins(found, out, n_eigenpairs), variances_by_weights(found, out), out.weight, n_known)
         )
