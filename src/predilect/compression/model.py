@@ -151,7 +151,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         if not hasattr(model, "posterior_"):
             raise DataError(f"this {type(model).__name__} is not fitted: call fit() first")
         model = copy.copy(model)  # other threads may update it meanwhile
-        if hasattr(model, "consolidate"):
+        if hasattr(model, "_consolidate"):
             model._consolidate()  # people lie in the order of users_ then
         usual = criterion_for(name, len(model.items_), has_budget=self.budget is not None)
         criterion = usual if self.criterion == "auto" else self.criterion
@@ -169,7 +169,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         effects = model._covariate_effects()
         self.covariates_ = None if effects is None else effects.of_anybody()
         self.tie_threshold_, self.n_answers_ = model.tie_threshold_, model.n_answers_
-        self.n_by_item_, self.n_of_crowd_, self._backend = model.n_by_item_, model.n_of_crowd_, model._backend
+        self.n_by_item_, self._n_of_crowd, self._backend = model.n_by_item_, model._n_of_crowd, model._backend
         self.features_: ItemFeatures | None = None
         self.user_features_: PersonFeatures | None = None
         self._space = FeatureSpace.empty(len(self.items_))

@@ -270,7 +270,7 @@ class Ranking(Asking, Predicting):
     _kept_posterior: ClassVar[Any] = None  # class of :meth:`Posterior.restricted`'s result, where there is one
 
     n_by_item_: FloatArray
-    n_of_crowd_: FloatArray | None = None  # that of the fit, where the crowd did not move with answers that came since
+    _n_of_crowd: FloatArray | None = None  # that of the fit, where the crowd did not move with answers that came since
     _backend: str
     report_: dict[str, Any]
     random_state: int | None
@@ -419,7 +419,7 @@ class Ranking(Asking, Predicting):
 
     def _n_behind(self, user: Any) -> FloatArray:
         """Number of answers on each item that a board rests on; shape (n_items,)."""
-        return self._n_answers_by_item(user) if user is not None or self.n_of_crowd_ is None else self.n_of_crowd_
+        return self._n_answers_by_item(user) if user is not None or self._n_of_crowd is None else self._n_of_crowd
 
     def _n_answers_by_item(self, user: Any = None) -> FloatArray:
         """Number of answers on each item, of the crowd or of one person; shape (n_items,)."""

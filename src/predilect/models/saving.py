@@ -448,7 +448,7 @@ def stored(model: Any) -> dict[str, Any]:
         "personal": model.personal_,
         "tie_threshold": model.tie_threshold_,
         "n_answers": model.n_answers_,
-        "n_of_crowd": None if model.n_of_crowd_ is None else model.n_of_crowd_.tolist(),
+        "n_of_crowd": None if model._n_of_crowd is None else model._n_of_crowd.tolist(),
         "frame_kind": model._backend,
         "items": model.items_.ids,
         "users": None if model.users_ is None else model.users_.ids,
@@ -478,8 +478,8 @@ def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Non
         model._space = FeatureSpace.empty(len(model.items_))
     model.n_by_item_ = arrays["n_by_item"]
     of_crowd = typed(list[float] | None, document.get("n_of_crowd"), "n_of_crowd")
-    model.n_of_crowd_ = None if of_crowd is None else np.array(of_crowd)
-    if of_crowd is not None and (len(of_crowd) != len(model.items_) or not np.all(model.n_of_crowd_ >= 0.0)):
+    model._n_of_crowd = None if of_crowd is None else np.array(of_crowd)
+    if of_crowd is not None and (len(of_crowd) != len(model.items_) or not np.all(model._n_of_crowd >= 0.0)):
         raise ValueError("n_of_crowd must be amounts, one for each item")
     model.report_ = typed(dict[str, Any], document["report"], "report")
     typed(str, model.report_["model"], "model")

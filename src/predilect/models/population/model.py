@@ -119,8 +119,8 @@ class Population(Tables):
     ----------
     posterior_ : PopulationPosterior or PooledPosterior
     items_, users_ : Vocabulary
-        ``users_`` is None where users are not identified. People who came with :meth:`update` join it in
-        :meth:`consolidate`; until then they are in ``_added_users``, a dict of their codes.
+        ``users_`` is None where users are not identified. People who came with :meth:`update` join it
+        when the model is saved, or when more than a few percent of the people have changed.
     personal_ : bool
     hyperparameters_ : Hyperparameters
     tie_threshold_ : float
