@@ -178,7 +178,7 @@ def rank(
         if folder is not None:
             try:
                 with talk.progress("Writing") as watch, folder.writing() as place:
-                    made = RankOutput(overall, SCALES["probit"], segments, document, is_text(source.path))
+                    made = RankOutput(overall, segments, document, is_text(source.path))
                     written = made.write(place, common.jobs, watch)
                 talk.written = str(out)
             except OSError as error:

@@ -17,7 +17,6 @@ import numpy as np
 import polars as pl
 
 from predilect._text import amount
-from predilect._types import FloatArray
 from predilect.charts.on_axes import can_plot, write_chart
 from predilect.charts.pictures import board_chart, segments_chart
 from predilect.data import Vocabulary
@@ -37,40 +36,32 @@ def write_people(
     path: Path,
     model: Any,
     *,
-    scale: Scale = SCALES["probit"],
     numbers: bool = False,
     executor: ThreadPoolExecutor | None = None,
     rows_per_chunk: int = _ROWS_PER_CHUNK,
 ) -> None:
-    """Write user, item, mean, sd, rank and n as Parquet or CSV, by the suffix, sorted by user and rank.
+    """Write user, item, mean, sd, rank and n as Parquet, sorted by user and rank; OSError if that fails.
 
     With ``numbers`` ids that are all whole numbers are integers, as others who read the same text have them. With more
-    than 1 000 items only each person's 100 best. ``scale`` is that of mean and sd. A hidden folder beside
-    the file holds the parts while they are written; OSError if that fails. ``rows_per_chunk`` bounds memory, at least
-    one person; about a microsecond a row. The file has the same bytes every time.
+    than 1 000 items only each person's 100 best. A hidden folder beside the file holds the parts while they are
+    written. ``rows_per_chunk`` bounds memory, at least one person; about a microsecond a row. The file has the same
+    bytes every time.
     """
     of = {"user": model.users_, "item": model.items_}
     try:
         with TemporaryDirectory(prefix=".people-", dir=path.parent) as folder:
             parts: list[Path] = []
-            for rows in _chunks(model, scale, executor, rows_per_chunk):
+            for rows in _chunks(model, executor, rows_per_chunk):
                 parts.append(Path(folder) / f"{len(parts)}.parquet")
                 if numbers:
                     rows = rows.with_columns(*(whole_numbers(rows[name], ids.series()) for name, ids in of.items()))
                 rows.write_parquet(parts[-1], compression="lz4")
-            if path.suffix == ".csv":
-                with path.open("wb") as file:
-                    for number, part in enumerate(parts):
-                        write_csv(pl.read_parquet(part), file, header=not number)
-            else:
-                pl.scan_parquet(parts).sink_parquet(path, row_group_size=_ROWS_PER_GROUP)
+            pl.scan_parquet(parts).sink_parquet(path, row_group_size=_ROWS_PER_GROUP)
     except pl.exceptions.PolarsError as error:  # how polars reports some failures of a disk
         raise OSError(str(error).splitlines()[0]) from error
 
 
-def _chunks(
-    model: Any, scale: Scale, executor: ThreadPoolExecutor | None, rows_per_chunk: int
-) -> Iterator[pl.DataFrame]:
+def _chunks(model: Any, executor: ThreadPoolExecutor | None, rows_per_chunk: int) -> Iterator[pl.DataFrame]:
     users: Vocabulary = model.users_
     items: Vocabulary = model.items_
     n_items = len(items)
@@ -83,7 +74,6 @@ def _chunks(
         variance *= model.posterior_.widenings(np.arange(start, stop))[:, None]
         sd = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave -1e-17
         order = np.argsort(-mean, axis=1, kind="stable")[:, :n_shown]  # equal ones keep the order of the ids
-        mean, sd = _on_scale(model, scale, start, mean, sd)
         counts = model._answers_of_people(start, stop)
         yield pl.DataFrame(
             {
@@ -95,17 +85,6 @@ def _chunks(
                 "n": np.take_along_axis(counts, order, axis=1).ravel().astype(n_type),
             }
         )
-
-
-def _on_scale(model: Any, scale: Scale, start: int, mean: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Scores and standard deviations of people from ``start`` on, (n_people, n_items), of centred utilities."""
-    if scale.is_linear and scale.anchor is None:
-        return scale.per_probit * mean + scale.base, scale.per_probit * sd
-    found = [
-        scale.scores(model.posterior_.calibrated(user), model.items_, *of)[:2]
-        for user, of in enumerate(zip(mean, sd, strict=True), start)
-    ]
-    return np.array([score for score, _ in found]), np.array([spread for _, spread in found])
 
 
 MOST_DRAWN, MOST_SEGMENTS_DRAWN = 150, 60  # in the pictures of a folder: items of the board; segments and their items
@@ -137,7 +116,6 @@ class RankOutput:
     """Results of a run, ready to be written; ``segments`` is empty without ``--by`` and ``--segment``."""
 
     overall: Ranking
-    scale: Scale
     segments: Mapping[Any, Ranking | Refused | SharedSegment]
     document: Mapping[str, Any]
     numbers: bool = False  # whether ids came out of text, in which a number has no type
@@ -174,7 +152,7 @@ class RankOutput:
 
     def _write_people(self, path: Path, jobs: int | None) -> None:
         with workers(jobs) as executor:
-            write_people(path, self.overall.model, scale=self.scale, numbers=self.numbers, executor=executor)
+            write_people(path, self.overall.model, numbers=self.numbers, executor=executor)
 
     def _plot(self, place: Path, watch: Callable[[str, int], None]) -> list[str]:
         names = ["leaderboard.png", "leaderboard.svg"]
@@ -182,10 +160,10 @@ class RankOutput:
         model = self.overall.model
         people = f" of {len(model.users_)} people" if model.users_ is not None else ""
         title = f"{len(self.overall.board)} items, from {amount(model.n_answers_)} answers{people}"
-        plot_board(self.overall.board, self.scale, title, [place / name for name in names])
+        plot_board(self.overall.board, SCALES["probit"], title, [place / name for name in names])
         charts = dict(model._further_charts())
         if shared := [one.board for one in self.segments.values() if isinstance(one, SharedSegment)]:
-            unit, most = self.scale.of_differences, MOST_SEGMENTS_DRAWN
+            unit, most = SCALES["probit"].of_differences, MOST_SEGMENTS_DRAWN
             of = shared, self.overall.board, unit.unit, unit.digits, most, most
             charts["segments"] = partial(segments_chart, *of)
         for stem, make in charts.items():

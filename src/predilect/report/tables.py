@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import polars as pl
 
@@ -47,7 +47,7 @@ def whole_numbers(column: pl.Series, ids: pl.Series | None = None) -> pl.Series:
     return column.cast(pl.Int64)
 
 
-def write_csv(table: pl.DataFrame, path: Path | IO[bytes], header: bool = True) -> None:
+def write_csv(table: pl.DataFrame, path: Path) -> None:
     """Write a table that people open in a spreadsheet, which would obey a formula in an id.
 
     Text that begins as a formula does, and is no number, gets an apostrophe before it, and so do names of columns.
@@ -55,7 +55,7 @@ def write_csv(table: pl.DataFrame, path: Path | IO[bytes], header: bool = True) 
     text = [_no_formula(column) for column in table if column.dtype == pl.String]
     table = table.with_columns(text)
     table.columns = _no_formula(pl.Series(table.columns)).to_list()
-    table.write_csv(path, include_header=header)
+    table.write_csv(path)
 
 
 def _no_formula(text: pl.Series) -> pl.Series:
