@@ -156,8 +156,11 @@ def _tables(
         found["willingness_to_pay"] = model.willingness_to_pay(price, user)
     if user is not None or not model.personal_:
         return found, []
-    answers = results.answers("how well choices are explained")
-    chosen, why_none = _choices(answers)
+    try:
+        answers = results.answers("that")
+        chosen, why_none = _choices(answers)
+    except DataError as error:
+        chosen, why_none = None, str(error)
     if chosen is None:
         return found, [f"How well choices are explained is not said: {why_none}."]
     found["fit"] = model.fit_of_people(answers)
