@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from typer.main import get_command
+from typer.testing import CliRunner
+
 import predilect
+from predilect.cli.main import app
 
 project = "Predilect"
 author = "The Predilect developers"
@@ -31,3 +37,24 @@ html_css_files = ["site.css"]
 html_extra_path = ["_root"]
 html_copy_source = False
 html_show_sourcelink = html_show_copyright = False
+
+
+def commands() -> str:
+    """What the program says of itself and of each command, in Markdown."""
+    program = CliRunner(env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"})
+    parts = []
+    for name in get_command(app).commands:
+        told = program.invoke(app, [name, "--help"], prog_name="predilect").output
+        parts.append(f"## {name}\n\n```text\n{told.strip()}\n```\n")
+    told = program.invoke(app, ["--help"], prog_name="predilect").output
+    return "\n".join([*parts, f"## Options of every command\n\n```text\n{told.strip()}\n```\n"])
+
+
+def _put_commands(_: Any, page: str, source: list[str]) -> None:
+    if page == "docs/reference/commands":
+        source[0] = source[0].replace("<!-- commands -->", commands())
+
+
+def setup(sphinx: Any) -> None:
+    """Fill the page of commands before it is read."""
+    sphinx.connect("source-read", _put_commands)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 import shlex
@@ -12,6 +14,7 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import polars as pl
 
@@ -22,11 +25,15 @@ from predilect.charts.facts import pairs_of, part_worths_of, people_map
 from predilect.charts.svg import style, svg
 from predilect.decisions.scales import SCALES
 from predilect.evaluation.metrics import Reliability
+from predilect.examples import copy_into
+from predilect.examples.__main__ import main as examples
 from predilect.report.leaderboard import shared_segments
 from readme import PICTURE, ROOT, draw, in_a_folder_of_its_own, ran_demo, rewritten, valued, wrapped
 
 DOCS, PICTURES = ROOT / "docs", ROOT / "docs" / "pictures"
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+HOWTO = [f"howto/{path.name}" for path in sorted(DOCS.glob("howto/*.md")) if BLOCK.search(path.read_text("utf-8"))]
+COPY = "$ python -m predilect.examples"
 ANCHOR = 6  # letters by which a line of an output is found again
 N_DRAWN = 12  # items
 UNIT = "noise of one answer = 1"
@@ -48,10 +55,14 @@ def ran(name: str) -> Page:
 
     def again(block: re.Match[str]) -> str:
         kind, code = block.groups()
+        if code.startswith(">>> "):  # of test_acting.py
+            return block.group()
         return f"```{kind}\n{valued(code, names) if kind == 'python' else answered(code)}```"
 
     with in_a_folder_of_its_own(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what the command warns of is in its output
+        if COPY not in text:  # a page for those who know where the examples come from
+            copy_into(".")
         text = BLOCK.sub(again, text)
         drawn = PAGES[name](names)
     return Page(text, {file: standing_alone(svg(chart)) for file, chart in drawn.items()})
@@ -62,29 +73,41 @@ def answered(session: str) -> str:
     lines: list[str] = []
     for part in re.split(r"^(?=\$ )", session, flags=re.MULTILINE)[1:]:
         command, *shown = part.splitlines()
-        program, *arguments = shlex.split(command.removeprefix("$ "))
-        assert program == "predilect", f"{program} is not run by the tests"
-        told = run(*arguments)
-        assert told.exit_code == 0, f"{command}: {told.output}"
-        lines += [command, *excerpt(shown, [line.rstrip() for line in told.output.splitlines()])]
+        lines += [command, *excerpt(shown, [line.rstrip() for line in output_of(command).splitlines()])]
     return "".join(f"{line}\n" for line in lines)
+
+
+def output_of(command: str) -> str:
+    """What a command of a page prints."""
+    if command == COPY:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            examples()
+        return printed.getvalue()
+    program, *arguments = shlex.split(command.removeprefix("$ "))
+    assert program == "predilect", f"{program} is not run by the tests"
+    with patch.dict("os.environ", COLUMNS="200"):  # a sentence is one line, and wrapped for the page afterwards
+        told = run(*arguments)
+    assert told.exit_code == 0, f"{command}: {told.output}"
+    return told.output
 
 
 def excerpt(shown: list[str], told: list[str]) -> list[str]:
     """What is shown of an output: as many lines from each that begins like the first, or the first after "...".
 
-    A line that is too long for the page is wrapped, and shown as a whole.
+    Each is looked for below the one before. A line that is too long for the page is wrapped, and shown as a whole.
     """
     found: list[str] = []
+    above = 0
     for gap, part in groupby(shown, key="...".__eq__):
         first, *rest = part
         if gap:
             found.append("...")
             continue
-        place = next((k for k, line in enumerate(told) if line.startswith(first[:ANCHOR])), None)
+        place = next((k for k, line in enumerate(told[above:], above) if line.startswith(first[:ANCHOR])), None)
         assert place is not None, f"no line of the output begins with {first[:ANCHOR]!r}"
         whole = wrapped(told[place])
-        found += whole if len(whole) > 1 else told[place : place + 1 + len(rest)]
+        above = place + 1 + len(rest) * (len(whole) == 1)
+        found += whole if len(whole) > 1 else told[place:above]
     return found
 
 
@@ -135,6 +158,7 @@ PAGES: dict[str, Callable[[dict[str, Any]], dict[str, Chart]]] = {
     "tutorials/arena.md": of_arena,
     "tutorials/survey.md": of_survey,
     "tutorials/choice.md": of_choice,
+    **dict.fromkeys(HOWTO, lambda _: {}),
     "parity.md": lambda _: {},
 }
 

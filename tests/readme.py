@@ -1,4 +1,4 @@
-"""What README.md and two pages of the docs show, made anew; ``pages.py`` makes all others, and writes."""
+"""What README.md and one page of the docs show, made anew; ``pages.py`` makes all others, and writes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from scipy.stats import norm
 
 from cli.running import run
 from predilect.decisions.scales import SCALES
+from predilect.examples import copy_into
 from predilect.report.folder import plot_board
 
 ROOT = Path(__file__).parents[1]
-README, OUTPUTS, PYTHON = (ROOT / name for name in ("README.md", "docs/outputs.md", "docs/python.md"))
+README, OUTPUTS = ROOT / "README.md", ROOT / "docs" / "reference" / "outputs.md"
 PICTURE = ROOT / "docs" / "board.svg"
 ARROW = "→ "  # in a comment of a Python example: what follows is the value of its line
 WIDTH = 100
@@ -45,11 +46,7 @@ def rewritten() -> dict[Path, str]:
     readme = replaced(readme, r"beside the rank: .*?(?=\. The other)", filled(f"{told_rank}{first['rank_high']}"))
     outputs = OUTPUTS.read_text(encoding="utf-8")
     outputs = replaced(outputs, r"At the demo's .*?% worse\.", threshold_sentence(model["tie_threshold"]))
-    return {
-        README: with_values(readme),
-        OUTPUTS: outputs,
-        PYTHON: with_values(PYTHON.read_text(encoding="utf-8")),
-    }
+    return {README: with_values(readme), OUTPUTS: outputs}
 
 
 @cache
@@ -125,7 +122,8 @@ def with_values(text: str) -> str:
     code = re.search(r"(?<=```python\n).*?(?=```)", text, flags=re.DOTALL)
     assert code is not None
     with in_a_folder_of_its_own(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # one of its lines warns, as its comment says
+        warnings.simplefilter("ignore")
+        copy_into(".")
         return replaced(text, r"(?<=```python\n).*?(?=```)", valued(code.group(), {}))
 
 

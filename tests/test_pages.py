@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import runpy
 from xml.etree import ElementTree
 
 import pytest
+from typer.main import get_command
 
-import predilect.decisions
 import predilect.evaluation
 import predilect.gaussian.kernels
+import predilect.models
 from pages import DOCS, PAGES, PICTURES, excerpt, ran
+from predilect.cli.main import app
 from readme import ROOT
 
 
@@ -50,10 +53,17 @@ def test_pictures_are_small_and_ask_nothing_of_any_other_place():
 def test_the_reference_has_all_that_can_be_imported():
     pages = [path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md")]
     named = {name for page in pages for name in re.findall(r"^\.\. auto\w+:: ([\w.]+)$", page, flags=re.MULTILINE)}
-    rooms = (predilect, predilect.decisions, predilect.evaluation, predilect.gaussian.kernels)
+    rooms = (predilect, predilect.models, predilect.evaluation, predilect.gaussian.kernels)
     public = {name for room in rooms for name in room.__all__} - {"__version__"}
-    assert len(public) > 50
+    assert len(public) > 40
     assert not public - {name.split(".")[-1] for name in named}
+
+
+def test_the_page_of_commands_is_made_of_what_they_say():
+    made = runpy.run_path(str(DOCS / "conf.py"))["commands"]()
+    assert re.findall(r"^## ([a-z]+)$", made, flags=re.MULTILINE) == list(get_command(app).commands)
+    assert made.count("Usage: predilect ") == len(get_command(app).commands) + 1
+    assert "<!-- commands -->" in (DOCS / "reference" / "commands.md").read_text(encoding="utf-8")
 
 
 def test_the_front_page_leads_to_every_page():

@@ -89,7 +89,7 @@ def test_a_task_that_cannot_be_used_is_named_with_the_option_that_leaves_it_out(
     assert "Left out 3 rows: no clear winner." in run("check", conjoint, "--read", "drop=unknown").stdout
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "answers-of-every-kind.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "your-data.md"
 EXAMPLES = re.findall(r"^\| (.+) \| (`.+`) \| (nothing|`-.+`) \|$", PAGE.read_text(encoding="utf-8"), re.M)
 
 
@@ -108,4 +108,4 @@ def test_examples_of_the_page_on_answers_are_read_as_it_says(tmp_path, rows, sai
 
 
 def test_the_page_on_answers_has_all_its_examples():
-    assert len(EXAMPLES) == 28
+    assert len(EXAMPLES) == 38

@@ -13,10 +13,10 @@ from predilect.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMANDS = typer.main.get_command(app).commands
+PROGRAM = typer.main.get_command(app)
+COMMANDS = PROGRAM.commands
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-# Of the command without a name of what to do, and of programs that are not ours.
-OTHERS = {"--help", "--version", "--install-completion"}
+COMMON = {flag for one in PROGRAM.params for flag in one.opts} | {"--help"}  # options of every command
 
 
 def named(text: str) -> set[tuple[str, str]]:
@@ -43,14 +43,14 @@ def alone(text: str) -> set[str]:
 
 def flags_of(command: str) -> set[str]:
     """Options of a command."""
-    return {flag for one in COMMANDS[command].params for flag in (*one.opts, *one.secondary_opts)} | {"--help"}
+    return {flag for one in COMMANDS[command].params for flag in (*one.opts, *one.secondary_opts)} | COMMON
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_options_that_a_page_names_are_there(page):
     text = page.read_text(encoding="utf-8")
     lost = [f"predilect {command} {option}" for command, option in named(text) if option not in flags_of(command)]
-    lost += alone(text) - set().union(*map(flags_of, COMMANDS)) - OTHERS
+    lost += alone(text) - set().union(*map(flags_of, COMMANDS))
     assert sorted(lost) == []
 
 

@@ -192,7 +192,7 @@ def test_what_cannot_be_decided(model, options, settings, said):
 
 
 def test_examples_of_the_page_and_of_the_methods():
-    page = Path(__file__).parents[2] / "docs" / "decide.md"
+    page = Path(__file__).parents[2] / "docs" / "howto" / "ask-and-decide.md"
     for found in (
         doctest.testfile(str(page), module_relative=False, encoding="utf-8"),
         doctest.testmod(asking),

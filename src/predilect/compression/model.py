@@ -89,11 +89,12 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
 
     Notes
     -----
-    vvm.md 3 and docs/compress.md. A pair of kept items has the full model's prediction; of a GaSPK, which evaluates
-    trade-offs, their difference of scores, and ``report_`` says how far off that is. A dropped item is predicted from
-    the person's kept ones by the population's covariance of utilities, with a warning; a new person is an unseen
-    user (features of new people and items are used with ``local=False`` only). Of a pooled model the crowd is the one
-    person: its boards and its predictions of all items stay the full model's, and ``keep`` is what may be recommended.
+    vvm.md 3 and docs/howto/small-models.md. A pair of kept items has the full model's prediction; of a GaSPK, which
+    evaluates trade-offs, their difference of scores, and ``report_`` says how far off that is. A dropped item is
+    predicted from the person's kept ones by the population's covariance of utilities, with a warning; a new person is
+    an unseen user (features of new people and items are used with ``local=False`` only). Of a pooled model the crowd is
+    the one person: its boards and its predictions of all items stay the full model's, and ``keep`` is what may be
+    recommended.
 
     Examples
     --------

@@ -170,7 +170,7 @@ class Comparisons:
             alternatives, profile, weights, context, covariates. None or "" says that there is no such column.
         reading : dict, optional
             What values mean, where the table leaves it open: kind, answer_is, tie, left_word, right_word, positive,
-            best, grades, both_bad, side, task, constants, none, drop. docs/input.md explains every one.
+            best, grades, both_bad, side, task, constants, none, drop. docs/reference/reading.md explains every one.
         outcome : array-like, shape (n_rows,), optional
             1 (left better), 0 (tie) or -1 (right better), or booleans (True: left better), instead of a column of
             answers. Only 1 and 0 is an error, as 0 may mean right: ``reading={"tie": "0"}`` says that it is a tie.

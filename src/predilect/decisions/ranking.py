@@ -81,10 +81,10 @@ def refuse_unsound(mean: FloatArray, variance: FloatArray) -> None:
 def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int | None = None) -> Board:
     """Board from joint, centred posterior draws: 4 000 by default, 1 000 for more than 10 000 items.
 
-    Defined in docs/outputs.md. Scores, and utilities of a draw, that agree to 1e-7 of the largest score or standard
-    deviation are tied: they count as equal, and stand in the order of the ids. So rounding, and an answer added and
-    removed, move no place. With M functions (or M = n_items) M³/3 + n_draws n_items (M + log n_items) operations;
-    n_draws x n_items integers of memory.
+    Defined in docs/reference/outputs.md. Scores, and utilities of a draw, that agree to 1e-7 of the largest score or
+    standard deviation are tied: they count as equal, and stand in the order of the ids. So rounding, and an answer
+    added and removed, move no place. With M functions (or M = n_items) M³/3 + n_draws n_items (M + log n_items)
+    operations; n_draws x n_items integers of memory.
     """
     n_items = len(utilities.mean)
     if n_draws is None:

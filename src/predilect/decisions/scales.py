@@ -25,7 +25,7 @@ ELO_OF_LOG_ODDS = 400.0 / math.log(10.0)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A unit for scores, and where its zero is; defined in docs/outputs.md.
+    """A unit for scores, and where its zero is; defined in docs/reference/outputs.md.
 
     ``per_probit``: how many of this unit are one unit of utility, for differences; 1 where it is no multiple of
     utilities; ``unit``: for the axis of a plot; ``meaning``: what a score or a gap between two means, in a sentence;

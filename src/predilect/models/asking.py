@@ -209,8 +209,9 @@ class Asking:
 
         Notes
         -----
-        docs/decide.md. Probabilities are those of ``model.predict_choice``: of what the person would answer, noise and
-        calibration included, since that is what answers can show to be right or wrong; nobody is on the left.
+        docs/howto/ask-and-decide.md. Probabilities are those of ``model.predict_choice``: of what the person would
+        answer, noise and calibration included, since that is what answers can show to be right or wrong; nobody is on
+        the left.
 
         A question is about what the person would choose now: of the options asked about, the answer is the only one
         that can still be the choice. With probabilities p_1 >= p_2 >= ... asking about the m likeliest leaves the loss

@@ -336,7 +336,7 @@ class Ranking(Asking, Predicting):
             A person; by default the consensus, in which every person has an equal voice (pooled: every answer).
         scale : {"probit", "logit", "elo", "0-100", "share"}, default "probit"
             Of the scores: noise of one answer, log-odds, Elo points, from the last item to the first, Bradley-Terry
-            shares in per cent; defined in docs/outputs.md.
+            shares in per cent; defined in docs/reference/outputs.md.
         base : float, optional
             Score of the mean of the items, or of the anchor; by default 0.
         anchor : item, optional

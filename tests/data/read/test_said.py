@@ -86,7 +86,7 @@ def test_commands_say_it_and_the_model_knows_no_person_by_it(tmp_path):
 
 
 def page_of_options() -> str:
-    """The list of all that can be said, as docs/input.md has it."""
+    """The list of all that can be said, as docs/reference/reading.md has it."""
     lines = ["| say | which |", "|---|---|"]
     for one in OPTIONS:
         value = {"column": "COLUMN", "columns": "A,B", "word": "WORD", "words": "WORD", "yes": "yes"}.get(one.form, "")
@@ -96,8 +96,8 @@ def page_of_options() -> str:
     return "\n".join(lines)
 
 
-def test_the_page_on_input_and_the_help_of_the_command_have_all_that_can_be_said():
-    page = Path(__file__).parents[3] / "docs" / "input.md"
+def test_the_page_on_reading_and_the_help_of_the_command_have_all_that_can_be_said():
+    page = Path(__file__).parents[3] / "docs" / "reference" / "reading.md"
     assert page_of_options() in page.read_text(encoding="utf-8"), page_of_options()
     told = " ".join(run("check", "--help").stdout.replace("│", " ").split())
     for columns in (True, False):

@@ -99,7 +99,7 @@ def test_contrasts_of_the_consensus_lie_in_their_intervals(crowds, which):
 
 
 # n_users, answers a person, sd of tastes, sd of the logarithm of consistency; the least share of people's utilities,
-# and of their consistency, in 95 % intervals that docs/outputs.md leaves a user to expect.
+# and of their consistency, in 95 % intervals that docs/reference/outputs.md leaves a user to expect.
 # Measured on 100 crowds: .86, .89 and .93 of utilities; .84, .79 and .78 of consistency.
 SMALL_CROWDS = {
     "few people": (8, 15, 1.0, 0.0, 0.8, None),
