@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -44,15 +46,18 @@ def say_verdict(talk: Talk, choice: Choice, ranking: Ranking, scale: Scale) -> N
         talk.say("Verdict: none; --personal auto says whether personal rankings predict better than one for all.")
 
 
-def say_board(talk: Talk, board: pl.DataFrame, scale: Scale, top: int, title: str = "") -> None:
-    """Print the first ``top`` rows of a board, 0 for all, quiet or not."""
+def say_board(
+    talk: Talk, board: pl.DataFrame, scale: Scale, top: int, title: str = "", where: Path | None = None
+) -> None:  # fmt: skip
+    """Print the first ``top`` rows of a board, 0 for all, quiet or not; ``where``: the folder that holds the rest."""
     rows = min(top or len(board), len(board))
     talk.say()
     if title:
         talk.show(title, style="bold")
     talk.show(terminal(replace(board_table(board, scale, rows), caption=""), talk.width))
     if rows < len(board):
-        talk.say(f"... and {len(board) - rows} more items; predilect show DIR --top 0 shows all.")
+        folder = "DIR" if where is None else shlex.quote(str(where))
+        talk.say(f"... and {len(board) - rows} more items; predilect show {folder} --top 0 shows all.")
 
 
 def asked_for(model: str, personal: str | None) -> str:
@@ -85,6 +90,7 @@ class Choice:
     verdict: Verdict | None
     returned: str
     can_be_judged: bool
+    for_segments: bool
 
     @property
     def reason(self) -> str:
@@ -104,6 +110,8 @@ class Choice:
                 "differ from the crowd's by little."
             )
         if name == "personal":
+            if self.verdict.favours == "pooled":
+                return "Returned: the personal model, which --segment takes, although the verdict does not favour it."
             return "Returned: the personal model, since the verdict favours it."
         how = "worse" if outcome == "worse" else "no better"
         return (
@@ -140,8 +148,13 @@ class Fitter:
         """Findings of ``check``, with the items that only the features know."""
         return check(comparisons, None if self.features is None else self.features.ids)
 
-    def fit(self, talk: Talk, comparisons: Comparisons, findings: list[Finding]) -> tuple[Ranking, Choice]:
-        """Fit the model that is to be returned, judge it, and make its board; raises DataError, ConvergenceError."""
+    def fit(
+        self, talk: Talk, comparisons: Comparisons, findings: list[Finding], *, for_segments: bool
+    ) -> tuple[Ranking, Choice]:
+        """Fit the model that is to be returned, judge it, and make its board; raises DataError, ConvergenceError.
+
+        ``for_segments``: whether boards of segments are wanted, which the pooled model has not, whatever the verdict.
+        """
         personal, can_be_judged = self.personal != "no", COMMANDS[self.name].rankings == "judged"
         verdict = None
         before = len(talk.warned)
@@ -149,12 +162,13 @@ class Fitter:
             model = self._fitted(comparisons, personal, watch)
             if can_be_judged and self.personal == "auto":
                 verdict = model.verdict(watch=watch)
-                if verdict.favours == "pooled":
+                if verdict.favours == "pooled" and not for_segments:
                     personal = False
                     model = self._fitted(comparisons, personal, watch)
                     model._keep_verdict(verdict)
             ranking = Ranking.of(model, comparisons, SCALES["probit"], findings, talk.warned[before:])
-        return ranking, Choice(self.personal, personal, verdict, str(model.report_["model"]), can_be_judged)
+        returned = str(model.report_["model"])
+        return ranking, Choice(self.personal, personal, verdict, returned, can_be_judged, for_segments)
 
     def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watcher | None) -> Any:
         asked = Asked(personal, items=self.features is not None, people=self.people is not None)

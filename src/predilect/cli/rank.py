@@ -126,7 +126,6 @@ def rank(
         columns = list(dict.fromkeys(segment or ()))
         if columns:
             refuse_segments(by, name, asked)
-            asked = "yes"
         fitter = Fitter(name, settings, asked, common)
         if people is not None and asked == "no":
             talk.warn("--people is not used, as one ranking for all tells nobody apart.")
@@ -148,7 +147,7 @@ def rank(
         if folder is not None:
             folder.probe()
 
-        overall, choice = fitter.fit(talk, reading.comparisons, findings)
+        overall, choice = fitter.fit(talk, reading.comparisons, findings, for_segments=bool(columns))
         segments: dict[Any, Any] = {}
         if by is not None:
             segments = fitter.fit_segments(talk, reading.segments, choice.personal)
@@ -183,7 +182,7 @@ def rank(
                 talk.written = str(out)
             except OSError as error:
                 failure = error
-        _say(talk, overall, choice, segments, by, reading.rows_without_segment)
+        _say(talk, overall, choice, segments, by, reading.rows_without_segment, out)
         if failure is not None:
             raise failure
         _say_next(talk, out, written, overall.model)
@@ -194,7 +193,9 @@ def rank(
             talk.result(overall.board, "leaderboard", document, markdown=told)
 
 
-def _say(talk: Talk, overall: Any, choice: Any, segments: dict[Any, Any], by: str | None, n_without: int) -> None:
+def _say(
+    talk: Talk, overall: Any, choice: Any, segments: dict[Any, Any], by: str | None, n_without: int, out: Path | None
+) -> None:  # fmt: skip
     """Print the board, what is said of segments, and the verdict."""
     from predilect.cli.fitting import MOST_ROWS, say_board, say_model, say_verdict
     from predilect.cli.segments import say_segments
@@ -203,11 +204,11 @@ def _say(talk: Talk, overall: Any, choice: Any, segments: dict[Any, Any], by: st
 
     scale = SCALES["probit"]
     if talk.kind == "table":
-        say_board(talk, overall.board, scale, MOST_ROWS)
+        say_board(talk, overall.board, scale, MOST_ROWS, where=out)
     if by is not None:
         for value, one in segments.items():
             if isinstance(one, Ranking):
-                say_board(talk, one.board, scale, 10, _title(one, value))
+                say_board(talk, one.board, scale, 10, _title(one, value), out)
         talk.say(f'Each board by "{by}" was fitted by itself: small segments borrow nothing from the others.')
         if n_without:
             rows_have = "1 row has" if n_without == 1 else f"{n_without} rows have"

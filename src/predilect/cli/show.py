@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -79,10 +80,12 @@ def show(
         elif items:
             _versus(talk, fitted, items, user, unit)
         else:
-            _board(talk, fitted, user, segment, unit, top)
+            _board(talk, fitted, user, segment, unit, top, folder)
 
 
-def _board(talk: Talk, fitted: Any, user: str | None, segment: str | None, unit: Any, top: int) -> None:
+def _board(
+    talk: Talk, fitted: Any, user: str | None, segment: str | None, unit: Any, top: int, folder: Path
+) -> None:  # fmt: skip
     import polars as pl
 
     from predilect.cli.fitting import say_board
@@ -95,7 +98,7 @@ def _board(talk: Talk, fitted: Any, user: str | None, segment: str | None, unit:
     else:
         board, title = _of_segment(fitted, segment, unit)
     if talk.kind == "table":
-        say_board(talk, board, unit, top, title)
+        say_board(talk, board, unit, top, title, folder)
     talk.say(f"Score: {unit.unit}; {unit.origin}. Model: {fitted.report_['model']}.")
     if verdict is not None:
         talk.say(f"Verdict: {verdict.in_short}")

@@ -107,7 +107,8 @@ def worth(
                 **shown,
             })  # fmt: skip
         if out is None:
-            talk.say("Nothing was written; -o DIR writes everybody's part-worths.")
+            what = "the scores" if "scores" in tables else "everybody's part-worths"
+            talk.say(f"Nothing was written; -o DIR writes {what}.")
         else:
             talk.say(f"Written to {out}: {', '.join(f'{name}.csv' for name in tables)}.")
         if "scores" not in tables:
