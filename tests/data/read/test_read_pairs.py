@@ -10,7 +10,7 @@ import pytest
 
 from answers import tasks_of
 from predilect.data import Comparisons
-from predilect.data.read.names import all_named, answer_columns, item_columns, side_words
+from predilect.data.read.names import all_named, answer_columns, likely_items, pair_families, side_words
 from predilect.errors import DataError
 
 A, B = ["tea", "milk", "rum", "tea"], ["milk", "rum", "tea", "milk"]

@@ -39,6 +39,7 @@ from predilect.data.read.names import (
     PEOPLE_BY_RANK,
     all_named,
     could_be_side,
+    is_called,
     plain,
     positive_side,
     same_thing,
@@ -565,7 +566,7 @@ def _refuse_topic(
     column: str, asked: _Asked, user: Codes, outcome: NDArray[np.int8], task: Codes | None, use: NDArray[np.int64]
 ) -> None:
     """DataError for a column called task, if its rows may be one choice each, or about one topic each."""
-    if task is None or plain(column) in map(plain, CHOICE_TASK):
+    if task is None or is_called(column, CHOICE_TASK):
         return
     rows, open_to_doubt = may_be_choices(user, asked.left[use], asked.right[use], outcome, task)
     if rows is None or not open_to_doubt:

@@ -21,24 +21,30 @@ from predilect.data.read.names import (
     BEST,
     CHOSEN,
     KIND_OF,
+    MEASURES,
+    NO_ANSWER,
     NTH,
     NUMBERED,
     PEOPLE_OF_SETS,
     RANKED,
     RATED,
-    TASKS,
-    WEIGHT,
     guess_one,
+    is_called,
     pair_families,
     plain,
-    tells_measure,
-    tells_no_answer,
+    tells,
     won_and_lost_families,
-)  # fmt: skip
+)
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.set_columns import best_and_worst, flags, numbers_of, place_of, places_between, words_of
-from predilect.data.read.sets import Sets, context_of, person_of
-from predilect.data.tasks import best_worst_levels, chosen_levels
+from predilect.data.read.sets import (
+    Sets,
+    best_worst_levels,
+    chosen_levels,
+    columns_by_role,
+    named_or_guessed,
+    sets_of_rows,
+)
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -68,13 +74,7 @@ class Listed:
 def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
     """Columns of a table of orders or of choices from listed items, or None if these are none of one."""
     kind, winner, given = options.get("kind"), options.get("winner"), options.get("alternatives")
-    roles: dict[str, str] = {}
-    able = [name for name in names if not _is_order(raw[name], named=True)]
-    for role, said, words in (("user", options.get("user"), PEOPLE_OF_SETS), ("task", options.get("task"), TASKS),
-                              ("weight", options.get("weight"), WEIGHT)):  # fmt: skip
-        name = said if isinstance(said, str) else None if said is False else guess_one(able, words)
-        if name is not None and name not in roles.values():
-            roles[role] = name
+    roles = columns_by_role([name for name in names if not _is_order(raw[name], named=True)], options)
     free = [name for name in names if name not in roles.values()]
     in_columns = not isinstance(given, str) and given is not None and all(name in names for name in given)
     if kind in ("rank", "rating") and in_columns and given is not None:
@@ -185,9 +185,9 @@ def _order_columns(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[
             return found
     for word in _PLACES:
         family = _family(names, word)
-        if len(family) > 1 and (plain(family[0])[-1].isdecimal() or not tells_measure(family[0])):
+        if len(family) > 1 and (plain(family[0])[-1].isdecimal() or not tells(family[0], MEASURES)):
             return family
-    texts = [name for name in names if raw[name].dtype == pl.String and not tells_no_answer(name)]
+    texts = [name for name in names if raw[name].dtype == pl.String and not tells(name, NO_ANSWER)]
     return tuple(name for name in texts if _is_order(raw[name], named=False))[:1]
 
 
@@ -220,7 +220,7 @@ def _unshared(
     if several:
         row, _, items = _in_columns([raw[name] for name in order])
         where = pl.Series(np.repeat(np.arange(len(order)), len(raw[order[0]])))
-    elif plain(order[0]) in map(plain, _ORDER) or raw[order[0]].dtype != pl.String:
+    elif is_called(order[0], _ORDER) or raw[order[0]].dtype != pl.String:
         return ""
     else:
         row, _, items = _order_of(raw[order[0]], "order")
@@ -322,7 +322,7 @@ def find_votes(names: Sequence[str], raw: Mapping[str, pl.Series], options: Read
 
     Ratings are asked about: columns of numbers may be anything.
     """
-    user = options.get("user") if isinstance(options.get("user"), str) else guess_one(names, PEOPLE_OF_SETS)
+    user = named_or_guessed(names, options.get("user") or None, PEOPLE_OF_SETS)
     if options.get("kind") not in (None, "rating") or user is None or options.get("winner") is not None:
         return None
     rest = [name for name in names if name != user and not raw[name].dtype.is_nested() and _number_like(raw[name])]
@@ -367,20 +367,14 @@ def _could_be_either(columns: list[pl.Series]) -> bool:
 
 def read_listed(names: Sequence[str], raw: Mapping[str, pl.Series], found: Listed, options: ReadOptions) -> Sets:
     """Answers of a table of items; raises DataError."""
-    n = len(raw[found.answer[0]])
-    rows = np.arange(n)
     columns = dict(found.columns)
     for role, used in (("shown", found.alternatives), ("place", found.answer)):
         columns.update({f"{role} {nth}": name for nth, name in enumerate(used, 1) if name not in columns.values()})
-    sets = Sets(found.kind, rows[:0], pl.Series(), rows[:0], rows, np.ones(n, dtype=int), columns)
-    sets.person = person_of(raw, options, columns)
-    if "weight" in columns:
-        sets.weight = raw[columns["weight"]]
+    sets = sets_of_rows(found.kind, raw, columns, options)
     if found.items:
         _read_ranks(raw, found, sets, options.get("best"))
     else:
         _read_items(raw, found, sets, options)
-    sets.context = context_of(raw, options, columns, rows)
     return sets
 
 

@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from predilect._text import did_you_mean, shown
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import as_text, clean_ids
-from predilect.data.intake import MISSING_ATTRIBUTE, UNCLEAR, counted
+from predilect.data.intake import UNCLEAR, counted
 from predilect.data.read.columns import listed, no_column
 from predilect.data.read.names import (
     AVAILABLE,
     CHOSEN,
     IDENTIFIED,
     KIND_OF,
+    NO_ANSWER,
+    OF_TIME,
+    OFFERED,
     PEOPLE_OF_SETS,
     PLACED,
     RANKED,
@@ -27,12 +30,11 @@ from predilect.data.read.names import (
     WEIGHT,
     Kind,
     guess_one,
-    is_of_time,
+    is_called,
     plain,
-    tells_no_answer,
+    tells,
     tells_note,
-    tells_offer,
-)  # fmt: skip
+)
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.profiles import (
     NONE,
@@ -43,16 +45,22 @@ from predilect.data.read.profiles import (
     is_noted,
     is_place,
     items_described,
-    missing_in,
     nothing_of,
     numbers_rows,
     plain_values,
-    profiles_of,
     varies_within,
 )
 from predilect.data.read.set_columns import end_told, flags, low_is_good, numbers_of, words_of
-from predilect.data.read.sets import CHOICES, Sets, context_of, design_asked
-from predilect.data.tasks import best_worst_levels, chosen_levels, ranked_levels, rated_levels
+from predilect.data.read.sets import (
+    CHOICES,
+    Sets,
+    best_worst_levels,
+    chosen_levels,
+    design_asked,
+    named_or_guessed,
+    ranked_levels,
+    rated_levels,
+)
 from predilect.errors import DataError
 
 _ON_SCREEN = ("position", "place", "slot", "screenposition", "order", "row", "line")
@@ -72,11 +80,11 @@ class Long:
 
 def find_long(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Long | None:
     """Columns of a long table, or None if these are none of one; DataError if several answers stand side by side."""
-    user = _role(names, options.get("user"), PEOPLE_OF_SETS)
+    user = named_or_guessed(names, options.get("user"), PEOPLE_OF_SETS)
     guessed = user is not None and options.get("user") is None
     if guessed and user is not None and _names_rows(raw[user]):
         user = None
-    task = _role([name for name in names if name != user], options.get("task"), TASKS)
+    task = named_or_guessed([name for name in names if name != user], options.get("task"), TASKS)
     kind, winner = options.get("kind"), options.get("winner")
     named = options.get("alternatives")
     rest = [name for name in names if name not in (user, task, named)]
@@ -93,7 +101,7 @@ def find_long(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadO
     if alternative is None and user is None and task is None:
         return None
     if alternative is None:
-        others = [name for name in rest if plain(name) not in map(plain, (*WEIGHT, *AVAILABLE))]
+        others = [name for name in rest if not is_called(name, WEIGHT, AVAILABLE)]
         # Without a task, all rows of a person are one: ratings of the one thing that is left.
         if task is None and len(others) == 1:
             alternative = others[0]
@@ -134,7 +142,7 @@ def _answer_is_clear(raw: Mapping[str, pl.Series], long: Long, task: IntArray, o
     """DataError if another column can be the answer, or what it names."""
     value, own = long.value, long.alternative
     for name in raw if value and own and options.get("alternatives") is None else ():
-        if name == own or plain(name) not in map(plain, PLACED) or not counts_within(raw[name], task):
+        if name == own or not is_called(name, PLACED) or not counts_within(raw[name], task):
             continue
         one, two = (chosen_of(raw[str(value)], raw[by], task) for by in (str(own), name))
         if one is not None and two is not None and (one != two).any():
@@ -145,13 +153,13 @@ def _answer_is_clear(raw: Mapping[str, pl.Series], long: Long, task: IntArray, o
             )
     if value is None or options.get("kind") is not None or options.get("winner") is not None:
         return
-    rated = plain(value) in map(plain, RATED)
-    if not rated and plain(value) not in map(plain, RANKED):
+    rated = is_called(value, RATED)
+    if not rated and not is_called(value, RANKED):
         return
     free = [
         name for name, column in raw.items()
         if name not in (long.user, long.task, long.alternative, value) and not column.dtype.is_nested()
-        and column.dtype != pl.Object and plain(name) not in map(plain, AVAILABLE) and not tells_note(name)
+        and column.dtype != pl.Object and not is_called(name, AVAILABLE) and not tells_note(name)
     ]  # fmt: skip
     others = [name for name in free if varies_within(raw[name], task)]
     found, told = guess_one(others, RATED), "may be ranks"
@@ -169,7 +177,7 @@ def _answer_is_clear(raw: Mapping[str, pl.Series], long: Long, task: IntArray, o
                 f"with {option('winner', 'NAME')}."
             )
     if found is not None:
-        kind: Kind = "rating" if plain(found) in map(plain, RATED) else "best"
+        kind: Kind = "rating" if is_called(found, RATED) else "best"
         raise DataError(
             f'column "{shown(value)}" {told}, and "{shown(found)}" may be the answer. If "{shown(value)}" is the '
             f"answer, {'say' if rated else '1 the best, say'} "
@@ -180,7 +188,7 @@ def _answer_is_clear(raw: Mapping[str, pl.Series], long: Long, task: IntArray, o
 
 def _may_answer(name: str, raw: Mapping[str, pl.Series], own: pl.Series | None, task: IntArray) -> bool:
     """Whether a column of no name in the lists marks or names one alternative of every task, or ranks them."""
-    if plain(name) in map(plain, (*PLACED, *IDENTIFIED, *_ON_SCREEN)) or numbers_rows(raw[name]):
+    if is_called(name, PLACED, IDENTIFIED, _ON_SCREEN) or numbers_rows(raw[name]):
         return False
     for of in (None, own):
         chosen = chosen_of(raw[name], of, task)
@@ -199,12 +207,6 @@ def _names_rows(column: pl.Series) -> bool:
     """Whether no value comes twice, as numbers of rows."""
     plain_type = column.dtype != pl.Object and not column.dtype.is_nested()
     return plain_type and len(column) > 1 and bool(column.is_unique().all())
-
-
-def _role(names: Sequence[str], given: str | bool | None, candidates: Sequence[str]) -> str | None:
-    if given is False:
-        return None
-    return given if isinstance(given, str) else guess_one(names, candidates)
 
 
 def read_long(names: Sequence[str], raw: Mapping[str, pl.Series], long: Long, options: ReadOptions) -> Sets:
@@ -231,7 +233,7 @@ def read_long(names: Sequence[str], raw: Mapping[str, pl.Series], long: Long, op
     if column is not None:
         columns["weight"] = column
         sets.weight = raw[column].gather(first)
-    sets.context = context_of(raw, options, columns, first)
+    sets.take_context(raw, options)
     if blank.any() and long.task is not None:
         lost = sets.any_of(clean_ids(raw[long.task], long.task).is_null().to_numpy())
         sets.unusable.append(("missing id", lost, "the task is missing in {where}. Fill it in."))
@@ -245,7 +247,7 @@ def read_long(names: Sequence[str], raw: Mapping[str, pl.Series], long: Long, op
         sets.task = task[shown_rows]
     _answer_is_clear(raw, long, sets.task, options)
     sets.kind = _kind_of(raw, long, options, sets.task)
-    sets.item = _items(names, raw, long, columns, sets, options)
+    _name_items(names, raw, long, columns, sets, options)
     _read_values(raw, long, sets, options.get("best"))
     return sets
 
@@ -262,7 +264,7 @@ def _weight(
     given: str | bool | None,
 ) -> str | None:  # fmt: skip
     """Column of the weight of tasks; one that differs within tasks is guessed to be an attribute."""
-    name = given if isinstance(given, str) else None if given is False else guess_one(names, WEIGHT)
+    name = named_or_guessed(names, given, WEIGHT)
     if name is None or name in columns.values():
         return None
     if not varies_within(raw[name], task):
@@ -283,11 +285,11 @@ def _available(
     return flagged, name
 
 
-def _items(
+def _name_items(
     names: Sequence[str], raw: Mapping[str, pl.Series], long: Long, columns: dict[str, str], sets: Sets,
     options: ReadOptions,
-) -> pl.Series:  # fmt: skip
-    """Ids of the alternatives: their own, or their profiles."""
+) -> None:  # fmt: skip
+    """Set the ids of the alternatives: their own, or their profiles."""
     none_id = options.get("none", NONE)
     given = options.get("profile")
     attributes = _attributes(names, raw, long, columns, sets, given)
@@ -307,13 +309,14 @@ def _items(
         if attributes:
             sets.profiles = items_described(own, attributes)
             columns.update({f"feature {name}": name for name in attributes})
-        return own.cast(pl.String).set(pl.Series(none), none_id) if none.any() else own
+        sets.item = own.cast(pl.String).set(pl.Series(none), none_id) if none.any() else own
+        return
     if own is None and given is None:
         naming = [name for name, column in attributes.items() if _names_items(column, sets.task)]
         for name in naming if len(naming) == 1 else ():
             rest = {one: column for one, column in attributes.items() if one != name}
             _make_profiles(name, raw[name], rest, sets)
-    if not attributes or (own is None and not given and all(map(is_of_time, attributes))):
+    if not attributes or (own is None and not given and all(tells(name, OF_TIME) for name in attributes)):
         raise DataError(
             "found no column that says which alternative a row is about, nor attributes that differ within a task"
             f"{design_asked(names)} If there is such a column, name it with {option('alternatives', 'NAME')}."
@@ -331,14 +334,8 @@ def _items(
     if own is not None:
         named = True if long.alternative in (given or ()) else options.get("constants")
         labelled = has_constants(own, attributes, none, sets.task, named, str(long.alternative))
-    lacking, told = missing_in(attributes, own if labelled is not None else None, none)
-    message = f"an attribute ({told}) is missing in {{where}}. Fill it in."
-    sets.unusable.append((MISSING_ATTRIBUTE, sets.any_of(lacking), message))
     columns.update({f"attribute {name}": name for name in attributes})
-    label = own.cast(pl.String) if own is not None and labelled else None
-    ids, sets.profiles = profiles_of(label, attributes, none, none_id)
-    sets.by_profile = True
-    return ids
+    sets.describe(None if own is None else own.cast(pl.String), labelled, attributes, none, none_id)
 
 
 def _attributes(
@@ -388,15 +385,15 @@ def _make_profiles(name: str, own: pl.Series, attributes: Mapping[str, pl.Series
         return False
     _, number = distinct([own])
     changing = [one for one, column in attributes.items() if varies_within(column, number)]
-    identified = plain(name) in map(plain, IDENTIFIED)
+    identified = is_called(name, IDENTIFIED)
     if identified and (sets.kind not in CHOICES or not changing):
         if changing:
             sets.notes.append(f'Not used, as it differs for one "{shown(name)}" between rows: {listed(changing)}.')
         return False
-    if not changing or plain(name) == "mode" or any(map(tells_offer, changing)):
+    if not changing or plain(name) == "mode" or any(tells(one, OFFERED) for one in changing):
         return True
     codes = own.drop_nulls().cast(pl.String).unique()
-    whole = len(codes) <= np.bincount(sets.task).max() and not all(map(tells_no_answer, changing))
+    whole = len(codes) <= np.bincount(sets.task).max() and not all(tells(one, NO_ANSWER) for one in changing)
     if whole and (not identified or all(map(is_place, codes))):
         return True
     more = {} if name in sets.columns.values() else {"alternatives": name}
@@ -452,7 +449,7 @@ def _kind_of(raw: Mapping[str, pl.Series], long: Long, options: ReadOptions, tas
     """What was asked: as said, or by the name of the answer, and best-worst where it holds -1."""
     if long.value is None:
         return "best_worst"
-    by_name: Kind = next((one for one, words in KIND_OF.items() if plain(long.value) in map(plain, words)), "best")
+    by_name: Kind = next((one for one, words in KIND_OF.items() if is_called(long.value, words)), "best")
     kind = options.get("kind") or by_name
     if kind == "pairs":
         raise DataError("a table with one row for each alternative cannot hold pairs; leave kind out.")
@@ -580,7 +577,7 @@ def levels_of_ranks(rank: FloatArray, column: str, sets: Sets, best: str | None)
     if ranked.any() and rank[ranked].min() == 0:
         start = 0.0
         sets.notes.append(f'Ranks in "{shown(column)}" start at 0, the best.')
-    if plain(column) in map(plain, RANKED):
+    if is_called(column, RANKED):
         bad, tied = _gaps(sets.task[ranked], rank[ranked], start, sets.n_tasks)
         message = (
             f'ranks leave a gap in {{where}} (column "{shown(column)}"): expected {start:g}, {start + 1:g}, '

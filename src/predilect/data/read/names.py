@@ -91,6 +91,11 @@ def plain(name: str) -> str:
     return name.strip().lower().translate(_SEPARATORS)
 
 
+def is_called(name: str, *words: Sequence[str]) -> bool:
+    """Whether a column is called by one of some words, whatever its case and separators."""
+    return any(plain(name) == plain(word) for some in words for word in some)
+
+
 def all_named(names: Sequence[str], words: Iterable[str]) -> list[str]:
     """Columns called by some words, in the order of the words, whatever their case and separators."""
     known = {plain(name): name for name in reversed(names)}
@@ -130,7 +135,7 @@ _WORKS = _set(
     "path link file filename src"
 )
 # What is said of a side, and no item.
-_MEASURES = _set(
+MEASURES = _set(
     "score scores rating ratings rate stars grade mark points goals penalty rank ranking place position pos elo "
     "glicko seed length len tokens chars characters count counts num number n votes vote wins win won loses "
     "draws prob probability p logprob price cost time duration seconds rt latency date year age weight weights "
@@ -138,7 +143,7 @@ _MEASURES = _set(
     "attribute feature is has was odds better best worst worse likes clicks views shown seen order index turns "
     "chose chosen selected preferred picked winner loser"
 )
-_KNOWN = _ITEMS | _WORKS | _MEASURES
+_KNOWN = _ITEMS | _WORKS | MEASURES
 # Numbered, these are places of an order, or several questions.
 PLACES = _set("choice pref preference top order rank place position vote response answer")
 _LONGEST = 100  # characters of a name that tells anything
@@ -169,7 +174,7 @@ class Family:
     def rank(self) -> int | None:
         """How surely items stand in it: 0 by its name, 1 as ids, 2 as texts, 3 perhaps; None: they do not."""
         stem = set(self.stem)
-        if stem & _MEASURES or stem & {*_PERSON} or (self.sides[0] in ("0", "1", "first") and stem & PLACES):
+        if stem & MEASURES or stem & {*_PERSON} or (self.sides[0] in ("0", "1", "first") and stem & PLACES):
             return None
         if stem <= _ITEMS | _IDS:
             return 0
@@ -243,11 +248,6 @@ def likely_items(families: Sequence[Family]) -> list[Family]:
     return [family for family in families if ranks and family.rank == min(ranks)]
 
 
-def item_columns(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Columns that may hold the two items of a pair, as surely as each other."""
-    return [(family.left, family.right) for family in likely_items(pair_families(names))]
-
-
 def half_of_pair(name: str) -> tuple[str | None, str | None]:
     """A column that can only be that of the left, or of the right item, as one of the two; no bare letter is."""
     for one, two, _ in _SIDES[:2]:
@@ -276,11 +276,11 @@ _RESULT = ("res", "ftr", "cmos", "ccr", "ccr_score", "cmos_score", "selection")
 def answer_columns(names: Sequence[str]) -> list[str]:
     """Columns that may say who won, in the order of how surely."""
     paired = {name for family in pair_families(names) for name in (family.left, family.right)}
-    other = _MEASURES - _ANSWERED - {"is"}
+    other = MEASURES - _ANSWERED - {"is"}
     perhaps = [
         name for name in sorted({*names} - paired)
         if (form := {*tokens(name)}) & _ANSWERED and not form & other and (form & _IDS or not form & _WORKS)
-        and plain(name) not in map(plain, TASK)
+        and not is_called(name, TASK)
     ]  # fmt: skip
     return list(dict.fromkeys([*all_named(names, (*WINNER, *_RESULT)), *perhaps]))
 
@@ -301,6 +301,7 @@ _OF_ROWS = _set(
     "block wave version seed length len tokens words chars price cost page language lang country city gender sex "
     "email ip uuid comment note notes text url prompt question category topic domain arm group cohort"
 )
+NO_ANSWER = _OF_ROWS | _IDS
 
 
 def same_thing(one: str, other: str) -> bool:
@@ -308,14 +309,9 @@ def same_thing(one: str, other: str) -> bool:
     return {*tokens(one)} - _IDS == {*tokens(other)} - _IDS
 
 
-def tells_no_answer(name: str) -> bool:
-    """Whether a column is called as those that say anything but who won."""
-    return bool({*tokens(name)} & (_OF_ROWS | _IDS))
-
-
-def tells_measure(name: str) -> bool:
-    """Whether a column is called as what is measured or said of one of those shown."""
-    return bool({*tokens(name)} & _MEASURES)
+def tells(name: str, words: frozenset[str]) -> bool:
+    """Whether a column is called by any of some words."""
+    return not words.isdisjoint(tokens(name))
 
 
 def tells_works(name: str) -> bool:
@@ -328,18 +324,8 @@ _NOTED = _set(
     "timestamp datetime date comment comments note notes remark remarks html uuid guid email ip url session turn "
     "latency rt ms seen browser device"
 )
-_OF_TIME = _set("time year month day hour minute minutes week seconds duration")
-_OFFERED = _set("price cost fare attribute attr att feature x")
-
-
-def tells_offer(name: str) -> bool:
-    """Whether a column is called as an attribute of what is offered, which changes from task to task."""
-    return bool({*tokens(name)} & _OFFERED)
-
-
-def is_of_time(name: str) -> bool:
-    """Whether a column is called as a time."""
-    return bool({*tokens(name)} & _OF_TIME)
+OF_TIME = _set("time year month day hour minute minutes week seconds duration")
+OFFERED = _set("price cost fare attribute attr att feature x")
 
 
 def tells_note(name: str) -> bool:

@@ -19,6 +19,7 @@ from predilect.data.read.names import (
     COUNTED,
     FLAGGED,
     IDENTIFIED,
+    NO_ANSWER,
     OF_ANY,
     PEOPLE,
     PEOPLE_OF_SETS,
@@ -37,13 +38,13 @@ from predilect.data.read.names import (
     good_end,
     guess_one,
     half_of_pair,
+    is_called,
     likely_items,
     pair_families,
-    plain,
     side_words,
     sides_of,
     squeezed,
-    tells_no_answer,
+    tells,
     tokens,
     won_and_lost_families,
 )
@@ -188,7 +189,9 @@ def _refuse_other_items(names: Sequence[str], table: Any, left: str, right: str)
     taken = {*answer_columns(names), *all_named(names, PEOPLE), left, right}
     if could_be_items([raw[left], raw[right]]):
         return
-    for one, two in pairs_of_items({name: raw[name] for name in sorted({*names} - taken) if not tells_no_answer(name)}):
+    for one, two in pairs_of_items(
+        {name: raw[name] for name in sorted({*names} - taken) if not tells(name, NO_ANSWER)}
+    ):
         raise DataError(
             f"the items that were compared could stand in {listed([left, right])}, or in {listed([one, two])}. Row 1 "
             f"is about {shown(raw[left][0])} and {shown(raw[right][0])}, {option('left', left, right=right)}, or about "
@@ -349,7 +352,7 @@ def _of_flags(
     used = {"left wins": left, "right wins": right, **{f"tie {n}": name for n, name in enumerate(ties, 1)}}
     bad = np.zeros(len(outcome), dtype=bool)
     for name in ties:
-        if plain(name) in map(plain, _BAD):
+        if is_called(name, _BAD):
             bad |= flagged[name]
     return Pairs(options, outcome=outcome, used=used, both_bad=bad)
 
@@ -449,7 +452,12 @@ def _other_answer(names: Sequence[str], table: Any, options: ReadOptions, scores
         return by_name[0]
     for name in sorted({*names} - known):
         column = to_columns(table, [name])[name]
-        if tells_no_answer(name) or column.dtype.is_nested() or column.dtype.is_temporal() or column.dtype == pl.Object:
+        if (
+            tells(name, NO_ANSWER)
+            or column.dtype.is_nested()
+            or column.dtype.is_temporal()
+            or column.dtype == pl.Object
+        ):
             continue
         word = as_text(column).drop_nulls()
         said = {*word.unique()}

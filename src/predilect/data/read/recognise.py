@@ -17,6 +17,7 @@ from predilect.data.read.listed import Listed, find_listed, find_votes, is_list,
 from predilect.data.read.long import Long, find_long, read_long, tells_itself
 from predilect.data.read.names import (
     CHOSEN,
+    NO_ANSWER,
     PEOPLE,
     TASKS,
     Kind,
@@ -25,8 +26,8 @@ from predilect.data.read.names import (
     guess_one,
     likely_items,
     pair_families,
-    tells_no_answer,
-)  # fmt: skip
+    tells,
+)
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.pair_forms import find_pairs, refuse_both_in_one, side_by_side
 from predilect.data.read.reshape import reshaped
@@ -99,7 +100,7 @@ def _numbers_of_places(rated: Listed, raw: dict[str, pl.Series]) -> str | None:
     """A column that may say by its number which of the columns was chosen."""
     places = {str(place) for place in range(1, len(rated.answer) + 1)}
     used = {*rated.answer, *rated.columns.values()}
-    free = (name for name in sorted({*raw} - used) if not tells_no_answer(name) and not raw[name].dtype.is_nested())
+    free = (name for name in sorted({*raw} - used) if not tells(name, NO_ANSWER) and not raw[name].dtype.is_nested())
     return next((name for name in free if {*words_of(raw[name]).drop_nulls()} == places), None)
 
 

@@ -13,7 +13,7 @@ from predilect._text import shown
 from predilect._types import BoolArray, FloatArray
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
-from predilect.data.read.names import BEST, EITHER_END, NO, NTH, NUMBERED, WORST, YES, guess_one, plain
+from predilect.data.read.names import BEST, EITHER_END, NO, NTH, NUMBERED, WORST, YES, guess_one, is_called
 from predilect.data.read.options import option
 from predilect.errors import DataError
 
@@ -93,7 +93,7 @@ def low_is_good(name: str, values: FloatArray, said: str | None) -> bool:
     if said is not None:
         return said == "low"
     there = values[~np.isnan(values)]
-    if plain(name) in map(plain, EITHER_END) or (len(there) and there.min() < 0):
+    if is_called(name, EITHER_END) or (len(there) and there.min() < 0):
         least, most = (there.min(), there.max()) if len(there) else (0, 0)
         raise DataError(
             f'column "{shown(name)}" holds numbers from {least:g} to {most:g}, and no word says which end is good. '

@@ -1,4 +1,10 @@
-"""Answers about sets of alternatives, checked, and coded as canonical rows."""
+"""Answers about sets of alternatives, checked, and coded as canonical rows.
+
+An answer of any kind puts the alternatives that were shown on levels, 0 the best: a choice has the chosen one above all
+others, best-worst one above and one below the rest, an order a level each, the first m of k all others on one more
+level, ratings a level for each value. Rows are the cover relations, from each level to the next lower one; what follows
+from them is no row of its own.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +17,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from predilect._text import shown
-from predilect._types import BoolArray, IntArray
-from predilect.data.canonical import ALONE, Answers, canonical_answers
+from predilect._types import BoolArray, FloatArray, IntArray
+from predilect.data.canonical import ALONE, Answers, canonical_answers, repeats
 from predilect.data.frames import clean_ids
 from predilect.data.intake import (
     ALL_ALIKE,
@@ -35,11 +41,12 @@ from predilect.data.read.assemble import (
     refuse_other_people,
     used_only,
     weights_of,
-)  # fmt: skip
+)
 from predilect.data.read.columns import listed
+from predilect.data.read.names import PEOPLE_OF_SETS, TASKS, WEIGHT, guess_one
 from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.profiles import missing_in, profiles_of
 from predilect.data.read.said import examples, task_sentence
-from predilect.data.tasks import cover
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -72,6 +79,23 @@ class Sets:
     heeded: tuple[str, ...] = ()
     unusable: list[tuple[str, BoolArray, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def take_context(self, raw: Mapping[str, pl.Series], options: ReadOptions) -> None:
+        """Contexts of the tasks by their first rows, where a column of them was named."""
+        if (name := options.get("context")) is not None:
+            self.columns["context"] = name
+            self.context = raw[name].gather(self.first)
+
+    def describe(
+        self, own: pl.Series | None, labelled: bool | None, attributes: Mapping[str, pl.Series], none: BoolArray,
+        none_id: str,
+    ) -> None:  # fmt: skip
+        """Make items of the profiles of alternatives; ``own`` and ``labelled`` as of :func:`profiles.has_constants`."""
+        lacking, told = missing_in(attributes, None if labelled is None else own, none)
+        message = f"an attribute ({told}) is missing in {{where}}. Fill it in."
+        self.unusable.append((MISSING_ATTRIBUTE, self.any_of(lacking), message))
+        self.item, self.profiles = profiles_of(own if labelled else None, attributes, none, none_id)
+        self.by_profile = True
 
     @property
     def n_tasks(self) -> int:
@@ -335,20 +359,73 @@ def design_asked(names: Sequence[str]) -> str:
     )
 
 
-def person_of(raw: Mapping[str, pl.Series], options: ReadOptions, columns: Mapping[str, str]) -> pl.Series | None:
-    """Who answered, or None; DataError if another column could be that as well."""
-    if "user" not in columns:
-        return None
-    person = raw[columns["user"]]
-    others = other_people(list(raw), options, [name for role, name in columns.items() if role != "user"])
-    refuse_other_people(raw, clean_ids(person, person.name), columns["user"], others)
-    return person
+def columns_by_role(names: Sequence[str], options: ReadOptions) -> dict[str, str]:
+    """Columns of who answered, of the task and of the weight of sets, as said or by their names."""
+    found: dict[str, str] = {}
+    for role, words in (("user", PEOPLE_OF_SETS), ("task", TASKS), ("weight", WEIGHT)):
+        name = named_or_guessed(names, options.get(role), words)
+        if name is not None and name not in found.values():
+            found[role] = name
+    return found
 
 
-def context_of(raw: Mapping[str, pl.Series], options: ReadOptions, columns: dict[str, str], rows: IntArray) -> Any:
-    """Contexts of tasks by their first rows, or None."""
-    name = options.get("context")
-    if name is None:
-        return None
-    columns["context"] = name
-    return raw[name].gather(rows)
+def named_or_guessed(names: Sequence[str], said: Any, words: Sequence[str]) -> str | None:
+    """The column that was named for a role, or the first that is called so; None if it was said that there is none."""
+    return said if isinstance(said, str) else None if said is False else guess_one(names, words)
+
+
+def sets_of_rows(
+    kind: str, raw: Mapping[str, pl.Series], columns: dict[str, str], options: ReadOptions
+) -> Sets:  # fmt: skip
+    """Answers of a table in which each row is a task, before their alternatives; DataError if two columns say who."""
+    n = len(next(iter(raw.values())))
+    sets = Sets(kind, np.zeros(0, dtype=np.int64), pl.Series(), np.zeros(0, dtype=np.int64), np.arange(n),
+                np.ones(n, dtype=np.int64), columns)  # fmt: skip
+    if "user" in columns:
+        sets.person = raw[columns["user"]]
+        others = other_people(list(raw), options, [name for role, name in columns.items() if role != "user"])
+        refuse_other_people(raw, clean_ids(sets.person, sets.person.name), columns["user"], others)
+    if "weight" in columns:
+        sets.weight = raw[columns["weight"]]
+    sets.take_context(raw, options)
+    return sets
+
+
+def cover(task: IntArray, level: IntArray) -> tuple[IntArray, IntArray]:
+    """Places of the better and of the worse alternative of each row: a level over the next lower one of its task.
+
+    ``task`` and ``level`` are those of the alternatives, (n,) each; levels may have gaps. O(n log n).
+    """
+    order = np.lexsort((level, task))
+    task, level = task[order], level[order]
+    start = np.flatnonzero(~repeats(task, level))
+    size = np.diff(start, append=len(task))
+    group = np.repeat(np.arange(len(start)), size)
+    below = np.zeros(len(start), dtype=np.int64)
+    below[:-1] = np.where(task[start[1:]] == task[start[:-1]], size[1:], 0)
+    n_rows = below[group]
+    over = np.repeat(np.arange(len(task)), n_rows)
+    nth = np.arange(len(over)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
+    return order[over], order[start[np.minimum(group[over] + 1, len(start) - 1)] + nth]
+
+
+def chosen_levels(chosen: BoolArray) -> IntArray:
+    """Levels of a choice of one, or of any number of alternatives: the chosen above all others; (n,)."""
+    return np.where(chosen, 0, 1).astype(np.int64)
+
+
+def best_worst_levels(best: BoolArray, worst: BoolArray) -> IntArray:
+    """Levels of a choice of the best and the worst: one above the rest, one below; (n,)."""
+    return 1 - best.astype(np.int64) + worst.astype(np.int64)
+
+
+def ranked_levels(rank: FloatArray) -> IntArray:
+    """Levels of ranks, the lowest number the best; NaN is below all that were ranked, as in the first m of k; (n,)."""
+    filled = np.where(np.isnan(rank), np.inf, rank)
+    levels: IntArray = np.unique(filled, return_inverse=True)[1]
+    return levels
+
+
+def rated_levels(rating: FloatArray) -> IntArray:
+    """Levels of ratings, the highest number the best; (n,)."""
+    return ranked_levels(-rating)

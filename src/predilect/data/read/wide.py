@@ -13,34 +13,24 @@ import polars as pl
 from predilect._text import did_you_mean, shown
 from predilect._types import BoolArray, IntArray
 from predilect.data.frames import as_text
-from predilect.data.intake import MISSING_ATTRIBUTE, UNCLEAR, counted
+from predilect.data.intake import UNCLEAR, counted
 from predilect.data.read.columns import listed
 from predilect.data.read.names import (
     AVAILABLE,
     CHOSEN,
-    PEOPLE_OF_SETS,
+    MEASURES,
     PLACED,
-    TASKS,
-    WEIGHT,
     all_named,
     could_be_side,
-    guess_one,
+    is_called,
     plain,
-    tells_measure,
+    tells,
     tells_works,
-)  # fmt: skip
+)
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.profiles import (
-    NONE,
-    NONE_WORDS,
-    distinct,
-    has_constants,
-    is_place,
-    missing_in,
-    profiles_of,
-)  # fmt: skip
+from predilect.data.read.profiles import NONE, NONE_WORDS, distinct, has_constants, is_place
 from predilect.data.read.set_columns import best_and_worst, could_be_items, flags, pairs_of_items, places_between
-from predilect.data.read.sets import Sets, context_of, person_of
+from predilect.data.read.sets import Sets, columns_by_role, sets_of_rows
 from predilect.errors import DataError
 
 _WORD = r"(?:alternative|alt|option|concept|profile|choice|product|item)"
@@ -74,12 +64,7 @@ def find_wide(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadO
     kind = options.get("kind")
     if kind not in (None, "best", "best_worst", "order"):
         return None
-    roles: dict[str, str] = {}
-    for role, said, words in (("user", options.get("user"), PEOPLE_OF_SETS), ("task", options.get("task"), TASKS),
-                               ("weight", options.get("weight"), WEIGHT)):  # fmt: skip
-        name = said if isinstance(said, str) else None if said is False else guess_one(names, words)
-        if name is not None and name not in roles.values():
-            roles[role] = name
+    roles = columns_by_role(names, options)
     free = [name for name in names if name not in roles.values()]
     ends = best_and_worst(free) if kind != "best" and options.get("winner") is None else None
     if ends is None and kind not in (None, "best"):
@@ -177,7 +162,7 @@ def _or_items(wide: Wide, names: Sequence[str], raw: Mapping[str, pl.Series], op
     if not all(is_place(alt) or could_be_side(alt) for alt in wide.alternatives):
         return wide
     sets = [list(by.values()) for name, by in wide.attributes.items() if len(by) == len(wide.alternatives)
-            and (len(wide.attributes) == 1 or tells_works(name)) and not tells_measure(name)]  # fmt: skip
+            and (len(wide.attributes) == 1 or tells_works(name)) and not tells(name, MEASURES)]  # fmt: skip
     if len(wide.alternatives) == 2 and len(wide.attributes) == 1:
         free = [name for name in names if name not in {*_used(wide), *wide.columns.values()}]
         sets += pairs_of_items({name: raw[name] for name in free})
@@ -219,7 +204,7 @@ def _grouped(wide: Wide, raw: Mapping[str, pl.Series], options: ReadOptions) -> 
     rest = [name for name, column in raw.items() if name not in (*described, *wide.answer, user)
             and not column.dtype.is_nested() and column.dtype != pl.Object and not column.null_count()]  # fmt: skip
     rest = [task] if isinstance(task, str) else rest
-    told = [name for name in rest if plain(name) in map(plain, PLACED) and all(map(is_place, as_text(raw[name])))]
+    told = [name for name in rest if is_called(name, PLACED) and all(map(is_place, as_text(raw[name])))]
     parts: dict[bytes, tuple[str, pl.Series]] = {}  # ways to part the rows, of which no part is a row alone
     for name in sorted(rest):
         first, group = distinct([raw[one] for one in (name, user) if one is not None])
@@ -278,7 +263,7 @@ def _families(names: Sequence[str], part: re.Pattern[str]) -> _Reading | None:
             first, second = sorted((match.span("alt"), match.span("name")))
             columns.setdefault((match["name"], name[first[1] : second[0]]), {})[match["alt"]] = name
     # Availability last: it tells nothing of the order in which alternatives are numbered.
-    inner = sorted(columns, key=lambda key: plain(key[0]) in map(plain, AVAILABLE))
+    inner = sorted(columns, key=lambda key: is_called(key[0], AVAILABLE))
     joint = dict.fromkeys(alt for key in inner if len(columns[key]) > 1 for alt in columns[key])
     kept: dict[str, dict[str, str]] = {}
     for (name, _), by in sorted(columns.items(), key=lambda one: len(one[1])):
@@ -329,9 +314,9 @@ def _coded(
     ``named_only``: the name of the column does not tell that it holds the choice, so its values must.
     """
     alternatives, columns = reading
-    available = {alt: column for name, by in columns.items() if plain(name) in map(plain, AVAILABLE)
+    available = {alt: column for name, by in columns.items() if is_called(name, AVAILABLE)
                  for alt, column in by.items()}  # fmt: skip
-    attributes = {name: by for name, by in columns.items() if plain(name) not in map(plain, AVAILABLE)}
+    attributes = {name: by for name, by in columns.items() if not is_called(name, AVAILABLE)}
     if not attributes:
         return None
     choice = answer[0]
@@ -463,7 +448,6 @@ def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, op
     labelled = has_constants(names_of, attributes, none, task, options.get("constants"), None)
     if not labelled and all(is_place(alt) for alt, nought in zip(alternatives, nothing, strict=True) if not nought):
         _refuse_unequal(wide, alternatives, nothing)
-    label = None if labelled is None else names_of
     blank = np.stack([column.is_null().to_numpy() for column in attributes.values()]).all(axis=0) & ~none
     there = ~blank
     columns = dict(wide.columns)
@@ -481,17 +465,11 @@ def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, op
     for nth, one in enumerate(chosen):
         level[(place == np.tile(one, k))] = nth + (nth == tops)
     kind = {(1, False): "best", (1, True): "best_worst"}.get((tops, wide.last), "order")
-    sets = Sets(kind, task[there], pl.Series(), level[there], rows, np.ones(n, int), columns)
-    sets.person = person_of(raw, options, columns)
-    if "weight" in columns:
-        sets.weight = raw[columns["weight"]]
-    sets.context = context_of(raw, options, columns, rows)
+    sets = sets_of_rows(kind, raw, columns, options)
+    sets.task, sets.level = task[there], level[there]
     kept = pl.Series(there)
-    label = None if label is None else label.filter(kept)
     attributes = {name: column.filter(kept) for name, column in attributes.items()}
-    lacking, told = missing_in(attributes, label, none[there])
-    message = f"an attribute ({told}) is missing in {{where}}. Fill it in."
-    sets.unusable.append((MISSING_ATTRIBUTE, sets.any_of(lacking), message))
+    sets.describe(names_of.filter(kept), labelled, attributes, none[there], none_id)
     for name, one, word in zip(wide.answer, chosen, words, strict=True):
         _refuse_unclear(sets, wide, name, one, word, there[one * n + rows])
     again = (np.diff(np.sort(chosen, axis=0), axis=0) == 0).any(axis=0)
@@ -502,8 +480,6 @@ def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, op
     gone = int((~there).sum())
     if gone:
         sets.notes.append(f"{counted(gone, 'alternative')} not available or blank, and so not shown.")
-    sets.item, sets.profiles = profiles_of(label if labelled else None, attributes, none[there], none_id)
-    sets.by_profile = True
     return sets
 
 
