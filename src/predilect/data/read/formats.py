@@ -6,7 +6,7 @@ import re
 import sqlite3
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from datetime import date, datetime
 from pathlib import Path, PurePosixPath
@@ -24,7 +24,7 @@ _NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:\s*(.*)", re.I)
 _LEVEL = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
 
 
-def read_preflib(data: bytes, source: str, allowance: Allowance) -> pl.DataFrame:
+def read_preflib(data: bytes, source: str) -> pl.DataFrame:
     """Table of orders: "order", lists of levels from the best of the names of alternatives, and "count", of ballots.
 
     Raises DataError for a line that is no order, and for a number of an alternative that the header does not name.
@@ -62,7 +62,6 @@ def read_preflib(data: bytes, source: str, allowance: Allowance) -> pl.DataFrame
             )
         orders.append([[names.get(one, one) for one in level] for level in levels])
         counts.append(int(count))
-        allowance.take(sum(len(one) for level in orders[-1] for one in level))
     if not orders:
         raise DataError(f'{source} holds no order; expected lines such as "12: 3,1,2" after those that begin with #.')
     doubled = len(set(names.values())) < len(names)
@@ -80,9 +79,7 @@ DATABASES, WORKBOOKS = (".sqlite", ".sqlite3", ".db"), (".xlsx", ".xlsm")
 Wanted = Callable[[list[str]], list[str]]
 
 
-def read_database(
-    path: Path, table: str | None, wanted: Wanted | None, allowance: Allowance
-) -> tuple[list[str], pl.DataFrame]:
+def read_database(path: Path, table: str | None, wanted: Wanted | None) -> tuple[list[str], pl.DataFrame]:
     """All column names of a table of a database, and the columns that ``wanted(names)`` asks for (None: all).
 
     DataError if there is no such table, or several and none was named. Nothing in the database is run: of views and
@@ -97,21 +94,13 @@ def read_database(
         )
         name = _chosen([row[0] for row in found], table, path, "table")
         names = [row[1] for row in base.execute(f"PRAGMA table_info({_quoted(name)})")]
-        keep = _kept(names, wanted)
-        cells = base.execute(f"SELECT {', '.join(map(_quoted, keep))} FROM {_quoted(name)}") if keep else ()
-        rows = list(_within(cells, allowance))
+        keep = wanted_of(names, wanted)
+        rows = list(base.execute(f"SELECT {', '.join(map(_quoted, keep))} FROM {_quoted(name)}")) if keep else []
     return names, _frame(keep, rows, f"{path}, table {shown(name)}")
 
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _within(rows: Iterable[tuple[Any, ...]], allowance: Allowance) -> Iterator[tuple[Any, ...]]:
-    """Rows of cells, as long as these are within what the file may take: it may hold a text once for all rows."""
-    for row in rows:
-        allowance.take(sum(len(cell) for cell in row if isinstance(cell, str | bytes)), len(row))
-        yield row
 
 
 def read_workbook(
@@ -140,7 +129,7 @@ def read_workbook(
             name = sheets[0] if sheet is None and sheets else _chosen(sheets, sheet, path, "sheet")
             book[name].reset_dimensions()  # which a file states, and openpyxl makes cells for
             rows = []
-            for number, row in enumerate(_within(book[name].iter_rows(values_only=True), allowance)):
+            for number, row in enumerate(book[name].iter_rows(values_only=True)):
                 if number >= _MOST_ROWS:
                     raise DamagedWorkbook("it numbers a row that no sheet has")
                 if any(cell is not None for cell in row):
@@ -160,7 +149,7 @@ def read_workbook(
     width = max(max((place for place, cell in enumerate(row, 1) if cell is not None), default=0) for row in rows)
     padded = [(*row, *[None] * (width - len(row)))[:width] for row in rows]
     names = [f"column {place}" if cell is None else str(cell) for place, cell in enumerate(padded[0], 1)]
-    keep = _kept(names, wanted)
+    keep = wanted_of(names, wanted)
     places = [names.index(one) for one in keep]
     doubled = [one for one in keep if names.count(one) > 1]
     if doubled:
@@ -180,7 +169,8 @@ def _chosen(there: Sequence[str], asked: str | None, path: Path, what: str) -> s
     return there[0] if asked is None else asked
 
 
-def _kept(names: Sequence[str], wanted: Wanted | None) -> list[str]:
+def wanted_of(names: Sequence[str], wanted: Wanted | None) -> list[str]:
+    """Columns that are wanted, each once; all for None."""
     return list(dict.fromkeys(names if wanted is None else wanted(list(names))))
 
 

@@ -38,6 +38,7 @@ from predilect.data.read.formats import (
     read_database,
     read_preflib,
     read_workbook,
+    wanted_of,
 )
 from predilect.data.read.names import ITEM, PEOPLE_OF_TABLES, guess_one
 from predilect.data.read.options import ReadOptions, option, read_options
@@ -88,8 +89,8 @@ def read(
         As of :meth:`Comparisons.from_frame <predilect.Comparisons.from_frame>`. Of files ``reading`` also has
         ``table``, of a database, or the sheet of a workbook; by default the only table, or the first sheet.
     unpack_limit : float, default 2.5
-        GB (10⁹ bytes) of memory that a packed file, .parquet, .xlsx or .sqlite may unpack to: its text, and 50 bytes
-        for each value. A small file can be made to fill the memory.
+        GB (10⁹ bytes) of memory that a packed file, .parquet or .xlsx may unpack to: its text, and 50 bytes for each
+        value. A small file can be made to fill the memory.
 
     Returns
     -------
@@ -199,7 +200,14 @@ def read_table(
         raise DataError(
             f"{path} is one table, so {option('table', table)} means nothing there. It is for databases and workbooks."
         )
-    return _load(path, kind, wanted, unpack_limit, table)
+    try:
+        return _load(path, kind, wanted, Allowance(path, unpack_limit), table)
+    except _UNREADABLE as error:
+        noun = _NOUNS.get(kind, "delimited text")
+        raise DataError(
+            f"{path} cannot be read as {noun}: {str(error).splitlines()[0] if str(error) else type(error).__name__}. "
+            "It may be truncated, damaged, or of another kind than its name says; write or download it again."
+        ) from error
 
 
 def _kind(path: Path) -> str:
@@ -223,79 +231,43 @@ def is_text(path: Path) -> bool:
 
 
 def _load(
-    path: Path, kind: str, wanted: Wanted | None, limit: float, table: str | None
+    path: Path, kind: str, wanted: Wanted | None, allowance: Allowance, table: str | None
 ) -> tuple[list[str], pl.DataFrame]:
     """All column names, and the columns that ``wanted(names)`` asks for (None: all of them)."""
-    allowance = Allowance(path, limit)
-    try:
-        if kind in DATABASES:
-            return read_database(path, table, wanted, allowance)
-        if kind in WORKBOOKS:
-            return read_workbook(path, table, wanted, allowance)
-        if kind == ".parquet":
-            return _parquet(path, wanted, allowance)
-        kind, data = _unzipped(path, allowance) if kind == ".zip" else (kind, _bytes(path, allowance))
-        if not data.strip():
-            raise DataError(f"{path} is empty; expected a line of column names and one answer a line.")
-        if kind in _JSON:
-            _refuse_deep(data, path)
-            source = io.BytesIO(data)
-            # One array of records, whatever the name says, or a record a line.
-            whole = data.lstrip()[:1] == b"["
-            frame = (pl.read_json if whole else pl.read_ndjson)(source, infer_schema_length=None)
-            return frame.columns, frame if wanted is None else frame.select(list(dict.fromkeys(wanted(frame.columns))))
-        if kind in ORDERS:
-            frame = read_preflib(data, str(path), allowance)
-            return frame.columns, frame
-        return read_delimited(data, str(path), _TEXT[kind], wanted)
-    except DataError:
-        raise
-    except _UNREADABLE as error:
-        noun = _NOUNS.get(kind, "delimited text")
-        raise DataError(
-            f"{path} cannot be read as {noun}: {str(error).splitlines()[0] if str(error) else type(error).__name__}. "
-            "It may be truncated, damaged, or of another kind than its name says; write or download it again."
-        ) from error
-
-
-def _parquet(path: Path, wanted: Wanted | None, allowance: Allowance) -> tuple[list[str], pl.DataFrame]:
-    footer = read_footer(path)
-    scan = pl.scan_parquet(path)
-    names = scan.collect_schema().names()
-    keep = names if wanted is None else list(dict.fromkeys(wanted(names)))
-    n_values, n_bytes = unpacked_size(path, footer, keep)
-    allowance.take(n_bytes, n_values)
-    frame = scan.select(keep).collect()
-    # Equal texts are one in the file, and one for polars until something is done to them.
-    allowance.take(sum(map(_length, frame.get_columns())) - n_bytes)
-    return names, frame
-
-
-def _length(column: pl.Series) -> int:
-    """Bytes of all text in a column."""
-    if isinstance(column.dtype, pl.List | pl.Array):
-        return _length(column.explode())
-    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        return 0
-    if column.dtype == pl.String:
-        return int(column.str.len_bytes().cast(pl.Int64).sum())
-    counts = column.alias("text").value_counts(name="n")  # as text each would be written out
-    return int((counts["text"].cast(pl.String).str.len_bytes().cast(pl.Int64) * counts["n"]).sum())
-
-
-def _bytes(path: Path, allowance: Allowance) -> bytes:
-    if path.suffix.lower() != ".gz":
-        return path.read_bytes()
-    with gzip.open(path) as stream:
-        return allowance.unpack(stream)
-
-
-def _unzipped(path: Path, allowance: Allowance) -> tuple[str, bytes]:
-    """Suffix and content of the only file in an archive."""
-    with zipfile.ZipFile(path) as archive:
-        member = only_member(archive, path, _READ_AS_TEXT)
-        with archive.open(member) as stream:
-            return PurePosixPath(member.filename).suffix.lower(), allowance.unpack(stream)
+    if kind in DATABASES:
+        return read_database(path, table, wanted)
+    if kind in WORKBOOKS:
+        return read_workbook(path, table, wanted, allowance)
+    if kind == ".parquet":
+        footer, scan = read_footer(path), pl.scan_parquet(path)
+        names = scan.collect_schema().names()
+        keep = wanted_of(names, wanted)
+        n_values, n_bytes = unpacked_size(path, footer, keep)
+        allowance.take(n_bytes, n_values)
+        return names, scan.select(keep).collect()
+    if kind == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            member = only_member(archive, path, _READ_AS_TEXT)
+            kind = PurePosixPath(member.filename).suffix.lower()
+            with archive.open(member) as stream:
+                data = allowance.unpack(stream)
+    elif path.suffix.lower() == ".gz":
+        with gzip.open(path) as packed:
+            data = allowance.unpack(packed)
+    else:
+        data = path.read_bytes()
+    if not data.strip():
+        raise DataError(f"{path} is empty; expected a line of column names and one answer a line.")
+    if kind in _JSON:
+        _refuse_deep(data, path)
+        # One array of records, whatever the name says, or a record a line.
+        whole = data.lstrip()[:1] == b"["
+        frame = (pl.read_json if whole else pl.read_ndjson)(io.BytesIO(data), infer_schema_length=None)
+        return frame.columns, frame.select(wanted_of(frame.columns, wanted))
+    if kind in ORDERS:
+        frame = read_preflib(data, str(path))
+        return frame.columns, frame
+    return read_delimited(data, str(path), _TEXT[kind], wanted)
 
 
 def _refuse_deep(data: bytes, path: Path) -> None:
