@@ -184,19 +184,16 @@ class Comparisons:
         """:meth:`from_frame` by the options of the readers."""
         refuse_without_threads()
         table, backend = open_frame(frame)
-        users, items, contexts, answers, names, found_grades, has_users, intake, described = assembled(table, options)
-        found = cls(
-            users, items, has_users=has_users, intake=intake, backend=backend, covariate_names=names, contexts=contexts,
-            item_table=described, grades=found_grades, **answers._asdict(),
-        )  # fmt: skip
+        read = assembled(table, options)
+        found = cls(backend=backend, **{name: one for name, one in read._asdict().items() if name != "answers"},
+                    **read.answers._asdict())  # fmt: skip
         found = found.with_side() if options.get("side") else found
-        if intake.tasks_read:
+        if read.intake.tasks_read:
             return replace(found, joint=True)
         choices = None if options.get("kind") == "pairs" else choices_in(found)
-        if choices is None:
-            return found
-        found = choices
-        return replace(found, intake=replace(intake, joint_answers=n_joint(found)))
+        return (
+            found if choices is None else replace(choices, intake=replace(read.intake, joint_answers=n_joint(choices)))
+        )
 
     @property
     def reading(self) -> Reading:

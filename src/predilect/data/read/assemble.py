@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -66,10 +66,18 @@ EVERYONE = "everyone"
 _MISSING, _SELF, _UNKNOWN_WINNER, _NO_WEIGHT, _NO_COVARIATE = 1, 2, 3, 4, 5
 
 
-Assembled = tuple[
-    Vocabulary, Vocabulary, Vocabulary | None, Answers, tuple[str, ...], tuple[str, ...], bool, Intake,
-    pl.DataFrame | None,
-]  # fmt: skip
+class Assembled(NamedTuple):
+    """What a table of answers says, as the columns of ``Comparisons``."""
+
+    users: Vocabulary
+    items: Vocabulary
+    has_users: bool
+    answers: Answers
+    intake: Intake
+    contexts: Vocabulary | None = None
+    covariate_names: tuple[str, ...] = ()
+    grades: tuple[str, ...] = ()
+    item_table: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -98,11 +106,9 @@ class Pairs:
 
 
 def assemble(table: Any, pairs: Pairs) -> Assembled:
-    """Vocabularies of users, items and contexts, canonical rows, names of covariates and of grades, whether there are
-    users, and the intake.
+    """Answers of ``table``, which ``frames.open_frame`` returned.
 
-    ``table`` is what ``frames.open_frame`` returned. Raises DataError if it cannot be read in one clear way, or nothing
-    usable remains.
+    Raises DataError if it cannot be read in one clear way, or nothing usable remains.
     """
     table = table if pairs.table is None else pairs.table
     options, names = pairs.options, column_names(table)
@@ -263,7 +269,16 @@ def assemble(table: Any, pairs: Pairs) -> Assembled:
             f"{option('side', True)} asks for the sides on which items were shown, but left and right do not say them: "
             f"{intake.why_no_sides()}. Leave it out."
         )
-    return users, final, contexts, answers, tuple(covariates), decoded.grades, user is not None, intake, None
+    return Assembled(
+        users,
+        final,
+        user is not None,
+        answers,
+        intake,
+        contexts,
+        covariate_names=tuple(covariates),
+        grades=decoded.grades,
+    )
 
 
 NEITHER = "(neither)"
@@ -487,7 +502,7 @@ def _advice(table: Any, pairs: Pairs, text: pl.Series | None, reading: str, lost
     def reads(more: Mapping[str, object]) -> Intake | None:
         told: ReadOptions = {**pairs.options, **more}  # type: ignore[typeddict-item]
         try:
-            return assemble(table, replace(pairs, options=told, tried=True))[7]
+            return assemble(table, replace(pairs, options=told, tried=True)).intake
         except DataError:
             return None
 

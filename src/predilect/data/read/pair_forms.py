@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ import polars as pl
 
 from predilect._text import shown
 from predilect.data.frames import as_text, to_columns
-from predilect.data.intake import Intake, counted
+from predilect.data.intake import counted
 from predilect.data.read.assemble import Pairs, own_words
 from predilect.data.read.columns import guess_pair, listed
 from predilect.data.read.names import (
@@ -49,6 +47,7 @@ from predilect.data.read.names import (
     won_and_lost_families,
 )
 from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.reshape import items_apart
 from predilect.data.read.set_columns import best_and_worst, could_be_items, flags, numbers_of, pairs_of_items
 from predilect.data.read.winners import tells_of_sides
 from predilect.errors import DataError
@@ -57,83 +56,10 @@ _TIE = ("winner_tie", "winner_ties", "tie", "is_tie", "draw", "winner_draw")
 _TIES = ("ties", "tie", "draws", "n_ties", "num_ties", "num_tie", "tie_votes", "num_vote_tie", "wins_tie", "votes_tie")
 _BAD = ("winner_tie_both_bad", "winner_bothbad", "winner_both_bad", "bothbad", "both_bad")
 
-_ANNOTATOR = re.compile(r"(?:annotator|rater|judge|grader|labell?er|evaluator|worker)[ _.-]?(\d{1,18})", re.I)
-_KEY = ("cmp_key", "comparison", "pair", "pair_key", "matchup")
-_BETWEEN = (" vs. ", " vs ", "_vs_", "-vs-", " / ", "|", "/", ":", ",", "_")
-
-
-@dataclass(frozen=True, slots=True)
-class SideBySide:
-    """A row of answers, one column an annotator, and perhaps one column that names both items."""
-
-    annotators: tuple[str, ...]
-    key: str | None
-
-    @property
-    def called(self) -> str:
-        """What the columns of annotators are called together."""
-        return f"{self.annotators[0]} to {self.annotators[-1]}"
-
-    def unfolded(self, table: Any, names: Sequence[str]) -> dict[str, pl.Series]:
-        """Columns of the table with a row for each answer; DataError if ``key`` does not name two items everywhere."""
-        raw = to_columns(table, [name for name in names if name not in self.annotators])
-        if self.key is not None:
-            raw |= _both_items(raw.pop(self.key), self.key)
-        answers, n = to_columns(table, self.annotators), len(self.annotators)
-        place = np.arange(len(answers[self.annotators[0]]) * n)
-        found = {name: series.gather(place // n) for name, series in raw.items()}
-        found["annotator"] = pl.Series(self.annotators).gather(place % n)
-        words = pl.DataFrame({name: as_text(answers[name]) for name in self.annotators})
-        found[self.called] = pl.Series(words.to_numpy().ravel().tolist(), dtype=pl.String)
-        asked = found[self.called].is_not_null()
-        return {name: series.filter(asked) for name, series in found.items()}
-
-    def told(self, intake: Intake) -> Intake:
-        """The account of reading, by the columns that the table has."""
-        columns = {role: name for role, name in intake.columns.items() if role not in ("user", "winner")}
-        columns |= {} if self.key is None else {"left": self.key, "right": self.key}
-        columns |= {f"user and winner {n}": name for n, name in enumerate(self.annotators, 1)}
-        return replace(intake, columns=columns)
-
-
-def side_by_side(names: Sequence[str], options: ReadOptions) -> SideBySide | None:
-    """The columns of annotators, where nothing else tells who answered what; None where they are no such columns."""
-    number = {name: int(match[1]) for name in names if (match := _ANNOTATOR.fullmatch(name.strip()))}
-    annotators = tuple(sorted(number, key=lambda name: (number[name], name)))
-    given = any(options.get(role) is not None for role in ("user", "winner", "outcome", "kind", "alternatives"))
-    if len(annotators) < 2 or given or guess_one(names, (*WINNER, *PEOPLE)) is not None:
-        return None
-    if None not in guess_pair(names, options.get("left"), options.get("right")):
-        return SideBySide(annotators, None)
-    key = guess_one(names, _KEY)
-    return None if key is None or options.get("left") or options.get("right") else SideBySide(annotators, key)
-
-
-def _both_items(series: pl.Series, name: str) -> dict[str, pl.Series]:
-    """The items left and right of the first separator that every value holds just once."""
-    both = _apart(series)
-    if both is not None:
-        return dict(zip(("left", "right"), both, strict=True))
-    first = as_text(series).drop_nulls()[0]
-    raise DataError(
-        f'column "{shown(name)}" must name both items in every row, with one and the same sign between them that no '
-        f'name holds, such as "tea_milk" or "tea vs milk"; got "{shown(first)}". Make two columns of it, called '
-        "left and right."
-    )
-
-
-def _apart(series: pl.Series) -> tuple[pl.Series, pl.Series] | None:
-    words = as_text(series)
-    for separator in _BETWEEN:
-        if (words.str.count_matches(separator, literal=True) == 1).all():
-            parts = words.str.split(separator).list
-            return parts.get(0).str.strip_chars(), parts.get(1).str.strip_chars()
-    return None
-
 
 def refuse_both_in_one(series: pl.Series, answer: pl.Series) -> None:
     """DataError if all values of a column hold both items of a pair, of which the answer is one, or a side."""
-    both = None if series.dtype.is_nested() or answer.dtype.is_nested() else _apart(series)
+    both = None if series.dtype.is_nested() or answer.dtype.is_nested() else items_apart(series)
     if both is None:
         return
     said = as_text(answer).str.strip_chars()

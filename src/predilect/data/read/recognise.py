@@ -29,7 +29,7 @@ from predilect.data.read.names import (
     tells,
 )
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.pair_forms import find_pairs, refuse_both_in_one, side_by_side
+from predilect.data.read.pair_forms import find_pairs, refuse_both_in_one
 from predilect.data.read.reshape import reshaped
 from predilect.data.read.set_columns import best_and_worst, flags, words_of
 from predilect.data.read.sets import Droppable, Sets, assemble_sets, design_asked
@@ -54,12 +54,8 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
         return assemble(table, Pairs(options))  # refuses an index that holds what was answered on
     shape = reshaped(table, names, options)
     if shape is not None:
-        *found, intake, shown_items = assembled(shape.columns, shape.options)
-        return (*found, shape.told(intake), shown_items)  # type: ignore[return-value]
-    folded = side_by_side(names, options)
-    if folded is not None:
-        *found, intake, shown_items = assembled(folded.unfolded(table, names), {**options, "winner": folded.called})
-        return (*found, folded.told(intake), shown_items)  # type: ignore[return-value]
+        found = assembled(shape.columns, shape.options)
+        return found._replace(intake=shape.told(found.intake))
     raw = _all_columns(table, names, options) if _could_be_long(names, options, table) else None
     long = _long_by_itself(names, raw, options)
     pairs = None if long is not None else find_pairs(names, table, options)

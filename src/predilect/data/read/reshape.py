@@ -1,6 +1,7 @@
 """Tables that become one with a row an answer, or an alternative, before they are read.
 
-Matrices of wins, and judgements in lists, as arena-hard writes them; answers that refer to a design: ``design.py``.
+Matrices of wins, judgements in lists, as arena-hard writes them, and columns of annotators; answers that refer to a
+design: ``design.py``.
 """
 
 from __future__ import annotations
@@ -16,18 +17,21 @@ import polars as pl
 from predilect._text import shown
 from predilect.data.frames import as_text, to_columns
 from predilect.data.intake import Intake
-from predilect.data.read.columns import listed
+from predilect.data.read.columns import guess_pair, listed
 from predilect.data.read.design import with_design
-from predilect.data.read.names import WINNER, guess_one
+from predilect.data.read.names import PEOPLE, WINNER, guess_one
 from predilect.data.read.options import ReadOptions, option
 from predilect.errors import DataError
 
+_ANNOTATOR = re.compile(r"(?:annotator|rater|judge|grader|labell?er|evaluator|worker)[ _.-]?(\d{1,18})", re.I)
+_KEY = ("cmp_key", "comparison", "pair", "pair_key", "matchup")
+_BETWEEN = (" vs. ", " vs ", "_vs_", "-vs-", " / ", "|", "/", ":", ",", "_")
 _VERDICT = re.compile(r"\W*([ab])\s*(>>|>|=|<|<<)\s*([ab])\W*", re.I)
 
 
 @dataclass(frozen=True)
 class Reshaped:
-    """Columns that are read instead, with what is said of them; ``roles``: columns of the table as it came."""
+    """Columns that are read instead, with what is said of them; ``roles``: columns of the table as it came, or ""."""
 
     columns: dict[str, pl.Series]
     options: ReadOptions
@@ -38,11 +42,8 @@ class Reshaped:
     def told(self, intake: Intake) -> Intake:
         """The account of reading, by the columns that the table has."""
         ignored = intake.ignored_columns if self.ignored is None else self.ignored
-        columns = {role: name for role, name in intake.columns.items() if role not in self.roles}
-        return replace(
-            intake, columns={**columns, **{role: name for role, name in self.roles.items() if name}},
-            ignored_columns=ignored, notes=(*self.notes, *intake.notes),
-        )  # fmt: skip
+        columns = {role: name for role, name in {**intake.columns, **self.roles}.items() if name}
+        return replace(intake, columns=columns, ignored_columns=ignored, notes=(*self.notes, *intake.notes))
 
 
 def reshaped(table: Any, names: Sequence[str], options: ReadOptions) -> Reshaped | None:
@@ -54,7 +55,8 @@ def reshaped(table: Any, names: Sequence[str], options: ReadOptions) -> Reshaped
         return Reshaped(read, said, roles, notes)
     if options.get("kind") not in (None, "pairs") or options.get("outcome") is not None:
         return None
-    return _wins(table, names, options) or _judgements(table, names, options)
+    forms = (_wins, _judgements, _annotators)
+    return next((shape for form in forms if (shape := form(table, names, options)) is not None), None)
 
 
 def _wins(table: Any, names: Sequence[str], options: ReadOptions) -> Reshaped | None:
@@ -225,3 +227,52 @@ def _verdict(label: Any) -> int | None:
         return None
     size = 0 if match[2] == "=" else len(match[2])
     return size * (1 if (match[1].lower() == "a") == (match[2][0] == ">") else -1)
+
+
+def _annotators(table: Any, names: Sequence[str], options: ReadOptions) -> Reshaped | None:
+    """Answers in one column an annotator, where nothing else tells who answered what; perhaps one names both items."""
+    number = {name: int(match[1]) for name in names if (match := _ANNOTATOR.fullmatch(name.strip()))}
+    each = sorted(number, key=lambda name: (number[name], name))
+    given = any(options.get(role) is not None for role in ("user", "winner", "kind", "alternatives"))
+    if len(each) < 2 or given or guess_one(names, (*WINNER, *PEOPLE)) is not None:
+        return None
+    key = None
+    if None in guess_pair(names, options.get("left"), options.get("right")):
+        key = guess_one(names, _KEY)
+        if key is None or options.get("left") or options.get("right"):
+            return None
+    raw = to_columns(table, [name for name in names if name not in each])
+    if key is not None:
+        raw |= _both_items(raw.pop(key), key)
+    words = pl.DataFrame({name: as_text(one) for name, one in to_columns(table, each).items()})
+    place, called = np.arange(len(words) * len(each)), f"{each[0]} to {each[-1]}"
+    read = {name: series.gather(place // len(each)) for name, series in raw.items()}
+    read["annotator"] = pl.Series(each).gather(place % len(each))
+    read[called] = pl.Series(words.to_numpy().ravel().tolist(), dtype=pl.String)
+    asked = read[called].is_not_null()
+    roles = {"user": "", "winner": ""} | ({} if key is None else {"left": key, "right": key})
+    roles |= {f"user and winner {n}": name for n, name in enumerate(each, 1)}
+    return Reshaped({name: series.filter(asked) for name, series in read.items()}, {**options, "winner": called}, roles)
+
+
+def _both_items(series: pl.Series, name: str) -> dict[str, pl.Series]:
+    """The items left and right of the first separator that every value holds just once."""
+    both = items_apart(series)
+    if both is not None:
+        return dict(zip(("left", "right"), both, strict=True))
+    first = as_text(series).drop_nulls()[0]
+    raise DataError(
+        f'column "{shown(name)}" must name both items in every row, with one and the same sign between them that no '
+        f'name holds, such as "tea_milk" or "tea vs milk"; got "{shown(first)}". Make two columns of it, called '
+        "left and right."
+    )
+
+
+def items_apart(series: pl.Series) -> tuple[pl.Series, pl.Series] | None:
+    """The two items that every value of a column names, None if it does not."""
+    words = as_text(series)
+    for separator in _BETWEEN:
+        if (words.str.count_matches(separator, literal=True) == 1).all():
+            parts = words.str.split(separator).list
+            return parts.get(0).str.strip_chars(), parts.get(1).str.strip_chars()
+    return None

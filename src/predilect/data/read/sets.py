@@ -192,7 +192,7 @@ def assemble_sets(sets: Sets, options: ReadOptions, names: Sequence[str], n_read
         notes=tuple(sets.notes),
         example=_example(sets, used, task, level, sets.item.filter(pl.Series(keep))),
     )
-    return people, items, contexts, answers, (), (), sets.person is not None, intake, profiles
+    return Assembled(people, items, sets.person is not None, answers, intake, contexts, item_table=profiles)
 
 
 def _example(sets: Sets, used: BoolArray, task: IntArray, level: IntArray, item: pl.Series) -> tuple[str, str]:
