@@ -36,7 +36,15 @@ from predilect.data.read.names import (
     won_and_lost_families,
 )
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.set_columns import best_and_worst, flags, numbers_of, place_of, places_between, words_of
+from predilect.data.read.set_columns import (
+    best_and_worst,
+    flags,
+    holds_numbers,
+    numbers_of,
+    place_of,
+    places_between,
+    words_of,
+)
 from predilect.data.read.sets import (
     Sets,
     best_worst_levels,
@@ -255,7 +263,11 @@ def _ranks_by_column(
             continue
         pattern = rf"(?:{'|'.join(words)})[_. ]?(?P<a>.+)|(?P<b>.+?)[_. ](?:{'|'.join(words)})"
         found = {name: (match["a"] or match["b"]) for name in names if (match := re.fullmatch(pattern, name, re.I))}
-        if len(found) < 2 or not all(_whole(raw[name]) for name in found) or {*found.values()} <= {*raw}:
+        if (
+            len(found) < 2
+            or not all(holds_numbers(raw[name], whole=True, least=0.0) for name in found)
+            or {*found.values()} <= {*raw}
+        ):
             continue  # score_left beside left is of whatever stands there
         sides = pair_families([*found]) or won_and_lost_families([*found])
         if kind is None and len(found) == 2 and sides and not any(item.isdecimal() for item in found.values()):
@@ -325,7 +337,7 @@ def find_votes(names: Sequence[str], raw: Mapping[str, pl.Series], options: Read
     user = named_or_guessed(names, options.get("user") or None, PEOPLE_OF_SETS)
     if options.get("kind") not in (None, "rating") or user is None or options.get("winner") is not None:
         return None
-    rest = [name for name in names if name != user and not raw[name].dtype.is_nested() and _number_like(raw[name])]
+    rest = [name for name in names if name != user and holds_numbers(raw[name])]
     held = {name: set(words_of(raw[name]).drop_nulls().unique()) for name in rest}
     votes = tuple(name for name in rest if held[name] and held[name] <= {"-1", "0", "1"})
     down = tuple(name for name in votes if "-1" in held[name])
@@ -344,18 +356,6 @@ def find_votes(names: Sequence[str], raw: Mapping[str, pl.Series], options: Read
         f"column an item. If they are, say {option('alternatives', list(few), kind='rating')}; if "
         f"not, name the column of the answer with {option('winner', 'NAME')}."
     )
-
-
-def _number_like(series: pl.Series) -> bool:
-    text = as_text(series).str.strip_chars()
-    return bool(text.cast(pl.Float64, strict=False).is_not_null().eq(text.is_not_null()).all())
-
-
-def _whole(series: pl.Series) -> bool:
-    if series.dtype.is_nested():
-        return False
-    text = as_text(series).drop_nulls()
-    return bool(text.str.contains(r"^\s*\d+(\.0*)?\s*$").all())
 
 
 def _could_be_either(columns: list[pl.Series]) -> bool:

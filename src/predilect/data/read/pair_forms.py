@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,16 @@ from predilect.data.read.names import (
     won_and_lost_families,
 )
 from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.profiles import numbers_rows
 from predilect.data.read.reshape import items_apart
-from predilect.data.read.set_columns import best_and_worst, could_be_items, flags, numbers_of, pairs_of_items
+from predilect.data.read.set_columns import (
+    best_and_worst,
+    could_be_items,
+    flags,
+    holds_numbers,
+    numbers_of,
+    pairs_of_items,
+)
 from predilect.data.read.winners import tells_of_sides
 from predilect.errors import DataError
 
@@ -288,7 +296,7 @@ def _of_counts(
 ) -> Pairs | None:
     """How many were for each side: a row becomes an answer for each, weighted by how many."""
     found = [one for one in families if {*one.stem} & COUNTED and {*one.stem} <= COUNTED | stem]
-    found = [one for one in found if _both(_counts, table, one)]
+    found = [one for one in found if _hold_numbers(table, one, whole=True, least=0.0)]
     if not found:
         return None
     if len(found) > 1:
@@ -315,24 +323,15 @@ def _of_counts(
     )
 
 
-def _counts(series: pl.Series) -> bool:
-    """Whether a column holds whole numbers from 0."""
-    if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Boolean):
-        return False
-    number = as_text(series).str.strip_chars().cast(pl.Float64, strict=False)
-    whole = (number >= 0) & (number == number.round(0))
-    return bool(number.null_count() == series.null_count() < len(series) and whole.drop_nulls().all())
-
-
 def _of_scores(
     names: Sequence[str], table: Any, options: ReadOptions, families: Sequence[Family], stem: set[str]
 ) -> Pairs | None:
     """Two ratings of the pair: the better one wins, equal ones are a tie."""
     found = [one for one in families if {*one.stem} & SCORED and {*one.stem} <= SCORED | OF_ANY | stem]
-    found = [one for one in found if _both(_numeric, table, one)]
+    found = [one for one in found if _hold_numbers(table, one)]
     if not found:
         return None
-    open_ones = [one for one in families if one.rank is not None and _both(_numeric, table, one)]
+    open_ones = [one for one in families if one.rank is not None and _hold_numbers(table, one)]
     if len(found) > 1 or open_ones:
         raise DataError(_several([*found, *open_ones], "how good each was"))
     left, right = found[0].left, found[0].right
@@ -387,7 +386,7 @@ def _other_answer(names: Sequence[str], table: Any, options: ReadOptions, scores
             continue
         word = as_text(column).drop_nulls()
         said = {*word.unique()}
-        if len(said) < 2 or (len(said) == len(column) and _numbered(word)):
+        if len(said) < 2 or numbers_rows(column):
             continue
         numbers = word.str.strip_chars().cast(pl.Float64, strict=False).null_count() == 0
         sides = all(map(could_be_side, said - items - TIE_WORDS)) or tells_of_sides(said - items, words)
@@ -396,22 +395,13 @@ def _other_answer(names: Sequence[str], table: Any, options: ReadOptions, scores
     return None
 
 
-def _numbered(word: pl.Series) -> bool:
-    """Whether whole numbers follow each other, as those of rows."""
-    number = word.str.strip_chars().cast(pl.Int64, strict=False).drop_nulls().to_numpy()
-    return len(number) == len(word) and int(np.ptp(number)) == len(number) - 1
-
-
-def _numeric(series: pl.Series) -> bool:
-    if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Boolean):
-        return False
-    number = as_text(series).str.strip_chars().cast(pl.Float64, strict=False)
-    return bool(number.null_count() == series.null_count() < len(series))
-
-
-def _both(fits: Callable[[pl.Series], bool], table: Any, one: Family) -> bool:
-    """Whether the columns of both sides are of a kind."""
-    return all(map(fits, to_columns(table, [one.left, one.right]).values()))
+def _hold_numbers(table: Any, one: Family, **more: Any) -> bool:
+    """Whether the columns of both sides hold some numbers and nothing else."""
+    columns = to_columns(table, [one.left, one.right]).values()
+    return all(
+        column.dtype != pl.Boolean and column.null_count() < len(column) and holds_numbers(column, **more)
+        for column in columns
+    )
 
 
 def _several(found: Sequence[Family], what: str) -> str:

@@ -21,6 +21,7 @@ from predilect.data.read.columns import guess_pair, listed
 from predilect.data.read.design import with_design
 from predilect.data.read.names import PEOPLE, WINNER, guess_one
 from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.set_columns import holds_numbers
 from predilect.errors import DataError
 
 _ANNOTATOR = re.compile(r"(?:annotator|rater|judge|grader|labell?er|evaluator|worker)[ _.-]?(\d{1,18})", re.I)
@@ -131,7 +132,7 @@ def _square(table: Any, names: Sequence[str]) -> tuple[str, list[str], dict[str,
         if len(shared) < 2 or 2 * len(shared) <= max(len(rows), len(across)):
             continue
         numeric = to_columns(table, across)
-        if not all(_may_count(one) for name, one in numeric.items() if name in shared):
+        if not all(holds_numbers(one, least=0.0) for name, one in numeric.items() if name in shared):
             continue
         if set(rows) != set(across):
             raise DataError(
@@ -142,13 +143,6 @@ def _square(table: Any, names: Sequence[str]) -> tuple[str, list[str], dict[str,
         place = [rows.index(name) for name in across]
         return label, across, {name: one.gather(place) for name, one in numeric.items()}
     return None
-
-
-def _may_count(series: pl.Series) -> bool:
-    """Whether all values are numbers from 0, or nothing."""
-    words = as_text(series).str.strip_chars().drop_nulls()
-    number = words.cast(pl.Float64, strict=False)
-    return not number.null_count() and not (number < 0).any()
 
 
 def _counts(series: pl.Series, name: str, rows: Sequence[str]) -> np.ndarray[Any, Any]:

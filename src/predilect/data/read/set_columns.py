@@ -88,6 +88,18 @@ def numbers_of(series: pl.Series, column: str, what: str) -> FloatArray:
     return found
 
 
+def holds_numbers(series: pl.Series, *, whole: bool = False, least: float = -np.inf) -> bool:
+    """Whether a column holds numbers, perhaps whole ones, from ``least``, or nothing."""
+    if series.dtype.is_nested() or series.dtype == pl.Object:
+        return False
+    text = as_text(series).str.strip_chars()
+    number = text.cast(pl.Float64, strict=False)
+    there = number.drop_nulls()
+    if number.null_count() > text.null_count() or (there < least).any():
+        return False
+    return not whole or bool((there == there.round(0)).all())
+
+
 def low_is_good(name: str, values: FloatArray, said: str | None) -> bool:
     """Whether low ratings are good, as said or as the name of the column has it; DataError if neither tells."""
     if said is not None:
