@@ -53,7 +53,6 @@ from predilect.data.read.sets import (
     named_or_guessed,
     sets_of_rows,
 )
-from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
 _SHOWN = ("alternatives", "items", "options", "shown", "candidates", "choices", "choice_set", "models", "set")
@@ -210,9 +209,9 @@ def _is_order(series: pl.Series, named: bool) -> bool:
     is_text = text.str.contains(">", literal=True)
     if named or not is_text.any():
         return bool((is_text | text.str.starts_with("[")).mean() > 0.5)  # type: ignore[operator]
-    row, _, item = _order_of(text, "order")
+    order = _order_of(text, "order")
     return bool(
-        is_text.all() and (item != "").all() and len(pl.DataFrame({"row": row, "item": item}).unique()) == len(row)
+        is_text.all() and (order["item"] != "").all() and not order.select("task", "item").is_duplicated().any()
     )
 
 
@@ -225,21 +224,16 @@ def _unshared(
     several = len(order) > 1
     if several and re.match("choice|pos", plain(order[0])) is None:
         return ""
-    if several:
-        row, _, items = _in_columns([raw[name] for name in order])
-        where = pl.Series(np.repeat(np.arange(len(order)), len(raw[order[0]])))
-    elif is_called(order[0], _ORDER) or raw[order[0]].dtype != pl.String:
+    if not several and (is_called(order[0], _ORDER) or raw[order[0]].dtype != pl.String):
         return ""
-    else:
-        row, _, items = _order_of(raw[order[0]], "order")
-        where = pl.Series(row)
-    seen = pl.DataFrame({"item": items, "where": where, "row": row}).drop_nulls("item")
-    known = seen.group_by("item").agg(pl.col("where").n_unique())["where"] > 1
-    if several and known.any() and len(seen.unique(["item", "row"])) == len(seen):
+    seen = _in_columns(raw, order) if several else _order_of(raw[order[0]], "order")
+    seen = seen.drop_nulls("item")
+    known = seen.group_by("item").agg(pl.col("level" if several else "task").n_unique().alias("n"))["n"] > 1
+    if several and known.any() and not seen.select("item", "task").is_duplicated().any():
         return ""
     if not several and len(known) and known.all() and raw[order[0]].drop_nulls().n_unique() > 1:
         return ""
-    first = seen.filter(pl.col("row") == seen["row"].min())["item"].to_list()
+    first = seen.filter(pl.col("task") == seen["task"].min())["item"].to_list()
     told = ", then ".join(f'"{shown(item)}"' for item in first[:3])
     if several:
         return (
@@ -394,128 +388,109 @@ def _read_ranks(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, best: s
 
 def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, options: ReadOptions) -> None:
     """Items that are shown, and the levels that the answer gives them."""
-    n = sets.n_tasks
-    if found.kind in ("best", "best_worst"):
-        said = [(np.arange(n), np.full(n, place), raw[name]) for place, name in enumerate(found.answer)]
-        task, level = (np.concatenate([part[k] for part in said]) for k in (0, 1))
-        items = _joined([part[2] for part in said])
-    elif len(found.answer) > 1:
-        task, level, items = _in_columns([raw[name] for name in found.answer])
-        level = level + (level == len(found.answer) - 1) * found.last
+    order = found.kind == "order"
+    if len(found.answer) > 1 or found.kind in ("best", "best_worst"):
+        said = _in_columns(raw, found.answer)
+    else:
+        said = _order_of(raw[found.answer[0]], found.kind)
+    if order and len(found.answer) > 1:
+        said = said.with_columns(level=pl.col("level") + (pl.col("level") == len(found.answer) - 1) * int(found.last))
         filled = np.stack([clean_ids(raw[name], name).is_not_null().to_numpy() for name in found.answer])
         gap: BoolArray = np.logical_or.reduce(filled[1:] & ~np.logical_and.accumulate(filled)[:-1])
         message = (
             f"an order leaves a gap before a later place (columns {listed(found.answer)}) in {{where}}. Fill it in."
         )
         sets.unusable.append((UNCLEAR, gap, message))
-    else:
-        task, level, items = _order_of(raw[found.answer[0]], found.kind)
-    items = clean_ids(items, found.answer[0])
-    there = items.is_not_null().to_numpy()
-    task, level, items = task[there], level[there], items.filter(pl.Series(there))
+    said = _with_ids(said, found.answer[0])
     if not found.alternatives:
-        sets.task, sets.level, sets.item = task, level, items
+        sets.take(said, said["level"].to_numpy())
         return
-    shown_task, place, shown_items = _in_columns([raw[name] for name in found.alternatives])
-    if len(found.alternatives) == 1:
-        shown_task, place, shown_items = _listed_in(raw[found.alternatives[0]])
-    shown_items = clean_ids(shown_items, found.alternatives[0])
-    there = shown_items.is_not_null().to_numpy()
-    shown_task, place, shown_items = shown_task[there], place[there], shown_items.filter(pl.Series(there))
-    if shown_items.dtype != items.dtype:
-        shown_items, items = as_text(shown_items), as_text(items)
-    known = Vocabulary(shown_items)
-    code, said_code = known.codes(shown_items), known.codes(items, unknown="minus_one")
-    key = shown_task * (len(known) + 1) + code
-    said_key = task * (len(known) + 1) + said_code
-    ok = np.isin(said_key, key) & (said_code >= 0)
+    several = len(found.alternatives) > 1
+    offered = _in_columns(raw, found.alternatives) if several else _listed_in(raw[found.alternatives[0]])
+    offered = _with_ids(offered, found.alternatives[0])
+    if offered["item"].dtype != said["item"].dtype:
+        offered, said = (one.with_columns(item=as_text(one["item"])) for one in (offered, said))
     sets.heeded = ("winner_is",)
-    if len(key) and options.get("winner_is") != "item":
-        placed, hit = _by_place(task, items, shown_task, place, key)
-        if hit.all() and ok.all() and (placed != said_key).any() and options.get("winner_is") != "side":
+    known = _matched(said, offered, ["task", "item"])["level"].is_not_null()
+    if len(offered) and (is_a := options.get("winner_is")) != "item":
+        number = as_text(said["item"]).cast(pl.Float64, strict=False)
+        place = number.set((number != number.round(0)).fill_null(False), None).cast(pl.Int64, strict=False) - 1
+        placed = _matched(said.select("task", level=place), offered, ["task", "level"])["item"]
+        hit = placed.is_not_null()
+        if hit.all() and known.all() and (placed != said["item"]).any() and is_a != "side":
+            first, stands = shown(said["item"][0]), shown(placed[0])
             raise DataError(
                 f"the answers in {_columns_of(found.answer)} are items, or the places of items in "
-                f"{_columns_of(found.alternatives)}: row {task[0] + 1} means {shown(items[0])}, if you say "
-                f"{option('winner_is', 'item')}, or {shown(known.labels([placed[0] % (len(known) + 1)])[0])}, number "
-                f"{shown(items[0])} of those shown, if you say {option('winner_is', 'side')}."
+                f"{_columns_of(found.alternatives)}: row {said['task'][0] + 1} means {first}, if you say "
+                f"{option('winner_is', 'item')}, or {stands}, number {first} of those shown, if you say "
+                f"{option('winner_is', 'side')}."
             )
-        if options.get("winner_is") == "side" or (hit.all() and not ok.all()) or (hit.any() and not ok.any()):
-            said_key, ok = np.where(hit, placed, -1), hit
+        if is_a == "side" or (hit.all() and not known.all()) or (hit.any() and not known.any()):
+            said, known = said.with_columns(item=placed.fill_null(said["item"])), hit
             sets.notes.append("The answers are the numbers of those shown, from 1.")
-    unknown = np.bincount(task[~ok], minlength=n) > 0
-    if unknown.any():
-        example = shown(items[int(np.flatnonzero(~ok)[0])])
+    unknown = said.filter(~known)
+    if len(unknown):
         message = (
-            f'the answer names an item that was not shown in {{where}}, such as "{example}": it must be one of those '
-            f"in {_columns_of(found.alternatives)}."
+            f'the answer names an item that was not shown in {{where}}, such as "{shown(unknown["item"][0])}": it must '
+            f"be one of those in {_columns_of(found.alternatives)}."
         )
-        sets.unusable.append((UNCLEAR, unknown, message))
-    if found.kind == "order":
-        ordered = np.sort(said_key[ok])
-        again = np.bincount(ordered[1:][np.diff(ordered) == 0] // (len(known) + 1), minlength=n) > 0
-        sets.unusable.append((TWICE, again, "an order names the same item twice in {where}."))
-    sets.task, sets.item = shown_task, shown_items
-    rest = len(found.answer) - 1 if found.last else int(level[ok].max(initial=-1)) + 1
-    sets.level = _levels(found.kind, key, said_key[ok], level[ok], rest)
+        sets.unusable.append((UNCLEAR, sets.tasks_of(unknown["task"]), message))
+    said = said.filter(known)
+    if order:
+        again = said.filter(said.select("task", "item").is_duplicated())
+        sets.unusable.append((TWICE, sets.tasks_of(again["task"]), "an order names the same item twice in {where}."))
+    rest = len(found.answer) - 1 if found.last else int(said["level"].to_numpy().max(initial=-1)) + 1
+    sets.take(offered, _levels(found.kind, offered, said, rest))
 
 
-def _by_place(
-    task: IntArray, items: pl.Series, shown_task: IntArray, place: IntArray, key: IntArray
-) -> tuple[IntArray, BoolArray]:
-    """Keys of what stands at the places, from 1, that answers may name, and which of them name one."""
-    number = as_text(items).cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-    by_place = task * (place.max(initial=0) + 2.0) + number - 1
-    by_place[(number < 1) | (number > place.max(initial=0) + 1)] = np.nan
-    places = shown_task * (place.max(initial=0) + 2.0) + place
-    order = np.argsort(places)
-    where = np.minimum(np.searchsorted(places[order], by_place), len(places) - 1)
-    return key[order][where], places[order][where] == by_place
+def _matched(rows: pl.DataFrame, known: pl.DataFrame, on: list[str]) -> pl.DataFrame:
+    """For each of some rows the first of others that is equal ``on`` some columns, nulls where there is none."""
+    known = known.unique(on, keep="first", maintain_order=True)
+    return rows.select(on).join(known, on=on, how="left", maintain_order="left")
 
 
-def _levels(kind: str, key: IntArray, said: IntArray, level: IntArray, rest: int) -> IntArray:
-    """Level of each alternative that was shown, by the keys of those that the answer names; ``rest`` of the others."""
-    if kind in ("best", "approval"):
-        return chosen_levels(np.isin(key, said))
+def _levels(kind: str, offered: pl.DataFrame, said: pl.DataFrame, rest: int) -> IntArray:
+    """Level of each alternative that was shown, by those that the answer names; ``rest`` of the others."""
+
+    def named(some: pl.DataFrame) -> pl.Series:
+        return _matched(offered, some, ["task", "item"])["level"]
+
     if kind == "best_worst":
-        return best_worst_levels(np.isin(key, said[level == 0]), np.isin(key, said[level == 1]))
-    order = np.argsort(said, kind="stable")
-    if not len(order):
-        return np.zeros(len(key), dtype=np.int64)
-    place = np.minimum(np.searchsorted(said[order], key), len(said) - 1)
-    named: BoolArray = said[order][place] == key
-    return np.where(named, level[order][place], rest)
+        best, worst = (named(said.filter(pl.col("level") == end)).is_not_null().to_numpy() for end in (0, 1))
+        return best_worst_levels(best, worst)
+    level = named(said)
+    return chosen_levels(level.is_not_null().to_numpy()) if kind != "order" else level.fill_null(rest).to_numpy()
 
 
 def _columns_of(names: Sequence[str]) -> str:
     return listed(names[:3]) + (" ..." if len(names) > 3 else "")
 
 
-def _joined(columns: Sequence[pl.Series]) -> pl.Series:
-    """Ids of several columns under each other, as text unless all are of one type."""
-    columns = [clean_ids(column, column.name) for column in columns]
+def _with_ids(rows: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Rows with ids of items, without those that have none."""
+    return rows.with_columns(item=clean_ids(rows["item"], column)).drop_nulls("item")
+
+
+def _in_columns(raw: Mapping[str, pl.Series], names: Sequence[str]) -> pl.DataFrame:
+    """Task, level (the place of the column) and item of items that stand in a column each."""
+    columns = [clean_ids(raw[name], name).alias("item") for name in names]
     if len({column.dtype for column in columns}) > 1:
         columns = [as_text(column) for column in columns]
-    return pl.concat([column.alias("") for column in columns])
-
-
-def _in_columns(columns: Sequence[pl.Series]) -> tuple[IntArray, IntArray, pl.Series]:
-    """Row, place and id of items that stand in a column each."""
-    if len(columns) == 1 and (columns[0].dtype.is_nested() or columns[0].dtype == pl.Object):
-        return np.zeros(0, dtype=int), np.zeros(0, dtype=int), pl.Series()
     n, k = len(columns[0]), len(columns)
-    return np.tile(np.arange(n), k), np.repeat(np.arange(k), n), _joined(columns)
+    return pl.DataFrame(
+        {"task": np.tile(np.arange(n), k), "level": np.repeat(np.arange(k), n), "item": pl.concat(columns)}
+    )
 
 
-def _exploded(lists: pl.Series) -> tuple[IntArray, IntArray, pl.Series]:
-    """Row, place in it and value of the members of lists."""
-    length = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
-    row = np.repeat(np.arange(len(lists)), length)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
-    return row, place, lists.filter(pl.Series(length > 0)).explode()
+def _exploded(lists: pl.Series) -> pl.DataFrame:
+    """Task, level (the place in it) and item of the members of lists, one a task."""
+    rows = pl.DataFrame({"task": np.arange(len(lists)), "item": lists})
+    rows = rows.with_columns(level=pl.int_ranges(pl.col("item").list.len())).explode("level", "item")
+    return rows.drop_nulls("level").select("task", "level", "item")
 
 
-def _order_of(series: pl.Series, kind: str) -> tuple[IntArray, IntArray, pl.Series]:
-    """Row, level and id of the items of orders: lists, of items or of lists of equals, or text as "a > b = c".
+def _order_of(series: pl.Series, kind: str) -> pl.DataFrame:
+    """Task, level and item of orders: lists, of items or of lists of equals, or text as "a > b = c".
 
     A choice of any number is a list, or text with | ; or commas, whose levels mean nothing.
     """
@@ -526,26 +501,23 @@ def _order_of(series: pl.Series, kind: str) -> tuple[IntArray, IntArray, pl.Seri
         separator = next((one for one in "|;," if series.str.contains(one, literal=True).any()), "|")
         lists = series.str.split(separator)
     if lists is None:
-        text = series.str.strip_chars().str.replace_all("~", "=", literal=True)
-        row, level, group = _exploded(text.str.split(">"))
-        inner, _, items = _exploded(group.str.strip_chars(" {}()").str.split("="))
-        return row[inner], level[inner], items.str.strip_chars()
-    row, level, members = _exploded(lists)
-    if isinstance(members.dtype, pl.List):
-        inner, _, items = _exploded(members)
-        return row[inner], level[inner], items
-    return row, level, members.str.strip_chars() if members.dtype == pl.String else members
+        rows = _exploded(series.str.strip_chars().str.replace_all("~", "=", literal=True).str.split(">"))
+        rows = rows.with_columns(pl.col("item").str.strip_chars(" {}()").str.split("="))
+    else:
+        rows = _exploded(lists)
+    rows = rows.explode("item") if isinstance(rows["item"].dtype, pl.List) else rows
+    return rows.with_columns(pl.col("item").str.strip_chars()) if rows["item"].dtype == pl.String else rows
 
 
-def _listed_in(series: pl.Series) -> tuple[IntArray, IntArray, pl.Series]:
+def _listed_in(series: pl.Series) -> pl.DataFrame:
     lists = _lists(series, separated=True)
     if lists is None:
         raise DataError(
             f'column "{shown(series.name)}" must list what was shown, such as "tea|milk|juice"; it holds values '
             f"of type {series.dtype}."
         )
-    row, place, items = _exploded(lists)
-    return row, place, items.str.strip_chars() if items.dtype == pl.String else items
+    rows = _exploded(lists)
+    return rows.with_columns(pl.col("item").str.strip_chars()) if rows["item"].dtype == pl.String else rows
 
 
 def _lists(series: pl.Series, separated: bool = False) -> pl.Series | None:

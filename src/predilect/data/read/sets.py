@@ -97,6 +97,10 @@ class Sets:
         self.item, self.profiles = profiles_of(own if labelled else None, attributes, none, none_id)
         self.by_profile = True
 
+    def take(self, rows: pl.DataFrame, level: IntArray) -> None:
+        """Take the alternatives of rows with their task and item, and the level of each."""
+        self.task, self.item, self.level = rows["task"].to_numpy(), rows["item"], level
+
     @property
     def n_tasks(self) -> int:
         """Number of tasks, usable or not."""
@@ -106,6 +110,10 @@ class Sets:
         """Number of bad tasks and the rows of the first, for messages."""
         rows = ", ".join(str(row + 1) for row in np.sort(self.first[bad])[:3])
         return f"{counted(int(bad.sum()), 'task')} (first: row {rows})"
+
+    def tasks_of(self, task: pl.Series) -> BoolArray:
+        """Tasks that are among some."""
+        return np.bincount(task.to_numpy(), minlength=self.n_tasks) > 0
 
     def any_of(self, alternatives: BoolArray) -> BoolArray:
         """Tasks with any of some alternatives."""
