@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from predilect._text import amount, first_few, shown
@@ -150,39 +150,26 @@ class Intake:
 
     def merge(self, other: Intake) -> Intake:
         """Account of both readings together; for columns, the first reading's stay where both name one."""
-        return replace(
-            self,
-            rows_read=self.rows_read + other.rows_read,
-            left_out=_add(self.left_out, other.left_out),
-            ties_by_word=_add(self.ties_by_word, other.ties_by_word),
-            duplicates=self.duplicates + other.duplicates,
-            choices_found=self.choices_found + other.choices_found,
-            joint_answers=self.joint_answers + other.joint_answers,
-            left_wins=self.left_wins + other.left_wins,
-            right_wins=self.right_wins + other.right_wins,
-            ties=self.ties + other.ties,
-            columns={**other.columns, **self.columns},
-            ignored_columns=tuple(dict.fromkeys(self.ignored_columns + other.ignored_columns)),
-            winner_reading=" and ".join(
+        merged: dict[str, Any] = {
+            "columns": {**other.columns, **self.columns},
+            "winner_reading": " and ".join(
                 dict.fromkeys(word for word in (self.winner_reading, other.winner_reading) if word)
             ),
-            unused_items=tuple(dict.fromkeys(self.unused_items + other.unused_items)),
-            unused_users=tuple(dict.fromkeys(self.unused_users + other.unused_users)),
-            no_sides=self._no_sides_with(other),
-            tasks_read=_add(self.tasks_read, other.tasks_read),
-            attributes=tuple(dict.fromkeys(self.attributes + other.attributes)),
-            notes=tuple(dict.fromkeys(self.notes + other.notes)),
-            example=self.example if any(self.example) else other.example,
-        )
+            "no_sides": self._no_sides_with(other),
+            "example": self.example if any(self.example) else other.example,
+        }
+        for name in (one.name for one in fields(self) if one.name not in merged):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if isinstance(mine, Mapping):
+                merged[name] = {key: mine.get(key, 0) + theirs.get(key, 0) for key in {**mine, **theirs}}
+            else:
+                merged[name] = tuple(dict.fromkeys(mine + theirs)) if isinstance(mine, tuple) else mine + theirs
+        return Intake(**merged)
 
     def _no_sides_with(self, other: Intake) -> str:
         """No reason once some answers have sides; what was never read says nothing."""
         reasons = [intake.no_sides for intake in (self, other) if intake.rows_read]
         return " and ".join(dict.fromkeys(reasons)) if all(reasons) else ""
-
-
-def _add(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: first.get(key, 0) + second.get(key, 0) for key in [*first, *(k for k in second if k not in first)]}
 
 
 def from_columns(columns: Mapping[str, str]) -> str:

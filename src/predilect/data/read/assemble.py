@@ -45,6 +45,7 @@ from predilect.data.read.names import (
     same_thing,
     side_words,
     squeezed,
+    tokens,
 )
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.said import examples, pair_sentence
@@ -554,7 +555,7 @@ def refuse_other_people(raw: Mapping[str, pl.Series], user: pl.Series, column: s
             continue
         both = pl.DataFrame({"one": user.cast(pl.String), "two": other.cast(pl.String)})
         counts = {both.n_unique(), both["one"].n_unique(), both["two"].n_unique()}
-        if len(counts) > 1 or not (same_thing(column, name) or both["one"].equals(both["two"])):
+        if len(counts) > 1 or not (same_thing(tokens(column), tokens(name)) or both["one"].equals(both["two"])):
             raise DataError(
                 f'columns "{shown(column)}" and "{shown(name)}" could both say who answered. Row 1 was answered by '
                 f"{shown(user[0])}, {option('user', column)}, or by {shown(other[0])}, {option('user', name)}."

@@ -183,19 +183,14 @@ class Family:
         return 2 if stem <= _ITEMS | _WORKS else 3
 
 
-def pair_families(names: Sequence[str]) -> list[Family]:
-    """Two columns for the two sides each, such as left and right, by their names alone."""
-    return list(_families(tuple(names), _SIDES))
+def pair_families(names: Sequence[str], *sides: tuple[str, str]) -> list[Family]:
+    """Two columns for the two sides each, such as left and right, by names alone; ``sides``: other words for them."""
+    return list(_families(tuple(names), tuple((*one, ()) for one in sides) or _SIDES))
 
 
 def won_and_lost_families(names: Sequence[str]) -> list[Family]:
     """Columns of the winner and of the loser each, by their names alone."""
-    return list(_families(tuple(names), tuple((won, lost, ()) for won, lost in _WON_LOST)))
-
-
-def families_of(names: Sequence[str], sides: tuple[str, str]) -> list[Family]:
-    """Two columns for the two sides each, by words for the sides that may be anything."""
-    return list(_families(tuple(names), ((*sides, ()),)))
+    return pair_families(names, *_WON_LOST)
 
 
 def sides_of(left: str, right: str) -> tuple[str, str] | None:
@@ -259,11 +254,6 @@ def half_of_pair(name: str) -> tuple[str | None, str | None]:
     return None, None
 
 
-def names_same(one: Family, other: Family) -> bool:
-    """Whether one family has the ids and another the names of the same."""
-    return {*one.stem} - _IDS == {*other.stem} - _IDS and one.sides == other.sides
-
-
 # --- columns of the answer --------------------------------------------------------------------------------------------
 
 _ANSWERED = _set(
@@ -304,9 +294,9 @@ _OF_ROWS = _set(
 NO_ANSWER = _OF_ROWS | _IDS
 
 
-def same_thing(one: str, other: str) -> bool:
-    """Whether two columns are called as the id and the name of the same."""
-    return {*tokens(one)} - _IDS == {*tokens(other)} - _IDS
+def same_thing(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether the words of two names are those of the id and of the name of the same."""
+    return {*one} - _IDS == {*other} - _IDS
 
 
 def tells(name: str, words: frozenset[str]) -> bool:
@@ -376,7 +366,7 @@ def side_words(left: str, right: str, left_word: Iterable[object] = (), right_wo
     family = next((one for one in pair_families([left, right]) if (one.left, one.right) == (left, right)), None)
     sides = sides_of(left, right)
     if family is None and sides is not None:
-        family = next((one for one in families_of([left, right], sides) if one.left == left), None)
+        family = next((one for one in pair_families([left, right], sides) if one.left == left), None)
     for sign, name, place in ((-1, right, 1), (1, left, 0)):
         if family is not None:
             word = family.sides[place]

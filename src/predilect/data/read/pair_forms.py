@@ -32,7 +32,6 @@ from predilect.data.read.names import (
     all_named,
     answer_columns,
     could_be_side,
-    families_of,
     good_end,
     guess_one,
     half_of_pair,
@@ -177,7 +176,7 @@ def _named_by_counts(names: Sequence[str]) -> tuple[str, str] | None:
     for place, one in enumerate(counts):
         for two in counts[place + 1 :]:
             if forms[one][:-1] == forms[two][:-1]:
-                families = likely_items(families_of(names, (forms[one][-1], forms[two][-1])))
+                families = likely_items(pair_families(names, (forms[one][-1], forms[two][-1])))
                 if len(families) == 1 and families[0].rank == 0:
                     return families[0].left, families[0].right
     return None
@@ -248,7 +247,7 @@ def _of_both_sides(names: Sequence[str], table: Any, options: ReadOptions) -> Pa
     if left not in names or right not in names or len(set(names)) < len(names):
         return None
     sides = sides_of(left, right)
-    families = dict.fromkeys([*([] if sides is None else families_of(names, sides)), *pair_families(names)])
+    families = dict.fromkeys([*([] if sides is None else pair_families(names, sides)), *pair_families(names)])
     rest = [one for one in families if {one.left, one.right}.isdisjoint((left, right))]
     stem = {*next((one.stem for one in families if (one.left, one.right) == (left, right)), ())}
     readers = (_of_flags, _of_counts, _of_scores)
