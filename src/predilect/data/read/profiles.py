@@ -97,6 +97,11 @@ def varies_within(column: pl.Series, group: IntArray) -> bool:
     return not bool(column.eq_missing(column.gather(member[group])).all())
 
 
+def once_in_each(mark: BoolArray | None, task: IntArray) -> bool:
+    """Whether just one row of every task, coded from 0, is marked; (n,) each."""
+    return mark is not None and bool((np.bincount(task[mark], minlength=int(task.max(initial=-1)) + 1) == 1).all())
+
+
 def numbers_rows(column: pl.Series) -> bool:
     """Whether a column only numbers the rows of the table."""
     value = plain_values(column)
@@ -135,20 +140,16 @@ def nothing_of(attributes: Mapping[str, pl.Series], task: IntArray) -> tuple[Boo
     zero = np.stack([(column == "0").fill_null(False).to_numpy() for column in columns])
     one = np.stack([(column == "1").fill_null(False).to_numpy() for column in columns])
     blank = np.stack([column.is_null().to_numpy() for column in columns])
-    n_tasks, n_blank = int(task.max(initial=-1)) + 1, blank.sum(axis=0)
-
-    def one_each(nothing: BoolArray) -> bool:
-        return bool((np.bincount(task[nothing], minlength=n_tasks) == 1).all())
-
+    n_blank = blank.sum(axis=0)
     for place, name in enumerate(attributes if len(columns) > 1 else ()):
         marks = one[place]
         rest = n_blank - blank[place] == len(columns) - 1
-        if (zero[place] | blank[place] == ~marks).all() and (rest == marks).all() and one_each(marks):
+        if (zero[place] | blank[place] == ~marks).all() and (rest == marks).all() and once_in_each(marks, task):
             return marks, name
     nothing: BoolArray = np.logical_and.reduce(zero | blank)
     if len(columns) == 1 or zero[:, ~nothing].any():
         nothing = np.logical_and.reduce(blank)
-    return (nothing if one_each(nothing) else np.zeros(len(nothing), dtype=bool)), None
+    return (nothing if once_in_each(nothing, task) else np.zeros(len(nothing), dtype=bool)), None
 
 
 def has_constants(

@@ -14,7 +14,7 @@ from predilect.data.read.assemble import Assembled, Pairs, assemble, columns_of
 from predilect.data.read.columns import guess_pair, listed, no_column
 from predilect.data.read.covariates import flat
 from predilect.data.read.listed import Listed, find_listed, find_votes, is_list, read_listed
-from predilect.data.read.long import Long, find_long, read_long, tells_itself
+from predilect.data.read.long import Long, find_long, read_long
 from predilect.data.read.names import (
     CHOSEN,
     NO_ANSWER,
@@ -189,18 +189,18 @@ def _long_by_itself(names: list[str], raw: dict[str, pl.Series] | None, options:
     """Columns of a long table whose values tell that it is one, whatever its columns are called; or None."""
     if raw is None:
         return None
-    long = find_long(names, raw, options)
+    long = find_long(raw, options)
     named = options.get("alternatives")
     if long is not None and isinstance(named, str) and named in names and not is_list(raw[named]):
         return long
     pair = bool(likely_items(pair_families(names)))
-    return long if long is not None and tells_itself(raw, long, by_answer=pair) else None
+    return long if long is not None and long.tells_itself(by_answer=pair) else None
 
 
 def _of_long(names: list[str], raw: dict[str, pl.Series], long: Long, options: ReadOptions) -> Sets:
     if long.alternative is not None and long.value is not None and options.get("alternatives") is None:
         refuse_both_in_one(raw[long.alternative], raw[long.value])
-    return read_long(names, raw, long, options)
+    return read_long(long, options)
 
 
 def _sets(names: list[str], raw: dict[str, pl.Series], long: Long | None, options: ReadOptions) -> Sets | None:
@@ -217,7 +217,7 @@ def _sets(names: list[str], raw: dict[str, pl.Series], long: Long | None, option
     wide = find_wide(names, raw, options)
     if wide is not None:
         return read_wide(names, raw, wide, options)
-    long = find_long(names, raw, options)
+    long = find_long(raw, options)
     if long is not None:
         return _of_long(names, raw, long, options)
     if found_listed is not None:

@@ -32,6 +32,11 @@ def places_between(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(itertools.takewhile(lambda name: name is not None, found))  # type: ignore[arg-type]
 
 
+def is_plain(series: pl.Series) -> bool:
+    """Whether values are neither lists nor Python objects."""
+    return not series.dtype.is_nested() and series.dtype != pl.Object
+
+
 def flags(series: pl.Series) -> BoolArray | None:
     """True and false of a column of 1 and 0, yes and no and the like, (n,); None if it holds anything else.
 
@@ -90,7 +95,7 @@ def numbers_of(series: pl.Series, column: str, what: str) -> FloatArray:
 
 def holds_numbers(series: pl.Series, *, whole: bool = False, least: float = -np.inf) -> bool:
     """Whether a column holds numbers, perhaps whole ones, from ``least``, or nothing."""
-    if series.dtype.is_nested() or series.dtype == pl.Object:
+    if not is_plain(series):
         return False
     text = as_text(series).str.strip_chars()
     number = text.cast(pl.Float64, strict=False)
@@ -122,7 +127,7 @@ def end_told(name: str, low: bool) -> str:
 
 def could_be_items(columns: Sequence[pl.Series]) -> bool:
     """Whether columns hold ids, some of them now in one and now in another, and never one twice in a row."""
-    if any(column.dtype.is_nested() or column.dtype == pl.Object or column.dtype.is_float() for column in columns):
+    if any(not is_plain(column) or column.dtype.is_float() for column in columns):
         return False
     words = [as_text(column).str.strip_chars() for column in columns]
     if any(word.str.contains(r"^-|\.\d").any() for word in words):
@@ -135,8 +140,7 @@ def could_be_items(columns: Sequence[pl.Series]) -> bool:
 
 def pairs_of_items(columns: Mapping[str, pl.Series]) -> list[list[str]]:
     """Any two columns that could hold the items of pairs, unless no value recurs in either, as in numbers of rows."""
-    recurs = {name: not one.dtype.is_nested() and one.dtype != pl.Object and one.n_unique() < len(one)
-              for name, one in columns.items()}  # fmt: skip
+    recurs = {name: is_plain(one) and one.n_unique() < len(one) for name, one in columns.items()}
     return [
         [one, two] for one, two in itertools.combinations(columns, 2)
         if (recurs[one] or recurs[two]) and could_be_items([columns[one], columns[two]])
