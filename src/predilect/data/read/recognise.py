@@ -206,17 +206,17 @@ def _of_long(names: list[str], raw: dict[str, pl.Series], long: Long, options: R
 def _sets(names: list[str], raw: dict[str, pl.Series], long: Long | None, options: ReadOptions) -> Sets | None:
     if long is not None:
         return _of_long(names, raw, long, options)
-    if best_and_worst(names) is not None and (wide := find_wide(names, raw, options)) is not None:
-        return read_wide(names, raw, wide, options)
+    if best_and_worst(names) is not None and (wide := find_wide(raw, options)) is not None:
+        return read_wide(wide, options)
     found_listed = find_listed(names, raw, options)
     if found_listed is not None and not found_listed.ask:
         if found_listed.items and options.get("kind") is None:
-            wide = find_wide(names, raw, options)
+            wide = find_wide(raw, options)
             _refuse_choice(found_listed, _numbers_of_places(found_listed, raw) if wide is None else wide.answer[0])
         return read_listed(names, raw, found_listed, options)
-    wide = find_wide(names, raw, options)
+    wide = find_wide(raw, options)
     if wide is not None:
-        return read_wide(names, raw, wide, options)
+        return read_wide(wide, options)
     long = find_long(raw, options)
     if long is not None:
         return _of_long(names, raw, long, options)
