@@ -21,7 +21,7 @@ from predilect.data.canonical import (
     task_codes,
     tells_tasks_apart,
 )
-from predilect.data.frames import as_text, clean_ids, column_names, index_names, to_columns, to_series, without_points
+from predilect.data.frames import Columns, as_text, clean_ids, to_series, without_points
 from predilect.data.intake import REASONS, UNWANTED, Intake, counted, from_columns
 from predilect.data.read.columns import guess_columns, listed, require_column
 from predilect.data.read.covariates import (
@@ -97,7 +97,7 @@ class Pairs:
     otherwise: Callable[[], Pairs | None] = lambda: None
     outcome: Any = None
     used: Mapping[str, str] = field(default_factory=dict)
-    table: Any = None
+    table: Mapping[str, pl.Series] | None = None
     called: tuple[str, ...] = ()
     shown_left: NDArray[np.int8] | None = None
     no_sides: str = ""
@@ -106,20 +106,16 @@ class Pairs:
     tried: bool = False  # whether advice is tried, so that none is wanted
 
 
-def assemble(table: Any, pairs: Pairs) -> Assembled:
-    """Answers of ``table``, which ``frames.open_frame`` returned.
-
-    Raises DataError if it cannot be read in one clear way, or nothing usable remains.
-    """
-    table = table if pairs.table is None else pairs.table
-    options, names = pairs.options, column_names(table)
+def assemble(raw: Columns, pairs: Pairs) -> Assembled:
+    """Answers of a table; raises DataError if it cannot be read in one clear way, or nothing usable remains."""
+    raw = raw if pairs.table is None else Columns(pairs.table)
+    options, names = pairs.options, raw.names
     given = options.get("outcome")
     need_winner = given is None and pairs.outcome is None
     named: ReadOptions = {**options, "winner": next(iter(pairs.answers), options.get("winner"))}
-    roles, covariates = columns_of(names, named, need_winner, index_names(table))
+    roles, covariates = columns_of(names, named, need_winner, raw.index)
     said_in = tuple(dict.fromkeys([roles["winner"], *pairs.answers])) if need_winner else ()
     who_else = other_people(names, options, [*said_in, *flat(covariates), roles["left"], roles["right"]])
-    raw = to_columns(table, dict.fromkeys([*roles.values(), *said_in, *who_else, *flat(covariates)]))
     n_read = len(raw[roles["left"]])
     if n_read == 0:
         raise DataError(f"the table has columns ({', '.join(names)}) but no rows. Is it the right file?")
@@ -154,7 +150,7 @@ def assemble(table: Any, pairs: Pairs) -> Assembled:
     if column is None and texts:
         other = pairs.otherwise()
         if other is not None:
-            return assemble(table, other)
+            return assemble(raw, other)
         column, decoded = _decoded(texts, asked, options, needed=True)
     if column is not None:
         roles["winner"] = column
@@ -170,7 +166,7 @@ def assemble(table: Any, pairs: Pairs) -> Assembled:
             decoded = replace(decoded, tie_word=pl.Series([None], dtype=pl.String).new_from_index(0, len(kept)))
     lost = kept[decoded.outcome == UNKNOWN]
     if len(lost) and not options.get("drop_unknown"):
-        advice = _advice(table, pairs, None if column is None else texts[column], decoded.reading, lost)
+        advice = _advice(raw, pairs, None if column is None else texts[column], decoded.reading, lost)
         if column is not None:
             pair = np.stack([one, two])
             raise DataError(unknown_message(texts[column], lost, decoded.reading, column, items, pair, advice))
@@ -497,13 +493,13 @@ def _turned(decoded: Decoded, text: pl.Series, asked: _Asked, options: ReadOptio
 _FEW = 20  # of so many rows at most one is left out for a word that nobody knows
 
 
-def _advice(table: Any, pairs: Pairs, text: pl.Series | None, reading: str, lost: NDArray[np.int64]) -> str:
+def _advice(raw: Columns, pairs: Pairs, text: pl.Series | None, reading: str, lost: NDArray[np.int64]) -> str:
     """What can be done about rows without a clear winner: only what was tried on the table, and reads all of it."""
 
     def reads(more: Mapping[str, object]) -> Intake | None:
         told: ReadOptions = {**pairs.options, **more}  # type: ignore[typeddict-item]
         try:
-            return assemble(table, replace(pairs, options=told, tried=True)).intake
+            return assemble(raw, replace(pairs, options=told, tried=True)).intake
         except DataError:
             return None
 

@@ -78,15 +78,15 @@ class Listed:
     ask: str = ""  # what must be said first, unless the table can be read otherwise
 
 
-def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
+def find_listed(raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
     """Columns of a table of orders or of choices from listed items, or None if these are none of one."""
     kind, winner, given = options.get("kind"), options.get("winner"), options.get("alternatives")
-    roles = columns_by_role([name for name in names if not _is_order(raw[name], named=True)], options)
-    free = [name for name in names if name not in roles.values()]
-    in_columns = not isinstance(given, str) and given is not None and all(name in names for name in given)
+    roles = columns_by_role([name for name in raw if not _is_order(raw[name], named=True)], options)
+    free = [name for name in raw if name not in roles.values()]
+    in_columns = not isinstance(given, str) and given is not None and all(name in raw for name in given)
     if kind in ("rank", "rating") and in_columns and given is not None:
         return Listed(kind, (), tuple(given), roles, tuple(given))
-    in_list = isinstance(given, str) and given in names and is_list(raw[given])
+    in_list = isinstance(given, str) and given in raw and is_list(raw[given])
     shown_in = (str(given),) if in_list else tuple(given or ()) if in_columns else ()
     shown_in = shown_in or _alternatives(free, raw)
     rest = [name for name in free if name not in shown_in]
@@ -323,15 +323,15 @@ def _inner(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def find_votes(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
+def find_votes(raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
     """Columns of items that hold votes, 1, 0 and -1, or ratings, where nothing else holds an answer; raises DataError.
 
     Ratings are asked about: columns of numbers may be anything.
     """
-    user = named_or_guessed(names, options.get("user") or None, PEOPLE_OF_SETS)
+    user = named_or_guessed(list(raw), options.get("user") or None, PEOPLE_OF_SETS)
     if options.get("kind") not in (None, "rating") or user is None or options.get("winner") is not None:
         return None
-    rest = [name for name in names if name != user and holds_numbers(raw[name])]
+    rest = [name for name in raw if name != user and holds_numbers(raw[name])]
     held = {name: set(words_of(raw[name]).drop_nulls().unique()) for name in rest}
     votes = tuple(name for name in rest if held[name] and held[name] <= {"-1", "0", "1"})
     down = tuple(name for name in votes if "-1" in held[name])
@@ -359,7 +359,7 @@ def _could_be_either(columns: list[pl.Series]) -> bool:
     )
 
 
-def read_listed(names: Sequence[str], raw: Mapping[str, pl.Series], found: Listed, options: ReadOptions) -> Sets:
+def read_listed(raw: Mapping[str, pl.Series], found: Listed, options: ReadOptions) -> Sets:
     """Answers of a table of items; raises DataError."""
     columns = dict(found.columns)
     for role, used in (("shown", found.alternatives), ("place", found.answer)):

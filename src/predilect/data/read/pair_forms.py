@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from predilect._text import shown
-from predilect.data.frames import as_text, to_columns
+from predilect.data.frames import Columns, as_text
 from predilect.data.intake import counted
 from predilect.data.read.assemble import Pairs, own_words
 from predilect.data.read.columns import guess_pair, listed
@@ -81,13 +81,14 @@ def refuse_both_in_one(series: pl.Series, answer: pl.Series) -> None:
         )
 
 
-def find_pairs(names: Sequence[str], table: Any, options: ReadOptions, *, perhaps: bool = False) -> Pairs | None:
+def find_pairs(raw: Columns, options: ReadOptions, *, perhaps: bool = False) -> Pairs | None:
     """How a table holds pairs, None where its columns do not say that it does; DataError where several could be them.
 
     ``perhaps``: columns that could hold anything are taken, too, as nothing else is in the table.
     """
     if options.get("kind") not in (None, "pairs"):
         return None
+    names = raw.names
     sides = options.get("left"), options.get("right")
     results = options.get("won"), options.get("lost")
     none = (None, None)
@@ -96,29 +97,29 @@ def find_pairs(names: Sequence[str], table: Any, options: ReadOptions, *, perhap
     left, right = guess_pair(names, *sides)
     if sides == none and not perhaps and options.get("kind") is None and left is not None and right is not None:
         likely = likely_items(pair_families(names))
-        if likely and likely[0].rank == 2 and not all(map(_is_text, to_columns(table, [left, right]).values())):
+        if likely and likely[0].rank == 2 and not all(map(_is_text, (raw[left], raw[right]))):
             left = right = None  # numbers under a name that is none of items: attributes, as well
         if left is not None and right is not None and likely and likely[0].rank == 2:
-            _refuse_other_items(names, table, left, right)
+            _refuse_other_items(raw, left, right)
     won, lost = _won_and_lost(names, *results)
     rank = _rank(left, right)
     if sides == none and (rank == 3 or (rank == 2 and won is not None)):
         left = right = None
     if sides == none and left is right is None and won is None:
-        left, right = _any_pair(names, table, perhaps) or none
+        left, right = _any_pair(raw, perhaps) or none
     if left is not None and right is not None and results == none:
-        return _with_answer(names, table, {**options, "left": left, "right": right}, perhaps)
+        return _with_answer(raw, {**options, "left": left, "right": right}, perhaps)
     if won is not None and lost is not None and sides == none:
-        return _with_winners(names, table, options, won, lost)
+        return _with_winners(raw, options, won, lost)
     if not sides == results == none:
         return Pairs(options)
     half = left or right
     return Pairs(options) if half is not None and half_of_pair(half) != (None, None) else None
 
 
-def _refuse_other_items(names: Sequence[str], table: Any, left: str, right: str) -> None:
+def _refuse_other_items(raw: Columns, left: str, right: str) -> None:
     """DataError if two columns of texts are all that their names say of items, and two others hold what recurs."""
-    raw = to_columns(table, dict.fromkeys(names))
+    names = raw.names
     taken = {*answer_columns(names), *all_named(names, PEOPLE), left, right}
     if could_be_items([raw[left], raw[right]]):
         return
@@ -152,8 +153,9 @@ def _won_and_lost(names: Sequence[str], won: str | None, lost: str | None) -> tu
     return (likely[0].left, likely[0].right) if likely else (None, None)
 
 
-def _any_pair(names: Sequence[str], table: Any, perhaps: bool) -> tuple[str, str] | None:
+def _any_pair(raw: Columns, perhaps: bool) -> tuple[str, str] | None:
     """The only two columns of any name for two sides; of numbers, which may be attributes, only ``perhaps``."""
+    names = raw.names
     counts = _named_by_counts(names)
     if counts is not None:
         return counts
@@ -161,7 +163,7 @@ def _any_pair(names: Sequence[str], table: Any, perhaps: bool) -> tuple[str, str
     if len(likely) != 1 or max(names.count(name) for name in (likely[0].left, likely[0].right)) > 1:
         return None
     pair = likely[0].left, likely[0].right
-    return pair if perhaps or all(map(_is_text, to_columns(table, pair).values())) else None
+    return pair if perhaps or all(map(_is_text, (raw[name] for name in pair))) else None
 
 
 def _is_text(series: pl.Series) -> bool:
@@ -182,16 +184,15 @@ def _named_by_counts(names: Sequence[str]) -> tuple[str, str] | None:
     return None
 
 
-def _with_winners(names: Sequence[str], table: Any, options: ReadOptions, won: str, lost: str) -> Pairs:
+def _with_winners(raw: Columns, options: ReadOptions, won: str, lost: str) -> Pairs:
     """Pairs by columns of winners and losers, and the side on which the winner was, where a column says it."""
     used: ReadOptions = {**options, "left": won, "right": lost, "winner": None}
-    known = [one for one in (won, lost) if one in names]
-    n_rows = len(to_columns(table, known[:1])[known[0]]) if known else 0
-    side = options.get("winner") or guess_one([name for name in names if name not in (won, lost)], WINNER)
+    n_rows = raw.n_rows
+    side = options.get("winner") or guess_one([name for name in raw if name not in (won, lost)], WINNER)
     shown_left, roles = None, {}
-    if side is not None and side in names:
+    if side is not None and side in raw:
         words = side_words("left", "right", *own_words(options)).sign
-        text = as_text(to_columns(table, [side])[side])
+        text = as_text(raw[side])
         found = text.drop_nulls().unique().to_list()
         if found and all(squeezed(word) in words for word in found):
             shown_left = np.array([0 if word is None else words[squeezed(word)] for word in text], dtype=np.int8)
@@ -209,62 +210,54 @@ def _with_winners(names: Sequence[str], table: Any, options: ReadOptions, won: s
                  no_sides="" if roles else f"{won} and {lost} columns", notes=notes)  # fmt: skip
 
 
-def _with_answer(names: Sequence[str], table: Any, options: ReadOptions, perhaps: bool) -> Pairs | None:
+def _with_answer(raw: Columns, options: ReadOptions, perhaps: bool) -> Pairs | None:
     """Pairs of two columns with whatever says who won; None where nothing does."""
-    left, right = str(options["left"]), str(options["right"])
+    names, left, right = raw.names, str(options["left"]), str(options["right"])
     if options.get("outcome") is not None or options.get("winner") is not None:
         return Pairs(options, answers=tuple(filter(None, [options.get("winner")])))
     named = options.get("kind") == "pairs" or perhaps
     bare = tokens(left) in (("a",), ("1",), ("x",)) or (tokens(left), tokens(right)) == (("first",), ("second",))
     in_long = guess_one(names, (*PLACED, *IDENTIFIED)) and guess_one(names, TASKS)
-    if bare and not named and in_long and not all(map(_is_text, to_columns(table, [left, right]).values())):
+    if bare and not named and in_long and not all(map(_is_text, (raw[left], raw[right]))):
         return None  # attributes called a and b
     lost = [family.right for family in won_and_lost_families(names)]
     taken = [left, right, *lost, *(options.get(role) for role in ("user", "weight", "task", "context"))]
     answers = tuple(name for name in answer_columns(names) if name not in taken)
 
     def otherwise() -> Pairs | None:
-        return _of_both_sides(names, table, options)
+        return _of_both_sides(raw, options)
 
     if answers:
         return Pairs(options, answers=answers, otherwise=otherwise)
     form = otherwise()
     places = (tokens(left), tokens(right)) == (("first",), ("second",)) or not PLACES.isdisjoint(tokens(left))
     by_name = _rank(left, right) in (0, 1, 2) and not places and best_and_worst(names) is None
-    if form is None and by_name and not _flags_only(table, left, right):
+    if form is None and by_name and not all(flags(raw[name]) is not None for name in (left, right)):
         return Pairs(options)  # in which the winner is missing
     return form
 
 
-def _flags_only(table: Any, left: str, right: str) -> bool:
-    """Whether two columns hold nothing but 1 and 0, as those of attributes."""
-    return all(flags(column) is not None for column in to_columns(table, [left, right]).values())
-
-
-def _of_both_sides(names: Sequence[str], table: Any, options: ReadOptions) -> Pairs | None:
+def _of_both_sides(raw: Columns, options: ReadOptions) -> Pairs | None:
     """Who won by a column for each side: whether it won, how often, or how good it is."""
-    left, right = str(options["left"]), str(options["right"])
-    if left not in names or right not in names or len(set(names)) < len(names):
+    names, left, right = raw.names, str(options["left"]), str(options["right"])
+    if left not in names or right not in names:
         return None
     sides = sides_of(left, right)
     families = dict.fromkeys([*([] if sides is None else pair_families(names, sides)), *pair_families(names)])
     rest = [one for one in families if {one.left, one.right}.isdisjoint((left, right))]
     stem = {*next((one.stem for one in families if (one.left, one.right) == (left, right)), ())}
     readers = (_of_flags, _of_counts, _of_scores)
-    return next((form for read in readers if (form := read(names, table, options, rest, stem)) is not None), None)
+    return next((form for read in readers if (form := read(raw, options, rest, stem)) is not None), None)
 
 
-def _of_flags(
-    names: Sequence[str], table: Any, options: ReadOptions, families: Sequence[Family], stem: set[str]
-) -> Pairs | None:
+def _of_flags(raw: Columns, options: ReadOptions, families: Sequence[Family], stem: set[str]) -> Pairs | None:
     """Columns that say whether the left item, the right item, or neither of them won."""
     found = [one for one in families if FLAGGED & {*one.stem} and {*one.stem} <= FLAGGED | stem]
     if not found:
         return None
     left, right = found[0].left, found[0].right
-    ties = [name for words in (_TIE, _BAD) if (name := guess_one(names, words)) is not None]
-    raw = to_columns(table, [left, right, *ties])
-    if COUNTED & {*found[0].stem} and any(flags(raw[name]) is None for name in raw):
+    ties = [name for words in (_TIE, _BAD) if (name := guess_one(raw.names, words)) is not None]
+    if COUNTED & {*found[0].stem} and any(flags(raw[name]) is None for name in (left, right, *ties)):
         return None
     flagged = {}
     for name in (left, right, *ties):
@@ -290,12 +283,10 @@ def _of_flags(
     return Pairs(options, outcome=outcome, used=used, both_bad=bad)
 
 
-def _of_counts(
-    names: Sequence[str], table: Any, options: ReadOptions, families: Sequence[Family], stem: set[str]
-) -> Pairs | None:
+def _of_counts(raw: Columns, options: ReadOptions, families: Sequence[Family], stem: set[str]) -> Pairs | None:
     """How many were for each side: a row becomes an answer for each, weighted by how many."""
     found = [one for one in families if {*one.stem} & COUNTED and {*one.stem} <= COUNTED | stem]
-    found = [one for one in found if _hold_numbers(table, one, whole=True, least=0.0)]
+    found = [one for one in found if _hold_numbers(raw, one, whole=True, least=0.0)]
     if not found:
         return None
     if len(found) > 1:
@@ -305,9 +296,8 @@ def _of_counts(
             f'"{shown(found[0].left)}" and "{shown(found[0].right)}" count the answers for each side, which are their '
             f"weights; leave {option('weight', str(options.get('weight')))} out."
         )
-    tie = guess_one(names, _TIES)
+    tie = guess_one(raw.names, _TIES)
     counts = [name for name in (found[0].left, found[0].right, tie) if name is not None]
-    raw = to_columns(table, list(dict.fromkeys(names)))
     number = np.stack([numbers_of(raw[name], name, "number of answers") for name in counts]).T
     number = np.where(np.isnan(number), 0.0, number)
     row, place = np.nonzero((number > 0) | ((number.sum(axis=1) == 0)[:, None] & (np.arange(len(counts)) == 0)))
@@ -322,27 +312,23 @@ def _of_counts(
     )
 
 
-def _of_scores(
-    names: Sequence[str], table: Any, options: ReadOptions, families: Sequence[Family], stem: set[str]
-) -> Pairs | None:
+def _of_scores(raw: Columns, options: ReadOptions, families: Sequence[Family], stem: set[str]) -> Pairs | None:
     """Two ratings of the pair: the better one wins, equal ones are a tie."""
     found = [one for one in families if {*one.stem} & SCORED and {*one.stem} <= SCORED | OF_ANY | stem]
-    found = [one for one in found if _hold_numbers(table, one)]
+    found = [one for one in found if _hold_numbers(raw, one)]
     if not found:
         return None
-    open_ones = [one for one in families if one.rank is not None and _hold_numbers(table, one)]
+    open_ones = [one for one in families if one.rank is not None and _hold_numbers(raw, one)]
     if len(found) > 1 or open_ones:
         raise DataError(_several([*found, *open_ones], "how good each was"))
     left, right = found[0].left, found[0].right
-    raw = to_columns(table, [left, right])
     values = [numbers_of(raw[name], name, "score") for name in (left, right)]
     difference = np.sign(values[0] - values[1])
     best = options.get("best") or good_end(left)
     row = int(np.argmax(np.nan_to_num(difference) != 0))
-    items = to_columns(table, [str(options["left"]), str(options["right"])])
-    one, two = (shown(items[str(options[side])][row]) for side in ("left", "right"))
+    one, two = (shown(raw[str(options[side])][row]) for side in ("left", "right"))
     high, low = (one, two) if difference[row] > 0 else (two, one)
-    other = None if options.get("best") else _other_answer(names, table, options, (left, right))
+    other = None if options.get("best") else _other_answer(raw, options, (left, right))
     if other is not None:
         raise DataError(
             f'columns "{shown(left)}" and "{shown(right)}" could say who won, and so could "{shown(other)}". Row '
@@ -362,20 +348,19 @@ def _of_scores(
     return Pairs(options, outcome=outcome, used={"score of left": left, "score of right": right}, notes=(note,))
 
 
-def _other_answer(names: Sequence[str], table: Any, options: ReadOptions, scores: tuple[str, str]) -> str | None:
+def _other_answer(raw: Columns, options: ReadOptions, scores: tuple[str, str]) -> str | None:
     """A column that may say who won: it is called so, or it holds numbers, words for sides, or items."""
-    left, right = str(options["left"]), str(options["right"])
+    names, left, right = raw.names, str(options["left"]), str(options["right"])
     families = [name for family in pair_families(names) for name in (family.left, family.right)]
     given = [options.get(role) for role in ("user", "weight", "task", "context")]
     known = {*all_named(names, (*PEOPLE_OF_SETS, *TASKS, *WEIGHT)), *families, *given, *scores, left, right}
     words = side_words(left, right, *own_words(options))
-    pair = to_columns(table, [left, right])
-    items = {*as_text(pair[left]).drop_nulls(), *as_text(pair[right]).drop_nulls()}
+    items = {*as_text(raw[left]).drop_nulls(), *as_text(raw[right]).drop_nulls()}
     by_name = [name for name in answer_columns(names) if name not in known]
     if by_name:
         return by_name[0]
     for name in sorted({*names} - known):
-        column = to_columns(table, [name])[name]
+        column = raw[name]
         if (
             tells(name, NO_ANSWER)
             or column.dtype.is_nested()
@@ -394,12 +379,11 @@ def _other_answer(names: Sequence[str], table: Any, options: ReadOptions, scores
     return None
 
 
-def _hold_numbers(table: Any, one: Family, **more: Any) -> bool:
+def _hold_numbers(raw: Columns, one: Family, **more: Any) -> bool:
     """Whether the columns of both sides hold some numbers and nothing else."""
-    columns = to_columns(table, [one.left, one.right]).values()
     return all(
         column.dtype != pl.Boolean and column.null_count() < len(column) and holds_numbers(column, **more)
-        for column in columns
+        for column in (raw[one.left], raw[one.right])
     )
 
 

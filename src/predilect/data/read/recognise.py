@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, get_args
 
-import polars as pl
-
 from predilect._text import shown
-from predilect.data.frames import column_names, index_names, to_columns
+from predilect.data.frames import Columns
 from predilect.data.read.assemble import Assembled, Pairs, assemble, columns_of
 from predilect.data.read.columns import guess_pair, listed, no_column
 from predilect.data.read.covariates import flat
@@ -44,35 +41,35 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
 
     Raises DataError if the table cannot be read in one clear way, or nothing usable remains.
     """
-    names, kind = column_names(table), options.get("kind")
+    raw = Columns(table)
+    names, kind = raw.names, options.get("kind")
     if kind is not None and kind not in get_args(Kind):
         raise DataError(f"kind must be one of {', '.join(get_args(Kind))}, got {shown(kind)}.")
-    if not names and not index_names(table):
+    if not names and not raw.index:
         raise DataError("the table has no columns and no rows. Is it the right file?")
-    index = [name for name in index_names(table) if name not in names]
+    index = [name for name in raw.index if name not in names]
     if index and not {None, *names} >= {*guess_pair([*names, *index], options.get("left"), options.get("right"))}:
-        return assemble(table, Pairs(options))  # refuses an index that holds what was answered on
-    shape = reshaped(table, names, options)
+        return assemble(raw, Pairs(options))  # refuses an index that holds what was answered on
+    shape = reshaped(raw, options)
     if shape is not None:
         found = assembled(shape.columns, shape.options)
         return found._replace(intake=shape.told(found.intake))
-    raw = _all_columns(table, names, options) if _could_be_long(names, options, table) else None
-    long = _long_by_itself(names, raw, options)
-    pairs = None if long is not None else find_pairs(names, table, options)
+    may_be_long = _could_be_long(names, options, raw)
+    long = _long_by_itself(raw, options) if may_be_long else None
+    pairs = None if long is not None else find_pairs(raw, options)
     if pairs is not None:
         _refuse_set_options(options)
-        return assemble(table, pairs)
-    if raw is None:
-        raw = _all_columns(table, names, options)
-        long = _long_by_itself(names, raw, options)
-    sets = None if raw is None else _sets(names, raw, long, options)
-    if raw is not None and sets is not None:
-        n_read = len(next(iter(raw.values())))
+        return assemble(raw, pairs)
+    has_sets = _may_have_sets(raw, options)
+    if not may_be_long:
+        long = _long_by_itself(raw, options)
+    sets = _sets(raw, long, options) if has_sets else None
+    if sets is not None:
         try:
-            return assemble_sets(sets, options, names, n_read)
+            return assemble_sets(sets, options, names, raw.n_rows)
         except Droppable as error:
-            again = _sets(names, raw, long, options)
-            advice = "" if again is None else _tried(error, again, options, names, n_read)
+            again = _sets(raw, long, options)
+            advice = "" if again is None else _tried(error, again, options, names, raw.n_rows)
             raise DataError(f"{error}{advice}") from None
     both = best_and_worst(names)
     if kind in (None, "best_worst") and both and None in guess_pair(names, options.get("left"), options.get("right")):
@@ -86,13 +83,13 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
             f"found no columns that hold answers of kind {kind}; the columns are {listed(names)}. Name that of the "
             f"answer with {option('winner', 'NAME')}, that of the alternatives with {option('alternatives', 'NAME')}."
         )
-    if raw is not None and guess_pair(names, None, None) == (None, None) and options.get("left") is None:
+    if has_sets and guess_pair(names, None, None) == (None, None) and options.get("left") is None:
         _refuse_without_design(names)
     _refuse_set_options(options)
-    return assemble(table, find_pairs(names, table, options, perhaps=True) or Pairs(options))
+    return assemble(raw, find_pairs(raw, options, perhaps=True) or Pairs(options))
 
 
-def _numbers_of_places(rated: Listed, raw: dict[str, pl.Series]) -> str | None:
+def _numbers_of_places(rated: Listed, raw: Columns) -> str | None:
     """A column that may say by its number which of the columns was chosen."""
     places = {str(place) for place in range(1, len(rated.answer) + 1)}
     used = {*rated.answer, *rated.columns.values()}
@@ -160,19 +157,18 @@ def used_columns(names: Sequence[str], options: ReadOptions) -> list[str]:
     return [*roles.values(), *flat(covariates), *answers, *all_named(names, PEOPLE), *paired]
 
 
-def _all_columns(table: Any, names: list[str], options: ReadOptions) -> dict[str, pl.Series] | None:
-    """All columns, for answers about sets of alternatives; None where there can be none."""
-    if any(count > 1 for count in Counter(names).values()) or options.get("outcome") is not None:
-        return None
+def _may_have_sets(raw: Columns, options: ReadOptions) -> bool:
+    """Whether there can be answers about sets of alternatives; DataError for a column named that is not there."""
+    if options.get("outcome") is not None:
+        return False
     for role in _SET_OPTIONS:
         given = options.get(role)
-        if isinstance(given, str) and given not in names:
-            raise no_column(given, f"as {role}", names)
-    raw = to_columns(table, names)
-    return raw if len(next(iter(raw.values()), ())) else None
+        if isinstance(given, str) and given not in raw:
+            raise no_column(given, f"as {role}", raw.names)
+    return raw.n_rows > 0
 
 
-def _could_be_long(names: Sequence[str], options: ReadOptions, table: Any = None) -> bool:
+def _could_be_long(names: Sequence[str], options: ReadOptions, raw: Columns | None = None) -> bool:
     """Whether no two columns are items of a pair for sure: x1 and x2, a and b, or flags, may be attributes of one."""
     if options.get("kind") == "pairs" or any(options.get(side) is not None for side in ("left", "right")):
         return False
@@ -180,51 +176,48 @@ def _could_be_long(names: Sequence[str], options: ReadOptions, table: Any = None
     if not likely or likely[0].rank == 2 or len(likely[0].left) == 1:
         return True
     pair = likely[0].left, likely[0].right
-    if table is None or max(map(names.count, pair)) > 1:
-        return False
-    return all(flags(one) is not None for one in to_columns(table, pair).values())
+    return raw is not None and all(flags(raw[name]) is not None for name in pair)
 
 
-def _long_by_itself(names: list[str], raw: dict[str, pl.Series] | None, options: ReadOptions) -> Long | None:
-    """Columns of a long table whose values tell that it is one, whatever its columns are called; or None."""
-    if raw is None:
-        return None
-    long = find_long(raw, options)
+def _long_by_itself(raw: Columns, options: ReadOptions) -> Long | None:
+    """A long table of which the values tell that it is one, whatever its columns are called; or None."""
+    long = find_long(raw, options) if _may_have_sets(raw, options) else None
     named = options.get("alternatives")
-    if long is not None and isinstance(named, str) and named in names and not is_list(raw[named]):
+    if long is not None and isinstance(named, str) and named in raw and not is_list(raw[named]):
         return long
-    pair = bool(likely_items(pair_families(names)))
+    pair = bool(likely_items(pair_families(raw.names)))
     return long if long is not None and long.tells_itself(by_answer=pair) else None
 
 
-def _of_long(names: list[str], raw: dict[str, pl.Series], long: Long, options: ReadOptions) -> Sets:
+def _of_long(long: Long, options: ReadOptions) -> Sets:
     if long.alternative is not None and long.value is not None and options.get("alternatives") is None:
-        refuse_both_in_one(raw[long.alternative], raw[long.value])
+        refuse_both_in_one(long.raw[long.alternative], long.raw[long.value])
     return read_long(long, options)
 
 
-def _sets(names: list[str], raw: dict[str, pl.Series], long: Long | None, options: ReadOptions) -> Sets | None:
+def _sets(raw: Columns, long: Long | None, options: ReadOptions) -> Sets | None:
     if long is not None:
-        return _of_long(names, raw, long, options)
+        return _of_long(long, options)
+    names = raw.names
     if best_and_worst(names) is not None and (wide := find_wide(raw, options)) is not None:
         return read_wide(wide, options)
-    found_listed = find_listed(names, raw, options)
+    found_listed = find_listed(raw, options)
     if found_listed is not None and not found_listed.ask:
         if found_listed.items and options.get("kind") is None:
             wide = find_wide(raw, options)
             _refuse_choice(found_listed, _numbers_of_places(found_listed, raw) if wide is None else wide.answer[0])
-        return read_listed(names, raw, found_listed, options)
+        return read_listed(raw, found_listed, options)
     wide = find_wide(raw, options)
     if wide is not None:
         return read_wide(wide, options)
     long = find_long(raw, options)
     if long is not None:
-        return _of_long(names, raw, long, options)
+        return _of_long(long, options)
     if found_listed is not None:
         raise DataError(found_listed.ask)
-    votes = find_votes(names, raw, options)
+    votes = find_votes(raw, options)
     if votes is not None:
-        return read_listed(names, raw, votes, options)
+        return read_listed(raw, votes, options)
     named = options.get("alternatives")
     if isinstance(named, str) and named in names and not is_list(raw[named]):
         raise DataError(

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from predilect._text import shown
-from predilect.data.frames import as_text, to_columns
+from predilect.data.frames import Columns, as_text
 from predilect.data.intake import Intake
 from predilect.data.read.columns import guess_pair, listed
 from predilect.data.read.design import with_design
@@ -43,26 +43,25 @@ class Reshaped:
     def told(self, intake: Intake) -> Intake:
         """The account of reading, by the columns that the table has."""
         ignored = intake.ignored_columns if self.ignored is None else self.ignored
-        columns = {role: name for role, name in {**intake.columns, **self.roles}.items() if name}
+        columns = {role: name for role, name in intake.columns.items() if role not in self.roles}
+        columns |= {role: name for role, name in self.roles.items() if name}
         return replace(intake, columns=columns, ignored_columns=ignored, notes=(*self.notes, *intake.notes))
 
 
-def reshaped(table: Any, names: Sequence[str], options: ReadOptions) -> Reshaped | None:
+def reshaped(raw: Columns, options: ReadOptions) -> Reshaped | None:
     """What is read instead of a table that holds no answer a row, or None; DataError if it is one of these, damaged."""
-    if len(set(names)) < len(names):
-        return None
     if options.get("design") is not None:
-        read, said, roles, notes = with_design(to_columns(table, names), options)
+        read, said, roles, notes = with_design(dict(raw), options)
         return Reshaped(read, said, roles, notes)
     if options.get("kind") not in (None, "pairs") or options.get("outcome") is not None:
         return None
     forms = (_wins, _judgements, _annotators)
-    return next((shape for form in forms if (shape := form(table, names, options)) is not None), None)
+    return next((shape for form in forms if (shape := form(raw, options)) is not None), None)
 
 
-def _wins(table: Any, names: Sequence[str], options: ReadOptions) -> Reshaped | None:
+def _wins(raw: Columns, options: ReadOptions) -> Reshaped | None:
     """A square table of how often the item of a row won over that of a column, or the other way round."""
-    found = _square(table, names)
+    found = _square(raw)
     if found is None or any(options.get(role) for role in ("left", "right", "winner", "alternatives")):
         return None
     label, rows, columns = found
@@ -112,26 +111,26 @@ def _wins(table: Any, names: Sequence[str], options: ReadOptions) -> Reshaped | 
     return Reshaped(read, {**said, "positive": None}, roles, (told,), ())
 
 
-def _square(table: Any, names: Sequence[str]) -> tuple[str, list[str], dict[str, pl.Series]] | None:
+def _square(raw: Columns) -> tuple[str, list[str], dict[str, pl.Series]] | None:
     """Name of the column of row names, items in order of the columns, and columns by item, their rows in that order.
 
     DataError if rows and columns name nearly the same items.
     """
-    index = getattr(getattr(table, "to_native", lambda: None)(), "index", None)
-    n_rows = len(table[names[0]]) if names else 0
+    index = getattr(getattr(raw.table, "to_native", lambda: None)(), "index", None)
+    names, n_rows = raw.names, raw.n_rows
     if n_rows < 2 or not 0 <= abs(len(names) - n_rows) <= max(2, n_rows // 2):
         return None
     labels = {}
     if index is not None and str(index.dtype) in ("object", "str", "string"):
         labels[""] = [str(name) for name in index]
-    text = {name: one for name, one in to_columns(table, names).items() if one.dtype == pl.String}
+    text = {name: one for name, one in raw.items() if one.dtype == pl.String}
     labels |= {name: [str(value) for value in one] for name, one in text.items() if one.n_unique() == n_rows}
     for label, rows in labels.items():
         across = [name for name in names if name != label]
         shared = set(rows) & set(across)
         if len(shared) < 2 or 2 * len(shared) <= max(len(rows), len(across)):
             continue
-        numeric = to_columns(table, across)
+        numeric = {name: raw[name] for name in across}
         if not all(holds_numbers(one, least=0.0) for name, one in numeric.items() if name in shared):
             continue
         if set(rows) != set(across):
@@ -178,12 +177,13 @@ def _who_won(label: str, rows: Sequence[str], cells: np.ndarray[Any, Any], optio
     )
 
 
-def _judgements(table: Any, names: Sequence[str], options: ReadOptions) -> Reshaped | None:
+def _judgements(raw: Columns, options: ReadOptions) -> Reshaped | None:
     """Verdicts of a judge on answers of a model and of the baseline, in both orders, in a list a row."""
+    names = raw.names
     games, model = guess_one(names, ("games",)), guess_one(names, ("model", "model_id", "model_name"))
     if games is None or model is None or options.get("left") or options.get("right"):
         return None
-    lists = to_columns(table, [games])[games].to_list()
+    lists = raw[games].to_list()
     if not any(_scores(one) for one in lists):
         return None
     baseline = guess_one(names, ("baseline", "baseline_model", "reference"))
@@ -191,7 +191,7 @@ def _judgements(table: Any, names: Sequence[str], options: ReadOptions) -> Resha
     row = np.repeat(np.arange(len(scores)), [len(one) for one in scores])
     swapped = np.concatenate([np.arange(len(one)) % 2 == 1 for one in scores]) if len(row) else np.zeros(0, dtype=bool)
     outcome = [_verdict(label) for one in scores for label in one]
-    others = {name: one.gather(row) for name, one in to_columns(table, [n for n in names if n != games]).items()}
+    others = {name: one.gather(row) for name, one in raw.items() if name != games}
     mine = as_text(others[model])
     theirs = pl.Series(["baseline"] * len(row)) if baseline is None else as_text(others[baseline])
     left = pl.Series(np.where(swapped, mine.to_numpy(), theirs.to_numpy()).tolist(), dtype=pl.String)
@@ -223,8 +223,9 @@ def _verdict(label: Any) -> int | None:
     return size * (1 if (match[1].lower() == "a") == (match[2][0] == ">") else -1)
 
 
-def _annotators(table: Any, names: Sequence[str], options: ReadOptions) -> Reshaped | None:
+def _annotators(raw: Columns, options: ReadOptions) -> Reshaped | None:
     """Answers in one column an annotator, where nothing else tells who answered what; perhaps one names both items."""
+    names = raw.names
     number = {name: int(match[1]) for name in names if (match := _ANNOTATOR.fullmatch(name.strip()))}
     each = sorted(number, key=lambda name: (number[name], name))
     given = any(options.get(role) is not None for role in ("user", "winner", "kind", "alternatives"))
@@ -235,12 +236,12 @@ def _annotators(table: Any, names: Sequence[str], options: ReadOptions) -> Resha
         key = guess_one(names, _KEY)
         if key is None or options.get("left") or options.get("right"):
             return None
-    raw = to_columns(table, [name for name in names if name not in each])
+    others = {name: raw[name] for name in names if name not in (*each, key)}
     if key is not None:
-        raw |= _both_items(raw.pop(key), key)
-    words = pl.DataFrame({name: as_text(one) for name, one in to_columns(table, each).items()})
+        others |= _both_items(raw[key], key)
+    words = pl.DataFrame({name: as_text(raw[name]) for name in each})
     place, called = np.arange(len(words) * len(each)), f"{each[0]} to {each[-1]}"
-    read = {name: series.gather(place // len(each)) for name, series in raw.items()}
+    read = {name: series.gather(place // len(each)) for name, series in others.items()}
     read["annotator"] = pl.Series(each).gather(place % len(each))
     read[called] = pl.Series(words.to_numpy().ravel().tolist(), dtype=pl.String)
     asked = read[called].is_not_null()
