@@ -382,6 +382,7 @@ def packed(*columns: NDArray[Any]) -> NDArray[np.int64]:
         if span * size >= 2**62:
             key = _dense(key)
             span = int(key.max(initial=0)) + 1
-        key = key * size + column
+        key *= size
+        key += column
         span *= size
     return key

@@ -376,22 +376,16 @@ class _Asked:
         """The two items of a row."""
         return shown(self.items.ids[self.left[row]]), shown(self.items.ids[self.right[row]])
 
-    def question(self, row: int, answer: object) -> str:
-        """A row in words."""
-        one, two = self.names(row)
-        return f"Row {row + 1} ({self.who(row)}: {one} or {two}, {shown(answer)})"
-
 
 def _texts(raw: Mapping[str, pl.Series], answers: Sequence[str]) -> dict[str, pl.Series]:
     """Answers as text by column; what can be none is left out, unless there is nothing else."""
-    found, errors = {}, []
+    found = {}
     for name in answers:
         try:
             found[name] = as_text(raw[name])
-        except DataError as error:
-            errors.append(error)
-    if errors and not found:
-        raise errors[0]
+        except DataError:
+            if name == answers[-1] and not found:
+                raise
     return found
 
 
@@ -435,13 +429,14 @@ def _decoded(
     for other in fits if plain(chosen) != "winner" else ():
         differ = said[chosen] & said[other] & (found[chosen].outcome != found[other].outcome)
         if differ.any():
-            row = int(asked.kept[differ.argmax()])
+            place = int(differ.argmax())
+            row = int(asked.kept[place])
+            one, two = asked.names(row)
             say = [
-                f'{_won(asked, row, found[name].outcome[differ.argmax()])} by "{shown(name)}" '
+                f'{("neither", one, two)[found[name].outcome[place]]} won by "{shown(name)}" '
                 f"({shown(texts[name][row])}), {option('winner', name)}"
                 for name in (chosen, other)
             ]
-            one, two = asked.names(row)
             raise DataError(
                 f'columns "{shown(chosen)}" and "{shown(other)}" could both say who won, and differ in '
                 f"{counted(int(differ.sum()), 'row')}. In row {row + 1} ({asked.who(row)}: {one} or {two}) {say[0]}, "
@@ -463,11 +458,6 @@ def _refuse_other_words(own: Sequence[Sequence[object]], text: pl.Series, column
             )
 
 
-def _won(asked: _Asked, row: int, outcome: int) -> str:
-    one, two = asked.names(row)
-    return "neither won" if outcome == 0 else f"{one if outcome > 0 else two} won"
-
-
 def _turned(decoded: Decoded, text: pl.Series, asked: _Asked, options: ReadOptions) -> Decoded:
     """Outcomes of signs with the side for which positive numbers speak; DataError if no word says which."""
     if not decoded.reading.endswith("signs"):
@@ -476,14 +466,13 @@ def _turned(decoded: Decoded, text: pl.Series, asked: _Asked, options: ReadOptio
     column = asked.roles["winner"]
     side = options.get("positive") or positive_side(text.name or column, asked.roles["left"], asked.roles["right"])
     if side is None and len(decided):
-        strong = int(decided[0])
-        row = int(asked.kept[strong])
+        row, who = int(asked.kept[decided[0]]), asked.who(asked.kept[decided[0]])
         one, two = asked.names(row)
-        one, two = (one, two) if decoded.outcome[strong] > 0 else (two, one)
+        better, other = (one, two) if decoded.outcome[decided[0]] > 0 else (two, one)
         raise DataError(
-            f'column "{shown(text.name)}" holds numbers, and no word says which side positive ones speak for. '
-            f"{asked.question(row, text[row])} says that {asked.who(row)} prefers {one}, {option('positive', 'left')}, "
-            f"or {two}, {option('positive', 'right')}."
+            f'column "{shown(text.name)}" holds numbers, and no word says which side positive ones speak for. Row '
+            f"{row + 1} ({who}: {one} or {two}, {shown(text[row])}) says that {who} prefers {better}, "
+            f"{option('positive', 'left')}, or {other}, {option('positive', 'right')}."
         )
     if side != "right":
         return decoded
@@ -711,19 +700,16 @@ def _given_outcome(
             f"-{MOST_GRADES} to {MOST_GRADES} are grades, if some go beyond 1 and some beyond -1; otherwise name them: "
             f"{option('grades', ['1', '2'])}."
         )
-    if grades:
-        codes = values.replace_strict(numbers, default=UNKNOWN, return_dtype=pl.Int8).to_numpy()[kept]
-        word = pl.Series(["0"], dtype=pl.String).new_from_index(0, len(codes)).set(pl.Series(codes != 0), None)
-        sign, grade = taken_apart(codes)
-        return Decoded(sign, "given grades", word, grade, tuple(grades))
-    if values.min() == 0 and values.max() == 1 and not any(word in ("0", "0.0") for word in ties):
+    if not grades and values.min() == 0 and values.max() == 1 and not any(word in ("0", "0.0") for word in ties):
         raise DataError(
             "the outcomes are only 1 and 0, and 0 could mean that the right item won, or a tie. For the first give -1 "
             f"in place of 0, or booleans (True: the left item won); for the second say {option('ties', ['0'])}."
         )
-    coded = values.fill_null(UNKNOWN).cast(pl.Int8).to_numpy()[kept]
-    word = pl.Series(["0"], dtype=pl.String).new_from_index(0, len(coded)).set(pl.Series(coded != 0), None)
-    return Decoded(coded, "given outcome", word)
+    codes = values.replace_strict(numbers, default=UNKNOWN, return_dtype=pl.Int8).to_numpy()[kept]
+    word = pl.Series(["0"], dtype=pl.String).new_from_index(0, len(codes)).set(pl.Series(codes != 0), None)
+    sign, grade = taken_apart(codes)
+    said = "given grades" if grades else "given outcome"
+    return Decoded(sign, said, word, grade if grades else None, tuple(grades))
 
 
 def _contexts(

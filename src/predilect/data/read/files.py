@@ -38,7 +38,8 @@ def read_delimited(
     which are no rows.
     """
     try:
-        data.decode()
+        if not data.isascii():
+            data.decode()
     except UnicodeDecodeError as error:
         raise DataError(_not_utf8(source, data, error)) from error
     data = data.removeprefix(_BOM).lstrip(b"\r\n")

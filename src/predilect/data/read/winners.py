@@ -106,15 +106,15 @@ def decode_winners(
     if graded is not None:
         if told and winner_is is None:  # none of them is a side
             tables["side"] = {word: sign for word, sign in said.sign.items() if not is_number(word)}
-        signs = {word: int(np.sign(code)) for word, code in graded.code.items()}
-        tables[graded.reading] = tables.get(graded.reading, dict(SIGN_WORDS)) | signs
+        tables[graded.reading] = tables.get(graded.reading, dict(SIGN_WORDS)) | graded.code
         all_ties |= graded.ties
     is_tie = np.array([word in all_ties or word in said.ties for word in plain] + [False])
 
-    outcome = {"item": _by_item(has_item[number], left, right, is_tie[number])}
+    outcome, grade = {"item": _by_item(has_item[number], left, right, is_tie[number])}, {}
     for reading, table in tables.items():
         coded = [0 if tie else table.get(word, UNKNOWN) for word, tie in zip(plain, is_tie[:-1], strict=True)]
-        outcome[reading] = np.array([*coded, UNKNOWN], dtype=np.int8)[number]
+        parts = taken_apart(np.array([*coded, UNKNOWN], dtype=np.int8))
+        outcome[reading], grade[reading] = (part[number] for part in parts)
 
     chosen = winner_is or _choose(outcome, column)
     if winner_is is None:
@@ -131,9 +131,7 @@ def decode_winners(
     result = outcome[chosen]
     tie_word = words.set(pl.Series(result != 0), None)
     if graded is not None and chosen == graded.reading:
-        grade = np.array([max(abs(graded.code.get(word, 0)) - 1, 0) for word in plain] + [0], dtype=np.int8)[number]
-        grade[(result == 0) | (result == UNKNOWN)] = 0
-        return Decoded(result, f"grades of {_READING[chosen]}", tie_word, grade, graded.names)
+        return Decoded(result, f"grades of {_READING[chosen]}", tie_word, grade[chosen], graded.names)
     return Decoded(result, _READING[chosen], tie_word)
 
 
