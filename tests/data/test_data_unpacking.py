@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from predilect.cli.options import UNPACK_LIMIT as UNPACK_LIMIT_OF_THE_COMMAND
-from predilect.data.read import formats, readers
+from predilect.data.read import readers
 from predilect.data.read.files import DamagedParquet, read_footer, unpacked_size
 from predilect.data.read.readers import read, read_frame, read_item_map, read_table
 from predilect.errors import DataError
@@ -174,7 +174,7 @@ def test_twenty_million_answers_of_one_letter_are_refused_within_the_default(tmp
 
 
 def test_a_workbook_whose_rows_lie_far_apart_is_refused_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "_MOST_ROWS", 1000)
+    monkeypatch.setattr(readers, "_MOST_ROWS", 1000)
     path = tmp_path / "v.xlsx"
     pack(alike(2), path)
     with zipfile.ZipFile(path) as archive:

@@ -14,12 +14,11 @@ from predilect._forks import refuse_without_threads
 from predilect.data.canonical import ALONE, Answers, canonical_answers, row_offsets
 from predilect.data.derived import frame_columns, grade_in, joined, split_by_side
 from predilect.data.frames import build_frame, open_frame
-from predilect.data.intake import Intake
+from predilect.data.intake import Intake, Reading
 from predilect.data.orders import choices_in, joint_rows, n_joint
 from predilect.data.read.assemble import EVERYONE
 from predilect.data.read.options import ReadOptions, read_options
 from predilect.data.read.recognise import assembled
-from predilect.data.read.said import Reading
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 

@@ -22,7 +22,7 @@ from predilect.data.canonical import (
     tells_tasks_apart,
 )
 from predilect.data.frames import Columns, as_text, clean_ids, to_series, without_points
-from predilect.data.intake import REASONS, UNWANTED, Intake, counted, from_columns
+from predilect.data.intake import REASONS, UNWANTED, Intake, counted, examples, from_columns, pair_sentence
 from predilect.data.read.columns import guess_columns, listed, require_column
 from predilect.data.read.covariates import (
     covariate_columns,
@@ -48,7 +48,6 @@ from predilect.data.read.names import (
     tokens,
 )
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.said import examples, pair_sentence
 from predilect.data.read.winners import (
     MOST_GRADES,
     UNKNOWN,

@@ -31,7 +31,9 @@ from predilect.data.intake import (
     UNCLEAR,
     Intake,
     counted,
+    examples,
     from_columns,
+    task_sentence,
 )
 from predilect.data.read.assemble import (
     EVERYONE,
@@ -46,7 +48,6 @@ from predilect.data.read.columns import listed
 from predilect.data.read.names import PEOPLE_OF_SETS, TASKS, WEIGHT, guess_one
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.profiles import missing_in, profiles_of
-from predilect.data.read.said import examples, task_sentence
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
