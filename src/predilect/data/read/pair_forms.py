@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from predilect._text import shown
+from predilect._types import BoolArray
 from predilect.data.frames import Columns, as_text
 from predilect.data.intake import counted
 from predilect.data.read.assemble import Pairs, own_words
@@ -186,28 +188,27 @@ def _named_by_counts(names: Sequence[str]) -> tuple[str, str] | None:
 
 def _with_winners(raw: Columns, options: ReadOptions, won: str, lost: str) -> Pairs:
     """Pairs by columns of winners and losers, and the side on which the winner was, where a column says it."""
-    used: ReadOptions = {**options, "left": won, "right": lost, "winner": None}
-    n_rows = raw.n_rows
     side = options.get("winner") or guess_one([name for name in raw if name not in (won, lost)], WINNER)
-    shown_left, roles = None, {}
+    found = Pairs(
+        {**options, "left": won, "right": lost, "winner": None}, outcome=np.ones(raw.n_rows, dtype=np.int8),
+        no_sides=f"{won} and {lost} columns",
+    )  # fmt: skip
     if side is not None and side in raw:
         words = side_words("left", "right", *own_words(options)).sign
         text = as_text(raw[side])
-        found = text.drop_nulls().unique().to_list()
-        if found and all(squeezed(word) in words for word in found):
+        said = text.drop_nulls().unique().to_list()
+        if said and all(squeezed(word) in words for word in said):
             shown_left = np.array([0 if word is None else words[squeezed(word)] for word in text], dtype=np.int8)
-            roles = {"side of the winner": side}
-        elif options.get("winner") is not None:
+            note = f'"{shown(side)}" says on which side the winner was shown.'
+            used = {"side of the winner": side}
+            return replace(found, used=used, shown_left=shown_left, no_sides="", notes=(note,))
+        if options.get("winner") is not None:
             raise DataError(
                 f'column "{shown(side)}" beside those of the winner, "{shown(won)}", and of the loser, '
                 f'"{shown(lost)}", must say the side on which the winner was shown, such as left or right; it holds '
-                f"{', '.join(shown(word) for word in sorted(found)[:3])}. Leave {option('winner', side)} out."
+                f"{', '.join(shown(word) for word in sorted(said)[:3])}. Leave {option('winner', side)} out."
             )
-    notes: tuple[str, ...] = ()
-    if roles:
-        notes = (f'"{shown(str(side))}" says on which side the winner was shown.',)
-    return Pairs(used, outcome=np.ones(n_rows, dtype=np.int8), used=roles, shown_left=shown_left,
-                 no_sides="" if roles else f"{won} and {lost} columns", notes=notes)  # fmt: skip
+    return found
 
 
 def _with_answer(raw: Columns, options: ReadOptions, perhaps: bool) -> Pairs | None:
@@ -243,11 +244,14 @@ def _of_both_sides(raw: Columns, options: ReadOptions) -> Pairs | None:
     if left not in names or right not in names:
         return None
     sides = sides_of(left, right)
-    families = dict.fromkeys([*([] if sides is None else pair_families(names, sides)), *pair_families(names)])
+    families = dict.fromkeys([*pair_families(names, *([] if sides is None else [sides])), *pair_families(names)])
     rest = [one for one in families if {one.left, one.right}.isdisjoint((left, right))]
     stem = {*next((one.stem for one in families if (one.left, one.right) == (left, right)), ())}
-    readers = (_of_flags, _of_counts, _of_scores)
-    return next((form for read in readers if (form := read(raw, options, rest, stem)) is not None), None)
+    return (
+        _of_flags(raw, options, rest, stem)
+        or _of_counts(raw, options, rest, stem)
+        or _of_scores(raw, options, rest, stem)
+    )
 
 
 def _of_flags(raw: Columns, options: ReadOptions, families: Sequence[Family], stem: set[str]) -> Pairs | None:
@@ -257,15 +261,18 @@ def _of_flags(raw: Columns, options: ReadOptions, families: Sequence[Family], st
         return None
     left, right = found[0].left, found[0].right
     ties = [name for words in (_TIE, _BAD) if (name := guess_one(raw.names, words)) is not None]
-    if COUNTED & {*found[0].stem} and any(flags(raw[name]) is None for name in (left, right, *ties)):
-        return None
-    flagged = {}
+    flagged: dict[str, BoolArray] = {}
     for name in (left, right, *ties):
         flag = flags(raw[name])
+        if flag is None and COUNTED & {*found[0].stem}:
+            return None
         if flag is None:
             raise DataError(f'column "{shown(name)}" says whether it won, and must be 1 or 0 in every row.')
         flagged[name] = flag
-    tie = np.logical_or.reduce([flagged[name] for name in ties]) if ties else np.zeros(len(raw[left]), dtype=bool)
+    tie, bad = np.zeros(raw.n_rows, dtype=bool), np.zeros(raw.n_rows, dtype=bool)
+    for name in ties:
+        tie |= flagged[name]
+        bad |= flagged[name] & is_called(name, _BAD)
     several = flagged[left].astype(int) + flagged[right] + tie > 1
     if several.any():
         row = int(several.argmax())
@@ -276,10 +283,6 @@ def _of_flags(raw: Columns, options: ReadOptions, families: Sequence[Family], st
     outcome = flagged[left].astype(float) - flagged[right]
     outcome[~(flagged[left] | flagged[right] | tie)] = np.nan
     used = {"left wins": left, "right wins": right, **{f"tie {n}": name for n, name in enumerate(ties, 1)}}
-    bad = np.zeros(len(outcome), dtype=bool)
-    for name in ties:
-        if is_called(name, _BAD):
-            bad |= flagged[name]
     return Pairs(options, outcome=outcome, used=used, both_bad=bad)
 
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from predilect._text import did_you_mean, shown
 from predilect._types import IntArray
-from predilect.data.frames import Columns, as_text, column_names, open_frame, to_columns
+from predilect.data.frames import Columns, as_text, open_frame
 from predilect.data.intake import Intake, counted
 from predilect.data.read.columns import guess_pair, listed
 from predilect.data.read.names import CHOSEN, IDENTIFIED, PEOPLE, PEOPLE_OF_SETS, PLACED, TASKS, WINNER, guess_one
@@ -55,8 +55,7 @@ class Reshaped:
 def reshaped(raw: Columns, options: ReadOptions) -> Reshaped | None:
     """What is read instead of a table that holds no answer a row, or None; DataError if it is one of these, damaged."""
     if options.get("design") is not None:
-        read, said, roles, notes = with_design(dict(raw), options)
-        return Reshaped(read, said, roles, notes)
+        return _with_design(dict(raw), options)
     if options.get("kind") not in (None, "pairs") or options.get("outcome") is not None:
         return None
     forms = (_wins, _judgements, _annotators)
@@ -277,12 +276,9 @@ def items_apart(series: pl.Series) -> tuple[pl.Series, pl.Series] | None:
     return None
 
 
-def with_design(
-    answers: dict[str, pl.Series], options: ReadOptions
-) -> tuple[dict[str, pl.Series], ReadOptions, dict[str, str], tuple[str, ...]]:
-    """Answers joined with what was shown, under each other or beside them, options, columns by role, and notes."""
-    frame, _ = open_frame(options["design"])
-    design = to_columns(frame, column_names(frame))
+def _with_design(answers: dict[str, pl.Series], options: ReadOptions) -> Reshaped:
+    """Answers joined with what was shown in the tasks that they name, under each other or beside them."""
+    design = dict(Columns(open_frame(options["design"])[0]))
     if not design or not len(next(iter(design.values()))):
         raise DataError("the design is empty. Is it the right table?")
     user = options.get("user") if options.get("user") is not None else guess_one(list(answers), PEOPLE_OF_SETS)
@@ -326,7 +322,7 @@ def with_design(
     else:
         read["task"] = _ROW
         columns |= _marked(shown_by, said, row, options)
-    return columns, read, {**roles, "task": task}, tuple(notes)
+    return Reshaped(columns, read, {**roles, "task": task}, tuple(notes))
 
 
 def _task_of(design: Mapping[str, pl.Series]) -> str:
