@@ -256,10 +256,8 @@ class Comparisons:
         """The same with other names of grades; of answers whose grade is none of them only the side counts."""
         if self.grade is None or grades == self.grades:
             return self
-        if not grades:
-            return self.without_grades()
-        answers = canonical_answers(self._answers()._replace(grade=grade_in(self, grades)))
-        return replace(self, grades=grades, **answers._asdict())
+        grade = grade_in(self, grades) if grades else None
+        return replace(self, grades=grades, **canonical_answers(self._answers()._replace(grade=grade))._asdict())
 
     def with_used_grades(self, least: int = 2) -> Comparisons:
         """The same with the names of those grades only that occur; without grades where fewer than ``least`` do."""
@@ -270,9 +268,7 @@ class Comparisons:
 
     def without_grades(self) -> Comparisons:
         """The same answers of which only the side counts; rows that are equal then are one."""
-        if self.grade is None:
-            return self
-        return replace(self, grades=(), **canonical_answers(self._answers()._replace(grade=None))._asdict())
+        return self.with_grades(())
 
     def with_side(self) -> Comparisons:
         """Answers of which the side is one more covariate, the last, called "side"; ``sides`` is None.

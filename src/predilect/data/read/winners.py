@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -97,7 +99,9 @@ def decode_winners(
     tables = {"side": said.sign}
     if winner_is == "sign" or any(_short(word) == "-1" for word in plain):
         tables["sign"] = dict(SIGN_WORDS)
-    if "0.5" in numbers and not grades and numbers <= {"0", "0.5", "1"}:  # what the left or the right one got
+    if (
+        "0.5" in numbers and not grades and numbers <= {"0", "0.5", "1"} and winner_is != "side"
+    ):  # what the left or the right one got
         tables = {"sign": {word: 1 if _short(word) == "1" else -1 for word in plain if _short(word) in ("0", "1")}}
         all_ties |= {"0.5"}
         zero_one = False
@@ -120,12 +124,12 @@ def decode_winners(
     if winner_is is None:
         scale = {*tokens(column)} & GRADED and {_short(word) for word in plain} - all_ties <= {"1", "2"}
         if scale and chosen == "side" and not given:
-            raise DataError(_scale_message(column))
+            raise DataError(_open_numbers(column, "scale"))
         if codes and not own_ties & {"0", "2"} and "0" not in said.sign and (outcome["item"] == UNKNOWN).any():
-            raise DataError(_codes_message(column))
+            raise DataError(_open_numbers(column, "codes"))
         only_zero_one = not told and zero_one and all(_short(word) in ("0", "1") or word in own_ties for word in plain)
         if only_zero_one and (outcome["item"] == UNKNOWN).sum() > words.null_count():
-            raise DataError(_zero_one_message(column))
+            raise DataError(_open_numbers(column, "flags"))
         if chosen == "item":
             _refuse_tie_items(outcome["item"], is_tie[number], words, column, plain, own_ties)
     result = outcome[chosen]
@@ -352,45 +356,36 @@ def _choose(outcome: dict[str, NDArray[np.int8]], column: str) -> str:
     rivals = complete or [name for name in outcome if decisive[name]]
     if not rivals:
         return "side"
-    for place, first in enumerate(rivals):
-        for second in rivals[place + 1 :]:
-            differ = decoded[first] & decoded[second] & (outcome[first] != outcome[second])
-            if differ.any():
-                raise DataError(_two_readings_message(column, first, second, differ))
+    for first, second in combinations(rivals, 2):
+        differ = decoded[first] & decoded[second] & (outcome[first] != outcome[second])
+        if differ.any():
+            raise DataError(
+                f'column "{column}" can be read as {_READING[first]} and as {_READING[second]}, and the two disagree '
+                f"in {counted(int(differ.sum()), 'row')}. Say which is meant: {option('winner_is', first)} or "
+                f"{option('winner_is', second)}."
+            )
     return max(rivals, key=lambda name: decisive[name])
 
 
-def _two_readings_message(column: str, first: str, second: str, differ: NDArray[np.bool_]) -> str:
+def _open_numbers(column: str, what: Literal["scale", "codes", "flags"]) -> str:
+    """What is asked of 1 and 2 in a column called as a scale, of 0, 1 and 2, and of 1 and 0."""
+    name = shown(column)
+    if what == "scale":
+        low, high = option("left_word", ["1", "2"]), option("right_word", ["4", "5"])
+        return (
+            f'column "{name}" holds 1 and 2, which can mean "the first is better" and "the second is better", or '
+            f"grades of a scale of which only these came. For the first say {option('winner_is', 'side')}; of a scale "
+            f"say which grades speak for which side, such as {low} with {high}."
+        )
+    if what == "codes":
+        return (
+            f'column "{name}" holds 0, 1 and 2. Count a word as a tie with {option("ties", ["0"])} if they mean a tie, '
+            f"the first and the second, or with {option('ties', ['2'])} if they mean the first, the second and a tie."
+        )
     return (
-        f'column "{column}" can be read as {_READING[first]} and as {_READING[second]}, and the two disagree in '
-        f"{counted(int(differ.sum()), 'row')}. Say which is meant: {option('winner_is', first)} or "
-        f"{option('winner_is', second)}."
-    )
-
-
-def _scale_message(column: str) -> str:
-    low, high = option("left_word", ["1", "2"]), option("right_word", ["4", "5"])
-    return (
-        f'column "{shown(column)}" holds 1 and 2, which can mean "the first is better" and "the second is better", or '
-        f"grades of a scale of which only these came. For the first say {option('winner_is', 'side')}; of a scale say "
-        f"which grades speak for which side, such as {low} with {high}."
-    )
-
-
-def _codes_message(column: str) -> str:
-    return (
-        f'column "{shown(column)}" holds 0, 1 and 2. Count a word as a tie with {option("ties", ["0"])} if they '
-        f"mean a tie, the first and the second, or with {option('ties', ['2'])} if they mean the first, the second "
-        "and a tie."
-    )
-
-
-def _zero_one_message(column: str) -> str:
-    return (
-        f'column "{column}" holds only 1 and 0, which can mean "left is better" and "right is better", or "left is '
-        f'better" and "tie". For the first say {option("winner_is", "side")}, for the second '
-        f"{option('ties', ['0'])}. If 0 means that the left item won, say "
-        f"{option('left_word', '0', right_word='1')}."
+        f'column "{name}" holds only 1 and 0, which can mean "left is better" and "right is better", or "left is '
+        f'better" and "tie". For the first say {option("winner_is", "side")}, for the second {option("ties", ["0"])}. '
+        f"If 0 means that the left item won, say {option('left_word', '0', right_word='1')}."
     )
 
 
