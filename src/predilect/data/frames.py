@@ -98,7 +98,7 @@ class Columns(Mapping[str, pl.Series]):
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self[self.names[0]]) if self.names else 0
+        return len(next(iter(self.table.values()), ())) if isinstance(self.table, dict) else len(self.table)
 
     def __getitem__(self, name: str) -> pl.Series:
         if name not in self.names:
