@@ -366,27 +366,27 @@ def read_listed(raw: Mapping[str, pl.Series], found: Listed, options: ReadOption
         columns.update({f"{role} {nth}": name for nth, name in enumerate(used, 1) if name not in columns.values()})
     sets = sets_of_rows(found.kind, raw, columns, options)
     if found.items:
-        _read_ranks(raw, found, sets, options.get("best"))
+        _read_ranks(raw, found, sets)
     else:
-        _read_items(raw, found, sets, options)
+        _read_items(raw, found, sets)
     return sets
 
 
-def _read_ranks(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, best: str | None) -> None:
+def _read_ranks(raw: Mapping[str, pl.Series], found: Listed, sets: Sets) -> None:
     n, k = sets.n_tasks, len(found.items)
     what = "rank" if found.kind == "rank" else "rating"
     values: FloatArray = np.concatenate([numbers_of(raw[name], name, what) for name in found.answer])
     sets.task, sets.item = np.tile(np.arange(n), k), pl.Series(found.items).gather(np.repeat(np.arange(k), n))
     word = next((word for word in (*RANKED, *RATED) if plain(found.answer[0]).startswith(plain(word))), found.answer[0])
     if found.kind == "rating":
-        sets.level = levels_of_ratings(values, word, sets, best)
+        sets.level = levels_of_ratings(values, word, sets)
         keep_rated(sets, ~np.isnan(values))
         return
     sets.kind = "order"
-    sets.level = levels_of_ranks(values, RANKED[0], sets, best)
+    sets.level = levels_of_ranks(values, RANKED[0], sets)
 
 
-def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, options: ReadOptions) -> None:
+def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets) -> None:
     """Items that are shown, and the levels that the answer gives them."""
     order = found.kind == "order"
     if len(found.answer) > 1 or found.kind in ("best", "best_worst"):
@@ -412,7 +412,7 @@ def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, options
         offered, said = (one.with_columns(item=as_text(one["item"])) for one in (offered, said))
     sets.heeded = ("winner_is",)
     known = _matched(said, offered, ["task", "item"])["level"].is_not_null()
-    if len(offered) and (is_a := options.get("winner_is")) != "item":
+    if len(offered) and (is_a := sets.options.get("winner_is")) != "item":
         number = as_text(said["item"]).cast(pl.Float64, strict=False)
         place = number.set((number != number.round(0)).fill_null(False), None).cast(pl.Int64, strict=False) - 1
         placed = _matched(said.select("task", level=place), offered, ["task", "level"])["item"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -217,7 +217,7 @@ def read_long(long: Long, options: ReadOptions) -> Sets:
     shown_rows = None if available is None else flags(raw[available])
     if available is not None and shown_rows is not None:
         columns["available"] = available
-    sets = Sets("best", task, pl.Series(), np.zeros(0, dtype=np.int64), first, np.bincount(task), columns)
+    sets = Sets(options, "best", task, pl.Series(), np.zeros(0, dtype=np.int64), first, np.bincount(task), columns)
     if long.user is not None:
         sets.person = raw[long.user].gather(first)
     weight = named_or_guessed(names, options.get("weight"), WEIGHT)
@@ -227,7 +227,7 @@ def read_long(long: Long, options: ReadOptions) -> Sets:
             sets.weight = raw[weight].gather(first)
         elif options.get("weight") is not None:  # else it may be an attribute
             raise DataError(f'column "{shown(weight)}" is the weight of tasks, but differs between rows of one task.')
-    sets.take_context(raw, options)
+    sets.take_context(raw)
     if long.task is not None:
         lost = sets.any_of(keys[-1].is_null().to_numpy())
         sets.unusable.append(("missing id", lost, "the task is missing in {where}. Fill it in."))
@@ -242,17 +242,18 @@ def read_long(long: Long, options: ReadOptions) -> Sets:
         sets.task = task[shown_rows]
     _answer_is_clear(long, sets.task, options)
     sets.kind = _kind_of(long, options, sets.task)
-    _name_items(long, sets, options)
-    _read_values(long, sets, options.get("best"))
+    _name_items(long, sets)
+    _read_values(long, sets)
     return sets
 
 
-def _name_items(long: Long, sets: Sets, options: ReadOptions) -> None:
+def _name_items(long: Long, sets: Sets) -> None:
     """Set the ids of the alternatives: their own, or their profiles."""
+    options = sets.options
     none_id = options.get("none", NONE)
     given = options.get("profile")
     columns = sets.columns
-    attributes = _attributes(long, sets, given)
+    attributes = _attributes(long, sets)
     own = None if long.own is None else clean_ids(long.own, str(long.alternative))
     none = np.zeros(len(sets.task), dtype=bool) if own is None else is_none(own, none_id)
     marker = guess_one(list(attributes), ("none", "no_choice", "opt_out", "none_option"))
@@ -298,9 +299,9 @@ def _name_items(long: Long, sets: Sets, options: ReadOptions) -> None:
     sets.describe(None if own is None else own.cast(pl.String), labelled, attributes, none, none_id)
 
 
-def _attributes(long: Long, sets: Sets, given: Sequence[str] | None) -> dict[str, pl.Series]:
+def _attributes(long: Long, sets: Sets) -> dict[str, pl.Series]:
     """Columns that describe alternatives: those named, or all that differ within tasks; raises DataError."""
-    raw, names = long.raw, list(long.raw)
+    raw, names, given = long.raw, list(long.raw), sets.options.get("profile")
     taken = {name: role for role, name in sets.columns.items()}
     for name in given or ():
         if name not in names:
@@ -421,8 +422,8 @@ def _kind_of(long: Long, options: ReadOptions, task: IntArray) -> Kind:
     return kind
 
 
-def _read_values(long: Long, sets: Sets, best: str | None) -> None:
-    """The level of each alternative; ``best`` is the end of ranks and ratings that was said to be good."""
+def _read_values(long: Long, sets: Sets) -> None:
+    """Set the level of each alternative."""
     if long.best is not None and long.worst is not None:
         most, least = flags(long.raw[long.best]), flags(long.raw[long.worst])
         if most is not None and least is not None:  # as find_long has seen
@@ -431,10 +432,10 @@ def _read_values(long: Long, sets: Sets, best: str | None) -> None:
     value = str(long.value)
     series = long.raw[value]
     if sets.kind in ("order", "rank"):
-        sets.kind, sets.level = "order", levels_of_ranks(numbers_of(series, value, "rank"), value, sets, best)
+        sets.kind, sets.level = "order", levels_of_ranks(numbers_of(series, value, "rank"), value, sets)
     elif sets.kind == "rating":
         rating = numbers_of(series, value, "rating")
-        sets.level = levels_of_ratings(rating, value, sets, best)
+        sets.level = levels_of_ratings(rating, value, sets)
         keep_rated(sets, ~np.isnan(rating))
     elif sets.kind == "best_worst":
         words = words_of(series).drop_nulls().unique()
@@ -508,14 +509,14 @@ def _not_chosen(series: pl.Series, value: str, own: pl.Series | None) -> DataErr
     )
 
 
-def levels_of_ratings(rating: FloatArray, column: str, sets: Sets, best: str | None) -> IntArray:
+def levels_of_ratings(rating: FloatArray, column: str, sets: Sets) -> IntArray:
     """Levels of ratings, the good end first."""
-    low = low_is_good(column, rating, best)
+    low = low_is_good(column, rating, sets.options.get("best"))
     sets.notes.append(end_told(column, low))
     return ranked_levels(rating) if low else rated_levels(rating)
 
 
-def levels_of_ranks(rank: FloatArray, column: str, sets: Sets, best: str | None) -> IntArray:
+def levels_of_ranks(rank: FloatArray, column: str, sets: Sets) -> IntArray:
     """Levels of ranks by task, the good end first; what is not ranked is below all that is."""
     odd = np.flatnonzero((rank < 0) | (rank != np.round(rank)) & ~np.isnan(rank))
     if len(odd):
@@ -524,7 +525,7 @@ def levels_of_ranks(rank: FloatArray, column: str, sets: Sets, best: str | None)
             f"{counted(len(odd), 'row')} (first: row {odd[0] + 1}, {rank[odd[0]]:g}). If more is better, say "
             f"{option('kind', 'rating')}."
         )
-    low = best != "high"
+    low = sets.options.get("best") != "high"
     levels = ranked_levels(rank) if low else rated_levels(rank)
     sets.notes.append(end_told(column, low))
     ranked = ~np.isnan(rank)

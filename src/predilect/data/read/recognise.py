@@ -66,11 +66,9 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
     sets = _sets(raw, long, options) if has_sets else None
     if sets is not None:
         try:
-            return assemble_sets(sets, options, names, raw.n_rows)
+            return assemble_sets(sets, names, raw.n_rows)
         except Droppable as error:
-            again = _sets(raw, long, options)
-            advice = "" if again is None else _tried(error, again, options, names, raw.n_rows)
-            raise DataError(f"{error}{advice}") from None
+            raise DataError(f"{error}{_tried(error, raw, long, options)}") from None
     both = best_and_worst(names)
     if kind in (None, "best_worst") and both and None in guess_pair(names, options.get("left"), options.get("right")):
         raise DataError(
@@ -119,12 +117,15 @@ def _refuse_without_design(names: Sequence[str]) -> None:
 _MOST_UNKNOWN = 0.05  # of the tasks: where more say nothing clear, it is the reading that is wrong
 
 
-def _tried(error: Droppable, sets: Sets, options: ReadOptions, names: list[str], n_read: int) -> str:
+def _tried(error: Droppable, raw: Columns, long: Long | None, options: ReadOptions) -> str:
     """Advice to leave tasks out, if few say nothing clear, and the others can be read."""
     if error.drop == "drop_unknown" and error.share > _MOST_UNKNOWN:
         return ""
+    said: ReadOptions = {**options, "drop_missing": True, "drop_self": True, "drop_unknown": True}
     try:
-        assemble_sets(sets, {**options, "drop_missing": True, "drop_self": True, "drop_unknown": True}, names, n_read)
+        sets = _sets(raw, long, said)
+        if sets is not None:
+            assemble_sets(sets, raw.names, raw.n_rows)
     except DataError:
         return ""
     return f" Leave such tasks out with {option(error.drop, True)}."
