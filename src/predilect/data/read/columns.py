@@ -183,3 +183,8 @@ def _refuse_shared(found: dict[str, str], names: Sequence[str]) -> None:
 def listed(names: Sequence[str]) -> str:
     """Names of columns, in quotes."""
     return ", ".join(f'"{shown(name)}"' for name in names) or "(none)"
+
+
+def first_columns(names: Sequence[str]) -> str:
+    """Names of the first three columns, in quotes, and whether there are more."""
+    return listed(names[:3]) + (" ..." if len(names) > 3 else "")

@@ -14,7 +14,7 @@ from predilect._text import shown
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import as_text, clean_ids
 from predilect.data.intake import TWICE, UNCLEAR
-from predilect.data.read.columns import listed
+from predilect.data.read.columns import first_columns, listed
 from predilect.data.read.long import keep_rated, levels_of_ranks, levels_of_ratings
 from predilect.data.read.names import (
     APPROVED,
@@ -82,18 +82,18 @@ def find_listed(raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | 
     """Columns of a table of orders or of choices from listed items, or None if these are none of one."""
     kind, winner, given = options.get("kind"), options.get("winner"), options.get("alternatives")
     roles = columns_by_role([name for name in raw if not _is_order(raw[name], named=True)], options)
-    free = [name for name in raw if name not in roles.values()]
+    free = {name: column for name, column in raw.items() if name not in roles.values()}
     in_columns = not isinstance(given, str) and given is not None and all(name in raw for name in given)
     if kind in ("rank", "rating") and in_columns and given is not None:
         return Listed(kind, (), tuple(given), roles, tuple(given))
     in_list = isinstance(given, str) and given in raw and is_list(raw[given])
     shown_in = (str(given),) if in_list else tuple(given or ()) if in_columns else ()
-    shown_in = shown_in or _alternatives(free, raw)
-    rest = [name for name in free if name not in shown_in]
-    both = best_and_worst(rest)
+    shown_in = shown_in or _alternatives(free)
+    rest = {name: column for name, column in free.items() if name not in shown_in}
+    both = best_and_worst(list(rest))
     if both is not None and kind in (None, "best_worst", "order") and winner is None:
-        shown_in = shown_in or _columns_that_hold(both, rest, raw)
-        between = places_between(rest)
+        shown_in = shown_in or _columns_that_hold(both, rest)
+        between = places_between(list(rest))
         if between and kind != "best_worst" and flags(raw[both[0]]) is None:
             order = (both[0], *between, both[1])
             return Listed("order", shown_in, order, roles, last=True, ask=_unshared(order, raw, shown_in, kind))
@@ -102,31 +102,36 @@ def find_listed(raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | 
         if kind != "order":
             return None
     if kind in (None, "rank"):
-        in_words = tuple(name for name in rest if _in_places(raw[name]))
+        in_words = tuple(name for name, column in rest.items() if _in_places(column))
         if len(in_words) > 1:
             return Listed("rank", (), in_words, roles, _inner(in_words))
     if kind in (None, "rank", "rating"):
-        found = _ranks_by_column(rest, raw, kind, roles)
-        if found is None and kind is not None and guess_one(rest, (*KIND_OF[kind], *CHOSEN)) is None and winner is None:
-            several = _any_family(rest)
+        found = _ranks_by_column(rest, kind, roles, raw)
+        if (
+            found is None
+            and kind is not None
+            and guess_one(list(rest), (*KIND_OF[kind], *CHOSEN)) is None
+            and winner is None
+        ):
+            several = _any_family(list(rest))
             found = Listed(kind, (), several, roles, several) if several else None
         if found is not None:
             return found
-    doubt: Listed | None = _places_rated(rest, raw, roles) if kind is None else None
+    doubt: Listed | None = _places_rated(rest, roles, raw) if kind is None else None
     if kind in (None, "order"):
-        order = _order_columns(rest, raw)
+        order = _order_columns(rest)
         if kind == "order" and winner is not None:
             # Numbers are the ranks of a long table.
             order = (winner,) if raw[winner].dtype == pl.String or _lists(raw[winner]) is not None else ()
         elif kind == "order" and not order:
-            order = _any_family(rest)
+            order = _any_family(list(rest))
         if order:
             used = {**roles, "order": order[0]} if len(order) == 1 else roles
             found = Listed("order", shown_in, order, used, ask=_unshared(order, raw, shown_in, kind))
             if not found.ask:
                 return found
             doubt = doubt or found
-    chosen = winner or guess_one(rest, CHOSEN)
+    chosen = winner or guess_one(list(rest), CHOSEN)
     if chosen is None or not shown_in or kind not in (None, "best", "approval"):
         return doubt
     in_list = _lists(raw[chosen]) is not None
@@ -137,8 +142,9 @@ def find_listed(raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | 
     )
 
 
-def _alternatives(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
+def _alternatives(raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
     """One column with the list of all that was shown, or a column for each."""
+    names = list(raw)
     one = guess_one(names, _SHOWN)
     if one is not None and _lists(raw[one], separated=True) is not None:
         return (one,)
@@ -161,9 +167,7 @@ def _any_family(names: Sequence[str]) -> tuple[str, ...]:
     return max((family for word in words if len(family := _family(names, re.escape(word))) > 1), key=len, default=())
 
 
-def _columns_that_hold(
-    answer: tuple[str, str], names: Sequence[str], raw: Mapping[str, pl.Series]
-) -> tuple[str, ...]:  # fmt: skip
+def _columns_that_hold(answer: tuple[str, str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
     """The columns of one word and a number among whose values are most of the answer's, which are no flags."""
 
     def values(columns: Sequence[str]) -> set[str]:
@@ -171,14 +175,16 @@ def _columns_that_hold(
 
     if all(flags(raw[name]) is not None for name in answer):
         return ()
-    said, family = values(answer), _any_family(names)
+    said, family = values(answer), _any_family(list(raw))
     places = {str(place) for place in range(1, len(family) + 1)}
     if said <= places and all(raw[name].dtype == pl.String for name in family):
         return family  # by their places
     return family if 2 * len(said & values(family)) > len(said) else ()
 
 
-def _order_columns(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
+def _order_columns(raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
+    """The column of orders, or columns of the first, the second ...; the best first."""
+    names = list(raw)
     named = [name for word in _ORDER if (name := guess_one(names, [word])) and _is_order(raw[name], named=True)]
     named += [name for word in _ANSWER if (name := guess_one(names, [word])) and _is_order(raw[name], named=False)]
     if named:
@@ -237,10 +243,9 @@ def _unshared(
     told = ", then ".join(f'"{shown(item)}"' for item in first[:3])
     if several:
         return (
-            f"the columns {listed(order[:3])}{' ...' if len(order) > 3 else ''} may hold one order, the best first, or "
-            f"the answers to {len(order)} questions: items of an order stand now in one column, now in another. Row 1 "
-            f"has {told}, the best first, if you say {option('kind', 'order')}. If they are questions, give each "
-            "question a table of its own."
+            f"the columns {first_columns(order)} may hold one order, the best first, or the answers to {len(order)} "
+            f"questions: items of an order stand now in one column, now in another. Row 1 has {told}, the best first, "
+            f"if you say {option('kind', 'order')}. If they are questions, give each question a table of its own."
         )
     return (
         f'column "{shown(order[0])}" holds text with a ">" in every row, which may be an order. Row 1 has {told}, the '
@@ -249,29 +254,28 @@ def _unshared(
 
 
 def _ranks_by_column(
-    names: Sequence[str], raw: Mapping[str, pl.Series], kind: str | None, roles: dict[str, str]
+    rest: Mapping[str, pl.Series], kind: str | None, roles: dict[str, str], raw: Mapping[str, pl.Series]
 ) -> Listed | None:
     """Columns that hold each item's rank or rating, such as rank_tea or rating.milk; DataError if two readings fit."""
     for one, words in (("rank", RANKED), ("rating", RATED)):
         if kind not in (None, one):
             continue
         pattern = rf"(?:{'|'.join(words)})[_. ]?(?P<a>.+)|(?P<b>.+?)[_. ](?:{'|'.join(words)})"
-        found = {name: (match["a"] or match["b"]) for name in names if (match := re.fullmatch(pattern, name, re.I))}
-        if (
-            len(found) < 2
-            or not all(holds_numbers(raw[name], whole=True, least=0.0) for name in found)
-            or {*found.values()} <= {*raw}
-        ):
+        found = {name: (match["a"] or match["b"]) for name in rest if (match := re.fullmatch(pattern, name, re.I))}
+        whole = all(holds_numbers(rest[name], whole=True, least=0.0) for name in found)
+        if len(found) < 2 or not whole or {*found.values()} <= {*raw}:
             continue  # score_left beside left is of whatever stands there
         sides = pair_families([*found]) or won_and_lost_families([*found])
         if kind is None and len(found) == 2 and sides and not any(item.isdecimal() for item in found.values()):
             continue  # of two sides, whatever stood there
-        others = [name for name in names if name not in found]
-        numbered = one == "rating" and all(map(_is_number, found.values()))
+        others = [name for name in rest if name not in found]
+        numbered = one == "rating" and all(re.fullmatch(r"[a-z]?\d*", item, re.I) for item in found.values())
         if kind is None and (numbered or all(_describes(item, others) for item in found.values())):
             continue  # of what stands in another column, or one of several attributes
         if kind is None and one == "rank" and all(item.isdecimal() for item in found.values()):
-            if _could_be_either([raw[name] for name in found]):
+            # All within 0 ... k, as ranks are: then the items may be numbers too.
+            largest = max(np.nanmax(numbers_of(rest[name], name, "rank"), initial=0) for name in found)
+            if largest <= len(found):
                 raise DataError(
                     f"the columns {listed(list(found)[:3])} ... could say which item has each rank, or which rank each "
                     f"item has. For the first say {option('kind', 'order')}, for the second {option('kind', 'rank')}."
@@ -281,16 +285,18 @@ def _ranks_by_column(
     return None
 
 
-def _places_rated(names: Sequence[str], raw: Mapping[str, pl.Series], roles: dict[str, str]) -> Listed | None:
+def _places_rated(
+    rest: Mapping[str, pl.Series], roles: dict[str, str], raw: Mapping[str, pl.Series]
+) -> Listed | None:  # fmt: skip
     """What is asked of ratings in columns of numbers or letters, which may be items or places."""
-    found = _ranks_by_column(names, raw, "rating", roles)
+    found = _ranks_by_column(rest, "rating", roles, raw)
     if found is None:
         return None
     items = found.items
     told = ", ".join(map(shown, items[:3])) + (" ..." if len(items) > 3 else "")
     return replace(found, ask=(
-        f"the columns {listed(found.answer[:3])}{' ...' if len(items) > 3 else ''} hold ratings of {told}: these may "
-        "be items, or the numbers of alternatives that other columns describe. If they are the items, say "
+        f"the columns {first_columns(found.answer)} hold ratings of {told}: these may be items, or the numbers of "
+        "alternatives that other columns describe. If they are the items, say "
         f"{option('kind', 'rating')}; otherwise give a table with a row for each alternative."
     ))  # fmt: skip
 
@@ -301,17 +307,9 @@ def _describes(item: str, names: Sequence[str]) -> bool:
     return any(re.fullmatch(rf"{word}[_. ].+|.+[_. ]{word}", name, re.I) for name in names)
 
 
-def _is_number(item: str) -> bool:
-    """Whether an item is a number or a letter, or both: a place, as a1 or 2."""
-    return re.fullmatch(r"[a-z]?\d*", item, re.I) is not None
-
-
 def _in_places(series: pl.Series) -> bool:
     """Whether all values are places in words, such as First Choice."""
-    if series.dtype != pl.String:
-        return False
-    words = series.drop_nulls().str.strip_chars().unique()
-    words = words.filter(words != "")
+    words = words_of(series).drop_nulls().unique() if series.dtype == pl.String else ()
     return len(words) > 0 and all(place_of(word) is not None for word in words)
 
 
@@ -346,16 +344,9 @@ def find_votes(raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | N
     if len(few) < 3:
         return None
     raise DataError(
-        f"the columns {listed(few[:3])}{' ...' if len(few) > 3 else ''} hold small numbers that may be ratings, a "
-        f"column an item. If they are, say {option('alternatives', list(few), kind='rating')}; if "
-        f"not, name the column of the answer with {option('winner', 'NAME')}."
-    )
-
-
-def _could_be_either(columns: list[pl.Series]) -> bool:
-    """Whether all values are within 0 ... k, as ranks are: then the items may be numbers too."""
-    return max(float(np.nanmax(numbers_of(column, column.name, "rank"), initial=0)) for column in columns) <= len(
-        columns
+        f"the columns {first_columns(few)} hold small numbers that may be ratings, a column an item. If they are, say "
+        f"{option('alternatives', list(few), kind='rating')}; if not, name the column of the answer with "
+        f"{option('winner', 'NAME')}."
     )
 
 
@@ -420,8 +411,8 @@ def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets) -> None
         if hit.all() and known.all() and (placed != said["item"]).any() and is_a != "side":
             first, stands = shown(said["item"][0]), shown(placed[0])
             raise DataError(
-                f"the answers in {_columns_of(found.answer)} are items, or the places of items in "
-                f"{_columns_of(found.alternatives)}: row {said['task'][0] + 1} means {first}, if you say "
+                f"the answers in {first_columns(found.answer)} are items, or the places of items in "
+                f"{first_columns(found.alternatives)}: row {said['task'][0] + 1} means {first}, if you say "
                 f"{option('winner_is', 'item')}, or {stands}, number {first} of those shown, if you say "
                 f"{option('winner_is', 'side')}."
             )
@@ -432,7 +423,7 @@ def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets) -> None
     if len(unknown):
         message = (
             f'the answer names an item that was not shown in {{where}}, such as "{shown(unknown["item"][0])}": it must '
-            f"be one of those in {_columns_of(found.alternatives)}."
+            f"be one of those in {first_columns(found.alternatives)}."
         )
         sets.unusable.append((UNCLEAR, sets.tasks_of(unknown["task"]), message))
     said = said.filter(known)
@@ -460,10 +451,6 @@ def _levels(kind: str, offered: pl.DataFrame, said: pl.DataFrame, rest: int) -> 
         return best_worst_levels(best, worst)
     level = named(said)
     return chosen_levels(level.is_not_null().to_numpy()) if kind != "order" else level.fill_null(rest).to_numpy()
-
-
-def _columns_of(names: Sequence[str]) -> str:
-    return listed(names[:3]) + (" ..." if len(names) > 3 else "")
 
 
 def _with_ids(rows: pl.DataFrame, column: str) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from predilect._text import shown
 from predilect.data.frames import Columns
 from predilect.data.read.assemble import Assembled, Pairs, assemble, columns_of
-from predilect.data.read.columns import guess_pair, listed, no_column
+from predilect.data.read.columns import first_columns, guess_pair, listed, no_column
 from predilect.data.read.covariates import flat
 from predilect.data.read.listed import Listed, find_listed, find_votes, is_list, read_listed
 from predilect.data.read.long import Long, find_long, read_long
@@ -99,8 +99,8 @@ def _refuse_choice(rated: Listed, answer: str | None) -> None:
     """DataError for ratings or ranks, a column an item, beside a column that says which of these was chosen."""
     if answer is not None:
         raise DataError(
-            f"the columns {listed(rated.answer[:3])}{' ...' if len(rated.answer) > 3 else ''} may be the answers, a "
-            f'column an item, {option("kind", rated.kind)}, or describe the alternatives of which "'
+            f"the columns {first_columns(rated.answer)} may be the answers, a column an item, "
+            f'{option("kind", rated.kind)}, or describe the alternatives of which "'
             f'{shown(answer)}" says the one that was chosen, {option("winner", answer, kind="best")}.'
         )
 
