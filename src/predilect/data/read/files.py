@@ -219,16 +219,24 @@ class DamagedParquet(ValueError):
 
 
 class Footer(NamedTuple):
-    """Top-level column of each leaf of the schema, and the groups of rows."""
+    """Top-level column of each leaf of the schema, the groups of rows, and where these end in the file."""
 
     columns: list[bytes]
     groups: list[Struct]
+    end_of_data: int
 
 
 def read_footer(path: Path) -> Footer:
     """Columns and groups of rows in the footer; DamagedParquet if it is none, or nests too deep for polars."""
     with path.open("rb") as file:
-        footer = _Compact(_footer(file)[0]).struct()
+        size = file.seek(0, 2)
+        file.seek(max(size - 8, 0))
+        tail = file.read()
+        length = int.from_bytes(tail[:4], "little")
+        if tail[4:] != b"PAR1" or length > size - 12:
+            raise DamagedParquet("it does not end as Parquet does")
+        file.seek(size - 8 - length)
+        footer = _Compact(file.read(length)).struct()
     columns: list[bytes] = []
     still_open: list[int] = []  # children to come at each level
     for element in _expected(footer, 2, list):
@@ -244,7 +252,7 @@ def read_footer(path: Path) -> Footer:
             raise DamagedParquet(f"its columns are nested more than {_DEEPEST} levels deep")
         while still_open and not still_open[-1]:
             still_open.pop()
-    return Footer(columns, _expected(footer, 4, list))
+    return Footer(columns, _expected(footer, 4, list), size - 8 - length)
 
 
 def unpacked_size(path: Path, footer: Footer, columns: Collection[str]) -> tuple[int, int]:
@@ -256,26 +264,13 @@ def unpacked_size(path: Path, footer: Footer, columns: Collection[str]) -> tuple
     wanted = {name.encode() for name in columns}
     values = total = 0
     with path.open("rb") as file:
-        _, end_of_data = _footer(file)
         for group in footer.groups:
             for name, chunk in zip_longest(footer.columns, _expected(group, 1, list)):
                 # Encrypted columns and those in other files are left to polars, which refuses them.
                 if name in wanted and isinstance(chunk, dict) and 3 in chunk and 1 not in chunk:
-                    n_values, n_bytes = _unpacked_column(file, end_of_data, _expected(chunk, 3, dict))
+                    n_values, n_bytes = _unpacked_column(file, footer.end_of_data, _expected(chunk, 3, dict))
                     values, total = values + n_values, total + n_bytes
     return values, total
-
-
-def _footer(file: BinaryIO) -> tuple[bytes, int]:
-    """The footer, and where it begins."""
-    size = file.seek(0, 2)
-    file.seek(max(size - 8, 0))
-    tail = file.read()
-    length = int.from_bytes(tail[:4], "little")
-    if tail[4:] != b"PAR1" or length > size - 12:
-        raise DamagedParquet("it does not end as Parquet does")
-    file.seek(size - 8 - length)
-    return file.read(length), size - 8 - length
 
 
 def _unpacked_column(file: BinaryIO, end_of_data: int, column: Struct) -> tuple[int, int]:
@@ -329,44 +324,39 @@ def _expected(struct: Any, field: int, kind: type) -> Any:
 
 
 class _Compact:
-    """Structures in Thrift's compact protocol."""
+    """Values in Thrift's compact protocol, from the beginning of some bytes on."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.place = data, 0
 
     def struct(self, depth: int = 0) -> Struct:
+        """A structure by the numbers of its fields; DamagedParquet if it is none."""
         if depth > _DEEPEST:
             raise DamagedParquet("a header is nested too deeply")
         fields: Struct = {}
         number = 0
-        while kind := self._byte():
-            number = number + (kind >> 4) if kind >> 4 else self._signed()
-            fields[number] = kind & 15 == 1 if kind & 15 in (1, 2) else self._value(kind & 15, depth)
+        while head := self._bytes(1)[0]:
+            number = number + (head >> 4) if head >> 4 else self._value(6, depth)
+            fields[number] = head & 15 == 1 if head & 15 in (1, 2) else self._value(head & 15, depth)
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         if kind in (1, 2, 3):  # a truth value within a list, or a byte
-            return self._byte()
+            return self._bytes(1)[0]
         if kind in (4, 5, 6):
-            return self._signed()
-        if kind in (7, 13):
-            return self._bytes(8 if kind == 7 else 16)
-        if kind == 8:
-            return self._bytes(self._unsigned())
+            number = self._unsigned()
+            return (number >> 1) ^ -(number & 1)
+        if kind in (7, 8, 13):
+            return self._bytes({7: 8, 13: 16}.get(kind) or self._unsigned())
         if kind in (9, 10):
-            head = self._byte()
+            head = self._bytes(1)[0]
             length = head >> 4 if head >> 4 != 15 else self._unsigned()
-            if length > len(self.data) - self.place:
-                raise DamagedParquet("a header ends too early")
-            return [self._element(head & 15, depth) for _ in range(length)]
+            if length > len(self.data) - self.place or head & 15 in (9, 10):
+                raise DamagedParquet("a header ends too early, or holds a list of lists")
+            return [self._value(head & 15, depth) for _ in range(length)]
         if kind == 12:
             return self.struct(depth + 1)
         raise DamagedParquet(f"a header holds a value of the unknown kind {kind}")
-
-    def _element(self, kind: int, depth: int) -> Any:
-        if kind in (9, 10):
-            raise DamagedParquet("a header holds a list of lists")
-        return self._value(kind, depth)
 
     def _bytes(self, length: int) -> bytes:
         if length > len(self.data) - self.place:
@@ -374,20 +364,11 @@ class _Compact:
         self.place += length
         return self.data[self.place - length : self.place]
 
-    def _byte(self) -> int:
-        return self._bytes(1)[0]
-
     def _unsigned(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._byte()
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self._bytes(1)[0]
             value |= (byte & 127) << shift
-            shift += 7
             if byte < 128:
                 return value
-            if shift > 63:
-                raise DamagedParquet("a header holds a number of more than 64 bits")
-
-    def _signed(self) -> int:
-        value = self._unsigned()
-        return (value >> 1) ^ -(value & 1)
+        raise DamagedParquet("a header holds a number of more than 64 bits")
