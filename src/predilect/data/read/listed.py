@@ -28,23 +28,17 @@ from predilect.data.read.names import (
     PEOPLE_OF_SETS,
     RANKED,
     RATED,
+    best_and_worst,
     guess_one,
     is_called,
     pair_families,
+    places_between,
     plain,
     tells,
     won_and_lost_families,
 )
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.set_columns import (
-    best_and_worst,
-    flags,
-    holds_numbers,
-    numbers_of,
-    place_of,
-    places_between,
-    words_of,
-)
+from predilect.data.read.profiles import flags, holds_numbers, numbers_of, place_of, words_of
 from predilect.data.read.sets import (
     Sets,
     best_worst_levels,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -105,6 +106,20 @@ def all_named(names: Sequence[str], words: Iterable[str]) -> list[str]:
 def guess_one(names: Sequence[str], words: Iterable[str]) -> str | None:
     """The first of the columns called by some words, whatever their case and separators."""
     return next(iter(all_named(names, words)), None)
+
+
+def best_and_worst(names: Sequence[str]) -> tuple[str, str] | None:
+    """Columns of the best and of the worst, None unless there are both."""
+    best, worst = guess_one(names, BEST), guess_one(names, WORST)
+    return None if best is None or worst is None else (best, worst)
+
+
+def places_between(names: Sequence[str]) -> tuple[str, ...]:
+    """Columns of the second, the third ..., as they stand between one of the best and one of the worst."""
+    after = ("", "_pref", "_preference", "_choice", "_best", "_place", "_rank")
+    found = (guess_one(names, [f"{word}{end}" for word in words for end in after])
+             for words in list(zip(NTH, NUMBERED, strict=True))[1:])  # fmt: skip
+    return tuple(itertools.takewhile(lambda name: name is not None, found))  # type: ignore[arg-type]
 
 
 # --- the two sides ----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from predilect.data.read.names import (
     Family,
     all_named,
     answer_columns,
+    best_and_worst,
     could_be_side,
     good_end,
     guess_one,
@@ -48,16 +50,16 @@ from predilect.data.read.names import (
     won_and_lost_families,
 )
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.profiles import numbers_rows
-from predilect.data.read.reshape import items_apart
-from predilect.data.read.set_columns import (
-    best_and_worst,
+from predilect.data.read.profiles import (
     could_be_items,
     flags,
     holds_numbers,
+    is_plain,
     numbers_of,
+    numbers_rows,
     pairs_of_items,
 )
+from predilect.data.read.reshape import items_apart
 from predilect.data.read.winners import tells_of_sides
 from predilect.errors import DataError
 
@@ -99,10 +101,10 @@ def find_pairs(raw: Columns, options: ReadOptions, *, perhaps: bool = False) -> 
     left, right = guess_pair(names, *sides)
     if sides == none and not perhaps and options.get("kind") is None and left is not None and right is not None:
         likely = likely_items(pair_families(names))
-        if likely and likely[0].rank == 2 and not all(map(_is_text, (raw[left], raw[right]))):
-            left = right = None  # numbers under a name that is none of items: attributes, as well
-        if left is not None and right is not None and likely and likely[0].rank == 2:
+        if likely and likely[0].rank == 2 and _are_texts(raw, left, right):
             _refuse_other_items(raw, left, right)
+        elif likely and likely[0].rank == 2:
+            left = right = None  # numbers under a name that is none of items: attributes, as well
     won, lost = _won_and_lost(names, *results)
     rank = _rank(left, right)
     if sides == none and (rank == 3 or (rank == 2 and won is not None)):
@@ -157,32 +159,32 @@ def _won_and_lost(names: Sequence[str], won: str | None, lost: str | None) -> tu
 
 def _any_pair(raw: Columns, perhaps: bool) -> tuple[str, str] | None:
     """The only two columns of any name for two sides; of numbers, which may be attributes, only ``perhaps``."""
-    names = raw.names
-    counts = _named_by_counts(names)
-    if counts is not None:
+    counts, likely = _named_by_counts(raw.names), likely_items(pair_families(raw.names))
+    if counts is not None or len(likely) != 1:
         return counts
-    likely = likely_items(pair_families(names))
-    if len(likely) != 1 or max(names.count(name) for name in (likely[0].left, likely[0].right)) > 1:
-        return None
     pair = likely[0].left, likely[0].right
-    return pair if perhaps or all(map(_is_text, (raw[name] for name in pair))) else None
+    return pair if perhaps or _are_texts(raw, *pair) else None
 
 
-def _is_text(series: pl.Series) -> bool:
-    return bool(series.dtype == pl.String and series.str.strip_chars().cast(pl.Float64, strict=False).null_count()
-                == len(series) > series.null_count())  # fmt: skip
+def _are_texts(raw: Columns, *names: str) -> bool:
+    """Whether columns hold texts of which none is a number."""
+    return all(
+        raw[name].dtype == pl.String
+        and raw[name].str.strip_chars().cast(pl.Float64, strict=False).null_count() == len(raw[name])
+        and raw[name].null_count() < len(raw[name])
+        for name in names
+    )
 
 
 def _named_by_counts(names: Sequence[str]) -> tuple[str, str] | None:
     """Columns of items whose words for the sides only counts tell: base and ours by votes_base and votes_ours."""
     forms = {name: tokens(name) for name in names}
     counts = sorted(name for name in names if {*forms[name][:-1]} and {*forms[name][:-1]} <= COUNTED)
-    for place, one in enumerate(counts):
-        for two in counts[place + 1 :]:
-            if forms[one][:-1] == forms[two][:-1]:
-                families = likely_items(pair_families(names, (forms[one][-1], forms[two][-1])))
-                if len(families) == 1 and families[0].rank == 0:
-                    return families[0].left, families[0].right
+    for one, two in combinations(counts, 2):
+        if forms[one][:-1] == forms[two][:-1]:
+            families = likely_items(pair_families(names, (forms[one][-1], forms[two][-1])))
+            if len(families) == 1 and families[0].rank == 0:
+                return families[0].left, families[0].right
     return None
 
 
@@ -219,7 +221,7 @@ def _with_answer(raw: Columns, options: ReadOptions, perhaps: bool) -> Pairs | N
     named = options.get("kind") == "pairs" or perhaps
     bare = tokens(left) in (("a",), ("1",), ("x",)) or (tokens(left), tokens(right)) == (("first",), ("second",))
     in_long = guess_one(names, (*PLACED, *IDENTIFIED)) and guess_one(names, TASKS)
-    if bare and not named and in_long and not all(map(_is_text, (raw[left], raw[right]))):
+    if bare and not named and in_long and not _are_texts(raw, left, right):
         return None  # attributes called a and b
     lost = [family.right for family in won_and_lost_families(names)]
     taken = [left, right, *lost, *(options.get(role) for role in ("user", "weight", "task", "context"))]
@@ -331,19 +333,20 @@ def _of_scores(raw: Columns, options: ReadOptions, families: Sequence[Family], s
     row = int(np.argmax(np.nan_to_num(difference) != 0))
     one, two = (shown(raw[str(options[side])][row]) for side in ("left", "right"))
     high, low = (one, two) if difference[row] > 0 else (two, one)
+    says = (
+        f"Row {row + 1} ({one} {values[0][row]:g}, {two} {values[1][row]:g}) says that {high} is better, "
+        f"{option('best', 'high')}, or {low}, {option('best', 'low')}"
+    )
     other = None if options.get("best") else _other_answer(raw, options, (left, right))
     if other is not None:
         raise DataError(
-            f'columns "{shown(left)}" and "{shown(right)}" could say who won, and so could "{shown(other)}". Row '
-            f"{row + 1} ({one} {values[0][row]:g}, {two} {values[1][row]:g}) says that {high} is better, "
-            f"{option('best', 'high')}, or {low}, {option('best', 'low')}; or name the column that says it: "
-            f"{option('winner', other)}."
+            f'columns "{shown(left)}" and "{shown(right)}" could say who won, and so could "{shown(other)}". {says}; '
+            f"or name the column that says it: {option('winner', other)}."
         )
     if best is None:
         raise DataError(
             f'columns "{shown(left)}" and "{shown(right)}" say how good each item is, and no word says which end of '
-            f"the numbers is good. Row {row + 1} ({one} {values[0][row]:g}, {two} {values[1][row]:g}) says that {high} "
-            f"is better, {option('best', 'high')}, or {low}, {option('best', 'low')}."
+            f"the numbers is good. {says}."
         )
     which = "higher" if best == "high" else "lower"
     note = f'Of "{shown(left)}" and "{shown(right)}" the {which} number wins, and equal numbers are a tie.'
@@ -364,20 +367,13 @@ def _other_answer(raw: Columns, options: ReadOptions, scores: tuple[str, str]) -
         return by_name[0]
     for name in sorted({*names} - known):
         column = raw[name]
-        if (
-            tells(name, NO_ANSWER)
-            or column.dtype.is_nested()
-            or column.dtype.is_temporal()
-            or column.dtype == pl.Object
-        ):
+        if tells(name, NO_ANSWER) or not is_plain(column) or column.dtype.is_temporal():
             continue
-        word = as_text(column).drop_nulls()
-        said = {*word.unique()}
+        said = {*as_text(column).drop_nulls()}
         if len(said) < 2 or numbers_rows(column):
             continue
-        numbers = word.str.strip_chars().cast(pl.Float64, strict=False).null_count() == 0
         sides = all(map(could_be_side, said - items - TIE_WORDS)) or tells_of_sides(said - items, words)
-        if numbers or sides or flags(column) is not None:
+        if holds_numbers(column) or sides or flags(column) is not None:
             return name
     return None
 

@@ -20,6 +20,7 @@ from predilect.data.read.names import (
     Kind,
     all_named,
     answer_columns,
+    best_and_worst,
     guess_one,
     likely_items,
     pair_families,
@@ -27,8 +28,8 @@ from predilect.data.read.names import (
 )
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.pair_forms import find_pairs, refuse_both_in_one
+from predilect.data.read.profiles import flags, words_of
 from predilect.data.read.reshape import reshaped
-from predilect.data.read.set_columns import best_and_worst, flags, words_of
 from predilect.data.read.sets import Droppable, Sets, assemble_sets, design_asked
 from predilect.data.read.wide import find_wide, read_wide
 from predilect.errors import DataError

@@ -19,10 +19,19 @@ from predilect._types import IntArray
 from predilect.data.frames import Columns, as_text, open_frame
 from predilect.data.intake import Intake, counted
 from predilect.data.read.columns import guess_pair, listed
-from predilect.data.read.names import CHOSEN, IDENTIFIED, PEOPLE, PEOPLE_OF_SETS, PLACED, TASKS, WINNER, guess_one
+from predilect.data.read.names import (
+    CHOSEN,
+    IDENTIFIED,
+    PEOPLE,
+    PEOPLE_OF_SETS,
+    PLACED,
+    TASKS,
+    WINNER,
+    best_and_worst,
+    guess_one,
+)
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.profiles import NONE, counts_within, numbers_rows
-from predilect.data.read.set_columns import best_and_worst, holds_numbers, words_of
+from predilect.data.read.profiles import NONE, counts_within, holds_numbers, numbers_rows, words_of
 from predilect.errors import DataError
 
 _ANNOTATOR = re.compile(r"(?:annotator|rater|judge|grader|labell?er|evaluator|worker)[ _.-]?(\d{1,18})", re.I)

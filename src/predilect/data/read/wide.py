@@ -21,20 +21,25 @@ from predilect.data.read.names import (
     MEASURES,
     PLACED,
     all_named,
+    best_and_worst,
     could_be_side,
     is_called,
+    places_between,
     tells,
     tells_works,
 )
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.profiles import NONE, NONE_WORDS, distinct, has_constants, is_place, once_in_each
-from predilect.data.read.set_columns import (
-    best_and_worst,
+from predilect.data.read.profiles import (
+    NONE,
+    NONE_WORDS,
     could_be_items,
+    distinct,
     flags,
+    has_constants,
+    is_place,
     is_plain,
+    once_in_each,
     pairs_of_items,
-    places_between,
 )
 from predilect.data.read.sets import Sets, columns_by_role, sets_of_rows
 from predilect.errors import DataError
