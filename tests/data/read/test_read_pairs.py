@@ -277,6 +277,18 @@ def test_a_scale_of_which_two_values_came_is_no_column_of_sides():
     assert read(whole, columns={"answer": "likert"}, reading=words).intake.left_wins == 2
 
 
+def test_half_points_are_no_sides_and_that_is_an_error_in_words():
+    halves = pairs("left", "right", winner=["1", "0.5", "0"])
+    assert '(first: row 2, "0.5")' in asked(halves, reading={"answer_is": "side"})
+    assert read(halves, reading={"answer_is": "sign", "positive": "left"}).intake.ties == 1
+
+
+def test_a_column_of_answers_may_be_called_as_one_of_the_items():
+    columns = {"one": ["x", "y", "z"], "two": ["y", "z", "x"], "left": ["x", "z", "z"], "right": [7, 8, 9]}
+    found = read(columns, columns={"left": "one", "right": "two", "answer": "left"})
+    assert tasks_of(found) == [(None, "x > y"), (None, "z > x"), (None, "z > y")]
+
+
 def test_both_bad_is_a_loss_of_both_if_asked():
     columns = {"user": ["u", "u", "v"], **pairs("model_a", "model_b", winner=["model_a", "tie (bothbad)", "tie"])}
     assert read(columns).intake.ties == 2

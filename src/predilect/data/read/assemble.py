@@ -117,9 +117,9 @@ def assemble(raw: Columns, pairs: Pairs) -> Assembled:
     if raw.n_rows == 0:
         raise DataError(f"the table has columns ({', '.join(raw)}) but no rows. Is it the right file?")
     ids = dict(zip(("left", "right"), _same_kind(raw, roles), strict=True))
-    texts = _texts(raw, said_in)
-    ids, notes = without_points(ids | texts, {**roles, **{name: name for name in texts}})
-    texts = {name: ids[name] for name in texts}
+    texts = {f"answer {name}": text for name, text in _texts(raw, said_in).items()}
+    ids, notes = without_points(ids | texts, roles | {role: str(text.name) for role, text in texts.items()})
+    texts = {str(text.name): ids[role] for role, text in texts.items()}
     user = clean_ids(raw[roles["user"]], roles["user"]) if "user" in roles else None
     if user is not None:
         taken = [*said_in, *flat(covariates), roles["left"], roles["right"]]
