@@ -48,7 +48,7 @@ from predilect.data.read.names import (
     squeezed,
     tokens,
 )
-from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.options import ReadOptions, as_words, option, own_words
 from predilect.data.read.winners import (
     MOST_GRADES,
     UNKNOWN,
@@ -402,17 +402,14 @@ class _Rows:
 
     def decoded(self, texts: Mapping[str, pl.Series], needed: bool = False) -> tuple[str | None, Decoded | None]:
         """The column that says who won, and its outcomes; None if none does. DataError if two do, and disagree."""
-        options, own = self.options, own_words(self.options)
+        own = own_words(self.options)
         words = side_words(self.roles["left"], self.roles["right"], *own)
         found: dict[str, Decoded] = {}
         errors: dict[str, DataError] = {}
         for name, text in texts.items():
             try:
-                found[name] = decode_winners(
-                    text.gather(self.kept), self.one[self.kept], self.two[self.kept], self.items, sides=words,
-                    ties=as_words(options.get("ties")), winner_is=options.get("winner_is"), column=name,
-                    grades=options.get("grades", ()), given=[*own[0], *own[1]],
-                )  # fmt: skip
+                pair = self.one[self.kept], self.two[self.kept]
+                found[name] = decode_winners(text.gather(self.kept), *pair, self.items, words, self.options, name)
             except DataError as error:
                 errors[name] = error
         said = {name: one.outcome != UNKNOWN for name, one in found.items()}
@@ -616,21 +613,6 @@ def refuse_other_people(raw: Mapping[str, pl.Series], user: pl.Series, column: s
                 f'columns "{shown(column)}" and "{shown(name)}" could both say who answered. Row 1 was answered by '
                 f"{shown(user[0])}, {option('user', column)}, or by {shown(other[0])}, {option('user', name)}."
             )
-
-
-def own_words(options: ReadOptions) -> tuple[list[str], list[str]]:
-    """Words for the left and for the right side that are given."""
-    return as_words(options.get("left_word")), as_words(options.get("right_word"))
-
-
-def as_words(ties: Iterable[object] | None) -> list[str]:
-    """Words for ties as text; DataError for what holds none."""
-    try:
-        return [ties] if isinstance(ties, str) else [str(word) for word in (() if ties is None else ties)]
-    except (TypeError, ValueError) as error:  # nothing to go through; a number of more digits than Python writes
-        raise DataError(
-            f'ties must be a list of words, such as ["even"], got {type(ties).__name__} ({error}).'
-        ) from error
 
 
 def _same_kind(raw: Columns, roles: Mapping[str, str]) -> tuple[pl.Series, pl.Series]:

@@ -325,3 +325,18 @@ def _joined(names: Sequence[str]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="").writerow(names)
     return out.getvalue()
+
+
+def own_words(options: ReadOptions) -> tuple[list[str], list[str]]:
+    """Words for the left and for the right side that are given."""
+    return as_words(options.get("left_word")), as_words(options.get("right_word"))
+
+
+def as_words(ties: Iterable[object] | None) -> list[str]:
+    """Words for ties as text; DataError for what holds none."""
+    try:
+        return [ties] if isinstance(ties, str) else [str(word) for word in (() if ties is None else ties)]
+    except (TypeError, ValueError) as error:  # nothing to go through; a number of more digits than Python writes
+        raise DataError(
+            f'ties must be a list of words, such as ["even"], got {type(ties).__name__} ({error}).'
+        ) from error

@@ -14,7 +14,7 @@ from predilect._text import shown
 from predilect._types import BoolArray
 from predilect.data.frames import Columns, as_text
 from predilect.data.intake import counted
-from predilect.data.read.assemble import Pairs, own_words
+from predilect.data.read.assemble import Pairs
 from predilect.data.read.columns import guess_pair, listed
 from predilect.data.read.names import (
     COUNTED,
@@ -49,7 +49,7 @@ from predilect.data.read.names import (
     tokens,
     won_and_lost_families,
 )
-from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.options import ReadOptions, option, own_words
 from predilect.data.read.profiles import (
     could_be_items,
     flags,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from predilect._text import is_whole, near_miss, quoted, shown
 from predilect.data.intake import counted
 from predilect.data.read.names import GRADED, SideWords, squeezed, tokens
-from predilect.data.read.options import WinnerIs, option
+from predilect.data.read.options import ReadOptions, as_words, option, own_words
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -62,27 +62,22 @@ def decode_winners(
     left: NDArray[np.int32],
     right: NDArray[np.int32],
     items: Vocabulary,
-    *,
     sides: SideWords,
-    ties: Iterable[str] = (),
-    winner_is: WinnerIs | None = None,
+    options: ReadOptions,
     column: str = "winner",
-    grades: Sequence[str] = (),
-    given: Collection[str] = (),
 ) -> Decoded:
     """Outcome of every row under the one reading that fits the column; DataError if two fit and disagree on some row.
 
     ``left`` and ``right`` are codes of the items in the order shown, different in every row; ``sides`` the words for
-    the sides; ``ties`` more words that stand for a tie; ``winner_is`` the reading, where the column fits several;
-    ``column`` a name for messages; ``grades`` names of grades, from slight to strong; ``given`` words for sides that
-    somebody named. Signs are positive for left.
+    the sides; ``column`` a name for messages. Signs are positive for left.
     """
+    winner_is, grades = options.get("winner_is"), options.get("grades", ())
     if winner_is not in (None, *_READING):
         raise DataError(f'winner_is must be "item", "side" or "sign", got {quoted(winner_is)}.')
     distinct = words.drop_nulls().unique().sort()
     number = _place(words, distinct)
     plain = [word.strip().lower() for word in distinct.to_list()]
-    own_ties = {word.strip().lower() for word in ties}
+    own_ties = {word.strip().lower() for word in as_words(options.get("ties"))}
     all_ties = own_ties | sides.ties
     if {_short(word) for word in plain} - all_ties <= {"1", "1.5", "2"}:
         all_ties |= {"1.5"}  # between the first and the second
@@ -123,7 +118,7 @@ def decode_winners(
     chosen = winner_is or _choose(outcome, column)
     if winner_is is None:
         scale = {*tokens(column)} & GRADED and {_short(word) for word in plain} - all_ties <= {"1", "2"}
-        if scale and chosen == "side" and not given:
+        if scale and chosen == "side" and own_words(options) == ([], []):
             raise DataError(_open_numbers(column, "scale"))
         if codes and not own_ties & {"0", "2"} and "0" not in said.sign and (outcome["item"] == UNKNOWN).any():
             raise DataError(_open_numbers(column, "codes"))
