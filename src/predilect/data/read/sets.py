@@ -95,7 +95,7 @@ class Sets:
         self, own: pl.Series | None, labelled: bool | None, attributes: Mapping[str, pl.Series], none: BoolArray,
         none_id: str,
     ) -> None:  # fmt: skip
-        """Make items of the profiles of alternatives; ``own`` and ``labelled`` as of :func:`profiles.has_constants`."""
+        """Make items of the profiles of alternatives; ``own`` and ``labelled`` as of ``has_constants``."""
         lacking, told = missing_in(attributes, None if labelled is None else own, none)
         message = f"an attribute ({told}) is missing in {{where}}. Fill it in."
         self.unusable.append((MISSING_ATTRIBUTE, self.any_of(lacking), message))
