@@ -251,11 +251,10 @@ def _annotators(raw: Columns, options: ReadOptions) -> Reshaped | None:
     others = {name: raw[name] for name in names if name not in (*each, key)}
     if key is not None:
         others |= _both_items(raw[key], key)
-    words = pl.DataFrame({name: as_text(raw[name]) for name in each})
-    place, called = np.arange(len(words) * len(each)), f"{each[0]} to {each[-1]}"
+    place, called = np.arange(raw.n_rows * len(each)), f"{each[0]} to {each[-1]}"
     read = {name: series.gather(place // len(each)) for name, series in others.items()}
     read["annotator"] = pl.Series(each).gather(place % len(each))
-    read[called] = pl.Series(words.to_numpy().ravel().tolist(), dtype=pl.String)
+    read[called] = _row_by_row([raw[name] for name in each])
     asked = read[called].is_not_null()
     roles = {"user": "", "winner": ""} | ({} if key is None else {"left": key, "right": key})
     roles |= {f"user and winner {n}": name for n, name in enumerate(each, 1)}
@@ -414,12 +413,15 @@ def _a_row_an_answer(
     row = np.repeat(np.arange(n), len(order))
     used = {name for by in chosen.values() for name in by.values()}
     under = {name: one.gather(row) for name, one in answers.items() if name not in used}
-    said = {}
-    for role, by in chosen.items():
-        words = pl.DataFrame({by[key]: as_text(answers[by[key]]) for key in order})
-        said[role] = pl.Series(words.to_numpy().ravel().tolist(), dtype=pl.String)
+    said = {role: _row_by_row([answers[by[key]] for key in order]) for role, by in chosen.items()}
     roles = {role: f"{by[order[0]]} to {by[order[-1]]}" for role, by in chosen.items()}
     return {**under, _ASKED: pl.Series(order * n), _ROW: pl.Series(row)}, said, roles
+
+
+def _row_by_row(columns: Sequence[pl.Series]) -> pl.Series:
+    """Values of columns as text, those of one row after those of the other."""
+    order = np.arange(len(columns) * len(columns[0])).reshape(len(columns), -1).T.ravel()
+    return pl.concat([as_text(column).alias("") for column in columns]).gather(order)
 
 
 def _key(series: pl.Series) -> pl.Series:
@@ -439,7 +441,8 @@ def _rows_of_design(
 
     one, other = key(answers, list(keys), "row"), key(design, list(keys.values()), "place")
     on = [name for name in one.columns if name != "row"]
-    lost = one.join(other, on=on, how="anti")
+    both = one.join(other, on=on, how="left").sort("row", "place")
+    lost = both.filter(pl.col("place").is_null())
     if len(lost):
         first = lost.row(0, named=True)
         told = ", ".join(f"{shown(name)} {shown(first[k])}" for name, k in zip(keys, on, strict=True))
@@ -447,7 +450,6 @@ def _rows_of_design(
             f"{counted(len(lost), 'answer')} belong to no task of the design (first: {told}). Is it the design that "
             "was shown?"
         )
-    both = one.join(other, on=on).sort("row", "place")
     return both["row"].to_numpy().astype(np.int64), both["place"].to_numpy().astype(np.int64)
 
 
