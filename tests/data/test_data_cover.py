@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from predilect.data.tasks import best_worst_levels, chosen_levels, cover, ranked_levels, rated_levels
+from predilect.data.read.sets import best_worst_levels, chosen_levels, cover, ranked_levels, rated_levels
 
 NAN = float("nan")
 

@@ -65,7 +65,7 @@ def test_segments_survive_saving_and_encode_new_people():
         ({"user": [1, 2], "topic": [None, ""]}, ["topic"], "no value at all"),
         ({"user": range(10_000), "topic": range(10_000)}, ["topic"], "10000 different values.*at most 200"),
         ({"user": [1, 2], "topic": ["x", "y"]}, ["panel"], 'no column "panel"'),
-        ({"who knows": [1, 2], "topic": ["x", "y"]}, ["topic"], "no column that says who belongs"),
+        ({"who knows": [1, 2], "topic": ["x", "y"]}, ["topic"], "no column with the person ids"),
         ({"user": [1, 2], "topic": ["x", "y"]}, ["user"], '"user" says who somebody is, and is no segment'),
     ],
 )

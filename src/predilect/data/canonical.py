@@ -71,21 +71,10 @@ def _merged(
     swap = left > right
     low, high = np.where(swap, right, left), np.where(swap, left, right)
     sign = np.where(swap, -outcome, outcome).astype(np.int8)
-    n_items = int(high.max()) + 1 if len(high) else 1
-    n_users = int(user.max()) + 1 if len(user) else 1
-    n_values = 1 if value is None else int(value.max(initial=0)) + 1
-    values = () if value is None else (value,)
+    key = packed(user, low, high, sign + 1, *(() if value is None else (value,)))
     uniform = bool(len(weight) == 0 or (weight == weight[0]).all())
-    if n_users * n_items * n_items * 3 * n_values < 2**62:
-        key = user.astype(np.int64)
-        for part, size in zip((low, high, sign + 1, *values), (n_items, n_items, 3, n_values), strict=False):
-            key *= size
-            key += part
-        order = np.argsort(key) if uniform else np.lexsort((weight, key))
-        fresh = ~repeats(key[order])
-    else:
-        order = np.lexsort((weight, *values, sign, high, low, user))
-        fresh = ~repeats(*(part[order] for part in (user, low, high, sign, *values)))
+    order = np.argsort(key) if uniform else np.lexsort((weight, key))
+    fresh = ~repeats(key[order])
     starts = np.flatnonzero(fresh)
     first = order[starts]
     total = np.add.reduceat(weight[order], starts) if len(starts) else weight[:0].copy()
@@ -393,6 +382,7 @@ def packed(*columns: NDArray[Any]) -> NDArray[np.int64]:
         if span * size >= 2**62:
             key = _dense(key)
             span = int(key.max(initial=0)) + 1
-        key = key * size + column
+        key *= size
+        key += column
         span *= size
     return key

@@ -113,11 +113,9 @@ def _per_item(comparisons: Comparisons, keep: NDArray[np.bool_], left: bool = Tr
 
 
 def _about(code: str, severity: Literal["warning", "note"], message: str, ids: list[Any]) -> Finding:
-    return Finding(code, severity, f"{message} ({first_few(ids)}).", len(ids), tuple(ids[:5]))
-
-
-def _about_people(code: str, severity: Literal["warning", "note"], message: str, ids: list[Any]) -> Finding:
-    return Finding(code, severity, f"{message}.", len(ids), tuple(ids[:5]))
+    """What was found about items or people, of whom the message names none."""
+    named = "" if code in _OF_PEOPLE else f" ({first_few(ids)})"
+    return Finding(code, severity, f"{message}{named}.", len(ids), tuple(ids[:5]))
 
 
 def _items(comparisons: Comparisons, extra: Iterable[Any] | None) -> list[Finding]:
@@ -265,7 +263,7 @@ def _people(comparisons: Comparisons) -> list[Finding]:
     once = np.flatnonzero((given > 0) & (np.round(given, 6) <= 1))
     if len(once):
         text = f"{len(once)} of {counted(comparisons.n_users, 'user')} gave one answer: little can be said about each"
-        found.append(_about_people(_ONE_ANSWER, "note", text, list(comparisons.users.labels(once))))
+        found.append(_about(_ONE_ANSWER, "note", text, list(comparisons.users.labels(once))))
     if comparisons.n_users > 1 and comparisons.n_rows:
         top = max(1, math.ceil(comparisons.n_users / 100))
         order = np.argsort(-given, kind="stable")[:top]
@@ -276,7 +274,7 @@ def _people(comparisons: Comparisons) -> list[Finding]:
                 f"{counted(top, 'user')} of {comparisons.n_users} gave {share:.0%} of all answers "
                 "and can dominate a pooled ranking"
             )
-            found.append(_about_people(_HEAVY, "warning", text, list(comparisons.users.labels(order))))
+            found.append(_about(_HEAVY, "warning", text, list(comparisons.users.labels(order))))
     return found
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from predilect._types import FloatArray, IntArray
 from predilect.data.comparisons import Comparisons
-from predilect.data.orders import joint_rows
+from predilect.data.orders import all_above, joint_rows
 from predilect.errors import DataError
 
 _REFUSE = (
@@ -143,11 +143,7 @@ def _peeled(
     answers: Comparisons, rows: IntArray, winner: IntArray, loser: IntArray
 ) -> list[tuple[int, list[int], int]]:
     """A partial order as choices: the best of what is left, or else the worst, until nothing is said of the rest."""
-    items = np.unique(np.concatenate([winner, loser]))
-    above = np.zeros((len(items), len(items)), dtype=bool)
-    above[np.searchsorted(items, winner), np.searchsorted(items, loser)] = True
-    for k in range(len(items)):  # what follows from the pairs
-        above |= above[:, k : k + 1] & above[k : k + 1, :]
+    items, above = all_above(winner, loser)
     user = answers.users.ids[answers.user[rows[0]]]
     if above.diagonal().any():
         raise DataError(f"the pairs of a task of user {user!r} contradict each other: they go round. {_REFUSE}")

@@ -12,19 +12,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from predilect._forks import refuse_without_threads
 from predilect.data.canonical import ALONE, Answers, canonical_answers, row_offsets
-from predilect.data.derived import frame_columns, grade_in, split_by_side
+from predilect.data.derived import frame_columns, grade_in, joined, split_by_side
 from predilect.data.frames import build_frame, open_frame
-from predilect.data.intake import Intake
-from predilect.data.joined import joined
+from predilect.data.intake import Intake, Reading
 from predilect.data.orders import choices_in, joint_rows, n_joint
 from predilect.data.read.assemble import EVERYONE
 from predilect.data.read.options import ReadOptions, read_options
 from predilect.data.read.recognise import assembled
-from predilect.data.read.said import Reading
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
-_COLUMNS = (("user", np.int32), ("left", np.int32), ("right", np.int32), ("outcome", np.int8), ("weight", np.float64))
+_COLUMNS = {
+    "user": np.int32, "left": np.int32, "right": np.int32, "outcome": np.int8, "weight": np.float64, "task": np.int32,
+    "sides": np.float64, "covariates": np.float64, "context": np.int32, "grade": np.int8,
+}  # fmt: skip
+_TOGETHER = (
+    ("covariates", "covariate_names", "one name a column"), ("context", "contexts", "codes, and what they stand for"),
+    ("grade", "grades", "a number for each row, and what the numbers stand for"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,47 +111,27 @@ class Comparisons:
     grades: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, dtype in _COLUMNS:
-            array = np.asarray(getattr(self, name), dtype=dtype).view()
+        for one, other, names in _TOGETHER:
+            if (getattr(self, one) is None) != (getattr(self, other) in (None, ())):
+                raise DataError(f"{one} and {other} go together: {names}.")
+        n_columns = {"sides": 2, "covariates": len(self.covariate_names)}
+        for name, dtype in _COLUMNS.items():
+            if (value := getattr(self, name)) is None:
+                continue
+            array = np.asarray(value, dtype=dtype).view()
+            wanted = (len(self.user), n_columns[name]) if name in n_columns else (len(self.user),)
+            if array.shape != wanted:
+                raise DataError(f"{name} has shape {array.shape}, expected {wanted}: one code a row.")
+            if name == "task":
+                array = np.maximum(array, ALONE)
             array.flags.writeable = False
-            object.__setattr__(self, name, array)
-        if len({len(getattr(self, name)) for name, _ in _COLUMNS}) > 1:
-            raise DataError("user, left, right, outcome and weight must have the same length.")
-        if self.task is not None:
-            task = np.maximum(np.asarray(self.task, dtype=np.int32), ALONE)
-            if task.shape != self.user.shape:
-                raise DataError(f"task has shape {task.shape}, expected ({self.n_rows},): one code a row.")
-            task.flags.writeable = False
-            object.__setattr__(self, "task", task if (task > ALONE).any() else None)
-        if (self.context is None) != (self.contexts is None):
-            raise DataError("context and contexts go together: codes, and what they stand for.")
-        if self.context is not None:
-            context = np.asarray(self.context, dtype=np.int32).view()
-            if context.shape != self.user.shape:
-                raise DataError(f"context has shape {context.shape}, expected ({self.n_rows},): one code a row.")
-            context.flags.writeable = False
-            object.__setattr__(self, "context", context)
-        if (self.grade is None) != (not self.grades):
-            raise DataError("grade and grades go together: a number for each row, and what the numbers stand for.")
-        if self.grade is not None:
-            grade = np.asarray(self.grade, dtype=np.int8).view()
-            if grade.shape != self.user.shape:
-                raise DataError(f"grade has shape {grade.shape}, expected ({self.n_rows},): one number a row.")
-            if grade.min(initial=0) < 0 or grade.max(initial=0) > len(self.grades) or grade[self.outcome == 0].any():
-                raise DataError(f"grades are 0 for ties and at most {len(self.grades)}, the number of names.")
-            grade.flags.writeable = False
-            object.__setattr__(self, "grade", grade)
-        if (self.covariates is None) != (not self.covariate_names):
-            raise DataError("covariates and covariate_names go together: one name a column.")
-        for name, n_columns in (("sides", 2), ("covariates", len(self.covariate_names))):
-            if getattr(self, name) is not None:
-                array = np.asarray(getattr(self, name), dtype=np.float64).view()
-                if array.shape != (self.n_rows, n_columns):
-                    raise DataError(f"{name} has shape {array.shape}, expected ({self.n_rows}, {n_columns}).")
-                array.flags.writeable = False
-                object.__setattr__(self, name, array)
-        if self.sides is not None and not self.sides.any():
-            object.__setattr__(self, "sides", None)
+            nothing = (name == "task" and not (array > ALONE).any()) or (name == "sides" and not array.any())
+            object.__setattr__(self, name, None if nothing else array)
+        grade = self.grade
+        if grade is not None and not (
+            0 <= grade.min(initial=0) <= grade.max(initial=0) <= len(self.grades) and not grade[self.outcome == 0].any()
+        ):
+            raise DataError(f"grades are 0 for ties and at most {len(self.grades)}, the number of names.")
 
     @classmethod
     def from_frame(
@@ -198,19 +183,16 @@ class Comparisons:
         """:meth:`from_frame` by the options of the readers."""
         refuse_without_threads()
         table, backend = open_frame(frame)
-        users, items, contexts, answers, names, found_grades, has_users, intake, described = assembled(table, options)
-        found = cls(
-            users, items, has_users=has_users, intake=intake, backend=backend, covariate_names=names, contexts=contexts,
-            item_table=described, grades=found_grades, **answers._asdict(),
-        )  # fmt: skip
+        read = assembled(table, options)
+        found = cls(backend=backend, **{name: one for name, one in read._asdict().items() if name != "answers"},
+                    **read.answers._asdict())  # fmt: skip
         found = found.with_side() if options.get("side") else found
-        if intake.tasks_read:
+        if read.intake.tasks_read:
             return replace(found, joint=True)
         choices = None if options.get("kind") == "pairs" else choices_in(found)
-        if choices is None:
-            return found
-        found = choices
-        return replace(found, intake=replace(intake, joint_answers=n_joint(found)))
+        return (
+            found if choices is None else replace(choices, intake=replace(read.intake, joint_answers=n_joint(choices)))
+        )
 
     @property
     def reading(self) -> Reading:
@@ -274,10 +256,8 @@ class Comparisons:
         """The same with other names of grades; of answers whose grade is none of them only the side counts."""
         if self.grade is None or grades == self.grades:
             return self
-        if not grades:
-            return self.without_grades()
-        answers = canonical_answers(self._answers()._replace(grade=grade_in(self, grades)))
-        return replace(self, grades=grades, **answers._asdict())
+        grade = grade_in(self, grades) if grades else None
+        return replace(self, grades=grades, **canonical_answers(self._answers()._replace(grade=grade))._asdict())
 
     def with_used_grades(self, least: int = 2) -> Comparisons:
         """The same with the names of those grades only that occur; without grades where fewer than ``least`` do."""
@@ -288,9 +268,7 @@ class Comparisons:
 
     def without_grades(self) -> Comparisons:
         """The same answers of which only the side counts; rows that are equal then are one."""
-        if self.grade is None:
-            return self
-        return replace(self, grades=(), **canonical_answers(self._answers()._replace(grade=None))._asdict())
+        return self.with_grades(())
 
     def with_side(self) -> Comparisons:
         """Answers of which the side is one more covariate, the last, called "side"; ``sides`` is None.

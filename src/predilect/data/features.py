@@ -16,7 +16,7 @@ from predilect._json import typed
 from predilect._text import did_you_mean, either, quoted, shown
 from predilect._types import BoolArray, FloatArray
 from predilect.data.encoding import Output, encode, one_row_each, plan_and_encode
-from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
+from predilect.data.frames import Columns, as_text, clean_ids, open_frame
 from predilect.data.read.columns import listed, refuse_index
 from predilect.data.read.names import ITEM, PEOPLE_OF_TABLES, guess_one
 from predilect.data.vocabulary import Vocabulary
@@ -89,20 +89,8 @@ class ItemFeatures:
             If ids are missing, an item has two different rows, a number is infinite, it is a sparse matrix, or a cut is
             not within what is there.
         """
-        _refuse_sparse(frame, cls.what)
-        table, _ = open_frame(frame)
-        names = column_names(table)
-        if id_column is None:
-            index = [name for name in index_names(table) if name not in names]
-            id_column = guess_one([*names, *index], cls.id_names)
-            refuse_index(index, [id_column] if id_column in index else [], f"column of the {cls.what} ids")
-        if id_column is None or id_column not in names:
-            or_name = either("", ', or name it: id_column="NAME"')
-            raise DataError(
-                f"found no column with the {cls.what} ids{'' if id_column is None else f' called {quoted(id_column)}'} "
-                f"in the table of {cls.what} features; its columns are {listed(names)}. Call it "
-                f'"{cls.id_names[0]}"{or_name}.'
-            )
+        table, id_column = cls._with_ids(frame, id_column)
+        names = table.names
         wanted = [name for name in (names if columns is None else columns) if name != id_column]
         cuts = dict(piecewise or {})
         for given, named in (("categorical", list(categorical)), ("piecewise", list(cuts))):
@@ -111,8 +99,8 @@ class ItemFeatures:
                 raise DataError(
                     f"{given} names columns that are not there: {', '.join(unknown)}; there are {', '.join(wanted)}."
                 )
-        series = to_columns(table, [id_column, *wanted])
-        ids = clean_ids(series.pop(id_column), id_column)
+        series = {name: table[name] for name in wanted}
+        ids = clean_ids(table[id_column], id_column)
         if not len(ids):
             raise DataError(f"the table of {cls.what} features has no rows. Is it the right file?")
         if ids.null_count():
@@ -123,6 +111,24 @@ class ItemFeatures:
                 raise DataError(f'"{name}" is not a number, and only slopes of numbers change (piecewise).')
         series, ids, report = one_row_each(series, ids, cls.what)
         return cls._encoded(series, ids, categorical, report, cuts)
+
+    @classmethod
+    def _with_ids(cls, frame: Any, id_column: str | None) -> tuple[Columns, str]:
+        """Columns of a table, and the name of that of the ids; DataError if there is none."""
+        _refuse_sparse(frame, cls.what)
+        table = Columns(open_frame(frame)[0])
+        if id_column is None:
+            index = [name for name in table.index if name not in table]
+            id_column = guess_one([*table, *index], cls.id_names)
+            refuse_index(index, [id_column] if id_column in index else [], f"column of the {cls.what} ids")
+        if id_column is None or id_column not in table:
+            or_name = either("", ', or name it: id_column="NAME"')
+            raise DataError(
+                f"found no column with the {cls.what} ids{'' if id_column is None else f' called {quoted(id_column)}'} "
+                f"in the table of {cls.what} features; its columns are {listed(table.names)}. Call it "
+                f'"{cls.id_names[0]}"{or_name}.'
+            )
+        return table, id_column
 
     @classmethod
     def _encoded(
@@ -171,11 +177,9 @@ class ItemFeatures:
         is missing or holds another kind of value.
         """
         _refuse_sparse(frame, self.what)
-        table, _ = open_frame(frame)
-        names = column_names(table)
-        self.refuse_lacking(names)
-        series = to_columns(table, self.sources or names[:1])
-        matrix, report = encode(self.outputs, series)
+        table = Columns(open_frame(frame)[0])
+        self.refuse_lacking(table.names)
+        matrix, report = encode(self.outputs, {name: table[name] for name in self.sources or table.names[:1]})
         for line in report:
             warnings.warn(line, DataWarning, stacklevel=2)
         return matrix
@@ -308,26 +312,16 @@ class PersonFeatures(ItemFeatures):
         groups = (segments,) if isinstance(segments, str) else tuple(dict.fromkeys(segments))
         if not groups:
             return super().from_frame(frame, id_column, columns=columns, categorical=categorical, piecewise=piecewise)
-        _refuse_sparse(frame, cls.what)
-        table, _ = open_frame(frame)
-        if id_column is None:
-            id_column = guess_one(column_names(table), cls.id_names)
-        if id_column is None or id_column in groups:
-            if id_column is not None:
-                raise DataError(
-                    f'column "{shown(id_column)}" says who somebody is, and is no segment besides. Name another column'
-                )
-            name_it = either("Call it user", 'Name it: id_column="NAME"')
+        table, id_column = cls._with_ids(frame, id_column)
+        if id_column in groups:
             raise DataError(
-                "found no column that says who belongs to a segment; the columns are "
-                f"{listed(column_names(table))}. {name_it}."
+                f'column "{shown(id_column)}" says who somebody is, and is no segment besides. Name another column'
             )
         wanted = dict.fromkeys((*groups, *(() if columns is None else columns)))
-        taken = to_columns(table, [id_column, *wanted])
-        ids = clean_ids(taken.pop(id_column), id_column)
+        ids = clean_ids(table[id_column], id_column)
         named = ids.is_not_null()
         people = ids.filter(named)
-        series = {name: column.filter(named) for name, column in taken.items()}
+        series = {name: table[name].filter(named) for name in wanted}
         for name in groups:
             series[name] = _segment_of_each(name, as_text(series[name]), people)
         one_each, ids, report = one_row_each(series, people, cls.what)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from os import PathLike
 from typing import Any, cast
@@ -84,22 +84,44 @@ def index_names(table: Any) -> list[str]:
     return [str(name) for name in getattr(getattr(native, "index", None), "names", ()) if name is not None]
 
 
-def to_columns(frame: Any, names: Iterable[str]) -> dict[str, pl.Series]:
-    """Columns of a data frame as polars series, without pyarrow for pandas frames; DataError if one is not there.
+class Columns(Mapping[str, pl.Series]):
+    """Columns of what ``open_frame`` returned, as polars series by name, each made when it is first looked at.
 
     Missing values (None, NaN, NA) are null. Columns of Python objects that are not all text come as ``pl.Object`` and
-    keep their values.
+    keep their values. DataError for a column that is not there.
     """
-    table = frame if isinstance(frame, dict) else open_frame(frame)[0]
-    have = column_names(table)
-    columns = {}
-    for name in names:
-        if name not in have:
-            raise DataError(
-                f'there is no column "{name}"; the columns are {", ".join(have) or "(none)"}.{did_you_mean(name, have)}'
-            )
-        columns[name] = to_series(table[name], name)
-    return columns
+
+    def __init__(self, table: Any) -> None:
+        self.table, self.names, self.index = table, column_names(table), index_names(table)
+        self._made: dict[str, pl.Series] = {}
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self.table.values()), ())) if isinstance(self.table, dict) else len(self.table)
+
+    def __getitem__(self, name: str) -> pl.Series:
+        if name not in self.names:
+            have = ", ".join(self.names) or "(none)"
+            raise DataError(f'there is no column "{name}"; the columns are {have}.{did_you_mean(name, self.names)}')
+        if name not in self._made:
+            self._made[name] = to_series(self.table[name], name)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def to_columns(frame: Any, names: Iterable[str]) -> dict[str, pl.Series]:
+    """Some columns of a data frame, as of :class:`Columns`; without pyarrow for pandas frames."""
+    columns = Columns(frame if isinstance(frame, dict) else open_frame(frame)[0])
+    return {name: columns[name] for name in names}
 
 
 def to_series(values: Any, name: str = "") -> pl.Series:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from predilect._types import BoolArray
 from predilect.data.canonical import ALONE, canonical_answers
 from predilect.data.read.options import option
 from predilect.errors import DataError, DataWarning
@@ -154,41 +154,32 @@ def implied_rows(
     chosen = np.bincount(group, winner != winner[starts][group], len(starts)) == 0
     for number in np.flatnonzero(~chosen if once else np.ones_like(chosen)).tolist():
         part = slice(starts[number], stops[number])
-        found = _implied(winner[part].tolist(), loser[part].tolist())
+        found = _implied(winner[part], loser[part])
         if found is None:
             return implied, int(starts[number])
         implied[part] = found
     return implied, -1
 
 
-def _implied(winner: list[int], loser: list[int]) -> NDArray[np.bool_] | None:
+def _implied(winner: NDArray[np.integer], loser: NDArray[np.integer]) -> NDArray[np.bool_] | None:
     """Which of "winner over loser" follow from the others; None if they contradict or repeat each other."""
-    over: dict[int, set[int]] = defaultdict(set)
-    for one, other in zip(winner, loser, strict=True):
-        over[one].add(other)
-    if sum(map(len, over.values())) < len(winner):
+    items, above = all_above(winner, loser)
+    one, other = np.searchsorted(items, winner), np.searchsorted(items, loser)
+    direct = np.zeros_like(above)
+    direct[one, other] = True
+    if above.diagonal().any() or direct.sum() < len(winner):
         return None
-    below: dict[int, set[int]] = {}
+    return (direct.astype(int) @ above)[one, other] > 0
 
-    def all_below(item: int, above: frozenset[int]) -> set[int] | None:
-        if item in above:
-            return None
-        if item not in below:
-            found: set[int] = set()
-            for other in over.get(item, ()):
-                rest = all_below(other, above | {item})
-                if rest is None:
-                    return None
-                found |= rest | {other}
-            below[item] = found
-        return below[item]
 
-    if any(all_below(item, frozenset()) is None for item in list(over)):
-        return None
-    return np.array([
-        any(other in below.get(between, ()) for between in over[one] if between != other)
-        for one, other in zip(winner, loser, strict=True)
-    ])  # fmt: skip
+def all_above(winner: NDArray[np.integer], loser: NDArray[np.integer]) -> tuple[NDArray[np.integer], BoolArray]:
+    """Items of some pairs, (k,), and which is over which, as pairs say or as follows from them, (k, k)."""
+    items = np.unique(np.concatenate([winner, loser]))
+    above = np.zeros((len(items), len(items)), dtype=bool)
+    above[np.searchsorted(items, winner), np.searchsorted(items, loser)] = True
+    for k in range(len(items)):
+        above |= above[:, k : k + 1] & above[k : k + 1, :]
+    return items, above
 
 
 def _refused(answers: Comparisons, row: int, what: str, of_weight: bool = False) -> DataError:

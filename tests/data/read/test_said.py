@@ -9,8 +9,8 @@ import pytest
 
 from cli.running import run
 from predilect import Comparisons, Population
+from predilect.data.intake import pair_sentence, task_sentence
 from predilect.data.read.options import OPTIONS
-from predilect.data.read.said import pair_sentence, task_sentence
 from predilect.errors import DataError
 
 VOTES = {

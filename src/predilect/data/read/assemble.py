@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from predilect._text import did_you_mean, first_few, shown
+from predilect._types import BoolArray, FloatArray
 from predilect.data.canonical import (
     Answers,
     Codes,
@@ -21,8 +22,8 @@ from predilect.data.canonical import (
     task_codes,
     tells_tasks_apart,
 )
-from predilect.data.frames import as_text, clean_ids, column_names, index_names, to_columns, to_series, without_points
-from predilect.data.intake import REASONS, UNWANTED, Intake, counted, from_columns
+from predilect.data.frames import Columns, as_text, clean_ids, to_series, without_points
+from predilect.data.intake import REASONS, UNWANTED, Intake, counted, examples, from_columns, pair_sentence
 from predilect.data.read.columns import guess_columns, listed, require_column
 from predilect.data.read.covariates import (
     covariate_columns,
@@ -39,14 +40,15 @@ from predilect.data.read.names import (
     PEOPLE_BY_RANK,
     all_named,
     could_be_side,
+    is_called,
     plain,
     positive_side,
     same_thing,
     side_words,
     squeezed,
+    tokens,
 )
-from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.said import examples, pair_sentence
+from predilect.data.read.options import ReadOptions, as_words, option, own_words
 from predilect.data.read.winners import (
     MOST_GRADES,
     UNKNOWN,
@@ -65,10 +67,18 @@ EVERYONE = "everyone"
 _MISSING, _SELF, _UNKNOWN_WINNER, _NO_WEIGHT, _NO_COVARIATE = 1, 2, 3, 4, 5
 
 
-Assembled = tuple[
-    Vocabulary, Vocabulary, Vocabulary | None, Answers, tuple[str, ...], tuple[str, ...], bool, Intake,
-    pl.DataFrame | None,
-]  # fmt: skip
+class Assembled(NamedTuple):
+    """What a table of answers says, as the columns of ``Comparisons``."""
+
+    users: Vocabulary
+    items: Vocabulary
+    has_users: bool
+    answers: Answers
+    intake: Intake
+    contexts: Vocabulary | None = None
+    covariate_names: tuple[str, ...] = ()
+    grades: tuple[str, ...] = ()
+    item_table: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,7 @@ class Pairs:
     otherwise: Callable[[], Pairs | None] = lambda: None
     outcome: Any = None
     used: Mapping[str, str] = field(default_factory=dict)
-    table: Any = None
+    table: Mapping[str, pl.Series] | None = None
     called: tuple[str, ...] = ()
     shown_left: NDArray[np.int8] | None = None
     no_sides: str = ""
@@ -96,173 +106,152 @@ class Pairs:
     tried: bool = False  # whether advice is tried, so that none is wanted
 
 
-def assemble(table: Any, pairs: Pairs) -> Assembled:
-    """Vocabularies of users, items and contexts, canonical rows, names of covariates and of grades, whether there are
-    users, and the intake.
-
-    ``table`` is what ``frames.open_frame`` returned. Raises DataError if it cannot be read in one clear way, or nothing
-    usable remains.
-    """
-    table = table if pairs.table is None else pairs.table
-    options, names = pairs.options, column_names(table)
-    given = options.get("outcome")
+def assemble(raw: Columns, pairs: Pairs) -> Assembled:
+    """Answers of a table; raises DataError if it cannot be read in one clear way, or nothing usable remains."""
+    raw = raw if pairs.table is None else Columns(pairs.table)
+    options, given = pairs.options, pairs.options.get("outcome")
     need_winner = given is None and pairs.outcome is None
     named: ReadOptions = {**options, "winner": next(iter(pairs.answers), options.get("winner"))}
-    roles, covariates = columns_of(names, named, need_winner, index_names(table))
+    roles, covariates = columns_of(raw.names, named, need_winner, raw.index)
     said_in = tuple(dict.fromkeys([roles["winner"], *pairs.answers])) if need_winner else ()
-    who_else = other_people(names, options, [*said_in, *flat(covariates), roles["left"], roles["right"]])
-    raw = to_columns(table, dict.fromkeys([*roles.values(), *said_in, *who_else, *flat(covariates)]))
-    n_read = len(raw[roles["left"]])
-    if n_read == 0:
-        raise DataError(f"the table has columns ({', '.join(names)}) but no rows. Is it the right file?")
-
-    left, right = _same_kind(
-        clean_ids(raw[roles["left"]], roles["left"]), clean_ids(raw[roles["right"]], roles["right"]), roles
-    )
-    texts = _texts(raw, said_in)
-    ids, notes = without_points({"left": left, "right": right, **texts}, {**roles, **{name: name for name in texts}})
-    left, right, texts = ids["left"], ids["right"], {name: ids[name] for name in texts}
+    if raw.n_rows == 0:
+        raise DataError(f"the table has columns ({', '.join(raw)}) but no rows. Is it the right file?")
+    ids = dict(zip(("left", "right"), _same_kind(raw, roles), strict=True))
+    texts = {f"answer {name}": text for name, text in _texts(raw, said_in).items()}
+    ids, notes = without_points(ids | texts, roles | {role: str(text.name) for role, text in texts.items()})
+    texts = {str(text.name): ids[role] for role, text in texts.items()}
     user = clean_ids(raw[roles["user"]], roles["user"]) if "user" in roles else None
     if user is not None:
-        refuse_other_people(raw, user, roles["user"], who_else)
-    reason = np.zeros(n_read, dtype=np.int8)
-    absent = left.is_null() | right.is_null()
-    if user is not None:
-        absent |= user.is_null()
-    reason[absent.to_numpy()] = _MISSING
-    if not options.get("drop_missing"):
-        _refuse_missing(reason, {"left": left, "right": right, "user": user}, roles)
-
-    items = Vocabulary(pl.concat([left, right]).drop_nulls())
-    people = Vocabulary([EVERYONE]) if user is None else Vocabulary(user.drop_nulls())
-    one, two = items.codes(left, unknown="minus_one"), items.codes(right, unknown="minus_one")
-    who = np.zeros(n_read, dtype=np.int32) if user is None else people.codes(user, unknown="minus_one")
-
-    _leave_out_self(reason, one, two, items, bool(options.get("drop_self")), "")
-    kept = np.flatnonzero(reason == 0)
-    asked = _Asked(one, two, items, roles, user, kept)
-    _refuse_count(raw, roles.get("weight"), options, asked)
-    column, decoded = _decoded(texts, asked, options) if texts else (None, None)
+        taken = [*said_in, *flat(covariates), roles["left"], roles["right"]]
+        refuse_other_people(raw, user, roles["user"], other_people(raw.names, options, taken))
+    rows = _Rows(options, roles, ids["left"], ids["right"], user)
+    rows.refuse_count(raw)
+    column, decoded = rows.decoded(texts) if texts else (None, None)
     if column is None and texts:
-        other = pairs.otherwise()
-        if other is not None:
-            return assemble(table, other)
-        column, decoded = _decoded(texts, asked, options, needed=True)
-    if column is not None:
+        if (other := pairs.otherwise()) is not None:
+            return assemble(raw, other)
+        column, decoded = rows.decoded(texts, needed=True)
+    if decoded is None or column is None:
+        roles.pop("winner", None)
+        decoded = _given_outcome(pairs, raw.n_rows, rows.kept)
+    else:
         roles["winner"] = column
         pairs = replace(pairs, used={}, notes=())
-    else:
-        roles.pop("winner", None)
-    if decoded is None:
-        ties = ["0"] if given is None else as_words(options.get("ties"))
-        decoded = _given_outcome(
-            pairs.outcome if given is None else given, n_read, kept, ties, options.get("grades", ())
-        )
-        if given is None:  # of columns that hold no words
-            decoded = replace(decoded, tie_word=pl.Series([None], dtype=pl.String).new_from_index(0, len(kept)))
-    lost = kept[decoded.outcome == UNKNOWN]
+    lost = rows.kept[decoded.outcome == UNKNOWN]
     if len(lost) and not options.get("drop_unknown"):
-        advice = _advice(table, pairs, None if column is None else texts[column], decoded.reading, lost)
-        if column is not None:
-            pair = np.stack([one, two])
-            raise DataError(unknown_message(texts[column], lost, decoded.reading, column, items, pair, advice))
+        text = None if column is None else texts[column]
+        advice = _advice(raw, pairs, text, decoded.reading, lost)
+        if text is not None:
+            codes = np.stack([rows.one, rows.two])
+            raise DataError(unknown_message(text, lost, decoded.reading, str(column), rows.items, codes, advice))
         what = "the given outcome is" if given is not None else f"who won ({from_columns(pairs.used)}) is"
-        raise DataError(f"{what} missing in {len(lost)} of {n_read} rows (first: row {lost[0] + 1}).{advice}")
-    reason[lost] = _UNKNOWN_WINNER
+        raise DataError(f"{what} missing in {len(lost)} of {raw.n_rows} rows (first: row {lost[0] + 1}).{advice}")
+    rows.reason[lost] = _UNKNOWN_WINNER
     if column is not None:
-        decoded = _turned(decoded, texts[column], asked, options)
+        decoded = rows.turned(decoded, texts[column])
+    return _in_use(raw, pairs, rows, decoded, covariates, notes)
 
-    answered, before_map = reason == 0, (who, one, two)
-    mapped, table_of_codes = items, None
+
+def _in_use(
+    raw: Columns, pairs: Pairs, rows: _Rows, decoded: Decoded, covariates: dict[str, tuple[str, ...]],
+    notes: tuple[str, ...],
+) -> Assembled:  # fmt: skip
+    """Rows that are in use, with their weights and all that is known of them; raises DataError."""
+    options, roles, reason, kept = rows.options, rows.roles, rows.reason, rows.kept
+    answered, items, one, two = reason == 0, rows.items, rows.one, rows.two
     if options.get("item_map") is not None:
-        mapped, table_of_codes = map_items(items, options["item_map"] or {})
-        one, two = table_of_codes[one], table_of_codes[two]  # rows with a missing id (-1) stay left out
-        _leave_out_self(reason, one, two, mapped, bool(options.get("drop_self")), " after the items were mapped")
-
-    weight = weights_of(raw[roles["weight"]], roles["weight"], reason) if "weight" in roles else np.ones(n_read)
+        items, new = map_items(items, options["item_map"] or {})
+        one, two = new[one], new[two]  # rows with a missing id (-1) stay left out
+        rows.leave_out_self(one, two, items, " after the items were mapped")
+    weight = weights_of(raw[roles["weight"]], roles["weight"], reason) if "weight" in roles else np.ones(len(reason))
     reason[(reason == 0) & (weight == 0)] = _NO_WEIGHT
     differ: NDArray[np.float64] | None = None
     if covariates:
-        rows_left = np.flatnonzero(reason == 0)
-        differ = differences(raw, covariates, rows_left)
+        there = np.flatnonzero(reason == 0)
+        differ = differences(raw, covariates, there)
         if not options.get("drop_missing"):
-            refuse_missing(differ, list(covariates), rows_left)
+            refuse_missing(differ, list(covariates), there)
         missing = np.isnan(differ).any(axis=1)
-        reason[rows_left[missing]] = _NO_COVARIATE
+        reason[there[missing]] = _NO_COVARIATE
         differ = differ[~missing]
     left_out = {name: int((reason == code).sum()) for code, name in enumerate(REASONS, 1) if (reason == code).any()}
     use = reason == 0
     if not use.any():
         told = "; ".join(f"{count} × {name}" for name, count in left_out.items())
         raise DataError(
-            f"no usable answer: all {n_read} rows were left out ({told}). Check the columns: {from_columns(roles)}."
+            f"no usable answer: all {len(use)} rows were left out ({told}). Check the columns: {from_columns(roles)}."
         )
 
-    shown = decoded.outcome[use[kept]]
-    used_weight = weight[use]
-    users, who, no_users = used_only(people, who[use])
-    final, pair, no_items = used_only(mapped, np.concatenate([one[use], two[use]]))
-    task = _tasks(raw, roles, options.get("task") is not None, who, use)
-    contexts, context = _contexts(raw, roles, use)
+    outcome, amount = decoded.outcome[use[kept]], weight[use]
+    users, who, no_users = used_only(rows.people, rows.who[use])
+    final, pair, no_items = used_only(items, np.concatenate([one[use], two[use]]))
+    task = rows.tasks(raw, who, outcome)
     found: Codes | None = None
-    if "task" in roles and options.get("task") is None and options.get("kind") is None:
-        _refuse_topic(roles["task"], asked, who, shown, task, np.flatnonzero(use))
     if "task" not in roles and options.get("task") is None and options.get("kind") is None:
         # Of the items as they were shown, since those they are mapped to may be the same.
         answered &= weight > 0
-        in_runs = [codes[answered] for codes in (*before_map, weight)]
-        found = _runs(in_runs, decoded.outcome[answered[kept]], asked, options.get("runs"), np.flatnonzero(answered))
+        found = rows.runs(answered, decoded.outcome[answered[kept]], weight)
         task = found = None if found is None else found[use[answered]]
-    wins = exact_sum(used_weight[shown == 1]), exact_sum(used_weight[shown == -1])
+    contexts, context = None, None
+    if "context" in roles:
+        ids = clean_ids(raw[roles["context"]], roles["context"]).filter(pl.Series(use))
+        if ids.null_count() < len(ids):
+            contexts = Vocabulary(ids.drop_nulls())
+            context = contexts.codes(ids, unknown="minus_one")
+    wins = exact_sum(amount[outcome == 1]), exact_sum(amount[outcome == -1])
     no_sides = pairs.no_sides
     if options.get("side") is False:
         no_sides = UNWANTED
     elif not no_sides and pairs.shown_left is None:
-        no_sides = why_no_sides(
-            before_map[1][use], before_map[2][use], items, roles, wins, task, bool(options.get("side"))
-        )
-    sides = None if no_sides else np.stack([used_weight, np.zeros(len(used_weight))], axis=1)
+        shown_as = rows.one[use], rows.two[use]
+        no_sides = why_no_sides(*shown_as, rows.items, roles, wins, task, bool(options.get("side")))
+    sides = None if no_sides else np.stack([amount, np.zeros(len(amount))], axis=1)
     if sides is not None and pairs.shown_left is not None:
-        sides = used_weight[:, None] * (pairs.shown_left[use][:, None] == [1, -1])
+        sides = amount[:, None] * (pairs.shown_left[use][:, None] == [1, -1])
     grade = None if decoded.grade is None else decoded.grade[use[kept]]
-    left_used, right_used = pair[: len(shown)], pair[len(shown) :]
-    rows = Answers(who, left_used, right_used, shown, used_weight, task, sides, differ, context, grade)
+    left, right = np.split(pair, 2)
+    answers = Answers(who, left, right, outcome, amount, task, sides, differ, context, grade)
     tie_word = decoded.tie_word.filter(pl.Series(use[kept]))
     if options.get("both_bad") == "item":
         bad = tie_word.str.strip_chars().str.to_lowercase().is_in(list(BAD_WORDS)).fill_null(False).to_numpy()
         bad = bad if pairs.both_bad is None else bad | pairs.both_bad[use]
-        rows, final, more_notes = _against_neither(rows, final, bad)
+        answers, final, more_notes = _against_neither(answers, final, bad)
         tie_word = tie_word.set(pl.Series(bad), None)
-        shown = np.where(bad, UNKNOWN, shown)
+        outcome = np.where(bad, UNKNOWN, outcome)
         notes = (*notes, *more_notes)
-    answers = canonical_answers(rows)
+    tied = pl.DataFrame({"word": tie_word, "weight": amount}).drop_nulls("word")
+    n_rows, answers = len(answers.user), canonical_answers(answers)
     columns = {role: name for role, name in roles.items() if name not in pairs.called}
     columns |= {**role_names(covariates), **pairs.used}
+    grades = f", from slight to strong: {', '.join(decoded.grades)}" if decoded.grades else ""
     intake = Intake(
-        rows_read=n_read,
+        rows_read=len(reason),
         left_out=left_out,
-        ties_by_word=_ties_by_word(tie_word, used_weight),
-        duplicates=len(rows.user) - len(answers.user),
+        ties_by_word={
+            word: exact_sum(tied.filter(pl.col("word") == word)["weight"].to_numpy())
+            for word in tied["word"].unique().sort()
+        },
+        duplicates=n_rows - len(answers.user),
         left_wins=wins[0],
         right_wins=wins[1],
-        ties=exact_sum(used_weight[shown == 0]),
+        ties=exact_sum(amount[outcome == 0]),
         choices_found=0 if found is None else len(np.unique(found[found >= 0])),
         columns=columns,
-        ignored_columns=tuple(name for name in names if name not in columns.values()),
-        winner_reading=decoded.reading
-        + (f", from slight to strong: {', '.join(decoded.grades)}" if decoded.grades else ""),
+        ignored_columns=tuple(name for name in raw if name not in columns.values()),
+        winner_reading=f"{decoded.reading}{grades}",
         unused_items=no_items,
-        unused_users=no_users if user is not None else (),
+        unused_users=no_users if rows.user is not None else (),
         no_sides=no_sides,
         notes=(*pairs.notes, *notes),
-        example=_example(use, left, right, user, decoded, kept),
+        example=rows.example(decoded),
     )
     if options.get("side") and no_sides:
         raise DataError(
             f"{option('side', True)} asks for the sides on which items were shown, but left and right do not say them: "
             f"{intake.why_no_sides()}. Leave it out."
         )
-    return users, final, contexts, answers, tuple(covariates), decoded.grades, user is not None, intake, None
+    names = tuple(covariates)
+    return Assembled(users, final, rows.user is not None, answers, intake, contexts, names, decoded.grades)
 
 
 NEITHER = "(neither)"
@@ -293,19 +282,6 @@ def _against_neither(
     right = np.where(lost, more.code(NEITHER), both.right).astype(np.int32)
     note = f'{counted(int(bad.sum()), "answer")} that both are bad: each of the two loses against "{NEITHER}".'
     return both._replace(right=right, outcome=outcome, sides=sides, covariates=covariates), more, (note,)
-
-
-def _example(
-    use: NDArray[np.bool_], left: pl.Series, right: pl.Series, user: pl.Series | None, decoded: Decoded,
-    kept: NDArray[np.int64],
-) -> tuple[str, str]:  # fmt: skip
-    """The first answer in use, as a sentence."""
-    row = int(use.argmax())
-    place = int(np.searchsorted(kept, row))
-    grade = "" if decoded.grade is None or not decoded.grade[place] else decoded.grades[decoded.grade[place] - 1]
-    outcome = int(decoded.outcome[place])
-    who = None if user is None else user[row]
-    return examples(who, lambda one: pair_sentence(row, one, left[row], right[row], outcome, grade))
 
 
 def columns_of(
@@ -344,98 +320,219 @@ def columns_of(
     return roles, covariates
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What rows ask: codes of the items, (n_rows,), who answered, and the rows that are ``kept``."""
+@dataclass
+class _Rows:
+    """Rows of a table of pairs while they are read: what is asked of whom, which are left out, and why.
 
-    left: Codes
-    right: Codes
-    items: Vocabulary
-    roles: Mapping[str, str]
+    ``one``, ``two`` and ``who`` are codes in ``items`` and ``people``, -1 where an id is missing; ``reason`` is 0 for
+    what is in use, or the place of why it is left out in ``REASONS``, from 1; (n_rows,) each.
+    """
+
+    options: ReadOptions
+    roles: dict[str, str]
+    left: pl.Series
+    right: pl.Series
     user: pl.Series | None
-    kept: NDArray[np.int64]
 
-    def who(self, row: int) -> str:
+    def __post_init__(self) -> None:
+        left, right, user = self.left, self.right, self.user
+        self.items = Vocabulary(pl.concat([left, right]).drop_nulls())
+        self.people = Vocabulary([EVERYONE]) if user is None else Vocabulary(user.drop_nulls())
+        self.one, self.two = (self.items.codes(side, unknown="minus_one") for side in (left, right))
+        self.who = np.zeros(len(left), dtype=np.int32) if user is None else self.people.codes(user, unknown="minus_one")
+        self.reason = np.where(np.minimum(np.minimum(self.one, self.two), self.who) < 0, _MISSING, 0).astype(np.int8)
+        missing = np.flatnonzero(self.reason)
+        if len(missing) and not self.options.get("drop_missing"):
+            per_column = ", ".join(
+                f'"{self.roles[role]}" {ids.null_count()}'
+                for role, ids in (("left", left), ("right", right), ("user", user))
+                if ids is not None and ids.null_count()
+            )
+            first = ", ".join(str(row + 1) for row in missing[:3])
+            raise DataError(
+                f"an id is missing in {counted(len(missing), 'row')} (missing or blank values by column: {per_column}; "
+                f"first: row {first}). Fill them in, or leave such rows out with {option('drop_missing', True)}."
+            )
+        self.leave_out_self(self.one, self.two, self.items)
+        self.kept = np.flatnonzero(self.reason == 0)  # those with an answer that is read
+
+    def leave_out_self(self, one: Codes, two: Codes, items: Vocabulary, when: str = "") -> None:
+        """Leave out an item that is compared with itself; DataError if that was not said."""
+        rows = np.flatnonzero((self.reason == 0) & (one == two))
+        if len(rows) and not self.options.get("drop_self"):
+            first = "; ".join(f'row {row + 1}, "{shown(items.labels([one[row]])[0])}"' for row in rows[:3])
+            raise DataError(
+                f"an item is compared with itself in {counted(len(rows), 'row')}{when} (first: {first}). "
+                f"Leave such rows out with {option('drop_self', True)}."
+            )
+        self.reason[rows] = _SELF
+
+    def person(self, row: int) -> str:
         """Who answered a row."""
         return "somebody" if self.user is None else shown(self.user[int(row)])
 
-    def names(self, row: int) -> tuple[str, str]:
+    def pair(self, row: int) -> tuple[str, str]:
         """The two items of a row."""
-        return shown(self.items.ids[self.left[row]]), shown(self.items.ids[self.right[row]])
+        return shown(self.items.ids[self.one[row]]), shown(self.items.ids[self.two[row]])
 
-    def question(self, row: int, answer: object) -> str:
-        """A row in words."""
-        one, two = self.names(row)
-        return f"Row {row + 1} ({self.who(row)}: {one} or {two}, {shown(answer)})"
+    def at_once(self, first: int, second: int, outcome: int) -> str:
+        """What two rows say if they are one choice, of which the first has an outcome."""
+        won = self.pair(first)[0 if outcome > 0 else 1]
+        others = [name for name in dict.fromkeys([*self.pair(first), *self.pair(second)]) if name != won]
+        return (
+            f"Rows {first + 1} and {second + 1} say that {self.person(first)} chose {won} over {' and '.join(others)} "
+            "at once"
+        )
+
+    def refuse_count(self, raw: Columns) -> None:
+        """DataError for a column called count that may be how often a row was answered, or anything counted."""
+        column = self.roles.get("weight")
+        if column is None or self.options.get("weight") is not None or not is_called(column, OPEN_WEIGHT):
+            return
+        count = as_text(raw[column])
+        odd = ((count != "1") & count.is_not_null()).arg_max() if len(count) else None
+        if odd is None or count[odd] in (None, "1"):
+            return
+        one, two = self.pair(odd)
+        raise DataError(
+            f'column "{shown(column)}" says that row {odd + 1} ({self.person(odd)}: {one} or {two}) was answered '
+            f"{shown(count[odd])} times, {option('weight', column)}, or that {shown(count[odd])} of something else "
+            f"were counted, which is no weight, {option('weight', False)}."
+        )
+
+    def decoded(self, texts: Mapping[str, pl.Series], needed: bool = False) -> tuple[str | None, Decoded | None]:
+        """The column that says who won, and its outcomes; None if none does. DataError if two do, and disagree."""
+        own = own_words(self.options)
+        words = side_words(self.roles["left"], self.roles["right"], *own)
+        found: dict[str, Decoded] = {}
+        errors: dict[str, DataError] = {}
+        for name, text in texts.items():
+            try:
+                pair = self.one[self.kept], self.two[self.kept]
+                found[name] = decode_winners(text.gather(self.kept), *pair, self.items, words, self.options, name)
+            except DataError as error:
+                errors[name] = error
+        said = {name: one.outcome != UNKNOWN for name, one in found.items()}
+        fits = [name for name, one in found.items() if (said[name] & (one.outcome != 0)).any()]
+        whole = [name for name in fits if said[name][texts[name].is_not_null().to_numpy()[self.kept]].all()]
+        chosen, surest = next(iter(whole or fits), None), next(iter(texts))
+        if plain(surest) == "winner" and surest in errors:
+            raise errors[surest]
+        open_ones = [name for name in errors if name != chosen]
+        if chosen is not None and open_ones and plain(chosen) != "winner":
+            raise DataError(
+                f'columns "{shown(chosen)}" and "{shown(open_ones[0])}" could both say who won. Name the one that does'
+                f": {option('winner', chosen)} or {option('winner', open_ones[0])}."
+            )
+        if chosen is None and errors:
+            raise next(iter(errors.values()))
+        if chosen is None:
+            return (surest, found[surest]) if needed else (None, None)
+        for other in fits if plain(chosen) != "winner" else ():
+            differ = said[chosen] & said[other] & (found[chosen].outcome != found[other].outcome)
+            if differ.any():
+                place = int(differ.argmax())
+                row = int(self.kept[place])
+                one, two = self.pair(row)
+                say = [
+                    f'{("neither", one, two)[found[name].outcome[place]]} won by "{shown(name)}" '
+                    f"({shown(texts[name][row])}), {option('winner', name)}"
+                    for name in (chosen, other)
+                ]
+                raise DataError(
+                    f'columns "{shown(chosen)}" and "{shown(other)}" could both say who won, and differ in '
+                    f"{counted(int(differ.sum()), 'row')}. In row {row + 1} ({self.person(row)}: {one} or {two}) "
+                    f"{say[0]}, and {say[1]}."
+                )
+        _refuse_other_words(own, texts[chosen], chosen)
+        return chosen, found[chosen]
+
+    def turned(self, decoded: Decoded, text: pl.Series) -> Decoded:
+        """Outcomes of signs with the side for which positive numbers speak; DataError if no word says which."""
+        if not decoded.reading.endswith("signs"):
+            return decoded
+        decided = np.flatnonzero((decoded.outcome != UNKNOWN) & (decoded.outcome != 0))
+        name = text.name or self.roles["winner"]
+        side = self.options.get("positive") or positive_side(name, self.roles["left"], self.roles["right"])
+        if side is None and len(decided):
+            row = int(self.kept[decided[0]])
+            who, (one, two) = self.person(row), self.pair(row)
+            better, other = (one, two) if decoded.outcome[decided[0]] > 0 else (two, one)
+            raise DataError(
+                f'column "{shown(text.name)}" holds numbers, and no word says which side positive ones speak for. Row '
+                f"{row + 1} ({who}: {one} or {two}, {shown(text[row])}) says that {who} prefers {better}, "
+                f"{option('positive', 'left')}, or {other}, {option('positive', 'right')}."
+            )
+        if side != "right":
+            return decoded
+        outcome = np.where(decoded.outcome == UNKNOWN, UNKNOWN, -decoded.outcome).astype(np.int8)
+        return replace(decoded, outcome=outcome)
+
+    def tasks(self, raw: Columns, who: Codes, outcome: NDArray[np.int8]) -> Codes | None:
+        """Tasks of the rows in use, by a column; one that was guessed wrongly loses its role.
+
+        DataError for a column called task, if its rows may be one choice each, or about one topic each.
+        """
+        if "task" not in self.roles:
+            return None
+        column, named, use = self.roles["task"], self.options.get("task") is not None, np.flatnonzero(self.reason == 0)
+        codes = task_codes(raw[column], column, named)
+        task = None if codes is None else codes[use]
+        if not named and (task is None or not tells_tasks_apart(who, task)):
+            del self.roles["task"]
+            return None
+        if task is None or named or self.options.get("kind") is not None or is_called(column, CHOICE_TASK):
+            return task
+        rows, open_to_doubt = may_be_choices(who, self.one[use], self.two[use], outcome, task)
+        if rows is not None and open_to_doubt:
+            first, second = use[rows[:2]]
+            raise DataError(
+                f'column "{shown(column)}" could say which rows are one choice, or what they are about. '
+                f"{self.at_once(first, second, outcome[rows[0]])}, {option('task', column)}, or answered two "
+                f"questions, {option('task', False)}."
+            )
+        return task
+
+    def runs(self, rows: BoolArray, outcome: NDArray[np.int8], weight: FloatArray) -> Codes | None:
+        """Choices that were taken apart into ``rows`` one after the other, if it is said that they were.
+
+        DataError where it is not said and rows look so.
+        """
+        runs = self.options.get("runs")
+        if runs is False or (runs is None and self.user is None):
+            return None
+        columns = (self.who[rows], self.one[rows], self.two[rows])
+        found = choices_in_runs(*columns, outcome, weight[rows], told=bool(runs))
+        if runs or found is None:
+            return found
+        places = np.flatnonzero(found == found[np.argmax(found >= 0)])[:2]
+        first, second = np.flatnonzero(rows)[places]
+        raise DataError(
+            "rows of one person with one winner lie together, as where choices from several are taken apart. "
+            f"{self.at_once(first, second, outcome[places[0]])}, {option('runs', True)}, or answered two questions, "
+            f"{option('runs', False)}. If a column says which rows are one choice, name it: {option('task', 'NAME')}."
+        )
+
+    def example(self, decoded: Decoded) -> tuple[str, str]:
+        """The first answer in use, as a sentence."""
+        row = int((self.reason == 0).argmax())
+        place = int(np.searchsorted(self.kept, row))
+        grade = "" if decoded.grade is None or not decoded.grade[place] else decoded.grades[decoded.grade[place] - 1]
+        outcome, left, right = int(decoded.outcome[place]), self.left[row], self.right[row]
+        who = None if self.user is None else self.user[row]
+        return examples(who, lambda one: pair_sentence(row, one, left, right, outcome, grade))
 
 
 def _texts(raw: Mapping[str, pl.Series], answers: Sequence[str]) -> dict[str, pl.Series]:
     """Answers as text by column; what can be none is left out, unless there is nothing else."""
-    found, errors = {}, []
+    found = {}
     for name in answers:
         try:
             found[name] = as_text(raw[name])
-        except DataError as error:
-            errors.append(error)
-    if errors and not found:
-        raise errors[0]
+        except DataError:
+            if name == answers[-1] and not found:
+                raise
     return found
-
-
-def _decoded(
-    texts: Mapping[str, pl.Series], asked: _Asked, options: ReadOptions, *, needed: bool = False
-) -> tuple[str | None, Decoded | None]:
-    """The column that says who won, and its outcomes; None if none does. DataError if two do, and disagree."""
-    own = own_words(options)
-    words = side_words(asked.roles["left"], asked.roles["right"], *own)
-    given = [*own[0], *own[1]]
-    found: dict[str, Decoded] = {}
-    errors: dict[str, DataError] = {}
-    for name, text in texts.items():
-        try:
-            found[name] = decode_winners(
-                text.gather(asked.kept), asked.left[asked.kept], asked.right[asked.kept], asked.items, sides=words,
-                ties=as_words(options.get("ties")), winner_is=options.get("winner_is"), column=name,
-                grades=options.get("grades", ()), given=given,
-            )  # fmt: skip
-        except DataError as error:
-            errors[name] = error
-    said = {name: one.outcome != UNKNOWN for name, one in found.items()}
-    fits = [name for name, one in found.items() if (said[name] & (one.outcome != 0)).any()]
-    whole = [name for name in fits if said[name][texts[name].is_not_null().to_numpy()[asked.kept]].all()]
-    chosen = next(iter(whole or fits), None)
-    open_ones = [name for name in errors if name != chosen]
-    if plain(next(iter(texts))) == "winner" and next(iter(texts)) in errors:
-        raise errors[next(iter(texts))]
-    if chosen is not None and open_ones and plain(chosen) != "winner":
-        raise DataError(
-            f'columns "{shown(chosen)}" and "{shown(open_ones[0])}" could both say who won. Name the one that does: '
-            f"{option('winner', chosen)} or {option('winner', open_ones[0])}."
-        )
-    if chosen is None and not needed and not errors:
-        return None, None
-    if chosen is None:
-        first = next(iter(errors or texts))
-        if first in errors:
-            raise errors[first]
-        return first, found[first]
-    for other in fits if plain(chosen) != "winner" else ():
-        differ = said[chosen] & said[other] & (found[chosen].outcome != found[other].outcome)
-        if differ.any():
-            row = int(asked.kept[differ.argmax()])
-            say = [
-                f'{_won(asked, row, found[name].outcome[differ.argmax()])} by "{shown(name)}" '
-                f"({shown(texts[name][row])}), {option('winner', name)}"
-                for name in (chosen, other)
-            ]
-            one, two = asked.names(row)
-            raise DataError(
-                f'columns "{shown(chosen)}" and "{shown(other)}" could both say who won, and differ in '
-                f"{counted(int(differ.sum()), 'row')}. In row {row + 1} ({asked.who(row)}: {one} or {two}) {say[0]}, "
-                f"and {say[1]}."
-            )
-    _refuse_other_words(own, texts[chosen], chosen)
-    return chosen, found[chosen]
 
 
 def _refuse_other_words(own: Sequence[Sequence[object]], text: pl.Series, column: str) -> None:
@@ -450,43 +547,16 @@ def _refuse_other_words(own: Sequence[Sequence[object]], text: pl.Series, column
             )
 
 
-def _won(asked: _Asked, row: int, outcome: int) -> str:
-    one, two = asked.names(row)
-    return "neither won" if outcome == 0 else f"{one if outcome > 0 else two} won"
-
-
-def _turned(decoded: Decoded, text: pl.Series, asked: _Asked, options: ReadOptions) -> Decoded:
-    """Outcomes of signs with the side for which positive numbers speak; DataError if no word says which."""
-    if not decoded.reading.endswith("signs"):
-        return decoded
-    decided = np.flatnonzero((decoded.outcome != UNKNOWN) & (decoded.outcome != 0))
-    column = asked.roles["winner"]
-    side = options.get("positive") or positive_side(text.name or column, asked.roles["left"], asked.roles["right"])
-    if side is None and len(decided):
-        strong = int(decided[0])
-        row = int(asked.kept[strong])
-        one, two = asked.names(row)
-        one, two = (one, two) if decoded.outcome[strong] > 0 else (two, one)
-        raise DataError(
-            f'column "{shown(text.name)}" holds numbers, and no word says which side positive ones speak for. '
-            f"{asked.question(row, text[row])} says that {asked.who(row)} prefers {one}, {option('positive', 'left')}, "
-            f"or {two}, {option('positive', 'right')}."
-        )
-    if side != "right":
-        return decoded
-    return replace(decoded, outcome=np.where(decoded.outcome == UNKNOWN, UNKNOWN, -decoded.outcome).astype(np.int8))
-
-
 _FEW = 20  # of so many rows at most one is left out for a word that nobody knows
 
 
-def _advice(table: Any, pairs: Pairs, text: pl.Series | None, reading: str, lost: NDArray[np.int64]) -> str:
+def _advice(raw: Columns, pairs: Pairs, text: pl.Series | None, reading: str, lost: NDArray[np.int64]) -> str:
     """What can be done about rows without a clear winner: only what was tried on the table, and reads all of it."""
 
     def reads(more: Mapping[str, object]) -> Intake | None:
         told: ReadOptions = {**pairs.options, **more}  # type: ignore[typeddict-item]
         try:
-            return assemble(table, replace(pairs, options=told, tried=True))[7]
+            return assemble(raw, replace(pairs, options=told, tried=True)).intake
         except DataError:
             return None
 
@@ -538,94 +608,16 @@ def refuse_other_people(raw: Mapping[str, pl.Series], user: pl.Series, column: s
             continue
         both = pl.DataFrame({"one": user.cast(pl.String), "two": other.cast(pl.String)})
         counts = {both.n_unique(), both["one"].n_unique(), both["two"].n_unique()}
-        if len(counts) > 1 or not (same_thing(column, name) or both["one"].equals(both["two"])):
+        if len(counts) > 1 or not (same_thing(tokens(column), tokens(name)) or both["one"].equals(both["two"])):
             raise DataError(
                 f'columns "{shown(column)}" and "{shown(name)}" could both say who answered. Row 1 was answered by '
                 f"{shown(user[0])}, {option('user', column)}, or by {shown(other[0])}, {option('user', name)}."
             )
 
 
-def _refuse_count(raw: Mapping[str, pl.Series], column: str | None, options: ReadOptions, asked: _Asked) -> None:
-    """DataError for a column called count that may be how often a row was answered, or anything that was counted."""
-    if column is None or options.get("weight") is not None or plain(column) not in OPEN_WEIGHT:
-        return
-    count = as_text(raw[column])
-    odd = ((count != "1") & count.is_not_null()).arg_max() if len(count) else None
-    if odd is None or count[odd] in (None, "1"):
-        return
-    one, two = asked.names(odd)
-    raise DataError(
-        f'column "{shown(column)}" says that row {odd + 1} ({asked.who(odd)}: {one} or {two}) was answered '
-        f"{shown(count[odd])} times, {option('weight', column)}, or that {shown(count[odd])} of something else were "
-        f"counted, which is no weight, {option('weight', False)}."
-    )
-
-
-def _refuse_topic(
-    column: str, asked: _Asked, user: Codes, outcome: NDArray[np.int8], task: Codes | None, use: NDArray[np.int64]
-) -> None:
-    """DataError for a column called task, if its rows may be one choice each, or about one topic each."""
-    if task is None or plain(column) in map(plain, CHOICE_TASK):
-        return
-    rows, open_to_doubt = may_be_choices(user, asked.left[use], asked.right[use], outcome, task)
-    if rows is None or not open_to_doubt:
-        return
-    first, second = use[rows[:2]]
-    raise DataError(
-        f'column "{shown(column)}" could say which rows are one choice, or what they are about. '
-        f"{_at_once(asked, first, second, outcome[rows[0]])}, {option('task', column)}, or answered two questions, "
-        f"{option('task', False)}."
-    )
-
-
-def _at_once(asked: _Asked, first: int, second: int, outcome: int) -> str:
-    """What two rows say if they are one choice, of which the first has an outcome."""
-    pair = asked.names(first)
-    won = pair[0] if outcome > 0 else pair[1]
-    others = [name for name in dict.fromkeys([*pair, *asked.names(second)]) if name != won]
-    return (
-        f"Rows {first + 1} and {second + 1} say that {asked.who(first)} chose {won} over {' and '.join(others)} at once"
-    )
-
-
-def _runs(
-    rows: Sequence[NDArray[Any]], outcome: NDArray[np.int8], asked: _Asked, runs: bool | None, place: NDArray[np.int64]
-) -> Codes | None:
-    """Choices that were taken apart into rows one after the other, if it is said that they were.
-
-    DataError where it is not said and rows look so: ``rows`` are user, left, right, weight of those in ``place``.
-    """
-    user, left, right, weight = rows
-    if runs is False or (runs is None and asked.user is None):
-        return None
-    found = choices_in_runs(user, left, right, outcome, weight, told=bool(runs))
-    if runs or found is None:
-        return found
-    first, second = place[np.flatnonzero(found == found[np.argmax(found >= 0)])[:2]]
-    raise DataError(
-        "rows of one person with one winner lie together, as where choices from several are taken apart. "
-        f"{_at_once(asked, first, second, outcome[np.flatnonzero(place == first)[0]])}, {option('runs', True)}, or "
-        f"answered two questions, {option('runs', False)}. If a column says which rows are one choice, name it: "
-        f"{option('task', 'NAME')}."
-    )
-
-
-def own_words(options: ReadOptions) -> tuple[list[str], list[str]]:
-    """Words for the left and for the right side that are given."""
-    return as_words(options.get("left_word")), as_words(options.get("right_word"))
-
-
-def as_words(ties: Iterable[object] | None) -> list[str]:
-    """Words for ties as text; DataError for what holds none."""
-    try:
-        return [ties] if isinstance(ties, str) else [str(word) for word in (() if ties is None else ties)]
-    except (TypeError, ValueError) as error:  # nothing to go through; a number of more digits than Python writes
-        raise DataError(
-            f'ties must be a list of words, such as ["even"], got {type(ties).__name__} ({error}).'
-        ) from error
-
-
-def _same_kind(left: pl.Series, right: pl.Series, roles: Mapping[str, str]) -> tuple[pl.Series, pl.Series]:
+def _same_kind(raw: Columns, roles: Mapping[str, str]) -> tuple[pl.Series, pl.Series]:
+    """Ids of the left and of the right items; DataError if some are text and others integers."""
+    left, right = (clean_ids(raw[roles[side]], roles[side]) for side in ("left", "right"))
     if left.dtype == right.dtype:
         return left, right
     if left.null_count() == len(left):
@@ -640,41 +632,13 @@ def _same_kind(left: pl.Series, right: pl.Series, roles: Mapping[str, str]) -> t
     )
 
 
-def _refuse_missing(reason: NDArray[np.int8], ids: Mapping[str, pl.Series | None], roles: Mapping[str, str]) -> None:
-    rows = np.flatnonzero(reason == _MISSING)
-    if not len(rows):
-        return
-    per_column = ", ".join(
-        f'"{roles[role]}" {series.null_count()}'
-        for role, series in ids.items()
-        if series is not None and series.null_count()
-    )
-    first = ", ".join(str(row + 1) for row in rows[:3])
-    raise DataError(
-        f"an id is missing in {counted(len(rows), 'row')} (missing or blank values by column: "
-        f"{per_column}; first: row {first}). Fill them in, or leave such rows "
-        f"out with {option('drop_missing', True)}."
-    )
-
-
-def _leave_out_self(
-    reason: NDArray[np.int8], one: NDArray[np.int32], two: NDArray[np.int32], items: Vocabulary, drop: bool, when: str
-) -> None:
-    rows = np.flatnonzero((reason == 0) & (one == two))
-    if len(rows) and not drop:
-        first = "; ".join(f'row {row + 1}, "{shown(items.labels([one[row]])[0])}"' for row in rows[:3])
-        raise DataError(
-            f"an item is compared with itself in {counted(len(rows), 'row')}{when} (first: {first}). "
-            f"Leave such rows out with {option('drop_self', True)}."
-        )
-    reason[rows] = _SELF
-
-
-def _given_outcome(
-    outcome: Any, n_read: int, kept: NDArray[np.int64], ties: list[str], grades: Sequence[str]
-) -> Decoded:  # fmt: skip
+def _given_outcome(pairs: Pairs, n_read: int, kept: NDArray[np.int64]) -> Decoded:
+    """Outcomes that were given, or that columns say which hold no words."""
+    options, outcome = pairs.options, pairs.options.get("outcome")
+    of_columns = outcome is None
+    ties, grades = as_words(options.get("ties")), options.get("grades", ())
     try:
-        given = to_series(outcome, "outcome")
+        given = to_series(pairs.outcome if of_columns else outcome, "outcome")
         if given.dtype.is_nested():
             raise TypeError(given.dtype)
         values = given.cast(pl.Float64)
@@ -698,30 +662,18 @@ def _given_outcome(
             f"-{MOST_GRADES} to {MOST_GRADES} are grades, if some go beyond 1 and some beyond -1; otherwise name them: "
             f"{option('grades', ['1', '2'])}."
         )
-    if grades:
-        codes = values.replace_strict(numbers, default=UNKNOWN, return_dtype=pl.Int8).to_numpy()[kept]
-        word = pl.Series(["0"], dtype=pl.String).new_from_index(0, len(codes)).set(pl.Series(codes != 0), None)
-        sign, grade = taken_apart(codes)
-        return Decoded(sign, "given grades", word, grade, tuple(grades))
-    if values.min() == 0 and values.max() == 1 and not any(word in ("0", "0.0") for word in ties):
+    zero_is_tie = of_columns or any(word in ("0", "0.0") for word in ties)
+    if not grades and values.min() == 0 and values.max() == 1 and not zero_is_tie:
         raise DataError(
             "the outcomes are only 1 and 0, and 0 could mean that the right item won, or a tie. For the first give -1 "
             f"in place of 0, or booleans (True: the left item won); for the second say {option('ties', ['0'])}."
         )
-    coded = values.fill_null(UNKNOWN).cast(pl.Int8).to_numpy()[kept]
-    word = pl.Series(["0"], dtype=pl.String).new_from_index(0, len(coded)).set(pl.Series(coded != 0), None)
-    return Decoded(coded, "given outcome", word)
-
-
-def _contexts(
-    raw: Mapping[str, pl.Series], roles: Mapping[str, str], use: NDArray[np.bool_]
-) -> tuple[Vocabulary | None, Codes | None]:
-    """Contexts of the rows in use, and their codes, -1 for none; None where no column says them, or no row has one."""
-    if "context" not in roles:
-        return None, None
-    ids = clean_ids(raw[roles["context"]], roles["context"]).filter(pl.Series(use))
-    contexts = Vocabulary(ids.drop_nulls())
-    return (contexts, contexts.codes(ids, unknown="minus_one")) if len(contexts) else (None, None)
+    codes = values.replace_strict(numbers, default=UNKNOWN, return_dtype=pl.Int8).to_numpy()[kept]
+    word = pl.Series([None if of_columns else "0"], dtype=pl.String).new_from_index(0, len(codes))
+    word = word.set(pl.Series(codes != 0), None)
+    sign, grade = taken_apart(codes)
+    said = "given grades" if grades else "given outcome"
+    return Decoded(sign, said, word, grade if grades else None, tuple(grades))
 
 
 def map_items(items: Vocabulary, item_map: Mapping[Any, Any]) -> tuple[Vocabulary, NDArray[np.int32]]:
@@ -777,20 +729,6 @@ def weights_of(series: pl.Series, column: str, reason: NDArray[np.int8]) -> NDAr
     return weight
 
 
-def _tasks(
-    raw: Mapping[str, pl.Series], roles: dict[str, str], named: bool, who: NDArray[np.int32], use: NDArray[np.bool_]
-) -> NDArray[np.int32] | None:
-    """Codes of the tasks of the rows in use; a column that was guessed wrongly loses its role."""
-    if "task" not in roles:
-        return None
-    codes = task_codes(raw[roles["task"]], roles["task"], named)
-    used = None if codes is None else codes[use]
-    if not named and (used is None or not tells_tasks_apart(who, used)):
-        del roles["task"]
-        return None
-    return used
-
-
 def used_only(ids: Vocabulary, codes: NDArray[np.int32]) -> tuple[Vocabulary, NDArray[np.int32], tuple[Any, ...]]:
     """Vocabulary of the ids in use, the new codes, and the other ids."""
     seen = np.zeros(len(ids), dtype=bool)
@@ -800,9 +738,3 @@ def used_only(ids: Vocabulary, codes: NDArray[np.int32]) -> tuple[Vocabulary, ND
     new = np.cumsum(seen, dtype=np.int32) - np.int32(1)
     mask = pl.Series(seen)
     return Vocabulary(ids.series().filter(mask)), new[codes], tuple(ids.series().filter(~mask).to_list())
-
-
-def _ties_by_word(words: pl.Series, weight: NDArray[np.float64]) -> dict[str, float]:
-    shown = words.is_not_null().to_numpy()
-    tied, amount = words.drop_nulls(), weight[shown]
-    return {word: exact_sum(amount[(tied == word).to_numpy()]) for word in tied.unique().sort().to_list()}

@@ -19,8 +19,8 @@ from predilect.data.read.names import (
     guess_one,
     half_of_pair,
     likely_items,
-    names_same,
     pair_families,
+    same_thing,
 )
 from predilect.data.read.options import option
 from predilect.errors import DataError
@@ -154,7 +154,7 @@ def guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tup
         whole = family is not None and (left in (None, family.left)) and (right in (None, family.right))
         return (family.left, family.right) if family is not None and whole else (left, right)
     likely = likely_items(families)
-    if len(likely) > 1 and all(names_same(likely[0], other) for other in likely):
+    if len(likely) > 1 and all(same_thing(likely[0].stem, one.stem) and likely[0].sides == one.sides for one in likely):
         likely = sorted(likely, key=lambda family: "name" not in family.stem)[:1]
     if len(likely) > 1 and likely[0].rank == 3:
         return None, None
@@ -183,3 +183,8 @@ def _refuse_shared(found: dict[str, str], names: Sequence[str]) -> None:
 def listed(names: Sequence[str]) -> str:
     """Names of columns, in quotes."""
     return ", ".join(f'"{shown(name)}"' for name in names) or "(none)"
+
+
+def first_columns(names: Sequence[str]) -> str:
+    """Names of the first three columns, in quotes, and whether there are more."""
+    return listed(names[:3]) + (" ..." if len(names) > 3 else "")

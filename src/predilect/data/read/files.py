@@ -15,14 +15,15 @@ from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from predilect._text import either, shown
+from predilect._types import BoolArray
 from predilect.data.intake import counted
 from predilect.data.read.columns import guess_pair, listed
 from predilect.errors import DataError, DataWarning
 
 _BOM = b"\xef\xbb\xbf"
-_CHUNK = 1 << 22
 
 
 def read_delimited(
@@ -36,8 +37,12 @@ def read_delimited(
     another number of fields than the header; warns of blanks that are left out, and of blank lines between others,
     which are no rows.
     """
-    data = data.removeprefix(_BOM)
-    data = data.lstrip(b"\r\n")
+    try:
+        if not data.isascii():
+            data.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(_not_utf8(source, data, error)) from error
+    data = data.removeprefix(_BOM).lstrip(b"\r\n")
     if data.endswith((b"\n\n", b"\n\r\n")):
         data = data.rstrip(b"\r\n") + b"\n"
     if said := re.match(rb"sep=([,;\t|])\r?\n", data):
@@ -52,33 +57,24 @@ def read_delimited(
     doubled = sorted(name for name, count in Counter(names).items() if count > 1)
     try:
         keep = list(dict.fromkeys(names if wanted is None else wanted(names)))
+        if any(name in doubled for name in keep):
+            raise DataError(f"{source} has several columns called {', '.join(doubled)}; rename all but one of each.")
     except DataError:
         refuse_data_as_header(names, _first_rows(data, separator, len(names)), source)
         raise
-    if any(name in doubled for name in keep):
-        refuse_data_as_header(names, _first_rows(data, separator, len(names)), source)
-        raise DataError(f"{source} has several columns called {', '.join(doubled)}; rename all but one of each.")
-    blank = _refuse_ragged(data, source, separator, len(names))
+    fields = _fields_of_lines(data, separator)
+    _refuse_ragged(fields, names, source, separator)
     # In the order of the file: whether polars returns columns so or as asked for depends on its version.
     places = sorted(names.index(name) for name in keep)
-    try:
-        frame = pl.read_csv(io.BytesIO(data), separator=separator, infer_schema=False, columns=places)
-    except pl.exceptions.ComputeError as error:
-        if "utf-8" in str(error).lower():
-            raise DataError(_not_utf8(source, data)) from error
-        raise
+    frame = pl.read_csv(io.BytesIO(data), separator=separator, infer_schema=False, columns=places)
     frame.columns = [names[place] for place in places]
-    return names, _without_blank(frame.select(keep), blank, source)
+    return names, _without_blank(frame.select(keep), fields[1:] == 0, source)
 
 
 def _header(data: bytes, source: str, separator: str | None) -> tuple[list[str], str]:
-    try:
-        first = data[: data.find(b"\n") + 1 or None].decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(_not_utf8(source, data)) from error
     if separator is None:
-        bare = "".join(first.split('"')[::2])
-        separator = max(",;\t|", key=bare.count)
+        first = data[: data.find(b"\n") + 1 or None].decode()
+        separator = max(",;\t|", key="".join(first.split('"')[::2]).count)
     # A quoted header name may hold a line end, so the csv module and not a split finds its end.
     try:
         return next(_rows(data, separator), []), separator
@@ -132,79 +128,57 @@ def _rows(data: bytes, separator: str) -> Iterator[list[str]]:
     return csv.reader(text, delimiter=separator)
 
 
-def _not_utf8(source: str, data: bytes) -> str:
-    try:
-        data.decode("utf-8")
-        place = ""
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        place = f" (first at line {line}: {data[error.start : error.start + 4]!r})"
+def _not_utf8(source: str, data: bytes, error: UnicodeDecodeError) -> str:
+    line = data.count(b"\n", 0, error.start) + 1
     encoding = "UTF-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "WINDOWS-1252"
     return (
-        f"{source} is not UTF-8 text{place}. Save it as UTF-8: in a spreadsheet choose “CSV UTF-8”; elsewhere "
-        f"iconv -f {encoding} -t UTF-8."
+        f"{source} is not UTF-8 text (first at line {line}: {data[error.start : error.start + 4]!r}). Save it as "
+        f"UTF-8: in a spreadsheet choose “CSV UTF-8”; elsewhere iconv -f {encoding} -t UTF-8."
     )
 
 
-def _without_blank(frame: pl.DataFrame, blank: list[int], source: str) -> pl.DataFrame:
-    """Frame without blank lines, of which polars makes rows of nulls; the header is line 0."""
-    is_blank = np.zeros(len(frame), dtype=bool)
-    is_blank[[line - 1 for line in blank if line <= len(frame)]] = True
-    is_blank &= frame.select(pl.all_horizontal(pl.all().is_null())).to_series().to_numpy()
-    n_blank = int(is_blank.sum())
-    if not n_blank:
+def _without_blank(frame: pl.DataFrame, blank: BoolArray, source: str) -> pl.DataFrame:
+    """Frame without rows that were blank lines, of which polars makes nulls."""
+    if len(blank) != len(frame) or not blank.any():
         return frame
     warnings.warn(
-        f"{source}: skipped {counted(n_blank, 'blank line')}.", DataWarning, stacklevel=7
+        f"{source}: skipped {counted(int(blank.sum()), 'blank line')}.", DataWarning, stacklevel=7
     )  # of whoever called a reader
-    return frame.filter(pl.Series(~is_blank))
+    return frame.filter(pl.Series(~blank))
 
 
-def _refuse_ragged(data: bytes, source: str, separator: str, n_fields: int) -> list[int]:
-    """DataError for lines longer or shorter than the header, which polars lets pass; numbers of blank lines."""
-    bad, blank = _ragged_quoted(data, separator, n_fields) if b'"' in data else _ragged_plain(data, separator, n_fields)
-    if bad:
-        row, found = bad[0]
-        if n_fields == 1:
-            first = shown(data[: data.find(b"\n")].decode("utf-8", "replace").strip())
-            raise DataError(
-                f'{source}: the first line must name the columns, and is "{first}", one field, where row {row} has '
-                f"{found}. Take out what stands above the names."
-            )
+def _refuse_ragged(fields: NDArray[np.int64], names: Sequence[str], source: str, separator: str) -> None:
+    """DataError for lines longer or shorter than the header, which polars lets pass."""
+    bad = np.flatnonzero((fields != len(names)) & (fields > 0))
+    if not len(bad):
+        return
+    row, found = bad[0], fields[bad[0]]
+    if len(names) == 1:
         raise DataError(
-            f"{source}: {counted(len(bad), 'row')} without the {n_fields} fields of the header "
-            f"(first: row {row}, {found} fields). Put values that hold {separator!r} in double quotes."
+            f'{source}: the first line must name the columns, and is "{shown(names[0].strip())}", one field, where row '
+            f"{row} has {found}. Take out what stands above the names."
         )
-    return blank
+    raise DataError(
+        f"{source}: {counted(len(bad), 'row')} without the {len(names)} fields of the header "
+        f"(first: row {row}, {found} fields). Put values that hold {separator!r} in double quotes."
+    )
 
 
-def _ragged_plain(data: bytes, separator: str, n_fields: int) -> tuple[list[tuple[int, int]], list[int]]:
-    bad: list[tuple[int, int]] = []
-    blanks: list[int] = []
-    start, line = 0, 0
-    while start < len(data):
-        stop = data.find(b"\n", min(start + _CHUNK, len(data)))
-        stop = len(data) if stop < 0 else stop + 1
-        chunk = np.frombuffer(data, dtype=np.uint8, count=stop - start, offset=start)
-        ends = np.flatnonzero(chunk == 10)
-        if chunk[-1] != 10:
-            ends = np.append(ends, len(chunk))
-        fields = np.diff(np.searchsorted(np.flatnonzero(chunk == ord(separator)), ends), prepend=0) + 1
-        length = np.diff(ends, prepend=-1) - 1
-        blank = (length == 0) | ((length == 1) & (chunk[np.maximum(ends - 1, 0)] == 13))
-        odd = np.flatnonzero((fields != n_fields) & ~blank)
-        bad += [(line + int(place), int(fields[place])) for place in odd]
-        blanks += (line + np.flatnonzero(blank)).tolist()
-        start, line = stop, line + len(ends)
-    return bad, blanks
-
-
-def _ragged_quoted(data: bytes, separator: str, n_fields: int) -> tuple[list[tuple[int, int]], list[int]]:
-    try:
-        odd = [(row, len(fields)) for row, fields in enumerate(_rows(data, separator)) if len(fields) != n_fields]
-    except csv.Error:
-        return [], []  # polars will say what is wrong
-    return [place for place in odd if place[1]], [row for row, n_found in odd if not n_found]
+def _fields_of_lines(data: bytes, separator: str) -> NDArray[np.int64]:
+    """Number of fields of each line, 0 of a blank one."""
+    if b'"' in data:
+        try:
+            return np.array([len(fields) for fields in _rows(data, separator)])
+        except csv.Error:
+            return np.zeros(0, dtype=np.int64)  # polars will say what is wrong
+    byte = np.frombuffer(data, dtype=np.uint8)
+    ends = np.flatnonzero(byte == ord("\n"))
+    if not data.endswith(b"\n"):
+        ends = np.append(ends, len(byte))
+    length = np.diff(ends, prepend=-1) - 1
+    blank = (length == 0) | ((length == 1) & (byte[ends - 1] == ord("\r")))
+    fields = np.diff(np.searchsorted(np.flatnonzero(byte == ord(separator)), ends), prepend=0) + 1
+    return np.where(blank, 0, fields)
 
 
 class Allowance:
@@ -248,16 +222,24 @@ class DamagedParquet(ValueError):
 
 
 class Footer(NamedTuple):
-    """Top-level column of each leaf of the schema, and the groups of rows."""
+    """Top-level column of each leaf of the schema, the groups of rows, and where these end in the file."""
 
     columns: list[bytes]
     groups: list[Struct]
+    end_of_data: int
 
 
 def read_footer(path: Path) -> Footer:
     """Columns and groups of rows in the footer; DamagedParquet if it is none, or nests too deep for polars."""
     with path.open("rb") as file:
-        footer = _Compact(_footer(file)[0]).struct()
+        size = file.seek(0, 2)
+        file.seek(max(size - 8, 0))
+        tail = file.read()
+        length = int.from_bytes(tail[:4], "little")
+        if tail[4:] != b"PAR1" or length > size - 12:
+            raise DamagedParquet("it does not end as Parquet does")
+        file.seek(size - 8 - length)
+        footer = _Compact(file.read(length)).struct()
     columns: list[bytes] = []
     still_open: list[int] = []  # children to come at each level
     for element in _expected(footer, 2, list):
@@ -273,7 +255,7 @@ def read_footer(path: Path) -> Footer:
             raise DamagedParquet(f"its columns are nested more than {_DEEPEST} levels deep")
         while still_open and not still_open[-1]:
             still_open.pop()
-    return Footer(columns, _expected(footer, 4, list))
+    return Footer(columns, _expected(footer, 4, list), size - 8 - length)
 
 
 def unpacked_size(path: Path, footer: Footer, columns: Collection[str]) -> tuple[int, int]:
@@ -285,26 +267,13 @@ def unpacked_size(path: Path, footer: Footer, columns: Collection[str]) -> tuple
     wanted = {name.encode() for name in columns}
     values = total = 0
     with path.open("rb") as file:
-        _, end_of_data = _footer(file)
         for group in footer.groups:
             for name, chunk in zip_longest(footer.columns, _expected(group, 1, list)):
                 # Encrypted columns and those in other files are left to polars, which refuses them.
                 if name in wanted and isinstance(chunk, dict) and 3 in chunk and 1 not in chunk:
-                    n_values, n_bytes = _unpacked_column(file, end_of_data, _expected(chunk, 3, dict))
+                    n_values, n_bytes = _unpacked_column(file, footer.end_of_data, _expected(chunk, 3, dict))
                     values, total = values + n_values, total + n_bytes
     return values, total
-
-
-def _footer(file: BinaryIO) -> tuple[bytes, int]:
-    """The footer, and where it begins."""
-    size = file.seek(0, 2)
-    file.seek(max(size - 8, 0))
-    tail = file.read()
-    length = int.from_bytes(tail[:4], "little")
-    if tail[4:] != b"PAR1" or length > size - 12:
-        raise DamagedParquet("it does not end as Parquet does")
-    file.seek(size - 8 - length)
-    return file.read(length), size - 8 - length
 
 
 def _unpacked_column(file: BinaryIO, end_of_data: int, column: Struct) -> tuple[int, int]:
@@ -358,44 +327,39 @@ def _expected(struct: Any, field: int, kind: type) -> Any:
 
 
 class _Compact:
-    """Structures in Thrift's compact protocol."""
+    """Values in Thrift's compact protocol, from the beginning of some bytes on."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.place = data, 0
 
     def struct(self, depth: int = 0) -> Struct:
+        """A structure by the numbers of its fields; DamagedParquet if it is none."""
         if depth > _DEEPEST:
             raise DamagedParquet("a header is nested too deeply")
         fields: Struct = {}
         number = 0
-        while kind := self._byte():
-            number = number + (kind >> 4) if kind >> 4 else self._signed()
-            fields[number] = kind & 15 == 1 if kind & 15 in (1, 2) else self._value(kind & 15, depth)
+        while head := self._bytes(1)[0]:
+            number = number + (head >> 4) if head >> 4 else self._value(6, depth)
+            fields[number] = head & 15 == 1 if head & 15 in (1, 2) else self._value(head & 15, depth)
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         if kind in (1, 2, 3):  # a truth value within a list, or a byte
-            return self._byte()
+            return self._bytes(1)[0]
         if kind in (4, 5, 6):
-            return self._signed()
-        if kind in (7, 13):
-            return self._bytes(8 if kind == 7 else 16)
-        if kind == 8:
-            return self._bytes(self._unsigned())
+            number = self._unsigned()
+            return (number >> 1) ^ -(number & 1)
+        if kind in (7, 8, 13):
+            return self._bytes({7: 8, 13: 16}.get(kind) or self._unsigned())
         if kind in (9, 10):
-            head = self._byte()
+            head = self._bytes(1)[0]
             length = head >> 4 if head >> 4 != 15 else self._unsigned()
-            if length > len(self.data) - self.place:
-                raise DamagedParquet("a header ends too early")
-            return [self._element(head & 15, depth) for _ in range(length)]
+            if length > len(self.data) - self.place or head & 15 in (9, 10):
+                raise DamagedParquet("a header ends too early, or holds a list of lists")
+            return [self._value(head & 15, depth) for _ in range(length)]
         if kind == 12:
             return self.struct(depth + 1)
         raise DamagedParquet(f"a header holds a value of the unknown kind {kind}")
-
-    def _element(self, kind: int, depth: int) -> Any:
-        if kind in (9, 10):
-            raise DamagedParquet("a header holds a list of lists")
-        return self._value(kind, depth)
 
     def _bytes(self, length: int) -> bytes:
         if length > len(self.data) - self.place:
@@ -403,20 +367,11 @@ class _Compact:
         self.place += length
         return self.data[self.place - length : self.place]
 
-    def _byte(self) -> int:
-        return self._bytes(1)[0]
-
     def _unsigned(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._byte()
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self._bytes(1)[0]
             value |= (byte & 127) << shift
-            shift += 7
             if byte < 128:
                 return value
-            if shift > 63:
-                raise DamagedParquet("a header holds a number of more than 64 bits")
-
-    def _signed(self) -> int:
-        value = self._unsigned()
-        return (value >> 1) ^ -(value & 1)
+        raise DamagedParquet("a header holds a number of more than 64 bits")

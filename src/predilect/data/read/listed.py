@@ -14,32 +14,39 @@ from predilect._text import shown
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import as_text, clean_ids
 from predilect.data.intake import TWICE, UNCLEAR
-from predilect.data.read.columns import listed
+from predilect.data.read.columns import first_columns, listed
 from predilect.data.read.long import keep_rated, levels_of_ranks, levels_of_ratings
 from predilect.data.read.names import (
     APPROVED,
     BEST,
     CHOSEN,
     KIND_OF,
+    MEASURES,
+    NO_ANSWER,
     NTH,
     NUMBERED,
     PEOPLE_OF_SETS,
     RANKED,
     RATED,
-    TASKS,
-    WEIGHT,
+    best_and_worst,
     guess_one,
+    is_called,
     pair_families,
+    places_between,
     plain,
-    tells_measure,
-    tells_no_answer,
+    tells,
     won_and_lost_families,
-)  # fmt: skip
+)
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.set_columns import best_and_worst, flags, numbers_of, place_of, places_between, words_of
-from predilect.data.read.sets import Sets, context_of, person_of
-from predilect.data.tasks import best_worst_levels, chosen_levels
-from predilect.data.vocabulary import Vocabulary
+from predilect.data.read.profiles import flags, holds_numbers, numbers_of, place_of, words_of
+from predilect.data.read.sets import (
+    Sets,
+    best_worst_levels,
+    chosen_levels,
+    columns_by_role,
+    named_or_guessed,
+    sets_of_rows,
+)
 from predilect.errors import DataError
 
 _SHOWN = ("alternatives", "items", "options", "shown", "candidates", "choices", "choice_set", "models", "set")
@@ -65,28 +72,22 @@ class Listed:
     ask: str = ""  # what must be said first, unless the table can be read otherwise
 
 
-def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
+def find_listed(raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
     """Columns of a table of orders or of choices from listed items, or None if these are none of one."""
     kind, winner, given = options.get("kind"), options.get("winner"), options.get("alternatives")
-    roles: dict[str, str] = {}
-    able = [name for name in names if not _is_order(raw[name], named=True)]
-    for role, said, words in (("user", options.get("user"), PEOPLE_OF_SETS), ("task", options.get("task"), TASKS),
-                              ("weight", options.get("weight"), WEIGHT)):  # fmt: skip
-        name = said if isinstance(said, str) else None if said is False else guess_one(able, words)
-        if name is not None and name not in roles.values():
-            roles[role] = name
-    free = [name for name in names if name not in roles.values()]
-    in_columns = not isinstance(given, str) and given is not None and all(name in names for name in given)
+    roles = columns_by_role([name for name in raw if not _is_order(raw[name], named=True)], options)
+    free = {name: column for name, column in raw.items() if name not in roles.values()}
+    in_columns = not isinstance(given, str) and given is not None and all(name in raw for name in given)
     if kind in ("rank", "rating") and in_columns and given is not None:
         return Listed(kind, (), tuple(given), roles, tuple(given))
-    in_list = isinstance(given, str) and given in names and is_list(raw[given])
+    in_list = isinstance(given, str) and given in raw and is_list(raw[given])
     shown_in = (str(given),) if in_list else tuple(given or ()) if in_columns else ()
-    shown_in = shown_in or _alternatives(free, raw)
-    rest = [name for name in free if name not in shown_in]
-    both = best_and_worst(rest)
+    shown_in = shown_in or _alternatives(free)
+    rest = {name: column for name, column in free.items() if name not in shown_in}
+    both = best_and_worst(list(rest))
     if both is not None and kind in (None, "best_worst", "order") and winner is None:
-        shown_in = shown_in or _columns_that_hold(both, rest, raw)
-        between = places_between(rest)
+        shown_in = shown_in or _columns_that_hold(both, rest)
+        between = places_between(list(rest))
         if between and kind != "best_worst" and flags(raw[both[0]]) is None:
             order = (both[0], *between, both[1])
             return Listed("order", shown_in, order, roles, last=True, ask=_unshared(order, raw, shown_in, kind))
@@ -95,31 +96,36 @@ def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: Rea
         if kind != "order":
             return None
     if kind in (None, "rank"):
-        in_words = tuple(name for name in rest if _in_places(raw[name]))
+        in_words = tuple(name for name, column in rest.items() if _in_places(column))
         if len(in_words) > 1:
             return Listed("rank", (), in_words, roles, _inner(in_words))
     if kind in (None, "rank", "rating"):
-        found = _ranks_by_column(rest, raw, kind, roles)
-        if found is None and kind is not None and guess_one(rest, (*KIND_OF[kind], *CHOSEN)) is None and winner is None:
-            several = _any_family(rest)
+        found = _ranks_by_column(rest, kind, roles, raw)
+        if (
+            found is None
+            and kind is not None
+            and guess_one(list(rest), (*KIND_OF[kind], *CHOSEN)) is None
+            and winner is None
+        ):
+            several = _any_family(list(rest))
             found = Listed(kind, (), several, roles, several) if several else None
         if found is not None:
             return found
-    doubt: Listed | None = _places_rated(rest, raw, roles) if kind is None else None
+    doubt: Listed | None = _places_rated(rest, roles, raw) if kind is None else None
     if kind in (None, "order"):
-        order = _order_columns(rest, raw)
+        order = _order_columns(rest)
         if kind == "order" and winner is not None:
             # Numbers are the ranks of a long table.
             order = (winner,) if raw[winner].dtype == pl.String or _lists(raw[winner]) is not None else ()
         elif kind == "order" and not order:
-            order = _any_family(rest)
+            order = _any_family(list(rest))
         if order:
             used = {**roles, "order": order[0]} if len(order) == 1 else roles
             found = Listed("order", shown_in, order, used, ask=_unshared(order, raw, shown_in, kind))
             if not found.ask:
                 return found
             doubt = doubt or found
-    chosen = winner or guess_one(rest, CHOSEN)
+    chosen = winner or guess_one(list(rest), CHOSEN)
     if chosen is None or not shown_in or kind not in (None, "best", "approval"):
         return doubt
     in_list = _lists(raw[chosen]) is not None
@@ -130,8 +136,9 @@ def find_listed(names: Sequence[str], raw: Mapping[str, pl.Series], options: Rea
     )
 
 
-def _alternatives(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
+def _alternatives(raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
     """One column with the list of all that was shown, or a column for each."""
+    names = list(raw)
     one = guess_one(names, _SHOWN)
     if one is not None and _lists(raw[one], separated=True) is not None:
         return (one,)
@@ -154,9 +161,7 @@ def _any_family(names: Sequence[str]) -> tuple[str, ...]:
     return max((family for word in words if len(family := _family(names, re.escape(word))) > 1), key=len, default=())
 
 
-def _columns_that_hold(
-    answer: tuple[str, str], names: Sequence[str], raw: Mapping[str, pl.Series]
-) -> tuple[str, ...]:  # fmt: skip
+def _columns_that_hold(answer: tuple[str, str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
     """The columns of one word and a number among whose values are most of the answer's, which are no flags."""
 
     def values(columns: Sequence[str]) -> set[str]:
@@ -164,14 +169,16 @@ def _columns_that_hold(
 
     if all(flags(raw[name]) is not None for name in answer):
         return ()
-    said, family = values(answer), _any_family(names)
+    said, family = values(answer), _any_family(list(raw))
     places = {str(place) for place in range(1, len(family) + 1)}
     if said <= places and all(raw[name].dtype == pl.String for name in family):
         return family  # by their places
     return family if 2 * len(said & values(family)) > len(said) else ()
 
 
-def _order_columns(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
+def _order_columns(raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
+    """The column of orders, or columns of the first, the second ...; the best first."""
+    names = list(raw)
     named = [name for word in _ORDER if (name := guess_one(names, [word])) and _is_order(raw[name], named=True)]
     named += [name for word in _ANSWER if (name := guess_one(names, [word])) and _is_order(raw[name], named=False)]
     if named:
@@ -185,9 +192,9 @@ def _order_columns(names: Sequence[str], raw: Mapping[str, pl.Series]) -> tuple[
             return found
     for word in _PLACES:
         family = _family(names, word)
-        if len(family) > 1 and (plain(family[0])[-1].isdecimal() or not tells_measure(family[0])):
+        if len(family) > 1 and (plain(family[0])[-1].isdecimal() or not tells(family[0], MEASURES)):
             return family
-    texts = [name for name in names if raw[name].dtype == pl.String and not tells_no_answer(name)]
+    texts = [name for name in names if raw[name].dtype == pl.String and not tells(name, NO_ANSWER)]
     return tuple(name for name in texts if _is_order(raw[name], named=False))[:1]
 
 
@@ -202,9 +209,9 @@ def _is_order(series: pl.Series, named: bool) -> bool:
     is_text = text.str.contains(">", literal=True)
     if named or not is_text.any():
         return bool((is_text | text.str.starts_with("[")).mean() > 0.5)  # type: ignore[operator]
-    row, _, item = _order_of(text, "order")
+    order = _order_of(text, "order")
     return bool(
-        is_text.all() and (item != "").all() and len(pl.DataFrame({"row": row, "item": item}).unique()) == len(row)
+        is_text.all() and (order["item"] != "").all() and not order.select("task", "item").is_duplicated().any()
     )
 
 
@@ -217,28 +224,22 @@ def _unshared(
     several = len(order) > 1
     if several and re.match("choice|pos", plain(order[0])) is None:
         return ""
-    if several:
-        row, _, items = _in_columns([raw[name] for name in order])
-        where = pl.Series(np.repeat(np.arange(len(order)), len(raw[order[0]])))
-    elif plain(order[0]) in map(plain, _ORDER) or raw[order[0]].dtype != pl.String:
+    if not several and (is_called(order[0], _ORDER) or raw[order[0]].dtype != pl.String):
         return ""
-    else:
-        row, _, items = _order_of(raw[order[0]], "order")
-        where = pl.Series(row)
-    seen = pl.DataFrame({"item": items, "where": where, "row": row}).drop_nulls("item")
-    known = seen.group_by("item").agg(pl.col("where").n_unique())["where"] > 1
-    if several and known.any() and len(seen.unique(["item", "row"])) == len(seen):
+    seen = _in_columns(raw, order) if several else _order_of(raw[order[0]], "order")
+    seen = seen.drop_nulls("item")
+    known = seen.group_by("item").agg(pl.col("level" if several else "task").n_unique().alias("n"))["n"] > 1
+    if several and known.any() and not seen.select("item", "task").is_duplicated().any():
         return ""
     if not several and len(known) and known.all() and raw[order[0]].drop_nulls().n_unique() > 1:
         return ""
-    first = seen.filter(pl.col("row") == seen["row"].min())["item"].to_list()
+    first = seen.filter(pl.col("task") == seen["task"].min())["item"].to_list()
     told = ", then ".join(f'"{shown(item)}"' for item in first[:3])
     if several:
         return (
-            f"the columns {listed(order[:3])}{' ...' if len(order) > 3 else ''} may hold one order, the best first, or "
-            f"the answers to {len(order)} questions: items of an order stand now in one column, now in another. Row 1 "
-            f"has {told}, the best first, if you say {option('kind', 'order')}. If they are questions, give each "
-            "question a table of its own."
+            f"the columns {first_columns(order)} may hold one order, the best first, or the answers to {len(order)} "
+            f"questions: items of an order stand now in one column, now in another. Row 1 has {told}, the best first, "
+            f"if you say {option('kind', 'order')}. If they are questions, give each question a table of its own."
         )
     return (
         f'column "{shown(order[0])}" holds text with a ">" in every row, which may be an order. Row 1 has {told}, the '
@@ -247,25 +248,28 @@ def _unshared(
 
 
 def _ranks_by_column(
-    names: Sequence[str], raw: Mapping[str, pl.Series], kind: str | None, roles: dict[str, str]
+    rest: Mapping[str, pl.Series], kind: str | None, roles: dict[str, str], raw: Mapping[str, pl.Series]
 ) -> Listed | None:
     """Columns that hold each item's rank or rating, such as rank_tea or rating.milk; DataError if two readings fit."""
     for one, words in (("rank", RANKED), ("rating", RATED)):
         if kind not in (None, one):
             continue
         pattern = rf"(?:{'|'.join(words)})[_. ]?(?P<a>.+)|(?P<b>.+?)[_. ](?:{'|'.join(words)})"
-        found = {name: (match["a"] or match["b"]) for name in names if (match := re.fullmatch(pattern, name, re.I))}
-        if len(found) < 2 or not all(_whole(raw[name]) for name in found) or {*found.values()} <= {*raw}:
+        found = {name: (match["a"] or match["b"]) for name in rest if (match := re.fullmatch(pattern, name, re.I))}
+        whole = all(holds_numbers(rest[name], whole=True, least=0.0) for name in found)
+        if len(found) < 2 or not whole or {*found.values()} <= {*raw}:
             continue  # score_left beside left is of whatever stands there
         sides = pair_families([*found]) or won_and_lost_families([*found])
         if kind is None and len(found) == 2 and sides and not any(item.isdecimal() for item in found.values()):
             continue  # of two sides, whatever stood there
-        others = [name for name in names if name not in found]
-        numbered = one == "rating" and all(map(_is_number, found.values()))
+        others = [name for name in rest if name not in found]
+        numbered = one == "rating" and all(re.fullmatch(r"[a-z]?\d*", item, re.I) for item in found.values())
         if kind is None and (numbered or all(_describes(item, others) for item in found.values())):
             continue  # of what stands in another column, or one of several attributes
         if kind is None and one == "rank" and all(item.isdecimal() for item in found.values()):
-            if _could_be_either([raw[name] for name in found]):
+            # All within 0 ... k, as ranks are: then the items may be numbers too.
+            largest = max(np.nanmax(numbers_of(rest[name], name, "rank"), initial=0) for name in found)
+            if largest <= len(found):
                 raise DataError(
                     f"the columns {listed(list(found)[:3])} ... could say which item has each rank, or which rank each "
                     f"item has. For the first say {option('kind', 'order')}, for the second {option('kind', 'rank')}."
@@ -275,16 +279,18 @@ def _ranks_by_column(
     return None
 
 
-def _places_rated(names: Sequence[str], raw: Mapping[str, pl.Series], roles: dict[str, str]) -> Listed | None:
+def _places_rated(
+    rest: Mapping[str, pl.Series], roles: dict[str, str], raw: Mapping[str, pl.Series]
+) -> Listed | None:  # fmt: skip
     """What is asked of ratings in columns of numbers or letters, which may be items or places."""
-    found = _ranks_by_column(names, raw, "rating", roles)
+    found = _ranks_by_column(rest, "rating", roles, raw)
     if found is None:
         return None
     items = found.items
     told = ", ".join(map(shown, items[:3])) + (" ..." if len(items) > 3 else "")
     return replace(found, ask=(
-        f"the columns {listed(found.answer[:3])}{' ...' if len(items) > 3 else ''} hold ratings of {told}: these may "
-        "be items, or the numbers of alternatives that other columns describe. If they are the items, say "
+        f"the columns {first_columns(found.answer)} hold ratings of {told}: these may be items, or the numbers of "
+        "alternatives that other columns describe. If they are the items, say "
         f"{option('kind', 'rating')}; otherwise give a table with a row for each alternative."
     ))  # fmt: skip
 
@@ -295,17 +301,9 @@ def _describes(item: str, names: Sequence[str]) -> bool:
     return any(re.fullmatch(rf"{word}[_. ].+|.+[_. ]{word}", name, re.I) for name in names)
 
 
-def _is_number(item: str) -> bool:
-    """Whether an item is a number or a letter, or both: a place, as a1 or 2."""
-    return re.fullmatch(r"[a-z]?\d*", item, re.I) is not None
-
-
 def _in_places(series: pl.Series) -> bool:
     """Whether all values are places in words, such as First Choice."""
-    if series.dtype != pl.String:
-        return False
-    words = series.drop_nulls().str.strip_chars().unique()
-    words = words.filter(words != "")
+    words = words_of(series).drop_nulls().unique() if series.dtype == pl.String else ()
     return len(words) > 0 and all(place_of(word) is not None for word in words)
 
 
@@ -317,15 +315,15 @@ def _inner(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def find_votes(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
+def find_votes(raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
     """Columns of items that hold votes, 1, 0 and -1, or ratings, where nothing else holds an answer; raises DataError.
 
     Ratings are asked about: columns of numbers may be anything.
     """
-    user = options.get("user") if isinstance(options.get("user"), str) else guess_one(names, PEOPLE_OF_SETS)
+    user = named_or_guessed(list(raw), options.get("user") or None, PEOPLE_OF_SETS)
     if options.get("kind") not in (None, "rating") or user is None or options.get("winner") is not None:
         return None
-    rest = [name for name in names if name != user and not raw[name].dtype.is_nested() and _number_like(raw[name])]
+    rest = [name for name in raw if name != user and holds_numbers(raw[name])]
     held = {name: set(words_of(raw[name]).drop_nulls().unique()) for name in rest}
     votes = tuple(name for name in rest if held[name] and held[name] <= {"-1", "0", "1"})
     down = tuple(name for name in votes if "-1" in held[name])
@@ -340,188 +338,140 @@ def find_votes(names: Sequence[str], raw: Mapping[str, pl.Series], options: Read
     if len(few) < 3:
         return None
     raise DataError(
-        f"the columns {listed(few[:3])}{' ...' if len(few) > 3 else ''} hold small numbers that may be ratings, a "
-        f"column an item. If they are, say {option('alternatives', list(few), kind='rating')}; if "
-        f"not, name the column of the answer with {option('winner', 'NAME')}."
+        f"the columns {first_columns(few)} hold small numbers that may be ratings, a column an item. If they are, say "
+        f"{option('alternatives', list(few), kind='rating')}; if not, name the column of the answer with "
+        f"{option('winner', 'NAME')}."
     )
 
 
-def _number_like(series: pl.Series) -> bool:
-    text = as_text(series).str.strip_chars()
-    return bool(text.cast(pl.Float64, strict=False).is_not_null().eq(text.is_not_null()).all())
-
-
-def _whole(series: pl.Series) -> bool:
-    if series.dtype.is_nested():
-        return False
-    text = as_text(series).drop_nulls()
-    return bool(text.str.contains(r"^\s*\d+(\.0*)?\s*$").all())
-
-
-def _could_be_either(columns: list[pl.Series]) -> bool:
-    """Whether all values are within 0 ... k, as ranks are: then the items may be numbers too."""
-    return max(float(np.nanmax(numbers_of(column, column.name, "rank"), initial=0)) for column in columns) <= len(
-        columns
-    )
-
-
-def read_listed(names: Sequence[str], raw: Mapping[str, pl.Series], found: Listed, options: ReadOptions) -> Sets:
+def read_listed(raw: Mapping[str, pl.Series], found: Listed, options: ReadOptions) -> Sets:
     """Answers of a table of items; raises DataError."""
-    n = len(raw[found.answer[0]])
-    rows = np.arange(n)
     columns = dict(found.columns)
     for role, used in (("shown", found.alternatives), ("place", found.answer)):
         columns.update({f"{role} {nth}": name for nth, name in enumerate(used, 1) if name not in columns.values()})
-    sets = Sets(found.kind, rows[:0], pl.Series(), rows[:0], rows, np.ones(n, dtype=int), columns)
-    sets.person = person_of(raw, options, columns)
-    if "weight" in columns:
-        sets.weight = raw[columns["weight"]]
+    sets = sets_of_rows(found.kind, raw, columns, options)
     if found.items:
-        _read_ranks(raw, found, sets, options.get("best"))
+        _read_ranks(raw, found, sets)
     else:
-        _read_items(raw, found, sets, options)
-    sets.context = context_of(raw, options, columns, rows)
+        _read_items(raw, found, sets)
     return sets
 
 
-def _read_ranks(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, best: str | None) -> None:
+def _read_ranks(raw: Mapping[str, pl.Series], found: Listed, sets: Sets) -> None:
     n, k = sets.n_tasks, len(found.items)
     what = "rank" if found.kind == "rank" else "rating"
     values: FloatArray = np.concatenate([numbers_of(raw[name], name, what) for name in found.answer])
     sets.task, sets.item = np.tile(np.arange(n), k), pl.Series(found.items).gather(np.repeat(np.arange(k), n))
     word = next((word for word in (*RANKED, *RATED) if plain(found.answer[0]).startswith(plain(word))), found.answer[0])
     if found.kind == "rating":
-        sets.level = levels_of_ratings(values, word, sets, best)
+        sets.level = levels_of_ratings(values, word, sets)
         keep_rated(sets, ~np.isnan(values))
         return
     sets.kind = "order"
-    sets.level = levels_of_ranks(values, RANKED[0], sets, best)
+    sets.level = levels_of_ranks(values, RANKED[0], sets)
 
 
-def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets, options: ReadOptions) -> None:
+def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets) -> None:
     """Items that are shown, and the levels that the answer gives them."""
-    n = sets.n_tasks
-    if found.kind in ("best", "best_worst"):
-        said = [(np.arange(n), np.full(n, place), raw[name]) for place, name in enumerate(found.answer)]
-        task, level = (np.concatenate([part[k] for part in said]) for k in (0, 1))
-        items = _joined([part[2] for part in said])
-    elif len(found.answer) > 1:
-        task, level, items = _in_columns([raw[name] for name in found.answer])
-        level = level + (level == len(found.answer) - 1) * found.last
+    order = found.kind == "order"
+    if len(found.answer) > 1 or found.kind in ("best", "best_worst"):
+        said = _in_columns(raw, found.answer)
+    else:
+        said = _order_of(raw[found.answer[0]], found.kind)
+    if order and len(found.answer) > 1:
+        said = said.with_columns(level=pl.col("level") + (pl.col("level") == len(found.answer) - 1) * int(found.last))
         filled = np.stack([clean_ids(raw[name], name).is_not_null().to_numpy() for name in found.answer])
         gap: BoolArray = np.logical_or.reduce(filled[1:] & ~np.logical_and.accumulate(filled)[:-1])
         message = (
             f"an order leaves a gap before a later place (columns {listed(found.answer)}) in {{where}}. Fill it in."
         )
         sets.unusable.append((UNCLEAR, gap, message))
-    else:
-        task, level, items = _order_of(raw[found.answer[0]], found.kind)
-    items = clean_ids(items, found.answer[0])
-    there = items.is_not_null().to_numpy()
-    task, level, items = task[there], level[there], items.filter(pl.Series(there))
+    said = _with_ids(said, found.answer[0])
     if not found.alternatives:
-        sets.task, sets.level, sets.item = task, level, items
+        sets.take(said, said["level"].to_numpy())
         return
-    shown_task, place, shown_items = _in_columns([raw[name] for name in found.alternatives])
-    if len(found.alternatives) == 1:
-        shown_task, place, shown_items = _listed_in(raw[found.alternatives[0]])
-    shown_items = clean_ids(shown_items, found.alternatives[0])
-    there = shown_items.is_not_null().to_numpy()
-    shown_task, place, shown_items = shown_task[there], place[there], shown_items.filter(pl.Series(there))
-    if shown_items.dtype != items.dtype:
-        shown_items, items = as_text(shown_items), as_text(items)
-    known = Vocabulary(shown_items)
-    code, said_code = known.codes(shown_items), known.codes(items, unknown="minus_one")
-    key = shown_task * (len(known) + 1) + code
-    said_key = task * (len(known) + 1) + said_code
-    ok = np.isin(said_key, key) & (said_code >= 0)
+    several = len(found.alternatives) > 1
+    offered = _in_columns(raw, found.alternatives) if several else _listed_in(raw[found.alternatives[0]])
+    offered = _with_ids(offered, found.alternatives[0])
+    if offered["item"].dtype != said["item"].dtype:
+        offered, said = (one.with_columns(item=as_text(one["item"])) for one in (offered, said))
     sets.heeded = ("winner_is",)
-    if len(key) and options.get("winner_is") != "item":
-        placed, hit = _by_place(task, items, shown_task, place, key)
-        if hit.all() and ok.all() and (placed != said_key).any() and options.get("winner_is") != "side":
+    known = _matched(said, offered, ["task", "item"])["level"].is_not_null()
+    if len(offered) and (is_a := sets.options.get("winner_is")) != "item":
+        number = as_text(said["item"]).cast(pl.Float64, strict=False)
+        place = number.set((number != number.round(0)).fill_null(False), None).cast(pl.Int64, strict=False) - 1
+        placed = _matched(said.select("task", level=place), offered, ["task", "level"])["item"]
+        hit = placed.is_not_null()
+        if hit.all() and known.all() and (placed != said["item"]).any() and is_a != "side":
+            first, stands = shown(said["item"][0]), shown(placed[0])
             raise DataError(
-                f"the answers in {_columns_of(found.answer)} are items, or the places of items in "
-                f"{_columns_of(found.alternatives)}: row {task[0] + 1} means {shown(items[0])}, if you say "
-                f"{option('winner_is', 'item')}, or {shown(known.labels([placed[0] % (len(known) + 1)])[0])}, number "
-                f"{shown(items[0])} of those shown, if you say {option('winner_is', 'side')}."
+                f"the answers in {first_columns(found.answer)} are items, or the places of items in "
+                f"{first_columns(found.alternatives)}: row {said['task'][0] + 1} means {first}, if you say "
+                f"{option('winner_is', 'item')}, or {stands}, number {first} of those shown, if you say "
+                f"{option('winner_is', 'side')}."
             )
-        if options.get("winner_is") == "side" or (hit.all() and not ok.all()) or (hit.any() and not ok.any()):
-            said_key, ok = np.where(hit, placed, -1), hit
+        if is_a == "side" or (hit.all() and not known.all()) or (hit.any() and not known.any()):
+            said, known = said.with_columns(item=placed.fill_null(said["item"])), hit
             sets.notes.append("The answers are the numbers of those shown, from 1.")
-    unknown = np.bincount(task[~ok], minlength=n) > 0
-    if unknown.any():
-        example = shown(items[int(np.flatnonzero(~ok)[0])])
+    unknown = said.filter(~known)
+    if len(unknown):
         message = (
-            f'the answer names an item that was not shown in {{where}}, such as "{example}": it must be one of those '
-            f"in {_columns_of(found.alternatives)}."
+            f'the answer names an item that was not shown in {{where}}, such as "{shown(unknown["item"][0])}": it must '
+            f"be one of those in {first_columns(found.alternatives)}."
         )
-        sets.unusable.append((UNCLEAR, unknown, message))
-    if found.kind == "order":
-        ordered = np.sort(said_key[ok])
-        again = np.bincount(ordered[1:][np.diff(ordered) == 0] // (len(known) + 1), minlength=n) > 0
-        sets.unusable.append((TWICE, again, "an order names the same item twice in {where}."))
-    sets.task, sets.item = shown_task, shown_items
-    rest = len(found.answer) - 1 if found.last else int(level[ok].max(initial=-1)) + 1
-    sets.level = _levels(found.kind, key, said_key[ok], level[ok], rest)
+        sets.unusable.append((UNCLEAR, sets.tasks_of(unknown["task"]), message))
+    said = said.filter(known)
+    if order:
+        again = said.filter(said.select("task", "item").is_duplicated())
+        sets.unusable.append((TWICE, sets.tasks_of(again["task"]), "an order names the same item twice in {where}."))
+    rest = len(found.answer) - 1 if found.last else int(said["level"].to_numpy().max(initial=-1)) + 1
+    sets.take(offered, _levels(found.kind, offered, said, rest))
 
 
-def _by_place(
-    task: IntArray, items: pl.Series, shown_task: IntArray, place: IntArray, key: IntArray
-) -> tuple[IntArray, BoolArray]:
-    """Keys of what stands at the places, from 1, that answers may name, and which of them name one."""
-    number = as_text(items).cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-    by_place = task * (place.max(initial=0) + 2.0) + number - 1
-    by_place[(number < 1) | (number > place.max(initial=0) + 1)] = np.nan
-    places = shown_task * (place.max(initial=0) + 2.0) + place
-    order = np.argsort(places)
-    where = np.minimum(np.searchsorted(places[order], by_place), len(places) - 1)
-    return key[order][where], places[order][where] == by_place
+def _matched(rows: pl.DataFrame, known: pl.DataFrame, on: list[str]) -> pl.DataFrame:
+    """For each of some rows the first of others that is equal ``on`` some columns, nulls where there is none."""
+    known = known.unique(on, keep="first", maintain_order=True)
+    return rows.select(on).join(known, on=on, how="left", maintain_order="left")
 
 
-def _levels(kind: str, key: IntArray, said: IntArray, level: IntArray, rest: int) -> IntArray:
-    """Level of each alternative that was shown, by the keys of those that the answer names; ``rest`` of the others."""
-    if kind in ("best", "approval"):
-        return chosen_levels(np.isin(key, said))
+def _levels(kind: str, offered: pl.DataFrame, said: pl.DataFrame, rest: int) -> IntArray:
+    """Level of each alternative that was shown, by those that the answer names; ``rest`` of the others."""
+
+    def named(some: pl.DataFrame) -> pl.Series:
+        return _matched(offered, some, ["task", "item"])["level"]
+
     if kind == "best_worst":
-        return best_worst_levels(np.isin(key, said[level == 0]), np.isin(key, said[level == 1]))
-    order = np.argsort(said, kind="stable")
-    if not len(order):
-        return np.zeros(len(key), dtype=np.int64)
-    place = np.minimum(np.searchsorted(said[order], key), len(said) - 1)
-    named: BoolArray = said[order][place] == key
-    return np.where(named, level[order][place], rest)
+        best, worst = (named(said.filter(pl.col("level") == end)).is_not_null().to_numpy() for end in (0, 1))
+        return best_worst_levels(best, worst)
+    level = named(said)
+    return chosen_levels(level.is_not_null().to_numpy()) if kind != "order" else level.fill_null(rest).to_numpy()
 
 
-def _columns_of(names: Sequence[str]) -> str:
-    return listed(names[:3]) + (" ..." if len(names) > 3 else "")
+def _with_ids(rows: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Rows with ids of items, without those that have none."""
+    return rows.with_columns(item=clean_ids(rows["item"], column)).drop_nulls("item")
 
 
-def _joined(columns: Sequence[pl.Series]) -> pl.Series:
-    """Ids of several columns under each other, as text unless all are of one type."""
-    columns = [clean_ids(column, column.name) for column in columns]
+def _in_columns(raw: Mapping[str, pl.Series], names: Sequence[str]) -> pl.DataFrame:
+    """Task, level (the place of the column) and item of items that stand in a column each."""
+    columns = [clean_ids(raw[name], name).alias("item") for name in names]
     if len({column.dtype for column in columns}) > 1:
         columns = [as_text(column) for column in columns]
-    return pl.concat([column.alias("") for column in columns])
-
-
-def _in_columns(columns: Sequence[pl.Series]) -> tuple[IntArray, IntArray, pl.Series]:
-    """Row, place and id of items that stand in a column each."""
-    if len(columns) == 1 and (columns[0].dtype.is_nested() or columns[0].dtype == pl.Object):
-        return np.zeros(0, dtype=int), np.zeros(0, dtype=int), pl.Series()
     n, k = len(columns[0]), len(columns)
-    return np.tile(np.arange(n), k), np.repeat(np.arange(k), n), _joined(columns)
+    return pl.DataFrame(
+        {"task": np.tile(np.arange(n), k), "level": np.repeat(np.arange(k), n), "item": pl.concat(columns)}
+    )
 
 
-def _exploded(lists: pl.Series) -> tuple[IntArray, IntArray, pl.Series]:
-    """Row, place in it and value of the members of lists."""
-    length = lists.list.len().fill_null(0).to_numpy().astype(np.int64)
-    row = np.repeat(np.arange(len(lists)), length)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
-    return row, place, lists.filter(pl.Series(length > 0)).explode()
+def _exploded(lists: pl.Series) -> pl.DataFrame:
+    """Task, level (the place in it) and item of the members of lists, one a task."""
+    rows = pl.DataFrame({"task": np.arange(len(lists)), "item": lists})
+    rows = rows.with_columns(level=pl.int_ranges(pl.col("item").list.len())).explode("level", "item")
+    return rows.drop_nulls("level").select("task", "level", "item")
 
 
-def _order_of(series: pl.Series, kind: str) -> tuple[IntArray, IntArray, pl.Series]:
-    """Row, level and id of the items of orders: lists, of items or of lists of equals, or text as "a > b = c".
+def _order_of(series: pl.Series, kind: str) -> pl.DataFrame:
+    """Task, level and item of orders: lists, of items or of lists of equals, or text as "a > b = c".
 
     A choice of any number is a list, or text with | ; or commas, whose levels mean nothing.
     """
@@ -532,26 +482,23 @@ def _order_of(series: pl.Series, kind: str) -> tuple[IntArray, IntArray, pl.Seri
         separator = next((one for one in "|;," if series.str.contains(one, literal=True).any()), "|")
         lists = series.str.split(separator)
     if lists is None:
-        text = series.str.strip_chars().str.replace_all("~", "=", literal=True)
-        row, level, group = _exploded(text.str.split(">"))
-        inner, _, items = _exploded(group.str.strip_chars(" {}()").str.split("="))
-        return row[inner], level[inner], items.str.strip_chars()
-    row, level, members = _exploded(lists)
-    if isinstance(members.dtype, pl.List):
-        inner, _, items = _exploded(members)
-        return row[inner], level[inner], items
-    return row, level, members.str.strip_chars() if members.dtype == pl.String else members
+        rows = _exploded(series.str.strip_chars().str.replace_all("~", "=", literal=True).str.split(">"))
+        rows = rows.with_columns(pl.col("item").str.strip_chars(" {}()").str.split("="))
+    else:
+        rows = _exploded(lists)
+    rows = rows.explode("item") if isinstance(rows["item"].dtype, pl.List) else rows
+    return rows.with_columns(pl.col("item").str.strip_chars()) if rows["item"].dtype == pl.String else rows
 
 
-def _listed_in(series: pl.Series) -> tuple[IntArray, IntArray, pl.Series]:
+def _listed_in(series: pl.Series) -> pl.DataFrame:
     lists = _lists(series, separated=True)
     if lists is None:
         raise DataError(
             f'column "{shown(series.name)}" must list what was shown, such as "tea|milk|juice"; it holds values '
             f"of type {series.dtype}."
         )
-    row, place, items = _exploded(lists)
-    return row, place, items.str.strip_chars() if items.dtype == pl.String else items
+    rows = _exploded(lists)
+    return rows.with_columns(pl.col("item").str.strip_chars()) if rows["item"].dtype == pl.String else rows
 
 
 def _lists(series: pl.Series, separated: bool = False) -> pl.Series | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from predilect._text import did_you_mean, shown
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import as_text, clean_ids
-from predilect.data.intake import MISSING_ATTRIBUTE, UNCLEAR, counted
+from predilect.data.intake import UNCLEAR, counted
 from predilect.data.read.columns import listed, no_column
 from predilect.data.read.names import (
     AVAILABLE,
     CHOSEN,
     IDENTIFIED,
     KIND_OF,
+    NO_ANSWER,
+    OF_TIME,
+    OFFERED,
     PEOPLE_OF_SETS,
     PLACED,
     RANKED,
@@ -27,32 +30,43 @@ from predilect.data.read.names import (
     WEIGHT,
     Kind,
     guess_one,
-    is_of_time,
+    is_called,
     plain,
-    tells_no_answer,
+    tells,
     tells_note,
-    tells_offer,
-)  # fmt: skip
+)
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.profiles import (
     NONE,
     counts_within,
     distinct,
+    end_told,
+    flags,
     has_constants,
     is_none,
     is_noted,
     is_place,
+    is_plain,
     items_described,
-    missing_in,
+    low_is_good,
     nothing_of,
+    numbers_of,
     numbers_rows,
+    once_in_each,
     plain_values,
-    profiles_of,
     varies_within,
+    words_of,
 )
-from predilect.data.read.set_columns import end_told, flags, low_is_good, numbers_of, words_of
-from predilect.data.read.sets import CHOICES, Sets, context_of, design_asked
-from predilect.data.tasks import best_worst_levels, chosen_levels, ranked_levels, rated_levels
+from predilect.data.read.sets import (
+    CHOICES,
+    Sets,
+    best_worst_levels,
+    chosen_levels,
+    design_asked,
+    named_or_guessed,
+    ranked_levels,
+    rated_levels,
+)
 from predilect.errors import DataError
 
 _ON_SCREEN = ("position", "place", "slot", "screenposition", "order", "row", "line")
@@ -60,8 +74,9 @@ _ON_SCREEN = ("position", "place", "slot", "screenposition", "order", "row", "li
 
 @dataclass(frozen=True)
 class Long:
-    """Columns of a long table by role; None where there is none."""
+    """A long table: its columns, and which of them has which role, None where there is none."""
 
+    raw: Mapping[str, pl.Series]
     user: str | None
     task: str | None
     alternative: str | None
@@ -69,16 +84,43 @@ class Long:
     best: str | None = None
     worst: str | None = None
 
+    @property
+    def own(self) -> pl.Series | None:
+        """The alternative that each row is about."""
+        return None if self.alternative is None else self.raw[self.alternative]
 
-def find_long(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Long | None:
-    """Columns of a long table, or None if these are none of one; DataError if several answers stand side by side."""
-    user = _role(names, options.get("user"), PEOPLE_OF_SETS)
-    guessed = user is not None and options.get("user") is None
-    if guessed and user is not None and _names_rows(raw[user]):
-        user = None
-    task = _role([name for name in names if name != user], options.get("task"), TASKS)
-    kind, winner = options.get("kind"), options.get("winner")
-    named = options.get("alternatives")
+    def chosen(self, task: IntArray) -> BoolArray | None:
+        """Which alternatives were chosen, (n,); None where no column says it."""
+        return None if self.value is None else chosen_of(self.raw[self.value], self.own, task)
+
+    def tells_itself(self, by_answer: bool = False) -> bool:
+        """Whether the values tell, whatever the names, that each row is an alternative of a task.
+
+        Tasks have several rows, each about another alternative, and the answer is one of them, or, unless
+        ``by_answer``, alternatives are counted.
+        """
+        keys = [self.raw[name] for name in (self.user, self.task) if name is not None]
+        own = self.own
+        if self.task is None or not all(is_plain(one) for one in (*keys, own) if one is not None):
+            return False
+        _, task = distinct(keys)
+        if len(task) < 2 or np.bincount(task).min() < 2 or (own is not None and not _once_in(own, task)):
+            return False
+        if own is not None and not by_answer and counts_within(own, task):
+            return True
+        if self.value is None:
+            return own is not None and not by_answer
+        return not self.raw[self.value].dtype.is_nested() and once_in_each(self.chosen(task), task)
+
+
+def find_long(raw: Mapping[str, pl.Series], options: ReadOptions) -> Long | None:
+    """A long table of some columns, or None if these are none of one."""
+    names = list(raw)
+    user = named_or_guessed(names, options.get("user"), PEOPLE_OF_SETS)
+    if user is not None and options.get("user") is None and len(raw[user]) > 1 and is_plain(raw[user]):
+        user = None if raw[user].is_unique().all() else user  # it numbers the rows
+    task = named_or_guessed([name for name in names if name != user], options.get("task"), TASKS)
+    kind, winner, named = options.get("kind"), options.get("winner"), options.get("alternatives")
     rest = [name for name in names if name not in (user, task, named)]
     best, worst = guess_one(rest, ("best", "is_best", "most")), guess_one(rest, ("worst", "is_worst", "least"))
     both = best is not None and worst is not None and kind in (None, "best_worst") and winner is None
@@ -86,55 +128,27 @@ def find_long(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadO
     if value is None and not both:
         words = KIND_OF.values() if kind is None else [(*KIND_OF.get(kind, RANKED), *CHOSEN)]
         value = next((found for one in words if (found := guess_one(rest, one))), None)
-    if value is None and not both:
-        return None
-    rest = [name for name in rest if name != value and not (both and name in (best, worst))]
-    alternative = named if isinstance(named, str) and named in names else guess_one(rest, (*IDENTIFIED, *PLACED))
-    if alternative is None and user is None and task is None:
-        return None
-    if alternative is None:
-        others = [name for name in rest if plain(name) not in map(plain, (*WEIGHT, *AVAILABLE))]
-        # Without a task, all rows of a person are one: ratings of the one thing that is left.
-        if task is None and len(others) == 1:
-            alternative = others[0]
-        elif task is None:
+        if value is None:
             return None
-    if both:
-        flagged = all(set(as_text(raw[name]).drop_nulls().unique()) <= {"0", "1"} for name in (best, worst) if name)
-        return Long(user, task, alternative, None, best, worst) if flagged and alternative != best else None
-    return Long(user, task, alternative, value)
+    rest = [name for name in rest if name not in ((best, worst) if both else (value,))]
+    alternative = named if isinstance(named, str) and named in names else guess_one(rest, (*IDENTIFIED, *PLACED))
+    if alternative is None and task is None:
+        # All rows of a person are one task: ratings of the one thing that is left.
+        others = [name for name in rest if not is_called(name, WEIGHT, AVAILABLE)]
+        if user is None or len(others) != 1:
+            return None
+        alternative = others[0]
+    if not both:
+        return Long(raw, user, task, alternative, value)
+    flagged = all({*as_text(raw[str(name)]).drop_nulls()} <= {"0", "1"} for name in (best, worst))
+    return Long(raw, user, task, alternative, None, best, worst) if flagged and alternative != best else None
 
 
-def tells_itself(raw: Mapping[str, pl.Series], long: Long, by_answer: bool = False) -> bool:
-    """Whether the values tell, whatever the names, that each row is an alternative of a task.
-
-    Tasks have several rows, each about another alternative, and the answer is one of them, or, unless ``by_answer``,
-    alternatives are counted.
-    """
-    keys = [raw[name] for name in (long.user, long.task) if name is not None]
-    if long.task is None or any(key.dtype.is_nested() or key.dtype == pl.Object for key in keys):
-        return False
-    _, task = distinct(keys)
-    own = None if long.alternative is None else raw[long.alternative]
-    if own is not None and (own.dtype.is_nested() or own.dtype == pl.Object):
-        return False
-    if len(task) < 2 or np.bincount(task).min() < 2:
-        return False
-    if own is not None and len(distinct([pl.Series(task), own])[0]) < len(task):
-        return False
-    if own is not None and not by_answer and counts_within(own, task):
-        return True
-    if long.value is None:
-        return own is not None and not by_answer
-    chosen = None if raw[long.value].dtype.is_nested() else chosen_of(raw[long.value], own, task)
-    return chosen is not None and bool((np.bincount(task[chosen], minlength=int(task.max()) + 1) == 1).all())
-
-
-def _answer_is_clear(raw: Mapping[str, pl.Series], long: Long, task: IntArray, options: ReadOptions) -> None:
+def _answer_is_clear(long: Long, task: IntArray, options: ReadOptions) -> None:
     """DataError if another column can be the answer, or what it names."""
-    value, own = long.value, long.alternative
+    raw, value, own = long.raw, long.value, long.alternative
     for name in raw if value and own and options.get("alternatives") is None else ():
-        if name == own or plain(name) not in map(plain, PLACED) or not counts_within(raw[name], task):
+        if name == own or not is_called(name, PLACED) or not counts_within(raw[name], task):
             continue
         one, two = (chosen_of(raw[str(value)], raw[by], task) for by in (str(own), name))
         if one is not None and two is not None and (one != two).any():
@@ -145,19 +159,18 @@ def _answer_is_clear(raw: Mapping[str, pl.Series], long: Long, task: IntArray, o
             )
     if value is None or options.get("kind") is not None or options.get("winner") is not None:
         return
-    rated = plain(value) in map(plain, RATED)
-    if not rated and plain(value) not in map(plain, RANKED):
+    rated = is_called(value, RATED)
+    if not rated and not is_called(value, RANKED):
         return
     free = [
         name for name, column in raw.items()
-        if name not in (long.user, long.task, long.alternative, value) and not column.dtype.is_nested()
-        and column.dtype != pl.Object and plain(name) not in map(plain, AVAILABLE) and not tells_note(name)
+        if name not in (long.user, long.task, own, value) and is_plain(column) and not is_called(name, AVAILABLE)
+        and not tells_note(name)
     ]  # fmt: skip
     others = [name for name in free if varies_within(raw[name], task)]
     found, told = guess_one(others, RATED), "may be ranks"
     if rated:
-        of = None if own is None else raw[own]
-        found = next((name for name in free if _may_answer(name, raw, of, task)), None)
+        found = next((name for name in free if _may_answer(name, long, task)), None)
         told = "may be ratings"
     if plain(value) in ("position", "place"):
         found = found or next((name for name in others if flags(raw[name]) is not None), None)
@@ -169,7 +182,7 @@ def _answer_is_clear(raw: Mapping[str, pl.Series], long: Long, task: IntArray, o
                 f"with {option('winner', 'NAME')}."
             )
     if found is not None:
-        kind: Kind = "rating" if plain(found) in map(plain, RATED) else "best"
+        kind: Kind = "rating" if is_called(found, RATED) else "best"
         raise DataError(
             f'column "{shown(value)}" {told}, and "{shown(found)}" may be the answer. If "{shown(value)}" is the '
             f"answer, {'say' if rated else '1 the best, say'} "
@@ -178,38 +191,23 @@ def _answer_is_clear(raw: Mapping[str, pl.Series], long: Long, task: IntArray, o
         )
 
 
-def _may_answer(name: str, raw: Mapping[str, pl.Series], own: pl.Series | None, task: IntArray) -> bool:
+def _may_answer(name: str, long: Long, task: IntArray) -> bool:
     """Whether a column of no name in the lists marks or names one alternative of every task, or ranks them."""
-    if plain(name) in map(plain, (*PLACED, *IDENTIFIED, *_ON_SCREEN)) or numbers_rows(raw[name]):
+    column = long.raw[name]
+    if is_called(name, PLACED, IDENTIFIED, _ON_SCREEN) or numbers_rows(column):
         return False
-    for of in (None, own):
-        chosen = chosen_of(raw[name], of, task)
-        if chosen is not None and (np.bincount(task[chosen], minlength=int(task.max()) + 1) == 1).all():
-            return True
-    if counts_within(raw[name], task):
+    if any(once_in_each(chosen_of(column, of, task), task) for of in (None, long.own)) or counts_within(column, task):
         return True
-    words = plain_values(raw[name])
+    words = plain_values(column)
     return words.dtype == pl.String and any(
         words.drop_nulls().is_in(other.drop_nulls().unique().to_list()).all()
-        for one, other in raw.items() if one != name and other.dtype == pl.String
+        for one, other in long.raw.items() if one != name and other.dtype == pl.String
     )  # fmt: skip
 
 
-def _names_rows(column: pl.Series) -> bool:
-    """Whether no value comes twice, as numbers of rows."""
-    plain_type = column.dtype != pl.Object and not column.dtype.is_nested()
-    return plain_type and len(column) > 1 and bool(column.is_unique().all())
-
-
-def _role(names: Sequence[str], given: str | bool | None, candidates: Sequence[str]) -> str | None:
-    if given is False:
-        return None
-    return given if isinstance(given, str) else guess_one(names, candidates)
-
-
-def read_long(names: Sequence[str], raw: Mapping[str, pl.Series], long: Long, options: ReadOptions) -> Sets:
+def read_long(long: Long, options: ReadOptions) -> Sets:
     """Answers of a long table; raises DataError."""
-    n_rows = len(next(iter(raw.values())))
+    raw, names = long.raw, list(long.raw)
     columns = {role: name for role, name in (("user", long.user), ("task", long.task),
                ("alternatives", long.alternative), ("winner", long.value), ("best", long.best),
                ("worst", long.worst)) if name is not None}  # fmt: skip
@@ -220,78 +218,48 @@ def read_long(names: Sequence[str], raw: Mapping[str, pl.Series], long: Long, op
             f"{option('task', 'NAME')}, or who answered with {option('user', 'NAME')}."
         )
     first, task = distinct(keys)
-    blank = np.zeros(n_rows, dtype=bool)
-    for key in keys:
-        blank |= key.is_null().to_numpy()
-    shown_rows, available = _available(names, raw, columns, n_rows)
-    sets = Sets("best", task, pl.Series(), np.zeros(0, dtype=np.int64), first, np.bincount(task), columns)
+    available = guess_one([name for name in names if name not in columns.values()], AVAILABLE)
+    shown_rows = None if available is None else flags(raw[available])
+    if available is not None and shown_rows is not None:
+        columns["available"] = available
+    sets = Sets(options, "best", task, pl.Series(), np.zeros(0, dtype=np.int64), first, np.bincount(task), columns)
     if long.user is not None:
         sets.person = raw[long.user].gather(first)
-    column = _weight(names, raw, columns, task, options.get("weight"))
-    if column is not None:
-        columns["weight"] = column
-        sets.weight = raw[column].gather(first)
-    sets.context = context_of(raw, options, columns, first)
-    if blank.any() and long.task is not None:
-        lost = sets.any_of(clean_ids(raw[long.task], long.task).is_null().to_numpy())
+    weight = named_or_guessed(names, options.get("weight"), WEIGHT)
+    if weight is not None and weight not in columns.values():
+        if not varies_within(raw[weight], task):
+            columns["weight"] = weight
+            sets.weight = raw[weight].gather(first)
+        elif options.get("weight") is not None:  # else it may be an attribute
+            raise DataError(f'column "{shown(weight)}" is the weight of tasks, but differs between rows of one task.')
+    sets.take_context(raw)
+    if long.task is not None:
+        lost = sets.any_of(keys[-1].is_null().to_numpy())
         sets.unusable.append(("missing id", lost, "the task is missing in {where}. Fill it in."))
 
-    if not shown_rows.all():
-        gone = sets.any_of(~shown_rows & _chosen(raw, long, task))
+    if shown_rows is not None and not shown_rows.all():
+        chosen = long.chosen(task)
+        gone = np.zeros(sets.n_tasks, dtype=bool) if chosen is None else sets.any_of(~shown_rows & chosen)
         message = f'an alternative was chosen that was not available (column "{shown(available)}") in {{where}}.'
         sets.unusable.append((UNCLEAR, gone, message))
         sets.notes.append(f"{counted(int((~shown_rows).sum()), 'alternative')} not available, and so not shown.")
-        raw = {name: column.filter(pl.Series(shown_rows)) for name, column in raw.items()}
+        long = replace(long, raw={name: column.filter(pl.Series(shown_rows)) for name, column in raw.items()})
         sets.task = task[shown_rows]
-    _answer_is_clear(raw, long, sets.task, options)
-    sets.kind = _kind_of(raw, long, options, sets.task)
-    sets.item = _items(names, raw, long, columns, sets, options)
-    _read_values(raw, long, sets, options.get("best"))
+    _answer_is_clear(long, sets.task, options)
+    sets.kind = _kind_of(long, options, sets.task)
+    _name_items(long, sets)
+    _read_values(long, sets)
     return sets
 
 
-def _chosen(raw: Mapping[str, pl.Series], long: Long, task: IntArray) -> BoolArray:
-    """Alternatives marked as chosen."""
-    own = None if long.alternative is None else raw[long.alternative]
-    chosen = None if long.value is None else chosen_of(raw[long.value], own, task)
-    return np.zeros(len(task), dtype=bool) if chosen is None else chosen
-
-
-def _weight(
-    names: Sequence[str], raw: Mapping[str, pl.Series], columns: Mapping[str, str], task: IntArray,
-    given: str | bool | None,
-) -> str | None:  # fmt: skip
-    """Column of the weight of tasks; one that differs within tasks is guessed to be an attribute."""
-    name = given if isinstance(given, str) else None if given is False else guess_one(names, WEIGHT)
-    if name is None or name in columns.values():
-        return None
-    if not varies_within(raw[name], task):
-        return name
-    if isinstance(given, str):
-        raise DataError(f'column "{shown(name)}" is the weight of tasks, but differs between rows of one task.')
-    return None
-
-
-def _available(
-    names: Sequence[str], raw: Mapping[str, pl.Series], columns: dict[str, str], n_rows: int
-) -> tuple[BoolArray, str | None]:
-    name = guess_one([one for one in names if one not in columns.values()], AVAILABLE)
-    flagged = None if name is None else flags(raw[name])
-    if name is None or flagged is None:
-        return np.ones(n_rows, dtype=bool), None
-    columns["available"] = name
-    return flagged, name
-
-
-def _items(
-    names: Sequence[str], raw: Mapping[str, pl.Series], long: Long, columns: dict[str, str], sets: Sets,
-    options: ReadOptions,
-) -> pl.Series:  # fmt: skip
-    """Ids of the alternatives: their own, or their profiles."""
+def _name_items(long: Long, sets: Sets) -> None:
+    """Set the ids of the alternatives: their own, or their profiles."""
+    options = sets.options
     none_id = options.get("none", NONE)
     given = options.get("profile")
-    attributes = _attributes(names, raw, long, columns, sets, given)
-    own = None if long.alternative is None else clean_ids(raw[long.alternative], long.alternative)
+    columns = sets.columns
+    attributes = _attributes(long, sets)
+    own = None if long.own is None else clean_ids(long.own, str(long.alternative))
     none = np.zeros(len(sets.task), dtype=bool) if own is None else is_none(own, none_id)
     marker = guess_one(list(attributes), ("none", "no_choice", "opt_out", "none_option"))
     if marker is not None and (marked := flags(attributes[marker])) is not None:
@@ -307,16 +275,17 @@ def _items(
         if attributes:
             sets.profiles = items_described(own, attributes)
             columns.update({f"feature {name}": name for name in attributes})
-        return own.cast(pl.String).set(pl.Series(none), none_id) if none.any() else own
+        sets.item = own.cast(pl.String).set(pl.Series(none), none_id) if none.any() else own
+        return
     if own is None and given is None:
         naming = [name for name, column in attributes.items() if _names_items(column, sets.task)]
         for name in naming if len(naming) == 1 else ():
             rest = {one: column for one, column in attributes.items() if one != name}
-            _make_profiles(name, raw[name], rest, sets)
-    if not attributes or (own is None and not given and all(map(is_of_time, attributes))):
+            _make_profiles(name, long.raw[name], rest, sets)
+    if not attributes or (own is None and not given and all(tells(name, OF_TIME) for name in attributes)):
         raise DataError(
             "found no column that says which alternative a row is about, nor attributes that differ within a task"
-            f"{design_asked(names)} If there is such a column, name it with {option('alternatives', 'NAME')}."
+            f"{design_asked(list(long.raw))} If there is such a column, name it with {option('alternatives', 'NAME')}."
         )
     outside, marker = nothing_of(attributes, sets.task)
     if outside.any():
@@ -331,22 +300,14 @@ def _items(
     if own is not None:
         named = True if long.alternative in (given or ()) else options.get("constants")
         labelled = has_constants(own, attributes, none, sets.task, named, str(long.alternative))
-    lacking, told = missing_in(attributes, own if labelled is not None else None, none)
-    message = f"an attribute ({told}) is missing in {{where}}. Fill it in."
-    sets.unusable.append((MISSING_ATTRIBUTE, sets.any_of(lacking), message))
     columns.update({f"attribute {name}": name for name in attributes})
-    label = own.cast(pl.String) if own is not None and labelled else None
-    ids, sets.profiles = profiles_of(label, attributes, none, none_id)
-    sets.by_profile = True
-    return ids
+    sets.describe(None if own is None else own.cast(pl.String), labelled, attributes, none, none_id)
 
 
-def _attributes(
-    names: Sequence[str], raw: Mapping[str, pl.Series], long: Long, columns: Mapping[str, str], sets: Sets,
-    given: Sequence[str] | None,
-) -> dict[str, pl.Series]:  # fmt: skip
+def _attributes(long: Long, sets: Sets) -> dict[str, pl.Series]:
     """Columns that describe alternatives: those named, or all that differ within tasks; raises DataError."""
-    taken = {name: role for role, name in columns.items()}
+    raw, names, given = long.raw, list(long.raw), sets.options.get("profile")
+    taken = {name: role for role, name in sets.columns.items()}
     for name in given or ():
         if name not in names:
             raise no_column(name, "as profile", names)
@@ -388,15 +349,15 @@ def _make_profiles(name: str, own: pl.Series, attributes: Mapping[str, pl.Series
         return False
     _, number = distinct([own])
     changing = [one for one, column in attributes.items() if varies_within(column, number)]
-    identified = plain(name) in map(plain, IDENTIFIED)
+    identified = is_called(name, IDENTIFIED)
     if identified and (sets.kind not in CHOICES or not changing):
         if changing:
             sets.notes.append(f'Not used, as it differs for one "{shown(name)}" between rows: {listed(changing)}.')
         return False
-    if not changing or plain(name) == "mode" or any(map(tells_offer, changing)):
+    if not changing or plain(name) == "mode" or any(tells(one, OFFERED) for one in changing):
         return True
     codes = own.drop_nulls().cast(pl.String).unique()
-    whole = len(codes) <= np.bincount(sets.task).max() and not all(map(tells_no_answer, changing))
+    whole = len(codes) <= np.bincount(sets.task).max() and not all(tells(one, NO_ANSWER) for one in changing)
     if whole and (not identified or all(map(is_place, codes))):
         return True
     more = {} if name in sets.columns.values() else {"alternatives": name}
@@ -448,39 +409,38 @@ def _describes(column: pl.Series, task: IntArray) -> bool:
     return varies_within(column, task) and not numbers_rows(column)
 
 
-def _kind_of(raw: Mapping[str, pl.Series], long: Long, options: ReadOptions, task: IntArray) -> Kind:
+def _kind_of(long: Long, options: ReadOptions, task: IntArray) -> Kind:
     """What was asked: as said, or by the name of the answer, and best-worst where it holds -1."""
     if long.value is None:
         return "best_worst"
-    by_name: Kind = next((one for one, words in KIND_OF.items() if plain(long.value) in map(plain, words)), "best")
+    by_name: Kind = next((one for one, words in KIND_OF.items() if is_called(long.value, words)), "best")
     kind = options.get("kind") or by_name
     if kind == "pairs":
         raise DataError("a table with one row for each alternative cannot hold pairs; leave kind out.")
-    if kind == "best" and not raw[long.value].dtype.is_nested():
-        said = words_of(raw[long.value])
+    if kind == "best" and not long.raw[long.value].dtype.is_nested():
+        said = words_of(long.raw[long.value])
         words = set(said.drop_nulls().unique().to_list())
         if "-1" in words and words <= {"-1", "0", "1"}:
             # Of all that somebody was asked about any number may be up or down.
-            where = [task[(said == one).fill_null(False).to_numpy()] for one in ("1", "-1")]
-            once = all((np.bincount(one, minlength=int(task.max()) + 1) == 1).all() for one in where)
+            once = all(once_in_each((said == one).fill_null(False).to_numpy(), task) for one in ("1", "-1"))
             kind = "best_worst" if once or long.task is not None else "rating"
     return kind
 
 
-def _read_values(raw: Mapping[str, pl.Series], long: Long, sets: Sets, best: str | None) -> None:
-    """The level of each alternative; ``best`` is the end of ranks and ratings that was said to be good."""
+def _read_values(long: Long, sets: Sets) -> None:
+    """Set the level of each alternative."""
     if long.best is not None and long.worst is not None:
-        most, least = flags(raw[long.best]), flags(raw[long.worst])
+        most, least = flags(long.raw[long.best]), flags(long.raw[long.worst])
         if most is not None and least is not None:  # as find_long has seen
             sets.level = best_worst_levels(most, least)
         return
     value = str(long.value)
-    series = raw[value]
+    series = long.raw[value]
     if sets.kind in ("order", "rank"):
-        sets.kind, sets.level = "order", levels_of_ranks(numbers_of(series, value, "rank"), value, sets, best)
+        sets.kind, sets.level = "order", levels_of_ranks(numbers_of(series, value, "rank"), value, sets)
     elif sets.kind == "rating":
         rating = numbers_of(series, value, "rating")
-        sets.level = levels_of_ratings(rating, value, sets, best)
+        sets.level = levels_of_ratings(rating, value, sets)
         keep_rated(sets, ~np.isnan(rating))
     elif sets.kind == "best_worst":
         words = words_of(series).drop_nulls().unique()
@@ -489,10 +449,9 @@ def _read_values(raw: Mapping[str, pl.Series], long: Long, sets: Sets, best: str
         number = numbers_of(series, value, "choice")
         sets.level = best_worst_levels(number == 1, number == -1)
     else:
-        own = None if long.alternative is None else raw[long.alternative]
-        chosen = chosen_of(series, own, sets.task) if sets.kind == "best" else flags(series)
+        chosen = long.chosen(sets.task) if sets.kind == "best" else flags(series)
         if chosen is None:
-            raise _not_chosen(series, value, own)
+            raise _not_chosen(series, value, long.own)
         sets.level = chosen_levels(chosen)
 
 
@@ -520,7 +479,7 @@ def chosen_of(series: pl.Series, own: pl.Series | None, task: IntArray) -> BoolA
         if not constant["task"].is_unique().all():  # what fills the other rows
             constant = constant.filter((pl.col("said") != "0") | pl.col("task").is_unique())
         one_each = bool(constant["task"].is_unique().all()) and constant["said"].is_in(name.unique().to_list()).all()
-        once = marked is not None and (np.bincount(task[marked], minlength=n_tasks) == 1).all()
+        once = once_in_each(marked, task)
         if one_each and len(constant) and not once and (marked is None or not varies_within(said, task)):
             by_task = np.full(n_tasks, -1, dtype=np.int64)
             by_task[constant["task"].to_numpy()] = np.arange(len(constant))
@@ -533,10 +492,9 @@ def chosen_of(series: pl.Series, own: pl.Series | None, task: IntArray) -> BoolA
     words = said.drop_nulls().unique()
     marked = None
     if len(words) == 2 and not said.null_count():
-        counts = [np.bincount(task[(said == one).to_numpy()], minlength=n_tasks) for one in words]
-        once = [bool((count == 1).all()) for count in counts]
-        if sum(once) == 1:
-            marked = (said == words[once.index(True)]).to_numpy()
+        of_one = [mark for one in words if once_in_each(mark := (said == one).to_numpy(), task)]
+        if len(of_one) == 1:
+            marked = of_one[0]
     return marked
 
 
@@ -556,14 +514,14 @@ def _not_chosen(series: pl.Series, value: str, own: pl.Series | None) -> DataErr
     )
 
 
-def levels_of_ratings(rating: FloatArray, column: str, sets: Sets, best: str | None) -> IntArray:
+def levels_of_ratings(rating: FloatArray, column: str, sets: Sets) -> IntArray:
     """Levels of ratings, the good end first."""
-    low = low_is_good(column, rating, best)
+    low = low_is_good(column, rating, sets.options.get("best"))
     sets.notes.append(end_told(column, low))
     return ranked_levels(rating) if low else rated_levels(rating)
 
 
-def levels_of_ranks(rank: FloatArray, column: str, sets: Sets, best: str | None) -> IntArray:
+def levels_of_ranks(rank: FloatArray, column: str, sets: Sets) -> IntArray:
     """Levels of ranks by task, the good end first; what is not ranked is below all that is."""
     odd = np.flatnonzero((rank < 0) | (rank != np.round(rank)) & ~np.isnan(rank))
     if len(odd):
@@ -572,7 +530,7 @@ def levels_of_ranks(rank: FloatArray, column: str, sets: Sets, best: str | None)
             f"{counted(len(odd), 'row')} (first: row {odd[0] + 1}, {rank[odd[0]]:g}). If more is better, say "
             f"{option('kind', 'rating')}."
         )
-    low = best != "high"
+    low = sets.options.get("best") != "high"
     levels = ranked_levels(rank) if low else rated_levels(rank)
     sets.notes.append(end_told(column, low))
     ranked = ~np.isnan(rank)
@@ -580,7 +538,7 @@ def levels_of_ranks(rank: FloatArray, column: str, sets: Sets, best: str | None)
     if ranked.any() and rank[ranked].min() == 0:
         start = 0.0
         sets.notes.append(f'Ranks in "{shown(column)}" start at 0, the best.')
-    if plain(column) in map(plain, RANKED):
+    if is_called(column, RANKED):
         bad, tied = _gaps(sets.task[ranked], rank[ranked], start, sets.n_tasks)
         message = (
             f'ranks leave a gap in {{where}} (column "{shown(column)}"): expected {start:g}, {start + 1:g}, '

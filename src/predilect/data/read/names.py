@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -91,6 +92,11 @@ def plain(name: str) -> str:
     return name.strip().lower().translate(_SEPARATORS)
 
 
+def is_called(name: str, *words: Sequence[str]) -> bool:
+    """Whether a column is called by one of some words, whatever its case and separators."""
+    return any(plain(name) == plain(word) for some in words for word in some)
+
+
 def all_named(names: Sequence[str], words: Iterable[str]) -> list[str]:
     """Columns called by some words, in the order of the words, whatever their case and separators."""
     known = {plain(name): name for name in reversed(names)}
@@ -100,6 +106,20 @@ def all_named(names: Sequence[str], words: Iterable[str]) -> list[str]:
 def guess_one(names: Sequence[str], words: Iterable[str]) -> str | None:
     """The first of the columns called by some words, whatever their case and separators."""
     return next(iter(all_named(names, words)), None)
+
+
+def best_and_worst(names: Sequence[str]) -> tuple[str, str] | None:
+    """Columns of the best and of the worst, None unless there are both."""
+    best, worst = guess_one(names, BEST), guess_one(names, WORST)
+    return None if best is None or worst is None else (best, worst)
+
+
+def places_between(names: Sequence[str]) -> tuple[str, ...]:
+    """Columns of the second, the third ..., as they stand between one of the best and one of the worst."""
+    after = ("", "_pref", "_preference", "_choice", "_best", "_place", "_rank")
+    found = (guess_one(names, [f"{word}{end}" for word in words for end in after])
+             for words in list(zip(NTH, NUMBERED, strict=True))[1:])  # fmt: skip
+    return tuple(itertools.takewhile(lambda name: name is not None, found))  # type: ignore[arg-type]
 
 
 # --- the two sides ----------------------------------------------------------------------------------------------------
@@ -130,7 +150,7 @@ _WORKS = _set(
     "path link file filename src"
 )
 # What is said of a side, and no item.
-_MEASURES = _set(
+MEASURES = _set(
     "score scores rating ratings rate stars grade mark points goals penalty rank ranking place position pos elo "
     "glicko seed length len tokens chars characters count counts num number n votes vote wins win won loses "
     "draws prob probability p logprob price cost time duration seconds rt latency date year age weight weights "
@@ -138,7 +158,7 @@ _MEASURES = _set(
     "attribute feature is has was odds better best worst worse likes clicks views shown seen order index turns "
     "chose chosen selected preferred picked winner loser"
 )
-_KNOWN = _ITEMS | _WORKS | _MEASURES
+_KNOWN = _ITEMS | _WORKS | MEASURES
 # Numbered, these are places of an order, or several questions.
 PLACES = _set("choice pref preference top order rank place position vote response answer")
 _LONGEST = 100  # characters of a name that tells anything
@@ -169,7 +189,7 @@ class Family:
     def rank(self) -> int | None:
         """How surely items stand in it: 0 by its name, 1 as ids, 2 as texts, 3 perhaps; None: they do not."""
         stem = set(self.stem)
-        if stem & _MEASURES or stem & {*_PERSON} or (self.sides[0] in ("0", "1", "first") and stem & PLACES):
+        if stem & MEASURES or stem & {*_PERSON} or (self.sides[0] in ("0", "1", "first") and stem & PLACES):
             return None
         if stem <= _ITEMS | _IDS:
             return 0
@@ -178,19 +198,14 @@ class Family:
         return 2 if stem <= _ITEMS | _WORKS else 3
 
 
-def pair_families(names: Sequence[str]) -> list[Family]:
-    """Two columns for the two sides each, such as left and right, by their names alone."""
-    return list(_families(tuple(names), _SIDES))
+def pair_families(names: Sequence[str], *sides: tuple[str, str]) -> list[Family]:
+    """Two columns for the two sides each, such as left and right, by names alone; ``sides``: other words for them."""
+    return list(_families(tuple(names), tuple((*one, ()) for one in sides) or _SIDES))
 
 
 def won_and_lost_families(names: Sequence[str]) -> list[Family]:
     """Columns of the winner and of the loser each, by their names alone."""
-    return list(_families(tuple(names), tuple((won, lost, ()) for won, lost in _WON_LOST)))
-
-
-def families_of(names: Sequence[str], sides: tuple[str, str]) -> list[Family]:
-    """Two columns for the two sides each, by words for the sides that may be anything."""
-    return list(_families(tuple(names), ((*sides, ()),)))
+    return pair_families(names, *_WON_LOST)
 
 
 def sides_of(left: str, right: str) -> tuple[str, str] | None:
@@ -243,11 +258,6 @@ def likely_items(families: Sequence[Family]) -> list[Family]:
     return [family for family in families if ranks and family.rank == min(ranks)]
 
 
-def item_columns(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Columns that may hold the two items of a pair, as surely as each other."""
-    return [(family.left, family.right) for family in likely_items(pair_families(names))]
-
-
 def half_of_pair(name: str) -> tuple[str | None, str | None]:
     """A column that can only be that of the left, or of the right item, as one of the two; no bare letter is."""
     for one, two, _ in _SIDES[:2]:
@@ -257,11 +267,6 @@ def half_of_pair(name: str) -> tuple[str | None, str | None]:
             if side is not None and rest <= _ITEMS | _IDS and (rest or len(side) > 1) and len(form) == len(rest) + 1:
                 return (name, None) if side == one else (None, name)
     return None, None
-
-
-def names_same(one: Family, other: Family) -> bool:
-    """Whether one family has the ids and another the names of the same."""
-    return {*one.stem} - _IDS == {*other.stem} - _IDS and one.sides == other.sides
 
 
 # --- columns of the answer --------------------------------------------------------------------------------------------
@@ -276,11 +281,11 @@ _RESULT = ("res", "ftr", "cmos", "ccr", "ccr_score", "cmos_score", "selection")
 def answer_columns(names: Sequence[str]) -> list[str]:
     """Columns that may say who won, in the order of how surely."""
     paired = {name for family in pair_families(names) for name in (family.left, family.right)}
-    other = _MEASURES - _ANSWERED - {"is"}
+    other = MEASURES - _ANSWERED - {"is"}
     perhaps = [
         name for name in sorted({*names} - paired)
         if (form := {*tokens(name)}) & _ANSWERED and not form & other and (form & _IDS or not form & _WORKS)
-        and plain(name) not in map(plain, TASK)
+        and not is_called(name, TASK)
     ]  # fmt: skip
     return list(dict.fromkeys([*all_named(names, (*WINNER, *_RESULT)), *perhaps]))
 
@@ -301,21 +306,17 @@ _OF_ROWS = _set(
     "block wave version seed length len tokens words chars price cost page language lang country city gender sex "
     "email ip uuid comment note notes text url prompt question category topic domain arm group cohort"
 )
+NO_ANSWER = _OF_ROWS | _IDS
 
 
-def same_thing(one: str, other: str) -> bool:
-    """Whether two columns are called as the id and the name of the same."""
-    return {*tokens(one)} - _IDS == {*tokens(other)} - _IDS
+def same_thing(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether the words of two names are those of the id and of the name of the same."""
+    return {*one} - _IDS == {*other} - _IDS
 
 
-def tells_no_answer(name: str) -> bool:
-    """Whether a column is called as those that say anything but who won."""
-    return bool({*tokens(name)} & (_OF_ROWS | _IDS))
-
-
-def tells_measure(name: str) -> bool:
-    """Whether a column is called as what is measured or said of one of those shown."""
-    return bool({*tokens(name)} & _MEASURES)
+def tells(name: str, words: frozenset[str]) -> bool:
+    """Whether a column is called by any of some words."""
+    return not words.isdisjoint(tokens(name))
 
 
 def tells_works(name: str) -> bool:
@@ -328,18 +329,8 @@ _NOTED = _set(
     "timestamp datetime date comment comments note notes remark remarks html uuid guid email ip url session turn "
     "latency rt ms seen browser device"
 )
-_OF_TIME = _set("time year month day hour minute minutes week seconds duration")
-_OFFERED = _set("price cost fare attribute attr att feature x")
-
-
-def tells_offer(name: str) -> bool:
-    """Whether a column is called as an attribute of what is offered, which changes from task to task."""
-    return bool({*tokens(name)} & _OFFERED)
-
-
-def is_of_time(name: str) -> bool:
-    """Whether a column is called as a time."""
-    return bool({*tokens(name)} & _OF_TIME)
+OF_TIME = _set("time year month day hour minute minutes week seconds duration")
+OFFERED = _set("price cost fare attribute attr att feature x")
 
 
 def tells_note(name: str) -> bool:
@@ -390,7 +381,7 @@ def side_words(left: str, right: str, left_word: Iterable[object] = (), right_wo
     family = next((one for one in pair_families([left, right]) if (one.left, one.right) == (left, right)), None)
     sides = sides_of(left, right)
     if family is None and sides is not None:
-        family = next((one for one in families_of([left, right], sides) if one.left == left), None)
+        family = next((one for one in pair_families([left, right], sides) if one.left == left), None)
     for sign, name, place in ((-1, right, 1), (1, left, 0)):
         if family is not None:
             word = family.sides[place]

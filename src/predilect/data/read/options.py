@@ -154,14 +154,11 @@ def read_options(
 ) -> ReadOptions:
     """Options of the readers, from what was said; DataError for a name that is none, or a value that it cannot have."""
     found: dict[str, Any] = {}
-    for what, given, known in (("columns", columns, _ROLES), ("reading", reading, _KEYS)):
+    for what, given in (("columns", columns), ("reading", reading)):
         if given is not None and not isinstance(given, Mapping):
             raise DataError(f"{what} is a dict, such as {_EXAMPLES[what]}; got {shown(repr(given))}.")
         for name, value in (given or {}).items():
-            one = known.get(str(name).replace("_", "-")) if what == "reading" else known.get(str(name))
-            if one is None or (one.key in _OF_FILES and not of_file):
-                raise DataError(_unknown(what, str(name), known))
-            _put(found, one, value)
+            _put(found, _known(what, str(name), of_file), value)
     return _settled(found)
 
 
@@ -178,13 +175,17 @@ def _settled(found: dict[str, Any]) -> ReadOptions:
 _EXAMPLES = {"columns": '{"who": "judge", "answer": "vote"}', "reading": '{"tie": "skipped"}'}
 
 
-def _unknown(what: str, name: str, known: Mapping[str, Option]) -> str:
-    other = _KEYS if what == "columns" else _ROLES
+def _known(what: str, name: str, of_file: bool = True) -> Option:
+    """The option of a name among columns or reading; DataError if there is none."""
+    known, other = (_ROLES, _KEYS) if what == "columns" else (_KEYS, _ROLES)
+    one = known.get(name if what == "columns" else name.replace("_", "-"))
+    if one is not None and (of_file or one.key not in _OF_FILES):
+        return one
     if name in other or name.replace("_", "-") in other:
-        return f'"{shown(name)}" is said in {"reading" if what == "columns" else "columns"}, not in {what}.'
+        raise DataError(f'"{shown(name)}" is said in {"reading" if what == "columns" else "columns"}, not in {what}.')
     noun = "role of a column" if what == "columns" else "key of reading"
     names = dict.fromkeys(map(_named, known.values()))
-    return f'"{shown(name)}" is no {noun}; there are {", ".join(names)}.{did_you_mean(name, known)}'
+    raise DataError(f'"{shown(name)}" is no {noun}; there are {", ".join(names)}.{did_you_mean(name, known)}')
 
 
 def _put(found: dict[str, Any], one: Option, value: Any) -> None:
@@ -255,15 +256,15 @@ def _wrong(one: Option, value: Any) -> str:
 def from_command(columns: Sequence[str], reading: Sequence[str]) -> ReadOptions:
     """As :func:`read_options`, of what was given as ROLE=COLUMN and KEY=VALUE, with commas between several."""
     found: dict[str, Any] = {}
-    for flag, given, known, what in (("-c", columns, _ROLES, "columns"), ("--read", reading, _KEYS, "reading")):
+    for flag, given, what, form in (
+        ("-c", columns, "columns", "ROLE=COLUMN, such as who=judge"),
+        ("--read", reading, "reading", "KEY=VALUE, such as tie=skipped"),
+    ):
         for said in given:
             name, sign, value = said.partition("=")
-            one = known.get(name.strip() if what == "columns" else name.strip().replace("_", "-"))
             if not sign:
-                form = "ROLE=COLUMN, such as who=judge" if what == "columns" else "KEY=VALUE, such as tie=skipped"
                 raise DataError(f'{flag} takes {form}; got "{shown(said)}".')
-            if one is None:
-                raise DataError(_unknown(what, name.strip(), known))
+            one = _known(what, name.strip())
             several = one.form == "columns" or one.key in ("grades", "drop")
             several = several and not (one.key == "profile" and not value)
             _put(found, one, _listed(value, flag) if several else value)
@@ -324,3 +325,18 @@ def _joined(names: Sequence[str]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="").writerow(names)
     return out.getvalue()
+
+
+def own_words(options: ReadOptions) -> tuple[list[str], list[str]]:
+    """Words for the left and for the right side that are given."""
+    return as_words(options.get("left_word")), as_words(options.get("right_word"))
+
+
+def as_words(ties: Iterable[object] | None) -> list[str]:
+    """Words for ties as text; DataError for what holds none."""
+    try:
+        return [ties] if isinstance(ties, str) else [str(word) for word in (() if ties is None else ties)]
+    except (TypeError, ValueError) as error:  # nothing to go through; a number of more digits than Python writes
+        raise DataError(
+            f'ties must be a list of words, such as ["even"], got {type(ties).__name__} ({error}).'
+        ) from error

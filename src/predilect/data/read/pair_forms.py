@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from predilect._text import shown
-from predilect.data.frames import as_text, to_columns
-from predilect.data.intake import Intake, counted
-from predilect.data.read.assemble import Pairs, own_words
+from predilect._types import BoolArray
+from predilect.data.frames import Columns, as_text
+from predilect.data.intake import counted
+from predilect.data.read.assemble import Pairs
 from predilect.data.read.columns import guess_pair, listed
 from predilect.data.read.names import (
     COUNTED,
     FLAGGED,
     IDENTIFIED,
+    NO_ANSWER,
     OF_ANY,
     PEOPLE,
     PEOPLE_OF_SETS,
@@ -32,23 +34,32 @@ from predilect.data.read.names import (
     Family,
     all_named,
     answer_columns,
+    best_and_worst,
     could_be_side,
-    families_of,
     good_end,
     guess_one,
     half_of_pair,
+    is_called,
     likely_items,
     pair_families,
-    plain,
     side_words,
     sides_of,
     squeezed,
-    tells_no_answer,
+    tells,
     tokens,
     won_and_lost_families,
 )
-from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.set_columns import best_and_worst, could_be_items, flags, numbers_of, pairs_of_items
+from predilect.data.read.options import ReadOptions, option, own_words
+from predilect.data.read.profiles import (
+    could_be_items,
+    flags,
+    holds_numbers,
+    is_plain,
+    numbers_of,
+    numbers_rows,
+    pairs_of_items,
+)
+from predilect.data.read.reshape import items_apart
 from predilect.data.read.winners import tells_of_sides
 from predilect.errors import DataError
 
@@ -56,83 +67,10 @@ _TIE = ("winner_tie", "winner_ties", "tie", "is_tie", "draw", "winner_draw")
 _TIES = ("ties", "tie", "draws", "n_ties", "num_ties", "num_tie", "tie_votes", "num_vote_tie", "wins_tie", "votes_tie")
 _BAD = ("winner_tie_both_bad", "winner_bothbad", "winner_both_bad", "bothbad", "both_bad")
 
-_ANNOTATOR = re.compile(r"(?:annotator|rater|judge|grader|labell?er|evaluator|worker)[ _.-]?(\d{1,18})", re.I)
-_KEY = ("cmp_key", "comparison", "pair", "pair_key", "matchup")
-_BETWEEN = (" vs. ", " vs ", "_vs_", "-vs-", " / ", "|", "/", ":", ",", "_")
-
-
-@dataclass(frozen=True, slots=True)
-class SideBySide:
-    """A row of answers, one column an annotator, and perhaps one column that names both items."""
-
-    annotators: tuple[str, ...]
-    key: str | None
-
-    @property
-    def called(self) -> str:
-        """What the columns of annotators are called together."""
-        return f"{self.annotators[0]} to {self.annotators[-1]}"
-
-    def unfolded(self, table: Any, names: Sequence[str]) -> dict[str, pl.Series]:
-        """Columns of the table with a row for each answer; DataError if ``key`` does not name two items everywhere."""
-        raw = to_columns(table, [name for name in names if name not in self.annotators])
-        if self.key is not None:
-            raw |= _both_items(raw.pop(self.key), self.key)
-        answers, n = to_columns(table, self.annotators), len(self.annotators)
-        place = np.arange(len(answers[self.annotators[0]]) * n)
-        found = {name: series.gather(place // n) for name, series in raw.items()}
-        found["annotator"] = pl.Series(self.annotators).gather(place % n)
-        words = pl.DataFrame({name: as_text(answers[name]) for name in self.annotators})
-        found[self.called] = pl.Series(words.to_numpy().ravel().tolist(), dtype=pl.String)
-        asked = found[self.called].is_not_null()
-        return {name: series.filter(asked) for name, series in found.items()}
-
-    def told(self, intake: Intake) -> Intake:
-        """The account of reading, by the columns that the table has."""
-        columns = {role: name for role, name in intake.columns.items() if role not in ("user", "winner")}
-        columns |= {} if self.key is None else {"left": self.key, "right": self.key}
-        columns |= {f"user and winner {n}": name for n, name in enumerate(self.annotators, 1)}
-        return replace(intake, columns=columns)
-
-
-def side_by_side(names: Sequence[str], options: ReadOptions) -> SideBySide | None:
-    """The columns of annotators, where nothing else tells who answered what; None where they are no such columns."""
-    number = {name: int(match[1]) for name in names if (match := _ANNOTATOR.fullmatch(name.strip()))}
-    annotators = tuple(sorted(number, key=lambda name: (number[name], name)))
-    given = any(options.get(role) is not None for role in ("user", "winner", "outcome", "kind", "alternatives"))
-    if len(annotators) < 2 or given or guess_one(names, (*WINNER, *PEOPLE)) is not None:
-        return None
-    if None not in guess_pair(names, options.get("left"), options.get("right")):
-        return SideBySide(annotators, None)
-    key = guess_one(names, _KEY)
-    return None if key is None or options.get("left") or options.get("right") else SideBySide(annotators, key)
-
-
-def _both_items(series: pl.Series, name: str) -> dict[str, pl.Series]:
-    """The items left and right of the first separator that every value holds just once."""
-    both = _apart(series)
-    if both is not None:
-        return dict(zip(("left", "right"), both, strict=True))
-    first = as_text(series).drop_nulls()[0]
-    raise DataError(
-        f'column "{shown(name)}" must name both items in every row, with one and the same sign between them that no '
-        f'name holds, such as "tea_milk" or "tea vs milk"; got "{shown(first)}". Make two columns of it, called '
-        "left and right."
-    )
-
-
-def _apart(series: pl.Series) -> tuple[pl.Series, pl.Series] | None:
-    words = as_text(series)
-    for separator in _BETWEEN:
-        if (words.str.count_matches(separator, literal=True) == 1).all():
-            parts = words.str.split(separator).list
-            return parts.get(0).str.strip_chars(), parts.get(1).str.strip_chars()
-    return None
-
 
 def refuse_both_in_one(series: pl.Series, answer: pl.Series) -> None:
     """DataError if all values of a column hold both items of a pair, of which the answer is one, or a side."""
-    both = None if series.dtype.is_nested() or answer.dtype.is_nested() else _apart(series)
+    both = None if series.dtype.is_nested() or answer.dtype.is_nested() else items_apart(series)
     if both is None:
         return
     said = as_text(answer).str.strip_chars()
@@ -147,13 +85,14 @@ def refuse_both_in_one(series: pl.Series, answer: pl.Series) -> None:
         )
 
 
-def find_pairs(names: Sequence[str], table: Any, options: ReadOptions, *, perhaps: bool = False) -> Pairs | None:
+def find_pairs(raw: Columns, options: ReadOptions, *, perhaps: bool = False) -> Pairs | None:
     """How a table holds pairs, None where its columns do not say that it does; DataError where several could be them.
 
     ``perhaps``: columns that could hold anything are taken, too, as nothing else is in the table.
     """
     if options.get("kind") not in (None, "pairs"):
         return None
+    names = raw.names
     sides = options.get("left"), options.get("right")
     results = options.get("won"), options.get("lost")
     none = (None, None)
@@ -162,33 +101,35 @@ def find_pairs(names: Sequence[str], table: Any, options: ReadOptions, *, perhap
     left, right = guess_pair(names, *sides)
     if sides == none and not perhaps and options.get("kind") is None and left is not None and right is not None:
         likely = likely_items(pair_families(names))
-        if likely and likely[0].rank == 2 and not all(map(_is_text, to_columns(table, [left, right]).values())):
+        if likely and likely[0].rank == 2 and _are_texts(raw, left, right):
+            _refuse_other_items(raw, left, right)
+        elif likely and likely[0].rank == 2:
             left = right = None  # numbers under a name that is none of items: attributes, as well
-        if left is not None and right is not None and likely and likely[0].rank == 2:
-            _refuse_other_items(names, table, left, right)
     won, lost = _won_and_lost(names, *results)
     rank = _rank(left, right)
     if sides == none and (rank == 3 or (rank == 2 and won is not None)):
         left = right = None
     if sides == none and left is right is None and won is None:
-        left, right = _any_pair(names, table, perhaps) or none
+        left, right = _any_pair(raw, perhaps) or none
     if left is not None and right is not None and results == none:
-        return _with_answer(names, table, {**options, "left": left, "right": right}, perhaps)
+        return _with_answer(raw, {**options, "left": left, "right": right}, perhaps)
     if won is not None and lost is not None and sides == none:
-        return _with_winners(names, table, options, won, lost)
+        return _with_winners(raw, options, won, lost)
     if not sides == results == none:
         return Pairs(options)
     half = left or right
     return Pairs(options) if half is not None and half_of_pair(half) != (None, None) else None
 
 
-def _refuse_other_items(names: Sequence[str], table: Any, left: str, right: str) -> None:
+def _refuse_other_items(raw: Columns, left: str, right: str) -> None:
     """DataError if two columns of texts are all that their names say of items, and two others hold what recurs."""
-    raw = to_columns(table, dict.fromkeys(names))
+    names = raw.names
     taken = {*answer_columns(names), *all_named(names, PEOPLE), left, right}
     if could_be_items([raw[left], raw[right]]):
         return
-    for one, two in pairs_of_items({name: raw[name] for name in sorted({*names} - taken) if not tells_no_answer(name)}):
+    for one, two in pairs_of_items(
+        {name: raw[name] for name in sorted({*names} - taken) if not tells(name, NO_ANSWER)}
+    ):
         raise DataError(
             f"the items that were compared could stand in {listed([left, right])}, or in {listed([one, two])}. Row 1 "
             f"is about {shown(raw[left][0])} and {shown(raw[right][0])}, {option('left', left, right=right)}, or about "
@@ -216,127 +157,124 @@ def _won_and_lost(names: Sequence[str], won: str | None, lost: str | None) -> tu
     return (likely[0].left, likely[0].right) if likely else (None, None)
 
 
-def _any_pair(names: Sequence[str], table: Any, perhaps: bool) -> tuple[str, str] | None:
+def _any_pair(raw: Columns, perhaps: bool) -> tuple[str, str] | None:
     """The only two columns of any name for two sides; of numbers, which may be attributes, only ``perhaps``."""
-    counts = _named_by_counts(names)
-    if counts is not None:
+    counts, likely = _named_by_counts(raw.names), likely_items(pair_families(raw.names))
+    if counts is not None or len(likely) != 1:
         return counts
-    likely = likely_items(pair_families(names))
-    if len(likely) != 1 or max(names.count(name) for name in (likely[0].left, likely[0].right)) > 1:
-        return None
     pair = likely[0].left, likely[0].right
-    return pair if perhaps or all(map(_is_text, to_columns(table, pair).values())) else None
+    return pair if perhaps or _are_texts(raw, *pair) else None
 
 
-def _is_text(series: pl.Series) -> bool:
-    return bool(series.dtype == pl.String and series.str.strip_chars().cast(pl.Float64, strict=False).null_count()
-                == len(series) > series.null_count())  # fmt: skip
+def _are_texts(raw: Columns, *names: str) -> bool:
+    """Whether columns hold texts of which none is a number."""
+    return all(
+        raw[name].dtype == pl.String
+        and raw[name].str.strip_chars().cast(pl.Float64, strict=False).null_count() == len(raw[name])
+        and raw[name].null_count() < len(raw[name])
+        for name in names
+    )
 
 
 def _named_by_counts(names: Sequence[str]) -> tuple[str, str] | None:
     """Columns of items whose words for the sides only counts tell: base and ours by votes_base and votes_ours."""
     forms = {name: tokens(name) for name in names}
     counts = sorted(name for name in names if {*forms[name][:-1]} and {*forms[name][:-1]} <= COUNTED)
-    for place, one in enumerate(counts):
-        for two in counts[place + 1 :]:
-            if forms[one][:-1] == forms[two][:-1]:
-                families = likely_items(families_of(names, (forms[one][-1], forms[two][-1])))
-                if len(families) == 1 and families[0].rank == 0:
-                    return families[0].left, families[0].right
+    for one, two in combinations(counts, 2):
+        if forms[one][:-1] == forms[two][:-1]:
+            families = likely_items(pair_families(names, (forms[one][-1], forms[two][-1])))
+            if len(families) == 1 and families[0].rank == 0:
+                return families[0].left, families[0].right
     return None
 
 
-def _with_winners(names: Sequence[str], table: Any, options: ReadOptions, won: str, lost: str) -> Pairs:
+def _with_winners(raw: Columns, options: ReadOptions, won: str, lost: str) -> Pairs:
     """Pairs by columns of winners and losers, and the side on which the winner was, where a column says it."""
-    used: ReadOptions = {**options, "left": won, "right": lost, "winner": None}
-    known = [one for one in (won, lost) if one in names]
-    n_rows = len(to_columns(table, known[:1])[known[0]]) if known else 0
-    side = options.get("winner") or guess_one([name for name in names if name not in (won, lost)], WINNER)
-    shown_left, roles = None, {}
-    if side is not None and side in names:
+    side = options.get("winner") or guess_one([name for name in raw if name not in (won, lost)], WINNER)
+    found = Pairs(
+        {**options, "left": won, "right": lost, "winner": None}, outcome=np.ones(raw.n_rows, dtype=np.int8),
+        no_sides=f"{won} and {lost} columns",
+    )  # fmt: skip
+    if side is not None and side in raw:
         words = side_words("left", "right", *own_words(options)).sign
-        text = as_text(to_columns(table, [side])[side])
-        found = text.drop_nulls().unique().to_list()
-        if found and all(squeezed(word) in words for word in found):
+        text = as_text(raw[side])
+        said = text.drop_nulls().unique().to_list()
+        if said and all(squeezed(word) in words for word in said):
             shown_left = np.array([0 if word is None else words[squeezed(word)] for word in text], dtype=np.int8)
-            roles = {"side of the winner": side}
-        elif options.get("winner") is not None:
+            note = f'"{shown(side)}" says on which side the winner was shown.'
+            used = {"side of the winner": side}
+            return replace(found, used=used, shown_left=shown_left, no_sides="", notes=(note,))
+        if options.get("winner") is not None:
             raise DataError(
                 f'column "{shown(side)}" beside those of the winner, "{shown(won)}", and of the loser, '
                 f'"{shown(lost)}", must say the side on which the winner was shown, such as left or right; it holds '
-                f"{', '.join(shown(word) for word in sorted(found)[:3])}. Leave {option('winner', side)} out."
+                f"{', '.join(shown(word) for word in sorted(said)[:3])}. Leave {option('winner', side)} out."
             )
-    notes: tuple[str, ...] = ()
-    if roles:
-        notes = (f'"{shown(str(side))}" says on which side the winner was shown.',)
-    return Pairs(used, outcome=np.ones(n_rows, dtype=np.int8), used=roles, shown_left=shown_left,
-                 no_sides="" if roles else f"{won} and {lost} columns", notes=notes)  # fmt: skip
+    return found
 
 
-def _with_answer(names: Sequence[str], table: Any, options: ReadOptions, perhaps: bool) -> Pairs | None:
+def _with_answer(raw: Columns, options: ReadOptions, perhaps: bool) -> Pairs | None:
     """Pairs of two columns with whatever says who won; None where nothing does."""
-    left, right = str(options["left"]), str(options["right"])
+    names, left, right = raw.names, str(options["left"]), str(options["right"])
     if options.get("outcome") is not None or options.get("winner") is not None:
         return Pairs(options, answers=tuple(filter(None, [options.get("winner")])))
     named = options.get("kind") == "pairs" or perhaps
     bare = tokens(left) in (("a",), ("1",), ("x",)) or (tokens(left), tokens(right)) == (("first",), ("second",))
     in_long = guess_one(names, (*PLACED, *IDENTIFIED)) and guess_one(names, TASKS)
-    if bare and not named and in_long and not all(map(_is_text, to_columns(table, [left, right]).values())):
+    if bare and not named and in_long and not _are_texts(raw, left, right):
         return None  # attributes called a and b
     lost = [family.right for family in won_and_lost_families(names)]
     taken = [left, right, *lost, *(options.get(role) for role in ("user", "weight", "task", "context"))]
     answers = tuple(name for name in answer_columns(names) if name not in taken)
 
     def otherwise() -> Pairs | None:
-        return _of_both_sides(names, table, options)
+        return _of_both_sides(raw, options)
 
     if answers:
         return Pairs(options, answers=answers, otherwise=otherwise)
     form = otherwise()
     places = (tokens(left), tokens(right)) == (("first",), ("second",)) or not PLACES.isdisjoint(tokens(left))
     by_name = _rank(left, right) in (0, 1, 2) and not places and best_and_worst(names) is None
-    if form is None and by_name and not _flags_only(table, left, right):
+    if form is None and by_name and not all(flags(raw[name]) is not None for name in (left, right)):
         return Pairs(options)  # in which the winner is missing
     return form
 
 
-def _flags_only(table: Any, left: str, right: str) -> bool:
-    """Whether two columns hold nothing but 1 and 0, as those of attributes."""
-    return all(flags(column) is not None for column in to_columns(table, [left, right]).values())
-
-
-def _of_both_sides(names: Sequence[str], table: Any, options: ReadOptions) -> Pairs | None:
+def _of_both_sides(raw: Columns, options: ReadOptions) -> Pairs | None:
     """Who won by a column for each side: whether it won, how often, or how good it is."""
-    left, right = str(options["left"]), str(options["right"])
-    if left not in names or right not in names or len(set(names)) < len(names):
+    names, left, right = raw.names, str(options["left"]), str(options["right"])
+    if left not in names or right not in names:
         return None
     sides = sides_of(left, right)
-    families = dict.fromkeys([*([] if sides is None else families_of(names, sides)), *pair_families(names)])
+    families = dict.fromkeys([*pair_families(names, *([] if sides is None else [sides])), *pair_families(names)])
     rest = [one for one in families if {one.left, one.right}.isdisjoint((left, right))]
     stem = {*next((one.stem for one in families if (one.left, one.right) == (left, right)), ())}
-    readers = (_of_flags, _of_counts, _of_scores)
-    return next((form for read in readers if (form := read(names, table, options, rest, stem)) is not None), None)
+    return (
+        _of_flags(raw, options, rest, stem)
+        or _of_counts(raw, options, rest, stem)
+        or _of_scores(raw, options, rest, stem)
+    )
 
 
-def _of_flags(
-    names: Sequence[str], table: Any, options: ReadOptions, families: Sequence[Family], stem: set[str]
-) -> Pairs | None:
+def _of_flags(raw: Columns, options: ReadOptions, families: Sequence[Family], stem: set[str]) -> Pairs | None:
     """Columns that say whether the left item, the right item, or neither of them won."""
     found = [one for one in families if FLAGGED & {*one.stem} and {*one.stem} <= FLAGGED | stem]
     if not found:
         return None
     left, right = found[0].left, found[0].right
-    ties = [name for words in (_TIE, _BAD) if (name := guess_one(names, words)) is not None]
-    raw = to_columns(table, [left, right, *ties])
-    if COUNTED & {*found[0].stem} and any(flags(raw[name]) is None for name in raw):
-        return None
-    flagged = {}
+    ties = [name for words in (_TIE, _BAD) if (name := guess_one(raw.names, words)) is not None]
+    flagged: dict[str, BoolArray] = {}
     for name in (left, right, *ties):
         flag = flags(raw[name])
+        if flag is None and COUNTED & {*found[0].stem}:
+            return None
         if flag is None:
             raise DataError(f'column "{shown(name)}" says whether it won, and must be 1 or 0 in every row.')
         flagged[name] = flag
-    tie = np.logical_or.reduce([flagged[name] for name in ties]) if ties else np.zeros(len(raw[left]), dtype=bool)
+    tie, bad = np.zeros(raw.n_rows, dtype=bool), np.zeros(raw.n_rows, dtype=bool)
+    for name in ties:
+        tie |= flagged[name]
+        bad |= flagged[name] & is_called(name, _BAD)
     several = flagged[left].astype(int) + flagged[right] + tie > 1
     if several.any():
         row = int(several.argmax())
@@ -347,19 +285,13 @@ def _of_flags(
     outcome = flagged[left].astype(float) - flagged[right]
     outcome[~(flagged[left] | flagged[right] | tie)] = np.nan
     used = {"left wins": left, "right wins": right, **{f"tie {n}": name for n, name in enumerate(ties, 1)}}
-    bad = np.zeros(len(outcome), dtype=bool)
-    for name in ties:
-        if plain(name) in map(plain, _BAD):
-            bad |= flagged[name]
     return Pairs(options, outcome=outcome, used=used, both_bad=bad)
 
 
-def _of_counts(
-    names: Sequence[str], table: Any, options: ReadOptions, families: Sequence[Family], stem: set[str]
-) -> Pairs | None:
+def _of_counts(raw: Columns, options: ReadOptions, families: Sequence[Family], stem: set[str]) -> Pairs | None:
     """How many were for each side: a row becomes an answer for each, weighted by how many."""
     found = [one for one in families if {*one.stem} & COUNTED and {*one.stem} <= COUNTED | stem]
-    found = [one for one in found if _both(_counts, table, one)]
+    found = [one for one in found if _hold_numbers(raw, one, whole=True, least=0.0)]
     if not found:
         return None
     if len(found) > 1:
@@ -369,9 +301,8 @@ def _of_counts(
             f'"{shown(found[0].left)}" and "{shown(found[0].right)}" count the answers for each side, which are their '
             f"weights; leave {option('weight', str(options.get('weight')))} out."
         )
-    tie = guess_one(names, _TIES)
+    tie = guess_one(raw.names, _TIES)
     counts = [name for name in (found[0].left, found[0].right, tie) if name is not None]
-    raw = to_columns(table, list(dict.fromkeys(names)))
     number = np.stack([numbers_of(raw[name], name, "number of answers") for name in counts]).T
     number = np.where(np.isnan(number), 0.0, number)
     row, place = np.nonzero((number > 0) | ((number.sum(axis=1) == 0)[:, None] & (np.arange(len(counts)) == 0)))
@@ -386,48 +317,36 @@ def _of_counts(
     )
 
 
-def _counts(series: pl.Series) -> bool:
-    """Whether a column holds whole numbers from 0."""
-    if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Boolean):
-        return False
-    number = as_text(series).str.strip_chars().cast(pl.Float64, strict=False)
-    whole = (number >= 0) & (number == number.round(0))
-    return bool(number.null_count() == series.null_count() < len(series) and whole.drop_nulls().all())
-
-
-def _of_scores(
-    names: Sequence[str], table: Any, options: ReadOptions, families: Sequence[Family], stem: set[str]
-) -> Pairs | None:
+def _of_scores(raw: Columns, options: ReadOptions, families: Sequence[Family], stem: set[str]) -> Pairs | None:
     """Two ratings of the pair: the better one wins, equal ones are a tie."""
     found = [one for one in families if {*one.stem} & SCORED and {*one.stem} <= SCORED | OF_ANY | stem]
-    found = [one for one in found if _both(_numeric, table, one)]
+    found = [one for one in found if _hold_numbers(raw, one)]
     if not found:
         return None
-    open_ones = [one for one in families if one.rank is not None and _both(_numeric, table, one)]
+    open_ones = [one for one in families if one.rank is not None and _hold_numbers(raw, one)]
     if len(found) > 1 or open_ones:
         raise DataError(_several([*found, *open_ones], "how good each was"))
     left, right = found[0].left, found[0].right
-    raw = to_columns(table, [left, right])
     values = [numbers_of(raw[name], name, "score") for name in (left, right)]
     difference = np.sign(values[0] - values[1])
     best = options.get("best") or good_end(left)
     row = int(np.argmax(np.nan_to_num(difference) != 0))
-    items = to_columns(table, [str(options["left"]), str(options["right"])])
-    one, two = (shown(items[str(options[side])][row]) for side in ("left", "right"))
+    one, two = (shown(raw[str(options[side])][row]) for side in ("left", "right"))
     high, low = (one, two) if difference[row] > 0 else (two, one)
-    other = None if options.get("best") else _other_answer(names, table, options, (left, right))
+    says = (
+        f"Row {row + 1} ({one} {values[0][row]:g}, {two} {values[1][row]:g}) says that {high} is better, "
+        f"{option('best', 'high')}, or {low}, {option('best', 'low')}"
+    )
+    other = None if options.get("best") else _other_answer(raw, options, (left, right))
     if other is not None:
         raise DataError(
-            f'columns "{shown(left)}" and "{shown(right)}" could say who won, and so could "{shown(other)}". Row '
-            f"{row + 1} ({one} {values[0][row]:g}, {two} {values[1][row]:g}) says that {high} is better, "
-            f"{option('best', 'high')}, or {low}, {option('best', 'low')}; or name the column that says it: "
-            f"{option('winner', other)}."
+            f'columns "{shown(left)}" and "{shown(right)}" could say who won, and so could "{shown(other)}". {says}; '
+            f"or name the column that says it: {option('winner', other)}."
         )
     if best is None:
         raise DataError(
             f'columns "{shown(left)}" and "{shown(right)}" say how good each item is, and no word says which end of '
-            f"the numbers is good. Row {row + 1} ({one} {values[0][row]:g}, {two} {values[1][row]:g}) says that {high} "
-            f"is better, {option('best', 'high')}, or {low}, {option('best', 'low')}."
+            f"the numbers is good. {says}."
         )
     which = "higher" if best == "high" else "lower"
     note = f'Of "{shown(left)}" and "{shown(right)}" the {which} number wins, and equal numbers are a tie.'
@@ -435,49 +354,36 @@ def _of_scores(
     return Pairs(options, outcome=outcome, used={"score of left": left, "score of right": right}, notes=(note,))
 
 
-def _other_answer(names: Sequence[str], table: Any, options: ReadOptions, scores: tuple[str, str]) -> str | None:
+def _other_answer(raw: Columns, options: ReadOptions, scores: tuple[str, str]) -> str | None:
     """A column that may say who won: it is called so, or it holds numbers, words for sides, or items."""
-    left, right = str(options["left"]), str(options["right"])
+    names, left, right = raw.names, str(options["left"]), str(options["right"])
     families = [name for family in pair_families(names) for name in (family.left, family.right)]
     given = [options.get(role) for role in ("user", "weight", "task", "context")]
     known = {*all_named(names, (*PEOPLE_OF_SETS, *TASKS, *WEIGHT)), *families, *given, *scores, left, right}
     words = side_words(left, right, *own_words(options))
-    pair = to_columns(table, [left, right])
-    items = {*as_text(pair[left]).drop_nulls(), *as_text(pair[right]).drop_nulls()}
+    items = {*as_text(raw[left]).drop_nulls(), *as_text(raw[right]).drop_nulls()}
     by_name = [name for name in answer_columns(names) if name not in known]
     if by_name:
         return by_name[0]
     for name in sorted({*names} - known):
-        column = to_columns(table, [name])[name]
-        if tells_no_answer(name) or column.dtype.is_nested() or column.dtype.is_temporal() or column.dtype == pl.Object:
+        column = raw[name]
+        if tells(name, NO_ANSWER) or not is_plain(column) or column.dtype.is_temporal():
             continue
-        word = as_text(column).drop_nulls()
-        said = {*word.unique()}
-        if len(said) < 2 or (len(said) == len(column) and _numbered(word)):
+        said = {*as_text(column).drop_nulls()}
+        if len(said) < 2 or numbers_rows(column):
             continue
-        numbers = word.str.strip_chars().cast(pl.Float64, strict=False).null_count() == 0
         sides = all(map(could_be_side, said - items - TIE_WORDS)) or tells_of_sides(said - items, words)
-        if numbers or sides or flags(column) is not None:
+        if holds_numbers(column) or sides or flags(column) is not None:
             return name
     return None
 
 
-def _numbered(word: pl.Series) -> bool:
-    """Whether whole numbers follow each other, as those of rows."""
-    number = word.str.strip_chars().cast(pl.Int64, strict=False).drop_nulls().to_numpy()
-    return len(number) == len(word) and int(np.ptp(number)) == len(number) - 1
-
-
-def _numeric(series: pl.Series) -> bool:
-    if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Boolean):
-        return False
-    number = as_text(series).str.strip_chars().cast(pl.Float64, strict=False)
-    return bool(number.null_count() == series.null_count() < len(series))
-
-
-def _both(fits: Callable[[pl.Series], bool], table: Any, one: Family) -> bool:
-    """Whether the columns of both sides are of a kind."""
-    return all(map(fits, to_columns(table, [one.left, one.right]).values()))
+def _hold_numbers(raw: Columns, one: Family, **more: Any) -> bool:
+    """Whether the columns of both sides hold some numbers and nothing else."""
+    return all(
+        column.dtype != pl.Boolean and column.null_count() < len(column) and holds_numbers(column, **more)
+        for column in (raw[one.left], raw[one.right])
+    )
 
 
 def _several(found: Sequence[Family], what: str) -> str:

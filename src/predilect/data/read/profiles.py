@@ -1,18 +1,20 @@
-"""Alternatives that have no id of their own: each distinct profile of attributes becomes an item."""
+"""What values of columns mean, and alternatives that have no id of their own: each distinct profile is an item."""
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from predilect._text import shown
-from predilect._types import BoolArray, IntArray
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.canonical import packed
 from predilect.data.frames import as_text, typed_text
-from predilect.data.read.names import IDENTIFIED, PLACED, plain, tells_note
+from predilect.data.intake import counted
+from predilect.data.read.names import EITHER_END, IDENTIFIED, NO, NTH, PLACED, YES, is_called, plain, tells_note
 from predilect.data.read.options import option
 from predilect.errors import DataError
 
@@ -21,6 +23,121 @@ NONE = "None"  # the item that stands for none of those shown, unless another wo
 NONE_WORDS = ("none", "none of these", "nothing", "no choice", "nochoice", "neither", "opt out", "optout", "opt-out")
 # A number or a single letter, with or without a word such as alt before it: a place in the task and no label.
 _PLACE = re.compile(r"(alternative|alt|option|concept|profile|choice|product|item)?[ _.-]*(\d+|[a-z])(\.0)?", re.I)
+
+
+def is_plain(series: pl.Series) -> bool:
+    """Whether values are neither lists nor Python objects."""
+    return not series.dtype.is_nested() and series.dtype != pl.Object
+
+
+def flags(series: pl.Series) -> BoolArray | None:
+    """True and false of a column of 1 and 0, yes and no and the like, (n,); None if it holds anything else.
+
+    What is missing is false.
+    """
+    if series.dtype.is_nested():
+        return None
+    word = as_text(series).str.strip_chars().str.to_lowercase().str.strip_suffix(".0")
+    if not word.drop_nulls().is_in([*YES, *NO]).all() or word.null_count() == len(word):
+        return None
+    return word.is_in(YES).fill_null(False).to_numpy()
+
+
+def words_of(series: pl.Series) -> pl.Series:
+    """Values as text, as they are compared: without blanks around them, and 1.0 as 1."""
+    return as_text(series).str.strip_chars().str.strip_suffix(".0")
+
+
+_ORDINAL = re.compile(
+    r"(?:(?P<nth>\d{1,2})(?:st|nd|rd|th)|(?P<word>[a-z]+))(?:[ _-]*(?:choice|place|preference|pref|rank|option))?", re.I
+)
+
+
+def place_of(word: str) -> int | None:
+    """The number of a place in words, as 1st, second or Third Choice; None if it is none."""
+    match = _ORDINAL.fullmatch(word.strip())
+    if match is None:
+        return None
+    return int(match["nth"]) if match["nth"] else next(
+        (k for k, one in enumerate(NTH, 1) if one == match["word"].lower()), None)  # fmt: skip
+
+
+def _places(text: pl.Series) -> pl.Series:
+    """Places in words as numbers; anything else as it is."""
+    words = {word: str(place) for word in text.drop_nulls().unique() if (place := place_of(word)) is not None}
+    return text.replace(words) if words else text
+
+
+def numbers_of(series: pl.Series, column: str, what: str) -> FloatArray:
+    """Numbers of a column, NaN where missing, (n,); DataError if one is none."""
+    text = as_text(series)
+    if what == "rank":
+        text = _places(text)
+    number = text.str.strip_chars().cast(pl.Float64, strict=False)
+    odd = (number.is_null() & text.is_not_null()).to_numpy()
+    if odd.any():
+        row = int(odd.argmax())
+        raise DataError(
+            f'column "{shown(column)}" is read as the {what}, which must be a number, but holds text in '
+            f'{counted(int(odd.sum()), "row")} (first: row {row + 1}, "{shown(text[row])}"). Put a number there, or '
+            "leave such rows out of the table."
+        )
+    found: FloatArray = number.fill_null(np.nan).to_numpy()
+    return found
+
+
+def holds_numbers(series: pl.Series, *, whole: bool = False, least: float = -np.inf) -> bool:
+    """Whether a column holds numbers, perhaps whole ones, from ``least``, or nothing."""
+    if not is_plain(series):
+        return False
+    text = as_text(series).str.strip_chars()
+    number = text.cast(pl.Float64, strict=False)
+    there = number.drop_nulls()
+    if number.null_count() > text.null_count() or (there < least).any():
+        return False
+    return not whole or bool((there == there.round(0)).all())
+
+
+def low_is_good(name: str, values: FloatArray, said: str | None) -> bool:
+    """Whether low ratings are good, as said or as the name of the column has it; DataError if neither tells."""
+    if said is not None:
+        return said == "low"
+    there = values[~np.isnan(values)]
+    if is_called(name, EITHER_END) or (len(there) and there.min() < 0):
+        least, most = (there.min(), there.max()) if len(there) else (0, 0)
+        raise DataError(
+            f'column "{shown(name)}" holds numbers from {least:g} to {most:g}, and no word says which end is good. '
+            f"{least:g} is better than {most:g} if you say {option('best', 'low')}, {most:g} better than {least:g} if "
+            f"you say {option('best', 'high')}."
+        )
+    return False
+
+
+def end_told(name: str, low: bool) -> str:
+    """Which end was taken for the good one."""
+    return f'In "{shown(name)}" {"low" if low else "high"} numbers are good.'
+
+
+def could_be_items(columns: Sequence[pl.Series]) -> bool:
+    """Whether columns hold ids, some of them now in one and now in another, and never one twice in a row."""
+    if any(not is_plain(column) or column.dtype.is_float() for column in columns):
+        return False
+    words = [as_text(column).str.strip_chars() for column in columns]
+    if any(word.str.contains(r"^-|\.\d").any() for word in words):
+        return False
+    held = [{*word.drop_nulls()} for word in words]
+    if len({*itertools.chain(*held)}) == sum(map(len, held)):
+        return False
+    return not any((one == two).any() for one, two in itertools.combinations(words, 2))
+
+
+def pairs_of_items(columns: Mapping[str, pl.Series]) -> list[list[str]]:
+    """Any two columns that could hold the items of pairs, unless no value recurs in either, as in numbers of rows."""
+    recurs = {name: is_plain(one) and one.n_unique() < len(one) for name, one in columns.items()}
+    return [
+        [one, two] for one, two in itertools.combinations(columns, 2)
+        if (recurs[one] or recurs[two]) and could_be_items([columns[one], columns[two]])
+    ]  # fmt: skip
 
 
 def is_place(name: str) -> bool:
@@ -97,6 +214,11 @@ def varies_within(column: pl.Series, group: IntArray) -> bool:
     return not bool(column.eq_missing(column.gather(member[group])).all())
 
 
+def once_in_each(mark: BoolArray | None, task: IntArray) -> bool:
+    """Whether just one row of every task, coded from 0, is marked; (n,) each."""
+    return mark is not None and bool((np.bincount(task[mark], minlength=int(task.max(initial=-1)) + 1) == 1).all())
+
+
 def numbers_rows(column: pl.Series) -> bool:
     """Whether a column only numbers the rows of the table."""
     value = plain_values(column)
@@ -135,20 +257,16 @@ def nothing_of(attributes: Mapping[str, pl.Series], task: IntArray) -> tuple[Boo
     zero = np.stack([(column == "0").fill_null(False).to_numpy() for column in columns])
     one = np.stack([(column == "1").fill_null(False).to_numpy() for column in columns])
     blank = np.stack([column.is_null().to_numpy() for column in columns])
-    n_tasks, n_blank = int(task.max(initial=-1)) + 1, blank.sum(axis=0)
-
-    def one_each(nothing: BoolArray) -> bool:
-        return bool((np.bincount(task[nothing], minlength=n_tasks) == 1).all())
-
+    n_blank = blank.sum(axis=0)
     for place, name in enumerate(attributes if len(columns) > 1 else ()):
         marks = one[place]
         rest = n_blank - blank[place] == len(columns) - 1
-        if (zero[place] | blank[place] == ~marks).all() and (rest == marks).all() and one_each(marks):
+        if (zero[place] | blank[place] == ~marks).all() and (rest == marks).all() and once_in_each(marks, task):
             return marks, name
     nothing: BoolArray = np.logical_and.reduce(zero | blank)
     if len(columns) == 1 or zero[:, ~nothing].any():
         nothing = np.logical_and.reduce(blank)
-    return (nothing if one_each(nothing) else np.zeros(len(nothing), dtype=bool)), None
+    return (nothing if once_in_each(nothing, task) else np.zeros(len(nothing), dtype=bool)), None
 
 
 def has_constants(

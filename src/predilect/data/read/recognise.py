@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, get_args
 
-import polars as pl
-
 from predilect._text import shown
-from predilect.data.frames import column_names, index_names, to_columns
+from predilect.data.frames import Columns
 from predilect.data.read.assemble import Assembled, Pairs, assemble, columns_of
-from predilect.data.read.columns import guess_pair, listed, no_column
+from predilect.data.read.columns import first_columns, guess_pair, listed, no_column
 from predilect.data.read.covariates import flat
 from predilect.data.read.listed import Listed, find_listed, find_votes, is_list, read_listed
-from predilect.data.read.long import Long, find_long, read_long, tells_itself
+from predilect.data.read.long import Long, find_long, read_long
 from predilect.data.read.names import (
     CHOSEN,
+    NO_ANSWER,
     PEOPLE,
     TASKS,
     Kind,
     all_named,
     answer_columns,
+    best_and_worst,
     guess_one,
     likely_items,
     pair_families,
-    tells_no_answer,
-)  # fmt: skip
+    tells,
+)
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.pair_forms import find_pairs, refuse_both_in_one, side_by_side
+from predilect.data.read.pair_forms import find_pairs, refuse_both_in_one
+from predilect.data.read.profiles import flags, words_of
 from predilect.data.read.reshape import reshaped
-from predilect.data.read.set_columns import best_and_worst, flags, words_of
 from predilect.data.read.sets import Droppable, Sets, assemble_sets, design_asked
 from predilect.data.read.wide import find_wide, read_wide
 from predilect.errors import DataError
@@ -43,40 +42,34 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
 
     Raises DataError if the table cannot be read in one clear way, or nothing usable remains.
     """
-    names, kind = column_names(table), options.get("kind")
+    raw = Columns(table)
+    names, kind = raw.names, options.get("kind")
     if kind is not None and kind not in get_args(Kind):
         raise DataError(f"kind must be one of {', '.join(get_args(Kind))}, got {shown(kind)}.")
-    if not names and not index_names(table):
+    if not names and not raw.index:
         raise DataError("the table has no columns and no rows. Is it the right file?")
-    index = [name for name in index_names(table) if name not in names]
+    index = [name for name in raw.index if name not in names]
     if index and not {None, *names} >= {*guess_pair([*names, *index], options.get("left"), options.get("right"))}:
-        return assemble(table, Pairs(options))  # refuses an index that holds what was answered on
-    shape = reshaped(table, names, options)
+        return assemble(raw, Pairs(options))  # refuses an index that holds what was answered on
+    shape = reshaped(raw, options)
     if shape is not None:
-        *found, intake, shown_items = assembled(shape.columns, shape.options)
-        return (*found, shape.told(intake), shown_items)  # type: ignore[return-value]
-    folded = side_by_side(names, options)
-    if folded is not None:
-        *found, intake, shown_items = assembled(folded.unfolded(table, names), {**options, "winner": folded.called})
-        return (*found, folded.told(intake), shown_items)  # type: ignore[return-value]
-    raw = _all_columns(table, names, options) if _could_be_long(names, options, table) else None
-    long = _long_by_itself(names, raw, options)
-    pairs = None if long is not None else find_pairs(names, table, options)
+        found = assembled(shape.columns, shape.options)
+        return found._replace(intake=shape.told(found.intake))
+    may_be_long = _could_be_long(names, options, raw)
+    long = _long_by_itself(raw, options) if may_be_long else None
+    pairs = None if long is not None else find_pairs(raw, options)
     if pairs is not None:
         _refuse_set_options(options)
-        return assemble(table, pairs)
-    if raw is None:
-        raw = _all_columns(table, names, options)
-        long = _long_by_itself(names, raw, options)
-    sets = None if raw is None else _sets(names, raw, long, options)
-    if raw is not None and sets is not None:
-        n_read = len(next(iter(raw.values())))
+        return assemble(raw, pairs)
+    has_sets = _may_have_sets(raw, options)
+    if not may_be_long:
+        long = _long_by_itself(raw, options)
+    sets = _sets(raw, long, options) if has_sets else None
+    if sets is not None:
         try:
-            return assemble_sets(sets, options, names, n_read)
+            return assemble_sets(sets, names, raw.n_rows)
         except Droppable as error:
-            again = _sets(names, raw, long, options)
-            advice = "" if again is None else _tried(error, again, options, names, n_read)
-            raise DataError(f"{error}{advice}") from None
+            raise DataError(f"{error}{_tried(error, raw, long, options)}") from None
     both = best_and_worst(names)
     if kind in (None, "best_worst") and both and None in guess_pair(names, options.get("left"), options.get("right")):
         raise DataError(
@@ -89,17 +82,17 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
             f"found no columns that hold answers of kind {kind}; the columns are {listed(names)}. Name that of the "
             f"answer with {option('winner', 'NAME')}, that of the alternatives with {option('alternatives', 'NAME')}."
         )
-    if raw is not None and guess_pair(names, None, None) == (None, None) and options.get("left") is None:
+    if has_sets and guess_pair(names, None, None) == (None, None) and options.get("left") is None:
         _refuse_without_design(names)
     _refuse_set_options(options)
-    return assemble(table, find_pairs(names, table, options, perhaps=True) or Pairs(options))
+    return assemble(raw, find_pairs(raw, options, perhaps=True) or Pairs(options))
 
 
-def _numbers_of_places(rated: Listed, raw: dict[str, pl.Series]) -> str | None:
+def _numbers_of_places(rated: Listed, raw: Columns) -> str | None:
     """A column that may say by its number which of the columns was chosen."""
     places = {str(place) for place in range(1, len(rated.answer) + 1)}
     used = {*rated.answer, *rated.columns.values()}
-    free = (name for name in sorted({*raw} - used) if not tells_no_answer(name) and not raw[name].dtype.is_nested())
+    free = (name for name in sorted({*raw} - used) if not tells(name, NO_ANSWER) and not raw[name].dtype.is_nested())
     return next((name for name in free if {*words_of(raw[name]).drop_nulls()} == places), None)
 
 
@@ -107,8 +100,8 @@ def _refuse_choice(rated: Listed, answer: str | None) -> None:
     """DataError for ratings or ranks, a column an item, beside a column that says which of these was chosen."""
     if answer is not None:
         raise DataError(
-            f"the columns {listed(rated.answer[:3])}{' ...' if len(rated.answer) > 3 else ''} may be the answers, a "
-            f'column an item, {option("kind", rated.kind)}, or describe the alternatives of which "'
+            f"the columns {first_columns(rated.answer)} may be the answers, a column an item, "
+            f'{option("kind", rated.kind)}, or describe the alternatives of which "'
             f'{shown(answer)}" says the one that was chosen, {option("winner", answer, kind="best")}.'
         )
 
@@ -125,12 +118,15 @@ def _refuse_without_design(names: Sequence[str]) -> None:
 _MOST_UNKNOWN = 0.05  # of the tasks: where more say nothing clear, it is the reading that is wrong
 
 
-def _tried(error: Droppable, sets: Sets, options: ReadOptions, names: list[str], n_read: int) -> str:
+def _tried(error: Droppable, raw: Columns, long: Long | None, options: ReadOptions) -> str:
     """Advice to leave tasks out, if few say nothing clear, and the others can be read."""
     if error.drop == "drop_unknown" and error.share > _MOST_UNKNOWN:
         return ""
+    said: ReadOptions = {**options, "drop_missing": True, "drop_self": True, "drop_unknown": True}
     try:
-        assemble_sets(sets, {**options, "drop_missing": True, "drop_self": True, "drop_unknown": True}, names, n_read)
+        sets = _sets(raw, long, said)
+        if sets is not None:
+            assemble_sets(sets, raw.names, raw.n_rows)
     except DataError:
         return ""
     return f" Leave such tasks out with {option(error.drop, True)}."
@@ -163,19 +159,18 @@ def used_columns(names: Sequence[str], options: ReadOptions) -> list[str]:
     return [*roles.values(), *flat(covariates), *answers, *all_named(names, PEOPLE), *paired]
 
 
-def _all_columns(table: Any, names: list[str], options: ReadOptions) -> dict[str, pl.Series] | None:
-    """All columns, for answers about sets of alternatives; None where there can be none."""
-    if any(count > 1 for count in Counter(names).values()) or options.get("outcome") is not None:
-        return None
+def _may_have_sets(raw: Columns, options: ReadOptions) -> bool:
+    """Whether there can be answers about sets of alternatives; DataError for a column named that is not there."""
+    if options.get("outcome") is not None:
+        return False
     for role in _SET_OPTIONS:
         given = options.get(role)
-        if isinstance(given, str) and given not in names:
-            raise no_column(given, f"as {role}", names)
-    raw = to_columns(table, names)
-    return raw if len(next(iter(raw.values()), ())) else None
+        if isinstance(given, str) and given not in raw:
+            raise no_column(given, f"as {role}", raw.names)
+    return raw.n_rows > 0
 
 
-def _could_be_long(names: Sequence[str], options: ReadOptions, table: Any = None) -> bool:
+def _could_be_long(names: Sequence[str], options: ReadOptions, raw: Columns | None = None) -> bool:
     """Whether no two columns are items of a pair for sure: x1 and x2, a and b, or flags, may be attributes of one."""
     if options.get("kind") == "pairs" or any(options.get(side) is not None for side in ("left", "right")):
         return False
@@ -183,51 +178,48 @@ def _could_be_long(names: Sequence[str], options: ReadOptions, table: Any = None
     if not likely or likely[0].rank == 2 or len(likely[0].left) == 1:
         return True
     pair = likely[0].left, likely[0].right
-    if table is None or max(map(names.count, pair)) > 1:
-        return False
-    return all(flags(one) is not None for one in to_columns(table, pair).values())
+    return raw is not None and all(flags(raw[name]) is not None for name in pair)
 
 
-def _long_by_itself(names: list[str], raw: dict[str, pl.Series] | None, options: ReadOptions) -> Long | None:
-    """Columns of a long table whose values tell that it is one, whatever its columns are called; or None."""
-    if raw is None:
-        return None
-    long = find_long(names, raw, options)
+def _long_by_itself(raw: Columns, options: ReadOptions) -> Long | None:
+    """A long table of which the values tell that it is one, whatever its columns are called; or None."""
+    long = find_long(raw, options) if _may_have_sets(raw, options) else None
     named = options.get("alternatives")
-    if long is not None and isinstance(named, str) and named in names and not is_list(raw[named]):
+    if long is not None and isinstance(named, str) and named in raw and not is_list(raw[named]):
         return long
-    pair = bool(likely_items(pair_families(names)))
-    return long if long is not None and tells_itself(raw, long, by_answer=pair) else None
+    pair = bool(likely_items(pair_families(raw.names)))
+    return long if long is not None and long.tells_itself(by_answer=pair) else None
 
 
-def _of_long(names: list[str], raw: dict[str, pl.Series], long: Long, options: ReadOptions) -> Sets:
+def _of_long(long: Long, options: ReadOptions) -> Sets:
     if long.alternative is not None and long.value is not None and options.get("alternatives") is None:
-        refuse_both_in_one(raw[long.alternative], raw[long.value])
-    return read_long(names, raw, long, options)
+        refuse_both_in_one(long.raw[long.alternative], long.raw[long.value])
+    return read_long(long, options)
 
 
-def _sets(names: list[str], raw: dict[str, pl.Series], long: Long | None, options: ReadOptions) -> Sets | None:
+def _sets(raw: Columns, long: Long | None, options: ReadOptions) -> Sets | None:
     if long is not None:
-        return _of_long(names, raw, long, options)
-    if best_and_worst(names) is not None and (wide := find_wide(names, raw, options)) is not None:
-        return read_wide(names, raw, wide, options)
-    found_listed = find_listed(names, raw, options)
+        return _of_long(long, options)
+    names = raw.names
+    if best_and_worst(names) is not None and (wide := find_wide(raw, options)) is not None:
+        return read_wide(wide, options)
+    found_listed = find_listed(raw, options)
     if found_listed is not None and not found_listed.ask:
         if found_listed.items and options.get("kind") is None:
-            wide = find_wide(names, raw, options)
+            wide = find_wide(raw, options)
             _refuse_choice(found_listed, _numbers_of_places(found_listed, raw) if wide is None else wide.answer[0])
-        return read_listed(names, raw, found_listed, options)
-    wide = find_wide(names, raw, options)
+        return read_listed(raw, found_listed, options)
+    wide = find_wide(raw, options)
     if wide is not None:
-        return read_wide(names, raw, wide, options)
-    long = find_long(names, raw, options)
+        return read_wide(wide, options)
+    long = find_long(raw, options)
     if long is not None:
-        return _of_long(names, raw, long, options)
+        return _of_long(long, options)
     if found_listed is not None:
         raise DataError(found_listed.ask)
-    votes = find_votes(names, raw, options)
+    votes = find_votes(raw, options)
     if votes is not None:
-        return read_listed(names, raw, votes, options)
+        return read_listed(raw, votes, options)
     named = options.get("alternatives")
     if isinstance(named, str) and named in names and not is_list(raw[named]):
         raise DataError(

@@ -1,6 +1,7 @@
 """Tables that become one with a row an answer, or an alternative, before they are read.
 
-Matrices of wins, and judgements in lists, as arena-hard writes them; answers that refer to a design: ``design.py``.
+Matrices of wins, judgements in lists, as arena-hard writes them, and columns of annotators; answers that refer
+to a design of tasks, which is a table of its own.
 """
 
 from __future__ import annotations
@@ -13,21 +14,38 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from predilect._text import shown
-from predilect.data.frames import as_text, to_columns
-from predilect.data.intake import Intake
-from predilect.data.read.columns import listed
-from predilect.data.read.design import with_design
-from predilect.data.read.names import WINNER, guess_one
+from predilect._text import did_you_mean, shown
+from predilect._types import IntArray
+from predilect.data.frames import Columns, as_text, open_frame
+from predilect.data.intake import Intake, counted
+from predilect.data.read.columns import guess_pair, listed
+from predilect.data.read.names import (
+    CHOSEN,
+    IDENTIFIED,
+    PEOPLE,
+    PEOPLE_OF_SETS,
+    PLACED,
+    TASKS,
+    WINNER,
+    best_and_worst,
+    guess_one,
+)
 from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.profiles import NONE, counts_within, holds_numbers, numbers_rows, words_of
 from predilect.errors import DataError
 
+_ANNOTATOR = re.compile(r"(?:annotator|rater|judge|grader|labell?er|evaluator|worker)[ _.-]?(\d{1,18})", re.I)
+_KEY = ("cmp_key", "comparison", "pair", "pair_key", "matchup")
+_BETWEEN = (" vs. ", " vs ", "_vs_", "-vs-", " / ", "|", "/", ":", ",", "_")
+VERSION = ("version", "block", "ver", "vers", "blk", "questionnaire", "form")
+_BEST, _WORST = ("best", "most", "b"), ("worst", "least", "w")
+_ROW, _ASKED, _CHOICE = "number of the answer", "question", "answer to the design"
 _VERDICT = re.compile(r"\W*([ab])\s*(>>|>|=|<|<<)\s*([ab])\W*", re.I)
 
 
 @dataclass(frozen=True)
 class Reshaped:
-    """Columns that are read instead, with what is said of them; ``roles``: columns of the table as it came."""
+    """Columns that are read instead, with what is said of them; ``roles``: columns of the table as it came, or ""."""
 
     columns: dict[str, pl.Series]
     options: ReadOptions
@@ -39,27 +57,23 @@ class Reshaped:
         """The account of reading, by the columns that the table has."""
         ignored = intake.ignored_columns if self.ignored is None else self.ignored
         columns = {role: name for role, name in intake.columns.items() if role not in self.roles}
-        return replace(
-            intake, columns={**columns, **{role: name for role, name in self.roles.items() if name}},
-            ignored_columns=ignored, notes=(*self.notes, *intake.notes),
-        )  # fmt: skip
+        columns |= {role: name for role, name in self.roles.items() if name}
+        return replace(intake, columns=columns, ignored_columns=ignored, notes=(*self.notes, *intake.notes))
 
 
-def reshaped(table: Any, names: Sequence[str], options: ReadOptions) -> Reshaped | None:
+def reshaped(raw: Columns, options: ReadOptions) -> Reshaped | None:
     """What is read instead of a table that holds no answer a row, or None; DataError if it is one of these, damaged."""
-    if len(set(names)) < len(names):
-        return None
     if options.get("design") is not None:
-        read, said, roles, notes = with_design(to_columns(table, names), options)
-        return Reshaped(read, said, roles, notes)
+        return _with_design(dict(raw), options)
     if options.get("kind") not in (None, "pairs") or options.get("outcome") is not None:
         return None
-    return _wins(table, names, options) or _judgements(table, names, options)
+    forms = (_wins, _judgements, _annotators)
+    return next((shape for form in forms if (shape := form(raw, options)) is not None), None)
 
 
-def _wins(table: Any, names: Sequence[str], options: ReadOptions) -> Reshaped | None:
+def _wins(raw: Columns, options: ReadOptions) -> Reshaped | None:
     """A square table of how often the item of a row won over that of a column, or the other way round."""
-    found = _square(table, names)
+    found = _square(raw)
     if found is None or any(options.get(role) for role in ("left", "right", "winner", "alternatives")):
         return None
     label, rows, columns = found
@@ -109,27 +123,27 @@ def _wins(table: Any, names: Sequence[str], options: ReadOptions) -> Reshaped | 
     return Reshaped(read, {**said, "positive": None}, roles, (told,), ())
 
 
-def _square(table: Any, names: Sequence[str]) -> tuple[str, list[str], dict[str, pl.Series]] | None:
+def _square(raw: Columns) -> tuple[str, list[str], dict[str, pl.Series]] | None:
     """Name of the column of row names, items in order of the columns, and columns by item, their rows in that order.
 
     DataError if rows and columns name nearly the same items.
     """
-    index = getattr(getattr(table, "to_native", lambda: None)(), "index", None)
-    n_rows = len(table[names[0]]) if names else 0
+    index = getattr(getattr(raw.table, "to_native", lambda: None)(), "index", None)
+    names, n_rows = raw.names, raw.n_rows
     if n_rows < 2 or not 0 <= abs(len(names) - n_rows) <= max(2, n_rows // 2):
         return None
     labels = {}
     if index is not None and str(index.dtype) in ("object", "str", "string"):
         labels[""] = [str(name) for name in index]
-    text = {name: one for name, one in to_columns(table, names).items() if one.dtype == pl.String}
+    text = {name: one for name, one in raw.items() if one.dtype == pl.String}
     labels |= {name: [str(value) for value in one] for name, one in text.items() if one.n_unique() == n_rows}
     for label, rows in labels.items():
         across = [name for name in names if name != label]
         shared = set(rows) & set(across)
         if len(shared) < 2 or 2 * len(shared) <= max(len(rows), len(across)):
             continue
-        numeric = to_columns(table, across)
-        if not all(_may_count(one) for name, one in numeric.items() if name in shared):
+        numeric = {name: raw[name] for name in across}
+        if not all(holds_numbers(one, least=0.0) for name, one in numeric.items() if name in shared):
             continue
         if set(rows) != set(across):
             raise DataError(
@@ -140,13 +154,6 @@ def _square(table: Any, names: Sequence[str]) -> tuple[str, list[str], dict[str,
         place = [rows.index(name) for name in across]
         return label, across, {name: one.gather(place) for name, one in numeric.items()}
     return None
-
-
-def _may_count(series: pl.Series) -> bool:
-    """Whether all values are numbers from 0, or nothing."""
-    words = as_text(series).str.strip_chars().drop_nulls()
-    number = words.cast(pl.Float64, strict=False)
-    return not number.null_count() and not (number < 0).any()
 
 
 def _counts(series: pl.Series, name: str, rows: Sequence[str]) -> np.ndarray[Any, Any]:
@@ -182,12 +189,13 @@ def _who_won(label: str, rows: Sequence[str], cells: np.ndarray[Any, Any], optio
     )
 
 
-def _judgements(table: Any, names: Sequence[str], options: ReadOptions) -> Reshaped | None:
+def _judgements(raw: Columns, options: ReadOptions) -> Reshaped | None:
     """Verdicts of a judge on answers of a model and of the baseline, in both orders, in a list a row."""
+    names = raw.names
     games, model = guess_one(names, ("games",)), guess_one(names, ("model", "model_id", "model_name"))
     if games is None or model is None or options.get("left") or options.get("right"):
         return None
-    lists = to_columns(table, [games])[games].to_list()
+    lists = raw[games].to_list()
     if not any(_scores(one) for one in lists):
         return None
     baseline = guess_one(names, ("baseline", "baseline_model", "reference"))
@@ -195,7 +203,7 @@ def _judgements(table: Any, names: Sequence[str], options: ReadOptions) -> Resha
     row = np.repeat(np.arange(len(scores)), [len(one) for one in scores])
     swapped = np.concatenate([np.arange(len(one)) % 2 == 1 for one in scores]) if len(row) else np.zeros(0, dtype=bool)
     outcome = [_verdict(label) for one in scores for label in one]
-    others = {name: one.gather(row) for name, one in to_columns(table, [n for n in names if n != games]).items()}
+    others = {name: one.gather(row) for name, one in raw.items() if name != games}
     mine = as_text(others[model])
     theirs = pl.Series(["baseline"] * len(row)) if baseline is None else as_text(others[baseline])
     left = pl.Series(np.where(swapped, mine.to_numpy(), theirs.to_numpy()).tolist(), dtype=pl.String)
@@ -225,3 +233,282 @@ def _verdict(label: Any) -> int | None:
         return None
     size = 0 if match[2] == "=" else len(match[2])
     return size * (1 if (match[1].lower() == "a") == (match[2][0] == ">") else -1)
+
+
+def _annotators(raw: Columns, options: ReadOptions) -> Reshaped | None:
+    """Answers in one column an annotator, where nothing else tells who answered what; perhaps one names both items."""
+    names = raw.names
+    number = {name: int(match[1]) for name in names if (match := _ANNOTATOR.fullmatch(name.strip()))}
+    each = sorted(number, key=lambda name: (number[name], name))
+    given = any(options.get(role) is not None for role in ("user", "winner", "kind", "alternatives"))
+    if len(each) < 2 or given or guess_one(names, (*WINNER, *PEOPLE)) is not None:
+        return None
+    key = None
+    if None in guess_pair(names, options.get("left"), options.get("right")):
+        key = guess_one(names, _KEY)
+        if key is None or options.get("left") or options.get("right"):
+            return None
+    others = {name: raw[name] for name in names if name not in (*each, key)}
+    if key is not None:
+        others |= _both_items(raw[key], key)
+    place, called = np.arange(raw.n_rows * len(each)), f"{each[0]} to {each[-1]}"
+    read = {name: series.gather(place // len(each)) for name, series in others.items()}
+    read["annotator"] = pl.Series(each).gather(place % len(each))
+    read[called] = _row_by_row([raw[name] for name in each])
+    asked = read[called].is_not_null()
+    roles = {"user": "", "winner": ""} | ({} if key is None else {"left": key, "right": key})
+    roles |= {f"user and winner {n}": name for n, name in enumerate(each, 1)}
+    return Reshaped({name: series.filter(asked) for name, series in read.items()}, {**options, "winner": called}, roles)
+
+
+def _both_items(series: pl.Series, name: str) -> dict[str, pl.Series]:
+    """The items left and right of the first separator that every value holds just once."""
+    both = items_apart(series)
+    if both is not None:
+        return dict(zip(("left", "right"), both, strict=True))
+    first = as_text(series).drop_nulls()[0]
+    raise DataError(
+        f'column "{shown(name)}" must name both items in every row, with one and the same sign between them that no '
+        f'name holds, such as "tea_milk" or "tea vs milk"; got "{shown(first)}". Make two columns of it, called '
+        "left and right."
+    )
+
+
+def items_apart(series: pl.Series) -> tuple[pl.Series, pl.Series] | None:
+    """The two items that every value of a column names, None if it does not."""
+    words = as_text(series)
+    for separator in _BETWEEN:
+        if (words.str.count_matches(separator, literal=True) == 1).all():
+            parts = words.str.split(separator).list
+            return parts.get(0).str.strip_chars(), parts.get(1).str.strip_chars()
+    return None
+
+
+def _with_design(answers: dict[str, pl.Series], options: ReadOptions) -> Reshaped:
+    """Answers joined with what was shown in the tasks that they name, under each other or beside them."""
+    design = dict(Columns(open_frame(options["design"])[0]))
+    if not design or not len(next(iter(design.values()))):
+        raise DataError("the design is empty. Is it the right table?")
+    user = options.get("user") if options.get("user") is not None else guess_one(list(answers), PEOPLE_OF_SETS)
+    task = _task_of(design)
+    keys = _versions(design, answers)
+    free = [name for name in answers if name not in (user, *keys)]
+    own_task = options["task"] if options.get("task") in answers else guess_one(free, TASKS)
+    notes: list[str] = []
+    if isinstance(own_task, str):
+        said = _answers_in([name for name in free if name != own_task], answers, options)
+        roles = {role: column.name for role, column in said.items()}
+    else:
+        answers, said, roles = _a_row_an_answer(answers, free, design[task], options)
+        own_task = _ASKED
+        if user is None:  # each row was one person
+            user = "respondent"
+            notes.append("Each row of answers is taken for one person, as no column says who answered.")
+            answers = {**answers, user: answers[_ROW]}
+    there = ~np.logical_and.reduce([one.is_null().to_numpy() for one in said.values()])
+    if not there.all():
+        notes.append(f"{counted(int((~there).sum()), 'question')} not answered.")
+    answers = {name: one.filter(pl.Series(there)) for name, one in answers.items() if name != _ROW}
+    said = {role: one.filter(pl.Series(there)) for role, one in said.items()}
+    row, place = _rows_of_design(answers, design, {own_task: task, **keys})
+    alone = len(np.unique(row)) == len(row)
+    if not alone and any((_key(one) == options.get("none", NONE)).any() for one in said.values()):
+        # None of these is one more alternative of every task.
+        row, place = np.append(row, np.unique(row)), np.append(place, np.full(len(np.unique(row)), -1))
+    beside = {name: one for name, one in design.items() if name not in (task, *keys.values())}
+    columns = {name: one for name, one in answers.items() if name not in (own_task, *keys, *roles.values(), *beside)}
+    columns = {name: one.gather(row) for name, one in columns.items()}
+    at = pl.Series(place).set(pl.Series(place < 0), None)
+    shown_by = {name: one.gather(at) for name, one in beside.items()}
+    read: ReadOptions = {**options, "user": user, "design": None, "winner": None}
+    if "winner" in said:
+        read["winner"] = _CHOICE
+    if alone:
+        read["task"] = False
+        columns |= _lists_of(shown_by)
+        columns |= {(_CHOICE if role == "winner" else role): one.gather(row) for role, one in said.items()}
+    else:
+        read["task"] = _ROW
+        columns |= _marked(shown_by, said, row, options)
+    return Reshaped(columns, read, {**roles, "task": task}, tuple(notes))
+
+
+def _task_of(design: Mapping[str, pl.Series]) -> str:
+    """The column of the design that numbers tasks; DataError without one."""
+    found = guess_one(list(design), (*TASKS, "q")) or next(
+        (name for name, one in design.items() if numbers_rows(one)), None
+    )
+    if found is None:
+        raise DataError(
+            f"the design has no column that numbers its tasks; its columns are {listed(list(design))}. Call it task."
+        )
+    return found
+
+
+def _versions(design: Mapping[str, pl.Series], answers: Mapping[str, pl.Series]) -> dict[str, str]:
+    """Column of the version of the design in the answers, and in the design; none where there is one version."""
+    in_design, in_answers = guess_one(list(design), VERSION), guess_one(list(answers), VERSION)
+    if in_design is None or (in_answers is None and design[in_design].n_unique() == 1):
+        return {}
+    if in_answers is None:
+        raise DataError(
+            f'the design has {design[in_design].n_unique()} versions (column "{shown(in_design)}"), and no column of '
+            f"the answers says which one somebody saw; the columns are {listed(list(answers))}. Call it "
+            f"{shown(in_design)}."
+        )
+    return {in_answers: in_design}
+
+
+def _answers_in(
+    names: Sequence[str], answers: Mapping[str, pl.Series], options: ReadOptions
+) -> dict[str, pl.Series]:  # fmt: skip
+    """Columns of the answers by role, one row each; DataError without any."""
+    winner, ends = options.get("winner"), best_and_worst(names)
+    if winner is None and ends is not None:
+        return {"best": answers[ends[0]], "worst": answers[ends[1]]}
+    found = winner or guess_one(names, CHOSEN)
+    if found is None:
+        raise _no_answers(names)
+    return {"winner": answers[found]}
+
+
+def _no_answers(names: Sequence[str]) -> DataError:
+    return DataError(
+        "found no column of the answers that a design belongs to: one of the task and one of the choice, or one for "
+        f"each task, such as q1, q2 ...; the columns are {listed(names)}. Name the choice with "
+        f"{option('winner', 'NAME')}."
+    )
+
+
+def _a_row_an_answer(
+    answers: dict[str, pl.Series], names: Sequence[str], tasks: pl.Series, options: ReadOptions
+) -> tuple[dict[str, pl.Series], dict[str, pl.Series], dict[str, str]]:  # fmt: skip
+    """Answers that stand in a column a task, under each other: all columns, those of the answers, and their names."""
+    known = set(_key(tasks).drop_nulls().unique())
+    families: dict[str, dict[str, str]] = {}
+    for name in names:
+        if name in known:
+            families.setdefault("", {})[name] = name
+        elif match := re.fullmatch(r"(.*?)[_. ]?0*(\d+)[_. ]?(best|worst|most|least|b|w)?", name.strip(), re.I):
+            families.setdefault((match[3] or match[1]).lower(), {})[match[2]] = name
+    families = {stem: by for stem, by in families.items() if len(by) > 1 and set(by) <= known}
+    winner = options.get("winner")
+    if winner is not None:
+        families = {stem: by for stem, by in families.items() if stem == str(winner).lower() or winner in by.values()}
+    ends = [next((stem for stem in families if stem.strip("_. ") in words), None) for words in (_BEST, _WORST)]
+    if None not in ends and families[str(ends[0])].keys() == families[str(ends[1])].keys():
+        chosen = {"best": families[str(ends[0])], "worst": families[str(ends[1])]}
+    elif len(families) == 1:
+        chosen = {"winner": next(iter(families.values()))}
+    elif not families:
+        raise _no_answers(names)
+    else:
+        told = "; ".join(f"{next(iter(by.values()))} to {list(by.values())[-1]}" for by in families.values())
+        raise DataError(
+            f"several columns could hold the answers to the tasks of the design: {told}. Say which: "
+            f"{option('winner', next(iter(next(iter(families.values())).values())))}."
+        )
+    order = list(next(iter(chosen.values())))
+    n = len(answers[next(iter(answers))])
+    row = np.repeat(np.arange(n), len(order))
+    used = {name for by in chosen.values() for name in by.values()}
+    under = {name: one.gather(row) for name, one in answers.items() if name not in used}
+    said = {role: _row_by_row([answers[by[key]] for key in order]) for role, by in chosen.items()}
+    roles = {role: f"{by[order[0]]} to {by[order[-1]]}" for role, by in chosen.items()}
+    return {**under, _ASKED: pl.Series(order * n), _ROW: pl.Series(row)}, said, roles
+
+
+def _row_by_row(columns: Sequence[pl.Series]) -> pl.Series:
+    """Values of columns as text, those of one row after those of the other."""
+    order = np.arange(len(columns) * len(columns[0])).reshape(len(columns), -1).T.ravel()
+    return pl.concat([as_text(column).alias("") for column in columns]).gather(order)
+
+
+def _key(series: pl.Series) -> pl.Series:
+    """Values as they are compared: numbers without leading zeros and a point."""
+    word = words_of(series)
+    number = word.str.contains(r"^\d{1,18}$").fill_null(False)
+    return word.cast(pl.Int64, strict=False).cast(pl.String).zip_with(number, word)
+
+
+def _rows_of_design(
+    answers: Mapping[str, pl.Series], design: Mapping[str, pl.Series], keys: Mapping[str, str]
+) -> tuple[IntArray, IntArray]:
+    """Rows of answers and of the design that belong together; DataError for an answer to what the design lacks."""
+
+    def key(columns: Mapping[str, pl.Series], names: Sequence[str], row: str) -> pl.DataFrame:
+        return pl.DataFrame({f"key {k}": _key(columns[name]) for k, name in enumerate(names)}).with_row_index(row)
+
+    one, other = key(answers, list(keys), "row"), key(design, list(keys.values()), "place")
+    on = [name for name in one.columns if name != "row"]
+    both = one.join(other, on=on, how="left").sort("row", "place")
+    lost = both.filter(pl.col("place").is_null())
+    if len(lost):
+        first = lost.row(0, named=True)
+        told = ", ".join(f"{shown(name)} {shown(first[k])}" for name, k in zip(keys, on, strict=True))
+        raise DataError(
+            f"{counted(len(lost), 'answer')} belong to no task of the design (first: {told}). Is it the design that "
+            "was shown?"
+        )
+    return both["row"].to_numpy().astype(np.int64), both["place"].to_numpy().astype(np.int64)
+
+
+def _lists_of(columns: dict[str, pl.Series]) -> dict[str, pl.Series]:
+    """What was shown, as a list a row, where a column an item says by one of two numbers whether it was."""
+    words = {word for one in columns.values() for word in as_text(one).str.strip_suffix(".0").drop_nulls().unique()}
+    if len(columns) < 3 or words not in ({"0", "1"}, {"1", "2"}):
+        return columns
+    held = np.stack(
+        [(as_text(one).str.strip_suffix(".0") == max(words)).to_numpy() for one in columns.values()], axis=1
+    )
+    names = np.array(list(columns), dtype=object)
+    return {"alternatives": pl.Series([names[row].tolist() for row in held])}
+
+
+def _marked(
+    shown_by: dict[str, pl.Series], said: Mapping[str, pl.Series], row: IntArray, options: ReadOptions
+) -> dict[str, pl.Series]:
+    """Alternatives under each other, with 1 where an answer names one, by its name or its number."""
+    named, none = options.get("alternatives"), options.get("none", NONE)
+    by_name = guess_one(list(shown_by), (*IDENTIFIED, *PLACED))
+    counting = [name for name, one in shown_by.items() if counts_within(one, np.unique(row, return_inverse=True)[1])]
+    tried = [named] if isinstance(named, str) and named in shown_by else [by_name, *counting]
+    tried = list(dict.fromkeys(name for name in tried if name is not None))
+    if not tried:
+        raise DataError(
+            "the design has several rows a task, and no column that names or numbers the alternatives of a task; its "
+            f"columns are {listed(list(shown_by))}. Name it with {option('alternatives', 'NAME')}."
+        )
+    word = {role: _key(one) for role, one in said.items()}
+    found: dict[str, dict[str, pl.Series]] = {}
+    lost: dict[str, list[str]] = {}
+    for name in tried:
+        own = _key(shown_by[name]).fill_null(str(none))
+        found[name] = {role: (own == one.gather(row)).fill_null(False) for role, one in word.items()}
+        lost[name] = []
+        for role, flag in found[name].items():
+            without = np.setdiff1d(np.arange(len(word[role])), row[flag.to_numpy()])
+            lost[name] += word[role].gather(without).drop_nulls().to_list()
+    fit = [name for name in tried if not lost[name]]
+    if not fit and not options.get("drop_unknown"):
+        name = min(tried, key=lambda one: len(lost[one]))
+        odd = shown(lost[name][0])
+        near = did_you_mean(odd, as_text(shown_by[name]).unique().drop_nulls().sort())
+        raise DataError(
+            f'{counted(len(lost[name]), "answer")} name no alternative of their task (first: "{odd}"): column '
+            f'"{shown(name)}" of the design must hold it.{near} If it is the choice of none of them, say '
+            f"{option('none', lost[name][0])}."
+        )
+    fit = fit or tried[:1]
+    if any(not flag.equals(found[fit[0]][role]) for name in fit[1:] for role, flag in found[name].items()):
+        raise DataError(
+            f"the answers may be values of the columns {listed(fit)} of the design, which differ. Say which: "
+            f"{option('alternatives', fit[0])} or {option('alternatives', fit[1])}."
+        )
+    drop = [name for name in fit if name != by_name and by_name is not None and name in counting]
+    columns = {name: one for name, one in shown_by.items() if name not in drop}
+    own_name = by_name if by_name in columns else fit[0]
+    if shown_by[fit[0]].null_count():
+        columns[own_name] = as_text(columns[own_name]).fill_null(str(none))
+    marks = {(_CHOICE if role == "winner" else role): flag.cast(pl.Int8) for role, flag in found[fit[0]].items()}
+    return {**columns, **marks, _ROW: pl.Series(row)}

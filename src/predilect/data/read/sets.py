@@ -1,4 +1,10 @@
-"""Answers about sets of alternatives, checked, and coded as canonical rows."""
+"""Answers about sets of alternatives, checked, and coded as canonical rows.
+
+An answer of any kind puts the alternatives that were shown on levels, 0 the best: a choice has the chosen one above all
+others, best-worst one above and one below the rest, an order a level each, the first m of k all others on one more
+level, ratings a level for each value. Rows are the cover relations, from each level to the next lower one; what follows
+from them is no row of its own.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +17,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from predilect._text import shown
-from predilect._types import BoolArray, IntArray
-from predilect.data.canonical import ALONE, Answers, canonical_answers
+from predilect._types import BoolArray, FloatArray, IntArray
+from predilect.data.canonical import ALONE, Answers, canonical_answers, repeats
 from predilect.data.frames import clean_ids
 from predilect.data.intake import (
     ALL_ALIKE,
@@ -25,7 +31,9 @@ from predilect.data.intake import (
     UNCLEAR,
     Intake,
     counted,
+    examples,
     from_columns,
+    task_sentence,
 )
 from predilect.data.read.assemble import (
     EVERYONE,
@@ -35,11 +43,11 @@ from predilect.data.read.assemble import (
     refuse_other_people,
     used_only,
     weights_of,
-)  # fmt: skip
+)
 from predilect.data.read.columns import listed
+from predilect.data.read.names import PEOPLE_OF_SETS, TASKS, WEIGHT, guess_one
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.said import examples, task_sentence
-from predilect.data.tasks import cover
+from predilect.data.read.profiles import missing_in, profiles_of
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -53,10 +61,11 @@ class Sets:
     ``task``, ``item``, ``level`` (0 the best), shapes (n,): task of each alternative, from 0; ``first``, ``n_rows``,
     ``person``, ``weight``, ``context``, shapes (n_tasks,): its first row in the table, how many rows it has there, who
     answered, how often, about what. ``unusable``: reasons for which tasks cannot be used, by task, (n_tasks,) each,
-    with what to say of them. ``profiles``: item and attributes of each alternative that has any; ``by_profile``: items
-    are these. ``heeded``: options of pairs that were asked for.
+    with what to say of them; ``reason``: why a task is left out, "" if it is not. ``profiles``: item and attributes of
+    each alternative that has any; ``by_profile``: items are these. ``heeded``: options of pairs that were asked for.
     """
 
+    options: ReadOptions
     kind: str
     task: IntArray
     item: pl.Series
@@ -73,19 +82,56 @@ class Sets:
     unusable: list[tuple[str, BoolArray, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.reason = np.full(self.n_tasks, "", dtype=object)
+
+    def take_context(self, raw: Mapping[str, pl.Series]) -> None:
+        """Contexts of the tasks by their first rows, where a column of them was named."""
+        if (name := self.options.get("context")) is not None:
+            self.columns["context"] = name
+            self.context = raw[name].gather(self.first)
+
+    def describe(
+        self, own: pl.Series | None, labelled: bool | None, attributes: Mapping[str, pl.Series], none: BoolArray,
+        none_id: str,
+    ) -> None:  # fmt: skip
+        """Make items of the profiles of alternatives; ``own`` and ``labelled`` as of ``has_constants``."""
+        lacking, told = missing_in(attributes, None if labelled is None else own, none)
+        message = f"an attribute ({told}) is missing in {{where}}. Fill it in."
+        self.unusable.append((MISSING_ATTRIBUTE, self.any_of(lacking), message))
+        self.item, self.profiles = profiles_of(own if labelled else None, attributes, none, none_id)
+        self.by_profile = True
+
+    def take(self, rows: pl.DataFrame, level: IntArray) -> None:
+        """Take the alternatives of rows with their task and item, and the level of each."""
+        self.task, self.item, self.level = rows["task"].to_numpy(), rows["item"], level
+
     @property
     def n_tasks(self) -> int:
         """Number of tasks, usable or not."""
         return len(self.first)
 
-    def where(self, bad: BoolArray) -> str:
-        """Number of bad tasks and the rows of the first, for messages."""
-        rows = ", ".join(str(row + 1) for row in np.sort(self.first[bad])[:3])
-        return f"{counted(int(bad.sum()), 'task')} (first: row {rows})"
+    def leave_out(self, bad: BoolArray, why: str, message: str = "") -> None:
+        """Mark tasks with why they are left out; DataError with a message, unless the option for it was given."""
+        bad = bad & (self.reason == "")
+        drop = _DROPS.get(why)
+        if bad.any() and message and drop is not None and not self.options.get(drop):
+            rows = ", ".join(str(row + 1) for row in np.sort(self.first[bad])[:3])
+            where = f"{counted(int(bad.sum()), 'task')} (first: row {rows})"
+            raise Droppable(message.replace("{where}", where), drop, float(bad.mean()))
+        self.reason[bad] = why
+
+    def count(self, alternatives: BoolArray | None = None) -> IntArray:
+        """How many alternatives tasks have, of all or of some; (n_tasks,)."""
+        return np.bincount(self.task if alternatives is None else self.task[alternatives], minlength=self.n_tasks)
+
+    def tasks_of(self, task: pl.Series) -> BoolArray:
+        """Tasks that are among some."""
+        return np.bincount(task.to_numpy(), minlength=self.n_tasks) > 0
 
     def any_of(self, alternatives: BoolArray) -> BoolArray:
         """Tasks with any of some alternatives."""
-        return np.bincount(self.task[alternatives], minlength=self.n_tasks) > 0
+        return self.count(alternatives) > 0
 
 
 class Droppable(DataError):
@@ -102,25 +148,30 @@ _DROPS = {
 }  # fmt: skip
 
 
-def assemble_sets(sets: Sets, options: ReadOptions, names: Sequence[str], n_read: int) -> Assembled:
+def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:
     """Vocabularies, rows and intake as of ``assemble``, with the table of items where alternatives were described.
 
     Raises DataError for tasks that mean nothing clear and that no option leaves out, or if nothing usable remains.
     """
+    options, reason = sets.options, sets.reason
     _refuse_pair_options(options, sets.heeded)
-    reason = np.full(sets.n_tasks, "", dtype=object)
     for why, bad, message in sets.unusable:
-        _leave_out(sets, reason, bad, why, message, options)
-    _leave_out_missing(sets, reason, options)
+        sets.leave_out(bad, why, message)
+    sets.item = clean_ids(sets.item, sets.columns.get("alternatives", "alternatives"))
+    bad = sets.any_of(sets.item.is_null().to_numpy())
+    if sets.person is not None:
+        sets.person = clean_ids(sets.person, sets.columns["user"])
+        bad |= sets.person.is_null().to_numpy()
+    sets.leave_out(bad, "missing id", "an id is missing in {where}. Fill it in.")
     items = Vocabulary(sets.item.drop_nulls())
     code = items.codes(sets.item, unknown="minus_one")
     if options.get("item_map") is not None:
         items, table = map_items(items, options["item_map"] or {})
         code = np.where(code < 0, code, table[code])
     if sets.by_profile:
-        code = _equal_once(sets, reason, code)
-    _leave_out_repeated(sets, reason, code, items, options)
-    _leave_out_uninformative(sets, reason, options)
+        code = _equal_once(sets, code)
+    _leave_out_repeated(sets, code, items)
+    _leave_out_uninformative(sets)
 
     weight = np.ones(sets.n_tasks)
     if sets.weight is not None:
@@ -147,12 +198,16 @@ def assemble_sets(sets: Sets, options: ReadOptions, names: Sequence[str], n_read
     # A task of one row is a pair, as any other.
     held = np.where(several[of], of, ALONE).astype(np.int32)
     contexts, context = None, None
-    if sets.context is not None and sets.context.drop_nulls().len():
-        contexts = Vocabulary(sets.context.drop_nulls())
-        context = contexts.codes(sets.context, unknown="minus_one")[of]
+    if sets.context is not None:
+        ids = clean_ids(sets.context, sets.columns["context"])
+        contexts = Vocabulary(ids.drop_nulls()) if ids.null_count() < len(ids) else None
+        context = None if contexts is None else contexts.codes(ids, unknown="minus_one")[of]
     won = np.ones(len(of), dtype=np.int8)
     answers = canonical_answers(Answers(who[of], code[over], code[under], won, weight[of], held, None, None, context))
-    profiles = None if sets.profiles is None else _profiles_used(sets.profiles, items)
+    profiles = sets.profiles
+    if profiles is not None:
+        known = items.codes(profiles["item"], unknown="minus_one") >= 0
+        profiles = profiles.filter(pl.Series(known)).sort("item")
     intake = Intake(
         rows_read=n_read,
         left_out=left_out,
@@ -168,7 +223,7 @@ def assemble_sets(sets: Sets, options: ReadOptions, names: Sequence[str], n_read
         notes=tuple(sets.notes),
         example=_example(sets, used, task, level, sets.item.filter(pl.Series(keep))),
     )
-    return people, items, contexts, answers, (), (), sets.person is not None, intake, profiles
+    return Assembled(people, items, sets.person is not None, answers, intake, contexts, item_table=profiles)
 
 
 def _example(sets: Sets, used: BoolArray, task: IntArray, level: IntArray, item: pl.Series) -> tuple[str, str]:
@@ -195,29 +250,7 @@ def _refuse_pair_options(options: ReadOptions, heeded: Sequence[str]) -> None:
         )
 
 
-def _leave_out(sets: Sets, reason: NDArray[Any], bad: BoolArray, why: str, message: str, options: ReadOptions) -> None:
-    """Mark tasks with why they are left out; DataError unless the option for it was given, or none is needed."""
-    bad = bad & (reason == "")
-    if not bad.any():
-        return
-    drop = _DROPS.get(why)
-    if drop is not None and not options.get(drop):
-        raise Droppable(message.replace("{where}", sets.where(bad)), drop, float(bad.mean()))
-    reason[bad] = why
-
-
-def _leave_out_missing(sets: Sets, reason: NDArray[Any], options: ReadOptions) -> None:
-    sets.item = clean_ids(sets.item, sets.columns.get("alternatives", "alternatives"))
-    bad = sets.any_of(sets.item.is_null().to_numpy())
-    if sets.person is not None:
-        sets.person = clean_ids(sets.person, sets.columns["user"])
-        bad |= sets.person.is_null().to_numpy()
-    if sets.context is not None:
-        sets.context = clean_ids(sets.context, sets.columns["context"])
-    _leave_out(sets, reason, bad, "missing id", "an id is missing in {where}. Fill it in.", options)
-
-
-def _equal_once(sets: Sets, reason: NDArray[Any], code: NDArray[np.int32]) -> NDArray[np.int32]:
+def _equal_once(sets: Sets, code: NDArray[np.int32]) -> NDArray[np.int32]:
     """Codes of alternatives, of which those with one profile stand once in a task, on the level of the one chosen.
 
     They stay as they are where the answer sets one over the other, but for a choice of the best.
@@ -238,36 +271,32 @@ def _equal_once(sets: Sets, reason: NDArray[Any], code: NDArray[np.int32]) -> ND
     keep = fresh | ~alike[group]
     if keep.all():
         return code
-    size = np.bincount(sets.task, minlength=sets.n_tasks)
+    size = sets.count()
     changed = np.bincount(task[~keep], minlength=sets.n_tasks) > 0
     told = counted(int(changed.sum()), "task")
     sets.notes.append(f"In {told} alternatives have the same attributes: each profile stands there once.")
     sets.level[order] = np.where(alike[group], high[group], level)
     left = np.sort(order[keep])
     sets.task, sets.level, sets.item = sets.task[left], sets.level[left], sets.item.gather(left)
-    alone = (np.bincount(sets.task, minlength=sets.n_tasks) == 1) & (size > 1)
-    reason[(reason == "") & alone] = ALL_ALIKE
+    sets.leave_out((sets.count() == 1) & (size > 1), ALL_ALIKE)
     kept: NDArray[np.int32] = code[left]
     return kept
 
 
-def _leave_out_repeated(
-    sets: Sets, reason: NDArray[Any], code: NDArray[np.int32], items: Vocabulary, options: ReadOptions
-) -> None:
+def _leave_out_repeated(sets: Sets, code: NDArray[np.int32], items: Vocabulary) -> None:
     place = sets.task * (len(items) + 1) + code + 1
     order = np.argsort(place, kind="stable")
     again = np.zeros(len(place), dtype=bool)
     again[order[1:]] = (place[order[1:]] == place[order[:-1]]) & (code[order[1:]] >= 0)
-    again &= (reason == "")[sets.task]
+    again &= (sets.reason == "")[sets.task]
     if not again.any():
         return
-    first = int(np.flatnonzero(again)[0])
-    example = shown(items.labels([code[first]])[0])
+    example = shown(items.ids[code[again.argmax()]])
     message = (
         f'the same alternative stands twice in {{where}}, such as "{example}"; it must stand there once.'
         f"{_several_tasks(sets)}"
     )
-    _leave_out(sets, reason, sets.any_of(again), TWICE, message, options)
+    sets.leave_out(sets.any_of(again), TWICE, message)
 
 
 def _several_tasks(sets: Sets) -> str:
@@ -277,35 +306,34 @@ def _several_tasks(sets: Sets) -> str:
     return f" If somebody answered several tasks, name the column that tells them apart: {option('task', 'NAME')}."
 
 
-def _leave_out_uninformative(sets: Sets, reason: NDArray[Any], options: ReadOptions) -> None:
-    size = np.bincount(sets.task, minlength=sets.n_tasks)
+def _leave_out_uninformative(sets: Sets) -> None:
+    size = sets.count()
     if sets.kind in CHOICES:
         message = "only one alternative was there to choose from in {where}; a choice needs two."
-        _leave_out(sets, reason, size < 2, ONE_ALTERNATIVE, message, options)
-        top = np.bincount(sets.task[sets.level == 0], minlength=sets.n_tasks)
+        sets.leave_out(size < 2, ONE_ALTERNATIVE, message)
+        top, low = sets.count(sets.level == 0), sets.count(sets.level == 2)
         column = ", ".join(f'"{shown(sets.columns[role])}"' for role in ("winner", "best", "worst")
                            if role in sets.columns)  # fmt: skip
         if sets.kind == "best_worst":
-            low = np.bincount(sets.task[sets.level == 2], minlength=sets.n_tasks)
             message = (
                 f"the best or the worst is not exactly one alternative, or both are the same, in {{where}} "
                 f"(column {column}). If any number may be up or down, say {option('kind', 'rating')}."
             )
-            _leave_out(sets, reason, (top != 1) | (low != 1), UNCLEAR, message, options)
+            sets.leave_out((top != 1) | (low != 1), UNCLEAR, message)
         message = f"no alternative was chosen in {{where}}: column {column} must say one of those that were shown."
-        _leave_out(sets, reason, top == 0, UNCLEAR, message, options)
+        sets.leave_out(top == 0, UNCLEAR, message)
         message = (
             f"more than one alternative was chosen in {{where}} (column {column}).{_several_tasks(sets)} If any number "
             f"could be chosen, say {option('kind', 'approval')}."
         )
-        _leave_out(sets, reason, top > 1, UNCLEAR, message, options)
+        sets.leave_out(top > 1, UNCLEAR, message)
         return
-    reason[(reason == "") & (size == 0)] = NOT_ANSWERED
-    reason[(reason == "") & (size == 1)] = ONE_ALTERNATIVE
-    low, high = np.full(sets.n_tasks, np.iinfo(np.int64).max), np.full(sets.n_tasks, -1)
-    np.minimum.at(low, sets.task, sets.level)
-    np.maximum.at(high, sets.task, sets.level)
-    reason[(reason == "") & (low == high)] = ALL_ALIKE
+    sets.leave_out(size == 0, NOT_ANSWERED)
+    sets.leave_out(size == 1, ONE_ALTERNATIVE)
+    least, most = np.full(sets.n_tasks, np.iinfo(np.int64).max), np.full(sets.n_tasks, -1)
+    np.minimum.at(least, sets.task, sets.level)
+    np.maximum.at(most, sets.task, sets.level)
+    sets.leave_out(least == most, ALL_ALIKE)
 
 
 _WORDS = {
@@ -322,11 +350,6 @@ def _counted_kinds(kind: str, task: IntArray, level: IntArray) -> dict[str, int]
     return {_WORDS[kind].format(told): len(size)}
 
 
-def _profiles_used(profiles: pl.DataFrame, items: Vocabulary) -> pl.DataFrame:
-    known = items.codes(profiles["item"], unknown="minus_one") >= 0
-    return profiles.filter(pl.Series(known)).sort("item")
-
-
 def design_asked(names: Sequence[str]) -> str:
     """What to do where the table does not say what was shown."""
     return (
@@ -335,20 +358,73 @@ def design_asked(names: Sequence[str]) -> str:
     )
 
 
-def person_of(raw: Mapping[str, pl.Series], options: ReadOptions, columns: Mapping[str, str]) -> pl.Series | None:
-    """Who answered, or None; DataError if another column could be that as well."""
-    if "user" not in columns:
-        return None
-    person = raw[columns["user"]]
-    others = other_people(list(raw), options, [name for role, name in columns.items() if role != "user"])
-    refuse_other_people(raw, clean_ids(person, person.name), columns["user"], others)
-    return person
+def columns_by_role(names: Sequence[str], options: ReadOptions) -> dict[str, str]:
+    """Columns of who answered, of the task and of the weight of sets, as said or by their names."""
+    found: dict[str, str] = {}
+    for role, words in (("user", PEOPLE_OF_SETS), ("task", TASKS), ("weight", WEIGHT)):
+        name = named_or_guessed(names, options.get(role), words)
+        if name is not None and name not in found.values():
+            found[role] = name
+    return found
 
 
-def context_of(raw: Mapping[str, pl.Series], options: ReadOptions, columns: dict[str, str], rows: IntArray) -> Any:
-    """Contexts of tasks by their first rows, or None."""
-    name = options.get("context")
-    if name is None:
-        return None
-    columns["context"] = name
-    return raw[name].gather(rows)
+def named_or_guessed(names: Sequence[str], said: Any, words: Sequence[str]) -> str | None:
+    """The column that was named for a role, or the first that is called so; None if it was said that there is none."""
+    return said if isinstance(said, str) else None if said is False else guess_one(names, words)
+
+
+def sets_of_rows(
+    kind: str, raw: Mapping[str, pl.Series], columns: dict[str, str], options: ReadOptions
+) -> Sets:  # fmt: skip
+    """Answers of a table in which each row is a task, before their alternatives; DataError if two columns say who."""
+    n = len(next(iter(raw.values())))
+    none, rows, once = np.zeros(0, dtype=np.int64), np.arange(n), np.ones(n, dtype=np.int64)
+    sets = Sets(options, kind, none, pl.Series(), none, rows, once, columns)
+    if "user" in columns:
+        sets.person = raw[columns["user"]]
+        others = other_people(list(raw), options, [name for role, name in columns.items() if role != "user"])
+        refuse_other_people(raw, clean_ids(sets.person, sets.person.name), columns["user"], others)
+    if "weight" in columns:
+        sets.weight = raw[columns["weight"]]
+    sets.take_context(raw)
+    return sets
+
+
+def cover(task: IntArray, level: IntArray) -> tuple[IntArray, IntArray]:
+    """Places of the better and of the worse alternative of each row: a level over the next lower one of its task.
+
+    ``task`` and ``level`` are those of the alternatives, (n,) each; levels may have gaps. O(n log n).
+    """
+    order = np.lexsort((level, task))
+    task, level = task[order], level[order]
+    start = np.flatnonzero(~repeats(task, level))
+    size = np.diff(start, append=len(task))
+    group = np.repeat(np.arange(len(start)), size)
+    below = np.zeros(len(start), dtype=np.int64)
+    below[:-1] = np.where(task[start[1:]] == task[start[:-1]], size[1:], 0)
+    n_rows = below[group]
+    over = np.repeat(np.arange(len(task)), n_rows)
+    nth = np.arange(len(over)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
+    return order[over], order[start[np.minimum(group[over] + 1, len(start) - 1)] + nth]
+
+
+def chosen_levels(chosen: BoolArray) -> IntArray:
+    """Levels of a choice of one, or of any number of alternatives: the chosen above all others; (n,)."""
+    return np.where(chosen, 0, 1).astype(np.int64)
+
+
+def best_worst_levels(best: BoolArray, worst: BoolArray) -> IntArray:
+    """Levels of a choice of the best and the worst: one above the rest, one below; (n,)."""
+    return 1 - best.astype(np.int64) + worst.astype(np.int64)
+
+
+def ranked_levels(rank: FloatArray) -> IntArray:
+    """Levels of ranks, the lowest number the best; NaN is below all that were ranked, as in the first m of k; (n,)."""
+    filled = np.where(np.isnan(rank), np.inf, rank)
+    levels: IntArray = np.unique(filled, return_inverse=True)[1]
+    return levels
+
+
+def rated_levels(rating: FloatArray) -> IntArray:
+    """Levels of ratings, the highest number the best; (n,)."""
+    return ranked_levels(-rating)

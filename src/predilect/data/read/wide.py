@@ -13,34 +13,35 @@ import polars as pl
 from predilect._text import did_you_mean, shown
 from predilect._types import BoolArray, IntArray
 from predilect.data.frames import as_text
-from predilect.data.intake import MISSING_ATTRIBUTE, UNCLEAR, counted
+from predilect.data.intake import UNCLEAR, counted
 from predilect.data.read.columns import listed
 from predilect.data.read.names import (
     AVAILABLE,
     CHOSEN,
-    PEOPLE_OF_SETS,
+    MEASURES,
     PLACED,
-    TASKS,
-    WEIGHT,
     all_named,
+    best_and_worst,
     could_be_side,
-    guess_one,
-    plain,
-    tells_measure,
+    is_called,
+    places_between,
+    tells,
     tells_works,
-)  # fmt: skip
+)
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.profiles import (
     NONE,
     NONE_WORDS,
+    could_be_items,
     distinct,
+    flags,
     has_constants,
     is_place,
-    missing_in,
-    profiles_of,
-)  # fmt: skip
-from predilect.data.read.set_columns import best_and_worst, could_be_items, flags, pairs_of_items, places_between
-from predilect.data.read.sets import Sets, context_of, person_of
+    is_plain,
+    once_in_each,
+    pairs_of_items,
+)
+from predilect.data.read.sets import Sets, columns_by_role, sets_of_rows
 from predilect.errors import DataError
 
 _WORD = r"(?:alternative|alt|option|concept|profile|choice|product|item)"
@@ -56,63 +57,87 @@ _PARTS = (
 
 @dataclass(frozen=True)
 class Wide:
-    """Columns of each attribute by alternative, of availability by alternative, and the other columns by role."""
+    """A wide table: its columns, those ``by`` what they hold and by alternative, those of the answer and by role."""
 
+    raw: Mapping[str, pl.Series]
     alternatives: tuple[str, ...]
-    attributes: dict[str, dict[str, str]]
-    available: dict[str, str]
-    columns: dict[str, str]
+    by: dict[str, dict[str, str]]
+    roles: dict[str, str]
     answer: tuple[str, ...]  # columns of the best, the second ..., and of the worst if it is ``last``
-    last: bool = False
+    last: bool
     codes: dict[str, int] = field(default_factory=dict)  # alternative of each value of the answer
     note: str = ""
     ask: str = ""  # what must be said first
 
+    @property
+    def attributes(self) -> dict[str, dict[str, str]]:
+        """Columns of each attribute by alternative."""
+        return {name: by for name, by in self.by.items() if not is_called(name, AVAILABLE)}
 
-def find_wide(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Wide | None:
-    """Columns of a wide table, or None if these are none of one; DataError if several readings fit."""
-    kind = options.get("kind")
-    if kind not in (None, "best", "best_worst", "order"):
+    @property
+    def available(self) -> dict[str, str]:
+        """Columns that say whether an alternative was available."""
+        return {alt: one for name, by in self.by.items() if is_called(name, AVAILABLE) for alt, one in by.items()}
+
+    @property
+    def used(self) -> set[str]:
+        """All columns by alternative."""
+        return {name for by in self.by.values() for name in by.values()}
+
+    @property
+    def are_places(self) -> bool:
+        """Whether the names of alternatives only say where they stood."""
+        return all(map(is_place, self.alternatives))
+
+    @property
+    def lone(self) -> list[str]:
+        """Alternatives with a name that have one column alone, of several attributes, and were never chosen."""
+        attributes = self.attributes
+        return [alt for place, alt in enumerate(self.alternatives) if len(attributes) > 1 and not is_place(alt)
+                and place not in self.codes.values() and sum(alt in by for by in attributes.values()) == 1]  # fmt: skip
+
+    def words(self, name: str) -> pl.Series:
+        """Values of a column as text without blanks around them."""
+        return as_text(self.raw[name]).str.strip_chars()
+
+
+def find_wide(raw: Mapping[str, pl.Series], options: ReadOptions) -> Wide | None:
+    """A wide table of some columns, or None if these are none of one; DataError if several readings fit."""
+    kind, said, given = options.get("kind"), options.get("winner"), options.get("alternatives")
+    if kind not in (None, "best", "best_worst", "order") or (isinstance(given, str) and given in raw):
         return None
-    roles: dict[str, str] = {}
-    for role, said, words in (("user", options.get("user"), PEOPLE_OF_SETS), ("task", options.get("task"), TASKS),
-                               ("weight", options.get("weight"), WEIGHT)):  # fmt: skip
-        name = said if isinstance(said, str) else None if said is False else guess_one(names, words)
-        if name is not None and name not in roles.values():
-            roles[role] = name
-    free = [name for name in names if name not in roles.values()]
-    ends = best_and_worst(free) if kind != "best" and options.get("winner") is None else None
+    roles = columns_by_role(list(raw), options)
+    free = [name for name in raw if name not in roles.values()]
+    ends = best_and_worst(free) if kind != "best" and said is None else None
     if ends is None and kind not in (None, "best"):
         return None
-    said = options.get("winner")
     answers: list[tuple[str, ...]] = [(name,) for name in ([said] if said else all_named(free, CHOSEN))]
     if ends is not None:
         answers = [(ends[0], *(places_between(free) if kind != "best_worst" else ()), ends[1])]
     taken = {name for columns in answers for name in columns}
     free = [name for name in free if name not in taken and not raw[name].dtype.is_nested()]
-    given = options.get("alternatives")
-    if isinstance(given, str) and given in names:
-        return None
     if given is not None and not isinstance(given, str):
         readings = [_by_names(free, [str(name) for name in given])]
     else:
         readings = [reading for part in _PARTS if (reading := _families(free, part)) is not None]
-    readings = [_profile_only(reading, options.get("profile")) for reading in readings]
+    readings = [_profile_only(*reading, options.get("profile")) for reading in readings]
     readings.sort(key=lambda reading: -sum(map(len, reading[1].values())))  # that of most columns
     found: dict[tuple[frozenset[str], tuple[str, ...]], Wide] = {}
-    for reading in readings:
-        for columns in answers or [(name,) for name in _unused(free, reading)]:
-            wide = _coded(reading, columns, raw, roles, options, named_only=not answers)
-            if wide is not None:
-                found.setdefault((frozenset(wide.alternatives), columns), wide)
+    for alternatives, by in readings:
+        used = {column for columns in by.values() for column in columns.values()}
+        for answer in answers or [(name,) for name in free if name not in used]:
+            wide = Wide(raw, tuple(alternatives), by, roles, answer, last=ends is not None)
+            coded = _coded(wide, options, named_only=not answers)
+            if coded is not None and (ends is None or not _hold(coded)):
+                found.setdefault((frozenset(coded.alternatives), answer), coded)
     several = list(found.values())
-    if ends is not None:
-        several = [replace(wide, last=True) for wide in several if not _hold(wide, raw)]
     # That of more attributes; that of which the choice names alternatives, or one tells which are available.
     whole = [wide for wide in several if all(len(by) == len(wide.alternatives) for by in wide.attributes.values())]
-    several = [wide for wide in several if not any(_used(wide) < _used(other) for other in whole)]
-    glued = any(map(_are_glued, filter(_are_places, several)))
-    for sure in (lambda wide: not wide.note and not wide.ask, lambda wide: bool(wide.available), _are_places):
+    several = [wide for wide in several if not any(wide.used < other.used for other in whole)]
+    glued = any(wide.are_places and _are_glued(wide) for wide in several)
+    for sure in (
+        lambda wide: not wide.note and not wide.ask, lambda wide: bool(wide.available), lambda wide: wide.are_places
+    ):  # fmt: skip
         if len(several) > 1 and not glued and any(map(sure, several)):
             several = [wide for wide in several if sure(wide)]
     if len({frozenset(wide.alternatives) for wide in several}) > 1:
@@ -121,31 +146,30 @@ def find_wide(names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadO
             for wide in several
         )
         raise DataError(f"the columns can be read as those of several sets of alternatives. Say which: {told}.")
-    if several and not options.get("winner"):
-        _refuse_other_answers(several, raw)
-    if several and given is None and ends is None and not several[0].ask and not several[0].available:
-        grouped = _grouped(several[0], raw, options)
-        if grouped:
-            return None if isinstance(options.get("task"), str) else replace(several[0], ask=grouped)
-    return _or_items(several[0], names, raw, options) if several else None
+    if not several:
+        return None
+    if not said:
+        _refuse_other_answers(several)
+    wide = several[0]
+    if given is None and ends is None and not wide.ask and not wide.available and (ask := _grouped(wide, options)):
+        return None if isinstance(options.get("task"), str) else replace(wide, ask=ask)
+    return _or_items(wide, options)
 
 
-def _refuse_other_answers(several: Sequence[Wide], raw: Mapping[str, pl.Series]) -> None:
+def _refuse_other_answers(several: Sequence[Wide]) -> None:
     """DataError if columns say in different ways which of the same alternatives was chosen."""
     one = several[0]
-    said = [
-        _words(raw[wide.answer[0]]).replace_strict(
-            {word: one.alternatives.index(wide.alternatives[place]) for word, place in wide.codes.items()},
-            default=None, return_dtype=pl.Int64,
-        )
-        for wide in several
-    ]  # fmt: skip
-    for wide, other in zip(several[1:], said[1:], strict=True):
-        differ = ~said[0].eq_missing(other)
+
+    def said(wide: Wide) -> pl.Series:
+        place = {word: one.alternatives.index(wide.alternatives[place]) for word, place in wide.codes.items()}
+        return wide.words(wide.answer[0]).replace_strict(place, default=None, return_dtype=pl.Int64)
+
+    for wide in several[1:]:
+        differ = said(one).ne_missing(said(wide))
         if differ.any():
             row = differ.arg_max() or 0
             told = " or ".join(
-                f"{shown(raw[each.answer[0]][row])}, {option('winner', each.answer[0])}" for each in (one, wide)
+                f"{shown(one.raw[each.answer[0]][row])}, {option('winner', each.answer[0])}" for each in (one, wide)
             )
             raise DataError(
                 f'columns "{shown(one.answer[0])}" and "{shown(wide.answer[0])}" could both say which alternative was '
@@ -153,19 +177,11 @@ def _refuse_other_answers(several: Sequence[Wide], raw: Mapping[str, pl.Series])
             )
 
 
-def _lone(
-    alternatives: Sequence[str], attributes: Mapping[str, Mapping[str, str]], codes: Mapping[str, int]
-) -> list[str]:
-    """Alternatives with a name that have one column alone, of several attributes, and were never chosen."""
-    return [alt for place, alt in enumerate(alternatives) if len(attributes) > 1 and place not in codes.values()
-            and not is_place(alt) and sum(alt in by for by in attributes.values()) == 1]  # fmt: skip
-
-
-def _or_items(wide: Wide, names: Sequence[str], raw: Mapping[str, pl.Series], options: ReadOptions) -> Wide:
+def _or_items(wide: Wide, options: ReadOptions) -> Wide:
     """The reading, with what is asked if columns that are numbered alike may hold items as well as an attribute."""
     if options.get("alternatives") is not None or options.get("profile") is not None:
         return wide
-    lone = _lone(wide.alternatives, wide.attributes, wide.codes)
+    raw, lone, attributes = wide.raw, wide.lone, wide.attributes
     if lone:
         others = [alt for alt in wide.alternatives if alt not in lone]
         return replace(wide, ask=(
@@ -176,50 +192,46 @@ def _or_items(wide: Wide, names: Sequence[str], raw: Mapping[str, pl.Series], op
         ))  # fmt: skip
     if not all(is_place(alt) or could_be_side(alt) for alt in wide.alternatives):
         return wide
-    sets = [list(by.values()) for name, by in wide.attributes.items() if len(by) == len(wide.alternatives)
-            and (len(wide.attributes) == 1 or tells_works(name)) and not tells_measure(name)]  # fmt: skip
-    if len(wide.alternatives) == 2 and len(wide.attributes) == 1:
-        free = [name for name in names if name not in {*_used(wide), *wide.columns.values()}]
-        sets += pairs_of_items({name: raw[name] for name in free})
+    sets = [list(by.values()) for name, by in attributes.items() if len(by) == len(wide.alternatives)
+            and (len(attributes) == 1 or tells_works(name)) and not tells(name, MEASURES)]  # fmt: skip
+    if len(wide.alternatives) == 2 and len(attributes) == 1:
+        taken = {*wide.used, *wide.roles.values(), *wide.answer}
+        sets += pairs_of_items({name: column for name, column in raw.items() if name not in taken})
     items = next((one for one in sets if could_be_items([raw[name] for name in one])), None)
     if items is None:
         return wide
     said = option("left", items[0], right=items[1]) if len(items) == 2 else option("alternatives", items)
-    name, by = next(iter(wide.attributes.items()))
+    name, by = next(iter(attributes.items()))
     ask = (
         f"the columns {listed(items)} may hold the items that were shown, or columns may describe alternatives by "
         f'"{shown(name)}". Row 1 was about {", ".join(shown(raw[one][0]) for one in items)}, {said}, or about '
         f'alternatives whose "{shown(name)}" is {", ".join(shown(raw[one][0]) for one in by.values())}, '
-        f"{option('profile', list(wide.attributes))}."
+        f"{option('profile', list(attributes))}."
     )
     return replace(wide, ask=ask)
-
-
-def _used(wide: Wide) -> set[str]:
-    return {name for by in (*wide.attributes.values(), wide.available) for name in by.values()}
 
 
 def _are_glued(wide: Wide) -> bool:
     """Whether the number of each alternative may be part of the name of an attribute of others, as in car_x1."""
     return all(re.search(r"[^_. ][_. ]", name) for name in wide.attributes) and all(
-        re.search(r"[^_. \d]\d+$", column) for column in _used(wide)
+        re.search(r"[^_. \d]\d+$", column) for column in wide.used
     )
 
 
 _MOST_KEYS = 12  # columns that are looked at for what parts the rows into tasks
 
 
-def _grouped(wide: Wide, raw: Mapping[str, pl.Series], options: ReadOptions) -> str:
+def _grouped(wide: Wide, options: ReadOptions) -> str:
     """What is asked where each row may be one alternative: several rows have one task, and one answer or mark."""
-    if not _are_places(wide):
+    if not wide.are_places:
         return ""
-    described = [name for by in wide.attributes.values() for name in by.values()]
-    answer = _words(raw[wide.answer[0]])
-    user, task = wide.columns.get("user"), options.get("task")
+    raw, described = wide.raw, [name for by in wide.attributes.values() for name in by.values()]
+    answer = wide.words(wide.answer[0])
+    user, task = wide.roles.get("user"), options.get("task")
     rest = [name for name, column in raw.items() if name not in (*described, *wide.answer, user)
-            and not column.dtype.is_nested() and column.dtype != pl.Object and not column.null_count()]  # fmt: skip
+            and is_plain(column) and not column.null_count()]  # fmt: skip
     rest = [task] if isinstance(task, str) else rest
-    told = [name for name in rest if plain(name) in map(plain, PLACED) and all(map(is_place, as_text(raw[name])))]
+    told = [name for name in rest if is_called(name, PLACED) and all(map(is_place, as_text(raw[name])))]
     parts: dict[bytes, tuple[str, pl.Series]] = {}  # ways to part the rows, of which no part is a row alone
     for name in sorted(rest):
         first, group = distinct([raw[one] for one in (name, user) if one is not None])
@@ -234,10 +246,8 @@ def _grouped(wide: Wide, raw: Mapping[str, pl.Series], options: ReadOptions) -> 
         if not constant and n_parts not in counts:
             continue
         _, group = distinct(keys.get_columns())
-        size = np.bincount(group)
-        marks = [np.bincount(group[(answer == word).fill_null(False).to_numpy()], minlength=len(size))
-                 for word in answer.drop_nulls().unique()]  # fmt: skip
-        if size.min() > 1 and (constant or any((mark == 1).all() for mark in marks)):
+        marks = ((answer == word).fill_null(False).to_numpy() for word in answer.drop_nulls().unique())
+        if np.bincount(group).min() > 1 and (constant or any(once_in_each(mark, group) for mark in marks)):
             told += keys.columns
     if not told:
         return ""
@@ -249,19 +259,14 @@ def _grouped(wide: Wide, raw: Mapping[str, pl.Series], options: ReadOptions) -> 
     )
 
 
-def _hold(wide: Wide, raw: Mapping[str, pl.Series]) -> bool:
+def _hold(wide: Wide) -> bool:
     """Whether the only columns by alternative hold the answers: then they are what was shown, and describe nothing."""
+    columns = [wide.raw[name] for by in wide.attributes.values() for name in by.values()]
     if len(wide.attributes) > 1:
         return False
-    if all(raw[name].dtype == pl.String and raw[name].str.contains(r"[^\d.\s]").any()
-           for by in wide.attributes.values() for name in by.values()):  # fmt: skip
+    if all(column.dtype == pl.String and column.str.contains(r"[^\d.\s]").any() for column in columns):
         return True
-    held = {value for by in wide.attributes.values() for name in by.values() for value in as_text(raw[name]).unique()}
-    return set(wide.codes) <= held
-
-
-def _are_places(wide: Wide) -> bool:
-    return all(is_place(name) for name in wide.alternatives)
+    return set(wide.codes) <= {value for column in columns for value in as_text(column).unique()}
 
 
 _Reading = tuple[list[str], dict[str, dict[str, str]]]
@@ -278,7 +283,7 @@ def _families(names: Sequence[str], part: re.Pattern[str]) -> _Reading | None:
             first, second = sorted((match.span("alt"), match.span("name")))
             columns.setdefault((match["name"], name[first[1] : second[0]]), {})[match["alt"]] = name
     # Availability last: it tells nothing of the order in which alternatives are numbered.
-    inner = sorted(columns, key=lambda key: plain(key[0]) in map(plain, AVAILABLE))
+    inner = sorted(columns, key=lambda key: is_called(key[0], AVAILABLE))
     joint = dict.fromkeys(alt for key in inner if len(columns[key]) > 1 for alt in columns[key])
     kept: dict[str, dict[str, str]] = {}
     for (name, _), by in sorted(columns.items(), key=lambda one: len(one[1])):
@@ -305,39 +310,25 @@ def _by_names(names: Sequence[str], alternatives: list[str]) -> _Reading:
     return alternatives, kept
 
 
-def _profile_only(reading: _Reading, profile: Sequence[str] | None) -> _Reading:
+def _profile_only(
+    alternatives: list[str], columns: dict[str, dict[str, str]], profile: Sequence[str] | None
+) -> _Reading:
     if profile is None:
-        return reading
-    alternatives, columns = reading
-    wanted = [*map(plain, profile), *map(plain, AVAILABLE)]
-    kept = {name: by for name, by in columns.items() if plain(name) in wanted}
+        return alternatives, columns
+    kept = {name: by for name, by in columns.items() if is_called(name, profile, AVAILABLE)}
     there = {alt for by in kept.values() for alt in by}
     return [alt for alt in alternatives if alt in there] or alternatives, kept
 
 
-def _unused(names: Sequence[str], reading: _Reading) -> list[str]:
-    used = {column for by in reading[1].values() for column in by.values()}
-    return [name for name in names if name not in used]
-
-
-def _coded(
-    reading: _Reading, answer: tuple[str, ...], raw: Mapping[str, pl.Series], roles: Mapping[str, str],
-    options: ReadOptions, named_only: bool,
-) -> Wide | None:  # fmt: skip
-    """The reading with what each value of the choice means; None if too few values mean anything.
+def _coded(wide: Wide, options: ReadOptions, named_only: bool) -> Wide | None:
+    """The table with what each value of the choice means; None if too few values mean anything.
 
     ``named_only``: the name of the column does not tell that it holds the choice, so its values must.
     """
-    alternatives, columns = reading
-    available = {alt: column for name, by in columns.items() if plain(name) in map(plain, AVAILABLE)
-                 for alt, column in by.items()}  # fmt: skip
-    attributes = {name: by for name, by in columns.items() if plain(name) not in map(plain, AVAILABLE)}
-    if not attributes:
+    alternatives, choice = list(wide.alternatives), wide.answer[0]
+    if not wide.attributes or any(name not in wide.raw or wide.raw[name].dtype.is_nested() for name in wide.answer):
         return None
-    choice = answer[0]
-    if any(name not in raw or raw[name].dtype.is_nested() for name in answer):
-        return None
-    words = pl.concat([_words(raw[name]) for name in answer]).drop_nulls().unique().sort().to_list()
+    words = pl.concat([wide.words(name) for name in wide.answer]).drop_nulls().unique().sort().to_list()
     codes = {word: place for word in words for place, alt in enumerate(alternatives) if _bare(word) == _bare(alt)}
     note, ask, ordered = "", "", options.get("alternatives") is not None
     numbers = {word: int(match[1]) for word in words if (match := re.fullmatch(r"(\d{1,18})(\.0*)?", word))}
@@ -346,25 +337,20 @@ def _coded(
         return None
     k, most = len(alternatives), max(numbers.values(), default=0)
     from_0 = set(numbers.values()) == set(range(k)) and len(numbers) == len(words)
-    places = all(map(is_place, alternatives))
-    if from_0 and not ordered and len(codes) < k:
-        if places:
+    if from_0 and len(codes) < k:
+        codes = dict(numbers)
+        if ordered:
+            note = f"The choice counts the alternatives from 0: 0 {shown(alternatives[0])}."
+        elif wide.are_places:
             ask = _from_0(choice, sorted(alternatives, key=_bare))
         else:
-            note, ask = _numbered(alternatives, attributes, choice, 0)
-        codes = dict(numbers)
-    elif from_0 and ordered and len(codes) < k:
-        note = f"The choice counts the alternatives from 0: 0 {shown(alternatives[0])}."
-        codes = dict(numbers)
-    elif not codes and numbers and most <= k:
-        in_order = alternatives
-        if not ordered and places:
-            in_order = sorted(alternatives, key=_bare)  # A, B, C
-        elif not ordered:
-            note, ask = _numbered(alternatives, attributes, choice, 1)
-        codes = {word: alternatives.index(in_order[number - 1]) for word, number in numbers.items() if number > 0}
-    elif ordered and numbers and most <= k:
-        codes |= {word: number - 1 for word, number in numbers.items() if word not in codes and number > 0}
+            note, ask = _numbered(wide, 0)
+    elif numbers and most <= k and (ordered or not codes):
+        in_order = sorted(alternatives, key=_bare) if wide.are_places and not ordered else alternatives  # A, B, C
+        if not ordered and not wide.are_places:
+            note, ask = _numbered(wide, 1)
+        codes |= {word: alternatives.index(in_order[number - 1]) for word, number in numbers.items()
+                  if number > 0 and word not in codes}  # fmt: skip
     elif not codes and ordered and numbers:
         raise DataError(
             f'column "{shown(choice)}" holds the choice {most}, and {k} alternatives '
@@ -372,26 +358,18 @@ def _coded(
         )
     if not codes or (len(codes) < 2 and len(words) > 2):
         return None
-    lone = _lone(alternatives, attributes, codes)
-    others = [alt for alt in alternatives if alt not in lone]
-    if lone and not ordered and all(map(is_place, others)):
-        kept = {name: {alt: by[alt] for alt in by if alt in others} for name, by in columns.items()}
-        return _coded((others, kept), answer, raw, roles, options, named_only)
-    sides = named_only and all(is_place(word) or could_be_side(word) for word in words)
-    if sides and len({*codes.values()}) < k:
-        return None
-    if sides:  # of the screen, or a group
+    coded = replace(wide, codes=codes, note=note, ask=ask)
+    others = [alt for alt in alternatives if alt not in coded.lone]
+    if len(others) < k and not ordered and all(map(is_place, others)):
+        kept = {name: {alt: by[alt] for alt in by if alt in others} for name, by in wide.by.items()}
+        return _coded(replace(wide, alternatives=tuple(others), by=kept), options, named_only)
+    if named_only and all(is_place(word) or could_be_side(word) for word in words):  # of the screen, or a group
         ask = (
             f'"{shown(choice)}" holds {", ".join(map(shown, words))}, as alternatives are called in names of columns. '
             f"If it says which was chosen, say {option('winner', choice)}; if another column does, name that one."
         )
-    columns_of = {**roles, "winner": choice}
-    if len(answer) > 1:
-        columns_of = {**roles, "best": choice, "worst": answer[-1]}
-        columns_of |= {f"place {nth}": name for nth, name in enumerate(answer[1:-1], 2)}
-    columns_of = {role: name for role, name in columns_of.items()
-                  if name not in {c for by in columns.values() for c in by.values()}}  # fmt: skip
-    return Wide(tuple(alternatives), attributes, available, columns_of, answer, False, codes, note, ask)
+        return replace(coded, ask=ask) if len({*codes.values()}) == k else None
+    return coded
 
 
 def _bare(alternative: str) -> str | int:
@@ -414,36 +392,35 @@ def _from_0(choice: str, alternatives: Sequence[str]) -> str:
     )
 
 
-def _numbered(
-    alternatives: list[str], attributes: Mapping[str, Mapping[str, str]], choice: str, first: int
-) -> tuple[str, str]:  # fmt: skip
+def _numbered(wide: Wide, first: int) -> tuple[str, str]:
     """How numbers were understood where alternatives have names, and what is asked if the columns do not tell."""
-    orders = {tuple(alt for alt in by) for by in attributes.values() if len(by) > 1}
+    alternatives = wide.alternatives
+    orders = {tuple(alt for alt in by) for by in wide.attributes.values() if len(by) > 1}
     agree = all(list(order) == [alt for alt in alternatives if alt in order] for order in orders)
     told = ", ".join(f"{place} {shown(alt)}" for place, alt in enumerate(alternatives, first))
     if agree and [alt.lower() for alt in alternatives] != sorted(alt.lower() for alt in alternatives):
         return f"The choice was read by the order of the columns: {told}.", ""
     return "", (
-        f'column "{shown(choice)}" holds numbers, and the order of the columns does not tell which alternative is '
-        f"which. Name them in the order of their numbers: {option('alternatives', list(alternatives))}, counted from "
-        f"{first}."
+        f'column "{shown(wide.answer[0])}" holds numbers, and the order of the columns does not tell which alternative '
+        f"is which. Name them in the order of their numbers: {option('alternatives', list(alternatives))}, counted "
+        f"from {first}."
     )
 
 
-def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, options: ReadOptions) -> Sets:
+def read_wide(wide: Wide, options: ReadOptions) -> Sets:
     """Answers of a wide table; raises DataError."""
     if wide.ask:
         raise DataError(wide.ask)
     for name in options.get("profile") or ():
-        if plain(name) not in map(plain, wide.attributes):
+        if not is_called(name, list(wide.attributes)):
             raise DataError(
                 f'no columns hold "{shown(name)}" (given as profile) by alternative; they hold '
                 f"{listed(list(wide.attributes))}.{did_you_mean(name, wide.attributes)}"
             )
     none_id = options.get("none", NONE)
-    n, alternatives = len(raw[wide.answer[0]]), list(wide.alternatives)
+    raw, n, alternatives = wide.raw, len(wide.raw[wide.answer[0]]), list(wide.alternatives)
     nothing = [_bare(alt) in (*NONE_WORDS, none_id.lower()) for alt in alternatives]
-    words = [_words(raw[name]) for name in wide.answer]
+    words = [wide.words(name) for name in wide.answer]
     said_none = [word.str.to_lowercase().is_in([*NONE_WORDS, none_id.lower()]).fill_null(False) for word in words]
     if any(said.any() for said in said_none) and not any(nothing):
         alternatives, nothing = [*alternatives, none_id], [*nothing, True]
@@ -458,15 +435,23 @@ def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, op
     task = np.tile(np.arange(n), k)
     place = np.repeat(np.arange(k), n)
     none = np.array(nothing)[place]
-    attributes = {name: _under_each_other(by, alternatives, raw, n) for name, by in wide.attributes.items()}
+    attributes = {
+        name: _under_each_other([raw[by[alt]] if alt in by else None for alt in alternatives], n)
+        for name, by in wide.attributes.items()
+    }
     names_of = pl.Series(alternatives).gather(place)
     labelled = has_constants(names_of, attributes, none, task, options.get("constants"), None)
     if not labelled and all(is_place(alt) for alt, nought in zip(alternatives, nothing, strict=True) if not nought):
         _refuse_unequal(wide, alternatives, nothing)
-    label = None if labelled is None else names_of
     blank = np.stack([column.is_null().to_numpy() for column in attributes.values()]).all(axis=0) & ~none
     there = ~blank
-    columns = dict(wide.columns)
+    tops = len(wide.answer) - wide.last
+    kind = {(1, False): "best", (1, True): "best_worst"}.get((tops, wide.last), "order")
+    columns = {**wide.roles, "winner" if len(wide.answer) == 1 else "best": wide.answer[0]}
+    if len(wide.answer) > 1:
+        columns |= {"worst": wide.answer[-1]}
+        columns |= {f"place {nth}": name for nth, name in enumerate(wide.answer[1:-1], 2)}
+    columns = {role: name for role, name in columns.items() if name not in wide.used}
     for alt, column in wide.available.items():
         flagged = flags(raw[column])
         if flagged is None:
@@ -476,24 +461,16 @@ def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, op
     for name, by in wide.attributes.items():
         columns.update({f"{alt} {name}": column for alt, column in by.items()})
 
-    rows, tops = np.arange(n), len(wide.answer) - wide.last
     level = np.full(n * k, tops)
     for nth, one in enumerate(chosen):
         level[(place == np.tile(one, k))] = nth + (nth == tops)
-    kind = {(1, False): "best", (1, True): "best_worst"}.get((tops, wide.last), "order")
-    sets = Sets(kind, task[there], pl.Series(), level[there], rows, np.ones(n, int), columns)
-    sets.person = person_of(raw, options, columns)
-    if "weight" in columns:
-        sets.weight = raw[columns["weight"]]
-    sets.context = context_of(raw, options, columns, rows)
+    sets = sets_of_rows(kind, raw, columns, options)
+    sets.task, sets.level = task[there], level[there]
     kept = pl.Series(there)
-    label = None if label is None else label.filter(kept)
     attributes = {name: column.filter(kept) for name, column in attributes.items()}
-    lacking, told = missing_in(attributes, label, none[there])
-    message = f"an attribute ({told}) is missing in {{where}}. Fill it in."
-    sets.unusable.append((MISSING_ATTRIBUTE, sets.any_of(lacking), message))
+    sets.describe(names_of.filter(kept), labelled, attributes, none[there], none_id)
     for name, one, word in zip(wide.answer, chosen, words, strict=True):
-        _refuse_unclear(sets, wide, name, one, word, there[one * n + rows])
+        _refuse_unclear(sets, wide, name, one, word, there[one * n + np.arange(n)])
     again = (np.diff(np.sort(chosen, axis=0), axis=0) == 0).any(axis=0)
     message = f"columns {listed(wide.answer)} name the same alternative twice in {{where}}."
     sets.unusable.append((UNCLEAR, again, message))
@@ -502,8 +479,6 @@ def read_wide(names: Sequence[str], raw: Mapping[str, pl.Series], wide: Wide, op
     gone = int((~there).sum())
     if gone:
         sets.notes.append(f"{counted(gone, 'alternative')} not available or blank, and so not shown.")
-    sets.item, sets.profiles = profiles_of(label if labelled else None, attributes, none[there], none_id)
-    sets.by_profile = True
     return sets
 
 
@@ -538,22 +513,11 @@ def _refuse_unequal(wide: Wide, alternatives: Sequence[str], nothing: Sequence[b
             )
 
 
-def _words(series: pl.Series) -> pl.Series:
-    return as_text(series).str.strip_chars()
-
-
-def _under_each_other(
-    by: Mapping[str, str], alternatives: Sequence[str], raw: Mapping[str, pl.Series], n: int
-) -> pl.Series:
-    """An attribute of all alternatives, those of one alternative after the other, null where it has none; (n * k,)."""
-    columns = [raw[by[alt]] if alt in by else None for alt in alternatives]
+def _under_each_other(columns: Sequence[pl.Series | None], n: int) -> pl.Series:
+    """Columns one after the other, (n * k,), nulls for none; as text unless all are numbers, or of one kind."""
     kinds = {column.dtype for column in columns if column is not None}
-    as_one = len(kinds) == 1 and pl.Object not in kinds
-    if not as_one and all(kind.is_numeric() for kind in kinds):
-        columns = [None if column is None else column.cast(pl.Float64) for column in columns]
-    elif not as_one:
-        columns = [None if column is None else as_text(column) for column in columns]
-    dtype = next(column.dtype for column in columns if column is not None)
-    parts = [pl.Series([None] * n, dtype=dtype) if column is None else column.alias("") for column in columns]
-    whole = pl.concat(parts)
-    return whole.set((whole.str.strip_chars() == "").fill_null(False), None) if dtype == pl.String else whole
+    kind = kinds.pop() if len(kinds) == 1 and pl.Object not in kinds else None
+    if kind is None:
+        kind = pl.Float64() if all(one.is_numeric() for one in kinds) else pl.String()
+    parts = [pl.Series([None] * n, dtype=kind) if one is None else one for one in columns]
+    return pl.concat([(as_text(one) if kind == pl.String else one.cast(kind)).alias("") for one in parts])

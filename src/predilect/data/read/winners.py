@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from predilect._text import is_whole, near_miss, quoted, shown
 from predilect.data.intake import counted
 from predilect.data.read.names import GRADED, SideWords, squeezed, tokens
-from predilect.data.read.options import WinnerIs, option
+from predilect.data.read.options import ReadOptions, as_words, option, own_words
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -60,27 +62,22 @@ def decode_winners(
     left: NDArray[np.int32],
     right: NDArray[np.int32],
     items: Vocabulary,
-    *,
     sides: SideWords,
-    ties: Iterable[str] = (),
-    winner_is: WinnerIs | None = None,
+    options: ReadOptions,
     column: str = "winner",
-    grades: Sequence[str] = (),
-    given: Collection[str] = (),
 ) -> Decoded:
     """Outcome of every row under the one reading that fits the column; DataError if two fit and disagree on some row.
 
     ``left`` and ``right`` are codes of the items in the order shown, different in every row; ``sides`` the words for
-    the sides; ``ties`` more words that stand for a tie; ``winner_is`` the reading, where the column fits several;
-    ``column`` a name for messages; ``grades`` names of grades, from slight to strong; ``given`` words for sides that
-    somebody named. Signs are positive for left.
+    the sides; ``column`` a name for messages. Signs are positive for left.
     """
+    winner_is, grades = options.get("winner_is"), options.get("grades", ())
     if winner_is not in (None, *_READING):
         raise DataError(f'winner_is must be "item", "side" or "sign", got {quoted(winner_is)}.')
     distinct = words.drop_nulls().unique().sort()
     number = _place(words, distinct)
     plain = [word.strip().lower() for word in distinct.to_list()]
-    own_ties = {word.strip().lower() for word in ties}
+    own_ties = {word.strip().lower() for word in as_words(options.get("ties"))}
     all_ties = own_ties | sides.ties
     if {_short(word) for word in plain} - all_ties <= {"1", "1.5", "2"}:
         all_ties |= {"1.5"}  # between the first and the second
@@ -97,7 +94,9 @@ def decode_winners(
     tables = {"side": said.sign}
     if winner_is == "sign" or any(_short(word) == "-1" for word in plain):
         tables["sign"] = dict(SIGN_WORDS)
-    if "0.5" in numbers and not grades and numbers <= {"0", "0.5", "1"}:  # what the left or the right one got
+    if (
+        "0.5" in numbers and not grades and numbers <= {"0", "0.5", "1"} and winner_is != "side"
+    ):  # what the left or the right one got
         tables = {"sign": {word: 1 if _short(word) == "1" else -1 for word in plain if _short(word) in ("0", "1")}}
         all_ties |= {"0.5"}
         zero_one = False
@@ -106,34 +105,32 @@ def decode_winners(
     if graded is not None:
         if told and winner_is is None:  # none of them is a side
             tables["side"] = {word: sign for word, sign in said.sign.items() if not is_number(word)}
-        signs = {word: int(np.sign(code)) for word, code in graded.code.items()}
-        tables[graded.reading] = tables.get(graded.reading, dict(SIGN_WORDS)) | signs
+        tables[graded.reading] = tables.get(graded.reading, dict(SIGN_WORDS)) | graded.code
         all_ties |= graded.ties
     is_tie = np.array([word in all_ties or word in said.ties for word in plain] + [False])
 
-    outcome = {"item": _by_item(has_item[number], left, right, is_tie[number])}
+    outcome, grade = {"item": _by_item(has_item[number], left, right, is_tie[number])}, {}
     for reading, table in tables.items():
         coded = [0 if tie else table.get(word, UNKNOWN) for word, tie in zip(plain, is_tie[:-1], strict=True)]
-        outcome[reading] = np.array([*coded, UNKNOWN], dtype=np.int8)[number]
+        parts = taken_apart(np.array([*coded, UNKNOWN], dtype=np.int8))
+        outcome[reading], grade[reading] = (part[number] for part in parts)
 
     chosen = winner_is or _choose(outcome, column)
     if winner_is is None:
         scale = {*tokens(column)} & GRADED and {_short(word) for word in plain} - all_ties <= {"1", "2"}
-        if scale and chosen == "side" and not given:
-            raise DataError(_scale_message(column))
+        if scale and chosen == "side" and own_words(options) == ([], []):
+            raise DataError(_open_numbers(column, "scale"))
         if codes and not own_ties & {"0", "2"} and "0" not in said.sign and (outcome["item"] == UNKNOWN).any():
-            raise DataError(_codes_message(column))
+            raise DataError(_open_numbers(column, "codes"))
         only_zero_one = not told and zero_one and all(_short(word) in ("0", "1") or word in own_ties for word in plain)
         if only_zero_one and (outcome["item"] == UNKNOWN).sum() > words.null_count():
-            raise DataError(_zero_one_message(column))
+            raise DataError(_open_numbers(column, "flags"))
         if chosen == "item":
             _refuse_tie_items(outcome["item"], is_tie[number], words, column, plain, own_ties)
     result = outcome[chosen]
     tie_word = words.set(pl.Series(result != 0), None)
     if graded is not None and chosen == graded.reading:
-        grade = np.array([max(abs(graded.code.get(word, 0)) - 1, 0) for word in plain] + [0], dtype=np.int8)[number]
-        grade[(result == 0) | (result == UNKNOWN)] = 0
-        return Decoded(result, f"grades of {_READING[chosen]}", tie_word, grade, graded.names)
+        return Decoded(result, f"grades of {_READING[chosen]}", tie_word, grade[chosen], graded.names)
     return Decoded(result, _READING[chosen], tie_word)
 
 
@@ -354,45 +351,36 @@ def _choose(outcome: dict[str, NDArray[np.int8]], column: str) -> str:
     rivals = complete or [name for name in outcome if decisive[name]]
     if not rivals:
         return "side"
-    for place, first in enumerate(rivals):
-        for second in rivals[place + 1 :]:
-            differ = decoded[first] & decoded[second] & (outcome[first] != outcome[second])
-            if differ.any():
-                raise DataError(_two_readings_message(column, first, second, differ))
+    for first, second in combinations(rivals, 2):
+        differ = decoded[first] & decoded[second] & (outcome[first] != outcome[second])
+        if differ.any():
+            raise DataError(
+                f'column "{column}" can be read as {_READING[first]} and as {_READING[second]}, and the two disagree '
+                f"in {counted(int(differ.sum()), 'row')}. Say which is meant: {option('winner_is', first)} or "
+                f"{option('winner_is', second)}."
+            )
     return max(rivals, key=lambda name: decisive[name])
 
 
-def _two_readings_message(column: str, first: str, second: str, differ: NDArray[np.bool_]) -> str:
+def _open_numbers(column: str, what: Literal["scale", "codes", "flags"]) -> str:
+    """What is asked of 1 and 2 in a column called as a scale, of 0, 1 and 2, and of 1 and 0."""
+    name = shown(column)
+    if what == "scale":
+        low, high = option("left_word", ["1", "2"]), option("right_word", ["4", "5"])
+        return (
+            f'column "{name}" holds 1 and 2, which can mean "the first is better" and "the second is better", or '
+            f"grades of a scale of which only these came. For the first say {option('winner_is', 'side')}; of a scale "
+            f"say which grades speak for which side, such as {low} with {high}."
+        )
+    if what == "codes":
+        return (
+            f'column "{name}" holds 0, 1 and 2. Count a word as a tie with {option("ties", ["0"])} if they mean a tie, '
+            f"the first and the second, or with {option('ties', ['2'])} if they mean the first, the second and a tie."
+        )
     return (
-        f'column "{column}" can be read as {_READING[first]} and as {_READING[second]}, and the two disagree in '
-        f"{counted(int(differ.sum()), 'row')}. Say which is meant: {option('winner_is', first)} or "
-        f"{option('winner_is', second)}."
-    )
-
-
-def _scale_message(column: str) -> str:
-    low, high = option("left_word", ["1", "2"]), option("right_word", ["4", "5"])
-    return (
-        f'column "{shown(column)}" holds 1 and 2, which can mean "the first is better" and "the second is better", or '
-        f"grades of a scale of which only these came. For the first say {option('winner_is', 'side')}; of a scale say "
-        f"which grades speak for which side, such as {low} with {high}."
-    )
-
-
-def _codes_message(column: str) -> str:
-    return (
-        f'column "{shown(column)}" holds 0, 1 and 2. Count a word as a tie with {option("ties", ["0"])} if they '
-        f"mean a tie, the first and the second, or with {option('ties', ['2'])} if they mean the first, the second "
-        "and a tie."
-    )
-
-
-def _zero_one_message(column: str) -> str:
-    return (
-        f'column "{column}" holds only 1 and 0, which can mean "left is better" and "right is better", or "left is '
-        f'better" and "tie". For the first say {option("winner_is", "side")}, for the second '
-        f"{option('ties', ['0'])}. If 0 means that the left item won, say "
-        f"{option('left_word', '0', right_word='1')}."
+        f'column "{name}" holds only 1 and 0, which can mean "left is better" and "right is better", or "left is '
+        f'better" and "tie". For the first say {option("winner_is", "side")}, for the second {option("ties", ["0"])}. '
+        f"If 0 means that the left item won, say {option('left_word', '0', right_word='1')}."
     )
 
 
