@@ -72,7 +72,7 @@ def test_a_base_and_an_anchor(results):
 def test_the_printed_board_and_its_record(results):
     shown = run("show", results, "--top", 2).stdout
     assert "apple" in shown
-    assert "3 more items; predilect show DIR --top 0 shows all" in shown
+    assert f"3 more items; predilect show {results} --top 0 shows all" in shown
     assert "elderberry" in run("show", results, "--top", 0).stdout
     assert "The board of p03" in run("show", results, "--user", "p03").stdout
     document = json.loads(run("show", results, "--user", "p03", "--format", "json").stdout)

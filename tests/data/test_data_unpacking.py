@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from predilect.cli.options import UNPACK_LIMIT as UNPACK_LIMIT_OF_THE_COMMAND
 from predilect.data.read import readers
 from predilect.data.read.files import DamagedParquet, read_footer, unpacked_size
 from predilect.data.read.readers import read, read_frame, read_item_map, read_table
@@ -188,11 +187,10 @@ def test_a_workbook_whose_rows_lie_far_apart_is_refused_at_once(tmp_path, monkey
         read_table(path)
 
 
-def test_files_within_the_limit_are_read_and_the_command_has_the_same_limit(tmp_path):
+def test_files_within_the_limit_are_read(tmp_path):
     text = "left,right,winner\n" + "a,b,a\n" * 100_000
     (tmp_path / "v.csv.gz").write_bytes(gzip.compress(text.encode()))
     assert read(tmp_path / "v.csv.gz", unpack_limit=0.016).n_answers == 100_000
-    assert UNPACK_LIMIT_OF_THE_COMMAND == readers.UNPACK_LIMIT
     for reader in READERS:
         assert inspect.signature(reader).parameters["unpack_limit"].default == readers.UNPACK_LIMIT
 

@@ -197,9 +197,10 @@ class Allowance:
         """DataError if so much text and so many values are more than is left."""
         self.left -= n_bytes + self.BYTES_A_VALUE * n_values
         if self.left < 0:
+            allow = either("--read unpack-limit=GB with a file of answers", "unpack_limit=GB")
             raise DataError(
                 f"{self.path} unpacks to more than {self.limit:g} GB of memory, as a file does that is made to fill "
-                f"it. If you know what it is, allow more with {either('--unpack-limit GB', 'unpack_limit=GB')}."
+                f"it. If you know what it is, unpack it first, or allow more: {allow}."
             )
 
     def unpack(self, stream: IO[bytes] | gzip.GzipFile) -> bytes:
