@@ -67,6 +67,14 @@ def test_words_of_sides_follow_from_the_columns(columns, words):
     assert tasks_of(read(pairs(*columns, winner=[*words, "tie"]))) == TWO_AND_A_TIE
 
 
+def test_the_answer_may_be_called_so_and_who_may_be_who_pays():
+    rows = {"user": ["u", "v"], "left": ["x", "y"], "right": ["y", "x"], "answer": ["left", "left"], "who": [1, 2]}
+    found = Comparisons.from_frame(rows)
+    assert found.reading.columns["answer"] == ("answer",)
+    assert found.reading.columns["who"] == ("user",)
+    assert found.reading.unused == ("who",)
+
+
 def test_draws_of_games_are_ties():
     for columns, words in (
         (("HomeTeam", "AwayTeam"), ["H", "A", "D"]), (("home", "away"), ["H", "A", "X"]),

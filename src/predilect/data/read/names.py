@@ -275,7 +275,7 @@ _ANSWERED = _set(
     "winner winning won chosen chose preferred preference selected picked better choice verdict outcome result "
     "decision judgment judgement"
 )
-_RESULT = ("res", "ftr", "cmos", "ccr", "ccr_score", "cmos_score", "selection")
+_RESULT = ("res", "ftr", "cmos", "ccr", "ccr_score", "cmos_score", "selection", "answer")
 
 
 def answer_columns(names: Sequence[str]) -> list[str]:
