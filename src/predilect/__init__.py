@@ -13,7 +13,7 @@
 """
 
 # Names and __all__ are made of a table, which ruff does not read.
-# ruff: noqa: F401, PLE0604
+# ruff: noqa: PLE0604
 
 from typing import TYPE_CHECKING, Any
 
@@ -32,18 +32,18 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
-    from predilect.data import Comparisons, check, read
-    from predilect.likelihoods.calibration import Calibration
-    from predilect.models.registry import (
-        GPPL,
-        CollaborativeGP,
-        CrowdGPPL,
-        GaSPK,
-        JointGP,
-        MixedLogit,
-        Population,
-        load,
-    )
+    from predilect.data import Comparisons as Comparisons
+    from predilect.data import check as check
+    from predilect.data import read as read
+    from predilect.likelihoods.calibration import Calibration as Calibration
+    from predilect.models.registry import GPPL as GPPL
+    from predilect.models.registry import CollaborativeGP as CollaborativeGP
+    from predilect.models.registry import CrowdGPPL as CrowdGPPL
+    from predilect.models.registry import GaSPK as GaSPK
+    from predilect.models.registry import JointGP as JointGP
+    from predilect.models.registry import MixedLogit as MixedLogit
+    from predilect.models.registry import Population as Population
+    from predilect.models.registry import load as load
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ from pathlib import Path
 import predilect
 from predilect.data import ItemFeatures
 from predilect.errors import DataError
+from predilect.models import SingleUserGP
 
 answers: predilect.Comparisons = predilect.read(Path("votes.csv"), columns={"who": "judge"})
 print(answers.reading, answers.n_answers + 0.5)
@@ -22,5 +23,6 @@ verdict = model.verdict()
 print(verdict.favours, model.seed_ + 1)
 model.update(user="ann", left="tea", right="milk", outcome=1).forget(user="ann").save("model")
 loaded = predilect.load("model")
+alone = SingleUserGP().fit(answers)
 small = model.compress(keep=5)
 print(small.kept("ann")[0], [finding.message for finding in predilect.check(answers)])

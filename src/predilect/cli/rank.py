@@ -228,12 +228,12 @@ def _title(ranking: Any, segment: str) -> str:
 
 
 def _command(ctx: typer.Context, said: Said) -> str:
-    """The command with the options that were given, and names of files without their folders."""
+    """The command with the options that the numbers depend on, and names of files without their folders."""
     given = ["predilect", str(ctx.info_name)]
     for context in filter(None, (ctx, ctx.parent)):
         for one in context.command.params:
             value, source = context.params.get(one.name or ""), context.get_parameter_source(one.name or "")
-            if source is None or source.name != "COMMANDLINE" or one.name == "out":
+            if source is None or source.name != "COMMANDLINE" or one.name in ("out", "jobs"):
                 continue
             value = said.record["map"] if one.name == "item_map" else value
             flag = [] if one.param_type_name == "argument" else one.opts[:1]
