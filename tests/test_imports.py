@@ -32,6 +32,7 @@ GROUND = {
     "_replace",
     "_text",
     "_types",
+    "_version",
     "progress",
     "shards",
 }
@@ -86,6 +87,30 @@ def test_rooms_import_one_way():
         allowed = GROUND | {"__version__"} | (set(ROOMS[: ROOMS.index(room) + 1]) if room in ROOMS else set())
         wrong += [(str(file), name) for name in imported(file) if name.split(".")[1] not in allowed]
     assert not wrong
+
+
+def modules_of(file: Path) -> set[str]:
+    """Modules of the package that a file names in any import, those for types alone among them."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    names = {f"{node.module}.{alias.name}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+             for alias in node.names} | {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import)
+                                         for alias in node.names}  # fmt: skip
+    return {name if name in MODULES else name.rpartition(".")[0] for name in names} & MODULES.keys()
+
+
+MODULES = {
+    ".".join(("predilect", *file.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): file
+    for file in SOURCE.rglob("*.py")
+}
+
+
+def test_no_circle_of_imports_not_even_for_types():
+    """A file is taken away once all that it imports are; what is left at the end goes round in circles."""
+    left = {name: modules_of(file) - {name} for name, file in MODULES.items()}
+    assert sum(map(len, left.values())) > 500
+    while free := {name for name, needs in left.items() if not needs & left.keys()}:
+        left = {name: needs for name, needs in left.items() if name not in free}
+    assert not left
 
 
 def model_of(name: str) -> str | None:

@@ -51,7 +51,7 @@ def test_every_lower_bound_is_the_version_tested():
 def test_the_version_of_the_package_is_written_once_and_the_citation_is_of_it():
     whole = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert whole["project"]["dynamic"] == ["version"]
-    assert whole["tool"]["hatch"]["version"]["path"] == "src/predilect/__init__.py"
+    assert whole["tool"]["hatch"]["version"]["path"] == "src/predilect/_version.py"
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == predilect.__version__
     assert f"## {predilect.__version__} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

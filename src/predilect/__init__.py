@@ -17,9 +17,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from predilect._version import __version__ as __version__
 from predilect.models.registry import ENTRIES
-
-__version__ = "0.1.0"
 
 _MODULES = {
     "data": ("Comparisons", "check", "read"),
@@ -36,13 +35,13 @@ if TYPE_CHECKING:
     from predilect.data import check as check
     from predilect.data import read as read
     from predilect.likelihoods.calibration import Calibration as Calibration
-    from predilect.models.registry import GPPL as GPPL
-    from predilect.models.registry import CollaborativeGP as CollaborativeGP
-    from predilect.models.registry import CrowdGPPL as CrowdGPPL
-    from predilect.models.registry import GaSPK as GaSPK
-    from predilect.models.registry import JointGP as JointGP
-    from predilect.models.registry import MixedLogit as MixedLogit
-    from predilect.models.registry import Population as Population
+    from predilect.models import GPPL as GPPL
+    from predilect.models import CollaborativeGP as CollaborativeGP
+    from predilect.models import CrowdGPPL as CrowdGPPL
+    from predilect.models import GaSPK as GaSPK
+    from predilect.models import JointGP as JointGP
+    from predilect.models import MixedLogit as MixedLogit
+    from predilect.models import Population as Population
     from predilect.models.registry import load as load
 
 

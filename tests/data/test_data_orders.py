@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from predilect import Comparisons
-from predilect.data.orders import as_orders, joint_rows, weights_of_rows
+from predilect.data.comparisons import joint_rows
+from predilect.data.orders import as_orders, weights_of_rows
 from predilect.data.splits import masks_of_folds
 from predilect.errors import DataError, DataWarning
 

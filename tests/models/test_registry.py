@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import predilect
-from predilect.models import registry
+from predilect import models
 from predilect.models.registry import ENTRIES, Asked, entry_of, estimator
 
 SOURCE = Path(predilect.__file__).parent
@@ -26,7 +26,8 @@ def test_an_entry_names_an_estimator(entry):
 
 
 def test_types_are_those_of_the_table():
-    tree = ast.parse(Path(registry.__file__).read_text(encoding="utf-8"))
+    """What a type checker is told of ``predilect.models`` is what is there."""
+    tree = ast.parse(Path(models.__file__).read_text(encoding="utf-8"))
     typed = next(node for node in tree.body if isinstance(node, ast.If))
     found = {alias.name: statement.module for statement in typed.body for alias in statement.names}
     assert found == {entry.estimator: f"predilect.{entry.module}" for entry in ENTRIES}

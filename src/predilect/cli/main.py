@@ -107,7 +107,7 @@ FormatName = StrEnum("FormatName", ["table", "csv", "md", "json"])  # of what is
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from predilect import __version__
+        from predilect._version import __version__
 
         typer.echo(f"predilect {__version__}")
         raise typer.Exit

@@ -98,7 +98,7 @@ def _asked(model: Any, table: pl.DataFrame, roles: dict[str, str]) -> pl.DataFra
     """The pairs as the model takes them: roles as names of columns, and covariates."""
     import polars as pl
 
-    from predilect.data.derived import SIDE
+    from predilect.data.comparisons import SIDE
     from predilect.data.read.covariates import covariate_columns, flat
 
     names = [name for name in model._covariate_names() if name != SIDE]

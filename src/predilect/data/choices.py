@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._types import FloatArray, IntArray
-from predilect.data.comparisons import Comparisons
-from predilect.data.orders import all_above, joint_rows
+from predilect.data.comparisons import Comparisons, joint_rows
+from predilect.data.orders import all_above
 from predilect.errors import DataError
 
 _REFUSE = (

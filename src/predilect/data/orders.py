@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predilect._types import BoolArray
-from predilect.data.canonical import ALONE, canonical_answers
+from predilect.data.canonical import canonical_answers
+from predilect.data.comparisons import Comparisons, joint_rows
 from predilect.data.read.options import option
-from predilect.errors import DataError, DataWarning
+from predilect.errors import DataError
 
-if TYPE_CHECKING:
-    from predilect.data.comparisons import Comparisons
-
-_FEW = 0.05  # of the tasks
 _MOST_COPIES = 1000  # of one task: each is a row of its own
-
-
-def joint_rows(answers: Comparisons) -> NDArray[np.int32]:
-    """Number of the task that a row shares noise with, (n_rows,); -1 for a row that is an answer by itself."""
-    if answers.task is None or not answers.joint:
-        return np.full(len(answers.left), ALONE, dtype=np.int32)
-    size = np.bincount(answers.task + 1)
-    return np.where((answers.task >= 0) & (size[answers.task + 1] > 1), answers.task, np.int32(ALONE))
-
-
-def n_joint(answers: Comparisons) -> int:
-    """Number of tasks of several rows that are one answer each."""
-    task = joint_rows(answers)
-    return len(np.unique(task[task >= 0]))
 
 
 def rows_by_answer(task: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -51,39 +32,6 @@ def weights_of_rows(answers: Comparisons) -> NDArray[np.float64]:
     size = np.bincount(task + 1, minlength=1)
     size[0] = 1
     return np.asarray(answers.weight / size[task + 1])
-
-
-def choices_in(answers: Comparisons) -> Comparisons | None:
-    """The answers with tasks of several rows as choices, if in each of them one item wins over others; else None.
-
-    An item that stands twice among the others of a task counts once, with a warning, where that is so in few tasks.
-    """
-    task = joint_rows(replace(answers, joint=True))
-    rows = np.flatnonzero(task >= 0)
-    if not len(rows) or (answers.outcome[rows] == 0).any() or answers.grade is not None:
-        return None
-    up = answers.outcome[rows] > 0
-    winner, loser = (np.where(side, answers.left[rows], answers.right[rows]) for side in (up, ~up))
-    n_tasks = len(np.unique(task[rows]))
-    with_winner, with_loser = (np.unique(np.stack([task[rows], column]), axis=1).shape[1] for column in (winner, loser))
-    if with_winner != n_tasks or with_loser != len(rows):
-        return None
-    n_all = int(task.max()) + 1
-    least, most = np.full(n_all, np.inf), np.zeros(n_all)
-    np.minimum.at(least, task[rows], answers.weight[rows])
-    np.maximum.at(most, task[rows], answers.weight[rows])
-    odd = int((most > least).sum())
-    if odd > _FEW * n_tasks:
-        return None
-    if odd:
-        warnings.warn(
-            f"{odd} of {n_tasks} tasks hold an alternative twice: it counts once in each", DataWarning, stacklevel=3
-        )
-        weight = answers.weight.copy()
-        weight[rows] = least[task[rows]]
-        sides = None if answers.sides is None else answers.sides * (weight / answers.weight)[:, None]
-        answers = replace(answers, weight=weight, sides=sides)
-    return replace(answers, joint=True)
 
 
 def as_orders(answers: Comparisons) -> Comparisons:

@@ -13,7 +13,7 @@ import polars as pl
 from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, Vocabulary
-from predilect.data.orders import joint_rows
+from predilect.data.comparisons import joint_rows
 from predilect.data.read.columns import pair_columns
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.posterior import Posterior, Utilities

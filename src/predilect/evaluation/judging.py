@@ -18,9 +18,10 @@ from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.checks import connected_items
+from predilect.data.comparisons import joint_rows
 from predilect.data.content import Keys, keys_of_answers
 from predilect.data.features import FeatureSpace
-from predilect.data.orders import as_orders, joint_rows, weights_of_rows
+from predilect.data.orders import as_orders, weights_of_rows
 from predilect.data.read.options import option
 from predilect.data.splits import only_people_of, shuffled_people, with_items_of, with_moderate_counts
 from predilect.errors import ConvergenceWarning, DataError, DataWarning

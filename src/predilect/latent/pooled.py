@@ -16,7 +16,8 @@ from scipy.sparse import coo_array, csr_array, diags_array
 
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
-from predilect.data.orders import joint_rows, rows_by_answer
+from predilect.data.comparisons import joint_rows
+from predilect.data.orders import rows_by_answer
 from predilect.gaussian.dense import Factor, factorise, is_diagonal, symmetrise
 from predilect.gaussian.design import pair_variance
 from predilect.gaussian.solve import Elimination, conjugate_gradients, jacobi

@@ -6,7 +6,7 @@
 """
 
 # Names and __all__ are made of a table, which ruff does not read.
-# ruff: noqa: F403, PLE0604
+# ruff: noqa: PLE0604
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,19 @@ _HOME = {entry.estimator: entry.module for entry in ENTRIES}
 __all__ = [*_HOME]
 
 if TYPE_CHECKING:
-    from predilect.models.registry import *
+    from predilect.compression.model import CompressedModel as CompressedModel
+    from predilect.models.collaborative import CollaborativeGP as CollaborativeGP
+    from predilect.models.crowd import CrowdGPPL as CrowdGPPL
+    from predilect.models.gaspk import GaSPK as GaSPK
+    from predilect.models.gppl import GPPL as GPPL
+    from predilect.models.gppl import GPClassifier as GPClassifier
+    from predilect.models.gppl import SingleUserGP as SingleUserGP
+    from predilect.models.gpvu import GPVU as GPVU
+    from predilect.models.hierarchical import HierarchicalGP as HierarchicalGP
+    from predilect.models.joint import BonillaGP as BonillaGP
+    from predilect.models.joint import JointGP as JointGP
+    from predilect.models.mixed_logit import MixedLogit as MixedLogit
+    from predilect.models.population import Population as Population
 
 
 def __getattr__(name: str) -> Any:

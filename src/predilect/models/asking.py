@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from predilect.decisions import acting, queries, sets
 from predilect.decisions import scores as of_items
@@ -11,9 +11,6 @@ from predilect.decisions import versus as of_pairs
 from predilect.decisions.acting import Decision
 from predilect.decisions.scales import Scale, ScaleName
 from predilect.models.registry import estimator
-
-if TYPE_CHECKING:
-    from predilect.compression.model import CompressedModel
 
 
 class Asking:
@@ -319,7 +316,7 @@ class Asking:
         self, keep: Any = None, loss: Any = "regret", criterion: str = "auto", *, budget: int | None = None,
         local: bool = True, marginals: str = "centred", precision: str = "half", random_state: int | None = 0,
         **options: Any,
-    ) -> CompressedModel:  # fmt: skip
+    ) -> Any:  # fmt: skip
         """Compress the model to the items that matter to each person.
 
         Parameters
@@ -348,8 +345,7 @@ class Asking:
         ['milk']
         """
         keep = "20%" if keep is None and budget is None else keep
-        small: CompressedModel = estimator("compressed")(
+        return estimator("compressed")(
             keep=keep, loss=loss, criterion=criterion, budget=budget, local=local, marginals=marginals,
             precision=precision, options=options or None, random_state=random_state,
         )._compress(self)  # fmt: skip
-        return small

@@ -11,8 +11,9 @@ import polars as pl
 from predilect._forks import refuse_without_threads
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
+from predilect.data.comparisons import joint_rows
 from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
-from predilect.data.orders import joint_rows, rows_by_answer
+from predilect.data.orders import rows_by_answer
 from predilect.data.read.names import ITEM, PEOPLE, TASK, guess_one
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.posterior import Posterior

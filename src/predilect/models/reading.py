@@ -15,7 +15,7 @@ import polars as pl
 from predilect._text import amount, did_you_mean, either, shown, spoken_to
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
-from predilect.data.derived import SIDE
+from predilect.data.comparisons import SIDE
 from predilect.data.features import FeatureSpace
 from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.intake import counted

@@ -6,25 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from predilect.errors import DataError
-
-# Types of the names that ``predilect`` finds by the table below: importing them takes a second.
-if TYPE_CHECKING:
-    from predilect.compression.model import CompressedModel as CompressedModel
-    from predilect.models.collaborative import CollaborativeGP as CollaborativeGP
-    from predilect.models.crowd import CrowdGPPL as CrowdGPPL
-    from predilect.models.gaspk import GaSPK as GaSPK
-    from predilect.models.gppl import GPPL as GPPL
-    from predilect.models.gppl import GPClassifier as GPClassifier
-    from predilect.models.gppl import SingleUserGP as SingleUserGP
-    from predilect.models.gpvu import GPVU as GPVU
-    from predilect.models.hierarchical import HierarchicalGP as HierarchicalGP
-    from predilect.models.joint import BonillaGP as BonillaGP
-    from predilect.models.joint import JointGP as JointGP
-    from predilect.models.mixed_logit import MixedLogit as MixedLogit
-    from predilect.models.population import Population as Population
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,7 @@ def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, An
     ``document`` holds plain values; schema, versions and the list of arrays are added. Raises FileExistsError if the
     path exists and ``overwrite`` is False, OutputError if the folder cannot be written.
     """
-    from predilect import __version__
+    from predilect._version import __version__
 
     refuse_to_replace(path, overwrite)
     head = {"schema": SCHEMA, "version": FORMAT_VERSION, "predilect": __version__}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from predilect.people.law import Law
 from predilect.people.layout import People
 from predilect.people.queries import offset_variance
 
-if TYPE_CHECKING:
-    from predilect.people.posterior import PopulationPosterior
-
 
 @dataclass(frozen=True, slots=True)
 class ConsensusDraws:
@@ -26,7 +23,7 @@ class ConsensusDraws:
     own: FloatArray
 
     @classmethod
-    def of(cls, posterior: PopulationPosterior, n_draws: int, rng: np.random.Generator) -> ConsensusDraws:
+    def of(cls, posterior: Any, n_draws: int, rng: np.random.Generator) -> ConsensusDraws:
         """Draws of N(0, C_m), and of the residuals; O(n_draws (M² + n_items)), n_items only with residuals."""
         root = semidefinite_root(posterior.C_m)
         functions = rng.standard_normal((n_draws, root.shape[1])) @ root.T
@@ -62,7 +59,7 @@ class Combinations:
     consensus: ConsensusDraws
 
     @classmethod
-    def of(cls, posterior: PopulationPosterior, A: FloatArray, consensus: ConsensusDraws) -> Combinations:
+    def of(cls, posterior: Any, A: FloatArray, consensus: ConsensusDraws) -> Combinations:
         """Combinations of the utilities of a population."""
         law = posterior.law
         on_basis = A @ law.Phi if law.has_basis else A
@@ -73,9 +70,7 @@ class Combinations:
             prior += (A * law.rho) @ A.T
         return cls(A, on_basis, moved, symmetrise(prior), consensus)
 
-    def of_person(
-        self, posterior: PopulationPosterior, law: Law, people: People, sites: Sites, user: int
-    ) -> GivenConsensus:
+    def of_person(self, posterior: Any, law: Law, people: People, sites: Sites, user: int) -> GivenConsensus:
         """Those of one user of one layout, a draw of ``law``; -1: of somebody without answers. O(k (q M + k (q + H))).
 
         Where the prior mean moves by δ, the posterior mean moves by δ - S_o Q δ_o, o being the k own items, and the

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from predilect._text import either
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
-from predilect.data.orders import joint_rows
+from predilect.data.comparisons import joint_rows
 from predilect.data.read.options import option
 from predilect.errors import DataError
 from predilect.gaussian.design import Sites

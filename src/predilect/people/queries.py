@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,6 @@ from predilect.people.law import Law
 from predilect.people.layout import People
 from predilect.people.prediction import centred_utilities, predict_margins
 from predilect.shards import cut, map_shards
-
-if TYPE_CHECKING:
-    from predilect.people.posterior import PopulationPosterior
 
 
 @kernel
@@ -164,7 +161,7 @@ _ROWS_AT_ONCE = 20_000
 
 
 def margins_in(
-    posterior: PopulationPosterior,
+    posterior: Any,
     law: Law,
     people: People,
     sites: Sites,
@@ -224,7 +221,7 @@ def margins_in(
 
 
 def _margins_by_items(
-    posterior: PopulationPosterior, law: Law, people: People, sites: Sites, user: int, left: IntArray, right: IntArray,
+    posterior: Any, law: Law, people: People, sites: Sites, user: int, left: IntArray, right: IntArray,
     asked: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Margins of one user where the items are the basis, or of the items that are asked about and the user's own.
@@ -258,7 +255,7 @@ def _margins_by_items(
 
 
 def person_in(
-    posterior: PopulationPosterior, law: Law, people: People, sites: Sites, user: int, traits: FloatArray | None = None
+    posterior: Any, law: Law, people: People, sites: Sites, user: int, traits: FloatArray | None = None
 ) -> Utilities:
     """Utilities of one user of one layout, a draw of ``law``."""
     known = people.traits[user] if user >= 0 else np.zeros(people.traits.shape[1])
@@ -309,7 +306,7 @@ def _person_by_items(
 
 
 def centred_in(
-    posterior: PopulationPosterior, law: Law, people: People, sites: Sites, users: IntArray,
+    posterior: Any, law: Law, people: People, sites: Sites, users: IntArray,
     executor: ThreadPoolExecutor | None,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Centred utilities of users of one layout, draws of ``law``."""
@@ -343,7 +340,7 @@ def centred_in(
 
 
 def _margins_without_answers(
-    posterior: PopulationPosterior, law: Law, left: IntArray, right: IntArray, traits: FloatArray
+    posterior: Any, law: Law, left: IntArray, right: IntArray, traits: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     mean = law.mean[left] - law.mean[right]
     var = _pair_variance(posterior, posterior.Sigma, law.rho, left, right)
@@ -357,7 +354,7 @@ def _margins_without_answers(
 
 
 def _pair_variance(
-    posterior: PopulationPosterior, covariance: FloatArray, own: FloatArray, left: IntArray, right: IntArray
+    posterior: Any, covariance: FloatArray, own: FloatArray, left: IntArray, right: IntArray
 ) -> FloatArray:
     if posterior.basis is None:
         return pair_variance(covariance, left, right)
@@ -369,17 +366,17 @@ def _pair_variance(
     return out + own[left] + own[right] if len(own) else out
 
 
-def _own_variance(posterior: PopulationPosterior, without: IntArray | None = None) -> FloatArray:
+def _own_variance(posterior: Any, without: IntArray | None = None) -> FloatArray:
     """Item-specific residual variances, of a user and of the consensus; 0 for the items in ``without``."""
     if posterior.basis is None or not posterior.basis.has_own:
         return np.zeros(0)
-    variance = posterior.basis.rho + posterior.basis.offset_variance
+    variance: FloatArray = posterior.basis.rho + posterior.basis.offset_variance
     if without is not None:
         variance[without] = 0.0
     return variance
 
 
-def offset_variance(posterior: PopulationPosterior) -> FloatArray:
+def offset_variance(posterior: Any) -> FloatArray:
     """Item-specific residual variance of the consensus; empty without residuals."""
     return np.zeros(0) if posterior.basis is None else posterior.basis.offset_variance
 

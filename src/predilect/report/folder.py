@@ -102,7 +102,7 @@ _PACKAGES = ("numpy", "scipy", "numba", "polars")
 
 def package_versions() -> dict[str, str]:
     """Versions of Predilect, of what computes its numbers, and of Python."""
-    from predilect import __version__
+    from predilect._version import __version__
 
     return {
         "predilect": __version__,

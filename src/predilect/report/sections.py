@@ -97,7 +97,7 @@ def contents_of(
     intake: Intake | None = None,
 ) -> Contents:
     """Contents of the report of a fitted model; ``findings`` of ``check`` are made if the model holds its answers."""
-    from predilect import __version__
+    from predilect._version import __version__
 
     board = pl.DataFrame(model.rank(scale=scale))
     if intake is None and model.comparisons_ is not None:

@@ -17,8 +17,8 @@ from predilect._text import either, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, build_frame
 from predilect.data.choices import choices_of
+from predilect.data.comparisons import joint_rows
 from predilect.data.features import Traits
-from predilect.data.orders import joint_rows
 from predilect.decisions import conjoint
 from predilect.decisions.ranking import refuse_unsound
 from predilect.errors import DataError

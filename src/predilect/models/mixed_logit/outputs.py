@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,6 @@ from predilect.models.mixed_logit.posterior import MixedLogitPosterior
 from predilect.models.mixed_logit.problem import Law
 from predilect.models.reading import codes_of_sets
 
-if TYPE_CHECKING:
-    from predilect.models.mixed_logit.model import MixedLogit
-
 
 def spread_of_items(posterior: MixedLogitPosterior) -> float:
     """Mean over the items of E f_u(i)², centred, for somebody without answers: the prior of an unknown item."""
@@ -40,7 +37,7 @@ def chances(X: FloatArray, draws: FloatArray) -> FloatArray:
     return np.asarray((V / V.sum(axis=0)).mean(axis=1))
 
 
-def chances_of_sets(model: MixedLogit, sets: list[list[Any]], users: Any = None, items: Any = None) -> list[FloatArray]:
+def chances_of_sets(model: Any, sets: list[list[Any]], users: Any = None, items: Any = None) -> list[FloatArray]:
     """Probabilities of each item of each set to be chosen from it, averaged over draws of the coefficients.
 
     ``users``: who chooses, one for all sets or one a set, None for somebody without answers; ``items``: attributes of
@@ -54,7 +51,7 @@ def chances_of_sets(model: MixedLogit, sets: list[list[Any]], users: Any = None,
     return [chances(X, model.posterior_.draws_of(int(user))) for X, user in zip(rows, person, strict=True)]
 
 
-def predict_choice(model: MixedLogit, X: Any, items: Any) -> FloatArray:
+def predict_choice(model: Any, X: Any, items: Any) -> FloatArray:
     """As of the estimator; (n_rows,)."""
     found = ChoiceSets.of(X)
     cuts = zip(found.ptr[:-1].tolist(), found.ptr[1:].tolist(), strict=True)
@@ -67,7 +64,7 @@ def predict_choice(model: MixedLogit, X: Any, items: Any) -> FloatArray:
     return proba
 
 
-def rows_of(model: MixedLogit, codes: IntArray, described: FloatArray) -> FloatArray:
+def rows_of(model: Any, codes: IntArray, described: FloatArray) -> FloatArray:
     """Columns of the items with these codes, (k, d), of which the last are of items that are not known."""
     X, new = model.posterior_.X, codes >= len(model.items_)
     rows = X[np.where(new, 0, codes)]
@@ -76,7 +73,7 @@ def rows_of(model: MixedLogit, codes: IntArray, described: FloatArray) -> FloatA
     return rows
 
 
-def _rows_of_sets(model: MixedLogit, sets: list[list[Any]], items: Any) -> list[FloatArray]:
+def _rows_of_sets(model: Any, sets: list[list[Any]], items: Any) -> list[FloatArray]:
     """Columns of the items of each set, (k, d); DataError as :func:`predict_choice`."""
     codes, described = codes_of_sets(model, sets, items)
     for number, one in enumerate(codes):
@@ -86,7 +83,7 @@ def _rows_of_sets(model: MixedLogit, sets: list[list[Any]], items: Any) -> list[
     return [rows_of(model, one, described) for one in codes]
 
 
-def _codes_of(model: MixedLogit, who: list[Any]) -> npt.NDArray[np.int64]:
+def _codes_of(model: Any, who: list[Any]) -> npt.NDArray[np.int64]:
     codes = np.full(len(who), -1, dtype=np.int64)
     named = [place for place, one in enumerate(who) if one is not None]
     if model.personal_ and model.users_ is not None and named:
@@ -100,7 +97,7 @@ def _codes_of(model: MixedLogit, who: list[Any]) -> npt.NDArray[np.int64]:
     return codes
 
 
-def score_of_choices(model: MixedLogit, answers: Comparisons, items: Any) -> float:
+def score_of_choices(model: Any, answers: Comparisons, items: Any) -> float:
     """Mean log-likelihood of choices, in nats an answer."""
     choices = choices_of(answers)
     names = answers.items.labels(choices.item)
@@ -112,7 +109,7 @@ def score_of_choices(model: MixedLogit, answers: Comparisons, items: Any) -> flo
     return float(choices.weight @ np.log(found)) / choices.n_answers
 
 
-def classes(self: MixedLogit) -> Any:
+def classes(self: Any) -> Any:
     """Share of each class of the population, largest first, and the mean coefficients of its people.
 
     Returns

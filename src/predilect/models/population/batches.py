@@ -14,9 +14,9 @@ from predilect._text import did_you_mean, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.canonical import canonical_rows
-from predilect.data.derived import SIDE
+from predilect.data.comparisons import SIDE, joint_rows
 from predilect.data.keyed_rows import MOST_ITEMS, MOST_VARIANTS, keys_of, sides_of
-from predilect.data.orders import as_orders, joint_rows, rows_by_answer
+from predilect.data.orders import as_orders, rows_by_answer
 from predilect.data.read.names import TIE_WORDS
 from predilect.data.read.winners import numbers_of
 from predilect.errors import DataError

@@ -15,8 +15,9 @@ from scipy.optimize import Bounds, brentq, minimize, minimize_scalar
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
+from predilect.data.comparisons import joint_rows
 from predilect.data.content import dealt, keys_of_answers
-from predilect.data.orders import joint_rows, rows_by_answer
+from predilect.data.orders import rows_by_answer
 from predilect.data.splits import held_out_groups, shuffled_place
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.calibration import LAPSE_NOISE, POWERS, Calibration

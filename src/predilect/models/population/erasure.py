@@ -10,7 +10,7 @@ import numpy as np
 
 from predilect._text import did_you_mean, quoted
 from predilect.data import Comparisons
-from predilect.data.derived import without_person
+from predilect.data.comparisons import without_person
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.covariates import CovariateEffects

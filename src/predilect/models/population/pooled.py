@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
+from predilect.data.comparisons import joint_rows
 from predilect.data.features import FeatureSpace
 from predilect.data.keyed_rows import Rows, keys_of, sides_of
-from predilect.data.orders import joint_rows
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.dense import symmetrise, widened
 from predilect.gaussian.posterior import GaussianPosterior, Utilities

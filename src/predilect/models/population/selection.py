@@ -19,9 +19,10 @@ from numpy.random import SeedSequence
 
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
+from predilect.data.comparisons import n_joint
 from predilect.data.content import keys_of_answers
 from predilect.data.features import FeatureSpace
-from predilect.data.orders import n_joint, weights_of_rows
+from predilect.data.orders import weights_of_rows
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, thinned, with_items_of, with_moderate_counts
 from predilect.gaussian.dense import factorise
 from predilect.likelihoods.calibration import Calibration

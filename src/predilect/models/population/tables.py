@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from predilect._text import either, shown
 from predilect._types import FloatArray, IntArray
 from predilect.data import build_frame
-from predilect.data.derived import SIDE
+from predilect.data.comparisons import SIDE
 from predilect.decisions.scales import Scale, ScaleName, scale_of
 from predilect.errors import DataError
 from predilect.gaussian.covariates import CovariateEffects
