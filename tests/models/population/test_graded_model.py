@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect import Comparisons, Population, load
+from predilect import Comparisons, Population
 from predilect.errors import DataError
 from tolerances import CONVERGED, EXACT
 
@@ -73,15 +73,6 @@ def test_grades_given_as_signs_change_no_bit(settings):
 
 
 @pytest.mark.parametrize("settings", MODELS)
-def test_a_swap_of_left_and_right_changes_nothing(settings):
-    frame, outcome = crowd()
-    turned = frame | {"left": frame["right"], "right": frame["left"]}
-    here = Population(**settings).fit(answers(frame, outcome))
-    there = Population(**settings).fit(answers(turned, -outcome))
-    np.testing.assert_array_equal(here.predict_proba(queries()), there.predict_proba(queries()))
-
-
-@pytest.mark.parametrize("settings", MODELS)
 def test_answers_that_come_and_go_leave_the_model_as_it_was(settings):
     frame, outcome = crowd()
     model = Population(**settings, tol=1e-10).fit(answers(frame, outcome))
@@ -112,64 +103,6 @@ def test_a_winner_without_a_grade_is_a_side(settings):
     assert side > slight
     assert side > low
     assert (one.comparisons_.grade == 0).sum() > (model.comparisons_.grade == 0).sum()
-
-
-@pytest.mark.parametrize("settings", MODELS)
-def test_many_updates_by_frame_are_those_of_one_by_one(settings):
-    frame, outcome = crowd()
-    more, y = crowd(7, n_users=4, n=6)
-    together, single = (Population(**settings, tol=1e-10).fit(answers(frame, outcome)) for _ in range(2))
-    together.update(more, y)
-    for user, left, right, grade in zip(more["user"], more["left"], more["right"], y.tolist(), strict=True):
-        single.update(user=user, left=left, right=right, outcome=grade)
-    np.testing.assert_allclose(together.predict_proba(queries()), single.predict_proba(queries()), atol=CONVERGED)
-    assert together.comparisons_ == single.comparisons_
-    if not settings.get("personal", True):
-        return
-    together._consolidate()
-    np.testing.assert_allclose(together.predict_proba(queries()), single.predict_proba(queries()), atol=CONVERGED)
-
-
-@pytest.mark.parametrize("settings", MODELS)
-def test_a_saved_model_predicts_and_learns_as_before(settings, tmp_path):
-    frame, outcome = crowd()
-    model = Population(**settings).fit(answers(frame, outcome))
-    model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict_proba(queries()), model.predict_proba(queries()))
-    assert again.grades_ == model.grades_
-    for one in (model, again):
-        one.update(user=2, left=1, right=4, outcome=-2)
-    np.testing.assert_allclose(again.predict_proba(queries()), model.predict_proba(queries()), atol=EXACT)
-
-
-@pytest.mark.parametrize("settings", MODELS)
-def test_twice_every_answer_is_weight_2(settings):
-    frame, outcome = crowd(n=10)
-    twice = {name: column + column for name, column in frame.items()}
-    weighted = frame | {"n": [2] * len(outcome)}
-    one = Population(**settings).fit(answers(twice, np.append(outcome, outcome)))
-    two = Population(**settings).fit(answers(weighted, outcome, columns={"weights": "n"}))
-    np.testing.assert_array_equal(one.predict_proba(queries()), two.predict_proba(queries()))
-
-
-def test_ids_may_be_called_anything():
-    frame, outcome = crowd()
-    # Reversed order of items and people.
-    renamed = {
-        "user": [99 - u for u in frame["user"]],
-        "left": [9 - i for i in frame["left"]],
-        "right": [9 - i for i in frame["right"]],
-    }
-    ask = queries()
-    asked = {
-        "user": [99 - u for u in ask["user"]],
-        "left": [9 - i for i in ask["left"]],
-        "right": [9 - i for i in ask["right"]],
-    }
-    one = Population(**MODELS[0], tol=1e-9).fit(answers(frame, outcome))
-    two = Population(**MODELS[0], tol=1e-9).fit(answers(renamed, outcome))
-    np.testing.assert_allclose(one.predict_proba(ask), two.predict_proba(asked), atol=1e-4)
 
 
 def test_people_have_thresholds_of_their_own_without_ties_too():
