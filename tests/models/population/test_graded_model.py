@@ -34,6 +34,11 @@ def crowd(seed=0, n_users=30, n=25, n_items=6, cuts=CUTS, tie_spread=0.0):
     return {"user": user.tolist(), "left": left.tolist(), "right": right.tolist()}, outcome
 
 
+def part(frame, mask):
+    """Some rows of a frame."""
+    return {name: np.array(column)[mask].tolist() for name, column in frame.items()}
+
+
 def answers(frame, outcome, columns=None, **reading):
     return Comparisons.from_frame(frame, outcome=outcome, columns=columns, reading={"side": False, **reading})
 
@@ -174,13 +179,10 @@ def test_grades_sharpen_predictions_of_sides():
     frame, outcome = crowd(3, n_users=60, n=60)
     known = np.arange(60 * 60) % 60 < 20
 
-    def part(mask):
-        return {name: np.array(column)[mask].tolist() for name, column in frame.items()}
-
-    asked, y = part(~known), np.sign(outcome[~known])
+    asked, y = part(frame, ~known), np.sign(outcome[~known])
     loss = {}
     for name, values in (("grades", outcome[known]), ("signs", np.sign(outcome[known]))):
-        p = Population(**MODELS[0]).fit(answers(part(known), values)).predict_proba(asked)
+        p = Population(**MODELS[0]).fit(answers(part(frame, known), values)).predict_proba(asked)
         loss[name] = -np.log(p[np.arange(len(y)), 1 - y])
     gain = loss["signs"] - loss["grades"]
     assert gain.mean() > 2.0 * gain.std() / np.sqrt(len(gain))
@@ -192,11 +194,8 @@ def test_probabilities_of_grades_add_up_to_sides_and_come_true(settings, cuts):
     frame, outcome = crowd(n_users=60, n=60, cuts=cuts)
     known = np.arange(60 * 60) % 60 < 40
 
-    def part(mask):
-        return {name: np.array(column)[mask].tolist() for name, column in frame.items()}
-
-    model = Population(**settings).fit(answers(part(known), outcome[known]))
-    grades, sides = model.predict_grades(part(~known)), model.predict_proba(part(~known))
+    model = Population(**settings).fit(answers(part(frame, known), outcome[known]))
+    grades, sides = model.predict_grades(part(frame, ~known)), model.predict_proba(part(frame, ~known))
     assert grades.shape == (1200, 7)
     np.testing.assert_allclose(grades[:, :3].sum(axis=1), sides[:, 0], rtol=1e-9)
     np.testing.assert_allclose(grades[:, 4:].sum(axis=1), sides[:, 2], rtol=1e-9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import entr
+from test_graded_model import part
 
 from predilect import Comparisons, Population
 from predilect.errors import DataError
@@ -106,16 +107,15 @@ def test_a_model_chooses_by_itself_and_predicts_better(personal):
     frame, outcome, _ = crowd(1, n=12_000, taste=0.5 * personal)
     half = np.arange(12_000) < 6000
 
-    def part(mask):
-        return {name: np.array(column)[mask].tolist() for name, column in frame.items()}
-
-    auto = Population(personal=personal).fit(answers(part(half), outcome[half]))
-    one = Population(personal=personal, tie_threshold=("auto", "auto", 0.0)).fit(answers(part(half), outcome[half]))
+    auto = Population(personal=personal).fit(answers(part(frame, half), outcome[half]))
+    one = Population(personal=personal, tie_threshold=("auto", "auto", 0.0)).fit(
+        answers(part(frame, half), outcome[half])
+    )
     assert auto.hyperparameters_.item_tie_spread > 0.2
     assert len(auto._choices["tie_threshold"]) == 3
     assert one.hyperparameters_.item_tie_spread == 0.0
     y = outcome[~half]
-    p, q = (m.predict_proba(part(~half))[np.arange(6000), 1 - y] for m in (auto, one))
+    p, q = (m.predict_proba(part(frame, ~half))[np.arange(6000), 1 - y] for m in (auto, one))
     gain = np.log(p) - np.log(q)
     assert gain.mean() > 3.0 * gain.std() / np.sqrt(len(gain))
 
