@@ -10,6 +10,7 @@ import pytest
 from predilect import Comparisons, Population
 from predilect.errors import DataError
 from predilect.evaluation import judge
+from simulate import random_pairs
 from tolerances import EXACT
 
 GIVEN = {"strength": 1e4, "variance": 1e-4, "consensus_variance": 2.0, "calibration": None, "n_jobs": 1}
@@ -20,8 +21,7 @@ def crowd_of(seed: int, half_guess: bool, n: int = 40, per_person: int = 30, n_i
     rng = np.random.default_rng(seed)
     a = np.where(half_guess & (np.arange(n) % 2 == 0), 0.15, 1.5)
     f, user = rng.standard_normal(n_items), np.repeat(np.arange(n), per_person)
-    left = rng.integers(n_items, size=len(user))
-    right = (left + rng.integers(1, n_items, size=len(user))) % n_items
+    left, right = random_pairs(rng, len(user), n_items)
     z = a[user] * (f[left] - f[right]) + rng.standard_normal(len(user))
     return {"user": user, "left": left, "right": right}, np.where(z > 0, 1, -1), np.log(a), f
 

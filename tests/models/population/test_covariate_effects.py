@@ -10,6 +10,7 @@ from scipy.stats import norm
 from predilect import Comparisons, GaSPK, Population
 from predilect.errors import DataError
 from predilect.models import CompressedModel
+from simulate import random_pairs
 
 FIXED = {
     "strength": 60.0, "variance": 0.36, "consensus_variance": 1.0, "calibration": None, "consistency": 0.0,
@@ -23,8 +24,7 @@ def crowd(seed, n_users=40, n_items=6, n=20, side=0.0, length=0.0, taste=0.6):
     utility = rng.normal(size=n_items)
     f = utility + taste * rng.normal(size=(n_users, n_items))
     user = np.repeat(np.arange(n_users), n)
-    left = rng.integers(n_items, size=len(user))
-    right = (left + rng.integers(1, n_items, size=len(user))) % n_items
+    left, right = random_pairs(rng, len(user), n_items)
     of_left, of_right = np.round(300 * rng.lognormal(size=(2, len(user))))
     margin = f[user, left] - f[user, right] + side + length * (of_left - of_right) / 500
     winner = np.where(margin + rng.normal(size=len(user)) > 0, left, right)
@@ -267,8 +267,7 @@ def test_intervals_of_the_side_cover_its_effect(always_right):
     for seed in range(n):
         rng = np.random.default_rng(20_000 + seed)
         utility = rng.normal(size=6)
-        left = rng.integers(6, size=400)
-        right = (left + rng.integers(1, 6, size=400)) % 6
+        left, right = random_pairs(rng, 400, 6)
         if always_right:
             fixed = rng.random(400) < 0.4
             left, right = np.where(fixed, rng.integers(1, 6, size=400), left), np.where(fixed, 0, right)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from predilect import Comparisons, Population
 from predilect.errors import DataError
+from predilect.gaussian.design import Sites
+from predilect.people.update import settle
+from simulate import random_pairs
 from tolerances import CONVERGED, EXACT
 
 FIXED = {
@@ -26,8 +31,7 @@ def crowd(seed=0, n_users=30, n=25, n_items=6, cuts=CUTS, tie_spread=0.0):
     rng = np.random.default_rng(seed)
     f = rng.normal(size=n_items) + 0.8 * rng.normal(size=(n_users, n_items))
     user = np.repeat(np.arange(n_users), n)
-    left = rng.integers(n_items, size=len(user))
-    right = (left + rng.integers(1, n_items, size=len(user))) % n_items
+    left, right = random_pairs(rng, len(user), n_items)
     seen = f[user, left] - f[user, right] + rng.normal(size=len(user))
     seen /= np.exp(tie_spread * rng.normal(size=n_users))[user]
     outcome = (np.sign(seen) * np.searchsorted(cuts, np.abs(seen))).astype(int)
@@ -114,8 +118,6 @@ def test_people_have_thresholds_of_their_own_without_ties_too():
     frame, outcome = crowd(cuts=(0.0, 0.8, 1.8), tie_spread=0.8, n=60)
     model = Population(**FIXED, tie_threshold=("auto", 0.8)).fit(answers(frame, outcome))
     factors = model.posterior_.tie_factors(np.arange(30))
-    rng = np.random.default_rng(0)
-    rng.normal(size=6), rng.normal(size=(30, 6))
     slight = [np.mean(np.abs(outcome[np.array(frame["user"]) == u]) == 1) for u in range(30)]
     assert np.corrcoef(np.log(factors), slight)[0, 1] > 0.6
     assert model.tie_threshold_ == 0.0
@@ -124,11 +126,6 @@ def test_people_have_thresholds_of_their_own_without_ties_too():
 
 def test_the_cuts_are_where_the_evidence_is_largest():
     """Of the same answers with sites run to convergence, other cuts have less."""
-    from dataclasses import replace
-
-    from predilect.gaussian.design import Sites
-    from predilect.people.update import settle
-
     frame, outcome = crowd()
     model = Population(**MODELS[0], tol=1e-9).fit(answers(frame, outcome))
     posterior = model.posterior_

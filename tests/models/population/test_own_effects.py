@@ -11,6 +11,7 @@ import pytest
 
 from predilect import Comparisons, Population
 from predilect.models.population.selection import _Search
+from simulate import random_pairs
 from tolerances import CONVERGED, STATISTICAL
 
 NAMES = ["length", "headers"]
@@ -24,8 +25,7 @@ def crowd(seed, spread=0.5, n_users=60, n_items=12, n=40, n_test=20):
     f = rng.normal(size=n_items) + 0.6 * rng.normal(size=(n_users, n_items))
     effect = 0.3 + spread * rng.normal(size=n_users)
     user = np.repeat(np.arange(n_users), n + n_test)
-    left = rng.integers(n_items, size=len(user))
-    right = (left + rng.integers(1, n_items, size=len(user))) % n_items
+    left, right = random_pairs(rng, len(user), n_items)
     length, headers = np.round(rng.normal(size=(2, len(user))), 2)
     margin = f[user, left] - f[user, right] + effect[user] * length + rng.normal(size=len(user))
     columns = {
