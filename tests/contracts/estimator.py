@@ -273,6 +273,13 @@ class EstimatorContract:
     def check_shards(self, model: Any) -> None:
         """Asserts that the answers of the threads' test are more than one piece of work."""
 
+    def test_answers_that_say_nothing_are_refused(self):
+        tie = {"user": ["a", "b"], "left": ["item 1"] * 2, "right": ["item 2"] * 2, "winner": ["tie"] * 2}
+        with pytest.raises(DataError, match=r"all 2 answers are ties.*nothing says which item is better"):
+            self.make().fit(tie)
+        with pytest.raises(DataError, match="compared with itself"):
+            self.make().fit({"user": ["a"], "left": ["item 1"], "right": ["item 1"], "winner": ["item 1"]})
+
     # Convergence
 
     def test_no_convergence_is_a_warning(self, monkeypatch):

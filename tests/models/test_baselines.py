@@ -8,7 +8,7 @@ import pytest
 import predilect
 from contracts.votes import PAIRS, item_ids, questions, same_bits, swapped, user_ids, votes
 from predilect import JointGP
-from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning
+from predilect.errors import ConvergenceWarning, DataWarning
 from predilect.gaussian.kernels import Own, Stationary
 from predilect.models.gppl.model import GPClassifier, SingleUserGP
 from predilect.models.gpvu import GPVU
@@ -68,22 +68,6 @@ def test_one_observation_in_all(name, named):
     assert 0.5 < left < 1.0
     assert left + right == pytest.approx(1.0, abs=EXACT)
     assert list(model.rank()["item"]) == ["tea", "milk"]
-
-
-@pytest.mark.parametrize("name", FAST)
-def test_somebody_without_answers_and_answers_that_say_nothing(name):
-    columns, y = votes(ROWS)
-    model = FAST[name]().fit(columns, y)
-    pair = {"left": ["item 0"], "right": ["item 1"]}
-    nobody = model.predict_proba(pair)
-    if model.personal_:
-        with pytest.warns(DataWarning, match="without answers"):
-            stranger = model.predict_proba(pair | {"user": ["stranger"]})
-        np.testing.assert_allclose(stranger, nobody, atol=EXACT)
-    with pytest.raises(DataError, match="all 2 answers are ties"):
-        FAST[name]().fit({"user": ["a", "b"], "left": ["x", "x"], "right": ["y", "y"], "winner": ["tie", "tie"]})
-    with pytest.raises(DataError, match="itself"):
-        FAST[name]().fit({"user": ["a"], "left": ["x"], "right": ["x"], "winner": ["x"]})
 
 
 @pytest.mark.parametrize(
@@ -198,15 +182,6 @@ def test_new_people_by_features():
     of_old, var_of_old = model.predict_margin(pair | {"user": ["person 0007"]})
     assert abs(mean[0] - of_old[0]) < abs(nobody[0] - of_old[0])
     assert var[0] > var_of_old[0]
-
-
-@pytest.mark.parametrize("name", ["joint", "hierarchical", "gpvu"])
-def test_no_convergence(name):
-    columns, y = votes(ROWS)
-    with pytest.warns(ConvergenceWarning, match="tolerance"):
-        FAST[name](max_iter=1, tol=1e-9).fit(columns, y)
-    with pytest.raises(ConvergenceError, match="tolerance"):
-        FAST[name](max_iter=1, tol=1e-9, strict=True).fit(columns, y)
 
 
 def test_the_paper_preset_of_the_hierarchical_process():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from predilect import CollaborativeGP
-from predilect.errors import DataError, DataWarning
+from predilect.errors import DataWarning
 from tolerances import EXACT
 
 QUICK = {"max_iter": 500, "tie_threshold": 0.0}
@@ -58,10 +58,3 @@ def test_items_that_are_alike_in_everything_are_a_draw_and_are_asked_about_last(
     last = {questions["left"][2], questions["right"][2]}
     assert last == {"a", "b"}
     assert questions["score"][2] == pytest.approx(0.0, abs=1e-6)
-
-
-def test_answers_without_news_are_refused():
-    with pytest.raises(DataError, match="all 2 answers are ties"):
-        CollaborativeGP().fit({"user": ["a", "b"], "left": ["x", "x"], "right": ["y", "y"], "winner": ["tie", "tie"]})
-    with pytest.raises(DataError, match="itself"):
-        CollaborativeGP().fit({"user": ["a"], "left": ["x"], "right": ["x"], "winner": ["x"]})

@@ -272,9 +272,3 @@ def test_fixed_weights_need_one_function(data):
         fit_paper(data.answers, data.functions, n_components=2, fixed_weights=True)
     with pytest.raises(ValueError, match="one function"):
         fit_modern(data.answers, data.projection, n_components=2, fixed_weights=True)
-
-
-def test_the_same_seed_gives_the_same_bits(data):
-    one, other = (fit_paper(data.answers, data.functions, n_components=12) for _ in range(2))
-    assert one.evidence == other.evidence
-    np.testing.assert_array_equal(one.posterior.w_mean, other.posterior.w_mean)

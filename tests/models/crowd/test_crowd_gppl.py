@@ -152,27 +152,6 @@ def test_new_items_by_features_and_far_from_everything(modern):
     )
 
 
-def test_everybodys_utilities_at_once_are_those_one_by_one(modern):
-    mean, var = modern.posterior_.centred_utilities(np.array([0, 5, -1]))
-    for row, user in enumerate(("u0", "u13", None)):
-        code = -1 if user is None else int(modern.users_.codes([user], what="user")[0])
-        m, C = modern.posterior_.utilities([0, 5, -1][row])
-        centre = np.eye(N_ITEMS) - 1.0 / N_ITEMS
-        np.testing.assert_allclose(mean[row], centre @ m, atol=EXACT)
-        np.testing.assert_allclose(var[row], np.diag(centre @ C @ centre), atol=EXACT)
-        assert code >= -1
-
-
-@pytest.mark.parametrize("changes", [{"n_inducing": 4}, {"n_inducing": 4, **STOPPED}])
-def test_everybodys_utilities_through_inducing_points(changes):
-    posterior = fitted(**changes).posterior_
-    mean, var = posterior.centred_utilities(np.array([2]))
-    m, C = posterior.utilities(2)
-    centre = np.eye(N_ITEMS) - 1.0 / N_ITEMS
-    np.testing.assert_allclose(mean[0], centre @ m, atol=EXACT)
-    np.testing.assert_allclose(var[0], np.diag(centre @ C @ centre), atol=EXACT)
-
-
 def test_how_much_components_may_matter_is_chosen_by_held_out_answers():
     model = CrowdGPPL(n_components=3, n_restarts=1).fit(*TRAIN, items=ITEMS)
     trials = model.report_["prior"]["trials"]

@@ -67,13 +67,6 @@ def test_levels_that_lose_nothing_change_nothing():
     close(GaSPK(n_components=2, levels=25, **FIXED).fit(ANSWERS, items=CARS), plain, ITERATIVE)
 
 
-def test_swapping_left_and_right_says_nothing():
-    model = GaSPK(n_components=3, **FIXED).fit(ANSWERS, items=CARS)
-    turned = ASKED | {"left": ASKED["right"], "right": ASKED["left"]}
-    p, q = model.predict_proba(ASKED), model.predict_proba(turned)
-    np.testing.assert_allclose(p[:, 0] + q[:, 0], 1.0, atol=1e-12)
-
-
 @pytest.mark.parametrize("gamma", ["heuristic", "exact", "expected"])
 def test_two_groups_of_opposite_tastes_are_found(gamma):
     answers, test = choices(CARS, 30, 20), choices(CARS, 30, 20, seed=9)
@@ -236,13 +229,6 @@ def test_low_rank_that_leaves_out_much_is_said(monkeypatch):
 def test_arguments_out_of_range(change, message):
     with pytest.raises(ValueError, match=message):
         GaSPK(**change).fit(ANSWERS, items=CARS)
-
-
-def test_a_grid_that_is_too_large_is_refused_with_what_to_change():
-    rng = np.random.default_rng(0)
-    wide = CARS.select("item").with_columns(**{f"x{k}": pl.Series(rng.normal(size=12)) for k in range(9)})
-    with pytest.raises(DataError, match=r"levels.*attributes"):
-        GaSPK(levels=15, **FIXED).fit(ANSWERS, items=wide)
 
 
 def test_attributes_that_never_differ():

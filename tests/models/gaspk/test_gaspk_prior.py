@@ -310,17 +310,6 @@ def test_variances_count_what_is_left_open_of_weights():
     assert model.predict_margin(asked)[1].min() > 0.0
 
 
-def test_boards_of_all_people_are_those_of_each():
-    model = GaSPK(**QUICK, variance=20.0, concentration=1.0, spread=1.2).fit(votes(), items=CARS)
-    users = np.arange(4)
-    mean, var = model.posterior_.centred_utilities(users)
-    for user in users:
-        m, V = model.posterior_.utilities(int(user))
-        centre = np.eye(9) - 1.0 / 9.0
-        np.testing.assert_allclose(mean[user], centre @ m, atol=CONVERGED)
-        np.testing.assert_allclose(var[user], np.diag(centre @ V @ centre), atol=CONVERGED)
-
-
 @pytest.mark.parametrize(
     "settings",
     [{}, {"preset": "paper"}, {"antisymmetric": False, "concentration": 0.0, "variance": 3.0, "spread": 1.0}],
@@ -373,11 +362,3 @@ def test_a_model_file_of_before_the_prior_still_loads(tmp_path):
     loaded = GaSPK.load(tmp_path / "model")
     asked = {k: v for k, v in votes(seed=5).items() if k != "winner"}
     np.testing.assert_array_equal(loaded.predict_proba(asked), model.predict_proba(asked))
-
-
-def test_a_saved_model_knows_what_is_left_open(tmp_path):
-    model = GaSPK(**QUICK).fit(votes(), items=CARS)
-    model.save(tmp_path / "model")
-    loaded = GaSPK.load(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.posterior_.left_open, model.posterior_.left_open)
-    assert loaded.hyperparameters_.concentration == model.hyperparameters_.concentration > 0.0

@@ -86,13 +86,3 @@ def test_new_items_by_their_features(posterior):
     m, C = dense(y, rows)
     np.testing.assert_allclose(mean, m, atol=ITERATIVE)
     np.testing.assert_allclose(covariance, C, atol=ITERATIVE)
-
-
-def test_centred_utilities_of_several_people(posterior):
-    joint, _ = posterior
-    mean, var = joint.centred_utilities(np.array([1, 4]))
-    for row, user in enumerate((1, 4)):
-        m, C = joint.utilities(user)
-        centre = np.eye(4) - 0.25
-        np.testing.assert_allclose(mean[row], centre @ m, atol=EXACT)
-        np.testing.assert_allclose(var[row], np.diag(centre @ C @ centre), atol=EXACT)

@@ -13,7 +13,6 @@ from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.models.population.prior import Functions, Hyperparameters
 from predilect.people.expectation import expectation
 from predilect.people.law import Law
-from predilect.shards import workers
 from simulate import crowd, laid_out, random_covariance, random_pairs
 from simulate_basis import PARTS, law_of, people_of, truth_of
 from tolerances import CONVERGED, EXACT, ITERATIVE
@@ -25,13 +24,6 @@ WEIGHTED = crowd(1, 6, N_ITEMS, [4, 20, 1, 0, 7, 12], delta=0.4)
 WEIGHTED.weight = np.random.default_rng(3).choice([1.0, 2.0, 3.5], size=WEIGHTED.n_rows)
 CROWDS = {"plain": ROWS, "weighted": WEIGHTED}
 SETTLED = {"n_sweeps": 3000, "tolerance": 1e-13}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_blas_thread():
-    """As in a fit: BLAS threads would slow each other down on matrices this small."""
-    with workers(1):
-        yield
 
 
 def settled(people, law, delta):

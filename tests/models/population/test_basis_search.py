@@ -16,7 +16,6 @@ from predilect.models.population.search import Search, _Coordinates
 from predilect.people.empirical_bayes import consensus_step, covariance_step, effects_step, offset_step, own_scale_step
 from predilect.people.layout import People
 from predilect.people.update import settle
-from predilect.shards import workers
 from referees.dense_basis import Truth
 from simulate import crowd, laid_out
 from simulate_basis import law_of
@@ -25,13 +24,6 @@ from tolerances import ITERATIVE
 
 TIGHT = {"tolerance": 1e-10, "max_iter": 3000}
 N_ITEMS, N_USERS = 8, 50
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_blas_thread():
-    """As in a fit: BLAS threads would slow each other down on matrices this small."""
-    with workers(1):
-        yield
 
 
 def space() -> FeatureSpace:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from predilect import Comparisons, Population, load
+from predilect import Comparisons, Population
 from predilect.errors import DataError
+from predilect.gaussian.design import Sites
+from predilect.people.update import settle
+from simulate import random_pairs
 from tolerances import CONVERGED, EXACT
 
 FIXED = {
@@ -26,12 +31,16 @@ def crowd(seed=0, n_users=30, n=25, n_items=6, cuts=CUTS, tie_spread=0.0):
     rng = np.random.default_rng(seed)
     f = rng.normal(size=n_items) + 0.8 * rng.normal(size=(n_users, n_items))
     user = np.repeat(np.arange(n_users), n)
-    left = rng.integers(n_items, size=len(user))
-    right = (left + rng.integers(1, n_items, size=len(user))) % n_items
+    left, right = random_pairs(rng, len(user), n_items)
     seen = f[user, left] - f[user, right] + rng.normal(size=len(user))
     seen /= np.exp(tie_spread * rng.normal(size=n_users))[user]
     outcome = (np.sign(seen) * np.searchsorted(cuts, np.abs(seen))).astype(int)
     return {"user": user.tolist(), "left": left.tolist(), "right": right.tolist()}, outcome
+
+
+def part(frame, mask):
+    """Some rows of a frame."""
+    return {name: np.array(column)[mask].tolist() for name, column in frame.items()}
 
 
 def answers(frame, outcome, columns=None, **reading):
@@ -73,15 +82,6 @@ def test_grades_given_as_signs_change_no_bit(settings):
 
 
 @pytest.mark.parametrize("settings", MODELS)
-def test_a_swap_of_left_and_right_changes_nothing(settings):
-    frame, outcome = crowd()
-    turned = frame | {"left": frame["right"], "right": frame["left"]}
-    here = Population(**settings).fit(answers(frame, outcome))
-    there = Population(**settings).fit(answers(turned, -outcome))
-    np.testing.assert_array_equal(here.predict_proba(queries()), there.predict_proba(queries()))
-
-
-@pytest.mark.parametrize("settings", MODELS)
 def test_answers_that_come_and_go_leave_the_model_as_it_was(settings):
     frame, outcome = crowd()
     model = Population(**settings, tol=1e-10).fit(answers(frame, outcome))
@@ -114,70 +114,10 @@ def test_a_winner_without_a_grade_is_a_side(settings):
     assert (one.comparisons_.grade == 0).sum() > (model.comparisons_.grade == 0).sum()
 
 
-@pytest.mark.parametrize("settings", MODELS)
-def test_many_updates_by_frame_are_those_of_one_by_one(settings):
-    frame, outcome = crowd()
-    more, y = crowd(7, n_users=4, n=6)
-    together, single = (Population(**settings, tol=1e-10).fit(answers(frame, outcome)) for _ in range(2))
-    together.update(more, y)
-    for user, left, right, grade in zip(more["user"], more["left"], more["right"], y.tolist(), strict=True):
-        single.update(user=user, left=left, right=right, outcome=grade)
-    np.testing.assert_allclose(together.predict_proba(queries()), single.predict_proba(queries()), atol=CONVERGED)
-    assert together.comparisons_ == single.comparisons_
-    if not settings.get("personal", True):
-        return
-    together._consolidate()
-    np.testing.assert_allclose(together.predict_proba(queries()), single.predict_proba(queries()), atol=CONVERGED)
-
-
-@pytest.mark.parametrize("settings", MODELS)
-def test_a_saved_model_predicts_and_learns_as_before(settings, tmp_path):
-    frame, outcome = crowd()
-    model = Population(**settings).fit(answers(frame, outcome))
-    model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict_proba(queries()), model.predict_proba(queries()))
-    assert again.grades_ == model.grades_
-    for one in (model, again):
-        one.update(user=2, left=1, right=4, outcome=-2)
-    np.testing.assert_allclose(again.predict_proba(queries()), model.predict_proba(queries()), atol=EXACT)
-
-
-@pytest.mark.parametrize("settings", MODELS)
-def test_twice_every_answer_is_weight_2(settings):
-    frame, outcome = crowd(n=10)
-    twice = {name: column + column for name, column in frame.items()}
-    weighted = frame | {"n": [2] * len(outcome)}
-    one = Population(**settings).fit(answers(twice, np.append(outcome, outcome)))
-    two = Population(**settings).fit(answers(weighted, outcome, columns={"weights": "n"}))
-    np.testing.assert_array_equal(one.predict_proba(queries()), two.predict_proba(queries()))
-
-
-def test_ids_may_be_called_anything():
-    frame, outcome = crowd()
-    # Reversed order of items and people.
-    renamed = {
-        "user": [99 - u for u in frame["user"]],
-        "left": [9 - i for i in frame["left"]],
-        "right": [9 - i for i in frame["right"]],
-    }
-    ask = queries()
-    asked = {
-        "user": [99 - u for u in ask["user"]],
-        "left": [9 - i for i in ask["left"]],
-        "right": [9 - i for i in ask["right"]],
-    }
-    one = Population(**MODELS[0], tol=1e-9).fit(answers(frame, outcome))
-    two = Population(**MODELS[0], tol=1e-9).fit(answers(renamed, outcome))
-    np.testing.assert_allclose(one.predict_proba(ask), two.predict_proba(asked), atol=1e-4)
-
-
 def test_people_have_thresholds_of_their_own_without_ties_too():
     frame, outcome = crowd(cuts=(0.0, 0.8, 1.8), tie_spread=0.8, n=60)
     model = Population(**FIXED, tie_threshold=("auto", 0.8)).fit(answers(frame, outcome))
     factors = model.posterior_.tie_factors(np.arange(30))
-    rng = np.random.default_rng(0)
-    rng.normal(size=6), rng.normal(size=(30, 6))
     slight = [np.mean(np.abs(outcome[np.array(frame["user"]) == u]) == 1) for u in range(30)]
     assert np.corrcoef(np.log(factors), slight)[0, 1] > 0.6
     assert model.tie_threshold_ == 0.0
@@ -186,11 +126,6 @@ def test_people_have_thresholds_of_their_own_without_ties_too():
 
 def test_the_cuts_are_where_the_evidence_is_largest():
     """Of the same answers with sites run to convergence, other cuts have less."""
-    from dataclasses import replace
-
-    from predilect.gaussian.design import Sites
-    from predilect.people.update import settle
-
     frame, outcome = crowd()
     model = Population(**MODELS[0], tol=1e-9).fit(answers(frame, outcome))
     posterior = model.posterior_
@@ -241,13 +176,10 @@ def test_grades_sharpen_predictions_of_sides():
     frame, outcome = crowd(3, n_users=60, n=60)
     known = np.arange(60 * 60) % 60 < 20
 
-    def part(mask):
-        return {name: np.array(column)[mask].tolist() for name, column in frame.items()}
-
-    asked, y = part(~known), np.sign(outcome[~known])
+    asked, y = part(frame, ~known), np.sign(outcome[~known])
     loss = {}
     for name, values in (("grades", outcome[known]), ("signs", np.sign(outcome[known]))):
-        p = Population(**MODELS[0]).fit(answers(part(known), values)).predict_proba(asked)
+        p = Population(**MODELS[0]).fit(answers(part(frame, known), values)).predict_proba(asked)
         loss[name] = -np.log(p[np.arange(len(y)), 1 - y])
     gain = loss["signs"] - loss["grades"]
     assert gain.mean() > 2.0 * gain.std() / np.sqrt(len(gain))
@@ -259,11 +191,8 @@ def test_probabilities_of_grades_add_up_to_sides_and_come_true(settings, cuts):
     frame, outcome = crowd(n_users=60, n=60, cuts=cuts)
     known = np.arange(60 * 60) % 60 < 40
 
-    def part(mask):
-        return {name: np.array(column)[mask].tolist() for name, column in frame.items()}
-
-    model = Population(**settings).fit(answers(part(known), outcome[known]))
-    grades, sides = model.predict_grades(part(~known)), model.predict_proba(part(~known))
+    model = Population(**settings).fit(answers(part(frame, known), outcome[known]))
+    grades, sides = model.predict_grades(part(frame, ~known)), model.predict_proba(part(frame, ~known))
     assert grades.shape == (1200, 7)
     np.testing.assert_allclose(grades[:, :3].sum(axis=1), sides[:, 0], rtol=1e-9)
     np.testing.assert_allclose(grades[:, 4:].sum(axis=1), sides[:, 2], rtol=1e-9)

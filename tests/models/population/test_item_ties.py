@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import entr
+from test_graded_model import part
 
-from predilect import Comparisons, Population, load
+from predilect import Comparisons, Population
 from predilect.errors import DataError
 from predilect.likelihoods.views import Probit
 from predilect.models.population.calibration import asked_of
@@ -106,16 +107,15 @@ def test_a_model_chooses_by_itself_and_predicts_better(personal):
     frame, outcome, _ = crowd(1, n=12_000, taste=0.5 * personal)
     half = np.arange(12_000) < 6000
 
-    def part(mask):
-        return {name: np.array(column)[mask].tolist() for name, column in frame.items()}
-
-    auto = Population(personal=personal).fit(answers(part(half), outcome[half]))
-    one = Population(personal=personal, tie_threshold=("auto", "auto", 0.0)).fit(answers(part(half), outcome[half]))
+    auto = Population(personal=personal).fit(answers(part(frame, half), outcome[half]))
+    one = Population(personal=personal, tie_threshold=("auto", "auto", 0.0)).fit(
+        answers(part(frame, half), outcome[half])
+    )
     assert auto.hyperparameters_.item_tie_spread > 0.2
     assert len(auto._choices["tie_threshold"]) == 3
     assert one.hyperparameters_.item_tie_spread == 0.0
     y = outcome[~half]
-    p, q = (m.predict_proba(part(~half))[np.arange(6000), 1 - y] for m in (auto, one))
+    p, q = (m.predict_proba(part(frame, ~half))[np.arange(6000), 1 - y] for m in (auto, one))
     gain = np.log(p) - np.log(q)
     assert gain.mean() > 3.0 * gain.std() / np.sqrt(len(gain))
 
@@ -127,48 +127,6 @@ def test_held_out_answers_are_judged_by_the_chances_that_the_model_predicts():
     asked = asked_of(rows, model.posterior_, rows.user, model.tie_threshold_, None)
     p = model.predict_log_proba(rows)[np.arange(rows.n_rows), 1 - rows.outcome]
     np.testing.assert_allclose(asked.log_proba(asked.var, 1.0, Probit)[0], p, rtol=CONVERGED)
-
-
-@pytest.mark.parametrize("personal", [True, False])
-def test_a_saved_model_predicts_and_learns_as_before(personal, tmp_path):
-    frame, outcome, _ = crowd(n=1500)
-    model = model_of(personal, 0.5).fit(answers(frame, outcome))
-    model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict_proba(PAIRS), model.predict_proba(PAIRS))
-    for one in (model, again):
-        one.update(user=2, left=1, right=4, outcome=0)
-    np.testing.assert_allclose(again.predict_proba(PAIRS), model.predict_proba(PAIRS), atol=EXACT)
-
-
-@pytest.mark.parametrize("personal", [True, False])
-def test_a_compressed_model_predicts_ties_as_the_model_does(personal, tmp_path):
-    frame, outcome, _ = crowd(n=1500)
-    model = model_of(personal, 0.5).fit(answers(frame, outcome))
-    small = model.compress(keep="100%", precision="double")
-    np.testing.assert_allclose(small.predict_proba(PAIRS), model.predict_proba(PAIRS), atol=CONVERGED)
-    small.save(tmp_path / "small")
-    np.testing.assert_array_equal(load(tmp_path / "small").predict_proba(PAIRS), small.predict_proba(PAIRS))
-
-
-@pytest.mark.parametrize("personal", [True, False])
-def test_answers_that_come_and_go_leave_the_model_as_it_was(personal):
-    frame, outcome, _ = crowd(n=1500)
-    model = model_of(personal, 0.5, tol=1e-9).fit(answers(frame, outcome))
-    before = model.predict_proba(PAIRS)
-    model.update(user=0, left=0, right=1, outcome=0)
-    assert np.abs(model.predict_proba(PAIRS) - before).max() > 1e-6
-    model.forget(user=0, left=0, right=1, outcome=0)
-    np.testing.assert_allclose(model.predict_proba(PAIRS), before, atol=CONVERGED)
-
-
-@pytest.mark.parametrize("personal", [True, False])
-def test_a_swap_of_left_and_right_changes_nothing(personal):
-    frame, outcome, _ = crowd(n=1500)
-    turned = frame | {"left": frame["right"], "right": frame["left"]}
-    here = model_of(personal, 0.5).fit(answers(frame, outcome))
-    there = model_of(personal, 0.5).fit(answers(turned, -outcome))
-    np.testing.assert_array_equal(here.predict_proba(PAIRS), there.predict_proba(PAIRS))
 
 
 def test_graded_answers_and_items_that_tie_differently_go_together():

@@ -215,22 +215,15 @@ def test_what_came_and_went_leaves_a_stranger_to_the_bit():
     np.testing.assert_allclose(one.posterior_.person(4).mean, before, atol=CONVERGED)
 
 
-def test_it_is_saved_and_compressed(tmp_path):
+def test_it_is_compressed(tmp_path):
     one = fitted()
     one.update(named(one, NEW))
-    one.save(tmp_path / "model")
-    again = Population.load(tmp_path / "model")
-    asked = {"user": [99, 98, 5], "left": [0, 0, 0], "right": [3, 3, 3]}
-    for values, same in zip(one.predict_margin(asked), again.predict_margin(asked), strict=True):
-        np.testing.assert_array_equal(values, same)
-    again.update(user=98, left=0, right=1, outcome=1)
     one.update(user=98, left=0, right=1, outcome=1)
-    np.testing.assert_array_equal(one.predict_margin(asked)[0], again.predict_margin(asked)[0])
-    asked["user"][1] = 97
+    asked = {"user": [99, 97, 5], "left": [0, 0, 0], "right": [3, 3, 3]}
     for keep in (6, 2):
-        small = again.compress(keep, precision="double")
+        small = one.compress(keep, precision="double")
         if keep == 6:
-            np.testing.assert_allclose(small.predict_proba(asked), again.predict_proba(asked), atol=EXACT)
+            np.testing.assert_allclose(small.predict_proba(asked), one.predict_proba(asked), atol=EXACT)
         small.save(tmp_path / f"small{keep}")
         same = predilect.load(tmp_path / f"small{keep}").predict_proba(asked)
         np.testing.assert_array_equal(same, small.predict_proba(asked))
@@ -242,25 +235,10 @@ def test_it_is_saved_and_compressed(tmp_path):
         np.testing.assert_allclose(margin, mean[:-1] - mean[1:], atol=EXACT)
         S = posterior.kept(code)
         A = np.linalg.solve(posterior.law.covariance[np.ix_(S, S)], posterior.law.covariance[S]).T
-        m = again.posterior_.newcomer_law.mean
+        m = one.posterior_.newcomer_law.mean
         np.testing.assert_allclose(
             mean, m + A @ (posterior.mean[posterior.ptr[code] :][: len(S)] - m[S]), atol=CONVERGED
         )
-
-
-def test_sides_names_and_order_make_no_difference():
-    model = fitted(tol=1e-12)
-    frame = {
-        "user": [f"p{23 - u}" for u in ROWS.user.tolist()], "left": [f"i{5 - i}" for i in ROWS.right.tolist()],
-        "right": [f"i{5 - i}" for i in ROWS.left.tolist()],
-        "winner": [{1: "right", 0: "tie", -1: "left"}[y] for y in ROWS.outcome.tolist()],
-        "weight": ROWS.weight.tolist(),
-    }  # fmt: skip
-    other = fitted(rows=predilect.Comparisons.from_frame({name: c[::-1] for name, c in frame.items()}), tol=1e-12)
-    pairs = [(0, 1), (2, 5), (3, 4)]
-    mean, _ = model.predict_margin({"user": [99] * 3, "left": [a for a, _ in pairs], "right": [b for _, b in pairs]})
-    renamed = {"user": ["q"] * 3, "left": [f"i{5 - a}" for a, _ in pairs], "right": [f"i{5 - b}" for _, b in pairs]}
-    np.testing.assert_allclose(other.predict_margin(renamed)[0], mean, atol=ITERATIVE)
 
 
 def test_a_new_item_without_features_has_no_shift_and_with_them_that_of_its_like(model, plain):

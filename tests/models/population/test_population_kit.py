@@ -14,6 +14,7 @@ from sklearn.base import clone
 from predilect import Comparisons, MixedLogit, Population
 from predilect.errors import DataError, DataWarning
 from predilect.report.sections import contents_of
+from simulate import random_pairs
 from tolerances import EXACT
 
 RNG = np.random.default_rng(5)
@@ -51,6 +52,14 @@ def model(request):
     # With attributes alone, of which a search may leave something to each item.
     alone = {"feature_weight": 1.0} if request.param == "attributes" else {}
     return Population(basis=request.param, variance=0.5, strength=20.0, n_jobs=1, **alone).fit(DATA, items=ITEMS)
+
+
+def pairs_of(rng, user: int, utility, rows: dict[str, list]) -> None:
+    """Twelve answers of a person on random pairs, added to the rows."""
+    left, right = random_pairs(rng, 12, N_ITEMS)
+    z = utility[left] - utility[right] + rng.standard_normal(12)
+    for name, values in zip(rows, ([user] * 12, left, right, np.where(z > 0, 1, -1)), strict=True):
+        rows[name] += [f"i{value}" for value in values] if name in ("left", "right") else list(values)
 
 
 def worths(table, user):
@@ -136,17 +145,9 @@ def test_new_items_come_with_all_attributes(model, name, empty):
 
 def test_new_items_may_lack_what_items_of_the_fit_lack():
     """Then its worth was learned; of none of these, which lacks all, nothing follows for one that lacks a part."""
-    given = {
-        "variance": 0.5,
-        "strength": 20.0,
-        "consistency": 0.0,
-        "calibration": None,
-        "basis": "attributes",
-        "feature_weight": 1.0,
-    }
     gaps = {"item": [*ITEMS["item"][:-1], "i23"], "price": [None, None, *ITEMS["price"][2:-1], None],
             "size": [*ITEMS["size"][:-1], None], "color": [None, None, *ITEMS["color"][2:-1], None]}  # fmt: skip
-    model = Population(**given, n_jobs=1).fit(DATA, items=gaps)
+    model = Population(**GIVEN, basis="attributes", feature_weight=1.0).fit(DATA, items=gaps)
     new = {"item": ["new"], "price": [None], "size": ITEMS["size"][:1], "color": [None]}
     share = dict(model.simulate(["new", "i0", "i3"], items=new).select("item", "share").iter_rows())
     assert abs(share["new"] - share["i0"]) < 0.03
@@ -279,15 +280,14 @@ def test_a_pooled_model_has_part_worths_of_everyone():
 
 
 def test_without_attributes_it_says_what_to_give():
-    given = {"variance": 0.5, "strength": 20.0, "consistency": 0.0, "calibration": None, "n_jobs": 1}
-    model = Population(**given).fit(DATA)
+    model = Population(**GIVEN).fit(DATA)
     with pytest.raises(DataError, match=r"fitted without: fit\(\.\.\., items=table\)"):
         model.part_worths()
     same = {"item": ITEMS["item"], "price": [3.0] * N_ITEMS}
     with pytest.raises(DataError, match="no attribute differs between the items: Dropped constant"):
-        Population(**given).fit(DATA, items=same).importances()
+        Population(**GIVEN).fit(DATA, items=same).importances()
     with pytest.raises(DataError, match="no attribute that is a number; these are: "):
-        Population(**given, basis="attributes").fit(DATA, items=ITEMS).willingness_to_pay("color")
+        Population(**GIVEN, basis="attributes").fit(DATA, items=ITEMS).willingness_to_pay("color")
 
 
 def test_the_fit_of_people_is_the_geometric_mean_of_what_their_choices_had():
@@ -338,11 +338,7 @@ def test_part_worths_are_as_unsure_as_the_consistency_that_they_are_in_units_of(
         taste, columns = -0.6, {name: [] for name in ("user", "left", "right", "outcome")}
         care = np.exp(0.5 * rng.standard_normal(60))
         for user, a in enumerate(care):
-            left = rng.integers(N_ITEMS, size=12)
-            right = (left + rng.integers(1, N_ITEMS, size=12)) % N_ITEMS
-            z = a * taste * (np.array(ITEMS["price"])[left] - np.array(ITEMS["price"])[right]) + rng.standard_normal(12)
-            for name, values in zip(columns, ([user] * 12, left, right, np.where(z > 0, 1, -1)), strict=True):
-                columns[name] += [f"i{value}" for value in values] if name in ("left", "right") else list(values)
+            pairs_of(rng, user, a * taste * np.array(ITEMS["price"]), columns)
         found = Population(consistency=0.5, n_jobs=1).fit(columns, items=ITEMS, reading=LEFT).part_worths()
         price = found.filter(pl.col("attribute") == "price").sort("user")
         true = taste * care
@@ -360,11 +356,7 @@ def test_averages_over_people_are_as_unsure_as_the_consensus_that_they_share():
         weights = np.array([-0.6, 0.05]) * (1.0 + 0.5 * rng.standard_normal((30, 2)))
         rows = {name: [] for name in ("user", "left", "right", "outcome")}
         for user, one in enumerate(weights):
-            left = rng.integers(N_ITEMS, size=12)
-            right = (left + rng.integers(1, N_ITEMS, size=12)) % N_ITEMS
-            z = (columns[left] - columns[right]) @ one + rng.standard_normal(12)
-            for name, values in zip(rows, ([user] * 12, left, right, np.where(z > 0, 1, -1)), strict=True):
-                rows[name] += [f"i{value}" for value in values] if name in ("left", "right") else list(values)
+            pairs_of(rng, user, columns @ one, rows)
         items = {name: ITEMS[name] for name in ("item", "price", "size")}
         model = Population(basis="attributes", consistency=0.0, n_jobs=1).fit(rows, items=items, reading=LEFT)
         ranges = np.abs(weights) * np.ptp(columns, axis=0)

@@ -13,7 +13,7 @@ from predilect import Calibration, Population
 from predilect.errors import DataWarning
 from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
 from simulate import comparisons, crowd
-from tolerances import CONVERGED, EXACT, ITERATIVE
+from tolerances import EXACT, ITERATIVE
 
 ROWS = crowd(3, 30, 5, 12, delta=0.5)
 NODES = 1e-3  # of a probability, by the rule of 15 nodes
@@ -89,18 +89,11 @@ def test_an_update_learns_the_threshold_of_someone_new_and_forgetting_unlearns_i
         before = model.predict_proba(NOBODY)
     model.update(ties, [0, 0, 0, 0])
     assert model.posterior_.tie_factors(np.array([30]))[0] > 1.2
-    together = model.predict_proba(NOBODY)
     model.forget(ties, [0, 0, 0, 0])
     np.testing.assert_allclose(model.predict_proba(NOBODY), before, atol=EXACT)
-    for left in (3, 1, 0, 2):  # one by one, in another order
-        model.update(user=99, left=left, right=left + 1, outcome=0)
-    np.testing.assert_allclose(model.predict_proba(NOBODY), together, atol=CONVERGED)
-    model._consolidate()
-    np.testing.assert_allclose(model.predict_proba(NOBODY), together, atol=CONVERGED)
 
 
 def test_taking_back_what_came_restores_a_known_person(model):
-    known = model.predict_proba(SOMEONE)
     factor = model.posterior_.tie_factors(np.arange(30))
     for user in (0, 1):
         model.update(user=user, left=0, right=4, outcome=0)
@@ -108,7 +101,6 @@ def test_taking_back_what_came_restores_a_known_person(model):
     for user in (0, 1):
         model.forget(user=user, left=0, right=4, outcome=0)
     np.testing.assert_allclose(model.posterior_.tie_factors(np.arange(30)), factor, atol=ITERATIVE)
-    np.testing.assert_allclose(model.predict_proba(SOMEONE), known, atol=ITERATIVE)
 
 
 def test_without_ties_nobody_has_a_threshold():

@@ -14,7 +14,6 @@ from predilect.models.population import evidence as rigid
 from predilect.models.population.evidence import rigid_hyperparameters
 from predilect.models.population.prior import Candidate, Functions, Hyperparameters, inducing_points
 from predilect.people.layout import lay_out
-from predilect.shards import workers
 from referees.dense_basis import Truth
 from simulate import comparisons, crowd
 from slopes import at_rest, slope_along
@@ -23,13 +22,6 @@ from tolerances import ITERATIVE
 START = Hyperparameters(100.0, 2.0, 3.0, 0.6, 1.2)
 X = {"attributes": [0.3], "inducing": [0.3, -0.4], "attributes+inducing": [0.3, -0.4]}  # away from the start
 CROWDS = {"strict": crowd(1, 30, 8, 8), "ties": crowd(2, 30, 8, 8, delta=0.5)}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_blas_thread():
-    """As in a fit: BLAS threads would slow each other down on matrices this small."""
-    with workers(1):
-        yield
 
 
 def space() -> FeatureSpace:

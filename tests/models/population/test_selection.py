@@ -21,7 +21,6 @@ from predilect.data.splits import some_people, thinned, with_moderate_counts
 from predilect.models.population import held_out, selection
 from predilect.models.population.prior import DEFAULTS, Hyperparameters, PopulationPrior, dimension
 from predilect.models.population.selection import select_model
-from predilect.shards import workers
 from simulate import comparisons, crowd, probit_answers, random_pairs
 from simulate_features import featured_crowd
 from tolerances import EXACT
@@ -29,13 +28,6 @@ from tolerances import EXACT
 START = Hyperparameters(100.0, 4.0, 4.0, 0.0, 1.0)
 FREE = ["strength", "variance", "consensus_variance"]
 CROWD = comparisons(crowd(1, 40, 6, 12, delta=0.4))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_blas_thread():
-    """As in a fit: BLAS threads would slow each other down on matrices this small."""
-    with workers(1):
-        yield
 
 
 def select(answers, free=FREE, start=START, **options):
