@@ -172,6 +172,7 @@ def more(rows):
     return answers(rows.user, rows.left, rows.right, rows.outcome, n_items=N_ITEMS + 2, n_users=rows.n_users)
 
 
+@pytest.mark.parametrize("truth", PARTS, indirect=True)
 def test_new_items_are_their_functions_and_the_prior_of_what_they_have_to_themselves(truth):
     # The law: mean φm, variance φ(Σ + C_m)φᵀ + own_scale share + s_t share; with it, a known person is conditioned as
     # ever. The second new item has no features: no functions, and all of the prior variance to itself.
