@@ -9,6 +9,12 @@ from predilect.people.layout import People, lay_out_columns
 from simulate import Answers, answers, probit_answers, random_covariance
 
 N_ITEMS, DELTA, SPREAD = 6, 0.6, 0.7
+# (user, winner, loser, task): a choice of four, an order of three, best and worst of four, levels, and pairs.
+TASKS = [
+    (0, 2, 0, 0), (0, 2, 1, 0), (0, 2, 5, 0), (0, 3, 4, -1),
+    (1, 4, 0, 0), (1, 0, 3, 0), (1, 0, 1, 1), (1, 0, 2, 1), (1, 1, 5, 1), (1, 2, 5, 1), (1, 4, 5, -1), (1, 3, 2, -1),
+    (2, 0, 4, 0), (2, 0, 5, 0), (2, 1, 4, 0), (2, 1, 5, 0), (2, 3, 1, 1), (2, 3, 4, 1),
+]  # fmt: skip
 
 
 def differing(what: str, seed: int, n_users: int, per_person, spread: float) -> Answers:
@@ -63,3 +69,13 @@ def plain_law(n_items: int, basis: bool = False) -> Law:
         return Law(root @ root.T / n_items, rng.normal(size=n_items))
     Phi, root = rng.normal(size=(n_items, 3)), rng.normal(size=(3, 3))
     return Law(root @ root.T, Phi @ rng.normal(size=3), Phi, 0.2 * np.ones(n_items))
+
+
+def in_tasks(rows=TASKS, largest_state: int = 600, consistency=(1.3, 0.8, 1.0)) -> People:
+    """Answers of people about several alternatives."""
+    user, winner, loser, task = (np.array(column) for column in zip(*rows, strict=True))
+    return lay_out_columns(
+        user, np.minimum(winner, loser), np.maximum(winner, loser), np.where(winner < loser, 1, -1).astype(np.int8),
+        np.ones(len(rows)), n_items=N_ITEMS, traits=np.zeros((len(consistency), 0)), largest_state=largest_state,
+        task=task, consistency=np.array(consistency),
+    )  # fmt: skip

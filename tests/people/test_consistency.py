@@ -15,12 +15,11 @@ from predilect.likelihoods.probit import margins_in_noise
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.people.empirical_bayes import consistency_step
 from predilect.people.law import Basis, Law
-from predilect.people.person import person_of
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import settle, settled
+from predilect.people.update import settle
 from simulate import laid_out
 from simulate_people import DELTA, N_ITEMS, SPREAD, differing, laws
-from tolerances import CONVERGED, EXACT, ITERATIVE
+from tolerances import CONVERGED
 
 ROWS = differing("care", 0, 8, [1, 4, 9, 25, 90, 3, 0, 12], SPREAD)
 THETA = np.linspace(-0.6, 0.5, 8)
@@ -37,19 +36,6 @@ def crowd_of(law: Law, largest_state: int = 600):
 def evidence(people, theta, law, sites=None):
     sites = Sites.flat(people.n_rows) if sites is None else sites
     return settle(replace(people, consistency=np.exp(theta)), sites, law, DELTA, tolerance=1e-13)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("largest_state", [600, 0])
-def test_gradient_of_each_persons_evidence(law, largest_state):
-    people, step = crowd_of(law, largest_state), 1e-5
-    found = evidence(people, THETA, law)
-    for user in range(people.n_users):
-        up, down = (evidence(people, THETA + sign * step * np.eye(8)[user], law).evidence for sign in (1, -1))
-        assert abs((up - down) / (2.0 * step) - found.care[user, 0]) < ITERATIVE
-    assert np.all(found.care[np.diff(people.answer_ptr) == 0] == 0.0)
-    assert np.all(found.care[:, 1] >= 0.0)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -80,18 +66,6 @@ def test_it_multiplies_the_utilities_that_answers_are_about(law, largest_state):
     np.testing.assert_allclose(a * mean, wide, atol=CONVERGED)
     np.testing.assert_allclose(a * a * var, wide_var, atol=CONVERGED)
     np.testing.assert_array_equal(posteriors[0].consistencies(np.array([3, -1]))[0], [a, 1.0])
-
-
-@pytest.mark.parametrize("law", LAWS)
-def test_a_person_alone_rests_where_the_person_does_among_all(law):
-    people = replace(crowd_of(law), consistency=np.exp(THETA))
-    sites = Sites.flat(people.n_rows)
-    settle(people, sites, law, DELTA, tolerance=1e-12)
-    for user in range(8):
-        done, _ = settled(person_of(people, Sites.flat(people.n_rows), user), law, DELTA, largest_state=600)
-        expected = person_of(people, sites, user)
-        np.testing.assert_allclose(done.precision, expected.precision, atol=CONVERGED)
-        assert done.consistency == pytest.approx(expected.consistency, abs=EXACT)
 
 
 def test_the_objective_has_the_gradient_it_says():

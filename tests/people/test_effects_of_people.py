@@ -15,7 +15,7 @@ from predilect.people.law import Basis
 from predilect.people.layout import with_own
 from predilect.people.person import Overlay, part_of, person_of
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import settle, settled
+from predilect.people.update import settle
 from referees.dense_population import person_ep
 from simulate_people import plain_law, with_covariates
 from tolerances import CONVERGED, ITERATIVE
@@ -106,20 +106,6 @@ def test_the_gradient_in_a_spread_is_that_of_finite_differences(basis, largest_s
         assert slope == pytest.approx((high - low) / (2 * h), rel=ITERATIVE)
 
 
-@pytest.mark.parametrize("spread", [SPREAD, ()])
-@pytest.mark.parametrize("largest_state", [600, 0])
-def test_the_gradient_in_a_consistency_counts_the_crowds_and_own_effects(largest_state, spread):
-    at, h = people(largest_state, spread), 1e-5
-    _, found = at_rest(at, law(False))
-    for user in (0, 3):
-        step = h * (np.arange(N_USERS) == user)
-        low, high = (
-            at_rest(replace(at, consistency=at.consistency * np.exp(side * step)), law(False))[1].evidence
-            for side in (-1, 1)
-        )
-        assert found.care[user, 0] == pytest.approx((high - low) / (2 * h), rel=ITERATIVE, abs=CONVERGED)
-
-
 def posterior_of(basis, largest_state):
     """A posterior with people's own effects, and the covariance of its consensus among the items."""
     at, where = people(largest_state), law(basis)
@@ -178,19 +164,6 @@ def test_people_beside_the_layout_and_parts_of_it_keep_their_effects(basis, larg
         np.testing.assert_allclose(other.margins(users, left, right, covariates=x), expected, rtol=CONVERGED)
     some, _ = part_of(posterior.people, posterior.sites, np.array([4, 2]))
     np.testing.assert_array_equal(some.sway[-len(persons[2].outcome) :], persons[2].sway)
-
-
-@CASES
-def test_one_person_at_rest_is_that_of_all_people(basis, largest_state):
-    posterior, _ = posterior_of(basis, largest_state)
-    for user in (0, 3):
-        person = person_of(posterior.people, posterior.sites, user)
-        again, _ = settled(
-            person._replace(precision=0.0 * person.precision, linear=0.0 * person.linear), posterior.law, DELTA,
-            largest_state=largest_state,
-        )  # fmt: skip
-        np.testing.assert_allclose(again.precision, person.precision, rtol=ITERATIVE)
-        np.testing.assert_allclose(again.linear, person.linear, rtol=ITERATIVE, atol=ITERATIVE)
 
 
 def test_covariates_of_the_other_sign_have_effects_of_the_other_sign():

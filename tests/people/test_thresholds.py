@@ -40,20 +40,6 @@ def test_curvature_of_the_evidence_of_one_answer(largest_state):
     assert abs((up - down) / (2.0 * step) - evidence(people, theta).ties[0, 1]) < ITERATIVE
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("largest_state", [600, 0])
-def test_gradient_of_each_persons_evidence(largest_state):
-    people = replace(laid_out(ROWS), largest_state=largest_state)
-    theta = np.linspace(-0.6, 0.5, people.n_users)
-    found, step = evidence(people, theta), 1e-5
-    for user in range(people.n_users):
-        up, down = (evidence(people, theta + sign * step * np.eye(people.n_users)[user]).evidence for sign in (1, -1))
-        assert abs((up - down) / (2.0 * step) - found.ties[user, 0]) < ITERATIVE
-    # The common threshold moves everybody's.
-    assert abs(found.ties[:, 0].sum() - DELTA * found.slope_delta) < CONVERGED
-    assert np.all(found.ties[np.diff(people.answer_ptr) == 0] == 0.0)
-
-
 def test_each_threshold_rests_where_a_search_finds_it():
     people = laid_out(ROWS)
     sites = Sites.flat(people.n_rows)
