@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from predilect.data.features import FeatureSpace
-from predilect.gaussian.dense import factorise
 from predilect.gaussian.design import Sites
 from predilect.models.population.prior import Functions, Hyperparameters
 from predilect.models.population.train import extend
@@ -20,7 +19,7 @@ from referees.dense_basis import nobody
 from referees.dense_population import centred
 from simulate import answers, crowd, random_covariance
 from simulate_basis import PARTS, law_of, people_of, truth_of
-from tolerances import CONVERGED, EXACT, STATISTICAL
+from tolerances import CONVERGED, EXACT
 
 N_ITEMS, N_USERS, SILENT = 7, 6, 3
 # Pair space (4, 1), its edge (7), item space (20, 12), and nobody's (person 3).
@@ -132,12 +131,6 @@ def test_the_factored_form_is_the_dense_one(posterior):
         np.testing.assert_allclose(found, (X @ mean, np.diagonal(X @ covariance @ X.T)), atol=EXACT)
         f, S = centred(mean, covariance)
         np.testing.assert_allclose(utilities.centred_marginals(), (f, np.diagonal(S)), atol=EXACT)
-        n = 40_000
-        draws = utilities.draws(n, np.random.default_rng(1), factorise(utilities.covariance).lower)
-        sd = np.sqrt(np.diagonal(covariance))
-        assert np.all(np.abs(draws.mean(axis=0) - mean) < STATISTICAL * sd / np.sqrt(n))
-        error = np.sqrt((covariance**2 + np.outer(sd, sd) ** 2) / n)
-        assert np.all(np.abs(np.cov(draws.T) - covariance) < STATISTICAL * error)
 
 
 def test_the_items_as_basis_are_the_items():
