@@ -1,6 +1,6 @@
 """Random and damaged input for the commands, in processes of their own, and what became of it.
 
-    python -m tests.cli.fuzzing --check 20000 --rank 2000 --predict 400
+    PYTHONPATH=tests python -m cli.fuzzing --check 20000 --rank 2000 --predict 400
 
 A case is made from its number alone, so that ``--only check:123`` runs one again. Cases run inside a child, which a
 new one replaces where it dies or hangs.
@@ -15,9 +15,6 @@ import json
 import math
 import os
 import random
-import select
-import subprocess
-import sys
 import tempfile
 import traceback
 from collections import Counter
@@ -27,6 +24,8 @@ from typing import Any
 
 import polars as pl
 from typer.testing import CliRunner
+
+from cases import run_cases
 
 __all__ = ["fuzz"]
 
@@ -258,70 +257,29 @@ def _verdict(arguments: list[str], result: Any, printed: str) -> str:
     return f"ok {result.exit_code}" + (" panic" if "panicked" in printed else "")
 
 
-def _run_cases(command: str, numbers: Iterator[int], models: list[Path]) -> None:
-    """Within a child: say each number before its case, and the verdict after it."""
+def _verdicts(command: str, models: list[Path], numbers: list[int]) -> Iterator[str]:
+    """Within a child: what becomes of each case."""
     from cli.running import run  # makes the command once, which takes longer than most cases
 
-    told = os.fdopen(os.dup(1), "w", encoding="utf-8")
     with tempfile.TemporaryFile() as beside:  # what is written past Python, such as panics
         os.dup2(beside.fileno(), 1)
         os.dup2(beside.fileno(), 2)
         for number in numbers:
-            print(number, file=told, flush=True)
             with tempfile.TemporaryDirectory() as folder:
                 case = Case(command, number, Path(folder), models)
                 result = run(*case.arguments)
             beside.seek(0)
-            verdict = _verdict(case.arguments, result, beside.read().decode("utf-8", "replace"))
+            yield _verdict(case.arguments, result, beside.read().decode("utf-8", "replace"))
             beside.seek(0)
             beside.truncate()
-            print(json.dumps(verdict), file=told, flush=True)
 
 
-def fuzz(command: str, numbers: range, models: list[Path], program: str = __file__) -> dict[int, str]:
-    """What became of each case: "ok" and the exit code, or what went wrong.
+def fuzz(command: str, numbers: range, models: list[Path]) -> dict[int, str]:
+    """What became of each case of check, rank or predict: "ok" and the exit code, or what went wrong.
 
-    Parameters
-    ----------
-    command : {"check", "rank", "predict"}
-    numbers : range
-    models : list of Path
-        Folders of models, for predict.
-    program : str
-        What runs as the child.
+    ``models`` are folders of models, for predict.
     """
-    verdicts: dict[int, str] = {}
-    todo = list(numbers)
-    while todo:
-        chunk = todo[:CHUNK]
-        cases = f"{command}:{chunk[0]}:{chunk[-1] + 1}"
-        arguments = [sys.executable, program, "--child", cases, "--models", *map(str, models)]
-        child = subprocess.Popen(arguments, stdout=subprocess.PIPE)
-        assert child.stdout is not None
-        number, buffer = chunk[0], b""
-        while True:
-            ready, _, _ = select.select([child.stdout], [], [], LONGEST_SECONDS)
-            if not ready:
-                child.kill()
-                verdicts[number] = f"hang: more than {LONGEST_SECONDS} s"
-            piece = os.read(child.stdout.fileno(), 65536) if ready else b""
-            buffer += piece
-            *lines, rest = buffer.split(b"\n")
-            buffer = rest if piece else b""
-            for line in lines:
-                if line.startswith(b'"'):
-                    verdicts[number] = json.loads(line)
-                else:
-                    number = int(line)
-            if not piece:
-                break
-            buffer = buffer or b""
-        code = child.wait()
-        child.stdout.close()
-        if number not in verdicts:
-            verdicts[number] = f"died: {code}"
-        todo = [n for n in todo if n not in verdicts]
-    return verdicts
+    return run_cases(_verdicts, (command, models), numbers, seconds=LONGEST_SECONDS, most=CHUNK)
 
 
 def make_models(folder: Path) -> list[Path]:
@@ -351,13 +309,7 @@ def _main() -> None:
         parser.add_argument(f"--{command}", type=int, default=0, metavar="N")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--only", metavar="COMMAND:N")
-    parser.add_argument("--child", metavar="COMMAND:FIRST:LAST")
-    parser.add_argument("--models", nargs="*", default=[], type=Path)
     given = parser.parse_args()
-    if given.child:
-        command, first, last = given.child.split(":")
-        _run_cases(command, iter(range(int(first), int(last))), given.models)
-        return
     with tempfile.TemporaryDirectory() as folder:
         models = make_models(Path(folder))
         if given.only:
@@ -384,5 +336,4 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
     _main()

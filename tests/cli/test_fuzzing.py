@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from types import SimpleNamespace
 
 import pytest
@@ -34,29 +33,6 @@ def test_a_case_is_made_from_its_number_alone(tmp_path):
         made.append((case.arguments, {file.name: file.read_bytes() for file in sorted(tmp_path.iterdir())}))
     assert made[0] == made[1]
     assert made[0][1]
-
-
-CHILD = """
-import json, os, sys, time
-_, first, last = sys.argv[2].split(":")
-for number in range(int(first), int(last)):
-    print(number, flush=True)
-    if number == 2:
-        os.abort()
-    if number == 4:
-        time.sleep(60)
-    print(json.dumps("ok 0"), flush=True)
-"""
-
-
-def test_a_child_that_dies_or_hangs_is_noticed_and_the_cases_after_it_run(tmp_path, monkeypatch):
-    (tmp_path / "child.py").write_text(CHILD)
-    monkeypatch.setattr("cli.fuzzing.LONGEST_SECONDS", 1)
-    verdicts = fuzz("check", range(6), [], str(tmp_path / "child.py"))
-    assert sorted(verdicts) == list(range(6))
-    assert verdicts.pop(2) == f"died: {-signal.SIGABRT}"
-    assert verdicts.pop(4) == "hang: more than 1 s"
-    assert set(verdicts.values()) == {"ok 0"}
 
 
 @pytest.mark.parametrize(

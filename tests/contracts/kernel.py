@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -32,9 +31,9 @@ def slope(function, theta):
 
 
 class KernelContract:
-    """Inherit, and name a kernel of three features."""
+    """Inherit, and give kernels of three features by a fixture."""
 
-    kernel: ClassVar[Kernel]
+    kernel: Kernel
 
     def test_it_is_a_kernel(self):
         assert isinstance(self.kernel, Kernel)

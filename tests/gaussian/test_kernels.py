@@ -10,105 +10,63 @@ import pytest
 
 from contracts.kernel import KernelContract, X, Y
 from predilect.gaussian.dense import factorise
-from predilect.gaussian.kernels import Antisymmetric, Linear, Product, Scaled, Selected, Stationary, Sum, White, matern
+from predilect.gaussian.kernels import (
+    Antisymmetric,
+    Linear,
+    Own,
+    Product,
+    Scaled,
+    Selected,
+    Stationary,
+    Sum,
+    White,
+    matern,
+)
 from tolerances import EXACT, ITERATIVE
 
 SCALES = [0.8, 1.3, 2.1]
 SOFT_AND = Product(tuple(Selected(matern(scale), (d,)) for d, scale in enumerate(SCALES)))
 
 
-class TestSquaredExponential(KernelContract):
-    kernel = Stationary(SCALES, "squared-exponential")
-
-
-class TestSquaredExponentialOfOneScale(KernelContract):
-    kernel = Stationary(1.1, "squared-exponential")
-
-
-class TestMatern12(KernelContract):
-    kernel = matern(SCALES, 0.5)
-
-
-class TestMatern32(KernelContract):
-    kernel = matern(SCALES)
-
-
-class TestMatern32OfOneScale(KernelContract):
-    kernel = matern(0.9)
-
-
-class TestMatern52(KernelContract):
-    kernel = matern(SCALES, 2.5)
-
-
-class TestMatern12Product(KernelContract):
-    kernel = matern(SCALES, 0.5, "product")
-
-
-class TestMatern32Product(KernelContract):
-    kernel = matern(SCALES, 1.5, "product")
-
-
-class TestMatern52ProductOfOneScale(KernelContract):
-    kernel = matern(0.9, 2.5, "product")
-
-
-class TestAntisymmetric(KernelContract):
-    kernel = Antisymmetric(Scaled(Stationary(SCALES, "squared-exponential"), 1.7))
-
-
-class TestAntisymmetricMatern(KernelContract):
-    kernel = Antisymmetric(matern(1.1))
-
-
-class TestLinear(KernelContract):
-    kernel = Linear(0.7)
-
-
-class TestLinearOfEachFeature(KernelContract):
-    kernel = Linear([0.7, 1.5, 3.0])
-
-
-class TestWhite(KernelContract):
-    kernel = White(0.3)
-
-
-class TestSum(KernelContract):
-    kernel = matern(SCALES) + Linear(0.7) + White(0.3)
-
-
-class TestProduct(KernelContract):
-    kernel = matern(SCALES) * Linear(0.7) * Stationary(1.0, "squared-exponential")
-
-
-class TestProductWithWhite(KernelContract):
-    kernel = Product((matern(1.2), White(0.5)))
-
-
-class TestScaled(KernelContract):
-    kernel = 3.0 * matern(SCALES, 2.5)
-
-
-class TestSelected(KernelContract):
-    kernel = Selected(matern([0.8, 1.3]), (2, 0))
-
-
-class TestSoftAnd(KernelContract):
-    kernel = SOFT_AND
-
-
-class TestSoftOr(KernelContract):
-    kernel = Sum(
+KERNELS = {
+    "squared exponential": Stationary(SCALES, "squared-exponential"),
+    "squared exponential, one scale": Stationary(1.1, "squared-exponential"),
+    "matern 1/2": matern(SCALES, 0.5),
+    "matern 3/2": matern(SCALES),
+    "matern 3/2, one scale": matern(0.9),
+    "matern 5/2": matern(SCALES, 2.5),
+    "matern 1/2, product": matern(SCALES, 0.5, "product"),
+    "matern 3/2, product": matern(SCALES, 1.5, "product"),
+    "matern 5/2, product, one scale": matern(0.9, 2.5, "product"),
+    "antisymmetric": Antisymmetric(Scaled(Stationary(SCALES, "squared-exponential"), 1.7)),
+    "antisymmetric matern": Antisymmetric(matern(1.1)),
+    "linear": Linear(0.7),
+    "linear, each feature": Linear([0.7, 1.5, 3.0]),
+    "white": White(0.3),
+    "sum": matern(SCALES) + Linear(0.7) + White(0.3),
+    "product": matern(SCALES) * Linear(0.7) * Stationary(1.0, "squared-exponential"),
+    "product with white": Product((matern(1.2), White(0.5))),
+    "scaled": 3.0 * matern(SCALES, 2.5),
+    "selected": Selected(matern([0.8, 1.3]), (2, 0)),
+    "soft and": SOFT_AND,
+    "soft or": Sum(
         (Selected(Scaled(matern(0.8), 2.0), (0,)), Selected(matern(1.3), (1,)), Selected(Linear(0.5), (2,))),
         labels=("a", "b", "c"),
-    )
-
-
-class TestPeopleTimesItems(KernelContract):
-    kernel = Product(
+    ),
+    "people times items": Product(
         (Selected(matern(1.0), (0,)), Scaled(Selected(matern([1.0, 2.0], 2.5), (1, 2)), 4.0) + White(0.1)),
         labels=("people", "items"),
-    )
+    ),
+    "own": Own(matern(SCALES), 0.4),
+    "own, scaled": Scaled(Own.of_share(Stationary(1.1, "squared-exponential"), 0.3), 2.5),
+    "own of another variance": Own(Scaled(matern(SCALES), 2.5), 0.4),
+}
+
+
+class TestEveryKernel(KernelContract):
+    @pytest.fixture(autouse=True, params=KERNELS.values(), ids=KERNELS)
+    def given(self, request):
+        self.kernel = request.param
 
 
 # What each is
@@ -296,3 +254,13 @@ def test_antisymmetric_functions_change_sign_with_their_argument():
 
 def test_an_antisymmetric_linear_kernel_is_the_linear_kernel():
     np.testing.assert_allclose(Antisymmetric(Linear(SCALES))(X, Y), Linear(SCALES)(X, Y), atol=EXACT)
+
+
+def test_a_share_of_its_own_is_a_one_hot_of_the_id_beside_the_features():
+    """Two rows differ in two columns of the one-hot: exp(-(1 + 1) / (2 ℓ²))."""
+    scale = 1.7
+    with_ids = np.hstack([X, np.eye(len(X))])
+    product = Stationary([*SCALES, *[scale] * len(X)], "squared-exponential")(with_ids)
+    own = Own.of_share(Stationary(SCALES, "squared-exponential"), 1.0 - np.exp(-1.0 / scale**2))
+    np.testing.assert_allclose(own(X), product, atol=EXACT)
+    assert abs(own(X)[1, 4] - np.exp(-1.0 / scale**2)) < EXACT  # equal features, different rows

@@ -35,11 +35,6 @@ def test_it_is_the_covariance_of_differences():
     assert abs(one[0, 0] - printed) < 1e-14
 
 
-def test_swapping_a_pair_flips_its_row():
-    swapped = preference(K, RIGHT, LEFT, LEFT, RIGHT)
-    np.testing.assert_allclose(swapped, -preference(K, LEFT, RIGHT), atol=1e-14)
-
-
 def test_an_item_against_itself_never_varies():
     same = np.arange(N_ITEMS)
     np.testing.assert_array_equal(preference(K, same, same, LEFT, RIGHT), 0.0)

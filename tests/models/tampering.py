@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
-import signal
 import tempfile
 import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
-from multiprocessing.connection import Connection
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +22,7 @@ import numpy as np
 from tampering_changes import tamper
 from tampering_kinds import N_USERS, kinds
 
-from forked import forking
+from cases import run_cases
 
 SECONDS = 20  # of the processor, a case
 UNHARMED = ("refused at load", "refused at use", "no effect", "other numbers")
@@ -164,9 +160,6 @@ def outcome(original: Path, folder: Path, seed: int, base: np.ndarray) -> str:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(original, folder)
     tamper(folder, seed)
-    # Ended by the signal itself: no handler runs while a compiled loop does. A busy machine is no hang.
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    signal.alarm(10 * SECONDS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -184,56 +177,24 @@ def outcome(original: Path, folder: Path, seed: int, base: np.ndarray) -> str:
     except Exception as error:  # noqa: BLE001  any other than those is what is looked for
         where = traceback.extract_tb(error.__traceback__)[-1]
         return f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}"
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.alarm(0)
 
 
-def work(original: Path, start: int, stop: int, tell: Callable[[tuple[int, str]], None]) -> None:
-    """Tell the outcome of each case, once it has begun and once it has ended; a crash or a hang ends the process."""
+def outcomes(original: Path, seeds: list[int]) -> Iterator[str]:
+    """Within a child: the outcome of each case, once all loops are compiled."""
     base = use(original, 0)
     use(original, 3)
-    with tempfile.TemporaryDirectory() as scratch:
-        for seed in range(start, stop):
-            tell((seed, "begins"))
-            tell((seed, outcome(original, Path(scratch) / "model", seed, base)))
 
+    def each() -> Iterator[str]:
+        with tempfile.TemporaryDirectory() as scratch:
+            for seed in seeds:
+                yield outcome(original, Path(scratch) / "model", seed, base)
 
-def within(place: Path, original: Path, start: int, stop: int, sender: Connection) -> None:
-    """Work in a process of its own, and keep what it prints."""
-    with place.open("wb") as printed:
-        os.dup2(printed.fileno(), 1)
-        os.dup2(printed.fileno(), 2)
-    work(original, start, stop, sender.send)
+    return each()
 
 
 def run(original: Path, start: int, stop: int) -> dict[int, str]:
-    """The outcome of each case, those in which the process dies among them."""
-    found: dict[int, str] = {}
-    context, printed = forking(), original.with_name("printed")
-    while start < stop:
-        receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=within, args=(printed, original, start, stop, sender))
-        process.start()
-        sender.close()
-        begun = None
-        with suppress(EOFError):
-            while True:
-                begun, said = receiver.recv()
-                if said != "begins":
-                    found[begun] = said
-        process.join()
-        receiver.close()
-        if begun is not None and begun + 1 == stop and begun in found:
-            break
-        code = process.exitcode
-        assert code is not None
-        if begun is None or begun in found:
-            raise RuntimeError(f"ended between two cases with {code}: {printed.read_text(errors='replace')[-2000:]}")
-        name = signal.Signals(-code).name if code < 0 else f"exit {code}"
-        found[begun] = "hang" if -code in (signal.SIGALRM, signal.SIGPROF) else f"died of {name}"
-        start = begun + 1
-    return found
+    """The outcome of each case, those in which the process dies among them. A busy machine is no hang."""
+    return run_cases(outcomes, (original,), range(start, stop), seconds=10 * SECONDS, processor=SECONDS)
 
 
 def main() -> None:

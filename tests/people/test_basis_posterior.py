@@ -1,4 +1,4 @@
-"""The posterior on a basis, with own parts and traits of people, against dense Gaussian conditioning over items."""
+"""The posterior on the items or a basis, with own parts and traits, against dense Gaussian conditioning over items."""
 
 from __future__ import annotations
 
@@ -9,44 +9,43 @@ import numpy as np
 import pytest
 
 from predilect.data.features import FeatureSpace
-from predilect.gaussian.dense import factorise
 from predilect.gaussian.design import Sites
 from predilect.models.population.prior import Functions, Hyperparameters
 from predilect.models.population.train import extend
 from predilect.people.law import Basis, Effects
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
-from predilect.shards import workers
 from referees.dense_basis import nobody
 from referees.dense_population import centred
 from simulate import answers, crowd, random_covariance
 from simulate_basis import PARTS, law_of, people_of, truth_of
-from tolerances import CONVERGED, EXACT, STATISTICAL
+from tolerances import CONVERGED, EXACT
 
 N_ITEMS, N_USERS, SILENT = 7, 6, 3
 # Pair space (4, 1), its edge (7), item space (20, 12), and nobody's (person 3).
 ROWS = crowd(1, N_USERS, N_ITEMS, [4, 20, 1, 0, 7, 12], delta=0.4)
 EVERYBODY = range(-1, N_USERS)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_blas_thread():
-    """As in a fit: BLAS threads would slow each other down on matrices this small."""
-    with workers(1):
-        yield
+ON_ITEMS = {"items": False, "items, traits": True}  # without a basis; with traits of people
 
 
 def posterior_of(truth, rows=ROWS, *, heavy=False) -> PopulationPosterior:
     people = people_of(rows, truth, heavy=heavy)
     sites = Sites.flat(people.n_rows)
     settle(people, sites, law_of(truth), truth.delta, tolerance=1e-14)
-    basis = Basis(truth.Phi, truth.rho, truth.offset, truth.offset_variance, truth.own_scale)
+    on_items = np.array_equal(truth.Phi, np.eye(truth.Phi.shape[0]))
+    basis = None if on_items else Basis(truth.Phi, truth.rho, truth.offset, truth.offset_variance, truth.own_scale)
     effects = Effects(truth.B, truth.C_B) if truth.B.size else None
     return PopulationPosterior(truth.m, truth.C_m, truth.Sigma, people, sites, basis, effects)
 
 
-@pytest.fixture(scope="module", params=PARTS)
+def truth_on_items(rows=ROWS, *, traits):
+    return replace(truth_of(rows, own=False, traits=traits, n_functions=N_ITEMS), Phi=np.eye(N_ITEMS))
+
+
+@pytest.fixture(scope="module", params=[*ON_ITEMS, *PARTS])
 def truth(request):
+    if request.param in ON_ITEMS:
+        return truth_on_items(traits=ON_ITEMS[request.param])
     own, traits = PARTS[request.param]
     return truth_of(ROWS, own=own, traits=traits)
 
@@ -74,7 +73,8 @@ def test_one_persons_utilities(posterior, referees):
 
 
 def test_margins(posterior, referees):
-    pairs = np.array([(a, b) for a in range(N_ITEMS) for b in range(N_ITEMS) if a != b])
+    own = posterior.basis is not None and posterior.basis.has_own  # then no item is asked about against itself
+    pairs = np.array([(a, b) for a in range(N_ITEMS) for b in range(N_ITEMS) if not own or a != b])
     users = np.repeat(np.arange(-1, N_USERS), len(pairs))
     left, right = (np.tile(pairs[:, side], N_USERS + 1) for side in (0, 1))
     shuffled = np.random.default_rng(0).permutation(len(users))
@@ -85,6 +85,7 @@ def test_margins(posterior, referees):
     np.testing.assert_allclose(mean, f[users, left] - f[users, right], atol=CONVERGED)
     expected = S[users, left, left] + S[users, right, right] - 2 * S[users, left, right]
     np.testing.assert_allclose(var, expected, atol=CONVERGED)
+    np.testing.assert_allclose(var[left == right], 0.0, atol=EXACT)
     alone = posterior.margins(users[:50], right[:50], left[:50])
     np.testing.assert_allclose(alone, (-mean[:50], var[:50]), atol=EXACT)
 
@@ -130,45 +131,30 @@ def test_the_factored_form_is_the_dense_one(posterior):
         np.testing.assert_allclose(found, (X @ mean, np.diagonal(X @ covariance @ X.T)), atol=EXACT)
         f, S = centred(mean, covariance)
         np.testing.assert_allclose(utilities.centred_marginals(), (f, np.diagonal(S)), atol=EXACT)
-        n = 40_000
-        draws = utilities.draws(n, np.random.default_rng(1), factorise(utilities.covariance).lower)
-        sd = np.sqrt(np.diagonal(covariance))
-        assert np.all(np.abs(draws.mean(axis=0) - mean) < STATISTICAL * sd / np.sqrt(n))
-        error = np.sqrt((covariance**2 + np.outer(sd, sd) ** 2) / n)
-        assert np.all(np.abs(np.cov(draws.T) - covariance) < STATISTICAL * error)
 
 
-def test_the_items_as_basis_with_traits():
-    truth = replace(truth_of(ROWS, own=False, traits=True, n_functions=N_ITEMS), Phi=np.eye(N_ITEMS))
-    on_basis = posterior_of(truth)
-    plain = replace(on_basis, basis=None)
-    users = np.arange(N_USERS)
-    for u in EVERYBODY:
-        x = truth.traits[u] if u >= 0 else np.zeros(2)
-        person = nobody(N_ITEMS) if u < 0 else truth.people(ROWS)[u]
-        for one, other in zip(plain.utilities(u), truth.utilities(person, x), strict=True):
-            np.testing.assert_allclose(one, other, atol=CONVERGED)
-    for one, other in zip(plain.centred_utilities(users), on_basis.centred_utilities(users), strict=True):
-        np.testing.assert_allclose(one, other, atol=EXACT)
-    left, right = np.array([0, 1, 2, 3, 4, 5]), np.array([6, 5, 4, 2, 1, 0])
-    for one, other in zip(plain.margins(users, left, right), on_basis.margins(users, left, right), strict=True):
-        np.testing.assert_allclose(one, other, atol=EXACT)
+def test_the_items_as_basis_are_the_items():
+    plain = posterior_of(truth_on_items(traits=True))
+    on_basis = replace(plain, basis=Basis(np.eye(N_ITEMS), np.zeros(0), np.zeros(0), np.zeros(0), 0.7))
+    asked = np.arange(N_USERS), np.array([0, 1, 2, 3, 4, 5]), np.array([6, 5, 4, 2, 1, 0])
+    np.testing.assert_allclose(plain.centred_utilities(asked[0]), on_basis.centred_utilities(asked[0]), atol=EXACT)
+    np.testing.assert_allclose(plain.margins(*asked), on_basis.margins(*asked), atol=EXACT)
 
 
-def test_the_same_bits_for_any_number_of_threads():
-    rows = crowd(8, 200, N_ITEMS, 9, delta=0.3)
-    posterior = posterior_of(truth_of(rows, own=True, traits=True), rows)
-    rng = np.random.default_rng(1)
-    users, left = rng.integers(-1, 200, size=60_000), rng.integers(N_ITEMS, size=60_000)
-    right = (left + 1) % N_ITEMS
-    expected = (*posterior.margins(users, left, right), *posterior.centred_utilities(np.arange(200)))
-    with ThreadPoolExecutor(2) as executor:
-        found = (
-            *posterior.margins(users, left, right, executor=executor),
-            *posterior.centred_utilities(np.arange(200), executor=executor),
-        )
-    for one, other in zip(expected, found, strict=True):
-        np.testing.assert_array_equal(one, other)
+@pytest.mark.parametrize("on_items", [True, False])
+def test_the_same_bits_for_any_number_of_threads(on_items):
+    rows = crowd(8, 300, N_ITEMS, 9, delta=0.3)
+    truth = truth_on_items(rows, traits=False) if on_items else truth_of(rows, own=True, traits=True)
+    posterior, rng, everybody = posterior_of(truth, rows), np.random.default_rng(1), np.arange(300)
+    users, left = rng.integers(-1, 300, size=80_000), rng.integers(N_ITEMS, size=80_000)
+    asked = users, left, (left + 1) % N_ITEMS
+    alone = *posterior.margins(*asked), *posterior.centred_utilities(everybody)
+    for n_threads in (1, 2, 4):
+        with ThreadPoolExecutor(n_threads) as executor:
+            found = posterior.margins(*asked, executor=executor)
+            found += posterior.centred_utilities(everybody, executor=executor)
+        for one, other in zip(alone, found, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 # New items
@@ -179,6 +165,7 @@ def more(rows):
     return answers(rows.user, rows.left, rows.right, rows.outcome, n_items=N_ITEMS + 2, n_users=rows.n_users)
 
 
+@pytest.mark.parametrize("truth", PARTS, indirect=True)
 def test_new_items_are_their_functions_and_the_prior_of_what_they_have_to_themselves(truth):
     # The law: mean φm, variance φ(Σ + C_m)φᵀ + own_scale share + s_t share; with it, a known person is conditioned as
     # ever. The second new item has no features: no functions, and all of the prior variance to itself.
@@ -248,10 +235,8 @@ def test_effects_of_traits_on_new_items_are_gaussian_conditioning():
     prior = h.trait_scale * space.covariance(h.consensus_weight, h.length_scale)
     H, linear = random_covariance(rng, N_ITEMS, 3.0), rng.standard_normal((N_ITEMS, 2))
     C_B = np.linalg.inv(np.linalg.inv(prior[:N_ITEMS, :N_ITEMS]) + H)
-    truth = replace(
-        truth_of(ROWS, own=False, traits=True, n_functions=N_ITEMS), Phi=np.eye(N_ITEMS), B=C_B @ linear, C_B=C_B
-    )
-    extended = extend(replace(posterior_of(truth), basis=None), h, old, new)
+    truth = replace(truth_on_items(traits=True), B=C_B @ linear, C_B=C_B)
+    extended = extend(posterior_of(truth), h, old, new)
     information = np.linalg.inv(prior)
     information[:N_ITEMS, :N_ITEMS] += H
     expected = np.linalg.inv(information)

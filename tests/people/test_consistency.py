@@ -15,42 +15,17 @@ from predilect.likelihoods.probit import margins_in_noise
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.people.empirical_bayes import consistency_step
 from predilect.people.law import Basis, Law
-from predilect.people.person import person_of
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import settle, settled
-from simulate import answers, laid_out, probit_answers, random_covariance
-from tolerances import CONVERGED, EXACT, ITERATIVE
+from predilect.people.update import settle
+from simulate import laid_out
+from simulate_people import DELTA, N_ITEMS, SPREAD, differing, laws
+from tolerances import CONVERGED
 
-N_ITEMS, DELTA, SPREAD = 6, 0.6, 0.7
-
-
-def differing_in_care(seed: int, n_users: int, per_person, spread: float, sd: float = 0.7, n_items: int = N_ITEMS):
-    """A crowd in which the noise of person u has standard deviation exp(-θ_u)."""
-    rng = np.random.default_rng(seed)
-    theta = spread * rng.standard_normal(n_users)
-    utilities = rng.standard_normal(n_items) + sd * rng.standard_normal((n_users, n_items))
-    user = np.repeat(np.arange(n_users), per_person)
-    left, right, outcome = probit_answers(rng, utilities * np.exp(theta)[:, None], user, DELTA)
-    rows = answers(user, left, right, outcome, n_items=n_items, n_users=n_users)
-    rows.theta = theta
-    return rows
-
-
-ROWS = differing_in_care(0, 8, [1, 4, 9, 25, 90, 3, 0, 12], SPREAD)
+ROWS = differing("care", 0, 8, [1, 4, 9, 25, 90, 3, 0, 12], SPREAD)
 THETA = np.linspace(-0.6, 0.5, 8)
 
 
-def laws():
-    """A population on the items, and on functions, with what items have to themselves and a trait of people."""
-    rng = np.random.default_rng(2)
-    S, mean = random_covariance(np.random.default_rng(1), N_ITEMS, 1.5), np.linspace(-1.0, 1.0, N_ITEMS)
-    Phi, shift = rng.standard_normal((N_ITEMS, 3)), 0.3 * rng.standard_normal((N_ITEMS, 1))
-    yield Law(S, mean)
-    yield Law(random_covariance(rng, 3, 1.0), mean, Phi)
-    yield Law(random_covariance(rng, 3, 1.0), mean, Phi, rng.uniform(0.1, 0.8, N_ITEMS), shift)
-
-
-LAWS = list(laws())
+LAWS = laws()
 
 
 def crowd_of(law: Law, largest_state: int = 600):
@@ -61,19 +36,6 @@ def crowd_of(law: Law, largest_state: int = 600):
 def evidence(people, theta, law, sites=None):
     sites = Sites.flat(people.n_rows) if sites is None else sites
     return settle(replace(people, consistency=np.exp(theta)), sites, law, DELTA, tolerance=1e-13)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("largest_state", [600, 0])
-def test_gradient_of_each_persons_evidence(law, largest_state):
-    people, step = crowd_of(law, largest_state), 1e-5
-    found = evidence(people, THETA, law)
-    for user in range(people.n_users):
-        up, down = (evidence(people, THETA + sign * step * np.eye(8)[user], law).evidence for sign in (1, -1))
-        assert abs((up - down) / (2.0 * step) - found.care[user, 0]) < ITERATIVE
-    assert np.all(found.care[np.diff(people.answer_ptr) == 0] == 0.0)
-    assert np.all(found.care[:, 1] >= 0.0)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -106,18 +68,6 @@ def test_it_multiplies_the_utilities_that_answers_are_about(law, largest_state):
     np.testing.assert_array_equal(posteriors[0].consistencies(np.array([3, -1]))[0], [a, 1.0])
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_a_person_alone_rests_where_the_person_does_among_all(law):
-    people = replace(crowd_of(law), consistency=np.exp(THETA))
-    sites = Sites.flat(people.n_rows)
-    settle(people, sites, law, DELTA, tolerance=1e-12)
-    for user in range(8):
-        done, _ = settled(person_of(people, Sites.flat(people.n_rows), user), law, DELTA, largest_state=600)
-        expected = person_of(people, sites, user)
-        np.testing.assert_allclose(done.precision, expected.precision, atol=CONVERGED)
-        assert done.consistency == pytest.approx(expected.consistency, abs=EXACT)
-
-
 def test_the_objective_has_the_gradient_it_says():
     prior = PopulationPrior(np.eye(N_ITEMS), 8.0, 1.0, 4.0, tie_spread=0.5, consistency_spread=SPREAD)
 
@@ -125,11 +75,11 @@ def test_the_objective_has_the_gradient_it_says():
         care, ties = coordinates.care.start, coordinates.ties.start
         return [*range(care, care + 4), *range(ties, ties + 2)]
 
-    assert_slopes(laid_out(differing_in_care(3, 12, 9, SPREAD)), prior, DELTA, places)
+    assert_slopes(laid_out(differing("care", 3, 12, 9, SPREAD)), prior, DELTA, places)
 
 
 def test_the_fit_is_a_maximum_and_finds_who_answers_with_care():
-    rows = differing_in_care(5, 60, 40, SPREAD)
+    rows = differing("care", 5, 60, 40, SPREAD)
     people = laid_out(rows)
     prior = PopulationPrior(np.eye(N_ITEMS), 8.0, 1.0, 4.0, consistency_spread=SPREAD)
     state = fit_population(people, prior, tolerance=1e-9, max_iter=1000)

@@ -11,45 +11,19 @@ import pytest
 from predilect.gaussian.covariates import CovariateEffects, unit_of
 from predilect.gaussian.design import Sites
 from predilect.people.covariates import covariate_information
-from predilect.people.law import Law
-from predilect.people.layout import lay_out_columns, with_own
+from predilect.people.layout import with_own
 from predilect.people.update import settle
+from simulate_people import plain_law, with_covariates
 
 N_USERS, N_ITEMS = 7, 5
-
-
-def people(largest_state=600, consistency=True):
-    """Some with fewer answers than items, some with more; two covariates, ties, weights, people who differ in care."""
-    rng = np.random.default_rng(3)
-    user = np.sort(rng.integers(N_USERS, size=60))
-    user[:3] = 0
-    user[3:] = np.maximum(user[3:], 1)
-    left = rng.integers(N_ITEMS - 1, size=60)
-    right = left + 1 + rng.integers(N_ITEMS, size=60) % (N_ITEMS - 1 - left)
-    x = np.round(rng.normal(size=(60, 2)), 1)
-    patterns, variant = np.unique(x, axis=0, return_inverse=True)
-    return lay_out_columns(
-        user, left, right, rng.integers(-1, 2, size=60).astype(np.int8), rng.integers(1, 3, size=60).astype(float),
-        n_items=N_ITEMS, traits=np.zeros((N_USERS, 0)), largest_state=largest_state, patterns=patterns,
-        variant=variant.reshape(-1), consistency=np.exp(0.4 * rng.normal(size=N_USERS)) if consistency else np.ones(7),
-    )  # fmt: skip
 
 
 # Loops that nothing else in the unit tests needs, and that take long to compile.
 ON_A_BASIS = pytest.param(True, marks=pytest.mark.slow)
 
 
-def law(basis=False):
-    rng = np.random.default_rng(4)
-    if not basis:
-        root = rng.normal(size=(N_ITEMS, N_ITEMS))
-        return Law(root @ root.T / N_ITEMS, rng.normal(size=N_ITEMS))
-    Phi, root = rng.normal(size=(N_ITEMS, 3)), rng.normal(size=(3, 3))
-    return Law(root @ root.T, Phi @ rng.normal(size=3), Phi, 0.2 * np.ones(N_ITEMS))
-
-
 def settled_at(gamma, law, largest_state=600):
-    at = with_own(people(largest_state), np.zeros(0), np.zeros(0), np.asarray(gamma))
+    at = with_own(with_covariates(N_USERS, N_ITEMS, largest_state), np.zeros(0), np.zeros(0), np.asarray(gamma))
     sites = Sites.flat(at.n_rows)
     return at, sites, settle(at, sites, law, 0.3, tolerance=1e-11)
 
@@ -57,33 +31,19 @@ def settled_at(gamma, law, largest_state=600):
 @pytest.mark.parametrize("basis", [False, ON_A_BASIS])
 @pytest.mark.parametrize("largest_state", [600, 0])
 def test_the_gradient_in_the_effects_is_that_of_finite_differences(basis, largest_state):
-    gamma, h = np.array([0.4, -0.7]), 1e-5
-    _, _, found = settled_at(gamma, law(basis), largest_state)
+    gamma, h, where = np.array([0.4, -0.7]), 1e-5, plain_law(N_ITEMS, basis)
+    _, _, found = settled_at(gamma, where, largest_state)
     for place in range(2):
         step = h * np.eye(2)[place]
-        high, low = (settled_at(gamma + side * step, law(basis), largest_state)[2].evidence for side in (1, -1))
+        high, low = (settled_at(gamma + side * step, where, largest_state)[2].evidence for side in (1, -1))
         assert found.r_covariates[place] == pytest.approx((high - low) / (2 * h), rel=1e-6)
 
 
-@pytest.mark.parametrize("largest_state", [600, 0])
-def test_the_gradient_in_a_consistency_counts_what_else_moves_its_answers(largest_state):
-    at, _, found = settled_at([0.4, -0.7], law(), largest_state)
-    h = 1e-5
-
-    def evidence(user, step):
-        moved = replace(at, consistency=at.consistency * np.exp(step * (np.arange(N_USERS) == user)))
-        return settle(moved, Sites.flat(at.n_rows), law(), 0.3, tolerance=1e-11).evidence
-
-    for user in (0, 3):
-        slope = (evidence(user, h) - evidence(user, -h)) / (2 * h)
-        assert found.care[user, 0] == pytest.approx(slope, rel=1e-5, abs=1e-8)
-
-
 def test_no_effect_changes_no_bit():
-    at, sites, found = settled_at([0.0, 0.0], law())
+    at, sites, found = settled_at([0.0, 0.0], plain_law(N_ITEMS))
     plain = replace(at, patterns=np.zeros((1, 0)), variant=np.zeros(at.n_rows, dtype=np.int64))
     plain_sites = Sites.flat(at.n_rows)
-    expected = settle(plain, plain_sites, law(), 0.3, tolerance=1e-11)
+    expected = settle(plain, plain_sites, plain_law(N_ITEMS), 0.3, tolerance=1e-11)
     np.testing.assert_array_equal(sites.linear, plain_sites.linear)
     np.testing.assert_array_equal(found.H, expected.H)
     assert found.evidence == expected.evidence
@@ -105,9 +65,9 @@ def with_tasks(at):
 def test_consensus_and_effects_have_the_joint_covariance_of_the_sites(basis, largest_state, tasks):
     """Against the dense Gaussian of consensus, effects and everybody's utilities."""
     rng = np.random.default_rng(5)
-    at = replace(people(largest_state), traits=rng.normal(size=(N_USERS, 2)))
+    at = replace(with_covariates(N_USERS, N_ITEMS, largest_state), traits=rng.normal(size=(N_USERS, 2)))
     at = with_own(with_tasks(at) if tasks else at, np.zeros(0), np.zeros(0), np.array([0.4, -0.7]))
-    where, sites = replace(law(basis), shift=rng.normal(size=(N_ITEMS, 2))), Sites.flat(at.n_rows)
+    where, sites = replace(plain_law(N_ITEMS, basis), shift=rng.normal(size=(N_ITEMS, 2))), Sites.flat(at.n_rows)
     found = settle(at, sites, where, 0.3, tolerance=1e-11)
     prior_m, precision = 0.8, 2.0
     Phi = where.Phi if basis else np.eye(N_ITEMS)

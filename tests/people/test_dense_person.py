@@ -18,7 +18,6 @@ from predilect.people.law import Law
 from predilect.people.layout import People, lay_out
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
-from predilect.shards import workers
 from referees.dense_population import design
 from simulate import comparisons, crowd, laid_out, random_covariance, random_pairs
 from tolerances import CONVERGED, EXACT, ITERATIVE
@@ -29,13 +28,6 @@ N_ITEMS = 9
 CROWD = comparisons(crowd(1, 7, N_ITEMS, [3, 30, 9, 60, 1, 14, 5], delta=DELTA))
 CROWD = CROWD.take(CROWD.user != 4)
 SETTLED = {"n_sweeps": 3000, "tolerance": 1e-12}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_blas_thread():
-    """As in a fit: BLAS threads would slow each other down on matrices this small."""
-    with workers(1):
-        yield
 
 
 def weighted(heaviest: float):

@@ -11,12 +11,13 @@ from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.design import Sites
 from predilect.people.covariates import own_effects
 from predilect.people.empirical_bayes import effect_spreads_of
-from predilect.people.law import Basis, Law
-from predilect.people.layout import lay_out_columns, with_own
+from predilect.people.law import Basis
+from predilect.people.layout import with_own
 from predilect.people.person import Overlay, part_of, person_of
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import settle, settled
+from predilect.people.update import settle
 from referees.dense_population import person_ep
+from simulate_people import plain_law, with_covariates
 from tolerances import CONVERGED, ITERATIVE
 
 N_USERS, N_ITEMS, DELTA = 7, 5, 0.3
@@ -34,28 +35,12 @@ CASES = pytest.mark.parametrize(
 
 
 def people(largest_state=600, spread=SPREAD, sign=1.0):
-    """One with fewer answers than items, the others with more; ties, weights, people who differ in care."""
-    rng = np.random.default_rng(3)
-    user = np.sort(rng.integers(1, N_USERS, size=60))
-    user[:3] = 0
-    left = rng.integers(N_ITEMS - 1, size=60)
-    right = left + 1 + rng.integers(N_ITEMS, size=60) % (N_ITEMS - 1 - left)
-    patterns, variant = np.unique(np.round(rng.normal(size=(60, 2)), 1), axis=0, return_inverse=True)
-    at = lay_out_columns(
-        user, left, right, rng.integers(-1, 2, size=60).astype(np.int8), rng.integers(1, 3, size=60).astype(float),
-        n_items=N_ITEMS, traits=np.zeros((N_USERS, 0)), largest_state=largest_state, patterns=sign * patterns,
-        variant=variant.reshape(-1), consistency=np.exp(0.4 * rng.normal(size=N_USERS)),
-    )  # fmt: skip
+    at = with_covariates(N_USERS, N_ITEMS, largest_state, sign)
     return with_own(at, np.zeros(0), np.zeros(0), sign * GAMMA, spread=spread)
 
 
 def law(basis):
-    rng = np.random.default_rng(4)
-    if not basis:
-        root = rng.normal(size=(N_ITEMS, N_ITEMS))
-        return Law(root @ root.T / N_ITEMS, rng.normal(size=N_ITEMS))
-    Phi, root = rng.normal(size=(N_ITEMS, RANK)), rng.normal(size=(RANK, RANK))
-    return Law(root @ root.T, Phi @ rng.normal(size=RANK), Phi, 0.2 * np.ones(N_ITEMS))
+    return plain_law(N_ITEMS, basis)
 
 
 def at_rest(at, where):
@@ -121,19 +106,6 @@ def test_the_gradient_in_a_spread_is_that_of_finite_differences(basis, largest_s
         assert slope == pytest.approx((high - low) / (2 * h), rel=ITERATIVE)
 
 
-@pytest.mark.parametrize("largest_state", [600, 0])
-def test_the_gradient_in_a_consistency_counts_own_effects(largest_state):
-    at, h = people(largest_state), 1e-5
-    _, found = at_rest(at, law(False))
-    for user in (0, 3):
-        step = h * (np.arange(N_USERS) == user)
-        low, high = (
-            at_rest(replace(at, consistency=at.consistency * np.exp(side * step)), law(False))[1].evidence
-            for side in (-1, 1)
-        )
-        assert found.care[user, 0] == pytest.approx((high - low) / (2 * h), rel=ITERATIVE, abs=CONVERGED)
-
-
 def posterior_of(basis, largest_state):
     """A posterior with people's own effects, and the covariance of its consensus among the items."""
     at, where = people(largest_state), law(basis)
@@ -192,19 +164,6 @@ def test_people_beside_the_layout_and_parts_of_it_keep_their_effects(basis, larg
         np.testing.assert_allclose(other.margins(users, left, right, covariates=x), expected, rtol=CONVERGED)
     some, _ = part_of(posterior.people, posterior.sites, np.array([4, 2]))
     np.testing.assert_array_equal(some.sway[-len(persons[2].outcome) :], persons[2].sway)
-
-
-@CASES
-def test_one_person_at_rest_is_that_of_all_people(basis, largest_state):
-    posterior, _ = posterior_of(basis, largest_state)
-    for user in (0, 3):
-        person = person_of(posterior.people, posterior.sites, user)
-        again, _ = settled(
-            person._replace(precision=0.0 * person.precision, linear=0.0 * person.linear), posterior.law, DELTA,
-            largest_state=largest_state,
-        )  # fmt: skip
-        np.testing.assert_allclose(again.precision, person.precision, rtol=ITERATIVE)
-        np.testing.assert_allclose(again.linear, person.linear, rtol=ITERATIVE, atol=ITERATIVE)
 
 
 def test_covariates_of_the_other_sign_have_effects_of_the_other_sign():

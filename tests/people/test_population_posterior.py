@@ -1,8 +1,7 @@
-"""The posterior of a population against dense conditioning, against itself, and new items against Monte Carlo."""
+"""The posterior of a population on the items: what answers tell of a person, and new items against Monte Carlo."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +15,8 @@ from predilect.people.law import Law
 from predilect.people.layout import with_own
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import settle
-from referees.dense_population import centred, crowd_ep
-from simulate import answers, crowd, laid_out, random_covariance, random_pairs
+from referees.dense_population import crowd_ep
+from simulate import answers, crowd, laid_out, random_covariance
 from tolerances import CONVERGED, EXACT, STATISTICAL
 
 N_ITEMS = 7
@@ -44,67 +43,6 @@ def with_items(posterior, A, R, consensus_variance, **prior):
 @pytest.fixture(scope="module")
 def posterior():
     return fitted(ROWS)
-
-
-@pytest.fixture(scope="module")
-def referees(posterior):
-    """Mean and covariance of every person's utilities by the law of total variance, in precision form."""
-    people = crowd_ep(posterior.Sigma, posterior.m, ROWS, 0.4)
-    return [person.utilities(posterior.m, posterior.C_m) for person in people]
-
-
-def test_utilities_equal_dense_conditioning(posterior, referees):
-    for u, (mean, covariance) in enumerate(referees):
-        found_mean, found_covariance = posterior.utilities(u)
-        np.testing.assert_allclose(found_mean, mean, atol=CONVERGED)
-        np.testing.assert_allclose(found_covariance, covariance, atol=CONVERGED)
-        np.testing.assert_array_equal(found_covariance, found_covariance.T)
-
-
-def test_margins_equal_dense_conditioning(posterior, referees):
-    users, left, right = (x.ravel() for x in np.meshgrid(np.arange(6), np.arange(7), np.arange(7), indexing="ij"))
-    mean, var = posterior.margins(users, left, right)
-    f = np.array([mean for mean, _ in referees])
-    S = np.array([covariance for _, covariance in referees])
-    np.testing.assert_allclose(mean, f[users, left] - f[users, right], atol=CONVERGED)
-    expected = S[users, left, left] + S[users, right, right] - 2 * S[users, left, right]
-    np.testing.assert_allclose(var, expected, atol=CONVERGED)
-    assert np.all(var[left != right] > 0)
-    np.testing.assert_allclose(var[left == right], 0.0, atol=EXACT)
-
-
-def test_margins_are_the_contrasts_of_utilities(posterior):
-    rng = np.random.default_rng(4)
-    left, right = random_pairs(rng, 200, N_ITEMS)
-    users = rng.integers(-1, 6, size=200)  # in no order, strangers among them
-    mean, var = posterior.margins(users, left, right)
-    for i in range(200):
-        f, S = posterior.utilities(users[i])
-        a, b = left[i], right[i]
-        assert abs(mean[i] - (f[a] - f[b])) < EXACT
-        assert abs(var[i] - (S[a, a] + S[b, b] - 2 * S[a, b])) < EXACT
-
-
-def test_swapping_a_pair_flips_the_mean_only(posterior):
-    rng = np.random.default_rng(5)
-    left, right = random_pairs(rng, 50, N_ITEMS)
-    users = rng.integers(-1, 6, size=50)
-    (mean, var), (other_mean, other_var) = (posterior.margins(users, *pair) for pair in ((left, right), (right, left)))
-    np.testing.assert_allclose(mean, -other_mean, atol=EXACT)
-    np.testing.assert_allclose(var, other_var, atol=EXACT)
-
-
-def test_centred_utilities_are_utilities_centred(posterior, referees):
-    users = np.array([4, 0, 3, 1, 5, 2])  # in any order
-    mean, var = posterior.centred_utilities(users)
-    np.testing.assert_allclose(mean.sum(axis=1), 0.0, atol=EXACT)
-    for row, user in enumerate(users):
-        own_mean, own_covariance = centred(*posterior.utilities(user))
-        np.testing.assert_allclose(mean[row], own_mean, atol=EXACT)
-        np.testing.assert_allclose(var[row], np.diagonal(own_covariance), atol=EXACT)
-        referee_mean, referee_covariance = centred(*referees[user])
-        np.testing.assert_allclose(mean[row], referee_mean, atol=CONVERGED)
-        np.testing.assert_allclose(var[row], np.diagonal(referee_covariance), atol=CONVERGED)
 
 
 def test_a_stranger_is_a_draw_from_the_population(posterior):
@@ -145,23 +83,6 @@ def test_answers_make_a_person_better_known(posterior):
     assert np.all(var_certain <= stranger_certain + EXACT)
     assert np.all(var >= var_certain)
     assert var[users == 1].mean() < 0.6 * stranger[users == 1].mean()
-
-
-def test_the_same_bits_for_any_number_of_threads():
-    rows = crowd(8, 300, N_ITEMS, 9, delta=0.3)
-    posterior = fitted(rows)
-    rng = np.random.default_rng(1)
-    left, right = random_pairs(rng, 80_000, N_ITEMS)
-    users = rng.integers(-1, 300, size=80_000)
-    alone = posterior.margins(users, left, right), posterior.centred_utilities(np.arange(300))
-    for n_threads in (1, 2, 4):
-        with ThreadPoolExecutor(n_threads) as executor:
-            other = (
-                posterior.margins(users, left, right, executor=executor),
-                posterior.centred_utilities(np.arange(300), executor=executor),
-            )
-        for one, two in zip(alone, other, strict=True):
-            np.testing.assert_array_equal(one, two)
 
 
 def kernel_parts(seed: int, n_old: int, n_new: int, w: float = 0.6):

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
 from predilect.gaussian.design import Sites
 from predilect.people.law import Law
-from predilect.people.layout import lay_out_columns
 from predilect.people.update import settle
+from simulate_people import N_ITEMS, TASKS, in_tasks
 from tolerances import CONVERGED, EXACT
-
-N_ITEMS = 6
-# (user, winner, loser, task): a choice of four, an order of three, best and worst of four, levels, and pairs.
-ROWS = [
-    (0, 2, 0, 0), (0, 2, 1, 0), (0, 2, 5, 0), (0, 3, 4, -1),
-    (1, 4, 0, 0), (1, 0, 3, 0), (1, 0, 1, 1), (1, 0, 2, 1), (1, 1, 5, 1), (1, 2, 5, 1), (1, 4, 5, -1), (1, 3, 2, -1),
-    (2, 0, 4, 0), (2, 0, 5, 0), (2, 1, 4, 0), (2, 1, 5, 0), (2, 3, 1, 1), (2, 3, 4, 1),
-]  # fmt: skip
-
-
-def people(rows=ROWS, largest_state=600, consistency=(1.3, 0.8, 1.0), **more):
-    user, winner, loser, task = (np.array(column) for column in zip(*rows, strict=True))
-    outcome = np.where(winner < loser, 1, -1).astype(np.int8)
-    return lay_out_columns(
-        user, np.minimum(winner, loser), np.maximum(winner, loser), outcome, np.ones(len(rows)), n_items=N_ITEMS,
-        traits=np.zeros((len(consistency), 0)), largest_state=largest_state, task=task,
-        consistency=np.array(consistency), **more,
-    )  # fmt: skip
 
 
 def law(basis=False, m=0.0, Sigma=0.0):
@@ -64,8 +44,8 @@ def exact(at, where, user):
 
 @pytest.mark.parametrize("user", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_evidence_is_the_orthants(user):
-    rows = [row for row in ROWS if row[0] == user]
-    at = people([(0, *row[1:]) for row in rows], consistency=(1.3,))
+    rows = [row for row in TASKS if row[0] == user]
+    at = in_tasks([(0, *row[1:]) for row in rows], consistency=(1.3,))
     assert evidence(at).evidence == pytest.approx(exact(at, law(), 0), abs=0.15 if user else 0.02)
 
 
@@ -73,9 +53,9 @@ def test_the_evidence_is_the_orthants(user):
 @pytest.mark.parametrize("basis", [False, True])
 def test_a_task_of_one_pair_is_the_pair(basis, largest_state):
     # Only where no tie was possible: a choice of one of two offers none.
-    pairs = [(user, winner, loser, -1) for user, winner, loser, _ in ROWS]
+    pairs = [(user, winner, loser, -1) for user, winner, loser, _ in TASKS]
     tasks = [(user, winner, loser, place) for place, (user, winner, loser, _) in enumerate(pairs)]
-    one, other = (people(rows, largest_state) for rows in (pairs, tasks))
+    one, other = (in_tasks(rows, largest_state) for rows in (pairs, tasks))
     sites = Sites.flat(one.n_rows), Sites.flat(one.n_rows)
     found, same = (
         settle(at, at_sites, law(basis), 0.0, tolerance=1e-13) for at, at_sites in zip((one, other), sites, strict=True)
@@ -89,18 +69,9 @@ def test_a_task_of_one_pair_is_the_pair(basis, largest_state):
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("basis", [False, True])
-def test_heavy_people_are_as_light_ones(basis):
-    light, heavy = (evidence(people(largest_state=size), law(basis)) for size in (600, 0))
-    assert heavy.evidence == pytest.approx(light.evidence, abs=CONVERGED)
-    for name in ("H", "D", "r", "own_H", "own_D"):
-        np.testing.assert_allclose(getattr(heavy, name), getattr(light, name), atol=CONVERGED)
-    np.testing.assert_allclose(heavy.own_slopes[:, :3], light.own_slopes[:, :3], atol=CONVERGED)
-
-
 @pytest.mark.parametrize("largest_state", [600, 0])
 def test_gradients_are_those_of_finite_differences(largest_state):
-    at, h = people(largest_state=largest_state), 1e-5
+    at, h = in_tasks(largest_state=largest_state), 1e-5
     found = evidence(at)
     rng = np.random.default_rng(0)
     along, square = rng.normal(size=N_ITEMS), rng.normal(size=(N_ITEMS, N_ITEMS))
@@ -109,18 +80,14 @@ def test_gradients_are_those_of_finite_differences(largest_state):
     assert found.r @ along == pytest.approx(slope, rel=1e-6)
     slope = (evidence(at, law(Sigma=h * square)).evidence - evidence(at, law(Sigma=-h * square)).evidence) / (2 * h)
     assert 0.5 * np.vdot(found.D, square) == pytest.approx(slope, rel=1e-6)
-    for user in range(3):
-        high, low = (
-            evidence(replace(at, consistency=at.consistency * np.exp(step * (np.arange(3) == user)))).evidence
-            for step in (h, -h)
-        )
-        assert found.care[user, 0] == pytest.approx((high - low) / (2 * h), rel=1e-5)
 
 
 def test_a_choice_says_less_than_its_pairs():
     """What "all pairs apart" would count twice: the noise of the item that was chosen."""
     where = law()
     rows = [(0, 0, 1, 0), (0, 0, 2, 0), (0, 0, 3, 0)]
-    told, apart = (evidence(people([(*row[:3], task) for row in rows], consistency=(1.0,)), where) for task in (0, -1))
+    told, apart = (
+        evidence(in_tasks([(*row[:3], task) for row in rows], consistency=(1.0,)), where) for task in (0, -1)
+    )
     assert np.linalg.eigvalsh(apart.H - told.H).min() > -EXACT
     assert np.trace(told.H) < np.trace(apart.H)

@@ -15,29 +15,15 @@ from predilect import Calibration, Population
 from predilect.gaussian.design import Sites
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.people.empirical_bayes import tie_spread_of, ties_step
-from predilect.people.law import Law
 from predilect.people.person import person_of
 from predilect.people.update import FIRST_REST, next_threshold, settle, settle_all, settled, thresholds_at_rest
-from simulate import answers, comparisons, laid_out, probit_answers, random_covariance
+from simulate import comparisons, laid_out
+from simulate_people import DELTA, N_ITEMS, SPREAD, differing, laws
 from tolerances import CONVERGED, ITERATIVE
 
-N_ITEMS, DELTA, SPREAD = 6, 0.6, 0.7
-
-
-def own_thresholds(seed: int, n_users: int, per_person, spread: float, n_items: int = N_ITEMS):
-    """A crowd in which person u ties if the noisy margin is within δ exp(θ_u)."""
-    rng = np.random.default_rng(seed)
-    theta = spread * rng.standard_normal(n_users)
-    utilities = rng.standard_normal(n_items) + 0.7 * rng.standard_normal((n_users, n_items))
-    user = np.repeat(np.arange(n_users), per_person)
-    left, right, outcome = probit_answers(rng, utilities, user, DELTA * np.exp(theta[user]))
-    rows = answers(user, left, right, outcome, n_items=n_items, n_users=n_users)
-    rows.theta = theta
-    return rows
-
-
-ROWS = own_thresholds(0, 8, [1, 4, 9, 25, 90, 3, 0, 12], SPREAD)
-LAW = Law(random_covariance(np.random.default_rng(1), N_ITEMS, 1.5), np.linspace(-1.0, 1.0, N_ITEMS))
+ROWS = differing("ties", 0, 8, [1, 4, 9, 25, 90, 3, 0, 12], SPREAD)
+LAWS = laws()
+LAW = LAWS[0]
 
 
 def evidence(people, theta):
@@ -52,20 +38,6 @@ def test_curvature_of_the_evidence_of_one_answer(largest_state):
     theta, step = np.linspace(-0.6, 0.5, people.n_users), 1e-5
     up, down = (evidence(people, theta + sign * step).ties[0, 0] for sign in (1, -1))
     assert abs((up - down) / (2.0 * step) - evidence(people, theta).ties[0, 1]) < ITERATIVE
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("largest_state", [600, 0])
-def test_gradient_of_each_persons_evidence(largest_state):
-    people = replace(laid_out(ROWS), largest_state=largest_state)
-    theta = np.linspace(-0.6, 0.5, people.n_users)
-    found, step = evidence(people, theta), 1e-5
-    for user in range(people.n_users):
-        up, down = (evidence(people, theta + sign * step * np.eye(people.n_users)[user]).evidence for sign in (1, -1))
-        assert abs((up - down) / (2.0 * step) - found.ties[user, 0]) < ITERATIVE
-    # The common threshold moves everybody's.
-    assert abs(found.ties[:, 0].sum() - DELTA * found.slope_delta) < CONVERGED
-    assert np.all(found.ties[np.diff(people.answer_ptr) == 0] == 0.0)
 
 
 def test_each_threshold_rests_where_a_search_finds_it():
@@ -92,19 +64,8 @@ def test_each_threshold_rests_where_a_search_finds_it():
         assert abs(math.log(done.tie_factor[0]) - theta[user]) < CONVERGED
 
 
-def laws():
-    """A population on the items, and one on functions, with what items have to themselves and a trait of people."""
-    rng = np.random.default_rng(2)
-    shift = 0.3 * rng.standard_normal((N_ITEMS, 1))
-    yield LAW
-    yield Law(LAW.Sigma, LAW.mean, shift=shift)
-    Phi = rng.standard_normal((N_ITEMS, 3))
-    yield Law(random_covariance(rng, 3, 1.0), LAW.mean, Phi)
-    yield Law(random_covariance(rng, 3, 1.0), LAW.mean, Phi, rng.uniform(0.1, 0.8, N_ITEMS), shift)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("law", list(laws()))
+@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("spread", [0.0, SPREAD])
 def test_a_person_alone_rests_where_the_person_does_among_all(law, spread):
     people = laid_out(ROWS)
@@ -204,11 +165,11 @@ def test_the_objective_has_the_gradient_it_says():
         first = coordinates.ties.start
         return [*range(first, first + 4), coordinates.delta.start]
 
-    assert_slopes(laid_out(own_thresholds(3, 12, 9, SPREAD)), prior, DELTA, places)
+    assert_slopes(laid_out(differing("ties", 3, 12, 9, SPREAD)), prior, DELTA, places)
 
 
 def test_the_fit_is_a_maximum_and_thresholds_average_out():
-    rows = own_thresholds(5, 60, 30, SPREAD)
+    rows = differing("ties", 5, 60, 30, SPREAD)
     people = laid_out(rows)
     prior = PopulationPrior(np.eye(N_ITEMS), 8.0, 1.0, 4.0, tie_spread=SPREAD)
     state = fit_population(people, prior, tolerance=1e-9, max_iter=1000)
@@ -225,13 +186,13 @@ def test_the_fit_is_a_maximum_and_thresholds_average_out():
 
 @pytest.mark.slow
 def test_held_out_answers_decide():
-    apart = Population(n_jobs=1).fit(comparisons(own_thresholds(6, 60, 25, 1.0)))
+    apart = Population(n_jobs=1).fit(comparisons(differing("ties", 6, 60, 25, 1.0)))
     assert 0.5 < apart.hyperparameters_.tie_spread < 1.6
     assert np.ptp(apart.posterior_.people.tie_factor) > 0.5
-    shared = Population(n_jobs=1, tie_threshold=("auto", 0.0)).fit(comparisons(own_thresholds(6, 60, 25, 1.0)))
+    shared = Population(n_jobs=1, tie_threshold=("auto", 0.0)).fit(comparisons(differing("ties", 6, 60, 25, 1.0)))
     assert np.all(shared.posterior_.people.tie_factor == 1.0)
-    alike = Population(n_jobs=1).fit(comparisons(own_thresholds(7, 60, 25, 0.0)))
+    alike = Population(n_jobs=1).fit(comparisons(differing("ties", 7, 60, 25, 0.0)))
     assert alike.hyperparameters_.tie_spread < 0.2
     # A threshold that is given is everybody's.
-    given = Population(n_jobs=1, tie_threshold=0.5).fit(comparisons(own_thresholds(6, 60, 25, 1.0)))
+    given = Population(n_jobs=1, tie_threshold=0.5).fit(comparisons(differing("ties", 6, 60, 25, 1.0)))
     assert given.hyperparameters_.tie_spread == 0.0
