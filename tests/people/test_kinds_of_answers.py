@@ -65,7 +65,6 @@ def people(request, law) -> People:
 
 
 def has_tasks(people: People) -> bool:
-    """Then slopes of thresholds are not those of the evidence, as they take answers in tasks for pairs."""
     return bool((people.task >= 0).any())
 
 
@@ -105,8 +104,6 @@ def test_a_person_alone_rests_where_the_person_does_among_all(people, law, large
 
 
 def test_a_person_alone_finds_the_same_threshold_of_their_own_by_dense_factorisations(people, law):
-    if has_tasks(people):
-        pytest.skip("has tasks")
     delta = DELTA if people.thresholds is None else people.thresholds.scale
     for user in range(people.n_users):
         person = person_of(people, Sites.flat(people.n_rows), user)
@@ -118,8 +115,6 @@ def test_a_person_alone_finds_the_same_threshold_of_their_own_by_dense_factorisa
 @pytest.mark.parametrize("largest_state", [600, 0])
 @pytest.mark.parametrize(("own", "slopes"), [("consistency", "care"), ("tie_factor", "ties")])
 def test_gradients_of_each_persons_evidence(people, law, largest_state, own, slopes):
-    if has_tasks(people) and own == "tie_factor":
-        pytest.skip("has tasks")
     people, step = replace(people, largest_state=largest_state), 1e-5
     current, _ = at_rest(people, law)
     found = getattr(current, slopes)

@@ -143,8 +143,9 @@ def _answer_evidence(outcome, w, mean, v, lam, eta, z_bar, delta, offset, noise,
     denominator = 1.0 + lam * v_c
     message = 0.5 * math.log(denominator) + 0.5 * (lam * m_c * m_c - 2.0 * m_c * eta - v_c * eta * eta) / denominator
     out[0] += w * (log_z + message + eta * z_bar - 0.5 * lam * z_bar * z_bar)
-    out[1] += w * slope_delta
-    out[2] += w * curvature_delta
+    if noise == 0.0:  # a choice from a set has no threshold
+        out[1] += w * slope_delta
+        out[2] += w * curvature_delta
     # Utilities and their covariance rise together: αᵀ A m + tr (ααᵀ - Q) A Σ Aᵀ, a sum over answers, as Q C_0 = Λ C for
     # the prior covariance C_0 of the margins; of a task that is A Σ Aᵀ + N.
     slope = w * (eta * mean - lam * (mean * mean + v)) + w * offset * (eta - lam * mean) - of_noise
