@@ -134,16 +134,21 @@ def sweep(
 
 
 @inner_kernel
-def _answer_evidence(outcome, w, mean, v, lam, eta, z_bar, delta, offset, noise, of_noise, out):
-    """Adds one row's part of log Z, and its derivatives in δ, to ``out``; ``of_noise``: its part of tr (ααᵀ - Q) N."""
+def _answer_evidence(outcome, in_task, w, mean, v, lam, eta, z_bar, delta, offset, of_noise, out):
+    """Adds one row's part of log Z, and its derivatives in δ, to ``out``; ``of_noise``: its part of tr (ααᵀ - Q) N.
+
+    A choice from a set has no threshold, and its noise is in v.
+    """
     denominator = 1.0 - lam * v
     v_c = v / denominator
     m_c = (mean - v * eta) / denominator
-    log_z, _, _, slope_delta, curvature_delta = tilted_scalar(outcome, m_c + offset, v_c - noise, delta)
+    log_z, _, _, slope_delta, curvature_delta = tilted_scalar(
+        outcome, m_c + offset, v_c - (1.0 if in_task else 0.0), 0.0 if in_task else delta
+    )
     denominator = 1.0 + lam * v_c
     message = 0.5 * math.log(denominator) + 0.5 * (lam * m_c * m_c - 2.0 * m_c * eta - v_c * eta * eta) / denominator
     out[0] += w * (log_z + message + eta * z_bar - 0.5 * lam * z_bar * z_bar)
-    if noise == 0.0:  # a choice from a set has no threshold
+    if not in_task:
         out[1] += w * slope_delta
         out[2] += w * curvature_delta
     # Utilities and their covariance rise together: αᵀ A m + tr (ααᵀ - Q) A Σ Aᵀ, a sum over answers, as Q C_0 = Λ C for
@@ -157,10 +162,9 @@ def _answer_evidence(outcome, w, mean, v, lam, eta, z_bar, delta, offset, noise,
 def answers_evidence(outcome, task, weight, mean, v, lam, eta, z_bar, delta, offset, of_noise, out):
     """Adds the rows' parts of a person's log Z to ``out``; the two joint terms are the caller's."""
     for p in range(outcome.shape[0]):
-        in_task = task[p] >= 0
         _answer_evidence(
-            outcome[p], weight[p], mean[p], v[p], lam[p], eta[p], z_bar[p], 0.0 if in_task else delta, offset[p],
-            1.0 if in_task else 0.0, of_noise[p], out,
+            outcome[p], task[p] >= 0, weight[p], mean[p], v[p], lam[p], eta[p], z_bar[p], delta, offset[p],
+            of_noise[p], out,
         )  # fmt: skip
 
 
@@ -218,10 +222,9 @@ def _person_evidence(
                     v += 2.0 * sway[g, i] * along
                     mean += sway[g, i] * mu[k + i]
         z_bar = own[a] - own[b]
-        in_task = task[g] >= 0
         _answer_evidence(
-            outcome[g], w, mean, v, lam[g], eta[g], z_bar, 0.0 if in_task else delta, care * offset[g],
-            1.0 if in_task else 0.0, of_noise[p] if in_pair_space else 0.0, out,
+            outcome[g], task[g] >= 0, w, mean, v, lam[g], eta[g], z_bar, delta, care * offset[g],
+            of_noise[p] if in_pair_space else 0.0, out,
         )  # fmt: skip
         if pull.shape[0]:
             pull[g] = care * w * (eta[g] - lam[g] * mean)
