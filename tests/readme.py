@@ -122,7 +122,7 @@ def with_values(text: str) -> str:
     code = re.search(r"(?<=```python\n).*?(?=```)", text, flags=re.DOTALL)
     assert code is not None
     with in_a_folder_of_its_own(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # of a fit to a few answers: a page shows values alone
         copy_into(".")
         return replaced(text, r"(?<=```python\n).*?(?=```)", valued(code.group(), {}))
 

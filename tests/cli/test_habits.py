@@ -19,7 +19,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from cli.running import QUICK, run
+from cli.running import ITEMS, QUICK, run
 from predilect.cli.main import app
 from predilect.cli.session import Common, Talk
 from predilect.decisions.scales import scale_of
@@ -158,6 +158,14 @@ def test_the_next_command_may_be_typed_as_it_is_said(few_votes, tmp_path):
     assert f"Next: predilect rank '{named}' -o DIR" in run("check", named).stdout
     ran = run("rank", named, *QUICK, "--out", tmp_path / "my results")
     assert f"Next: predilect report '{tmp_path / 'my results'}' -o board.html" in ran.stdout
+
+
+@pytest.mark.parametrize(("last", "said"), [(2, "predilect worth"), (1, "predilect show")])
+def test_the_next_command_is_about_attributes_where_items_differ_in_them(few_votes, tmp_path, last, said):
+    table = pl.DataFrame({"item": ITEMS, "price": [1] * (len(ITEMS) - 1) + [last]})
+    table.write_csv(tmp_path / "items.csv")
+    told = run("rank", few_votes, "--personal", "no", "--items", tmp_path / "items.csv", "-o", tmp_path / "out").stdout
+    assert f"to send on; {said}" in " ".join(told.split())
 
 
 def test_what_a_pipe_without_a_name_holds_is_read(few_votes, tmp_path):

@@ -43,6 +43,12 @@ def test_the_report_shows_the_board_of_the_folder_and_how_it_was_made(few_votes,
     assert files_beside(tmp_path) == ["board.html", "out", "votes.csv"]
 
 
+def test_the_report_is_markdown_whatever_the_case_of_its_suffix(results, tmp_path):
+    path = tmp_path / "BOARD.MD"
+    assert run("report", results, "-o", path).exit_code == 0
+    assert path.read_text(encoding="utf-8").startswith("# ")
+
+
 def test_a_report_is_replaced_only_with_force(results, tmp_path):
     path = tmp_path / "board.html"
     path.write_text("mine")

@@ -16,7 +16,7 @@ from rich.console import Console
 from drawings import WILD, Page
 from predilect import Comparisons, GaSPK, Population, load, plot
 from predilect._text import one_line
-from predilect.charts.chart import Chart, Grid, name_of
+from predilect.charts.chart import name_of
 from predilect.charts.facts import Pairs
 from predilect.data import PersonFeatures
 from predilect.decisions.scales import SCALES
@@ -279,12 +279,9 @@ def test_a_page_of_many_items_is_of_the_size_that_is_promised_and_says_what_is_l
     names = board_of(n_drawn)["item"].to_list()
     shares = np.full((n_drawn, n_drawn + 1), 0.55)
     pairs = Pairs(names, *np.full((3, n_drawn, n_drawn), 0.55))
-    ranks = Chart(
-        Grid(names, [str(k) for k in range(n_drawn + 1)], shares, [["55"] * (n_drawn + 1)] * n_drawn), "a", "b"
-    )
     # The model knows none of these items.
     monkeypatch.setattr("predilect.report.sections.pairs_of", lambda *_: pairs)
-    monkeypatch.setattr("predilect.report.sections.ranks", lambda *_: ranks)
+    monkeypatch.setattr("predilect.report.sections.rank_shares", lambda *_: shares)
     monkeypatch.setattr("predilect.report.sections.chances_of_no_side", lambda *_: np.full((1, 3), 1 / 3))
     text = page(told)
     read = sound(text)

@@ -137,6 +137,12 @@ def _groups(model: Any, users: IntArray) -> tuple[list[str], IntArray]:
     return names + ["other or unknown"] * bool((found == len(largest)).any()), found
 
 
+def further_table(model: Any, name: str) -> pl.DataFrame | None:
+    """A table that only this kind of model has; None where it has none of the name."""
+    make = model._further_tables().get(name)
+    return None if make is None else pl.DataFrame(make())
+
+
 def has_attributes(model: Any) -> bool:
     """Whether the model says what attributes of items are worth."""
     return model.features_ is not None and bool(getattr(model, "attributes_", []))

@@ -12,12 +12,14 @@ import numpy as np
 import polars as pl
 
 from predilect._text import amount, number, percent
+from predilect._types import FloatArray
 from predilect.charts.chart import Chart, Grid, Intervals, Plane, Row, Series, isolated, name_of
 from predilect.charts.facts import (
     MOST_ITEMS,
     MOST_PEOPLE,
     Pairs,
     PeopleMap,
+    further_table,
     has_attributes,
     pairs_of,
     part_worths_of,
@@ -99,16 +101,21 @@ def pairs(model: Any, *, observed: bool = False, top: int = MOST_ITEMS) -> Chart
     return pairs_chart(pairs_of(model, _best(model, top)), observed)
 
 
-@of_a_model
-def ranks(model: Any, *, top: int = MOST_ITEMS) -> Chart:
-    """Probability of each rank for the best ``top`` items, in per cent."""
-    items = _best(model, top)
-    shares, n = rank_shares(model, items), len(items)
+def ranks_chart(items: pl.Series, shares: FloatArray) -> Chart:
+    """Probability of each rank."""
+    n = len(items)
     columns = [str(k) for k in range(1, n + 1)] + ([f">{n}"] if shares.shape[1] > n else [])
     said = [["" if one < 0.005 else f"{100 * one:.0f}" for one in row] for row in shares]
     told = "A row for each item, best first, and a column for each rank: the probability of the rank, in per cent."
     grid = Grid([isolated(item) for item in items], columns, shares, said)
     return Chart(grid, "Probability of each rank, in per cent", told, ("rank", ""))
+
+
+@of_a_model
+def ranks(model: Any, *, top: int = MOST_ITEMS) -> Chart:
+    """Probability of each rank for the best ``top`` items, in per cent."""
+    items = _best(model, top)
+    return ranks_chart(items, rank_shares(model, items))
 
 
 def people_chart(found: PeopleMap) -> Chart:
@@ -172,23 +179,28 @@ def calibration(model: Any) -> Chart:
     return calibration_chart(verdict.reliability)
 
 
-@of_a_model
-def effects(model: Any) -> Chart:
-    """Effects of the side and of other covariates of answers, each for a usual difference, with 95 % intervals.
-
-    Raises DataError where the model has none.
-    """
-    tables = model._further_tables()
-    if "covariates" not in tables:
-        raise DataError("the model has no covariates of answers: neither the side nor others are in it")
+def effects_chart(covariates: pl.DataFrame) -> Chart:
+    """Effects of covariates of answers, each for a usual difference."""
     rows = []
-    for row in pl.DataFrame(tables["covariates"]()).iter_rows(named=True):
+    for row in covariates.iter_rows(named=True):
         low, high = row["lower"] * row["rms"], row["upper"] * row["rms"]
         name, mean = name_of(row["covariate"]), row["effect_of_rms"]
         told = f"{name}: {mean:+.3f} ({low:+.3f} to {high:+.3f}) for a usual difference of {row['rms']:.3g}"
         rows.append(Row(isolated(name), mean, low, high, told))
     axis = f"added to the item's utility by a usual difference ({NOISE}), 95 % interval"
     return Chart(Intervals(rows), "Effects of the side and of other covariates", _all(rows), (axis, ""))
+
+
+@of_a_model
+def effects(model: Any) -> Chart:
+    """Effects of the side and of other covariates of answers, each for a usual difference, with 95 % intervals.
+
+    Raises DataError where the model has none.
+    """
+    covariates = further_table(model, "covariates")
+    if covariates is None:
+        raise DataError("the model has no covariates of answers: neither the side nor others are in it")
+    return effects_chart(covariates)
 
 
 def segments_chart(

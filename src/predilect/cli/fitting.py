@@ -33,13 +33,17 @@ def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool)
         talk.detail(line)
 
 
-def say_verdict(talk: Talk, choice: Choice, ranking: Ranking, scale: Scale) -> None:
-    """Print the unit of scores and the verdict in a line each; in detail, all of it and which model is returned."""
-    talk.say(f"Score: {scale.unit}; {scale.origin}. Model: {ranking.model.report_['model']}.")
-    if choice.verdict is not None:
-        talk.say(f"Verdict: {choice.verdict.in_short}")
-        for sentence in choice.verdict.sentences:
+def say_verdict(talk: Talk, model: Any, scale: Scale, verdict: Verdict | None) -> None:
+    """Print the unit of scores and the verdict, if there is one, in a line each; in detail, all of it."""
+    talk.say(f"Score: {scale.unit}; {scale.origin}. Model: {model.report_['model']}.")
+    if verdict is not None:
+        talk.say(f"Verdict: {verdict.in_short}")
+        for sentence in verdict.sentences:
             talk.detail(f"Verdict: {sentence}")
+
+
+def say_choice(talk: Talk, choice: Choice) -> None:
+    """Print which model is returned, in detail where a verdict says it; or what would give a verdict."""
     if choice.asked == "auto":
         (talk.say if choice.verdict is None else talk.detail)(choice.reason)
     elif choice.can_be_judged:

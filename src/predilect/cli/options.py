@@ -105,19 +105,19 @@ ScaleOption = Annotated[
         "score of the mean of the items, or of ITEM: elo:1000 or elo:1000:gpt-4.",
     ),
 ]
-OfName = StrEnum("OfName", ["population", "respondents"])  # of whom an average over people is
+OfName = StrEnum("OfName", ["population", "respondents"])  # whom an average is taken over
 OfOption = Annotated[
     OfName,
     typer.Option(
         "--of",
-        help="Of whom averages over people are, and their intervals: of the population that the people who answered "
-        "are a sample of, or of these respondents alone.",
+        help="Whom averages and their intervals are about: the population, of which the people who answered are a "
+        "sample, or these respondents alone.",
     ),
 ]
 
 
 def of_whom(of: OfName, what: str) -> str:
-    """Of whom averages and their intervals are, in a sentence."""
+    """A sentence that says whom averages and their intervals are about."""
     if of is OfName.population:
         return (
             f"{what} are of the population of which those who answered are a sample (--of respondents: of them alone)."

@@ -197,7 +197,7 @@ def _say(
     talk: Talk, overall: Any, choice: Any, segments: dict[Any, Any], by: str | None, n_without: int, out: Path | None
 ) -> None:  # fmt: skip
     """Print the board, what is said of segments, and the verdict."""
-    from predilect.cli.fitting import MOST_ROWS, say_board, say_model, say_verdict
+    from predilect.cli.fitting import MOST_ROWS, say_board, say_choice, say_model, say_verdict
     from predilect.cli.segments import say_segments
     from predilect.decisions.scales import SCALES
     from predilect.report.leaderboard import Ranking
@@ -215,7 +215,8 @@ def _say(
             talk.warn(f'{rows_have} no value in column "{by}" and count for the overall board only.')
     elif segments:
         say_segments(talk, segments, overall, scale)
-    say_verdict(talk, choice, overall, scale)
+    say_verdict(talk, overall.model, scale, choice.verdict)
+    say_choice(talk, choice)
     say_model(talk, overall, scale, choice.personal)
 
 
@@ -244,6 +245,8 @@ def _command(ctx: typer.Context, said: Said) -> str:
 
 
 def _say_next(talk: Talk, out: Path | None, written: list[str], model: Any) -> None:
+    from predilect.charts.facts import has_attributes
+
     if out is None:
         talk.say("Nothing was written; -o DIR writes the board, everybody's own ranking and the model.")
         return
@@ -251,7 +254,7 @@ def _say_next(talk: Talk, out: Path | None, written: list[str], model: Any) -> N
     if "leaderboard.png" not in written:
         talk.say('No plot was made, for want of Matplotlib: pip install "predilect[plots]".')
     place = shlex.quote(str(out))
-    if hasattr(model, "part_worths") and model.features_ is not None:
+    if has_attributes(model):
         more = f"predilect worth {place} says what attributes are worth"
     else:
         more = f"predilect show {place} ITEM ITEM says which of two is better"

@@ -112,7 +112,7 @@ class Source:
         if not more:
             return Reading(read_file(self.path, options, limit))
         if options.get("task") is None and guess_one(more, TASK) is not None:
-            options["task"] = False  # what the rankings are told apart by is a kind of question, not one choice
+            options["task"] = False  # the column of --by or --segment is a kind of question, not the number of a choice
 
         def wanted(names: list[str]) -> list[str]:
             for name in more:

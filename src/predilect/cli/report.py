@@ -42,10 +42,9 @@ def report(
     with session(ctx.obj) as talk:
         from predilect.cli.folder import Results
         from predilect.report.changes import changes_between
+        from predilect.report.notebook import written
         from predilect.report.output import OutputFile
-        from predilect.report.page import page
         from predilect.report.sections import contents_of
-        from predilect.report.text import document as in_markdown
 
         target = OutputFile(out, force, what="the report needs")
         results = Results.of(folder)
@@ -59,7 +58,7 @@ def report(
                 changes=None if old is None else changes_between(model, old, unit, str(compare)),
                 made=_made(document), name_people=name_people, **_checked(document),
             )  # fmt: skip
-            text = in_markdown(told) if out.suffix == ".md" else page(told)
+            text = written(told, out)
             target.write(lambda place: place.write_text(text, encoding="utf-8"))
         talk.written = str(out)
         talk.say(f"Written to {out}: a page to send on.")

@@ -88,7 +88,7 @@ def _board(
 ) -> None:  # fmt: skip
     import polars as pl
 
-    from predilect.cli.fitting import say_board
+    from predilect.cli.fitting import say_board, say_verdict
     from predilect.report.sections import board_in_short
     from predilect.report.text import markdown
 
@@ -99,11 +99,7 @@ def _board(
         board, title = _of_segment(fitted, segment, unit)
     if talk.kind == "table":
         say_board(talk, board, unit, top, title, folder)
-    talk.say(f"Score: {unit.unit}; {unit.origin}. Model: {fitted.report_['model']}.")
-    if verdict is not None:
-        talk.say(f"Verdict: {verdict.in_short}")
-        for sentence in verdict.sentences:
-            talk.detail(f"Verdict: {sentence}")
+    say_verdict(talk, fitted, unit, verdict)
     talk.detail(unit.meaning)
     for line in fitted.describe():
         talk.detail(line)
@@ -186,24 +182,24 @@ def _rows(texts: list[str], fitted: Any) -> pl.DataFrame:
     """Trade-offs, a row each; what one does not name stays the same."""
     import polars as pl
 
-    rows = [_changes(text, "--accept", fitted) for text in texts]
+    rows = [_changes(text, fitted) for text in texts]
     names = dict.fromkeys(name for row in rows for name in row)
     return pl.DataFrame({name: [row.get(name, 0.0) for row in rows] for name in names})
 
 
-def _changes(text: str, flag: str, fitted: Any) -> dict[str, float]:
+def _changes(text: str, fitted: Any) -> dict[str, float]:
     """Attributes and amounts of "price=5,fuel=gas=1"; a category by itself is one of it."""
     found: dict[str, float] = {}
     categories = [*fitted.trade_offs_.mirrors, *(d.name for d in fitted.trade_offs_.dimensions if d.kind == "category")]
-    for part in items_in(text, flag):
+    for part in items_in(text, "--accept"):
         whole = f"{part}=1" if part in categories else part
         name, equals, amount = (piece.strip() for piece in whole.rpartition("="))
         if not name or not equals:
-            raise DataError(f'{flag} takes attributes and how much they change, as price=5; got "{part}"')
+            raise DataError(f'--accept takes attributes and how much they change, as price=5; got "{part}"')
         if name in found:
-            raise DataError(f'{flag} names "{name}" twice')
+            raise DataError(f'--accept names "{name}" twice')
         try:
-            (found[name],) = numbers_in(amount, flag)
+            (found[name],) = numbers_in(amount, "--accept")
         except DataError as error:
             raise DataError(f"{error}.{did_you_mean(part, categories)}") from None
     return found

@@ -15,6 +15,7 @@ import polars as pl
 
 from predilect._json import plain
 from predilect._text import amount
+from predilect.charts.facts import further_table
 from predilect.data import Comparisons, Finding
 from predilect.data.orders import weights_of_rows
 from predilect.decisions.scales import Scale
@@ -151,7 +152,7 @@ def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]
     lines = [f"Model: {_relation(model, ranking.comparisons, wanted_personal)}.", scale.meaning]
     if ties := scale.ties(model.tie_threshold_, model.posterior_.calibration.tie_spread):
         lines.append(ties)
-    lines += [*model.describe(), *least_consistent(model), _fit(model)]
+    lines += [*model.describe(), *least_consistent(further_table(model, "people")), _fit(model)]
     return lines + [f"Item features: {line}" for line in model.report_["features"]]
 
 

@@ -15,7 +15,7 @@ from predilect.decisions.scales import Scale, scale_of
 from predilect.report.changes import changes_between
 from predilect.report.output import OutputFile
 from predilect.report.page import page
-from predilect.report.sections import contents_of
+from predilect.report.sections import Contents, contents_of
 from predilect.report.text import document
 
 
@@ -44,6 +44,10 @@ def write_report(
     refuse_without_threads()
     file = OutputFile(path, overwrite, what="the report needs", place="path", replace="overwrite=True")
     changes = None if compare is None else changes_between(model, compare, unit, "the older model")
-    write = document if path.suffix.lower() == ".md" else page
-    text = write(contents_of(model, scale=unit, title=title, changes=changes, name_people=name_people))
+    text = written(contents_of(model, scale=unit, title=title, changes=changes, name_people=name_people), path)
     file.write(lambda place: place.write_text(text, encoding="utf-8"))
+
+
+def written(told: Contents, path: Path) -> str:
+    """The report in the form that the name of its file asks for: Markdown, or a page."""
+    return (document if path.suffix.lower() == ".md" else page)(told)

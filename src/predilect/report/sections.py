@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,25 @@ import polars as pl
 
 from predilect._text import amount, first_few, grouped, number, one_line, percent, shortened
 from predilect.charts.chart import isolated, name_of
-from predilect.charts.facts import MOST_ITEMS, has_attributes, pairs_of, part_worths_of, people_map
+from predilect.charts.facts import (
+    MOST_ITEMS,
+    further_table,
+    has_attributes,
+    pairs_of,
+    part_worths_of,
+    people_map,
+    rank_shares,
+)
 from predilect.charts.pictures import (
     MOST_ROWS,
     board_chart,
     calibration_chart,
-    effects,
+    effects_chart,
     importances_chart,
     pairs_chart,
     part_worths_chart,
     people_chart,
-    ranks,
+    ranks_chart,
     segments_chart,
 )
 from predilect.data import Finding, Intake, check
@@ -64,6 +73,11 @@ class Contents:
     made: Mapping[str, str] = field(default_factory=dict)
     name_people: bool = False
     intake: Intake | None = None
+
+    @cached_property
+    def people(self) -> pl.DataFrame | None:
+        """A row for each person who answered; None where the model tells nobody apart."""
+        return further_table(self.model, "people")
 
     @property
     def answered(self) -> str:
@@ -249,7 +263,7 @@ def _trust(told: Contents) -> Iterator[Part]:
             )
     read, learned = model.report_["intake"], model.describe()
     if told.name_people:
-        learned = learned + least_consistent(model)
+        learned = learned + least_consistent(told.people)
         read = read if told.intake is None else told.intake.describe(name_people=True)
     yield Heading("What was read, and what was left out")
     yield List(read)
@@ -320,7 +334,8 @@ def _pairs(told: Contents) -> Iterator[Part]:
 @section("ranks", "How sure the ranks are")
 def _ranks(told: Contents) -> Iterator[Part]:
     caption = "Probability of each rank, in per cent. A row that is spread out is a rank that is not known."
-    yield Figure(ranks(told.model), caption)
+    items = told.board["item"].head(MOST_ITEMS)
+    yield Figure(ranks_chart(items, rank_shares(told.model, items)), caption)
 
 
 @section("people", "How people differ")
@@ -331,7 +346,7 @@ def _people(told: Contents) -> Iterator[Part]:
         yield Figure(
             chart, f"{chart.notes} In units of the noise of one answer. Who answered little stands near the middle."
         )
-    people = _answerers(told)
+    people = told.people
     if people is None:
         return
     low, middle, high = (amount(round(q)) for q in np.quantile(people["n"].to_numpy(), [0.25, 0.5, 0.75]).tolist())
@@ -344,12 +359,6 @@ def _people(told: Contents) -> Iterator[Part]:
             f"people in five lie between {share[0]:.0f} and {share[2]:.0f} %."
         )
     yield List(lines)
-
-
-def _answerers(told: Contents) -> pl.DataFrame | None:
-    """A row for each person who answered; None where the model tells nobody apart."""
-    table = told.model._further_tables().get("people")
-    return None if table is None else pl.DataFrame(table())
 
 
 @section("segments", "Segments of people")
@@ -424,11 +433,10 @@ def _difference(row: dict[str, Any], scale: Scale) -> str:
 
 @section("effects", "Effects of the side and of other covariates")
 def _effects(told: Contents) -> Iterator[Part]:
-    table = told.model._further_tables().get("covariates")
-    found = None if table is None else pl.DataFrame(table())
+    found = further_table(told.model, "covariates")
     if found is None or found.is_empty():
         return
-    yield Figure(effects(told.model), "Effects of a usual difference, with 95 % intervals.")
+    yield Figure(effects_chart(found), "Effects of a usual difference, with 95 % intervals.")
     caption = (
         "What is added to the utility of the left item, in units of the noise of one answer. The board is at equal "
         "covariates"
@@ -520,7 +528,7 @@ def _next(told: Contents) -> Iterator[Part]:
         Column("Other", lambda one: f"{100 * one['p_right']:.0f} %"),
     ], pl.DataFrame(told.model.suggest(None, n=_QUESTIONS)).to_dicts())  # fmt: skip
     yield (f"Least is known of the ranks of {'; '.join(needy(told.board))}. Show these items more often, to anybody.")
-    people = _answerers(told)
+    people = told.people
     if people is None or not told.model.personal_:
         return
     fewest = people.filter(pl.col("n") == pl.col("n").min())["user"]

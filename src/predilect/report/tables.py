@@ -26,12 +26,14 @@ def sentence_of_pair(row: dict[str, Any], scale: Scale) -> str:
     )
 
 
-def least_consistent(model: Any) -> list[str]:
-    """Who has more than twice the usual noise, in a sentence; none where it is nobody, or people do not differ."""
-    table = model._further_tables().get("people")
-    if table is None:
+def least_consistent(people: pl.DataFrame | None) -> list[str]:
+    """Who has more than twice the usual noise, in a sentence; none where it is nobody, or people do not differ.
+
+    ``people``: the model's table of them, if it has one.
+    """
+    if people is None:
         return []
-    people = pl.DataFrame(table()).filter(pl.col("lower").is_not_null() & (pl.col("consistency") < NOISY))
+    people = people.filter(pl.col("lower").is_not_null() & (pl.col("consistency") < NOISY))
     ids = people.sort("consistency", maintain_order=True)["user"].to_list()
     return [f"More than twice the usual noise: {first_few(ids)}."] if ids else []
 

@@ -378,7 +378,7 @@ def read_workbook(
             with zipfile.ZipFile(file) as archive:
                 allowance.take(sum(member.file_size for member in archive.infolist()))
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of styles and the like
+                warnings.simplefilter("ignore")  # openpyxl warns of styles and such, which no answer is in
                 book = openpyxl.load_workbook(file, read_only=True, data_only=True)
             sheets = [one.title for one in book.worksheets]
             name = sheets[0] if sheet is None and sheets else _chosen(sheets, sheet, path, "sheet")
