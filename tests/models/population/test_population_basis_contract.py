@@ -30,12 +30,14 @@ def number_of(item: Any) -> int:
 class Featured(Population):
     """Brings features along where the contract gives none."""
 
-    def fit(self, X: Any, y: Any = None, *, items: Any = None, users: Any = None, watch: Any = None, **how: Any) -> Any:
+    def fit(
+        self, X: Any, y: Any = None, *, items: Any = None, people: Any = None, watch: Any = None, **how: Any
+    ) -> Any:
         if items is None:
             ids = read_answers(X, y, **how).items.ids
             place = [number_of(item) for item in ids]
             items = {"item": ids, "good": FEATURES[place, 0], "other": FEATURES[place, 1]}
-        return super().fit(X, y, items=items, people=users, watch=watch, **how)
+        return super().fit(X, y, items=items, people=people, watch=watch, **how)
 
 
 class OnABasis(PredictionContract):
