@@ -30,6 +30,7 @@ GROUND = {
     "_forks",
     "_json",
     "_replace",
+    "_stored",
     "_text",
     "_types",
     "_version",

@@ -71,9 +71,15 @@ def flip_a_byte(folder: Path) -> None:
     (folder / "arrays.npz").write_bytes(content)
 
 
+def first_of(arrays: Any, names: tuple[str, ...]) -> str:
+    """Name of the first array that is called one of these within a part of the model."""
+    last = {name.rpartition(".")[2]: name for name in sorted(arrays)}
+    return next(last[name] for name in names if name in last)
+
+
 def mean_of(arrays: Any) -> str:
-    """Name of the array of means."""
-    return "m" if "m" in arrays else "B"
+    """Name of an array of means."""
+    return first_of(arrays, ("m", "mean", "v_mean", "w", "B", "linear"))
 
 
 def as_pickle(arrays: dict[str, Any]) -> None:
@@ -82,7 +88,7 @@ def as_pickle(arrays: dict[str, Any]) -> None:
 
 def uncertainty(arrays: dict[str, Any]) -> Any:
     """A covariance, or weights that sum to 1."""
-    return next(arrays[name] for name in ("C_m", "gamma", "Omega") if name in arrays)
+    return arrays[first_of(arrays, ("C_m", "covariance", "v_covariance", "gamma", "Omega"))]
 
 
 def skew(arrays: dict[str, Any]) -> None:

@@ -58,7 +58,7 @@ def changed(folder):
 def test_a_basis_with_more_than_the_prior_variance_is_refused(saved):
     folder = saved("gaspk, relative")
     with changed(folder) as (_, arrays):
-        arrays["back"] *= 1e9
+        arrays["kept.back"] *= 1e9
     with pytest.raises(DataError, match="more than the prior variance"):
         load(folder)
 

@@ -14,6 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._json import plain, typed
+from predilect._stored import (
+    SMALL,
+    Field,
+    Fields,
+    amounts,
+    codes,
+    flags,
+    is_within,
+    numbers,
+    optional,
+    pointer,
+    positive,
+    small,
+)
 from predilect._types import FloatArray, IntArray
 from predilect.compression.losses import find_loss
 from predilect.compression.posterior import SubsetPosterior
@@ -23,25 +37,7 @@ from predilect.gaussian.posterior import Utilities
 from predilect.likelihoods.calibration import restored_calibration
 from predilect.models.checks import LARGEST, check_choice
 from predilect.models.registry import estimator
-from predilect.models.saving import (
-    SHARED_ARRAYS,
-    SMALL,
-    Field,
-    Fields,
-    amounts,
-    codes,
-    flags,
-    is_within,
-    number,
-    numbers,
-    optional,
-    pointer,
-    positive,
-    restore,
-    sizes_of,
-    small,
-    stored,
-)
+from predilect.models.saving import number, restore, sizes_of, stored
 
 _LARGEST_EXPONENT = 15  # of a 16-bit number; the smallest with all its bits is 2^-14
 
@@ -169,7 +165,7 @@ def _laws(posterior: SubsetPosterior) -> tuple[Utilities | None, ...]:
 def fields_of(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
     """Expected arrays: of K kept items, D pairs of them, and distributions of M functions, or of the items."""
     sizes, arrays, single = sizes_of(document), document["arrays"], "float32|float64"
-    fields: Fields = {"n_by_item": SHARED_ARRAYS["n_by_item"]}
+    fields: Fields = {"n_by_item": amounts("I")}
     if "alpha" in arrays:
         return fields | _kept_posterior(document).fields(arrays), sizes
     fields |= {
@@ -205,6 +201,7 @@ def from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) ->
     find_loss(model.loss)
     check_choice("precision", model.precision, PRECISIONS)
     restore(model, document, arrays)
+    model.n_by_item_ = arrays["n_by_item"]
     model.personal_ = typed(bool, document["personal"], "personal")
     calibration = restored_calibration(document["calibration"])
     effects = document.get("covariates")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from predilect._json import typed
+from predilect._stored import flags, numbers
 from predilect._text import did_you_mean, either, quoted, shown
 from predilect._types import BoolArray, FloatArray
 from predilect.data.encoding import Output, encode, one_row_each, plan_and_encode
@@ -389,8 +390,8 @@ _NEGLIGIBLE = 1e-6
 class Traits:
     """Principal components of people's features, each of mean 0 and variance 1 over the people who answered."""
 
-    mean: FloatArray  # (n_columns,)
-    rotation: FloatArray  # (n_columns, n_traits)
+    mean: Annotated[FloatArray, numbers("G")]  # (n_columns,)
+    rotation: Annotated[FloatArray, numbers("G T")]  # (n_columns, n_traits)
 
     @classmethod
     def of(cls, matrix: FloatArray, known: BoolArray) -> Traits:
@@ -412,8 +413,8 @@ class Traits:
 class FeatureSpace:
     """Standardised item features, (n_items, n_columns), for the kernel part of K₀."""
 
-    matrix: FloatArray
-    known: BoolArray  # an item without features is uncorrelated with all others
+    matrix: Annotated[FloatArray, numbers("I F")]
+    known: Annotated[BoolArray, flags("I")]  # an item without features is uncorrelated with all others
 
     @classmethod
     def empty(cls, n_items: int) -> FeatureSpace:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import digamma, gammaln
 
+from predilect._stored import amounts, flags, numbers
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.errors import DataError
+from predilect.gaussian.dense import covariances
+from predilect.gaussian.kernels import Kernel
+from predilect.gaussian.kernels.stored import KERNEL
 from predilect.gaussian.projection import Projection
 from predilect.latent.sparse.problem import Margins, _margins_of, best_scale, solved
 
@@ -165,21 +169,14 @@ def scale_bound(prior: GammaPrior, n_points: int, s: float) -> float:
     return entropy + prior_term + 0.5 * n_points * gap
 
 
-class WeightPrior(Protocol):
-    """Mean and variance of the weights of unseen users."""
-
-    def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """Shapes (n, C) for traits (n, n_traits), or (1, C) without any."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class StandardWeights:
     """w_c ~ N(0, variance), whatever the features; a variance (C,) of None is 1."""
 
-    variance: FloatArray | None = None
+    variance: Annotated[FloatArray | None, amounts("C")] = None
 
     def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the weights of unseen users, (n, C) for traits (n, n_traits), or (1, C) without any."""
         n = 1 if traits is None else len(traits)
         variance = np.ones(n_components) if self.variance is None else self.variance
         return np.zeros((n, n_components)), np.tile(variance, (n, 1))
@@ -189,10 +186,11 @@ class StandardWeights:
 class LinearWeights:
     """w = B x + ε with ε ~ N(0, I): modern.md 5."""
 
-    effects: FloatArray  # E B, (C, n_traits)
-    covariance: FloatArray  # of each row of B, (C, n_traits, n_traits)
+    effects: Annotated[FloatArray, numbers("C T")]  # E B
+    covariance: Annotated[FloatArray, covariances("C T T")]  # of each row of B
 
     def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """See :meth:`StandardWeights.law`."""
         if traits is None:
             return np.zeros((1, n_components)), np.ones((1, n_components))
         spread = np.einsum("nk,ckl,nl->nc", traits, self.covariance, traits)
@@ -206,9 +204,9 @@ class CrowdWeights:
     **Differs from the paper**, with weights of mean zero: nothing is known of an unseen user, even if the crowd agrees.
     """
 
-    effects: FloatArray  # E [b, B], (C, 1 + n_traits)
-    covariance: FloatArray  # of each row of [b, B], (C, 1 + n_traits, 1 + n_traits)
-    spread: FloatArray  # variance of ε, (C,)
+    effects: Annotated[FloatArray, numbers("C T+1")]  # E [b, B]
+    covariance: Annotated[FloatArray, covariances("C T+1 T+1")]  # of each row of [b, B]
+    spread: Annotated[FloatArray, amounts("C")]  # variance of ε
 
     @classmethod
     def average(cls, mean: FloatArray, variance: FloatArray) -> CrowdWeights:
@@ -218,6 +216,7 @@ class CrowdWeights:
         return cls(centre[:, None], np.zeros((len(centre), 1, 1)), spread)
 
     def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """See :meth:`StandardWeights.law`."""
         n, k = 1 if traits is None else len(traits), self.effects.shape[1]
         rows = np.zeros((n, k))
         rows[:, 0] = 1.0
@@ -231,13 +230,37 @@ class ProcessWeights:
     """Weights w_c of some components as Gaussian processes of user features; the others N(0, variance)."""
 
     projection: Projection  # from the points to the users
-    process: BoolArray  # components that are processes, (C,)
-    mean: FloatArray  # at the points, (M, C), with covariance (C, M, M); read where ``process``
-    covariance: FloatArray
-    variance: FloatArray  # 1/s of the prior of each, (C,)
+    process: Annotated[BoolArray, flags("C")]  # components that are processes
+    mean: Annotated[FloatArray, numbers("Q C")]  # at the Q points; read where ``process``
+    covariance: Annotated[FloatArray, covariances("C Q Q")]
+    variance: Annotated[FloatArray, amounts("C")]  # 1/s of the prior of each
+
+    @property
+    def kernel(self) -> Annotated[Kernel, KERNEL]:
+        """Kernel of the users' features."""
+        return self.projection.kernel
+
+    @property
+    def features(self) -> Annotated[FloatArray, numbers("U T")]:
+        """Features of the users."""
+        return self.projection.features
+
+    @property
+    def inducing(self) -> Annotated[FloatArray | None, numbers("Q T")]:
+        """Inducing points; None: the users."""
+        return self.projection.inducing
+
+    @classmethod
+    def restored(
+        cls, process: BoolArray, mean: FloatArray, covariance: FloatArray, variance: FloatArray, kernel: Kernel,
+        features: FloatArray, inducing: FloatArray | None,
+    ) -> ProcessWeights:  # fmt: skip
+        """Weights of a saved model, with the projection made again."""
+        people = Projection.of(kernel, features, np.ones(len(features), dtype=bool), inducing)
+        return cls(people, process, mean, covariance, variance)
 
     def law(self, n_components: int, traits: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """See :class:`WeightPrior`: the Gaussian process at the user's features, crowdgppl.md 2.2, eq. 20."""
+        """See :meth:`StandardWeights.law`: the Gaussian process at the user's features, crowdgppl.md 2.2, eq. 20."""
         if traits is None:
             return np.zeros((1, n_components)), self.variance[None, :].copy()
         n, old = len(traits), self.projection.n_items
@@ -249,3 +272,7 @@ class ProcessWeights:
             mean[:, c] = A @ self.mean[:, c]
             var[:, c] = own * self.variance[c] + np.einsum("nm,nm->n", A @ self.covariance[c], A)
         return mean, var
+
+
+# Mean and variance of the weights of unseen users, by their method ``law``.
+WeightPrior = StandardWeights | LinearWeights | CrowdWeights | ProcessWeights

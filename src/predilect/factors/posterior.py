@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
 
 from predilect._compile import kernel
+from predilect._stored import LARGEST, PART, Field, amounts, numbers, positive, within
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.factors.answers import (
     FactorAnswers,
@@ -19,7 +21,7 @@ from predilect.factors.answers import (
     WeightPrior,
     scale_bound,
 )
-from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.dense import covariances, symmetrise
 from predilect.gaussian.design import pair_variance
 from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection
@@ -54,6 +56,15 @@ def add_products(user, pair, delta, D, mu, Sigma, mean, var):
 _DENSE_ITEMS = 2000  # items up to which one user's covariance is formed
 
 
+def covariances_or_variances(shape: str) -> Field:
+    """Stored covariances, or variances where there is an axis less."""
+    whole, diagonal = covariances(shape), amounts(shape)
+    return replace(
+        whole, wanted="covariances, or variances",
+        is_right=lambda a, sizes: (whole if a.ndim == 3 else diagonal).is_right(a, sizes),
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class FactorPosterior(Posterior):
     """q(t) Π_c q(v_c) Π_u q(w_u), with functions at M points and one projection to the items.
@@ -62,16 +73,26 @@ class FactorPosterior(Posterior):
     here it is R/s for the consensus, and R/s times E w² for a component.
     """
 
-    projection: Projection
-    t_mean: FloatArray | None  # consensus at the points, (M,), with covariance (M, M); None in a model without one
-    t_covariance: FloatArray | None
-    t_scale: float  # s_t: the residual between the points has variance R/s_t
-    v_mean: FloatArray  # components at the points, (M, C), with covariance (C, M, M)
-    v_covariance: FloatArray
-    v_scale: FloatArray  # s_c, (C,)
-    w_mean: FloatArray  # weights of the users, (n_users, C)
-    w_covariance: FloatArray  # (n_users, C, C), or variances (n_users, C) if the weights of a user are independent
-    weights: WeightPrior = field(default_factory=StandardWeights)  # distribution of the weights of an unseen user
+    projection: Annotated[Projection, PART]
+    # consensus at the M points; None in a model without one
+    t_mean: Annotated[FloatArray | None, numbers("M")]
+    t_covariance: Annotated[FloatArray | None, covariances("M M")]
+    t_scale: Annotated[float, within(1.0 / LARGEST)]  # s_t: the residual between the points has variance R/s_t
+    v_mean: Annotated[FloatArray, numbers("M C")]  # C components at the points
+    v_covariance: Annotated[FloatArray, covariances("C M M")]
+    v_scale: Annotated[FloatArray, positive("C")]  # s_c
+    w_mean: Annotated[FloatArray, numbers("U C")]  # weights of the users
+    # with covariances, or variances if the weights of a user are independent
+    w_covariance: Annotated[FloatArray, covariances_or_variances("U C C|U C")]
+    # distribution of the weights of an unseen user
+    weights: Annotated[WeightPrior, PART] = field(default_factory=StandardWeights)
+
+    def checked(self) -> None:
+        """ValueError unless there is a value at each point, and a consensus or none."""
+        if len(self.v_mean) != self.projection.n_points:
+            raise ValueError(f"{self.projection.n_points} points, but values at {len(self.v_mean)}")
+        if (self.t_mean is None) != (self.t_covariance is None):
+            raise ValueError("half a consensus")
 
     @property
     def n_items(self) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from predilect._json import typed
+from predilect._stored import PLAIN, amounts, numbers, positive
 from predilect._types import FloatArray, IntArray
-from predilect.gaussian.dense import is_semidefinite
+from predilect.gaussian.dense import covariances, is_semidefinite
 from predilect.likelihoods.special import Z_95
 
 
@@ -20,13 +21,20 @@ class CovariateEffects:
     γ is per :attr:`scale` of a covariate, and covariates come in these units; in tables they are as they were given.
     """
 
-    mean: FloatArray  # (n_covariates,)
-    covariance: FloatArray  # (n_covariates, n_covariates)
-    names: tuple[str, ...] = ()
-    rms: FloatArray = field(default_factory=lambda: np.zeros(0))  # root mean square at the fit, as given
-    patterns: FloatArray = field(default_factory=lambda: np.zeros((1, 0)))  # distinct x of the answers, (V, n)
-    # standard deviations over people of their own effects, (n_covariates,); empty where all have the same
-    spread: FloatArray = field(default_factory=lambda: np.zeros(0))
+    mean: Annotated[FloatArray, numbers("A")]  # of A covariates
+    covariance: Annotated[FloatArray, covariances("A A")]
+    names: Annotated[tuple[str, ...], PLAIN] = ()
+    # root mean square at the fit, as given
+    rms: Annotated[FloatArray, positive("A")] = field(default_factory=lambda: np.zeros(0))
+    # distinct x of the answers
+    patterns: Annotated[FloatArray, numbers("V A")] = field(default_factory=lambda: np.zeros((1, 0)))
+    # standard deviations over people of their own effects; empty where all have the same
+    spread: Annotated[FloatArray, amounts("A|0")] = field(default_factory=lambda: np.zeros(0))
+
+    def checked(self) -> None:
+        """ValueError unless each effect has a name of its own."""
+        if len(self.names) != len(self.mean) or len(set(self.names)) < len(self.names):
+            raise ValueError(f"{len(self.mean)} effects of the covariates {self.names}")
 
     @property
     def scale(self) -> FloatArray:

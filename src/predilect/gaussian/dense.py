@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_solve, eigh
 from scipy.linalg.lapack import dpotrf, dpotri, dpstrf, dtrtri, dtrtrs
 
+from predilect._stored import LARGEST, Field, is_within
 from predilect._types import FloatArray, IntArray
 from predilect.errors import PredilectError
 
@@ -250,6 +251,14 @@ def is_semidefinite(matrices: FloatArray) -> bool:
     except LinAlgError:
         return False
     return True
+
+
+def covariances(shape: str) -> Field:
+    """Stored arrays that are symmetric and positive semi-definite, up to rounding; of several matrices each."""
+    return Field(
+        shape, "float64", f"symmetric and positive semi-definite within ±{LARGEST:g}",
+        lambda a, _: is_within(a, -LARGEST) and is_semidefinite(a),
+    )  # fmt: skip
 
 
 def widened(C: FloatArray, change: FloatArray) -> FloatArray:

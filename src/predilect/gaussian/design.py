@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from predilect._stored import amounts, numbers
 from predilect._types import FloatArray, IntArray
 
 
@@ -70,8 +72,8 @@ def squared_differences(rows: FloatArray, left: IntArray, right: IntArray) -> Fl
 class Sites:
     """Gaussian message of one copy of each answer: precision and precision times mean, two numbers per row."""
 
-    precision: FloatArray
-    linear: FloatArray
+    precision: Annotated[FloatArray, amounts("R")]
+    linear: Annotated[FloatArray, numbers("R")]
 
     @classmethod
     def flat(cls, n_rows: int) -> Sites:

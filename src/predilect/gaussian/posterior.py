@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, Protocol, Self
+from typing import Annotated, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from predilect._stored import numbers
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.gaussian.dense import moments, opposite_draws, symmetrise
+from predilect.gaussian.dense import covariances, moments, opposite_draws, symmetrise
 from predilect.gaussian.design import pair_variance
 from predilect.gaussian.projection import Projection
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
@@ -388,9 +389,9 @@ class GaussianPosterior(Posterior):
 
     is_pooled: ClassVar[bool] = True
 
-    mean: FloatArray  # (M,), of the items by default
-    covariance: FloatArray
-    Phi: FloatArray | None = None  # basis functions of the items, (n_items, M)
+    mean: Annotated[FloatArray, numbers("M")]  # of the items by default
+    covariance: Annotated[FloatArray, covariances("M M")]
+    Phi: Annotated[FloatArray | None, numbers("I M")] = None  # basis functions of the items
 
     @property
     def n_items(self) -> int:

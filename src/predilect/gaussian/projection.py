@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from predilect._stored import numbers
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.errors import DataError
 from predilect.gaussian.dense import Factor, factorise, symmetrise
@@ -108,10 +109,23 @@ class Projection:
         A[alone, np.flatnonzero(~known_points)] = 1.0
         return cls(kernel, features, known, points, known_points, factor, A, _own(kernel, factor, features, known, A))
 
+    @property
+    def inducing(self) -> Annotated[FloatArray | None, numbers("P X")]:
+        """The inducing points that were given; None: the items."""
+        return None if self.A is None else self.points[self.known_points]
+
+    @classmethod
+    def restored(
+        cls, inducing: FloatArray | None, kernel: Kernel, features: FloatArray, known: BoolArray
+    ) -> Projection:
+        """Projection of a saved model, of which the points are stored; ValueError if they have other features."""
+        if inducing is not None and inducing.shape[1] != features.shape[1]:
+            raise ValueError(f"inducing points of {inducing.shape[1]} features, and items of {features.shape[1]}")
+        return cls.of(kernel, features, known, inducing)
+
     def with_kernel(self, kernel: Kernel) -> Projection:
         """From the same points with another kernel."""
-        points = None if self.A is None else self.points[self.known_points]
-        return Projection.of(kernel, self.features, self.known, points)
+        return Projection.of(kernel, self.features, self.known, self.inducing)
 
     @property
     def n_items(self) -> int:

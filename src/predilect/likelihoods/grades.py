@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from scipy.optimize import minimize
 from scipy.special import ndtri
 
 from predilect._compile import kernel
+from predilect._stored import PLAIN, amounts, numbers, optional
 from predilect._types import FloatArray, IntArray
 from predilect.likelihoods.probit import tilted_arrays
 from predilect.likelihoods.special import log_ndtr_scalar, mills_ratio_scalar, strict_scalar
@@ -100,9 +101,19 @@ class Thresholds:
     Those of an answer about items l and r are exp((ψ_l + ψ_r) / 2) times as large.
     """
 
-    cuts: FloatArray  # (n_grades,), one for models without grades; the first is the tie threshold, 0 without ties
-    of_items: FloatArray = field(default_factory=lambda: np.zeros(0))  # ψ, (n_items,); empty where all are 0
-    names: tuple[str, ...] = ()  # of the grades, from slight to strong
+    # one for each grade, or one for models without; the first is the tie threshold, 0 without ties
+    cuts: Annotated[FloatArray, amounts("grades")]
+    # ψ, (n_items,); empty where all are 0
+    of_items: Annotated[FloatArray, optional(numbers("I|0"))] = field(default_factory=lambda: np.zeros(0))
+    names: Annotated[tuple[str, ...], PLAIN] = ()  # of the grades, from slight to strong
+
+    def checked(self) -> None:
+        """ValueError unless each grade has a cut, or there are none, and cuts ascend."""
+        names, without = self.names, not self.names and len(self.cuts) == 1 and len(self.of_items)
+        if not without and not 1 < len(names) == len(set(names)) == len(self.cuts) <= MOST_GRADES:
+            raise ValueError(f"{len(self.cuts)} cuts of the grades {names}")
+        if (np.diff(self.cuts) <= 0.0).any():
+            raise ValueError("the cuts do not ascend")
 
     @property
     def tie_threshold(self) -> float:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from inspect import signature
 from numbers import Integral
 from typing import Any
@@ -14,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from predilect._json import plain
+from predilect._stored import LARGEST
 from predilect._text import either, quoted
 from predilect._types import BoolArray, FloatArray, is_number
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
-from predilect.gaussian import kernels
 from predilect.gaussian.kernels import (
     MEDIAN_RULES,
     Kernel,
@@ -35,10 +34,6 @@ from predilect.gaussian.kernels.stationary import DISTANCE_RULES, FORMS, SHAPES,
 from predilect.gaussian.projection import inducing_points
 
 __all__ = ["LARGEST"]
-
-# Utilities, variances and counts beyond it are no fit's: an answer tells utilities apart by some noise units, and the
-# square of a margin of 1e15, and what comes of products with it, is far from the largest number there is.
-LARGEST = 1e15
 
 _SCORERS = "sklearn.utils._response"  # the module from which scorers ask for predictions
 
@@ -58,42 +53,6 @@ class KernelHyperparameters:
         """As plain values, those of the kernel by their names."""
         others = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "kernel"}
         return hyperparameters_by_name(self.kernel) | others
-
-
-def kernel_to_dict(kernel: Any) -> dict[str, Any]:
-    """Class of a kernel, a dataclass, and its attributes, kernels within it likewise."""
-    return {"type": type(kernel).__name__, **{f.name: _plain(getattr(kernel, f.name)) for f in fields(kernel)}}
-
-
-def kernel_from_dict(values: Mapping[str, Any]) -> Kernel:
-    """The kernel that :func:`kernel_to_dict` wrote; ValueError if there is no such kernel."""
-    name = values["type"]
-    if name not in kernels.__all__ or not isinstance(getattr(kernels, name), type):
-        raise ValueError(f"there is no kernel called {quoted(name)}")
-    made: Kernel = getattr(kernels, name)(**{key: _value(v) for key, v in values.items() if key != "type"})
-    if not (np.abs(made.theta) <= math.log(LARGEST)).all():
-        raise ValueError(
-            f"hyper-parameters of a kernel from {1.0 / LARGEST:g} to {LARGEST:g}, not {np.exp(made.theta)}"
-        )
-    return made
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return {"array": value.tolist(), "dtype": value.dtype.kind}
-    if isinstance(value, tuple | list):
-        return [_plain(part) for part in value]
-    return kernel_to_dict(value) if is_dataclass(value) and isinstance(value, Kernel) else value
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_value(part) for part in value)
-    if isinstance(value, Mapping):
-        if "type" in value:
-            return kernel_from_dict(value)
-        return np.array(value["array"], dtype={"f": float, "i": np.int64, "b": bool}[value["dtype"]])
-    return value
 
 
 def check_choice(name: str, value: Any, allowed: Iterable[Any]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from inspect import Signature, signature
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -18,29 +18,30 @@ from scipy.sparse import coo_array
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain, typed
-from predilect._text import did_you_mean, either, quoted
-from predilect._types import FloatArray, IntArray
-from predilect.data import Comparisons, PersonFeatures
-from predilect.errors import DataError
-from predilect.gaussian.kernels import Kernel
-from predilect.models.boards import Ranking
-from predilect.models.checks import LARGEST, check_count, check_flags, given_threshold, kernel_from_dict, kernel_to_dict
-from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
-from predilect.models.registry import entry_of
-from predilect.models.saving import (
-    SHARED_ARRAYS,
+from predilect._stored import (
+    PART,
     Fields,
     amounts,
     codes,
-    number,
+    fields_of,
     number_within,
+    pack,
     pointer,
-    read_model,
-    restore,
-    sizes_of,
-    stored,
-    write_model,
+    read,
+    stored_in,
 )
+from predilect._text import did_you_mean, either, quoted
+from predilect._types import FloatArray, IntArray
+from predilect.data import Comparisons, PersonFeatures
+from predilect.data.features import FeatureSpace
+from predilect.errors import DataError
+from predilect.gaussian.kernels import Kernel
+from predilect.gaussian.kernels.stored import kernel_from_dict, kernel_to_dict
+from predilect.models.boards import Ranking
+from predilect.models.checks import LARGEST, check_count, check_flags, given_threshold
+from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
+from predilect.models.registry import entry_of
+from predilect.models.saving import number, read_model, restore, sizes_of, stored, write_model
 from predilect.models.shown import Shown
 from predilect.progress import Report, Watcher
 
@@ -49,9 +50,9 @@ from predilect.progress import Report, Watcher
 class AnswerCounts:
     """Weighted answers by person and item in CSR form: ``ptr`` (n_users + 1,), ``item``, ``count`` (n_entries,)."""
 
-    ptr: IntArray
-    item: npt.NDArray[np.int32]
-    count: FloatArray
+    ptr: Annotated[IntArray, pointer("U+1", "Z")]
+    item: Annotated[npt.NDArray[np.int32], codes("Z", "I")]
+    count: Annotated[FloatArray, amounts("Z")]
     n_items: int
 
     @classmethod
@@ -95,9 +96,6 @@ class Turn:
 
     def __reduce__(self) -> tuple[type[Turn], tuple[()]]:
         return Turn, ()
-
-
-_COUNTS: Fields = {"count_ptr": pointer("U+1", "Z"), "count_item": codes("Z", "I"), "count": amounts("Z")}
 
 
 class Learned(NamedTuple):
@@ -196,18 +194,19 @@ class Saving(ABC):
 class Estimator(Ranking, Saving, Shown, Constructed):
     """Base of the estimators of the package; their names are in the table of :mod:`predilect.models.registry`.
 
-    ``_each`` says what each of "{}" people has, for the first sentence of a description; ``_held`` are the arrays that
-    tell of the answers in a saved model.
+    ``_each`` says what each of "{}" people has, for the first sentence of a description. Attributes that are annotated
+    as :mod:`predilect._stored` describes are what is saved; subclasses add theirs.
     """
 
     _hyperparameters_type: ClassVar[Any]
     _each: ClassVar[str] = ""
-    _held: ClassVar[Fields] = _COUNTS
     tie_threshold: Any
     strict: bool
     posterior_: Any
     hyperparameters_: Any
-    counts_: AnswerCounts
+    n_by_item_: Annotated[FloatArray, amounts("I")]
+    _space: Annotated[FeatureSpace, PART]
+    counts_: Annotated[AnswerCounts, PART]
     user_features_: PersonFeatures | None
     report_: dict[str, Any]
 
@@ -245,18 +244,16 @@ class Estimator(Ranking, Saving, Shown, Constructed):
     def describe(self) -> list[str]:
         """What was learned, in sentences."""
 
-    @abstractmethod
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Plain values, and arrays, that make the posterior."""
+    def _given(self) -> dict[str, Any]:
+        """What the parts of a saved model take from the rest of it, by the names of their arguments."""
+        h, space = self.hyperparameters_, self._space
+        return {
+            "n_items": len(self.items_), "likelihood": self._likelihood, "features": space.matrix, "known": space.known,
+            "kernel": getattr(h, "kernel", None),
+        }  # fmt: skip
 
-    @classmethod
-    @abstractmethod
-    def _fields(cls, document: dict[str, Any]) -> Fields:
-        """Specification of the arrays that :meth:`_pack` packed."""
-
-    @abstractmethod
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        """The posterior that :meth:`_pack` packed; everything else is there already."""
+    def _restored(self, parts: dict[str, Any]) -> None:
+        """Set what follows from the stored ``parts``, by name; ValueError if they do not fit each other."""
 
     def _relation(self) -> str:
         """How people relate to each other, and whose the board is; empty where every answer counts once."""
@@ -335,7 +332,7 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         self._backend = answers.backend
         self.n_answers_ = answers.n_answers
         self.n_by_item_, self._n_of_crowd = answers_by_item(answers), None
-        self._hold(answers, {})
+        self._begin(answers)
         self.report_ = plain(
             {
                 "model": self._name(),
@@ -347,21 +344,11 @@ class Estimator(Ranking, Saving, Shown, Constructed):
             }
         )
 
-    def _hold(self, answers: Comparisons | None, arrays: Mapping[str, Any]) -> None:
-        """Keep the answers of a fit, or what the ``arrays`` of a saved model tell of them."""
+    def _begin(self, answers: Comparisons | None) -> None:
+        """Set what later answers and questions need of those of the fit; None: the model was loaded."""
         self.comparisons_ = answers
         if answers is not None:
             self.counts_ = AnswerCounts.of(answers)
-        else:
-            n = len(self.items_)
-            self.counts_ = AnswerCounts(arrays["count_ptr"], arrays["count_item"], arrays["count"], n)
-
-    def _held_arrays(self) -> dict[str, Any]:
-        """Arrays that tell of the answers, of :attr:`_held`."""
-        if not self._held:
-            return {}
-        counts = self.counts_
-        return dict(zip(self._held, (counts.ptr, counts.item, counts.count), strict=True))
 
     def _answers_of(self, user: int) -> FloatArray:
         return self.counts_.of_person(user)
@@ -372,29 +359,26 @@ class Estimator(Ranking, Saving, Shown, Constructed):
 
     def _stored_arrays(self) -> dict[str, Any]:
         """See :meth:`Ranking._stored_arrays <predilect.models.boards.Ranking._stored_arrays>`."""
-        return {**self._pack()[1], **self._held_arrays()}
+        return pack(self)[1]
 
     # Saving and loading.
 
     def _document(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        values, arrays = self._pack()
-        shared = {
-            "n_by_item": self.n_by_item_, "feature_matrix": self._space.matrix, "feature_known": self._space.known,
-        }  # fmt: skip
+        values, arrays = pack(self)
         h, parameters = self.hyperparameters_, self.get_params() | {"random_state": self.seed_}
         document = stored(self) | {
             "model": self._name(),
             "parameters": {name: _plain(value) for name, value in parameters.items()},
             "hyperparameters": {field.name: _plain(getattr(h, field.name)) for field in fields(h)},
-            "posterior": plain(values),
+            "parts": values,
             "log_evidence": self.log_evidence_,
             "report": {key: value for key, value in self.report_.items() if key != "timing"},
         }
-        return document, {**shared, **self._held_arrays(), **arrays}
+        return document, arrays
 
     @classmethod
     def _all_fields(cls, document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
-        return SHARED_ARRAYS | cls._held | cls._fields(document), sizes_of(document)
+        return fields_of(cls, document["parts"]), sizes_of(document)
 
     @classmethod
     def _from_document(cls, document: dict[str, Any], arrays: dict[str, Any]) -> Self:
@@ -407,8 +391,13 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         if document["model"] != model._name():
             raise ValueError(f"a model called {document['model']!r} that is {model._name()!r}")
         model.log_evidence_ = number_within("log_evidence", document["log_evidence"], -LARGEST, LARGEST)
-        model._hold(None, arrays)
-        model.posterior_ = model._unpack(document["posterior"], arrays)
+        parts: dict[str, Any] = {}
+        for name in sorted(stored_in(cls), key=lambda name: name == "posterior_"):  # which takes the others
+            parts[name] = read(cls, name, document["parts"], arrays, model._given())
+            if not isinstance(getattr(cls, name, None), property):
+                setattr(model, name, parts[name])
+        model._begin(None)
+        model._restored(parts)
         model.describe()  # what the report lacks is found here, and not when somebody asks
         return model
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from predilect._stored import PART, numbers
 from predilect._types import FloatArray
 from predilect.gaussian.dense import Factor, eigenpairs, symmetrise
 from predilect.gaussian.kernels import Kernel
@@ -20,9 +21,8 @@ from predilect.models.checks import (
     refuse_many_items,
 )
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.people_models import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
+from predilect.models.people_models import crowd_margins, with_new_items
 from predilect.models.reading import Queries, Training
-from predilect.models.saving import Fields, numbers
 from predilect.people.empirical_bayes import Moments, consensus_covariance, em_over_people
 from predilect.people.layout import People, lay_out
 from predilect.people.posterior import PopulationPosterior
@@ -144,7 +144,8 @@ class GPVU(Estimator):
 
     _hyperparameters_type: ClassVar[Any] = FactorHyperparameters
     _each: ClassVar[str] = "The utilities of {} people are shared factors, and a process of each one's own"
-    posterior_: PopulationPosterior = field(init=False)
+    posterior_: Annotated[PopulationPosterior, PART] = field(init=False)
+    factors_: Annotated[FloatArray, numbers("I C")] = field(init=False)
 
     n_components: int = 3
     kernel: str | Kernel = "squared-exponential"
@@ -198,14 +199,5 @@ class GPVU(Estimator):
             "the rest is each person's own."
         ]
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return {}, pack_crowd(self.posterior_) | {"factors": self.factors_}
-
-    @classmethod
-    def _fields(cls, document: dict[str, Any]) -> Fields:
-        return CROWD_ARRAYS | {"factors": numbers("I C")}
-
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        self.factors_ = arrays["factors"]
+    def _restored(self, parts: dict[str, Any]) -> None:
         self.hyperparameters_.kernel.diagonal(self._space.matrix[:1])  # ValueError if it is made for other features
-        return unpack_crowd(arrays, len(self.items_))

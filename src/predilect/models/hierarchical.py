@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from predilect._stored import PART
 from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
@@ -21,9 +22,8 @@ from predilect.models.checks import (
     refuse_many_items,
 )
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.people_models import CROWD_ARRAYS, crowd_margins, pack_crowd, unpack_crowd, with_new_items
+from predilect.models.people_models import crowd_margins, with_new_items
 from predilect.models.reading import Queries, Training
-from predilect.models.saving import Fields
 from predilect.people.empirical_bayes import GaussianPrior, HierarchicalFit, fit_hierarchical
 from predilect.people.layout import lay_out
 from predilect.people.posterior import PopulationPosterior
@@ -106,7 +106,7 @@ class HierarchicalGP(Estimator):
 
     _hyperparameters_type: ClassVar[Any] = HierarchicalHyperparameters
     _each: ClassVar[str] = "The utilities of {} people are draws from one Gaussian, which is learned"
-    posterior_: PopulationPosterior = field(init=False)
+    posterior_: Annotated[PopulationPosterior, PART] = field(init=False)
 
     preset: str = "modern"
     kernel: str | Kernel = "squared-exponential"
@@ -192,13 +192,3 @@ class HierarchicalGP(Estimator):
         if h.strength:
             lines.append(f"Prior variance of a utility {h.variance:.2g}, worth {h.strength:g} people.")
         return lines
-
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return {}, pack_crowd(self.posterior_)
-
-    @classmethod
-    def _fields(cls, document: dict[str, Any]) -> Fields:
-        return CROWD_ARRAYS
-
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        return unpack_crowd(arrays, len(self.items_))

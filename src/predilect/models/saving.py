@@ -13,172 +13,29 @@ import struct
 import threading
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from predilect._json import typed
 from predilect._replace import put_in_place, resolved, staged
-from predilect._text import either, quoted
-from predilect._types import is_number
+from predilect._stored import LARGEST, Fields, check_sizes, check_values, number_within
+from predilect._text import either
 from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, OutputError
-from predilect.gaussian.dense import is_semidefinite
 from predilect.likelihoods.registry import LIKELIHOODS
-from predilect.models.checks import LARGEST, check_count
+from predilect.models.checks import check_count
 
-Array = npt.NDArray[Any]
 Read = TypeVar("Read")
-Sizes = dict[str, int]
 
 # Of one thread at a time: headers are literals, and Python before 3.11.8 and 3.12.2 counts how deep it is in one with
 # a number that all threads share, and raises a SystemError where they take turns.
 _HEADERS = threading.Lock()
 
-SMALL = "uint8|uint16|uint32|uint64"  # whole numbers in as few bytes as hold them
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """Specification of one array.
-
-    ``shape``: a size for each axis, the name of one, perhaps with "+1", or a number, "|" between alternatives; a name
-    without a size takes that of the first array which has it. ``dtypes``: names of NumPy's types, "|" between them.
-    ``wanted``: what the values must be, for messages. ``is_right``: whether they are, given the sizes by name.
-    """
-
-    shape: str
-    dtypes: str
-    wanted: str
-    is_right: Callable[[Array, Sizes], bool]
-    optional: bool = False
-
-
-Fields = dict[str, Field]
-
-
-def numbers(shape: str, dtypes: str = "float64") -> Field:
-    """Finite numbers."""
-    return Field(shape, dtypes, f"numbers within ±{LARGEST:g}", lambda a, _: is_within(a, -LARGEST))
-
-
-def amounts(shape: str, dtypes: str = "float64") -> Field:
-    """Variances, precisions, counts: numbers that are not negative."""
-    return Field(shape, dtypes, f"numbers from 0 to {LARGEST:g}", lambda a, _: is_within(a, 0.0))
-
-
-def positive(shape: str, dtypes: str = "float64") -> Field:
-    """Scales and weights: positive numbers."""
-    smallest = 1.0 / LARGEST
-    return Field(shape, dtypes, f"numbers from {smallest:g} to {LARGEST:g}", lambda a, _: is_within(a, smallest))
-
-
-def covariance(shape: str) -> Field:
-    """Symmetric and positive semi-definite, up to rounding; of several matrices each."""
-    return Field(
-        shape, "float64", f"symmetric and positive semi-definite within ±{LARGEST:g}",
-        lambda a, _: is_within(a, -LARGEST) and is_semidefinite(a),
-    )  # fmt: skip
-
-
-def codes(shape: str, below: str, dtypes: str = "int32") -> Field:
-    """Codes from 0 to below a size."""
-    return Field(
-        shape, dtypes, f"codes from 0 to below {below}",
-        lambda a, sizes: not a.size or bool(a.min() >= 0 and a.max() < sizes[below]),
-    )  # fmt: skip
-
-
-def pointer(shape: str, to: str, dtypes: str = "int64") -> Field:
-    """Row pointers: where the entries of each begin, and the last one's end."""
-    return Field(
-        shape, dtypes, f"ascending from 0 to {to}",
-        lambda a, sizes: bool(a[0] == 0 and a[-1] == sizes[to] and (a[1:] >= a[:-1]).all()),
-    )  # fmt: skip
-
-
-def outcomes(shape: str) -> Field:
-    """1, 0 or -1."""
-    return Field(shape, "int8", "1, 0 or -1", lambda a, _: not a.size or bool(a.min() >= -1 and a.max() <= 1))
-
-
-def graded(shape: str, most: int) -> Field:
-    """Outcomes with grades, of which there are so many: from -(1 + most) to 1 + most."""
-    limit = 1 + most
-    return Field(
-        shape, "int8", f"from {-limit} to {limit}",
-        lambda a, _: not a.size or bool(a.min() >= -limit and a.max() <= limit),
-    )  # fmt: skip
-
-
-def flags(shape: str) -> Field:
-    """Yes or no."""
-    return Field(shape, "bool", "yes or no", lambda a, _: bool((a.view(np.uint8) <= 1).all()))
-
-
-def optional(field: Field) -> Field:
-    """The same field, which a model may lack."""
-    return replace(field, optional=True)
-
-
-def check_sizes(table: Fields, sizes: Mapping[str, int], described: Mapping[str, Any]) -> Sizes:
-    """All sizes by name, from the types and shapes ``described``; ValueError if an array is missing or does not fit."""
-    known = dict(sizes)
-    for name, field in table.items():
-        if name not in described:
-            if field.optional:
-                continue
-            raise ValueError(f"there is no array {name}")
-        dtype, shape = described[name]
-        fits = (_bound(one.split(), shape, known) for one in field.shape.split("|"))
-        found = next((sizes for sizes in fits if sizes is not None), None)
-        if dtype not in field.dtypes.split("|") or found is None:
-            here = ", ".join(f"{key} = {value}" for key, value in known.items())
-            raise ValueError(f"{name} is {dtype} of shape {shape}, not {field.dtypes} of shape {field.shape} ({here})")
-        known = found
-    return known
-
-
-def check_values(table: Fields, sizes: Sizes, arrays: Mapping[str, Array]) -> None:
-    """ValueError if an array holds values outside its specification."""
-    for name, field in table.items():
-        if name in arrays and not field.is_right(arrays[name], sizes):
-            raise ValueError(f"{name} must be {field.wanted}, and is not")
-
-
-def is_within(a: Array, low: float) -> bool:
-    """Whether all are numbers from ``low`` to the largest; NaN is not."""
-    return not a.size or low <= float(a.min()) <= float(a.max()) <= LARGEST
-
-
-def _bound(axes: list[str], shape: list[int], sizes: Sizes) -> Sizes | None:
-    """Sizes with those that a shape gives to new names; None if it does not fit."""
-    if len(axes) != len(shape):
-        return None
-    found = dict(sizes)
-    for axis, length in zip(axes, shape, strict=True):
-        name, _, more = axis.partition("+")
-        size = length - int(more or 0)
-        if size < 0 or size != (int(name) if name.isdigit() else found.setdefault(name, size)):
-            return None
-    return found
-
-
-def small(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
-    """Whole numbers in as few bytes as hold the largest; other numbers unchanged."""
-    array = np.asarray(values)
-    whole = array.astype(np.uint64)
-    if not np.array_equal(whole, array):
-        return array
-    return whole.astype(np.min_scalar_type(int(whole.max(initial=0))))
-
-
 SCHEMA = "predilect/model"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _DEEPEST = 50  # levels of nesting in what is read and kept as it is
 # What reading a file that is damaged, on purpose or not, may end with.
 _DAMAGE = (
@@ -426,10 +283,6 @@ def number(value: Any) -> Any:
     return float(value) if value in ("inf", "-inf", "nan") else value
 
 
-# I items, F columns of their features; U people, G columns of theirs.
-SHARED_ARRAYS: Fields = {"n_by_item": amounts("I"), "feature_matrix": numbers("I F"), "feature_known": flags("I")}
-
-
 def sizes_of(document: dict[str, Any]) -> dict[str, int]:
     """Sizes that a document gives: numbers of ids, and of columns of features."""
     features, people = document["item_features"], document["user_features"]
@@ -465,18 +318,15 @@ def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Non
     model._added_users = {}
     model._likelihood = LIKELIHOODS[document.get("likelihood", "probit")]
     model.tie_threshold_ = number_within("tie_threshold", document["tie_threshold"], 0.0, LARGEST)
-    if model.tie_threshold_ == 0.0 and np.any(arrays.get("outcome", 1) == 0):
+    outcomes = [array for name, array in arrays.items() if name.rpartition(".")[2] == "outcome"]
+    if model.tie_threshold_ == 0.0 and any((outcome == 0).any() for outcome in outcomes):
         raise ValueError("ties in a model without them")
     model.n_answers_ = number_within("n_answers", document["n_answers"], 0.0, LARGEST)
     model._backend = typed(str, document["frame_kind"], "frame_kind")
     features, people = document["item_features"], document["user_features"]
     model.features_ = None if features is None else ItemFeatures.from_dict(features)
     model.user_features_ = None if people is None else PersonFeatures.from_dict(people)
-    if "feature_matrix" in arrays:
-        model._space = FeatureSpace(arrays["feature_matrix"], arrays["feature_known"])
-    else:
-        model._space = FeatureSpace.empty(len(model.items_))
-    model.n_by_item_ = arrays["n_by_item"]
+    model._space = FeatureSpace.empty(len(model.items_))
     of_crowd = typed(list[float] | None, document.get("n_of_crowd"), "n_of_crowd")
     model._n_of_crowd = None if of_crowd is None else np.array(of_crowd)
     if of_crowd is not None and (len(of_crowd) != len(model.items_) or not np.all(model._n_of_crowd >= 0.0)):
@@ -487,13 +337,6 @@ def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Non
         counts = model.report_["updates"] = typed(dict[str, int | float], model.report_["updates"], "updates")
         if counts.keys() != {"answers_added", "answers_taken_back", "people_added"}:
             raise ValueError(f"updates are counted as {', '.join(counts)}")
-
-
-def number_within(name: str, value: Any, low: float, high: float) -> float:
-    """A number in a range, else ValueError."""
-    if not is_number(value, low, high):
-        raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {quoted(value)}")
-    return float(value)
 
 
 def check_computing(model: Any) -> None:

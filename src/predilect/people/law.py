@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 
+from predilect._stored import amounts, numbers, within
 from predilect._types import FloatArray, IntArray
-from predilect.gaussian.dense import factorise
+from predilect.gaussian.dense import covariances, factorise
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,18 @@ class Law:
 class Basis:
     """f_u = Φ β_u + e_u: basis functions of the items, and item-specific residuals (population.md section 6)."""
 
-    Phi: FloatArray  # Φ, (n_items, M)
-    rho: FloatArray  # variance over people of e_ui, (n_items,); empty without residuals
-    offset: FloatArray  # posterior of the mean over people of e_ui, item by item; empty like ``rho``
-    offset_variance: FloatArray
-    own_scale: float  # ``rho`` per unit of an item's share of the prior variance, for new items
+    Phi: Annotated[FloatArray, numbers("I M")]  # Φ
+    rho: Annotated[FloatArray, amounts("I|0")]  # variance over people of e_ui, (n_items,); empty without residuals
+    # posterior of the mean over people of e_ui, item by item; empty like ``rho``
+    offset: Annotated[FloatArray, numbers("I|0")]
+    offset_variance: Annotated[FloatArray, amounts("I|0")]
+    # ``rho`` per unit of an item's share of the prior variance, for new items
+    own_scale: Annotated[float, within(0.0)]
+
+    def checked(self) -> None:
+        """ValueError if items have half of what they would have to themselves."""
+        if not len(self.rho) == len(self.offset) == len(self.offset_variance):
+            raise ValueError("half of what items have to themselves")
 
     @property
     def has_own(self) -> bool:
@@ -101,10 +110,10 @@ class Basis:
 class Effects:
     """Effects B x_u of user traits on the prior mean of user u's utilities."""
 
-    B: FloatArray  # (M, n_traits), on the basis of the population covariance
+    B: Annotated[FloatArray, numbers("M T")]  # on the basis of the population covariance
     # Posterior of one trait's effect, (M, M), where traits are uncorrelated and alike; or (n, M, M): the last n - 1
     # traits have one each, and those before them share the first.
-    covariance: FloatArray
+    covariance: Annotated[FloatArray, covariances("M M|E M M")]
 
     @property
     def stack(self) -> FloatArray:

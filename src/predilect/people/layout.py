@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import pairwise
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from predilect._stored import PART, PLAIN, amounts, codes, numbers, outcomes, pointer, positive, unless
 from predilect._text import either
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.comparisons import joint_rows
+from predilect.data.orders import implied_rows
 from predilect.data.read.options import option
 from predilect.errors import DataError
 from predilect.gaussian.design import Sites
@@ -42,28 +45,33 @@ class People:
     heavy.
     """
 
-    answer_ptr: IntArray  # start of each user's answers and items, (n_users + 1,)
-    item_ptr: IntArray
-    item_idx: npt.NDArray[np.int32]  # each user's own items, ascending global codes
-    left: npt.NDArray[np.int32]  # positions in the user's own items, (n_rows,)
-    right: npt.NDArray[np.int32]
-    outcome: npt.NDArray[np.int8]  # +1, 0 or -1, or with a grade ±(1 + g), (n_rows,)
-    weight: FloatArray  # number of identical answers in a row, (n_rows,); 1 in a task
+    # start of each user's answers and items, (n_users + 1,)
+    answer_ptr: Annotated[IntArray, pointer("U+1", "R")]
+    item_ptr: Annotated[IntArray, pointer("U+1", "K")]
+    item_idx: Annotated[npt.NDArray[np.int32], codes("K", "I")]  # each user's own items, ascending global codes
+    left: Annotated[npt.NDArray[np.int32], codes("R", "I")]  # positions in the user's own items, (n_rows,)
+    right: Annotated[npt.NDArray[np.int32], codes("R", "I")]
+    outcome: Annotated[npt.NDArray[np.int8], outcomes("R", "grades")]  # +1, 0 or -1, or with a grade ±(1 + g)
+    weight: Annotated[FloatArray, positive("R")]  # number of identical answers in a row; 1 in a task
     n_items: int
-    shards: list[Shard]  # ranges of users, cut by work
+    shards: Annotated[list[Shard], PLAIN]  # ranges of users, cut by work
     largest_state: int = LARGEST_STATE
-    traits: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # (n_users, n_traits)
+    traits: Annotated[FloatArray, numbers("U T")] = field(default_factory=lambda: np.zeros((0, 0)))
     # multiplies the tie threshold, (n_users,)
-    tie_factor: FloatArray = field(default_factory=lambda: np.zeros(0))
+    tie_factor: Annotated[FloatArray, unless(1.0, positive("U"))] = field(default_factory=lambda: np.zeros(0))
     # a_u, (n_users,): the noise of the user's answers has standard deviation 1 / a_u
-    consistency: FloatArray = field(default_factory=lambda: np.zeros(0))
+    consistency: Annotated[FloatArray, unless(1.0, positive("U"))] = field(default_factory=lambda: np.zeros(0))
     # posterior standard deviation of log a_u, (n_users,)
-    consistency_sd: FloatArray = field(default_factory=lambda: np.zeros(0))
+    consistency_sd: Annotated[FloatArray, unless(0.0, amounts("U"))] = field(default_factory=lambda: np.zeros(0))
     # Rows of a person with one number, from 0, are one answer, and share the noise of their items; -1 for the others
-    task: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    task: Annotated[IntArray, unless(-1, numbers("R", "int64"))] = field(
+        default_factory=lambda: np.zeros(0, dtype=np.int64)
+    )
     # Covariates of answers: distinct ones, (V, n_covariates), which of them each row has, and x γ, (n_rows,)
     patterns: FloatArray = field(default_factory=lambda: np.zeros((1, 0)))
-    variant: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    variant: Annotated[IntArray, unless(0, codes("R", "V", "int64"))] = field(
+        default_factory=lambda: np.zeros(0, dtype=np.int64)
+    )
     offset: FloatArray = field(default_factory=lambda: np.zeros(0))
     # Covariates times the spreads of their effects over people, (n_rows, n_effects): a user's own effects, in these
     # units, are N(0, I); no columns where all people have the same
@@ -71,7 +79,7 @@ class People:
     likelihood: type[PairLikelihood] = Probit  # of one answer
     # Where there are grades, or items tie more or less than others; with the ends of the intervals of answers, (n_rows,
     # 2), in units of the scale of these thresholds
-    thresholds: Thresholds | None = None
+    thresholds: Annotated[Thresholds | None, PART] = None
     ends: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
     is_heavy: BoolArray = field(init=False)
     heavy: IntArray = field(init=False)  # codes of heavy users
@@ -212,6 +220,27 @@ class People:
             cell = (who - start) * self.n_items + self.item_idx[self.item_ptr[who] + side[rows]]
             counts += np.bincount(cell, self.weight[rows], minlength=len(counts))
         return counts.reshape(stop - start, self.n_items)
+
+    def checked(self) -> None:
+        """ValueError unless answers are of the person's own items, tasks agree with themselves, and shards hold all."""
+        owner = np.repeat(np.arange(self.n_users), np.diff(self.item_ptr))
+        if (np.diff(owner * self.n_items + self.item_idx) <= 0).any():
+            raise ValueError("the own items of a person do not ascend")
+        n_own = np.repeat(np.diff(self.item_ptr), np.diff(self.answer_ptr))
+        if (self.left >= self.right).any() or (self.right >= n_own).any():
+            raise ValueError("an answer compares what is not two of the person's own items")
+        rows = np.flatnonzero(self.task >= 0)
+        if (self.weight[rows] != 1.0).any() or (self.outcome[rows] == 0).any():
+            raise ValueError("a task holds a tie, or an answer counted more than once")
+        owner = np.repeat(np.arange(self.n_users), np.diff(self.answer_ptr))[rows]
+        order = np.lexsort((self.task[rows], owner))
+        rows, owner = rows[order], owner[order]
+        group = np.cumsum(np.append(0, (np.diff(self.task[rows]) != 0) | (np.diff(owner) != 0)))[: len(rows)]
+        if implied_rows(group, self.left[rows], self.right[rows], self.outcome[rows])[1] >= 0:
+            raise ValueError("a task contradicts itself")
+        edges = [0, *(stop for _, stop in self.shards)]
+        if self.shards != list(pairwise(edges)) or edges != sorted(edges) or edges[-1] != self.n_users:
+            raise ValueError("the shards do not hold every person once, in order")
 
 
 def with_own(

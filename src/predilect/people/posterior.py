@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
+from predilect._stored import PART, flags, numbers
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.covariates import CovariateEffects
-from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.dense import covariances, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
@@ -34,18 +36,20 @@ class PopulationPosterior(Posterior):
     Users' posteriors are not stored: two numbers per answer (the sites) and the population distribution determine them.
     """
 
-    m: FloatArray  # consensus of the items (M = n_items), or of the functions of a basis, (M,)
-    C_m: FloatArray  # posterior covariance of the consensus, (M, M)
-    Sigma: FloatArray  # population covariance of deviations from the consensus, (M, M)
-    people: People  # all answers and sites but those of the users in ``overlay``
-    sites: Sites
-    basis: Basis | None = None  # by default the items themselves
-    effects: Effects | None = None
+    m: Annotated[FloatArray, numbers("M")]  # consensus of the items (M = n_items), or of the functions of a basis
+    C_m: Annotated[FloatArray, covariances("M M")]  # posterior covariance of the consensus
+    Sigma: Annotated[FloatArray, covariances("M M")]  # population covariance of deviations from the consensus
+    people: Annotated[People, PART]  # all answers and sites but those of the users in ``overlay``
+    sites: Annotated[Sites, PART]
+    basis: Annotated[Basis | None, PART] = None  # by default the items themselves
+    effects: Annotated[Effects | None, PART] = None
     overlay: Overlay = field(default_factory=Overlay)  # users whose answers changed since, and new users
     calibration: Calibration = UNCALIBRATED
-    newcomers: BoolArray | None = None  # (people.n_users,): who came after the fit; None: nobody but in ``overlay``
-    covariates: CovariateEffects | None = None  # of answers
-    newcomer_shift: FloatArray | None = None  # d, by which the mean of newcomers differs from m, (M,)
+    # (people.n_users,): who came after the fit; None: nobody but in ``overlay``
+    newcomers: Annotated[BoolArray | None, flags("U")] = None
+    covariates: Annotated[CovariateEffects | None, PART] = None  # of answers
+    # d, by which the mean of newcomers differs from m
+    newcomer_shift: Annotated[FloatArray | None, numbers("M")] = None
     law: Law = field(init=False)  # population distribution
     newcomer_law: Law = field(init=False)  # that of people whom the population was learned without
 
@@ -60,6 +64,13 @@ class PopulationPosterior(Posterior):
         object.__setattr__(self, "law", law)
         later = law if d is None else replace(law, mean=self.m + d if basis is None else basis.mean(self.m + d))
         object.__setattr__(self, "newcomer_law", later)
+
+    def checked(self) -> None:
+        """ValueError unless the population is of the items, and of the traits, that people have."""
+        if self.n_items != self.people.n_items:
+            raise ValueError(f"a consensus of {self.n_items} items, of which there are {self.people.n_items}")
+        if self.effects is None and self.people.traits.shape[1]:
+            raise ValueError(f"{self.people.traits.shape[1]} traits of people without effects")
 
     @property
     def n_items(self) -> int:

@@ -6,12 +6,13 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from predilect._stored import LARGEST, PART, numbers, within
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.dense import covariances, symmetrise
 from predilect.gaussian.design import pair_variance
 from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection, item_covariance
@@ -33,10 +34,15 @@ class SparsePosterior(Posterior):
 
     is_pooled: ClassVar[bool] = True
 
-    projection: Projection  # A and R
-    mean: FloatArray  # of f at the inducing points, (M,)
-    covariance: FloatArray
-    scale: float  # E s, the inverse scale of the prior
+    projection: Annotated[Projection, PART]  # A and R
+    mean: Annotated[FloatArray, numbers("M")]  # of f at the M inducing points
+    covariance: Annotated[FloatArray, covariances("M M")]
+    scale: Annotated[float, within(1.0 / LARGEST)]  # E s, the inverse scale of the prior
+
+    def checked(self) -> None:
+        """ValueError unless there is a value at each point."""
+        if len(self.mean) != self.projection.n_points:
+            raise ValueError(f"{self.projection.n_points} inducing points, but values at {len(self.mean)}")
 
     @property
     def n_items(self) -> int:

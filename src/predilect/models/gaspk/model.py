@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._stored import PART
 from predilect._types import FloatArray
 from predilect.charts.chart import Chart
 from predilect.models.estimator import Estimator, Learned, Turn
@@ -19,7 +20,7 @@ from predilect.models.gaspk.parameters import check_gaspk, resolve
 from predilect.models.gaspk.plots import characteristics
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.questions import margins_of_queries
-from predilect.models.gaspk.storage import gaspk_fields, pack_gaspk, unpack_gaspk
+from predilect.models.gaspk.storage import Stored, restore_gaspk
 from predilect.models.gaspk.training import GaSPKHyperparameters, fit_gaspk, take_in
 from predilect.models.reading import Queries, Said, Training, read_answers
 from predilect.progress import Watcher
@@ -290,16 +291,14 @@ class GaSPK(Estimator):
             return {}
         return {"characteristics": partial(characteristics, self)}
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return pack_gaspk(self.posterior_, self._choices, self.answers_, self.report_["prior"]["backend"])
+    @property
+    def _kept(self) -> Annotated[Stored, PART]:
+        return Stored.of(self.posterior_, self._choices, self.answers_, self.report_["prior"]["backend"])
 
-    _fields = staticmethod(gaspk_fields)
-
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> GaSPKPosterior:
-        posterior, self._choices, self.answers_ = unpack_gaspk(self, values, arrays)
+    def _restored(self, parts: dict[str, Any]) -> None:
+        self.posterior_, self._choices, self.answers_ = restore_gaspk(self, parts["_kept"])
         self.trade_offs_, self.grid_ = self._choices.trade_offs, self._choices.grid
         self._turn = Turn()
-        return posterior
 
     # What a choice researcher asks of a fitted model.
     accept = gaspk_outputs.accept

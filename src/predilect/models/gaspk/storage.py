@@ -1,16 +1,30 @@
-"""A fitted ``GaSPK`` as plain values and arrays, and back."""
+"""What is stored of a fitted ``GaSPK``, and the posterior made of it again."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from predilect._stored import (
+    DESCRIBED,
+    LARGEST,
+    PLAIN,
+    amounts,
+    codes,
+    number_within,
+    numbers,
+    outcomes,
+    positive,
+    within,
+)
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import factorise
 from predilect.gaussian.kernels import Kernel
 from predilect.likelihoods.views import Probit
-from predilect.models.checks import LARGEST, check_choice
+from predilect.models.checks import check_choice
 from predilect.models.gaspk.em.mode import TradeOffAnswers, state_at
 from predilect.models.gaspk.parameters import BACKENDS, Choices, basis_of, posterior_of
 from predilect.models.gaspk.posterior.covariance import ByCovariance
@@ -18,90 +32,88 @@ from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.posterior.scores import Basis, DenseBasis
 from predilect.models.gaspk.tradeoffs.grids import Grid
 from predilect.models.gaspk.tradeoffs.map import TradeOffMap
-from predilect.models.saving import Fields, amounts, codes, number_within, numbers, optional, outcomes, positive
 
-_COLUMNS = ("user", "point", "outcome", "weight")
 _ROUNDING = 1e-6
 
 
-def gaspk_fields(document: dict[str, Any]) -> Fields:
-    """Expected arrays: of T trade-offs of D numbers, C characteristics, R rows of answers, and rank M."""
-    fields = {
-        "points": numbers("T D"), "places": optional(amounts("T", "int64")), "m": numbers("M C"),
-        "gamma": amounts("U C"), "user": codes("R", "U", "int64"), "point": codes("R", "T", "int64"),
-        "outcome": outcomes("R"), "weight": positive("R"),
-    }  # fmt: skip
-    if "root" in document["arrays"]:
-        if "covariance" in document["arrays"]:
-            fields["covariance"] = numbers("K K")
-        if "left_open" in document["arrays"]:
-            fields["left_open"] = numbers("U C C")
-        fields |= {"root": numbers("T M"), "back": numbers("M M"), "pivots": numbers("M D")}
-    return fields
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is stored of a fitted model: the mode, the weights, and the answers that the curvature is made of.
 
-
-def pack_gaspk(
-    posterior: GaSPKPosterior, choices: Choices, answers: TradeOffAnswers, backend: str
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Plain values and arrays: the mode, the weights, and the answers that the curvature is made of."""
-    values: dict[str, Any] = {
-        "trade_offs": choices.trade_offs.to_dict(),
-        "grid": None if choices.grid is None else choices.grid.to_dict(),
-        "backend": backend,
-    }
-    arrays = {name: getattr(answers, name) for name in _COLUMNS}
-    arrays |= {"m": posterior.w, "gamma": posterior.gamma, "points": choices.points}
-    if choices.places is not None:
-        arrays["places"] = choices.places
-    basis = posterior.basis
-    if isinstance(basis, DenseBasis):
-        # Stored and not recomputed: where eigenvalues are nearly equal, another machine might turn the coordinates.
-        arrays |= {"pivots": basis.pivots, "root": basis.root, "back": basis.back}
-        values["left_out"] = basis.left_out
-    if isinstance(posterior.curvature, ByCovariance):  # what was learned online does not follow from the answers
-        arrays["covariance"] = posterior.curvature.matrix
-        if posterior.left_open is not None:
-            arrays["left_open"] = posterior.left_open
-    return values, arrays
-
-
-def unpack_gaspk(
-    model: Any, values: dict[str, Any], arrays: dict[str, Any]
-) -> tuple[GaSPKPosterior, Choices, TradeOffAnswers]:
-    """The inverse of :func:`pack_gaspk`; ``model`` has hyper-parameters and tie threshold.
-
-    Raises ValueError if the arrays do not fit each other, DataError if trade-offs were made by a function.
+    T trade-offs of D numbers, C characteristics, R rows of answers, and rank M.
     """
-    h = model.hyperparameters_
-    grid = None if values["grid"] is None else Grid.from_dict(values["grid"])
-    trade_offs = TradeOffMap.from_dict(values["trade_offs"])
-    points, gamma, w, places = arrays["points"], arrays["gamma"], arrays["m"], arrays.get("places")
-    if trade_offs.n_dimensions != points.shape[1] or (grid is None) != (places is None):
-        raise ValueError(f"trade-offs of {trade_offs.n_dimensions} numbers, but points of {points.shape[1]}")
-    if grid is not None and places is not None:
-        on_grid = places[-1] < grid.n_points and len(grid.levels) == points.shape[1]
-        if not on_grid or (np.diff(places) <= 0).any():
-            raise ValueError("places that are not on the grid")
-    if (np.abs(gamma.sum(axis=1) - 1.0) > 1e-6).any():
-        raise ValueError("weights of a person do not sum to 1")
-    choices = Choices(trade_offs, grid, points, places)
-    user, point, outcome, weight = (arrays[name] for name in _COLUMNS)
-    if (np.diff((user * len(points) + point) * 3 + outcome) <= 0).any():
-        raise ValueError("the answers do not ascend")
-    answers = TradeOffAnswers(user, point, outcome, weight, n_users=len(gamma), n_points=len(points))
-    kernel: Kernel = h.kernel
-    basis: Basis
-    if "root" in arrays:
-        left_out = number_within("left_out", values["left_out"], 0.0, 1.0)
-        basis = DenseBasis(kernel, arrays["pivots"], arrays["root"], arrays["back"], left_out)
-        if basis.n_points != len(points):
-            raise ValueError(f"{len(points)} trade-offs, but a basis of {basis.n_points}")
-        most = kernel.diagonal(points) * (1.0 + _ROUNDING)
-        if not all((np.einsum("ij,ij->i", Phi, Phi) <= most).all() for Phi in (basis.root, basis.rows(points)[0])):
+
+    trade_offs: Annotated[TradeOffMap, DESCRIBED]
+    grid: Annotated[Grid | None, DESCRIBED]
+    backend: Annotated[str, PLAIN]
+    points: Annotated[FloatArray, numbers("T D")]
+    places: Annotated[IntArray | None, amounts("T", "int64")]
+    w: Annotated[FloatArray, numbers("M C")]
+    gamma: Annotated[FloatArray, amounts("U C")]
+    user: Annotated[IntArray, codes("R", "U", "int64")]
+    point: Annotated[IntArray, codes("R", "T", "int64")]
+    outcome: Annotated[npt.NDArray[np.int8], outcomes("R")]
+    weight: Annotated[FloatArray, positive("R")]
+    # Stored and not computed again: where eigenvalues are nearly equal, another machine might turn the coordinates.
+    root: Annotated[FloatArray | None, numbers("T M")] = None
+    back: Annotated[FloatArray | None, numbers("M M")] = None
+    pivots: Annotated[FloatArray | None, numbers("M D")] = None
+    left_out: Annotated[float | None, within(0.0, 1.0)] = None
+    # What was learned online does not follow from the answers.
+    covariance: Annotated[FloatArray | None, numbers("K K")] = None
+    left_open: Annotated[FloatArray | None, numbers("U C C")] = None
+
+    @classmethod
+    def of(cls, posterior: GaSPKPosterior, choices: Choices, answers: TradeOffAnswers, backend: str) -> Stored:
+        """What is stored of a posterior."""
+        basis, curvature, more = posterior.basis, posterior.curvature, {}
+        if isinstance(basis, DenseBasis):
+            more = {name: getattr(basis, name) for name in ("root", "back", "pivots", "left_out")}
+        if isinstance(curvature, ByCovariance):
+            more |= {"covariance": curvature.matrix, "left_open": posterior.left_open}
+        return cls(
+            choices.trade_offs, choices.grid, backend, choices.points, choices.places, posterior.w, posterior.gamma,
+            answers.user, answers.point, answers.outcome, answers.weight, **more,
+        )  # fmt: skip
+
+    def checked(self) -> None:
+        """ValueError unless points, places, weights and answers fit each other."""
+        grid, places, points = self.grid, self.places, self.points
+        if self.trade_offs.n_dimensions != points.shape[1] or (grid is None) != (places is None):
+            raise ValueError(f"trade-offs of {self.trade_offs.n_dimensions} numbers, but points of {points.shape[1]}")
+        if grid is not None and places is not None:
+            on_grid = places[-1] < grid.n_points and len(grid.levels) == points.shape[1]
+            if not on_grid or (np.diff(places) <= 0).any():
+                raise ValueError("places that are not on the grid")
+        if (np.abs(self.gamma.sum(axis=1) - 1.0) > 1e-6).any():
+            raise ValueError("weights of a person do not sum to 1")
+        if (np.diff((self.user * len(points) + self.point) * 3 + self.outcome) <= 0).any():
+            raise ValueError("the answers do not ascend")
+
+    def basis(self, kernel: Kernel, choices: Choices, n_components: int) -> Basis:
+        """The basis of the characteristics; ValueError if it is none of this kernel's."""
+        if self.root is None or self.back is None or self.pivots is None or self.left_out is None:
+            check_choice("backend", self.backend, BACKENDS)
+            return basis_of(kernel, choices, self.backend, n_components, len(self.user))
+        basis = DenseBasis(kernel, self.pivots, self.root, self.back, self.left_out)
+        most = kernel.diagonal(self.points) * (1.0 + _ROUNDING)
+        if not all((np.einsum("ij,ij->i", Phi, Phi) <= most).all() for Phi in (self.root, basis.rows(self.points)[0])):
             raise ValueError("a basis of more than the prior variance")
-    else:
-        check_choice("backend", values["backend"], BACKENDS)
-        basis = basis_of(kernel, choices, values["backend"], h.n_components, answers.n_rows)
+        return basis
+
+
+def restore_gaspk(model: Any, stored: Stored) -> tuple[GaSPKPosterior, Choices, TradeOffAnswers]:
+    """Posterior, trade-offs and answers; ``model`` has hyper-parameters and tie threshold.
+
+    Raises ValueError if the parts do not fit each other.
+    """
+    h, w, gamma, points = model.hyperparameters_, stored.w, stored.gamma, stored.points
+    choices = Choices(stored.trade_offs, stored.grid, points, stored.places)
+    answers = TradeOffAnswers(
+        stored.user, stored.point, stored.outcome, stored.weight, n_users=len(gamma), n_points=len(points)
+    )
+    kernel: Kernel = h.kernel
+    basis = stored.basis(kernel, choices, h.n_components)
     if w.shape != (basis.rank, h.n_components) or gamma.shape[1] != h.n_components:
         raise ValueError(f"{basis.rank} coordinates of {h.n_components} characteristics, but w is {w.shape}")
     number_within("spread", h.spread, 1.0, LARGEST)
@@ -113,11 +125,11 @@ def unpack_gaspk(
     if alpha > 0.0 and not (gamma > 0.0).all():
         raise ValueError("weights of 0 under a prior that has none")
     posterior = posterior_of(model, choices.trade_offs, kernel, w, state, alpha, h.calibration)
-    if "covariance" in arrays:
-        covariance = arrays["covariance"]
+    covariance = stored.covariance
+    if covariance is not None:
         if len(covariance) != w.size or not np.isfinite(factorise(covariance).lower).all():
             raise ValueError(f"a covariance of {len(covariance)} coordinates, of which there are {w.size}")
-        left_open = arrays.get("left_open", posterior.left_open)
+        left_open = posterior.left_open if stored.left_open is None else stored.left_open
         if (left_open is None) != (posterior.left_open is None):
             raise ValueError("covariances of weights that have no prior, or none of weights that have one")
         online = ByCovariance(covariance, *w.shape)

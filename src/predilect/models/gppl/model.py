@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+import numpy as np
+
+from predilect._stored import LARGEST, PART, number_within
 from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.fit import RULES, SparsePosterior
@@ -21,26 +24,16 @@ from predilect.models.checks import (
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.gppl.pooled import (
     INFERENCE,
-    JOINT_ARRAYS,
-    SPARSE_ARRAYS,
     JointPosterior,
     fit_joint_gppl,
     fit_pooled_gppl,
-    pack_joint,
-    pack_sparse,
-    unpack_joint,
-    unpack_sparse,
 )
 from predilect.models.gppl.separate import (
-    SEPARATE_ARRAYS,
     SeparatePosterior,
     fit_separate_gppl,
-    pack_separate,
     separate_margins,
-    unpack_separate,
 )
 from predilect.models.reading import Queries, Training, rows_of_features
-from predilect.models.saving import Fields
 from predilect.progress import Watcher
 from predilect.shards import workers
 
@@ -157,6 +150,8 @@ class GPPL(Estimator):
         "joint": "learned together by their features", "separate": "each learned alone"
     }  # fmt: skip
 
+    posterior_: Annotated[SparsePosterior | SeparatePosterior | JointPosterior, PART] = field(init=False)
+
     users: str = "pooled"
     kernel: str | Kernel = "matern-3/2"
     kernel_form: str = "isotropic"
@@ -244,28 +239,18 @@ class GPPL(Estimator):
             lines.append(f"The search of length-scales ended at its bounds: {', '.join(bound)}.")
         return lines
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        posterior = self.posterior_
-        if isinstance(posterior, SeparatePosterior):
-            return pack_separate(posterior)
-        if isinstance(posterior, JointPosterior):
-            return pack_joint(posterior)
-        assert isinstance(posterior, SparsePosterior)
-        return pack_sparse(posterior)
+    def _given(self) -> dict[str, Any]:
+        given = super()._given()
+        if self.users == "joint":  # whose process is of pairs of a person and an item, of which none is kept
+            points = np.zeros((0, sum(len(features.outputs) for features in (self.user_features_, self.features_))))
+            given |= {"features": points, "known": np.zeros(0, dtype=bool)}
+        return given
 
-    @classmethod
-    def _fields(cls, document: dict[str, Any]) -> Fields:
-        if "site_precision" in document["arrays"]:
-            return SEPARATE_ARRAYS
-        return JOINT_ARRAYS if "user_rows" in document["arrays"] else SPARSE_ARRAYS
-
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        h, space = self.hyperparameters_, self._space
-        if "site_precision" in arrays:
-            return unpack_separate(arrays, h.kernel, 1.0 / h.variance, space)
-        if "user_rows" in arrays:
-            return unpack_joint(values, arrays, h.kernel)
-        return unpack_sparse(values, arrays, h.kernel, space.matrix, space.known)
+    def _restored(self, parts: dict[str, Any]) -> None:
+        h = self.hyperparameters_
+        number_within("variance", h.variance, 1.0 / LARGEST, LARGEST)
+        if self.users != "joint":
+            h.kernel.diagonal(self._space.matrix[:1])  # ValueError if it is made for other features
 
 
 @dataclass(eq=False, repr=False)

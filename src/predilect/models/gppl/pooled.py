@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from predilect._stored import PART, numbers
 from predilect._text import either
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import ItemFeatures, Vocabulary
@@ -31,15 +32,10 @@ from predilect.latent.sparse.fit import (
 from predilect.latent.sparse.gradient import optimise_length_scales
 from predilect.latent.sparse.stochastic import Schedule
 from predilect.likelihoods.probit import starting_threshold
-from predilect.models.checks import LARGEST, choose_points, item_kernel, make_kernel, optimises
+from predilect.models.checks import choose_points, item_kernel, make_kernel, optimises
 from predilect.models.reading import Training
-from predilect.models.saving import Fields, covariance, number_within, numbers, optional
 from predilect.progress import Report, Watcher
 
-SPARSE_ARRAYS: Fields = {"points": optional(numbers("P F")), "m": numbers("M"), "C_m": covariance("M M")}
-JOINT_ARRAYS: Fields = SPARSE_ARRAYS | {
-    "points": numbers("M D"), "user_rows": numbers("U G"), "item_rows": numbers("I F"),
-}  # fmt: skip
 _ROWS_AT_ONCE = 20_000
 _PEOPLE_FOR_AVERAGE = 2000
 
@@ -51,11 +47,24 @@ class JointPosterior(Posterior):
     Guo, Bonilla and others. A user without features, such as an unseen one, has the mean features, zeros.
     """
 
-    process: SparsePosterior  # over (user, item) pairs: rows of user features, then item features
+    # over (user, item) pairs: rows of user features, then item features
+    process: Annotated[SparsePosterior, PART]
     user_kernel: Kernel
     item_kernel: Kernel
-    user_features: FloatArray  # (n_users, d_users)
-    item_features: FloatArray  # (n_items, d_items)
+    user_features: Annotated[FloatArray, numbers("U G")]
+    item_features: Annotated[FloatArray, numbers("I F")]
+
+    @classmethod
+    def restored(
+        cls, process: SparsePosterior, user_features: FloatArray, item_features: FloatArray, kernel: Kernel
+    ) -> JointPosterior:  # fmt: skip
+        """Posterior of a saved model; ValueError if its kernel is not one of these features."""
+        n, d = user_features.shape[1], process.projection.points.shape[1]
+        parts = kernel.kernels if isinstance(kernel, Product) else ()
+        looked_at = [list(part.columns) for part in parts if isinstance(part, Selected)]
+        if looked_at != [list(range(n)), list(range(n, d))] or d - n != item_features.shape[1]:
+            raise ValueError("a kernel of other features than those of people, and of items")
+        return _posterior(process, kernel, user_features, item_features)
 
     @property
     def n_items(self) -> int:
@@ -161,34 +170,14 @@ def aligned(features: ItemFeatures | None, ids: Vocabulary, what: str, how: str)
     return matrix
 
 
-def pack_joint(posterior: JointPosterior) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Plain values and arrays of a posterior."""
-    process = posterior.process
-    values, arrays = pack_sparse(process)
-    arrays["points"] = process.projection.points
-    return values, arrays | {"user_rows": posterior.user_features, "item_rows": posterior.item_features}
-
-
-def unpack_joint(values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel) -> JointPosterior:
-    """The posterior that :func:`pack_joint` packed."""
-    points = arrays["points"]
-    users, items = arrays["user_rows"], arrays["item_rows"]
-    columns = list(range(points.shape[1]))
-    parts = kernel.kernels if isinstance(kernel, Product) else ()
-    looked_at = [list(part.columns) for part in parts if isinstance(part, Selected)]
-    if looked_at != [columns[: users.shape[1]], columns[users.shape[1] :]] or len(looked_at[1]) != items.shape[1]:
-        raise ValueError("a kernel of other features than those of people, and of items")
-    process = unpack_sparse(values, arrays, kernel, points[:0], np.zeros(0, dtype=bool))
-    return _posterior(process, kernel, users, items)
-
-
 def _posterior(process: Any, kernel: Kernel, users: FloatArray, items: FloatArray) -> JointPosterior:
     assert isinstance(kernel, Product)
     user_kernel, item_kernel = (part.kernel for part in kernel.kernels if isinstance(part, Selected))
+    points = process.projection.points  # all that is kept of the pairs of the fit
+    process = replace(process, projection=process.projection.at(points[:0], np.zeros(0, dtype=bool)))
     return JointPosterior(process, user_kernel, item_kernel, users, items)
 
 
-# P inducing points, M of them with the items without features.
 INFERENCE = ("auto", "variational", "stochastic", "ep", "laplace")
 _MOST_ITEMS_DENSE = 1000  # beyond it "auto" takes inducing points
 _MOST_POINTS = 500
@@ -312,24 +301,3 @@ def _fit_dense(model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: 
     latent = found.latent
     posterior = SparsePosterior(projection, latent.mean, latent.covariance(), found.scale)
     return Fitted(posterior, found.scale, kernel, found.delta, latent.evidence, latent.report, search)
-
-
-def pack_sparse(posterior: SparsePosterior) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Plain values and arrays of a posterior, from which the projection is rebuilt."""
-    projection = posterior.projection
-    arrays = {"m": posterior.mean, "C_m": posterior.covariance}
-    if projection.A is not None:
-        arrays["points"] = projection.points[projection.known_points]
-    return {"scale": posterior.scale}, arrays
-
-
-def unpack_sparse(
-    values: dict[str, Any], arrays: dict[str, Any], kernel: Kernel, features: FloatArray, known: BoolArray
-) -> SparsePosterior:
-    """The posterior that :func:`pack_sparse` packed; ValueError if the arrays do not fit each other."""
-    projection = Projection.of(kernel, features, known, arrays.get("points"))
-    m, C_m = arrays["m"], arrays["C_m"]
-    if len(m) != projection.n_points:
-        raise ValueError(f"{projection.n_points} inducing points, but values at {len(m)}")
-    scale = number_within("scale", values["scale"], 1.0 / LARGEST, LARGEST)
-    return SparsePosterior(projection, m, C_m, scale)

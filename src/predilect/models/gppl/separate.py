@@ -7,26 +7,25 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
+from predilect._stored import PART, numbers
 from predilect._text import either
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, PredilectError
-from predilect.gaussian.dense import symmetrise
+from predilect.gaussian.dense import covariances, symmetrise
 from predilect.gaussian.design import Sites, pair_variance
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection, item_covariance, item_covariance_gradient
 from predilect.likelihoods.probit import threshold_for_tie_share
-from predilect.models.checks import LARGEST, item_kernel, optimises
+from predilect.models.checks import item_kernel, optimises
 from predilect.models.gppl.pooled import Fitted, scale_prior
-from predilect.models.people_models import PEOPLE_ARRAYS, pack_people, unpack_people
 from predilect.models.reading import Queries, Training
-from predilect.models.saving import Fields, covariance, number_within, numbers
 from predilect.people.expectation import Expectation
 from predilect.people.law import Law
 from predilect.people.layout import People, lay_out
@@ -43,10 +42,10 @@ class SeparatePosterior(Posterior):
     An unseen user, of whom the model knows only the prior, is predicted as a random one of those who answered.
     """
 
-    people: PopulationPosterior  # population model with consensus 0 and Σ = K/s
-    mean: FloatArray  # of the average of the users who answered, (n_items,), with covariance (n_items, n_items)
-    covariance: FloatArray
-    spread: FloatArray  # covariance of the utilities of a random one of them, (n_items, n_items)
+    people: Annotated[PopulationPosterior, PART]  # population model with consensus 0 and Σ = K/s
+    mean: Annotated[FloatArray, numbers("I")]  # of the average of the users who answered
+    covariance: Annotated[FloatArray, covariances("I I")]
+    spread: Annotated[FloatArray, covariances("I I")]  # covariance of the utilities of a random one of them
 
     @classmethod
     def of(cls, people: PopulationPosterior, H: FloatArray, D: FloatArray, r: FloatArray) -> SeparatePosterior:
@@ -201,7 +200,6 @@ def fit_separate(
     return Fitted(everybody, math.exp(-begin[0]), there, threshold, final.evidence, report, {})
 
 
-SEPARATE_ARRAYS: Fields = PEOPLE_ARRAYS | {"m": numbers("I"), "C_m": covariance("I I"), "spread": covariance("I I")}
 _MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
 
 
@@ -237,19 +235,3 @@ def separate_margins(model: Any, queries: Queries, new: FeatureSpace | None) -> 
         posterior = posterior.with_items(prior.with_items(new.matrix, new.known), 1.0 / h.variance)
     with workers(model.n_jobs) as executor:
         return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
-
-
-def pack_separate(posterior: SeparatePosterior) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Plain values and arrays of a posterior."""
-    arrays = pack_people(posterior.people.people, posterior.people.sites)
-    return {}, arrays | {"m": posterior.mean, "C_m": posterior.covariance, "spread": posterior.spread}
-
-
-def unpack_separate(arrays: dict[str, Any], kernel: Kernel, scale: float, space: FeatureSpace) -> SeparatePosterior:
-    """The posterior that :func:`pack_separate` packed; ValueError if the arrays do not fit each other."""
-    number_within("scale", scale, 1.0 / LARGEST, LARGEST)
-    K = item_covariance(kernel, space.matrix, space.known)
-    m, C_m, spread = arrays["m"], arrays["C_m"], arrays["spread"]
-    people, sites = unpack_people(arrays, len(K))
-    posterior = PopulationPosterior(np.zeros(len(K)), np.zeros_like(K), K / scale, people, sites)
-    return SeparatePosterior(posterior, m, C_m, spread)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from predilect._stored import PART, number_within, numbers
 from predilect._text import quoted
 from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
@@ -26,7 +27,6 @@ from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, Start, Tuned, fit_joint_process, start_kernel, tune
 from predilect.models.joint.process import JointProcess, KeptProcess, Rows
 from predilect.models.reading import Queries, Training, rows_of_features
-from predilect.models.saving import Fields, amounts, codes, covariance, number_within, numbers, optional
 from predilect.progress import Watcher
 
 _TOLERANCE = 1e-6
@@ -122,6 +122,7 @@ class JointGP(Estimator):
     _hyperparameters_type: ClassVar[Any] = JointHyperparameters
     _each: ClassVar[str] = "One process of {} people and the items, by the features of both"
     posterior_: JointProcess = field(init=False)
+    sites_: Annotated[Sites, PART] = field(init=False)
 
     kernel: str | Kernel = "squared-exponential"
     user_kernel: str | Kernel = "squared-exponential"
@@ -211,41 +212,26 @@ class JointGP(Estimator):
         who = "People with the same features" if far.size else "People"
         return [f"{who} share {shared:.0%} of the variance of their utilities."]
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        posterior = self.posterior_
-        m, C_m = posterior.consensus()
-        rows, people = posterior.rows, posterior.kernel.users.features
-        arrays: dict[str, Any] = {
-            "m": m, "C_m": C_m, "codes": rows.codes, "row_left": rows.left, "user_rows": people,
-            "site_precision": self.sites_.precision, "site_linear": self.sites_.linear,
-        }  # fmt: skip
-        if rows.right is not None:
-            arrays["row_right"] = rows.right
-        return {}, arrays
+    @property
+    def _rows(self) -> Annotated[Rows, PART]:
+        return self.posterior_.rows
 
-    @classmethod
-    def _fields(cls, document: dict[str, Any]) -> Fields:
-        # R latent values, or margins, for N answers.
-        return {
-            "m": numbers("I"), "C_m": covariance("I I"), "codes": numbers("R 2|R 3"), "user_rows": numbers("U G|U 0"),
-            "row_left": codes("N", "R", "int64"), "row_right": optional(codes("N", "R", "int64")),
-            "site_precision": amounts("N"), "site_linear": numbers("N"),
-        }  # fmt: skip
+    @property
+    def _user_rows(self) -> Annotated[FloatArray, numbers("U G|U 0")]:
+        """Features of people, as the kernel takes them."""
+        return self.posterior_.kernel.users.features
 
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
-        h, space = self.hyperparameters_, self._space
+    def _restored(self, parts: dict[str, Any]) -> None:
+        h, space, rows = self.hyperparameters_, self._space, parts["_rows"]
         for name in ("user_nugget", "item_nugget"):
             number_within(name, getattr(h, name), 0.0, LARGEST)
         nuggets = (h.user_nugget, h.item_nugget) if h.user_nugget else None
-        whole, most = arrays["codes"].astype(np.int64), [len(arrays["user_rows"]), len(self.items_), len(self.items_)]
-        if (whole != arrays["codes"]).any() or (whole < 0).any() or (whole >= most[: whole.shape[1]]).any():
+        users, n_items = Table.of(h.user_kernel, parts["_user_rows"]), len(self.items_)
+        most = [len(users), n_items, n_items][: rows.codes.shape[1]]
+        if (rows.codes != rows.codes.astype(np.int64)).any() or (rows.codes < 0).any() or (rows.codes >= most).any():
             raise ValueError("codes are not those of people and items")
-        if (whole.shape[1] == 3) == ("row_right" in arrays):
-            raise ValueError("answers look at two values each, or at one margin, and not both")
-        users, items = Table.of(h.user_kernel, arrays["user_rows"]), Table.of(h.item_kernel, space.matrix, space.known)
-        rows = Rows(arrays["codes"], arrays["row_left"], arrays.get("row_right"))
-        self.sites_ = Sites(arrays["site_precision"], arrays["site_linear"])
-        return JointProcess.of(JointKernel(users, items, nuggets), rows, self.sites_)
+        items = Table.of(h.item_kernel, space.matrix, space.known)
+        self.posterior_ = JointProcess.of(JointKernel(users, items, nuggets), rows, self.sites_)
 
 
 NUGGETS = ("user", "observation")

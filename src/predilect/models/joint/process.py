@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from predilect import _stored
 from predilect._json import typed
+from predilect._stored import SMALL, Fields, codes, flags, number_within, numbers, small
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.condition import LatentPrior
 from predilect.gaussian.dense import factorise, pack_triangle, symmetrise, unpack_triangle
 from predilect.gaussian.design import Design, Sites, preference
+from predilect.gaussian.kernels.stored import kernel_from_dict, kernel_to_dict
 from predilect.gaussian.posterior import Posterior, Utilities
-from predilect.models.checks import LARGEST, kernel_from_dict, kernel_to_dict
+from predilect.models.checks import LARGEST
 from predilect.models.joint.covariance import JointKernel, Table
-from predilect.models.saving import SMALL, Fields, codes, flags, number_within, numbers, small
 
 _ROWS_AT_ONCE = 4000
 _ENTRIES_AT_ONCE = 5_000_000
@@ -26,9 +28,15 @@ _ENTRIES_AT_ONCE = 5_000_000
 class Rows:
     """Latent values, as rows of codes, and the rows that each answer compares."""
 
-    codes: FloatArray  # (n, 2): (user, item), or (n, 3): (user, left, right) where each answer has a margin of its own
-    left: IntArray  # rows, (n_answers,)
-    right: IntArray | None  # None where a row is a margin
+    # (user, item), or (user, left, right) where each answer has a margin of its own
+    codes: Annotated[FloatArray, _stored.numbers("Z 2|Z 3")]
+    left: Annotated[IntArray, _stored.codes("R", "Z", "int64")]  # rows, (n_answers,)
+    right: Annotated[IntArray | None, _stored.codes("R", "Z", "int64")]  # None where a row is a margin
+
+    def checked(self) -> None:
+        """ValueError unless answers look at two values each, or at one margin."""
+        if (self.codes.shape[1] == 3) != (self.right is None):
+            raise ValueError("answers look at two values each, or at one margin, and not both")
 
     @classmethod
     def of(cls, user: IntArray, left: IntArray, right: IntArray, *, margins: bool, n_items: int) -> Rows:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import helmert
 
+from predilect._stored import PLAIN, numbers
 from predilect._text import did_you_mean, either
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures
@@ -35,14 +36,22 @@ class Columns:
     ``report`` (n_levels, d) times those of the columns, which undoes all scaling and sums to 0 over the levels.
     """
 
-    X: FloatArray  # (n_items, d)
-    map: FloatArray | None  # (n_features, d): encoded features to columns; None where items are their own attributes
-    kind: npt.NDArray[np.int8]  # (d,), NORMAL to TRIANGULAR
-    n_random: int
-    price: int  # the column of the price in the space of willingness to pay, else -1
-    report: FloatArray
-    levels: tuple[tuple[str, str], ...]  # attribute and level, which is empty for a number
-    notes: tuple[str, ...]
+    X: Annotated[FloatArray, numbers("I D")]
+    # encoded features to columns; None where items are their own attributes
+    map: Annotated[FloatArray | None, numbers("F D")]
+    kind: Annotated[npt.NDArray[np.int8], numbers("D", "int8")]  # NORMAL to TRIANGULAR
+    n_random: Annotated[int, PLAIN]
+    price: Annotated[int, PLAIN]  # the column of the price in the space of willingness to pay, else -1
+    report: Annotated[FloatArray, numbers("L D")]
+    levels: Annotated[tuple[tuple[str, str], ...], PLAIN]  # attribute and level, which is empty for a number
+    notes: Annotated[tuple[str, ...], PLAIN]
+
+    def checked(self) -> None:
+        """ValueError if kinds, the price or levels are none of these columns."""
+        n, kinds = len(self.kind), range(-1, TRIANGULAR + 1)
+        fits = np.isin(self.kind, kinds).all() and len(self.levels) == len(self.report)
+        if not fits or not -1 <= self.price < n or not 0 <= self.n_random <= n:
+            raise ValueError("columns, kinds and levels that do not fit each other")
 
     @property
     def attributes(self) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import typed
+from predilect._stored import PART
 from predilect._text import either, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, build_frame
@@ -28,15 +29,14 @@ from predilect.models.checks import check_choice, check_count, check_positive
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.kit import Kit
 from predilect.models.mixed_logit import outputs
-from predilect.models.mixed_logit.attributes import DISTRIBUTIONS, TRIANGULAR, Columns, columns_of
+from predilect.models.mixed_logit.attributes import DISTRIBUTIONS, Columns, columns_of
 from predilect.models.mixed_logit.diagnosis import FEWEST, why_unusable, worst_of
 from predilect.models.mixed_logit.kit import Draws
 from predilect.models.mixed_logit.posterior import MixedLogitPosterior, unseen_draws
-from predilect.models.mixed_logit.problem import Law, problem_of
+from predilect.models.mixed_logit.problem import problem_of
 from predilect.models.mixed_logit.sampler import sample
 from predilect.models.mixed_logit.simulated import evidence_of, fit_simulated, halton
 from predilect.models.reading import Queries, Said, Training, read_answers, rows_of_features
-from predilect.models.saving import Fields, amounts, covariance, numbers, optional
 from predilect.progress import Watcher
 from predilect.shards import workers
 
@@ -134,9 +134,9 @@ class MixedLogit(Estimator, Kit):
     _hyperparameters_type: ClassVar[Any] = MixedLogitHyperparameters
     _each: ClassVar[str] = "{} people weigh attributes by coefficients of their own, drawn from one population"
     _likelihood = Logit
-    posterior_: MixedLogitPosterior = field(init=False)
-    columns_: Columns = field(init=False)
-    _traits: Traits | None = field(init=False)
+    posterior_: Annotated[MixedLogitPosterior, PART] = field(init=False)
+    columns_: Annotated[Columns, PART] = field(init=False)
+    _traits: Annotated[Traits | None, PART] = field(init=False)
 
     method: str = "bayes"
     distributions: str | Mapping[str, str] = "normal"
@@ -275,53 +275,15 @@ class MixedLogit(Estimator, Kit):
         why = why_unusable(*worst_of(prior)) if "r_hat_means" in prior else ""
         return told.replace("(", f"(not usable: {why}; ", 1) if why else told
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        p, c = self.posterior_, self.columns_
-        values = {
-            "kind": c.kind.tolist(), "n_random": c.n_random, "price": c.price, "levels": [list(x) for x in c.levels],
-        }  # fmt: skip
-        arrays: dict[str, Any] = {
-            "people": p.people, "B": p.law.B, "Omega": p.law.Omega, "share": p.law.share,
-            "X": c.X, "report": c.report,
-        }  # fmt: skip
-        if c.map is not None:
-            arrays["map"] = c.map
-        if self._traits is not None:
-            arrays |= {"trait_mean": self._traits.mean, "trait_rotation": self._traits.rotation}
-        return values, arrays
+    def _given(self) -> dict[str, Any]:
+        return super()._given() | {"columns": getattr(self, "columns_", None), "seed": self.seed_}
 
-    @classmethod
-    def _fields(cls, document: dict[str, Any]) -> Fields:
-        return {
-            "people": numbers("U R D", "float32"), "trait_mean": optional(numbers("G")),
-            "trait_rotation": optional(numbers("G T")), "B": numbers("S K T+1 D"), "Omega": covariance("S K N N"),
-            "share": amounts("S K"), "X": numbers("I D"), "report": numbers("L D"), "map": optional(numbers("F D")),
-        }  # fmt: skip
-
-    def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> MixedLogitPosterior:
-        kind = np.array(typed(list[int], values["kind"], "kind"), dtype=np.int8)
-        n, d = typed(int, values["n_random"], "n_random"), arrays["X"].shape[1]
-        price = typed(int, values["price"], "price")
-        levels = tuple((typed(str, a, "attribute"), typed(str, b, "level")) for a, b in values["levels"])
-        fits = (
-            len(kind) == d and np.isin(kind, range(-1, TRIANGULAR + 1)).all() and len(levels) == len(arrays["report"])
-        )
-        if not fits or n != arrays["Omega"].shape[-1] or not -1 <= price < d or not 0 <= n <= d:
-            raise ValueError("columns, kinds and levels that do not fit each other")
-        if not min(arrays["people"].shape[1], len(arrays["B"]), arrays["share"].shape[1]):
-            raise ValueError("a model without draws")
-        if np.abs(arrays["share"].sum(axis=1) - 1.0).max() > 1e-6:
-            raise ValueError("shares of classes that do not sum to 1")
-        has_traits = "trait_mean" in arrays
-        if has_traits != ("trait_rotation" in arrays) or has_traits != (arrays["B"].shape[2] > 1):
+    def _restored(self, parts: dict[str, Any]) -> None:
+        law = self.posterior_.law
+        if self.columns_.n_random != law.Omega.shape[-1]:
+            raise ValueError(f"{self.columns_.n_random} columns that vary between people, but {law.Omega.shape[-1]}")
+        if (self._traits is None) != (law.B.shape[2] == 1):
             raise ValueError("half of the traits")
-        self._traits = Traits(arrays["trait_mean"], arrays["trait_rotation"]) if has_traits else None
-        self.columns_ = Columns(
-            arrays["X"], arrays.get("map"), kind, n, price, arrays["report"], levels,
-            tuple(typed(list[str], self.report_["prior"]["notes"], "notes")),
-        )  # fmt: skip
-        law = Law(arrays["B"], arrays["Omega"], arrays["share"])
-        return MixedLogitPosterior.of(self.columns_, arrays["people"], law, self.seed_)
 
     # What a choice researcher asks of a fitted model.
     classes = outputs.classes

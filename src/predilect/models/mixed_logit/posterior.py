@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_expit, logsumexp, ndtri
 
+from predilect._stored import PART, numbers
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.posterior import DrawnUtilities, Posterior
 from predilect.models.mixed_logit.attributes import Columns
@@ -22,8 +24,8 @@ class MixedLogitPosterior(Posterior):
     """Utilities X c_u, with draws of the coefficients of all people."""
 
     X: FloatArray  # columns of the items, (n_items, d)
-    people: npt.NDArray[np.float32]  # draws of people's coefficients, (U, R, d)
-    law: Law
+    people: Annotated[npt.NDArray[np.float32], numbers("U R D", "float32")]  # R draws of people's coefficients
+    law: Annotated[Law, PART]
     central: FloatArray  # draws of the coefficients of a central person, the crowd's, (S, d)
     unseen: FloatArray  # draws of somebody without answers, (S, d)
 
@@ -32,6 +34,15 @@ class MixedLogitPosterior(Posterior):
         """From the draws of people and of the population."""
         central = law.central(np.eye(law.B.shape[2])[0], columns.kind, columns.price)
         return cls(columns.X, people, law, central, unseen_draws(law, columns, None, seed))
+
+    @classmethod
+    def restored(
+        cls, people: npt.NDArray[np.float32], law: Law, columns: Columns, seed: int
+    ) -> MixedLogitPosterior:  # fmt: skip
+        """Posterior of a saved model."""
+        if not min(people.shape[1], *law.share.shape):
+            raise ValueError("a model without draws")
+        return cls.of(columns, people, law, seed)
 
     @property
     def n_items(self) -> int:

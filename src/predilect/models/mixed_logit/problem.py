@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from predilect._stored import amounts, numbers
 from predilect._types import FloatArray, IntArray
 from predilect.data.choices import Choices
+from predilect.gaussian.dense import covariances
 from predilect.models.mixed_logit import loops
 from predilect.models.mixed_logit.attributes import NORMAL, TRIANGULAR, Columns
 
@@ -84,9 +87,14 @@ def problem_of(choices: Choices, columns: Columns, traits: FloatArray, n_users: 
 class Law:
     """Population distributions of states z, one a draw: K classes with means B' traits and covariances Ω."""
 
-    B: FloatArray  # (S, K, G, d)
-    Omega: FloatArray  # (S, K, n, n)
-    share: FloatArray  # (S, K)
+    B: Annotated[FloatArray, numbers("S K T+1 D")]
+    Omega: Annotated[FloatArray, covariances("S K N N")]
+    share: Annotated[FloatArray, amounts("S K")]
+
+    def checked(self) -> None:
+        """ValueError unless shares sum to 1."""
+        if np.abs(self.share.sum(axis=1) - 1.0).max(initial=0.0) > 1e-6:
+            raise ValueError("shares of classes that do not sum to 1")
 
     def thinned(self, most: int) -> Law:
         """At most so many of the draws, evenly."""

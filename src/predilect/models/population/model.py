@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain
+from predilect._stored import PART
 from predilect._text import amount, either, shown
 from predilect._types import FloatArray
 from predilect.data import Comparisons, PersonFeatures
@@ -26,12 +26,14 @@ from predilect.latent.sandwich import FEWEST_CONTEXTS
 from predilect.latent.sides import test_of_side
 from predilect.likelihoods.calibration import Calibration, restored_calibration
 from predilect.models.checks import given_threshold
-from predilect.models.estimator import Learned
+from predilect.models.estimator import AnswerCounts, Learned
 from predilect.models.people_models import traits_of_new_users
 from predilect.models.population.batches import check_answers
 from predilect.models.population.kit import describe_attributes
+from predilect.models.population.pooled import Believed, PooledColumns, PooledPosterior, pooled_rows
 from predilect.models.population.prior import (
     ONE_MIND,
+    Functions,
     Hyperparameters,
     check_settings,
     given_hyperparameters,
@@ -39,7 +41,7 @@ from predilect.models.population.prior import (
     threshold_and_spreads,
 )
 from predilect.models.population.segments import Segments, joint_traits, other_columns, segment_columns
-from predilect.models.population.storage import pack_population, population_fields, unpack_population
+from predilect.models.population.storage import restore_population
 from predilect.models.population.tables import (
     Tables,
     describe_consistency,
@@ -50,7 +52,6 @@ from predilect.models.population.tables import (
 from predilect.models.population.train import extend, train_personal, train_pooled
 from predilect.models.population.updates import begin_updates
 from predilect.models.reading import Queries, Training
-from predilect.models.saving import Fields
 from predilect.people.layout import patterns_of
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
@@ -158,7 +159,11 @@ class Population(Tables):
 
     _hyperparameters_type: ClassVar[Any] = Hyperparameters
     _of_one_mind: ClassVar[dict[str, float]] = ONE_MIND  # arguments by which all people have the same utilities
-    _held: ClassVar[Fields] = {}  # the posterior holds the answers
+
+    posterior_: Annotated[PopulationPosterior | PooledPosterior, PART] = field(init=False)
+    counts_: AnswerCounts = field(init=False)  # not set: the posterior holds the answers
+    _functions: Annotated[Functions | None, PART] = field(init=False)
+    _traits: Annotated[Traits | None, PART] = field(init=False)
 
     personal: bool = True
     strength: Auto = "auto"
@@ -275,7 +280,7 @@ class Population(Tables):
     def _name(self) -> str:
         return "population" if self.personal_ else "pooled"
 
-    def _hold(self, answers: Comparisons | None, arrays: Mapping[str, Any]) -> None:
+    def _begin(self, answers: Comparisons | None) -> None:
         begin_updates(self, answers)
 
     @property
@@ -324,9 +329,6 @@ class Population(Tables):
         posterior = self._snapshot().posterior_  # people lie in the order of users_ then
         assert isinstance(posterior, PopulationPosterior)
         return posterior.people.answers_by_item(start, stop)
-
-    def _stored_arrays(self) -> dict[str, Any]:
-        return self._document()[1]
 
     def verdict(
         self,
@@ -400,9 +402,16 @@ class Population(Tables):
                 )
         return lines
 
-    _pack, _unpack = pack_population, unpack_population
+    @property
+    def _pooled_columns(self) -> Annotated[PooledColumns | None, PART]:
+        """All answers of a pooled model; people hold those of the others."""
+        return None if self.personal_ else PooledColumns.of(pooled_rows(self))
 
-    _fields = staticmethod(population_fields)
+    def _given(self) -> dict[str, Any]:
+        believed = Believed(self.hyperparameters_, self._space, getattr(self, "_functions", None))
+        return super()._given() | {"believed": believed}
+
+    _restored = restore_population
 
     @classmethod
     def _parameters(cls, values: dict[str, Any]) -> dict[str, Any]:

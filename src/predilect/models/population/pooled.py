@@ -6,18 +6,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from predilect._stored import PART, codes, numbers, outcomes, positive, unless
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.comparisons import joint_rows
 from predilect.data.features import FeatureSpace
 from predilect.data.keyed_rows import Rows, keys_of, sides_of
 from predilect.gaussian.covariates import CovariateEffects
-from predilect.gaussian.dense import symmetrise, widened
+from predilect.gaussian.dense import covariances, symmetrise, widened
 from predilect.gaussian.posterior import GaussianPosterior, Utilities
 from predilect.latent.pooled import (
     PooledAnswers,
@@ -66,11 +67,14 @@ class PooledPosterior(GaussianPosterior):
 
     believed: Believed | None = None
     calibration: Calibration = UNCALIBRATED
-    dependence: FloatArray | None = None  # of the effects of covariates too: (M + n, M + n) with n of them
+    # of the effects of covariates too: J = M + A with A of them
+    dependence: Annotated[FloatArray | None, numbers("J J")] = None
     between_people: FloatArray | None = None  # the covariance with it
-    covariates: CovariateEffects | None = None  # of answers
-    thresholds: Thresholds | None = None  # where there are grades, or items tie more or less than others
-    joint: FloatArray | None = None  # covariance of utilities, or weights of functions, and effects of covariates
+    covariates: Annotated[CovariateEffects | None, PART] = None  # of answers
+    # where there are grades, or items tie more or less than others
+    thresholds: Annotated[Thresholds | None, PART] = None
+    # covariance of utilities, or weights of functions, and effects of covariates
+    joint: Annotated[FloatArray | None, covariances("J J")] = None
 
     @classmethod
     def of(
@@ -83,6 +87,28 @@ class PooledPosterior(GaussianPosterior):
             mean, covariance, Phi, believed, calibration, dependence, covariates=covariates, thresholds=thresholds
         )
         return first.moved(mean, covariance)
+
+    @classmethod
+    def restored(
+        cls, mean: FloatArray, covariance: FloatArray, Phi: FloatArray | None, believed: Believed,
+        dependence: FloatArray | None, joint: FloatArray | None, covariates: CovariateEffects | None,
+        thresholds: Thresholds | None,
+    ) -> PooledPosterior:  # fmt: skip
+        """Posterior of a saved model; ValueError if covariances are not those of its utilities and effects."""
+        if covariates is not None:
+            mean = np.append(mean, covariates.mean)
+        if (covariates is None) != (joint is None) or (dependence is not None and len(dependence) != len(mean)):
+            raise ValueError(f"covariances of other than {len(mean)} parameters")
+        if joint is not None and (
+            len(joint) != len(mean) or (joint[: len(covariance), : len(covariance)] != covariance).any()
+        ):
+            raise ValueError(f"two covariances of {len(covariance)} utilities")
+        if dependence is not None and not np.array_equal(dependence, dependence.T):
+            raise ValueError("dependence is not symmetric")
+        if (Phi is None) != (believed.functions is None):
+            raise ValueError("functions of the items without a basis, or a basis without functions")
+        C = covariance if joint is None else joint
+        return cls.of(mean, C, Phi, believed, dependence, covariates, thresholds)
 
     def moved(self, mean: FloatArray, covariance: FloatArray) -> PooledPosterior:
         """The same with other answers; how much those of one person hang together is held.
@@ -277,6 +303,39 @@ class PooledRows(NamedTuple):
     def tasks(self) -> npt.NDArray[np.int32]:
         """Number of the task of each row, -1 for those alone."""
         return np.append(np.full(len(self.alone.key), -1), self.task).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class PooledColumns:
+    """:class:`PooledRows` as they are stored, with the rows of one answer each before the others."""
+
+    left: Annotated[npt.NDArray[np.int32], codes("R", "I")]
+    right: Annotated[npt.NDArray[np.int32], codes("R", "I")]
+    outcome: Annotated[npt.NDArray[np.int8], outcomes("R", "grades")]
+    weight: Annotated[FloatArray, positive("R")]
+    variant: Annotated[npt.NDArray[np.int32] | None, unless(0, codes("R", "V"))]
+    task: Annotated[npt.NDArray[np.int32] | None, unless(0, codes("R", "R"))]  # from 1 on; 0 for one answer
+
+    @classmethod
+    def of(cls, rows: PooledRows) -> PooledColumns:
+        """Columns of the rows."""
+        left, right, outcome, variant = sides_of(rows.keys)
+        number = 1 + np.unique(rows.task, return_inverse=True)[1]
+        task = np.append(np.zeros(len(rows.alone.key)), number).astype(np.int32)
+        return cls(left.astype(np.int32), right.astype(np.int32), outcome, rows.weight, variant.astype(np.int32), task)
+
+    def rows(self) -> PooledRows:
+        """The rows; ValueError if they are not in order, or not of two items."""
+        if (self.left >= self.right).any():
+            raise ValueError("an answer compares an item with itself, or with one before it")
+        keys = keys_of(self.left, self.right, self.outcome, 0 if self.variant is None else self.variant)
+        task = np.zeros(len(keys), dtype=np.int64) if self.task is None else self.task.astype(np.int64)
+        n = int((task == 0).sum())
+        if (np.diff(keys[:n]) <= 0).any() or (np.diff(task) < 0).any():
+            raise ValueError("the answers do not ascend")
+        if (self.weight[n:] != 1.0).any() or (self.outcome[n:] == 0).any():
+            raise ValueError("an answer about several alternatives that is a tie, or counts more than once")
+        return PooledRows(Rows.of(keys[:n], self.weight[:n]), keys[n:], task[n:])
 
 
 def pooled_rows(model: Any) -> PooledRows:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.optimize import brentq
 
 from predilect._json import typed
+from predilect._stored import PLAIN, numbers, within
 from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray, is_number
 from predilect.data.features import FeatureSpace
@@ -35,12 +36,22 @@ class Functions:
     rest. A kernel without attributes always leaves 1 - w to the items.
     """
 
-    kind: str
-    n_attributes: int  # the first columns of Φ
-    attribute_scale: float  # their divisor: rows of mean square 1, so that prior scales mean the same for every basis
-    points: FloatArray  # inducing points Z, (n_points, n_columns), in feature space
-    length_scale: float
-    own: bool
+    kind: Annotated[str, PLAIN]
+    n_attributes: Annotated[int, PLAIN]  # the first columns of Φ
+    # their divisor: rows of mean square 1, so that prior scales mean the same for every basis
+    attribute_scale: Annotated[float, within(1.0 / LARGEST)]
+    points: Annotated[FloatArray, numbers("P F")]  # inducing points Z, in feature space
+    length_scale: Annotated[float, within(1.0 / LARGEST)]
+    own: Annotated[bool, PLAIN]
+
+    def checked(self) -> None:
+        """ValueError unless the kind is one of :data:`BASES` but "items", and has such points and attributes."""
+        has_points, has_attributes = self.kind.endswith("inducing"), self.kind.startswith("attributes")
+        n_attributes = self.points.shape[1] if has_attributes else 0
+        if self.kind not in BASES[1:] or self.n_attributes != n_attributes or (len(self.points) and not has_points):
+            raise ValueError(
+                f"{self.n_attributes} attributes and {len(self.points)} points of a basis {self.kind!r:.100}"
+            )
 
     @classmethod
     def of(
