@@ -171,7 +171,7 @@ def pack(whole: Any, path: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
     """Plain values, nested as the parts are, and arrays of all that is stored of an object."""
     values: dict[str, Any] = {}
     arrays: dict[str, Array] = {}
-    for name, (hint, how) in stored_in(type(whole)).items():
+    for name, (hint, how) in stored_in(whole.__class__).items():
         value, key = getattr(whole, name), name.strip("_")
         if isinstance(how, Field):
             if value is not None and (how.unless is None or np.any(value != how.unless)):

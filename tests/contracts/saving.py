@@ -87,12 +87,16 @@ def as_pickle(arrays: dict[str, Any]) -> None:
 
 
 def uncertainty(arrays: dict[str, Any]) -> Any:
-    """A covariance, or weights that sum to 1."""
-    return arrays[first_of(arrays, ("C_m", "covariance", "v_covariance", "gamma", "Omega"))]
+    """A covariance, weights that sum to 1, or precisions."""
+    return arrays[first_of(arrays, ("C_m", "v_covariance", "covariance", "gamma", "Omega", "precision"))]
 
 
 def skew(arrays: dict[str, Any]) -> None:
-    uncertainty(arrays)[..., 0, 1] += 0.5
+    found = uncertainty(arrays)
+    if found.ndim > 1:
+        found[..., 0, 1] += 0.5
+    else:
+        found[0] = np.nan
 
 
 def nested(depth: int) -> Any:

@@ -304,6 +304,7 @@ class Effects:
         return effects
 
     def law(self) -> LinearWeights:
+        """Distribution of the weights of unseen users."""
         return LinearWeights(self.mean, self.covariance)
 
 

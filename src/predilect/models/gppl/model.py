@@ -242,7 +242,8 @@ class GPPL(Estimator):
     def _given(self) -> dict[str, Any]:
         given = super()._given()
         if self.users == "joint":  # whose process is of pairs of a person and an item, of which none is kept
-            points = np.zeros((0, sum(len(features.outputs) for features in (self.user_features_, self.features_))))
+            tables = [table for table in (self.user_features_, self.features_) if table is not None]
+            points = np.zeros((0, sum([len(table.outputs) for table in tables])))
             given |= {"features": points, "known": np.zeros(0, dtype=bool)}
         return given
 

@@ -29,9 +29,9 @@ class Rows:
     """Latent values, as rows of codes, and the rows that each answer compares."""
 
     # (user, item), or (user, left, right) where each answer has a margin of its own
-    codes: Annotated[FloatArray, _stored.numbers("Z 2|Z 3")]
-    left: Annotated[IntArray, _stored.codes("R", "Z", "int64")]  # rows, (n_answers,)
-    right: Annotated[IntArray | None, _stored.codes("R", "Z", "int64")]  # None where a row is a margin
+    codes: Annotated[FloatArray, _stored.numbers("N 2|N 3")]
+    left: Annotated[IntArray, _stored.codes("R", "N", "int64")]  # rows, (n_answers,)
+    right: Annotated[IntArray | None, _stored.codes("R", "N", "int64")]  # None where a row is a margin
 
     def checked(self) -> None:
         """ValueError unless answers look at two values each, or at one margin."""

@@ -308,8 +308,8 @@ class Population(Tables):
         return found
 
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
-        posterior, new = self.posterior_, self._new_items(queries, items)  # population.md section 6
-        if new is not None:
+        posterior: PopulationPosterior | GaussianPosterior = self.posterior_
+        if (new := self._new_items(queries, items)) is not None:  # population.md section 6
             posterior = extend(posterior, self.hyperparameters_, self._space, new, self._functions)
         if isinstance(posterior, GaussianPosterior):
             return posterior.margins(queries.users, queries.left, queries.right)

@@ -122,6 +122,7 @@ class Search:
         )  # fmt: skip
 
     def law(self, point: Point) -> Law:
+        """Population distribution at a point of the search."""
         Phi = self.prior.Phi
         if Phi is None:
             return Law(point.Sigma, point.m, shift=point.B)
