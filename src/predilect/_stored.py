@@ -38,10 +38,11 @@ SMALL = "uint8|uint16|uint32|uint64"  # whole numbers in as few bytes as hold th
 class Field:
     """Specification of one array.
 
-    ``shape``: a size for each axis, the name of one, perhaps with "+1", or a number, "|" between alternatives; a name
-    without a size takes that of the first array which has it. ``dtypes``: names of NumPy's types, "|" between them.
-    ``wanted``: what the values must be, for messages. ``is_right``: whether they are, given the sizes by name.
-    ``unless``: an array of this number alone is not stored, as it is what the class takes by default.
+    ``shape``: a size for each axis, the name of one, perhaps with "+1", a number, or "*" for any, "|" between
+    alternatives; a name stands for one size in a whole model, that of the first array which has it. ``dtypes``: names
+    of NumPy's types, "|" between them. ``wanted``: what the values must be, for messages. ``is_right``: whether they
+    are, given the sizes by name. ``unless``: an array of this number alone is not stored, as it is what the class takes
+    by default.
     """
 
     shape: str
@@ -265,6 +266,8 @@ def _bound(axes: list[str], shape: list[int], sizes: Sizes) -> Sizes | None:
         return None
     found = dict(sizes)
     for axis, length in zip(axes, shape, strict=True):
+        if axis == "*":
+            continue
         name, _, more = axis.partition("+")
         size = length - int(more or 0)
         if size < 0 or size != (int(name) if name.isdigit() else found.setdefault(name, size)):

@@ -66,8 +66,9 @@ def test_a_basis_with_more_than_the_prior_variance_is_refused(saved):
 def test_rows_of_features_that_the_kernel_is_not_made_for_are_refused(saved):
     folder = saved("compressed, joint")
     with changed(folder) as (document, arrays):
-        document["arrays"]["user_rows"][1][1] = 0
-        arrays["user_rows"] = arrays["user_rows"][:, :0]
+        name = "posterior.kernel.users.features"
+        document["arrays"][name][1][1] = 0
+        arrays[name] = arrays[name][:, :0]
     with pytest.raises(DataError, match="features"):
         load(folder)
 

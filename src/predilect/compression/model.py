@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain
+from predilect._stored import PART
 from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray
 from predilect.compression.criteria import criterion_for
@@ -22,12 +23,12 @@ from predilect.compression.losses import Loss, expected_loss, find_loss
 from predilect.compression.sparsify import people_of_model, sparsify
 from predilect.compression.storage import (
     PRECISIONS,
-    arrays_of,
+    all_fields_of,
     document_of,
-    fields_of,
     from_document,
     rounded,
     stored_bytes,
+    stored_posterior,
 )
 from predilect.data import ItemFeatures, PersonFeatures
 from predilect.data.features import FeatureSpace
@@ -106,6 +107,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
     """
 
     posterior_: Any = field(init=False)
+    covariates_: Annotated[CovariateEffects | None, PART] = field(init=False)
 
     estimator: Any = None
     keep: Any = "20%"
@@ -292,7 +294,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
 
     def _stored_arrays(self) -> dict[str, Any]:
         """See :meth:`Ranking._stored_arrays <predilect.models.boards.Ranking._stored_arrays>`."""
-        return arrays_of(self)
+        return stored_posterior(self)[1]
 
     def describe(self) -> list[str]:
         """What was kept, its cost and its gain, in sentences."""
@@ -320,5 +322,5 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         ]
 
     _document = document_of
-    _all_fields = staticmethod(fields_of)
+    _all_fields = classmethod(all_fields_of)
     _from_document = classmethod(from_document)

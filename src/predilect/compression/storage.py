@@ -7,35 +7,43 @@ covariances whose small remainder it would be.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect._json import plain, typed
 from predilect._stored import (
+    LARGEST,
+    PART,
     SMALL,
+    Array,
     Field,
     Fields,
+    Value,
     amounts,
+    build,
     codes,
+    fields_of,
     flags,
     is_within,
     numbers,
-    optional,
+    pack,
     pointer,
     positive,
+    read,
     small,
+    stored_in,
+    unless,
 )
-from predilect._types import FloatArray, IntArray
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.compression.losses import find_loss
 from predilect.compression.posterior import SubsetPosterior
-from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.dense import is_semidefinite, pack_triangle, unpack_triangle
 from predilect.gaussian.posterior import Utilities
-from predilect.likelihoods.calibration import restored_calibration
-from predilect.models.checks import LARGEST, check_choice
+from predilect.likelihoods.calibration import Calibration, restored_calibration
+from predilect.models.checks import check_choice
 from predilect.models.registry import estimator
 from predilect.models.saving import number, restore, sizes_of, stored
 
@@ -84,23 +92,120 @@ def _entries(ptr: IntArray) -> tuple[IntArray, ...]:
 
 
 PRECISIONS = ("half", "single", "double")
-_LAWS = ("law", "crowd", "stranger")
+_SINGLE = "float32|float64"
 _EXPONENT = Field("", "int64", "an exponent of 2", lambda a, _: abs(int(a)) <= 1000)
+_CALIBRATION = Value(plain, lambda _, value, __: restored_calibration(value))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredUtilities:
+    """What is stored of a distribution: of utilities, or of functions and the residuals of some items."""
+
+    mean: Annotated[FloatArray, numbers("I")]
+    covariance: Annotated[Array, numbers("*", _SINGLE)]  # lower triangle
+    basis: Annotated[FloatArray | None, numbers("I *")] = None
+    items: Annotated[IntArray | None, codes("*", "I", "int64")] = None
+    own: Annotated[FloatArray | None, amounts("I|0")] = None
+
+    @classmethod
+    def of(cls, utilities: Utilities | None, dtype: str) -> StoredUtilities | None:
+        """A distribution, its covariance with the digits of a type; None of none."""
+        if utilities is None:
+            return None
+        triangle = pack_triangle(utilities.covariance).astype(dtype)
+        if utilities.Phi is None:
+            return cls(utilities.mean, triangle)
+        return cls(utilities.mean, triangle, utilities.Phi, utilities.items, utilities.own)
+
+    def utilities(self) -> Utilities:
+        """The distribution."""
+        covariance = unpack_triangle(self.covariance.astype(np.float64))
+        if self.basis is None or self.items is None or self.own is None:
+            return Utilities.of(self.mean, covariance)
+        return Utilities(self.mean, covariance, self.basis, self.items, self.own)
+
+    def checked(self) -> None:
+        """ValueError unless it is a distribution."""
+        if not (self.basis is None) == (self.items is None) == (self.own is None):
+            raise ValueError("half a basis")
+        size = len(self.mean)
+        if self.basis is not None and self.items is not None:
+            size = self.basis.shape[1] + len(self.items)
+        if len(self.covariance) != size * (size + 1) // 2:
+            raise ValueError(f"a covariance of {len(self.covariance)} entries, of {size} values")
+        if not is_semidefinite(unpack_triangle(self.covariance.astype(np.float64))):
+            raise ValueError("a covariance with a direction of negative variance")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSubset:
+    """What is stored of a :class:`SubsetPosterior`, of K kept items, in a precision."""
+
+    ptr: Annotated[Array, pointer("U+1", "K", SMALL)]
+    item: Annotated[Array, codes("K", "I", SMALL)]
+    mean: Annotated[Array, numbers("K", _SINGLE)]
+    count: Annotated[Array, amounts("K", f"{SMALL}|float64")]
+    law: Annotated[StoredUtilities, PART]
+    crowd: Annotated[StoredUtilities, PART]
+    stranger: Annotated[StoredUtilities | None, PART]
+    calibration: Annotated[Calibration, _CALIBRATION]
+    # lower triangles of each person's covariance, or what :func:`halved` made of them
+    covariance: Annotated[Array | None, numbers("*", _SINGLE)] = None
+    variance: Annotated[Array | None, amounts("K", "float32")] = None
+    difference: Annotated[Array | None, amounts("*", "float16")] = None
+    exponent: Annotated[Array | None, _EXPONENT] = None
+    implied: Annotated[Array | None, unless(0, numbers("*", "uint8"))] = None
+    newcomers: Annotated[BoolArray | None, flags("U")] = None
+    tie_factor: Annotated[FloatArray | None, unless(1.0, positive("U"))] = None
+    consistency: Annotated[FloatArray | None, amounts("U 2")] = None
+    item_ties: Annotated[FloatArray | None, unless(0.0, numbers("I"))] = None
+
+    @classmethod
+    def of(cls, posterior: SubsetPosterior, precision: str) -> StoredSubset:
+        """What is stored of a posterior."""
+        dtype, p = "float64" if precision == "double" else "float32", posterior
+        law, crowd, stranger = (StoredUtilities.of(one, dtype) for one in (p.law, p.whole, p.unseen))
+        assert law is not None
+        assert crowd is not None
+        moments = halved(p.triangles, p.ptr) if precision == "half" else {"covariance": p.triangles.astype(dtype)}
+        return cls(
+            small(p.ptr), small(p.items), p.mean.astype(dtype), small(p.n_answers), law, crowd, stranger,
+            p.calibration, **moments, implied=p.implied, newcomers=p.newcomers, tie_factor=p.tie_factor,
+            consistency=p.consistency, item_ties=p.item_ties,
+        )  # fmt: skip
+
+    def posterior(self, pooled: bool) -> SubsetPosterior:
+        """The posterior."""
+        ptr, nothing = self.ptr.astype(np.int64), np.zeros(0)
+        return SubsetPosterior(
+            ptr, self.item.astype(np.int64), self.mean.astype(np.float64), self._triangles(), self.law.utilities(),
+            self.crowd.utilities(), self.count.astype(np.float64),
+            np.ones(len(ptr) - 1) if self.tie_factor is None else self.tie_factor,
+            None if self.stranger is None else self.stranger.utilities(),
+            nothing.astype(np.uint8) if self.implied is None else self.implied, self.calibration, self.newcomers,
+            self.consistency, nothing if self.item_ties is None else self.item_ties, pooled,
+        )  # fmt: skip
+
+    def _triangles(self) -> FloatArray:
+        if self.covariance is not None:
+            return self.covariance.astype(np.float64)
+        if self.variance is None or self.difference is None or self.exponent is None:
+            raise ValueError("kept items without a covariance")
+        halves = {"variance": self.variance, "difference": self.difference, "exponent": self.exponent}
+        return unhalved(halves, self.ptr.astype(np.int64))
+
+    def checked(self) -> None:
+        """ValueError unless moments are those of utilities, and a byte says of each eight what is implied."""
+        triangles = self._triangles()
+        if not is_within(triangles, -LARGEST):
+            raise ValueError("moments of kept items that no utility has")
+        if self.implied is not None and len(self.implied) != -(-len(triangles) // 8):
+            raise ValueError(f"{len(self.implied)} bytes that say which of {len(triangles)} pairs are implied")
 
 
 def rounded(posterior: SubsetPosterior, precision: str) -> SubsetPosterior:
     """Moments rounded to the precision of the file, so that a saved model equals the model that was made."""
-    if precision == "double":
-        return posterior
-    law, whole, unseen = (None if one is None else _rounded(one) for one in _laws(posterior))
-    assert law is not None
-    assert whole is not None
-    if precision == "half":
-        triangles = unhalved(halved(posterior.triangles, posterior.ptr), posterior.ptr)
-    else:
-        triangles = _single(posterior.triangles)
-    mean = _single(posterior.mean)
-    return replace(posterior, mean=mean, triangles=triangles, law=law, whole=whole, unseen=unseen)
+    return posterior if precision == "double" else StoredSubset.of(posterior, precision).posterior(posterior.pooled)
 
 
 def stored_bytes(model: Any) -> int:
@@ -108,168 +213,59 @@ def stored_bytes(model: Any) -> int:
     return sum(int(np.asarray(array).nbytes) for array in model._stored_arrays().values())
 
 
+def stored_posterior(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Plain values and arrays of the posterior as it is saved."""
+    return pack(StoredSubset.of(model.posterior_, model.precision) if model.local else model.posterior_, "posterior.")
+
+
 def document_of(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Document and arrays of a :class:`~predilect.models.CompressedModel`."""
-    posterior, loss = model.posterior_, model.loss
-    values: dict[str, Any] = {} if model.local else {**posterior.pack()[0], "of": model.origin_}
+    loss, (of_model, shared), (values, arrays) = model.loss, pack(model), stored_posterior(model)
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}
     document = stored(model) | {
         "model": "compressed",
         "parameters": plain({**parameters, "loss": loss if isinstance(loss, str) else "regret"}),
-        "calibration": plain(asdict(posterior.calibration)),
-        "posterior": plain(values),
+        "parts": of_model,
+        "posterior": values if model.local else {**values, "of": model.origin_},
         "report": model.report_,
     }
-    if model.covariates_ is not None:
-        document["covariates"] = model.covariates_.to_dict()
     if not model.personal_:
         document["users"] = None
-    return document, {"n_by_item": model.n_by_item_, **arrays_of(model)}
+    return document, {**shared, **arrays}
 
 
-def arrays_of(model: Any) -> dict[str, Any]:
-    """Arrays of the posterior as they are saved."""
-    posterior = model.posterior_
-    if not model.local:
-        arrays: dict[str, Any] = posterior.pack()[1]
-        return arrays
-    kept = np.asarray if model.precision == "double" else _as_stored
-    arrays = {
-        "ptr": small(posterior.ptr), "item": small(posterior.items), "mean": kept(posterior.mean),
-        "count": small(posterior.n_answers),
-    }  # fmt: skip
-    if model.precision == "half":
-        arrays |= halved(posterior.triangles, posterior.ptr)
-    else:
-        arrays["covariance"] = kept(posterior.triangles)
-    if len(posterior.implied):
-        arrays["implied"] = posterior.implied
-    if posterior.newcomers is not None:
-        arrays["newcomers"] = posterior.newcomers
-    if (posterior.tie_factor != 1.0).any():
-        arrays["tie_factor"] = posterior.tie_factor
-    if posterior.consistency is not None:
-        arrays["consistency"] = posterior.consistency
-    if len(posterior.item_ties):
-        arrays["item_ties"] = posterior.item_ties
-    for name, law in zip(_LAWS, _laws(posterior), strict=True):
-        if law is not None:
-            arrays |= _pack(law, name, kept)
-    return arrays
-
-
-def _laws(posterior: SubsetPosterior) -> tuple[Utilities | None, ...]:
-    return posterior.law, posterior.whole, posterior.unseen
-
-
-def fields_of(document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
-    """Expected arrays: of K kept items, D pairs of them, and distributions of M functions, or of the items."""
-    sizes, arrays, single = sizes_of(document), document["arrays"], "float32|float64"
-    fields: Fields = {"n_by_item": amounts("I")}
-    if "alpha" in arrays:
-        return fields | _kept_posterior(document).fields(arrays), sizes
-    fields |= {
-        "ptr": pointer("U+1", "K", SMALL), "item": codes("K", "I", SMALL), "mean": numbers("K", single),
-        "count": amounts("K", f"{SMALL}|float64"), "tie_factor": optional(positive("U")),
-        "consistency": optional(amounts("U 2")), "item_ties": optional(numbers("I")),
-    }  # fmt: skip
-    if "covariance" in arrays:
-        fields["covariance"] = numbers("E", single)
-        n_entries = arrays["covariance"][1][0]
-    else:
-        fields |= {"variance": amounts("K", "float32"), "difference": amounts("D", "float16"), "exponent": _EXPONENT}
-        n_entries = arrays["variance"][1][0] + arrays["difference"][1][0]
-    fields["implied"] = optional(numbers(str(-(-n_entries // 8)), "uint8"))
-    fields["newcomers"] = optional(flags("U"))
-    for name in _LAWS:
-        if name == "stranger" and f"{name}_mean" not in arrays:
-            continue
-        fields[f"{name}_mean"], size = numbers("I"), sizes["I"]
-        if f"{name}_basis" in arrays:
-            n_functions, n_items = arrays[f"{name}_basis"][1][1], arrays[f"{name}_items"][1][0]
-            fields[f"{name}_basis"], fields[f"{name}_own"] = numbers(f"I {n_functions}"), amounts("I|0")
-            fields[f"{name}_items"] = codes(str(n_items), "I", "int64")
-            size = n_functions + n_items
-        fields[f"{name}_covariance"] = numbers(str(size * (size + 1) // 2), single)
-    return fields, sizes
+def all_fields_of(cls: Any, document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
+    """Specification of the arrays, and the sizes that the document gives."""
+    values = document["posterior"]
+    return fields_of(cls, document["parts"]) | fields_of(_kind_of(values), values, "posterior."), sizes_of(document)
 
 
 def from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Any:
     """The model that :func:`document_of` is of; ValueError, TypeError or KeyError for damaged input."""
-    parameters = document["parameters"]
+    parameters, values = document["parameters"], document["posterior"]
     model = cls(**{name: value if name == "keep" else number(value) for name, value in parameters.items()})
     find_loss(model.loss)
     check_choice("precision", model.precision, PRECISIONS)
     restore(model, document, arrays)
-    model.n_by_item_ = arrays["n_by_item"]
     model.personal_ = typed(bool, document["personal"], "personal")
-    calibration = restored_calibration(document["calibration"])
-    effects = document.get("covariates")
-    model.covariates_ = None if effects is None else CovariateEffects.from_dict(effects)
     if model.personal_ != (model.users_ is not None):
         raise ValueError("people who are named, and are not")
-    n_users = len(model.users_ or [None])
-    if ("alpha" in arrays) == model.local:
+    if ("of" in values) == model.local:
         raise ValueError("the covariance between people, and moments person by person")
-    model.origin_ = document["report"]["of"]
-    if not model.local:
-        model.origin_ = document["posterior"]["of"]
-        model.posterior_ = _kept_posterior(document).unpack(document["posterior"], arrays)
-        if model.posterior_.n_users != n_users:
-            raise ValueError(f"{n_users} people, but a process of {model.posterior_.n_users}")
-    else:
-        ptr, whole = arrays["ptr"].astype(np.int64), arrays.get("covariance")
-        triangles = unhalved(arrays, ptr) if whole is None else whole.astype(np.float64)
-        if not is_within(triangles, -LARGEST):
-            raise ValueError("moments of kept items that no utility has")
-        laws = {name: _unpack(arrays, name) if f"{name}_mean" in arrays else None for name in _LAWS}
-        law, crowd = laws["law"], laws["crowd"]
-        if law is None or crowd is None:
-            raise ValueError("a model without a crowd")
-        model.posterior_ = SubsetPosterior(
-            ptr, arrays["item"].astype(np.int64), arrays["mean"].astype(np.float64), triangles,
-            law, crowd, arrays["count"].astype(np.float64),
-            arrays.get("tie_factor", np.ones(n_users)), laws["stranger"],
-            arrays.get("implied", np.zeros(0, dtype=np.uint8)), calibration, arrays.get("newcomers"),
-            arrays.get("consistency"), arrays.get("item_ties", np.zeros(0)),
-            not model.personal_,
-        )  # fmt: skip
+    for name in stored_in(cls):
+        setattr(model, name, read(cls, name, document["parts"], arrays, {}))
+    model.origin_ = document["report"]["of"] if model.local else values["of"]
+    found = build(_kind_of(values), values, arrays, {"sizes": sizes_of(document)}, "posterior.")
+    model.posterior_ = found.posterior(not model.personal_) if model.local else found
     model.describe()  # an incomplete report fails here, and not when it is first read
     return model
 
 
-def _kept_posterior(document: dict[str, Any]) -> Any:
-    """Class of the posterior of everybody's kept utilities together, which the full model's estimator knows."""
-    found = estimator(typed(str, document["posterior"]["of"], "of"))._kept_posterior
+def _kind_of(values: dict[str, Any]) -> Any:
+    """Class of what is stored; of everybody's kept utilities together the full model's estimator knows it."""
+    if "of" not in values:
+        return StoredSubset
+    found = estimator(typed(str, values["of"], "of"))._kept_posterior
     if found is None:
-        raise ValueError(f"{document['posterior']['of']} has no covariance between people")
+        raise ValueError(f"{values['of']} has no covariance between people")
     return found
-
-
-def _pack(utilities: Utilities, name: str, kept: Any) -> dict[str, Any]:
-    arrays = {f"{name}_mean": utilities.mean, f"{name}_covariance": kept(pack_triangle(utilities.covariance))}
-    if utilities.Phi is not None:
-        arrays |= {f"{name}_basis": utilities.Phi, f"{name}_items": utilities.items, f"{name}_own": utilities.own}
-    return arrays
-
-
-def _unpack(arrays: dict[str, Any], name: str) -> Utilities:
-    covariance = unpack_triangle(arrays[f"{name}_covariance"].astype(np.float64))
-    if not is_semidefinite(covariance):
-        raise ValueError(f"{name}_covariance has a direction of negative variance")
-    if f"{name}_basis" not in arrays:
-        return Utilities.of(arrays[f"{name}_mean"], covariance)
-    more = (arrays[f"{name}_{part}"] for part in ("basis", "items", "own"))
-    return Utilities(arrays[f"{name}_mean"], covariance, *more)
-
-
-def _single(values: FloatArray) -> FloatArray:
-    return values.astype(np.float32).astype(np.float64)
-
-
-def _as_stored(values: FloatArray) -> npt.NDArray[np.float32]:
-    return values.astype(np.float32)
-
-
-def _rounded(utilities: Utilities) -> Utilities:
-    return replace(utilities, covariance=_single(utilities.covariance))

@@ -7,10 +7,9 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from predilect._json import typed
 from predilect._stored import PLAIN, amounts, numbers, positive
 from predilect._types import FloatArray, IntArray
-from predilect.gaussian.dense import covariances, is_semidefinite
+from predilect.gaussian.dense import covariances
 from predilect.likelihoods.special import Z_95
 
 
@@ -52,10 +51,9 @@ class CovariateEffects:
         return self.patterns * self.spread if len(self.spread) else np.zeros((len(self.patterns), 0))
 
     def of_anybody(self) -> Self:
-        """Effects on somebody drawn from the population, without people's own."""
-        if not len(self.spread):
-            return self
-        return replace(self, covariance=self.covariance + np.diag(self.spread**2), spread=np.zeros(0))
+        """Effects on somebody drawn from the population, without people's own, and without the answers' patterns."""
+        own = np.diag(self.spread**2) if len(self.spread) else 0.0
+        return replace(self, covariance=self.covariance + own, spread=np.zeros(0), patterns=self.patterns[:0])
 
     def added(self, mean: FloatArray, var: FloatArray, x: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Means and variances of margins, (n,), with effects of covariates (n, n_covariates); None: equal ones."""
@@ -72,26 +70,6 @@ class CovariateEffects:
             return self, codes
         patterns = np.frombuffer(b"".join(known)).reshape(len(known), -1)
         return replace(self, patterns=patterns), codes
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values, without the patterns, which only updates need."""
-        return {
-            "names": list(self.names), "mean": self.mean.tolist(), "covariance": self.covariance.tolist(),
-            "rms": self.rms.tolist(),
-        }  # fmt: skip
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """The inverse of :meth:`to_dict`; raises KeyError, TypeError or ValueError for other values."""
-        names = tuple(typed(str, name, "covariate") for name in values["names"])
-        mean, covariance, rms = (np.array(values[name], dtype=np.float64) for name in ("mean", "covariance", "rms"))
-        n = len(set(names))
-        fits = mean.shape == rms.shape == (n,) and covariance.shape == (n, n) and n == len(names)
-        if not fits or not np.isfinite([*mean, *covariance.ravel(), *rms]).all() or (rms <= 0.0).any():
-            raise ValueError(f"effects of the covariates {names} that are none")
-        if not is_semidefinite(covariance):
-            raise ValueError("effects of covariates with a negative variance")
-        return cls(mean, covariance, names, rms)
 
     def columns(self) -> dict[str, Any]:
         """Columns of a table: effects of one unit, as given, and of one root mean square, in noise units.

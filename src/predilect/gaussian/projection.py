@@ -110,7 +110,7 @@ class Projection:
         return cls(kernel, features, known, points, known_points, factor, A, _own(kernel, factor, features, known, A))
 
     @property
-    def inducing(self) -> Annotated[FloatArray | None, numbers("P X")]:
+    def inducing(self) -> Annotated[FloatArray | None, numbers("* *")]:
         """The inducing points that were given; None: the items."""
         return None if self.A is None else self.points[self.known_points]
 

@@ -8,13 +8,14 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._stored import amounts
 from predilect._text import did_you_mean, either, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.charts.chart import Chart
@@ -269,7 +270,7 @@ class Ranking(Asking, Predicting):
 
     _kept_posterior: ClassVar[Any] = None  # class of :meth:`Posterior.restricted`'s result, where there is one
 
-    n_by_item_: FloatArray
+    n_by_item_: Annotated[FloatArray, amounts("I")]
     _n_of_crowd: FloatArray | None = None  # that of the fit, where the crowd did not move with answers that came since
     _backend: str
     report_: dict[str, Any]

@@ -204,7 +204,6 @@ class Estimator(Ranking, Saving, Shown, Constructed):
     strict: bool
     posterior_: Any
     hyperparameters_: Any
-    n_by_item_: Annotated[FloatArray, amounts("I")]
     _space: Annotated[FeatureSpace, PART]
     counts_: Annotated[AnswerCounts, PART]
     user_features_: PersonFeatures | None

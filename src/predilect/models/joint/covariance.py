@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from predilect._stored import LARGEST, PART, PLAIN, flags, number_within, numbers
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.design import preference
 from predilect.gaussian.kernels import Kernel
+from predilect.gaussian.kernels.stored import KERNEL
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """Users or items: a kernel, and the rows of features that it compares."""
 
-    kernel: Kernel  # white noise in it belongs to a row: to a user, or to an item
-    features: FloatArray  # (n, d)
-    known: BoolArray  # whether a row has features; one without is uncorrelated with all others, (n,)
+    kernel: Annotated[Kernel, KERNEL]  # white noise in it belongs to a row: to a user, or to an item
+    features: Annotated[FloatArray, numbers("* *")]  # (n, d)
+    known: Annotated[BoolArray, flags("*")]  # whether a row has features; one without is uncorrelated with all others
 
     def __post_init__(self) -> None:
         self.kernel.diagonal(self._middle())  # ValueError if it is made for rows of another length
+        if len(self.known) != len(self.features):
+            raise ValueError(f"{len(self.features)} rows of features, of which {len(self.known)} are known or not")
 
     @classmethod
     def of(cls, kernel: Kernel, features: FloatArray, known: BoolArray | None = None) -> Self:
@@ -67,11 +71,16 @@ class JointKernel:
     (Bonilla, Guo and Sanner 2010; Houlsby et al. 2012). n² + n_users² + n_items² operations for n rows.
     """
 
-    users: Table
-    items: Table
+    users: Annotated[Table, PART]
+    items: Annotated[Table, PART]
     # σ_u² and σ_x² of single margins, (K_users + σ_u² 1[k = l]) ∘ (K_preference + σ_x² 1[k = l]) for rows k, l
     # of margins only. Nuggets of a user or of an item are white noise in the kernels of the tables.
-    nuggets: tuple[float, float] | None = None
+    nuggets: Annotated[tuple[float, float] | None, PLAIN] = None
+
+    def checked(self) -> None:
+        """ValueError unless nuggets are amounts."""
+        for nugget in self.nuggets or ():
+            number_within("nuggets", nugget, 0.0, LARGEST)
 
     @property
     def names(self) -> tuple[str, ...]:

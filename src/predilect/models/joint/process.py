@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 
 from predilect import _stored
-from predilect._json import typed
-from predilect._stored import SMALL, Fields, codes, flags, number_within, numbers, small
+from predilect._stored import PART, PLAIN, SMALL, Sizes, numbers, small
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.condition import LatentPrior
 from predilect.gaussian.dense import factorise, pack_triangle, symmetrise, unpack_triangle
 from predilect.gaussian.design import Design, Sites, preference
-from predilect.gaussian.kernels.stored import kernel_from_dict, kernel_to_dict
 from predilect.gaussian.posterior import Posterior, Utilities
-from predilect.models.checks import LARGEST
-from predilect.models.joint.covariance import JointKernel, Table
+from predilect.models.joint.covariance import JointKernel
 
 _ROWS_AT_ONCE = 4000
 _ENTRIES_AT_ONCE = 5_000_000
@@ -29,7 +27,7 @@ class Rows:
     """Latent values, as rows of codes, and the rows that each answer compares."""
 
     # (user, item), or (user, left, right) where each answer has a margin of its own
-    codes: Annotated[FloatArray, _stored.numbers("N 2|N 3")]
+    codes: Annotated[FloatArray, numbers("N 2|N 3")]
     left: Annotated[IntArray, _stored.codes("R", "N", "int64")]  # rows, (n_answers,)
     right: Annotated[IntArray | None, _stored.codes("R", "N", "int64")]  # None where a row is a margin
 
@@ -197,6 +195,10 @@ class JointProcess(Posterior):
 class KeptProcess(JointProcess):
     """Joint process given the utilities of some cells, (user, item), which are its rows; vvm.md 3, not ``local``."""
 
+    kernel: Annotated[JointKernel, PART]
+    alpha: Annotated[FloatArray, numbers("K")]
+    n_users: Annotated[int, PLAIN]
+
     @property
     def n_kept(self) -> int:
         """Number of utilities that are kept."""
@@ -217,43 +219,35 @@ class KeptProcess(JointProcess):
         """Answers of users on the items they keep, (stop - start, n_items): none are counted."""
         return np.zeros((stop - start, self.n_items))
 
-    def pack(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Plain values and arrays; the features of users and items are among the arrays."""
-        kernel, (who, what) = self.kernel, self.rows.codes.T
-        users, items = kernel.users, kernel.items
-        values = {
-            "user_kernel": kernel_to_dict(users.kernel), "item_kernel": kernel_to_dict(items.kernel),
-            "nuggets": kernel.nuggets and list(kernel.nuggets), "n_users": self.n_users,
-        }  # fmt: skip
-        return values, {
-            "user": small(who), "item": small(what), "alpha": self.alpha, "reduction": pack_triangle(self.reduction),
-            "user_rows": users.features, "user_known": users.known, "feature_matrix": items.features,
-            "feature_known": items.known,
-        }  # fmt: skip
+    @property
+    def user(self) -> Annotated[npt.NDArray[np.generic], _stored.codes("K", "U", SMALL)]:
+        """People of the kept utilities."""
+        return small(self.rows.codes[:, 0])
+
+    @property
+    def item(self) -> Annotated[npt.NDArray[np.generic], _stored.codes("K", "I", SMALL)]:
+        """Items of the kept utilities."""
+        return small(self.rows.codes[:, 1])
+
+    @property
+    def triangle(self) -> Annotated[FloatArray, numbers("*")]:
+        """The lower triangle of R."""
+        return pack_triangle(self.reduction)
 
     @classmethod
-    def fields(cls, arrays: Mapping[str, Any]) -> Fields:
-        """Expected arrays of K kept utilities, from the types and shapes that a document lists."""
-        n_kept = arrays["alpha"][1][0]
-        return {
-            "user": codes("K", "U", SMALL), "item": codes("K", "I", SMALL), "alpha": numbers("K"),
-            "reduction": numbers(str(n_kept * (n_kept + 1) // 2)), "user_rows": numbers("U G|U 0"),
-            "user_known": flags("U"), "feature_matrix": numbers("I F"), "feature_known": flags("I"),
-        }  # fmt: skip
-
-    @classmethod
-    def unpack(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> KeptProcess:
-        """Inverse of :meth:`pack`; ValueError, TypeError or KeyError for damaged input."""
-        nuggets = typed(tuple[float, float] | None, values["nuggets"], "nuggets")
-        for nugget in nuggets or ():
-            number_within("nuggets", nugget, 0.0, LARGEST)
-        kernel = JointKernel(
-            Table(kernel_from_dict(values["user_kernel"]), arrays["user_rows"], arrays["user_known"]),
-            Table(kernel_from_dict(values["item_kernel"]), arrays["feature_matrix"], arrays["feature_known"]), nuggets,
-        )  # fmt: skip
-        cells = np.column_stack([arrays["user"], arrays["item"]]).astype(np.float64)
-        n_users = typed(int, values["n_users"], "n_users")
-        return cls(kernel, rows_of(cells), arrays["alpha"], unpack_triangle(arrays["reduction"]), n_users)
+    def restored(
+        cls, user: IntArray, item: IntArray, alpha: FloatArray, triangle: FloatArray, kernel: JointKernel,
+        n_users: int, sizes: Sizes,
+    ) -> KeptProcess:  # fmt: skip
+        """Process of a saved model; ValueError if it is of other people, items or features than these ``sizes``."""
+        of_users, of_items = kernel.users.features.shape, kernel.items.features.shape
+        people, things = (sizes["U"], sizes["G"]), (sizes["I"], sizes["F"])
+        if of_users not in (people, (people[0], 0)) or of_items != things or n_users != people[0]:
+            raise ValueError(f"features of people {of_users}, not {people}, or of items {of_items}, not {things}")
+        if len(triangle) != len(alpha) * (len(alpha) + 1) // 2:
+            raise ValueError(f"{len(alpha)} kept utilities, but a covariance of {len(triangle)} entries")
+        cells = np.column_stack([user, item]).astype(np.float64)
+        return cls(kernel, rows_of(cells), alpha, unpack_triangle(triangle), n_users)
 
 
 def kept_process(process: JointProcess, users: IntArray, items: IntArray) -> KeptProcess:
