@@ -25,6 +25,7 @@ from predilect._stored import (
     pack,
     pointer,
     positive,
+    stored_in,
     unless,
     within,
 )
@@ -220,6 +221,16 @@ def test_values_that_no_class_has_are_refused(change, said):
     change(values)
     with pytest.raises(ValueError, match=said):
         fields_of(Box, values) and build(Box, values, arrays, {"room": 10.0})
+
+
+def test_a_class_stores_what_the_classes_above_do_unless_it_says_not_to():
+    @dataclass
+    class Told(Box):
+        size: FloatArray  # the type alone
+        content: Annotated[Ball | Cube, None]
+
+    assert set(stored_in(Box)) - set(stored_in(Told)) == {"content"}
+    assert set(stored_in(Told)) < set(stored_in(Box))
 
 
 def test_what_a_class_says_of_its_fields_together_is_asked():

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from inspect import signature
+from inspect import get_annotations, signature
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -158,14 +158,19 @@ def small(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
 
 @cache
 def stored_in(kind: type) -> Mapping[str, tuple[Any, Any]]:
-    """Type and specification of what a class stores, by the name of the field or property."""
-    hints = get_type_hints(kind, include_extras=True)
+    """Type and specification of what a class stores, by the name of the field or property.
+
+    Those of the classes above too, unless it annotates the name with None; to say the type alone changes nothing.
+    """
+    found: dict[str, tuple[Any, Any]] = {}
     for base in reversed(kind.__mro__):
+        own = {name: hint for name, hint in get_annotations(base).items() if "Annotated" in str(hint)}
+        hints = get_type_hints(base, include_extras=True) if own else {}
+        found |= {name: _taken_apart(hints[name]) for name in own}
         for name, member in vars(base).items():
             if isinstance(member, property) and "Annotated" in str(member.fget.__annotations__.get("return")):
-                hints[name] = get_type_hints(member.fget, include_extras=True)["return"]
-    annotated = {name: hint for name, hint in hints.items() if get_origin(hint) is Annotated}
-    return {name: (get_args(hint)[0], hint.__metadata__[0]) for name, hint in annotated.items()}
+                found[name] = _taken_apart(get_type_hints(member.fget, include_extras=True)["return"])
+    return {name: (hint, how) for name, (hint, how) in found.items() if how is not None}
 
 
 def pack(whole: Any, path: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
@@ -273,6 +278,11 @@ def _bound(axes: list[str], shape: list[int], sizes: Sizes) -> Sizes | None:
         if size < 0 or size != (int(name) if name.isdigit() else found.setdefault(name, size)):
             return None
     return found
+
+
+def _taken_apart(hint: Any) -> tuple[Any, Any]:
+    """Type, and specification if there is one, of an annotation."""
+    return (get_args(hint)[0], hint.__metadata__[0]) if get_origin(hint) is Annotated else (hint, None)
 
 
 def _classes(hint: Any) -> tuple[Any, ...]:

@@ -95,7 +95,7 @@ def test_a_kernel_made_for_other_features_is_refused(saved):
 def test_a_category_without_a_name_is_refused(saved):
     folder = saved("joint")
     with changed(folder) as (document, _):
-        encoded = next(one for one in document["item_features"]["outputs"] if one["kind"] == "category")
+        encoded = next(one for one in document["features"]["outputs"] if one["kind"] == "category")
         encoded["category"] = None
     with pytest.raises(DataError, match="neither a number nor a category"):
         load(folder)

@@ -32,9 +32,7 @@ from predilect._stored import (
     pack,
     pointer,
     positive,
-    read,
     small,
-    stored_in,
     unless,
 )
 from predilect._types import BoolArray, FloatArray, IntArray
@@ -45,7 +43,7 @@ from predilect.gaussian.posterior import Utilities
 from predilect.likelihoods.calibration import Calibration, restored_calibration
 from predilect.models.checks import check_choice
 from predilect.models.registry import estimator
-from predilect.models.saving import number, restore, sizes_of, stored
+from predilect.models.saving import number, restore, sizes_of
 
 _LARGEST_EXPONENT = 15  # of a 16-bit number; the smallest with all its bits is 2^-14
 
@@ -220,24 +218,20 @@ def stored_posterior(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def document_of(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Document and arrays of a :class:`~predilect.models.CompressedModel`."""
-    loss, (of_model, shared), (values, arrays) = model.loss, pack(model), stored_posterior(model)
+    loss, (values, shared), (posterior, arrays) = model.loss, pack(model), stored_posterior(model)
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}
-    document = stored(model) | {
+    return {
         "model": "compressed",
         "parameters": plain({**parameters, "loss": loss if isinstance(loss, str) else "regret"}),
-        "parts": of_model,
-        "posterior": values if model.local else {**values, "of": model.origin_},
-        "report": model.report_,
-    }
-    if not model.personal_:
-        document["users"] = None
-    return document, {**shared, **arrays}
+        "posterior": posterior if model.local else {**posterior, "of": model.origin_},
+        **values,
+    }, {**shared, **arrays}
 
 
 def all_fields_of(cls: Any, document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
     """Specification of the arrays, and the sizes that the document gives."""
     values = document["posterior"]
-    return fields_of(cls, document["parts"]) | fields_of(_kind_of(values), values, "posterior."), sizes_of(document)
+    return fields_of(cls, document) | fields_of(_kind_of(values), values, "posterior."), sizes_of(document)
 
 
 def from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Any:
@@ -247,14 +241,11 @@ def from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) ->
     find_loss(model.loss)
     check_choice("precision", model.precision, PRECISIONS)
     restore(model, document, arrays)
-    model.personal_ = typed(bool, document["personal"], "personal")
     if model.personal_ != (model.users_ is not None):
         raise ValueError("people who are named, and are not")
     if ("of" in values) == model.local:
         raise ValueError("the covariance between people, and moments person by person")
-    for name in stored_in(cls):
-        setattr(model, name, read(cls, name, document["parts"], arrays, {}))
-    model.origin_ = document["report"]["of"] if model.local else values["of"]
+    model.origin_ = model.report_["of"] if model.local else values["of"]
     found = build(_kind_of(values), values, arrays, {"sizes": sizes_of(document)}, "posterior.")
     model.posterior_ = found.posterior(not model.personal_) if model.local else found
     model.describe()  # an incomplete report fails here, and not when it is first read

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._stored import amounts
+from predilect._stored import DESCRIBED, PART, PLAIN, amounts, within
 from predilect._text import did_you_mean, either, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.charts.chart import Chart
@@ -32,6 +32,7 @@ from predilect.models.asking import Asking
 from predilect.models.checks import refuse_scorer
 from predilect.models.choices import ChoiceSets, answer_log_proba, choice_proba
 from predilect.models.reading import Queries, Said, new_item_space, read_answers, read_queries
+from predilect.models.saving import IDS, LIKELIHOOD, REPORT
 
 
 class Predicting(ABC):
@@ -42,15 +43,16 @@ class Predicting(ABC):
     """
 
     posterior_: Posterior
-    items_: Vocabulary
-    users_: Vocabulary | None
-    personal_: bool
+    items_: Annotated[Vocabulary, IDS]
+    users_: Annotated[Vocabulary | None, IDS]
+    personal_: Annotated[bool, PLAIN]
     _added_users: dict[Any, int]
-    tie_threshold_: float
-    features_: ItemFeatures | None
-    user_features_: PersonFeatures | None
-    _space: FeatureSpace
-    _likelihood: type[PairLikelihood] = Probit  # Population, GPPL, HierarchicalGP and GPVU take any
+    tie_threshold_: Annotated[float, within(0.0)]
+    features_: Annotated[ItemFeatures | None, DESCRIBED]
+    user_features_: Annotated[PersonFeatures | None, DESCRIBED]
+    _space: Annotated[FeatureSpace, PART]
+    # Population, GPPL, HierarchicalGP and GPVU take any
+    _likelihood: Annotated[type[PairLikelihood], LIKELIHOOD] = Probit
 
     @abstractmethod
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
@@ -271,9 +273,11 @@ class Ranking(Asking, Predicting):
     _kept_posterior: ClassVar[Any] = None  # class of :meth:`Posterior.restricted`'s result, where there is one
 
     n_by_item_: Annotated[FloatArray, amounts("I")]
-    _n_of_crowd: FloatArray | None = None  # that of the fit, where the crowd did not move with answers that came since
-    _backend: str
-    report_: dict[str, Any]
+    # that of the fit, where the crowd did not move with answers that came since
+    _n_of_crowd: Annotated[FloatArray | None, amounts("I")] = None
+    n_answers_: Annotated[float, within(0.0)]
+    _backend: Annotated[str, PLAIN]
+    report_: Annotated[dict[str, Any], REPORT]
     random_state: int | None
     _seed: int
 

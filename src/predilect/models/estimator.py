@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._json import plain, typed
+from predilect._json import plain
 from predilect._stored import (
     PART,
     Fields,
@@ -27,13 +27,11 @@ from predilect._stored import (
     number_within,
     pack,
     pointer,
-    read,
-    stored_in,
+    within,
 )
 from predilect._text import did_you_mean, either, quoted
 from predilect._types import FloatArray, IntArray
-from predilect.data import Comparisons, PersonFeatures
-from predilect.data.features import FeatureSpace
+from predilect.data import Comparisons
 from predilect.errors import DataError
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.kernels.stored import kernel_from_dict, kernel_to_dict
@@ -41,7 +39,7 @@ from predilect.models.boards import Ranking
 from predilect.models.checks import LARGEST, check_count, check_flags, given_threshold
 from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
 from predilect.models.registry import entry_of
-from predilect.models.saving import number, read_model, restore, sizes_of, stored, write_model
+from predilect.models.saving import number, read_model, restore, sizes_of, write_model
 from predilect.models.shown import Shown
 from predilect.progress import Report, Watcher
 
@@ -144,14 +142,18 @@ class Saving(ABC):
         """Document and arrays of a saved model."""
 
     @classmethod
-    @abstractmethod
     def _all_fields(cls, document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
         """Specification of the arrays, and the sizes that the document gives."""
+        return fields_of(cls, document), sizes_of(document)
 
     @classmethod
     @abstractmethod
     def _from_document(cls, document: dict[str, Any], arrays: dict[str, Any]) -> Self:
         """The model that :meth:`_document` is of; any error that damaged input leads to."""
+
+    def _given(self) -> dict[str, Any]:
+        """What the parts of a saved model take from the rest of it, by the names of their arguments."""
+        return {}
 
     def _snapshot(self) -> Self:
         """Snapshot of the model as it is saved, whatever other threads do."""
@@ -204,10 +206,8 @@ class Estimator(Ranking, Saving, Shown, Constructed):
     strict: bool
     posterior_: Any
     hyperparameters_: Any
-    _space: Annotated[FeatureSpace, PART]
+    log_evidence_: Annotated[float, within(-LARGEST)]
     counts_: Annotated[AnswerCounts, PART]
-    user_features_: PersonFeatures | None
-    report_: dict[str, Any]
 
     # What an estimator says of itself.
 
@@ -244,7 +244,6 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         """What was learned, in sentences."""
 
     def _given(self) -> dict[str, Any]:
-        """What the parts of a saved model take from the rest of it, by the names of their arguments."""
         h, space = self.hyperparameters_, self._space
         return {
             "n_items": len(self.items_), "likelihood": self._likelihood, "features": space.matrix, "known": space.known,
@@ -365,19 +364,12 @@ class Estimator(Ranking, Saving, Shown, Constructed):
     def _document(self) -> tuple[dict[str, Any], dict[str, Any]]:
         values, arrays = pack(self)
         h, parameters = self.hyperparameters_, self.get_params() | {"random_state": self.seed_}
-        document = stored(self) | {
+        return {
             "model": self._name(),
             "parameters": {name: _plain(value) for name, value in parameters.items()},
             "hyperparameters": {field.name: _plain(getattr(h, field.name)) for field in fields(h)},
-            "parts": values,
-            "log_evidence": self.log_evidence_,
-            "report": {key: value for key, value in self.report_.items() if key != "timing"},
-        }
-        return document, arrays
-
-    @classmethod
-    def _all_fields(cls, document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
-        return fields_of(cls, document["parts"]), sizes_of(document)
+            **values,
+        }, arrays
 
     @classmethod
     def _from_document(cls, document: dict[str, Any], arrays: dict[str, Any]) -> Self:
@@ -385,16 +377,9 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         model.hyperparameters_ = cls._hyperparameters(document["hyperparameters"])
         model._check()
         model._given_threshold()
-        restore(model, document, arrays)
-        model.personal_ = typed(bool, document["personal"], "personal")
+        parts = restore(model, document, arrays)
         if document["model"] != model._name():
             raise ValueError(f"a model called {document['model']!r} that is {model._name()!r}")
-        model.log_evidence_ = number_within("log_evidence", document["log_evidence"], -LARGEST, LARGEST)
-        parts: dict[str, Any] = {}
-        for name in sorted(stored_in(cls), key=lambda name: name == "posterior_"):  # which takes the others
-            parts[name] = read(cls, name, document["parts"], arrays, model._given())
-            if not isinstance(getattr(cls, name, None), property):
-                setattr(model, name, parts[name])
         model._begin(None)
         model._restored(parts)
         model.describe()  # what the report lacks is found here, and not when somebody asks

@@ -20,10 +20,9 @@ import numpy as np
 
 from predilect._json import typed
 from predilect._replace import put_in_place, resolved, staged
-from predilect._stored import LARGEST, Fields, check_sizes, check_values, number_within
+from predilect._stored import PART, Fields, Value, check_sizes, check_values, read, stored_in
 from predilect._text import either
-from predilect.data import ItemFeatures, PersonFeatures, Vocabulary
-from predilect.data.features import FeatureSpace
+from predilect.data import Vocabulary
 from predilect.errors import DataError, OutputError
 from predilect.likelihoods.registry import LIKELIHOODS
 from predilect.models.checks import check_count
@@ -284,8 +283,8 @@ def number(value: Any) -> Any:
 
 
 def sizes_of(document: dict[str, Any]) -> dict[str, int]:
-    """Sizes that a document gives: numbers of ids, and of columns of features."""
-    features, people = document["item_features"], document["user_features"]
+    """Sizes that a document gives: I items, U people, and F and G columns of the features of both."""
+    features, people = document["features"], document["user_features"]
     return {
         "I": len(document["items"]), "U": len(document["users"] or [None]),
         "F": 0 if features is None else len(features["outputs"]),
@@ -293,50 +292,46 @@ def sizes_of(document: dict[str, Any]) -> dict[str, int]:
     }  # fmt: skip
 
 
-def stored(model: Any) -> dict[str, Any]:
-    """What every saved model says of itself, and :func:`restore` reads."""
-    features, people = model.features_, model.user_features_
-    return {
-        "likelihood": model._likelihood.name,
-        "personal": model.personal_,
-        "tie_threshold": model.tie_threshold_,
-        "n_answers": model.n_answers_,
-        "n_of_crowd": None if model._n_of_crowd is None else model._n_of_crowd.tolist(),
-        "frame_kind": model._backend,
-        "items": model.items_.ids,
-        "users": None if model.users_ is None else model.users_.ids,
-        "item_features": None if features is None else features.to_dict(),
-        "user_features": None if people is None else people.to_dict(),
-    }
+def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+    """Set what is stored of a model, and give it by name; ValueError, TypeError or KeyError for damaged input.
 
-
-def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Set the attributes that every fitted model has; ValueError, TypeError or KeyError for damaged input."""
+    Values come first, then the parts, which may take what there is already, and the posterior last.
+    """
     check_computing(model)
-    model.items_ = _vocabulary(document["items"], "items")
-    model.users_ = None if document["users"] is None else _vocabulary(document["users"], "users")
-    model._added_users = {}
-    model._likelihood = LIKELIHOODS[document.get("likelihood", "probit")]
-    model.tie_threshold_ = number_within("tie_threshold", document["tie_threshold"], 0.0, LARGEST)
     outcomes = [array for name, array in arrays.items() if name.rpartition(".")[2] == "outcome"]
-    if model.tie_threshold_ == 0.0 and any((outcome == 0).any() for outcome in outcomes):
+    if document["tie_threshold"] == 0.0 and any((outcome == 0).any() for outcome in outcomes):
         raise ValueError("ties in a model without them")
-    model.n_answers_ = number_within("n_answers", document["n_answers"], 0.0, LARGEST)
-    model._backend = typed(str, document["frame_kind"], "frame_kind")
-    features, people = document["item_features"], document["user_features"]
-    model.features_ = None if features is None else ItemFeatures.from_dict(features)
-    model.user_features_ = None if people is None else PersonFeatures.from_dict(people)
-    model._space = FeatureSpace.empty(len(model.items_))
-    of_crowd = typed(list[float] | None, document.get("n_of_crowd"), "n_of_crowd")
-    model._n_of_crowd = None if of_crowd is None else np.array(of_crowd)
-    if of_crowd is not None and (len(of_crowd) != len(model.items_) or not np.all(model._n_of_crowd >= 0.0)):
-        raise ValueError("n_of_crowd must be amounts, one for each item")
-    model.report_ = typed(dict[str, Any], document["report"], "report")
-    typed(str, model.report_["model"], "model")
-    if "updates" in model.report_:
-        counts = model.report_["updates"] = typed(dict[str, int | float], model.report_["updates"], "updates")
+    kind, found, model._added_users = model.__class__, {}, {}
+    parts = {name: how is PART for name, (_, how) in stored_in(kind).items()}
+    for name in sorted(parts, key=lambda name: (parts[name], name != "_space", name == "posterior_")):
+        given = model._given() if parts[name] and name != "_space" else {}
+        found[name] = read(kind, name, document, arrays, given)
+        if not isinstance(getattr(kind, name, None), property):
+            setattr(model, name, found[name])
+    return found
+
+
+def _vocabulary(_: Any, ids: Any, what: str) -> Vocabulary:
+    found = Vocabulary(ids)
+    if found.ids != ids:
+        raise ValueError(f"the ids of {what} are not in the order of their codes, or one is there twice")
+    return found
+
+
+def _report(_: Any, value: Any, name: str) -> dict[str, Any]:
+    report: dict[str, Any] = typed(dict[str, Any], value, name)
+    typed(str, report["model"], "model")
+    if "updates" in report:
+        counts = report["updates"] = typed(dict[str, int | float], report["updates"], "updates")
         if counts.keys() != {"answers_added", "answers_taken_back", "people_added"}:
             raise ValueError(f"updates are counted as {', '.join(counts)}")
+    return report
+
+
+IDS = Value(lambda ids: ids.ids, _vocabulary)
+LIKELIHOOD = Value(lambda likelihood: likelihood.name, lambda _, name, __: LIKELIHOODS[name])
+# How long a fit took is no part of the model: the same answers give the same bytes.
+REPORT = Value(lambda report: {key: value for key, value in report.items() if key != "timing"}, _report)
 
 
 def check_computing(model: Any) -> None:
@@ -346,10 +341,3 @@ def check_computing(model: Any) -> None:
     if n_jobs != -1:
         check_count("n_jobs", n_jobs, 1, None)
     typed(bool, getattr(model, "strict", False), "strict")
-
-
-def _vocabulary(ids: Any, what: str) -> Vocabulary:
-    found = Vocabulary(ids)
-    if found.ids != ids:
-        raise ValueError(f"the ids of {what} are not in the order of their codes, or one is there twice")
-    return found

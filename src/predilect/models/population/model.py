@@ -161,7 +161,7 @@ class Population(Tables):
     _of_one_mind: ClassVar[dict[str, float]] = ONE_MIND  # arguments by which all people have the same utilities
 
     posterior_: Annotated[PopulationPosterior | PooledPosterior, PART] = field(init=False)
-    counts_: AnswerCounts = field(init=False)  # not set: the posterior holds the answers
+    counts_: Annotated[AnswerCounts, None] = field(init=False)  # not stored, or set: the posterior holds the answers
     _functions: Annotated[Functions | None, PART] = field(init=False)
     _traits: Annotated[Traits | None, PART] = field(init=False)
 
