@@ -11,6 +11,7 @@ builder serve all classes. Arrays have the names of the fields on the way to the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -31,7 +32,9 @@ Sizes = dict[str, int]
 # Utilities, variances and counts beyond it are no fit's: an answer tells utilities apart by some noise units, and the
 # square of a margin of 1e15, and what comes of products with it, is far from the largest number there is.
 LARGEST = 1e15
-SMALL = "uint8|uint16|uint32|uint64"  # whole numbers in as few bytes as hold them
+# Types of an array that may be stored in fewer bytes than the class holds it in.
+SMALL = "uint8|uint16|uint32|uint64"
+SINGLE = "float64|float32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,9 @@ class Field:
 
     ``shape``: a size for each axis, the name of one, perhaps with "+1", a number, or "*" for any, "|" between
     alternatives; a name stands for one size in a whole model, that of the first array which has it. ``dtypes``: names
-    of NumPy's types, "|" between them. ``wanted``: what the values must be, for messages. ``is_right``: whether they
-    are, given the sizes by name. ``unless``: an array of this number alone is not stored, as it is what the class takes
-    by default.
+    of NumPy's types, "|" between them, first that which the class holds. ``wanted``: what the values must be, for
+    messages. ``is_right``: whether they are, given the sizes by name. ``unless``: an array of this number alone, or of
+    nothing, is not stored, as it is what the class takes by default.
     """
 
     shape: str
@@ -118,8 +121,8 @@ def flags(shape: str) -> Field:
 
 
 def optional(field: Field) -> Field:
-    """The same field, which a model may lack."""
-    return replace(field, optional=True)
+    """The same field, which is not stored where there is nothing, and which a model may lack."""
+    return unless(math.nan, field)
 
 
 def unless(number: float, field: Field) -> Field:
@@ -200,7 +203,7 @@ def fields_of(kind: type, values: Any, path: str = "") -> Fields:
     for name, (hint, how) in stored_in(kind).items():
         at = path + name.strip("_")
         if isinstance(how, Field):
-            found[at] = optional(how) if _may_be_none(hint) else how
+            found[at] = replace(how, optional=True) if _may_be_none(hint) else how
         elif how is PART:
             part = values[name.strip("_")]
             if part is not None or not _may_be_none(hint):
@@ -214,7 +217,8 @@ def read(
     """One stored field of a class, None where there is none; arguments as of :func:`build`."""
     (hint, how), key = stored_in(kind)[name], name.strip("_")
     if isinstance(how, Field):
-        return arrays.get(path + key)
+        found = arrays.get(path + key)
+        return None if found is None else found.astype(how.dtypes.split("|")[0], copy=False)
     value = values[key]
     if value is None and _may_be_none(hint):
         return None

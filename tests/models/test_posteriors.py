@@ -164,33 +164,3 @@ def test_a_calibration_out_of_its_range_is_not_read(name):
         if value != float("inf"):
             with pytest.raises((ValueError, TypeError)):
                 restored_calibration(values | {name: value})
-
-
-NOTHING_SAID = {"variance_factor_implied": None, "threshold_factor": 1.0, "noise_factor": 1.0, "variance_power": 1.0}
-
-
-def as_before(folder, **numbers):
-    """Give the calibration in a saved model the numbers that earlier versions saved."""
-    document = json.loads((folder / "model.json").read_text())
-    for part in (document.get("hyperparameters", {}), document["parameters"], document):
-        if found := part.get("calibration"):
-            del found["unseen_ratio"]
-            found |= {"variance_factor_unseen": found["variance_factor"], **NOTHING_SAID, **numbers}
-    del document["checksum"]
-    with np.load(folder / "arrays.npz") as arrays:
-        document["checksum"] = _checksum(document, arrays)
-    (folder / "model.json").write_text(json.dumps(document))
-
-
-@pytest.mark.parametrize("name", ["population", "pooled", "compressed"])
-def test_a_model_saved_before_is_read_unless_its_calibration_used_a_number_that_is_gone(name, tmp_path):
-    model = fitted(name)
-    model.save(tmp_path / "same")
-    as_before(tmp_path / "same")
-    again = load(tmp_path / "same")
-    assert again.posterior_.calibration == model.posterior_.calibration
-    for number in ("variance_factor_unseen", *NOTHING_SAID):
-        model.save(tmp_path / number)
-        as_before(tmp_path / number, **{number: 0.9})
-        with pytest.raises(DataError, match=f"{number} is 0.9, by an earlier Predilect.*fit it anew"):
-            load(tmp_path / number)

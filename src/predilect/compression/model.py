@@ -298,7 +298,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
 
     def _stored_arrays(self) -> dict[str, Any]:
         """See :meth:`Ranking._stored_arrays <predilect.models.boards.Ranking._stored_arrays>`."""
-        return stored_posterior(self)[1]
+        return stored_posterior(self.posterior_, self.precision)[1]
 
     def describe(self) -> list[str]:
         """What was kept, its cost and its gain, in sentences."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from predilect._stored import PART, SINGLE, SMALL, amounts, codes, flags, numbers, optional, pointer, positive, unless
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.dense import factorise, symmetrise, unpack_triangle
 from predilect.gaussian.posterior import Posterior, Utilities
-from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
+from predilect.likelihoods.calibration import CALIBRATION, UNCALIBRATED, Calibration
 from predilect.likelihoods.grades import Thresholds
 from predilect.people.queries import IMPLIED, NEWCOMER
 
@@ -31,27 +32,37 @@ class SubsetPosterior(Posterior):
 
     is_compressed: ClassVar[bool] = True
 
-    ptr: IntArray  # (n_users + 1,): person u keeps items[ptr[u]:ptr[u + 1]], ascending
-    items: IntArray  # (n_kept,)
-    mean: FloatArray  # (n_kept,), μ_S
-    triangles: FloatArray  # (Σ r_u (r_u + 1) / 2,), lower triangles of Σ_SS, row by row
-    law: Utilities  # N(m, C), the population distribution; of a pooled model the prior
-    whole: Utilities  # the crowd
-    n_answers: FloatArray  # (n_kept,), answers of the person on each kept item
-    tie_factor: FloatArray  # (n_users,), factor of the tie threshold
-    unseen: Utilities | None = None  # an unseen user, where that is not law
-    implied: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
-    calibration: Calibration = UNCALIBRATED
-    newcomers: BoolArray | None = None  # (n_users,), who came after the fit, where they are predicted differently
+    # (n_users + 1,): person u keeps items[ptr[u]:ptr[u + 1]], ascending
+    ptr: Annotated[IntArray, pointer("U+1", "K", f"int64|{SMALL}")]
+    items: Annotated[IntArray, codes("K", "I", f"int64|{SMALL}")]  # (n_kept,)
+    mean: Annotated[FloatArray, numbers("K", SINGLE)]  # (n_kept,), μ_S
+    # (Σ r_u (r_u + 1) / 2,), lower triangles of Σ_SS, row by row
+    triangles: Annotated[FloatArray, numbers("*", SINGLE)]
+    law: Annotated[Utilities, PART]  # N(m, C), the population distribution; of a pooled model the prior
+    whole: Annotated[Utilities, PART]  # the crowd
+    # (n_kept,), answers of the person on each kept item
+    n_answers: Annotated[FloatArray, amounts("K", f"float64|{SMALL}")]
+    # (n_users,), factor of the tie threshold
+    tie_factor: Annotated[FloatArray, unless(1.0, positive("U"))] = field(default_factory=lambda: np.zeros(0))
+    unseen: Annotated[Utilities | None, PART] = None  # an unseen user, where that is not law
+    implied: Annotated[npt.NDArray[np.uint8], optional(numbers("*", "uint8"))] = field(
+        default_factory=lambda: np.zeros(0, dtype=np.uint8)
+    )
+    calibration: Annotated[Calibration, CALIBRATION] = UNCALIBRATED
+    # (n_users,), who came after the fit, where they are predicted differently
+    newcomers: Annotated[BoolArray | None, flags("U")] = None
     # (n_users, 2): consistency and standard deviation of its logarithm; None where all are alike
-    consistency: FloatArray | None = None
-    item_ties: FloatArray = field(default_factory=lambda: np.zeros(0))  # (n_items,), ψ of the items' ties; or none
+    consistency: Annotated[FloatArray | None, amounts("U 2")] = None
+    # (n_items,), ψ of the items' ties; or none
+    item_ties: Annotated[FloatArray, optional(numbers("I"))] = field(default_factory=lambda: np.zeros(0))
     pooled: bool = False  # one function for all, which is person 0
     _start: IntArray = field(init=False, repr=False)
     _keys: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         r = np.diff(self.ptr)
+        if not len(self.tie_factor):
+            object.__setattr__(self, "tie_factor", np.ones(len(r)))
         object.__setattr__(self, "_start", np.concatenate([[0], np.cumsum(r * (r + 1) // 2)]))
         who = np.repeat(np.arange(len(r)), r)
         object.__setattr__(self, "_keys", who * self.n_items + self.items)
@@ -59,6 +70,8 @@ class SubsetPosterior(Posterior):
             raise ValueError(f"{len(self.items)} kept items, but {len(self.mean)} means, {len(self.triangles)} moments")
         if (np.diff(self._keys) <= 0).any():
             raise ValueError("the kept items of a person must ascend")
+        if len(self.implied) not in (0, -(-len(self.triangles) // 8)):
+            raise ValueError(f"{len(self.implied)} bytes say which of {len(self.triangles)} pairs are implied")
 
     @property
     def n_items(self) -> int:

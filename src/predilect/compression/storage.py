@@ -7,8 +7,7 @@ covariances whose small remainder it would be.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,31 +15,21 @@ import numpy.typing as npt
 from predilect._json import plain, typed
 from predilect._stored import (
     LARGEST,
-    PART,
+    SINGLE,
     SMALL,
-    Array,
     Field,
     Fields,
-    Value,
     amounts,
     build,
-    codes,
     fields_of,
-    flags,
     is_within,
-    numbers,
     pack,
-    pointer,
-    positive,
     small,
-    unless,
 )
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._types import FloatArray, IntArray
 from predilect.compression.losses import find_loss
 from predilect.compression.posterior import SubsetPosterior
-from predilect.gaussian.dense import is_semidefinite, pack_triangle, unpack_triangle
-from predilect.gaussian.posterior import Utilities
-from predilect.likelihoods.calibration import Calibration, restored_calibration
+from predilect.gaussian.dense import is_semidefinite
 from predilect.models.checks import check_choice
 from predilect.models.registry import estimator
 from predilect.models.saving import number, restore, sizes_of
@@ -90,120 +79,41 @@ def _entries(ptr: IntArray) -> tuple[IntArray, ...]:
 
 
 PRECISIONS = ("half", "single", "double")
-_SINGLE = "float32|float64"
-_EXPONENT = Field("", "int64", "an exponent of 2", lambda a, _: abs(int(a)) <= 1000)
-_CALIBRATION = Value(plain, lambda _, value, __: restored_calibration(value))
+_TRIANGLES, _OF = "posterior.triangles", "posterior."
+_HALVES: Fields = {
+    "variance": amounts("K", "float32"), "difference": amounts("*", "float16"),
+    "exponent": Field("", "int64", "an exponent of 2", lambda a, _: abs(int(a)) <= 1000),
+}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class StoredUtilities:
-    """What is stored of a distribution: of utilities, or of functions and the residuals of some items."""
-
-    mean: Annotated[FloatArray, numbers("I")]
-    covariance: Annotated[Array, numbers("*", _SINGLE)]  # lower triangle
-    basis: Annotated[FloatArray | None, numbers("I *")] = None
-    items: Annotated[IntArray | None, codes("*", "I", "int64")] = None
-    own: Annotated[FloatArray | None, amounts("I|0")] = None
-
-    @classmethod
-    def of(cls, utilities: Utilities | None, dtype: str) -> StoredUtilities | None:
-        """A distribution, its covariance with the digits of a type; None of none."""
-        if utilities is None:
-            return None
-        triangle = pack_triangle(utilities.covariance).astype(dtype)
-        if utilities.Phi is None:
-            return cls(utilities.mean, triangle)
-        return cls(utilities.mean, triangle, utilities.Phi, utilities.items, utilities.own)
-
-    def utilities(self) -> Utilities:
-        """The distribution."""
-        covariance = unpack_triangle(self.covariance.astype(np.float64))
-        if self.basis is None or self.items is None or self.own is None:
-            return Utilities.of(self.mean, covariance)
-        return Utilities(self.mean, covariance, self.basis, self.items, self.own)
-
-    def checked(self) -> None:
-        """ValueError unless it is a distribution."""
-        if not (self.basis is None) == (self.items is None) == (self.own is None):
-            raise ValueError("half a basis")
-        size = len(self.mean)
-        if self.basis is not None and self.items is not None:
-            size = self.basis.shape[1] + len(self.items)
-        if len(self.covariance) != size * (size + 1) // 2:
-            raise ValueError(f"a covariance of {len(self.covariance)} entries, of {size} values")
-        if not is_semidefinite(unpack_triangle(self.covariance.astype(np.float64))):
-            raise ValueError("a covariance with a direction of negative variance")
+def stored_posterior(posterior: Any, precision: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Plain values and arrays of a posterior as they are saved, each in as few bytes as its specification allows."""
+    values, arrays = pack(posterior, _OF)
+    for name, field in fields_of(type(posterior), values, _OF).items():
+        if name in arrays and SMALL in field.dtypes:
+            arrays[name] = small(arrays[name])
+        elif name in arrays and field.dtypes == SINGLE and precision != "double":
+            arrays[name] = arrays[name].astype(np.float32)
+    if precision == "half" and _TRIANGLES in arrays:
+        del arrays[_TRIANGLES]
+        arrays |= {f"{_OF}{name}": half for name, half in halved(posterior.triangles, posterior.ptr).items()}
+    return values, arrays
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSubset:
-    """What is stored of a :class:`SubsetPosterior`, of K kept items, in a precision."""
-
-    ptr: Annotated[Array, pointer("U+1", "K", SMALL)]
-    item: Annotated[Array, codes("K", "I", SMALL)]
-    mean: Annotated[Array, numbers("K", _SINGLE)]
-    count: Annotated[Array, amounts("K", f"{SMALL}|float64")]
-    law: Annotated[StoredUtilities, PART]
-    crowd: Annotated[StoredUtilities, PART]
-    stranger: Annotated[StoredUtilities | None, PART]
-    calibration: Annotated[Calibration, _CALIBRATION]
-    # lower triangles of each person's covariance, or what :func:`halved` made of them
-    covariance: Annotated[Array | None, numbers("*", _SINGLE)] = None
-    variance: Annotated[Array | None, amounts("K", "float32")] = None
-    difference: Annotated[Array | None, amounts("*", "float16")] = None
-    exponent: Annotated[Array | None, _EXPONENT] = None
-    implied: Annotated[Array | None, unless(0, numbers("*", "uint8"))] = None
-    newcomers: Annotated[BoolArray | None, flags("U")] = None
-    tie_factor: Annotated[FloatArray | None, unless(1.0, positive("U"))] = None
-    consistency: Annotated[FloatArray | None, amounts("U 2")] = None
-    item_ties: Annotated[FloatArray | None, unless(0.0, numbers("I"))] = None
-
-    @classmethod
-    def of(cls, posterior: SubsetPosterior, precision: str) -> StoredSubset:
-        """What is stored of a posterior."""
-        dtype, p = "float64" if precision == "double" else "float32", posterior
-        law, crowd, stranger = (StoredUtilities.of(one, dtype) for one in (p.law, p.whole, p.unseen))
-        assert law is not None
-        assert crowd is not None
-        moments = halved(p.triangles, p.ptr) if precision == "half" else {"covariance": p.triangles.astype(dtype)}
-        return cls(
-            small(p.ptr), small(p.items), p.mean.astype(dtype), small(p.n_answers), law, crowd, stranger,
-            p.calibration, **moments, implied=p.implied, newcomers=p.newcomers, tie_factor=p.tie_factor,
-            consistency=p.consistency, item_ties=p.item_ties,
-        )  # fmt: skip
-
-    def posterior(self, pooled: bool) -> SubsetPosterior:
-        """The posterior."""
-        ptr, nothing = self.ptr.astype(np.int64), np.zeros(0)
-        return SubsetPosterior(
-            ptr, self.item.astype(np.int64), self.mean.astype(np.float64), self._triangles(), self.law.utilities(),
-            self.crowd.utilities(), self.count.astype(np.float64),
-            np.ones(len(ptr) - 1) if self.tie_factor is None else self.tie_factor,
-            None if self.stranger is None else self.stranger.utilities(),
-            nothing.astype(np.uint8) if self.implied is None else self.implied, self.calibration, self.newcomers,
-            self.consistency, nothing if self.item_ties is None else self.item_ties, pooled,
-        )  # fmt: skip
-
-    def _triangles(self) -> FloatArray:
-        if self.covariance is not None:
-            return self.covariance.astype(np.float64)
-        if self.variance is None or self.difference is None or self.exponent is None:
-            raise ValueError("kept items without a covariance")
-        halves = {"variance": self.variance, "difference": self.difference, "exponent": self.exponent}
-        return unhalved(halves, self.ptr.astype(np.int64))
-
-    def checked(self) -> None:
-        """ValueError unless moments are those of utilities, and a byte says of each eight what is implied."""
-        triangles = self._triangles()
-        if not is_within(triangles, -LARGEST):
-            raise ValueError("moments of kept items that no utility has")
-        if self.implied is not None and len(self.implied) != -(-len(triangles) // 8):
-            raise ValueError(f"{len(self.implied)} bytes that say which of {len(triangles)} pairs are implied")
+def _posterior(kind: type, values: Any, arrays: dict[str, Any], given: dict[str, Any]) -> Any:
+    """The posterior of which :func:`stored_posterior` gave the values and arrays."""
+    if f"{_OF}variance" in arrays:
+        halves = {name: arrays[f"{_OF}{name}"] for name in _HALVES}
+        arrays = arrays | {_TRIANGLES: unhalved(halves, arrays[f"{_OF}ptr"].astype(np.int64))}
+    return build(kind, values, arrays, given, _OF)
 
 
 def rounded(posterior: SubsetPosterior, precision: str) -> SubsetPosterior:
     """Moments rounded to the precision of the file, so that a saved model equals the model that was made."""
-    return posterior if precision == "double" else StoredSubset.of(posterior, precision).posterior(posterior.pooled)
+    again: SubsetPosterior = _posterior(
+        SubsetPosterior, *stored_posterior(posterior, precision), {"pooled": posterior.pooled}
+    )
+    return again
 
 
 def stored_bytes(model: Any) -> int:
@@ -211,14 +121,11 @@ def stored_bytes(model: Any) -> int:
     return sum(int(np.asarray(array).nbytes) for array in model._stored_arrays().values())
 
 
-def stored_posterior(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Plain values and arrays of the posterior as it is saved."""
-    return pack(StoredSubset.of(model.posterior_, model.precision) if model.local else model.posterior_, "posterior.")
-
-
 def document_of(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Document and arrays of a :class:`~predilect.models.CompressedModel`."""
-    loss, (values, shared), (posterior, arrays) = model.loss, pack(model), stored_posterior(model)
+    loss, (values, shared), (posterior, arrays) = (
+        model.loss, pack(model), stored_posterior(model.posterior_, model.precision)
+    )  # fmt: skip
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}
     return {
         "model": "compressed",
@@ -230,8 +137,12 @@ def document_of(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def all_fields_of(cls: Any, document: dict[str, Any]) -> tuple[Fields, dict[str, int]]:
     """Specification of the arrays, and the sizes that the document gives."""
-    values = document["posterior"]
-    return fields_of(cls, document) | fields_of(_kind_of(values), values, "posterior."), sizes_of(document)
+    values, arrays = document["posterior"], document["arrays"]
+    fields = fields_of(cls, document) | fields_of(_kind_of(values), values, _OF)
+    if _TRIANGLES in fields and _TRIANGLES not in arrays:
+        del fields[_TRIANGLES]
+        fields |= {f"{_OF}{name}": field for name, field in _HALVES.items()}
+    return fields, sizes_of(document)
 
 
 def from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) -> Any:
@@ -246,16 +157,27 @@ def from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) ->
     if ("of" in values) == model.local:
         raise ValueError("the covariance between people, and moments person by person")
     model.origin_ = model.report_["of"] if model.local else values["of"]
-    found = build(_kind_of(values), values, arrays, {"sizes": sizes_of(document)}, "posterior.")
-    model.posterior_ = found.posterior(not model.personal_) if model.local else found
+    given = {"sizes": sizes_of(document), "pooled": not model.personal_}
+    model.posterior_ = _posterior(_kind_of(values), values, arrays, given)
+    if model.local:
+        _check_moments(model.posterior_)
     model.describe()  # an incomplete report fails here, and not when it is first read
     return model
 
 
+def _check_moments(posterior: SubsetPosterior) -> None:
+    """ValueError unless moments are those of utilities."""
+    if not is_within(posterior.triangles, -LARGEST):
+        raise ValueError("moments of kept items that no utility has")
+    for utilities in (posterior.law, posterior.whole, posterior.unseen):
+        if utilities is not None and not is_semidefinite(utilities.covariance):
+            raise ValueError("a covariance with a direction of negative variance")
+
+
 def _kind_of(values: dict[str, Any]) -> Any:
-    """Class of what is stored; of everybody's kept utilities together the full model's estimator knows it."""
+    """Class of the posterior; of everybody's kept utilities together the full model's estimator knows it."""
     if "of" not in values:
-        return StoredSubset
+        return SubsetPosterior
     found = estimator(typed(str, values["of"], "of"))._kept_posterior
     if found is None:
         raise ValueError(f"{values['of']} has no covariance between people")

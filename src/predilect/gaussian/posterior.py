@@ -11,9 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from predilect._stored import numbers
+from predilect._stored import SINGLE, amounts, codes, numbers, optional
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.gaussian.dense import covariances, moments, opposite_draws, symmetrise
+from predilect.gaussian.dense import (
+    covariances,
+    moments,
+    opposite_draws,
+    pack_triangle,
+    symmetrise,
+    unpack_triangle,
+)
 from predilect.gaussian.design import pair_variance
 from predilect.gaussian.projection import Projection
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
@@ -39,11 +46,29 @@ class Differences(NamedTuple):
 class Utilities:
     """f = mean + [Φ, E_o] s + e with s ~ N(0, covariance) and independent e_i of variance ``own``."""
 
-    mean: FloatArray
+    mean: Annotated[FloatArray, numbers("I")]
     covariance: FloatArray  # (M + k, M + k), of the basis functions and of k items' residuals
-    Phi: FloatArray | None  # (n_items, M); None where the items are the basis
-    items: IntArray  # the k items
-    own: FloatArray  # residual variance of the other items, (n_items,); empty without residuals
+    Phi: Annotated[FloatArray | None, numbers("I *")]  # (n_items, M); None where the items are the basis
+    items: Annotated[IntArray, optional(codes("*", "I", "int64"))]  # the k items
+    # residual variance of the other items, (n_items,); empty without residuals
+    own: Annotated[FloatArray, optional(amounts("I"))]
+
+    @property
+    def triangle(self) -> Annotated[FloatArray, numbers("*", SINGLE)]:
+        """The lower triangle of the covariance, which may be stored in single precision."""
+        return pack_triangle(self.covariance)
+
+    @classmethod
+    def restored(
+        cls, mean: FloatArray, triangle: FloatArray, Phi: FloatArray | None, items: IntArray | None = None,
+        own: FloatArray | None = None,
+    ) -> Self:  # fmt: skip
+        """Utilities of a saved model; ValueError if the covariance is of other values."""
+        items, own = np.zeros(0, dtype=np.int64) if items is None else items, np.zeros(0) if own is None else own
+        size = len(mean) if Phi is None else Phi.shape[1] + len(items)
+        if len(triangle) != size * (size + 1) // 2 or (Phi is None and len(items) + len(own)):
+            raise ValueError(f"a covariance of {len(triangle)} entries, of {size} values")
+        return cls(mean, unpack_triangle(triangle), Phi, items, own)
 
     @classmethod
     def of(cls, mean: FloatArray, covariance: FloatArray) -> Self:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect._json import typed
+from predilect._json import plain, typed
+from predilect._stored import Value
 from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray, is_number
 from predilect.likelihoods.probit import outcome_log_probabilities
@@ -201,22 +202,12 @@ UNCALIBRATED = Calibration()
 _SMALLEST_SPREAD = 1e-15  # whose square is divided by
 
 
-# Numbers of a calibration that earlier versions saved, with what they were where they said nothing; None: κ.
-_GONE = {
-    "variance_factor_unseen": None, "variance_factor_implied": None, "threshold_factor": 1.0, "noise_factor": 1.0,
-    "variance_power": 1.0,
-}  # fmt: skip
-
-
 def restored_calibration(values: Mapping[str, Any]) -> Calibration:
-    """Calibration of a saved model; ValueError or TypeError if a value is out of its range, or cannot be kept."""
-    for name, nothing in _GONE.items():
-        if values.get(name) not in (None, values.get("variance_factor") if nothing is None else nothing):
-            raise ValueError(
-                f"{name} is {values[name]!r}, by an earlier Predilect: calibrations have no such number now"
-            )
-    kept = {name: value for name, value in values.items() if name not in _GONE}
-    found: Calibration = typed(Calibration, kept, "calibration")
+    """Calibration of a saved model; ValueError or TypeError if a value is out of its range."""
+    found: Calibration = typed(Calibration, dict(values), "calibration")
     if 0.0 < found.tie_spread < _SMALLEST_SPREAD:
         raise ValueError(f"tie_spread must be 0 or at least {_SMALLEST_SPREAD:g}, not {found.tie_spread!r}")
     return found
+
+
+CALIBRATION = Value(plain, lambda _, value, __: restored_calibration(value))

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 
 from predilect import _stored
-from predilect._stored import PART, PLAIN, SMALL, Sizes, numbers, small
+from predilect._stored import PART, PLAIN, SMALL, Sizes, numbers
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.condition import LatentPrior
 from predilect.gaussian.dense import factorise, pack_triangle, symmetrise, unpack_triangle
@@ -220,14 +219,14 @@ class KeptProcess(JointProcess):
         return np.zeros((stop - start, self.n_items))
 
     @property
-    def user(self) -> Annotated[npt.NDArray[np.generic], _stored.codes("K", "U", SMALL)]:
+    def user(self) -> Annotated[IntArray, _stored.codes("K", "U", f"int64|{SMALL}")]:
         """People of the kept utilities."""
-        return small(self.rows.codes[:, 0])
+        return self.rows.codes[:, 0].astype(np.int64)
 
     @property
-    def item(self) -> Annotated[npt.NDArray[np.generic], _stored.codes("K", "I", SMALL)]:
+    def item(self) -> Annotated[IntArray, _stored.codes("K", "I", f"int64|{SMALL}")]:
         """Items of the kept utilities."""
-        return small(self.rows.codes[:, 1])
+        return self.rows.codes[:, 1].astype(np.int64)
 
     @property
     def triangle(self) -> Annotated[FloatArray, numbers("*")]:
