@@ -17,7 +17,7 @@ version = release = predilect.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/index"
 include_patterns = [
-    "docs/**", "benchmarks/README.md", "benchmarks/results/*.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md",
+    "docs/**", "benchmarks/*.md", "benchmarks/results/*.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md",
 ]  # fmt: skip
 exclude_patterns = [".*", "build", "dist", "src", "tests"]
 highlight_language = "text"
