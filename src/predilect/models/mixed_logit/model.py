@@ -65,7 +65,7 @@ class MixedLogit(Estimator, Kit):
 
     Rows of answers that share a task are one choice: of the best of several, best-worst, or an order. Attributes are
     the features of items (``items=``); without them each item has a coefficient of its own. Features of people
-    (``users=``) shift the means of their coefficients. Utilities are in logit units: of two items that lie g apart, the
+    (``people=``) shift the means of their coefficients. Utilities are in logit units: of two items g apart, the
     better one is chosen with probability 1 / (1 + exp(-g)).
 
     Parameters
