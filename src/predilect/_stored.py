@@ -203,7 +203,7 @@ def fields_of(kind: type, values: Any, path: str = "") -> Fields:
     for name, (hint, how) in stored_in(kind).items():
         at = path + name.strip("_")
         if isinstance(how, Field):
-            found[at] = replace(how, optional=True) if _may_be_none(hint) else how
+            found[at] = how
         elif how is PART:
             part = values[name.strip("_")]
             if part is not None or not _may_be_none(hint):
@@ -237,8 +237,8 @@ def build(kind: type, values: Any, arrays: Mapping[str, Array], given: Mapping[s
     for name, (hint, _) in stored_in(kind).items():
         if parts[name] is None and not _may_be_none(hint):
             del parts[name]  # what the class takes by default
-    make = getattr(kind, "restored", kind)
-    whole = make(**parts, **{name: given[name] for name in signature(make).parameters if name in given.keys() - parts})
+    make, asked = _maker(kind)
+    whole = make(**parts, **{name: given[name] for name in asked if name in given and name not in parts})
     if hasattr(whole, "checked"):
         whole.checked()
     return whole
@@ -286,7 +286,17 @@ def _bound(axes: list[str], shape: list[int], sizes: Sizes) -> Sizes | None:
 
 def _taken_apart(hint: Any) -> tuple[Any, Any]:
     """Type, and specification if there is one, of an annotation."""
-    return (get_args(hint)[0], hint.__metadata__[0]) if get_origin(hint) is Annotated else (hint, None)
+    if get_origin(hint) is not Annotated:
+        return hint, None
+    kind, how = get_args(hint)[:2]
+    return kind, replace(how, optional=True) if isinstance(how, Field) and _may_be_none(kind) else how
+
+
+@cache
+def _maker(kind: type) -> tuple[Callable[..., Any], tuple[str, ...]]:
+    """What makes an object of a class from its stored parts, and the names of the arguments."""
+    make = getattr(kind, "restored", kind)
+    return make, tuple(signature(make).parameters)
 
 
 def _classes(hint: Any) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 
 import numpy as np
@@ -14,8 +13,6 @@ from predilect.gaussian.posterior import Posterior
 from predilect.likelihoods.calibration import RANGES, UNCALIBRATED, Calibration, restored_calibration
 from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
 from predilect.models import GPVU, HierarchicalGP
-from predilect.models.registry import load
-from predilect.models.saving import _checksum
 from tolerances import EXACT
 
 MODELS = {

@@ -166,11 +166,8 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         )  # fmt: skip
         # The whole covariance is not rounded: it is multiplied by the inverse of the prior's.
         self.posterior_ = rounded(found, self.precision) if self.local else found
-        self.items_, self.users_, self.personal_ = (
-            model.items_,
-            model.users_ if model.personal_ else None,
-            model.personal_,
-        )
+        self.items_, self.personal_ = model.items_, model.personal_
+        self.users_ = model.users_ if model.personal_ else None
         self._added_users: dict[Any, int] = {}
         self._likelihood = model._likelihood
         effects = model._covariate_effects()

@@ -229,18 +229,20 @@ class People:
         n_own = np.repeat(np.diff(self.item_ptr), np.diff(self.answer_ptr))
         if (self.left >= self.right).any() or (self.right >= n_own).any():
             raise ValueError("an answer compares what is not two of the person's own items")
+        edges = [0, *(stop for _, stop in self.shards)]
+        if self.shards != list(pairwise(edges)) or edges != sorted(edges) or edges[-1] != self.n_users:
+            raise ValueError("the shards do not hold every person once, in order")
         rows = np.flatnonzero(self.task >= 0)
+        if not len(rows):
+            return
         if (self.weight[rows] != 1.0).any() or (self.outcome[rows] == 0).any():
             raise ValueError("a task holds a tie, or an answer counted more than once")
         owner = np.repeat(np.arange(self.n_users), np.diff(self.answer_ptr))[rows]
         order = np.lexsort((self.task[rows], owner))
         rows, owner = rows[order], owner[order]
-        group = np.cumsum(np.append(0, (np.diff(self.task[rows]) != 0) | (np.diff(owner) != 0)))[: len(rows)]
+        group = np.cumsum(np.append(0, (np.diff(self.task[rows]) != 0) | (np.diff(owner) != 0)))
         if implied_rows(group, self.left[rows], self.right[rows], self.outcome[rows])[1] >= 0:
             raise ValueError("a task contradicts itself")
-        edges = [0, *(stop for _, stop in self.shards)]
-        if self.shards != list(pairwise(edges)) or edges != sorted(edges) or edges[-1] != self.n_users:
-            raise ValueError("the shards do not hold every person once, in order")
 
 
 def with_own(
