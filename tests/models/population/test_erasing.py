@@ -135,7 +135,7 @@ def test_nothing_of_an_erased_person_is_left(kind, ids, loaded, tmp_path):
         odd, found = LENGTH / model.posterior_.covariates.scale, []
         for folder in ("before", "after"):
             with np.load(tmp_path / folder / "model" / "arrays.npz") as arrays:
-                found.append(bool(np.isclose(np.abs(arrays["patterns"]), odd).any()))
+                found.append(bool(np.isclose(np.abs(arrays["posterior.covariates.patterns"]), odd).any()))
         assert found == [True, False]
 
 
