@@ -20,7 +20,7 @@ from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.dense import CountedPerson, DensePerson
 from predilect.people.law import Law
-from predilect.people.state import person_sums
+from predilect.people.state import Columns, person_sums
 from predilect.shards import Shard, cut
 
 # Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).
@@ -75,6 +75,8 @@ class People:
     ends: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
     is_heavy: BoolArray = field(init=False)
     heavy: IntArray = field(init=False)  # codes of heavy users
+    # Of each shard the users with answers who are not heavy, by the space and the size of their states
+    light: list[IntArray] = field(init=False)
 
     def __post_init__(self) -> None:
         if not self.traits.shape[1]:
@@ -93,11 +95,27 @@ class People:
         is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, self.task, self.largest_state)
         object.__setattr__(self, "is_heavy", is_heavy)
         object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
+        object.__setattr__(self, "light", self._light_by_size())
+
+    def _light_by_size(self) -> list[IntArray]:
+        n, size = np.diff(self.answer_ptr), _state_sizes(self.answer_ptr, self.item_ptr, self.task)
+        light = np.flatnonzero((n > 0) & ~self.is_heavy)
+        shard = np.searchsorted([stop for _, stop in self.shards], light, side="right")
+        order = np.lexsort((n[light], size[light], n[light] > size[light], shard))
+        return np.split(light[order], np.searchsorted(shard, np.arange(1, len(self.shards))))
 
     @property
     def answers(self) -> npt.NDArray[Any]:
         """What was answered, as the compiled loops take it."""
         return self.ends if len(self.ends) else self.outcome
+
+    @property
+    def columns(self) -> Columns:
+        """Answers as the compiled loops take them."""
+        return Columns(
+            self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.answers, self.task, self.weight,
+            self.offset, self.traits, self.tie_factor, self.consistency,
+        )  # fmt: skip
 
     @property
     def own_effects(self) -> FloatArray | None:
@@ -197,10 +215,8 @@ class People:
             return items, self.consistency[user] * x, self.consistency[user] ** 2 * Q
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         x, Q = person_sums(
-            user, self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.task, self.weight,
-            self.own_effects, self.traits, self.consistency, sites.precision, sites.linear, law.cov,
-            law.functions, law.rho, law.mean, law.shift,
-        )  # fmt: skip
+            user, self.columns, self.own_effects, sites.precision, sites.linear, law.prior, law.functions
+        )
         return items, x, Q
 
     def answers_by_item(self, start: int, stop: int) -> FloatArray:
