@@ -354,20 +354,9 @@ class Slopes(NamedTuple):
     of_rows: Any
 
 
-class _Room(NamedTuple):
-    """Room for one person: the state, the sums, and parts of the evidence."""
-
-    state: Any
-    x: Any
-    Q: Any
-    W: Any
-    of_noise: Any
-    out: Any
-
-
 @inner_kernel
 def _room(order, columns, sway, Phi):
-    """Room for the largest of some people."""
+    """Room for the largest of some people: the state, the sums ``x, Q, W``, and parts of the evidence."""
     d = 1
     k = 1
     for u in order:
@@ -377,51 +366,7 @@ def _room(order, columns, sway, Phi):
         d = max(d, n if in_pair_space else own + n_effects(sway))
         k = max(k, own)
     x, Q, W = room_of_sums(k + n_effects(sway) if Phi is None else d, d)
-    return _Room(room_of_state(d, k, d, Phi), x, Q, W, np.empty(d), np.empty(5))
-
-
-@inner_kernel
-def _add_person(in_pair_space, answers, sway, d, delta, tie_factor, log_det, largest, Phi, room, sums, v, slopes, pull):
-    """Adds what follows from a person's posterior."""
-    state, x, Q, W, of_noise, own_out = room
-    k = answers.items.shape[0]
-    own_delta = delta * tie_factor
-    out = sums.out
-    out[3] = max(out[3], largest)
-    for i in range(5):
-        own_out[i] = 0.0
-    _person_evidence(in_pair_space, answers, sway, d, own_delta, state, of_noise, log_det, own_out, pull)
-    out[0] += own_out[0]
-    out[1] += tie_factor * own_out[1]
-    out[2] += tie_factor * tie_factor * own_out[2]
-    slopes[0] = own_delta * own_out[1]
-    slopes[1] = own_delta * own_delta * own_out[2] + slopes[0]
-    slopes[2] = own_out[3]
-    slopes[3] = own_out[4]
-    if sums.H.shape[0] == 0:
-        return
-    if Phi is None:
-        person_statistics(in_pair_space, answers, sway, state, x, Q, W)
-        unscale(answers.consistency, x, Q, k + n_effects(sway))
-        _scatter_items(answers.items, x, Q, sums)
-    else:
-        if in_pair_space:
-            pair_statistics(answers, state, x, Q)
-        else:
-            person_statistics(in_pair_space, answers, sway, state, x, Q, W)
-        unscale(answers.consistency, x, Q, d)
-        size = d if in_pair_space else k
-        _scatter_basis(in_pair_space, answers, size, x, Q, state.R, sums, v)
-    in_rows = Phi is not None and in_pair_space
-    if sway is not None:
-        _own_effects(in_rows, sway, k, x, Q, slopes)
-    items, r_traits = answers.items, sums.r_traits
-    for j in range(answers.traits.shape[0]):
-        for i in range(d if in_rows else k):
-            share = x[i] * answers.traits[j]
-            r_traits[items[answers.left[i] if in_rows else i], j] += share
-            if in_rows:
-                r_traits[items[answers.right[i]], j] -= share
+    return room_of_state(d, k, d, Phi), x, Q, W, np.empty(d), np.empty(5)
 
 
 @kernel
@@ -432,29 +377,58 @@ def em_pass(start, order, columns, sway, lam, eta, prior, Phi, delta, n_sweeps, 
     covariates, in units in which people's own effects of them have variance 1; ``start``: the person of the first row
     of D on a basis.
     """
-    room = _room(order, columns, sway, Phi)
+    state, x, Q, W, of_noise, own_out = _room(order, columns, sway, Phi)
+    out, r_traits = sums.out, sums.r_traits
     for u in order:
         answers = answers_of(u, columns, lam, eta)
         own_sway = sway_of(u, columns, sway)
+        items = answers.items
         n = answers.left.shape[0]
-        k = answers.items.shape[0]
+        k = items.shape[0]
         in_pair_space = needs_pair_space(answers.task, 0, n, k)
         d = n if in_pair_space else k + n_effects(sway)
-        prior_of_person(in_pair_space, answers, own_sway, prior, Phi, room.state)
-        log_det = replay(in_pair_space, answers, own_sway, d, room.state)
+        factor = columns.tie_factor[u]
+        own_delta = delta * factor
+        prior_of_person(in_pair_space, answers, own_sway, prior, Phi, state)
+        log_det = replay(in_pair_space, answers, own_sway, d, state)
         largest = 0.0
         for _ in range(n_sweeps):
-            change, largest = sweep(in_pair_space, answers, own_sway, d, delta * columns.tie_factor[u], room.state)
+            change, largest = sweep(in_pair_space, answers, own_sway, d, own_delta, state)
             log_det += change
             if largest < tolerance:
                 break
-        _add_person(
-            in_pair_space, answers, own_sway, d, delta, columns.tie_factor[u], log_det, largest, Phi, room, sums,
-            sums.D[0 if Phi is None else u - start], slopes.of_people[u], _rows_of(u, columns, slopes.of_rows),
-        )  # fmt: skip
-
-
-@inner_kernel
-def _rows_of(u, columns, of_rows):
-    """Rows of person u of what may be empty."""
-    return of_rows[columns.answer_ptr[u] : columns.answer_ptr[u + 1]] if of_rows.shape[0] else of_rows
+        out[3] = max(out[3], largest)
+        for i in range(5):
+            own_out[i] = 0.0
+        pull = slopes.of_rows
+        if pull.shape[0]:
+            pull = pull[columns.answer_ptr[u] : columns.answer_ptr[u + 1]]
+        _person_evidence(in_pair_space, answers, own_sway, d, own_delta, state, of_noise, log_det, own_out, pull)
+        out[0] += own_out[0]
+        out[1] += factor * own_out[1]
+        out[2] += factor * factor * own_out[2]
+        of_person = slopes.of_people[u]
+        of_person[0] = own_delta * own_out[1]
+        of_person[1] = own_delta * own_delta * own_out[2] + of_person[0]
+        of_person[2] = own_out[3]
+        of_person[3] = own_out[4]
+        if sums.H.shape[0] == 0:
+            continue
+        in_rows = in_pair_space and Phi is not None
+        if in_rows:
+            pair_statistics(answers, state, x, Q)
+        else:
+            person_statistics(in_pair_space, answers, own_sway, state, x, Q, W)
+        unscale(answers.consistency, x, Q, n if in_rows else k + n_effects(sway))
+        if Phi is None:
+            _scatter_items(items, x, Q, sums)
+        else:
+            _scatter_basis(in_pair_space, answers, n if in_rows else k, x, Q, state.R, sums, sums.D[u - start])
+        if sway is not None:
+            _own_effects(in_rows, own_sway, k, x, Q, of_person)
+        for j in range(answers.traits.shape[0]):
+            for i in range(n if in_rows else k):
+                share = x[i] * answers.traits[j]
+                r_traits[items[answers.left[i] if in_rows else i], j] += share
+                if in_rows:
+                    r_traits[items[answers.right[i]], j] -= share

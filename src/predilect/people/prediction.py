@@ -39,8 +39,7 @@ class Queries(NamedTuple):
 def predict_margins(users, queries, columns, sway, lam, eta, prior, Phi, consensus, mean, var):
     """Mean and variance of the margins of queries, into ``mean`` and ``var``; the first are those of ``users[0]``."""
     m, shift, cov = prior.mean, prior.shift, prior.cov
-    left, right, asked = queries.left, queries.right, queries.asked
-    traits = columns.traits
+    left, right, traits = queries.left, queries.right, columns.traits
     for i in range(users.shape[0]):
         u = users[i]
         items = columns.item_idx[columns.item_ptr[u] : columns.item_ptr[u + 1]]

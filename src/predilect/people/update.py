@@ -98,8 +98,8 @@ def _pull_of_threshold(in_pair_space, answers, sway, d, delta, state):
 def person_at_rest(answers, sway, prior, Phi, delta, theta, spread, n_sweeps, tolerance):
     """One person's sites run to convergence, in place, and with a ``spread`` the threshold δ exp(θ) with them.
 
-    ``answers``: :class:`~predilect.people.state.Answers`, with ``items`` positions in ``prior`` and ``Phi``. A spread of
-    0 holds θ. Returns θ and the last change of a margin, or the last step of θ where that is larger.
+    ``answers``: :class:`~predilect.people.state.Answers`, whose ``items`` are positions in ``prior`` and ``Phi``. A
+    spread of 0 holds θ. Returns θ and the last change of a margin, or the last step of θ where that is larger.
 
     The state lives through all values of θ: sites need not be replayed for each, nor arrays laid out.
     """
