@@ -355,11 +355,13 @@ class Slopes(NamedTuple):
 
 
 @inner_kernel
-def _room(order, columns, sway, Phi):
+def _room(start, stop, columns, sway, Phi):
     """Room for the largest of some people: the state, the sums ``x, Q, W``, and parts of the evidence."""
     d = 1
     k = 1
-    for u in order:
+    for u in range(start, stop):
+        if columns.is_heavy[u]:
+            continue
         n = columns.answer_ptr[u + 1] - columns.answer_ptr[u]
         own = columns.item_ptr[u + 1] - columns.item_ptr[u]
         in_pair_space = needs_pair_space(columns.task, columns.answer_ptr[u], n, own)
@@ -370,17 +372,18 @@ def _room(order, columns, sway, Phi):
 
 
 @kernel
-def em_pass(start, order, columns, sway, lam, eta, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
-    """E step: EP sweeps of the people in ``order``, at most ``n_sweeps`` each, and the sums over them.
+def em_pass(start, stop, columns, sway, lam, eta, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
+    """E step: at most ``n_sweeps`` EP sweeps of each of people ``start .. stop`` who is not heavy, and sums over them.
 
     ``lam, eta`` (n_rows,): sites of *one* copy of each answer, updated in place; ``sway`` (n_rows, n_effects) or None:
-    covariates, in units in which people's own effects of them have variance 1; ``start``: the person of the first row
-    of D on a basis.
+    covariates, in units in which people's own effects of them have variance 1.
     """
-    state, x, Q, W, of_noise, own_out = _room(order, columns, sway, Phi)
+    state, x, Q, W, of_noise, own_out = _room(start, stop, columns, sway, Phi)
     out, r_traits = sums.out, sums.r_traits
-    for u in order:
+    for u in range(start, stop):
         answers = answers_of(u, columns, lam, eta)
+        if columns.is_heavy[u] or not answers.left.shape[0]:
+            continue
         own_sway = sway_of(u, columns, sway)
         items = answers.items
         n = answers.left.shape[0]

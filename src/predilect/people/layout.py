@@ -75,8 +75,6 @@ class People:
     ends: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
     is_heavy: BoolArray = field(init=False)
     heavy: IntArray = field(init=False)  # codes of heavy users
-    # Of each shard the users with answers who are not heavy, by the space and the size of their states
-    light: list[IntArray] = field(init=False)
 
     def __post_init__(self) -> None:
         if not self.traits.shape[1]:
@@ -95,14 +93,6 @@ class People:
         is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, self.task, self.largest_state)
         object.__setattr__(self, "is_heavy", is_heavy)
         object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
-        object.__setattr__(self, "light", self._light_by_size())
-
-    def _light_by_size(self) -> list[IntArray]:
-        n, size = np.diff(self.answer_ptr), _state_sizes(self.answer_ptr, self.item_ptr, self.task)
-        light = np.flatnonzero((n > 0) & ~self.is_heavy)
-        shard = np.searchsorted([stop for _, stop in self.shards], light, side="right")
-        order = np.lexsort((n[light], size[light], n[light] > size[light], shard))
-        return np.split(light[order], np.searchsorted(shard, np.arange(1, len(self.shards))))
 
     @property
     def answers(self) -> npt.NDArray[Any]:
@@ -114,7 +104,7 @@ class People:
         """Answers as the compiled loops take them."""
         return Columns(
             self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.answers, self.task, self.weight,
-            self.offset, self.traits, self.tie_factor, self.consistency,
+            self.offset, self.traits, self.tie_factor, self.consistency, self.is_heavy,
         )  # fmt: skip
 
     @property

@@ -31,6 +31,7 @@ class Columns(NamedTuple):
     traits: Any
     tie_factor: Any
     consistency: Any
+    is_heavy: Any
 
 
 class Prior(NamedTuple):
