@@ -27,10 +27,8 @@ from predilect.likelihoods.probit import tilted
 
 
 @kernel
-def update_people(
-    start, stop, user_ptr, pair, weight, precision, linear, delta_0, delta, D, prior, mu, Sigma, log_det
-):  # fmt: skip
-    """Posterior of the weights of people ``start`` to ``stop`` given the sites: modern.md (3.4).
+def update_people(user_ptr, pair, weight, precision, linear, delta_0, delta, D, prior, mu, Sigma, log_det):
+    """Posterior of the weights of people given the sites: modern.md (3.4).
 
     ``precision``, ``linear`` (n_rows,): site of one of ``weight`` answers, log p(y | z) ~ linear z - precision z²/2;
     ``delta_0`` (n_pairs,): mean margin of the consensus; ``delta``, ``D`` (n_pairs, C); ``prior`` (n_users, C): prior
@@ -40,7 +38,7 @@ def update_people(
     L = np.empty((C, C))
     h = np.empty(C)
     inv = np.empty((C, C))
-    for u in range(start, stop):
+    for u in range(mu.shape[0]):
         for c in range(C):
             for k in range(c):
                 L[c, k] = 0.0
@@ -153,8 +151,8 @@ def people_step(state: FactorState, sites: Sites, answers: FactorAnswers) -> Non
     """Update of all people's weights: modern.md (3.4)."""
     if state.n_components:
         update_people(
-            0, answers.n_users, answers.user_ptr, answers.pair, answers.weight, sites.precision, sites.linear,
-            state.delta_0, state.delta, state.D, state.prior, state.mu, state.Sigma, state.log_det,
+            answers.user_ptr, answers.pair, answers.weight, sites.precision, sites.linear, state.delta_0, state.delta,
+            state.D, state.prior, state.mu, state.Sigma, state.log_det,
         )  # fmt: skip
 
 

@@ -180,7 +180,6 @@ class Fold:
             population=population,
             tolerance=_TOLERANCE_AS_FITTED if as_fitted else _TOLERANCE,
             max_iter=_MAX_PASSES_AS_FITTED if as_fitted else most,
-            n_closed_form=3 if warm is None and population is None else 1,
             site_tolerance=1e-4,
             window=_WINDOW,
             kept=False,

@@ -159,7 +159,7 @@ def _fitted(plan: Plan, selection: Selection) -> tuple[PopulationState, Populati
     while plan.answers.n_users > 2 * n_people:  # most passes are over some of the people
         begin = fit_population(
             laid_out(plan.some(rng, n_people)), prior, tolerance=plan.tolerance or _STAGE_TOLERANCE,
-            max_iter=min(plan.max_iter, _STAGE_PASSES), population=begin, n_closed_form=1, site_tolerance=1e-4,
+            max_iter=min(plan.max_iter, _STAGE_PASSES), population=begin, site_tolerance=1e-4,
             **options,
         )  # fmt: skip
         n_people *= _GROWTH
@@ -167,14 +167,11 @@ def _fitted(plan: Plan, selection: Selection) -> tuple[PopulationState, Populati
     options |= {"tolerance": _tolerance(plan.tolerance, plan.answers.n_rows), "max_iter": plan.max_iter}
 
     def fit(people: People, prior: PopulationPrior, start: PopulationState | None = None) -> PopulationState:
-        known = start or begin
-        state = fit_population(
-            people if start is None else people.with_thresholds(start.thresholds), prior, start=start,
-            population=begin, n_closed_form=3 if known is None else 1, **options,
-        )  # fmt: skip
-        return state if thresholds is None else fit_thresholds(
-            people, prior, state, chosen.item_tie_spread, n_closed_form=1, **options
-        )  # fmt: skip
+        cut = people if start is None else people.with_thresholds(start.thresholds)
+        state = fit_population(cut, prior, start=start, population=begin, **options)
+        if thresholds is None:
+            return state
+        return fit_thresholds(people, prior, state, chosen.item_tie_spread, **options)
 
     if plan.segments is not None:
         return fit_segments(fit, people, prior, plan.segments, plan.executor)
