@@ -53,9 +53,9 @@ ANCHORS: dict[str, list[Anchor]] = {
     "sushi-original-a15": [("crowdGPPL code, right features, best variant", 0.817, 0.401, 0.732, 0.709, 4.55)],
     "sushi-original-b": [("crowdGPPL code, best variant", 0.753, 0.493, 0.613, 0.571, 301.47)],
     "jura": [("Houlsby et al. 2012, CP / BI (P1)", 0.847, None, None, None, 2.4)],
-    "tax-plans": [("population.md prototype, attributes as basis", 0.686, 0.592, None, None, 0.6)],
-    "electricity": [("population.md prototype, attributes as basis", 0.864, 0.321, None, None, 0.9)],
-    "swissmetro": [("population.md prototype, attributes as basis", 0.867, 0.306, None, None, 0.9)],
+    "tax-plans": [("prototype, attributes as basis", 0.686, 0.592, None, None, 0.6)],
+    "electricity": [("prototype, attributes as basis", 0.864, 0.321, None, None, 0.9)],
+    "swissmetro": [("prototype, attributes as basis", 0.867, 0.306, None, None, 0.9)],
 }
 
 # Why the reference model loses where it does, as far as it is known.

@@ -1,7 +1,7 @@
 """Where in the survey electricity's held-out choices stand: ``python -m benchmarks.survey_places``.
 
 Everybody made twelve choices, and those in the middle of the survey are easier to predict than the first and the last.
-The prototype behind the bars of electricity (population.md, section 8) had a pooled model of accuracy .750 and log loss
+The prototype behind the bars of electricity (benchmarks/README.md) had a pooled model of accuracy .750 and log loss
 .516 on the quarter of choices that it held out. No ranking of the 35 contracts is so good on a random quarter, nor on
 all of them; of the quarters that hold out the same three places for everybody, 3 in 100 allow it. Here are those in
 which the best ranking comes nearest to these numbers, and what population and the pooled model have there when they

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import predilect
 from predilect.cli.main import app
+from predilect.data.read.options import OPTIONS
 
 project = "Predilect"
 author = "The Predilect developers"
@@ -17,7 +18,7 @@ version = release = predilect.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/index"
 include_patterns = [
-    "docs/**", "benchmarks/README.md", "benchmarks/results/*.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md",
+    "docs/**", "benchmarks/*.md", "benchmarks/results/*.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md",
 ]  # fmt: skip
 exclude_patterns = [".*", "build", "dist", "src", "tests"]
 highlight_language = "text"
@@ -50,11 +51,29 @@ def commands() -> str:
     return "\n".join([*parts, f"## Options of every command\n\n```text\n{told.strip()}\n```\n"])
 
 
-def _put_commands(_: Any, page: str, source: list[str]) -> None:
-    if page == "docs/reference/commands":
-        source[0] = source[0].replace("<!-- commands -->", commands())
+def options() -> str:
+    """All that can be said of how a file is read, as a table in Markdown."""
+    lines = ["| say | which |", "|---|---|"]
+    for one in OPTIONS:
+        value = {"column": "COLUMN", "columns": "A,B", "word": "WORD", "words": "WORD", "yes": "yes"}.get(one.form, "")
+        values = ", ".join(f"`{word}`" for word in (*one.values, "no" * (one.form == "yes")) if word)
+        said = one.help + (f" One of {values}." if one.values else " Or `no`." if values else "")
+        lines.append(f"| `{'-c' if one.is_column else '--read'} {one.name}={value or 'VALUE'}` | {said} |")
+    return "\n".join(lines)
+
+
+MADE = {
+    "docs/reference/commands": ("<!-- commands -->", commands),
+    "docs/reference/reading": ("<!-- options -->", options),
+}
+
+
+def _put_what_is_made(_: Any, page: str, source: list[str]) -> None:
+    if page in MADE:
+        place, make = MADE[page]
+        source[0] = source[0].replace(place, make())
 
 
 def setup(sphinx: Any) -> None:
-    """Fill the page of commands before it is read."""
-    sphinx.connect("source-read", _put_commands)
+    """Fill the pages of commands and of options before they are read."""
+    sphinx.connect("source-read", _put_what_is_made)

@@ -41,7 +41,6 @@ def rewritten() -> dict[Path, str]:
     first, model = told["board"][0], told["model"]
     readme = README.read_text(encoding="utf-8")
     readme = replaced(readme, r"(?<=What `make demo` prints \(shortened\):\n\n).*?(?=\n\n- \*\*Score)", demo(ran))
-    readme = replaced(readme, r"(?<=`model\.verdict\(\)` in full:\n\n).*?(?=\n\nThe verdict is)", verdict(told))
     told_rank = f"beside the rank: {first['item']} is first, and its rank may be anything from {first['rank_low']} to "
     readme = replaced(readme, r"beside the rank: .*?(?=\. The other)", filled(f"{told_rank}{first['rank_high']}"))
     outputs = OUTPUTS.read_text(encoding="utf-8")
@@ -102,10 +101,6 @@ def demo(output: str) -> str:
     for start in SHOWN:
         shown += wrapped(next(line for line in lines if line.startswith(start)))
     return textwrap.indent("\n".join(shown), "    ")
-
-
-def verdict(told: dict[str, Any]) -> str:
-    return textwrap.indent("\n".join(wrapped(told["verdict"]["personal"]["sentence"])), "    ")
 
 
 def threshold_sentence(threshold: float) -> str:

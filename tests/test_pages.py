@@ -72,5 +72,5 @@ def test_the_front_page_leads_to_every_page():
     entries = {line.split("<")[-1].strip("> ") for tree in trees for line in tree.splitlines() if line[:1] not in ":"}
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")} - {"index"}
     results = {f"../benchmarks/results/{path.stem}" for path in (ROOT / "benchmarks" / "results").glob("*.md")}
-    others = {"../README", "../CHANGELOG", "../CONTRIBUTING", "../benchmarks/README"}
+    others = {"../README", "../CHANGELOG", "../CONTRIBUTING", "../benchmarks/README", "../benchmarks/protocols"}
     assert entries - {""} == pages | results | others

@@ -1,4 +1,4 @@
-"""The generator of population.md section 8: many items with features, five tastes, known probabilities."""
+"""The generator of benchmarks/README.md: many items with features, five tastes, known probabilities."""
 
 from __future__ import annotations
 

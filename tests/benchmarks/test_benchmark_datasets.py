@@ -126,7 +126,7 @@ def test_sushi_answers_and_gold_agree() -> None:
 
 @pytest.mark.data
 def test_implied_sushi_answers_are_right_and_as_common_as_stated() -> None:
-    # population.md section 8: 48 % (20 + 25), 31 % (15 + 5), 14 % (B).
+    # benchmarks/README.md: 48 % (20 + 25), 31 % (15 + 5), 14 % (B).
     for name, stated in (("sushi-a", 0.48), ("sushi-a15", 0.31), ("sushi-b", 0.14)):
         implied = task_of(name).implied
         assert implied is not None

@@ -140,7 +140,7 @@ def test_generator_is_deterministic_and_as_specified() -> None:
     assert (task.train.n_users, task.train.n_items, task.train.n_answers) == (500, 200, 10_000)
     assert task.test.n_answers == 10_000
     assert task.oracle_log_loss is not None
-    assert 0.15 < task.oracle_log_loss < 0.25  # population.md section 8: about .20
+    assert 0.15 < task.oracle_log_loss < 0.25  # benchmarks/README.md: about .20
 
 
 def test_a_command_is_told_without_the_folder_of_results(monkeypatch) -> None:

@@ -65,7 +65,7 @@ class MixedLogit(Estimator, Kit):
 
     Rows of answers that share a task are one choice: of the best of several, best-worst, or an order. Attributes are
     the features of items (``items=``); without them each item has a coefficient of its own. Features of people
-    (``users=``) shift the means of their coefficients. Utilities are in logit units: of two items that lie g apart, the
+    (``people=``) shift the means of their coefficients. Utilities are in logit units: of two items g apart, the
     better one is chosen with probability 1 / (1 + exp(-g)).
 
     Parameters
@@ -114,9 +114,9 @@ class MixedLogit(Estimator, Kit):
 
     Notes
     -----
-    mixed-logit.md. Columns have size 1 within choices while the model is learned. Priors: a covariance of n
-    coefficients is inverse Wishart with n degrees of freedom and scale n I, a mean is normal around 0 with a hundred
-    times that covariance. A person is known by draws, of which predictions and boards are means, quantiles and
+    mixed-logit.md. Columns have size 1 within choices while the model is learned. Priors: a covariance is that of
+    Huang and Wand (2013), with half-t standard deviations, a mean is normal around 0 with a hundred times that
+    covariance. A person is known by draws, of which predictions and boards are means, quantiles and
     shares. A sweep takes some 1.5 exponentials for each item of each
     choice: 10 000 sweeps of two chains take 6 s for 361 people with 12 choices of four. Memory: 200 draws a person.
 

@@ -1,4 +1,18 @@
-"""A fitted population model as plain values and arrays, and back; docs/model-format.md describes them."""
+"""A fitted population model as plain values and arrays, and back.
+
+docs/model-format.md describes the arrays that all have. Of U people, T traits, R rows, M functions, A covariates:
+
+- ``task`` (R): equal for rows of a person that are one answer about several alternatives; 0 for others
+- ``tie_factor``, ``consistency``, ``consistency_sd`` (U): δ_u / δ; a_u and the standard deviation of its logarithm
+- ``traits``, ``trait_mean``, ``trait_rotation`` (U x T, G, G x T): (features of a person - mean) x rotation
+- ``B``, ``C_B`` (M x T, M x M or E x M x M): effects of traits, and covariances, with segments one for each
+- ``newcomers``, ``newcomer_shift`` (U, M): who came after the fit; w d, by which their mean differs from m
+- ``dependence`` (M x M): pooled: D of the sandwich, how much answers of one person hang together
+- ``gamma``, ``C_gamma``, ``covariate_rms``, ``patterns``, ``variant`` (A, A x A, A, V x A, R): effects of covariates in
+  units of 2^round(log₂ rms); their distinct values, and the row of each answer
+- ``cuts``, ``item_ties`` (C, I): cuts of grades, the tie threshold first; ψ
+- ``shards`` (S x 2): ranges of people in which sums are taken
+"""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         return n > 0 and bool(self._snapshot().posterior_.people.traits[:, -n:].any())
 
     def segments(self, *, scale: ScaleName | Scale = "probit", base: float | None = None, anchor: Any = None) -> Any:
-        """Boards of the segments that ``users=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
+        """Boards of the segments that ``people=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
 
         Parameters
         ----------
