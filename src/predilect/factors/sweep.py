@@ -23,7 +23,7 @@ from predilect.gaussian.dense import eigenpairs
 from predilect.gaussian.design import Sites
 from predilect.latent.sparse.problem import natural_parameters
 from predilect.likelihoods.expectation import expected
-from predilect.likelihoods.probit import tilted
+from predilect.likelihoods.probit import moved_threshold, tilted
 
 
 @kernel
@@ -114,7 +114,6 @@ def component_sums(c, user, pair, weight, precision, linear, margin, delta, mu, 
 
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
-_LARGEST_MOVE = 0.5  # of log δ
 
 
 def refreshed(
@@ -230,9 +229,7 @@ def threshold_step(state: FactorState, answers: FactorAnswers, slope: FloatArray
         parts = tilted(np.zeros(len(z), dtype=np.int8), z, 0.0, delta)
         gradient += share * float(w[tie] @ parts[3])
         second += share * float(w[tie] @ parts[4])
-    # In log δ: derivative δ g, second derivative δ² h + δ g, negative for a log-concave likelihood near its maximum.
-    bend = min(delta * delta * second + delta * gradient, -1e-12 - 0.5 * abs(delta * gradient))
-    state.threshold = delta * math.exp(float(np.clip(-delta * gradient / bend, -_LARGEST_MOVE, _LARGEST_MOVE)))
+    state.threshold = moved_threshold(delta, gradient, second)
 
 
 TAU_PRIOR = GammaPrior(1.0, 0.01)

@@ -14,13 +14,12 @@ from predilect.factors.answers import CrowdWeights, FactorAnswers, ProcessWeight
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.design import Sites
 from predilect.latent.single import change_of_margin
-from predilect.likelihoods.probit import starting_threshold
+from predilect.likelihoods.probit import moved_threshold, starting_threshold
 from predilect.models.collaborative.functions import (
     CollaborativeFit,
     Process,
     Values,
     importances,
-    moved_threshold,
     singular_start,
 )
 from predilect.models.collaborative.sites import (

@@ -31,6 +31,7 @@ from predilect.gaussian.kernels import Kernel, Scaled, Stationary, Sum, White
 from predilect.gaussian.kernels.stationary import median_distance_scales
 from predilect.gaussian.projection import Projection
 from predilect.latent.single import change_of_margin
+from predilect.likelihoods.probit import moved_threshold
 from predilect.models.checks import KernelHyperparameters, choose_points, make_kernel, optimises
 from predilect.models.collaborative.functions import (
     CollaborativeFit,
@@ -40,7 +41,6 @@ from predilect.models.collaborative.functions import (
     PseudoFunctions,
     PseudoWeights,
     importances,
-    moved_threshold,
     spanning_pairs,
 )
 from predilect.models.collaborative.paper import fit_paper
