@@ -412,7 +412,7 @@ class _Search:
     def with_own_effects(self, best: _Found) -> _Found:
         """The same with effects of covariates that differ over people, if that gains; their spread by the evidence."""
         first = (_FIRST_SPREAD,) * self.folds[0].people.patterns.shape[1]
-        if not first or (self.folds[0].people.task >= 0).any():
+        if not first:
             return best
         trial = self.run(best.candidate, replace(best.setting, covariate_spread=first), best.trial)
         setting = replace(best.setting, covariate_spread=trial.effect_spreads(first))
