@@ -370,7 +370,7 @@ class Ranking(Asking, Predicting):
             population distribution; it comes with a warning.
         ranks : bool, default True
             False leaves out what joint draws are needed for (ranks, tiers, p_best), which take nearly all of the time:
-            of 200 items a person's utilities take 1.5 ms in place of 45.
+            of 200 items a person's utilities take 1 ms in place of 45.
         """
         now = self._now()
         if user is None:
