@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from predilect import GPPL, CollaborativeGP, CrowdGPPL, JointGP, Population
-from predilect.models.joint.model import BonillaGP
+from predilect.models.baselines import BonillaGP
 
 N_USERS, N_ITEMS, N_ANSWERS = 12, 8, 150
 

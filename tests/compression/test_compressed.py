@@ -14,7 +14,7 @@ import predilect
 from predilect.compression.model import CompressedModel
 from predilect.data import Vocabulary
 from predilect.errors import DataError, DataWarning
-from predilect.models.hierarchical import HierarchicalGP
+from predilect.models.baselines import HierarchicalGP
 from simulate import comparisons, crowd
 from simulate_joint import N_ITEMS, N_USERS, ids, joint_crowd, joint_model, other_models
 from tolerances import EXACT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -14,7 +13,6 @@ from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
 from predilect.models.checks import (
     LARGEST,
-    check_choice,
     check_count,
     check_kernel,
     check_positive,
@@ -246,67 +244,3 @@ class JointGP(Estimator):
         rows = Rows(arrays["codes"], arrays["row_left"], arrays.get("row_right"))
         self.sites_ = Sites(arrays["site_precision"], arrays["site_linear"])
         return JointProcess.of(JointKernel(users, items, nuggets), rows, self.sites_)
-
-
-NUGGETS = ("user", "observation")
-_NUGGET = math.exp(-2.0)  # where the authors start
-_VARIANCE = 10.0  # where the inverse prior variance starts
-
-
-@dataclass(eq=False, repr=False)
-class BonillaGP(JointGP):
-    """Joint Gaussian process ("BO"): (k_u + σ_u² 1[same]) ⊗ (k_x / s + σ_x² 1[same]), by expectation propagation.
-
-    :class:`~predilect.JointGP` with other parameters for its shares, tuned by the evidence of some users' answers.
-
-    Parameters
-    ----------
-    kernel, user_kernel, kernel_form, length_scale, median
-        As in :class:`~predilect.JointGP`.
-    nugget : {"user", "observation"}, default "user"
-        Variance that the features do not explain: "user" adds σ_u² where the user is the same and σ_x² where the item
-        is; "observation", as in the code of Houlsby et al., adds both per answer, which is more noise.
-    user_nugget, item_nugget : float, default e^-2
-        σ_u² and σ_x², or where their search starts.
-    variance : float or "auto", default "auto"
-        Prior variance 1/s of a utility, or learn it from 10 on. The authors' is 1.
-    n_tuning : int or None, default 25
-        Number of randomly drawn users on whose answers hyper-parameters are tuned; 0: no tuning; None: all users.
-    max_evaluations, tie_threshold, tol, max_iter, n_jobs, random_state, strict
-        As in :class:`~predilect.JointGP`.
-
-    Notes
-    -----
-    baselines.md B4 (Bonilla, Guo and Sanner 2010; Houlsby et al. 2012). **Differs from the papers**: expectation
-    propagation instead of Bonilla's Laplace approximation; by default the users' nugget is one of the user, not of the
-    answer.
-
-    Examples
-    --------
-    >>> from predilect.models import BonillaGP
-    >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "milk"]}
-    >>> model = BonillaGP(n_tuning=0).fit(answers, people={"user": ["ann", "bob"], "age": [20, 60]})
-    >>> model.rank("ann")["item"].to_list()
-    ['tea', 'milk']
-    """
-
-    n_tuning: int | None = 25
-    nugget: str = "user"
-    user_nugget: float = _NUGGET
-    item_nugget: float = _NUGGET
-    user_share: float | str = field(default="auto", init=False)  # by the nuggets, as the noise is 1
-    item_share: float | str = field(default="auto", init=False)
-    noise: float = field(default=3.0, init=False)
-
-    def _start(self) -> Start:
-        check_choice("nugget", self.nugget, NUGGETS)
-        for name in ("user_nugget", "item_nugget"):
-            check_positive(name, getattr(self, name))
-        check_positive("variance", self.variance, "auto")
-        of_users, of_items = float(self.user_nugget), float(self.item_nugget)
-        variance = _VARIANCE if isinstance(self.variance, str) else float(self.variance)
-        held = () if isinstance(self.variance, str) else ("variance",)
-        if self.nugget == "observation":
-            return Start(0.0, 0.0, variance, (of_users, of_items), held)
-        whole = (1.0 + of_users) * (variance + of_items)
-        return Start(of_users / (1.0 + of_users), of_items / (variance + of_items), whole, None, held)

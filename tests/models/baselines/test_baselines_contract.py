@@ -11,10 +11,7 @@ from contracts.saving import SavingContract
 from contracts.setting import SettingContract
 from predilect import JointGP
 from predilect.data import PersonFeatures
-from predilect.models.gppl.model import GPClassifier, SingleUserGP
-from predilect.models.gpvu import GPVU
-from predilect.models.hierarchical import HierarchicalGP
-from predilect.models.joint.model import BonillaGP
+from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
 from predilect.models.reading import read_answers
 
 FIXED: dict[str, Any] = {"variance": 4.0, "length_scale": 1.0, "tie_threshold": 0.4}

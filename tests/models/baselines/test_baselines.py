@@ -10,10 +10,7 @@ from contracts.votes import PAIRS, item_ids, questions, same_bits, swapped, user
 from predilect import JointGP
 from predilect.errors import ConvergenceWarning, DataWarning
 from predilect.gaussian.kernels import Own, Stationary
-from predilect.models.gppl.model import GPClassifier, SingleUserGP
-from predilect.models.gpvu import GPVU
-from predilect.models.hierarchical import HierarchicalGP
-from predilect.models.joint.model import BonillaGP
+from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
 from simulate import crowd
 from tolerances import CONVERGED, EXACT
 
