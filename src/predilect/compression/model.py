@@ -36,7 +36,7 @@ from predilect.gaussian.covariates import CovariateEffects
 from predilect.models.boards import Ranking
 from predilect.models.checks import check_count, check_flags
 from predilect.models.estimator import Constructed, Saving
-from predilect.models.reading import Queries, read_queries, rows_of_features
+from predilect.models.reading import Queries, read_queries
 from predilect.models.shown import BaseEstimator
 from predilect.progress import Watcher
 
@@ -265,14 +265,8 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
                 DataWarning, stacklevel=4,
             )  # fmt: skip
         if not self.local:
-            new = self._new_items(queries, items)
-            process = posterior if new is None else posterior.with_items(new.matrix, new.known)
-            who = queries.users
-            if people is not None and queries.new_users and self.user_features_ is not None:
-                rows, _ = rows_of_features(queries.new_users, self.user_features_, people)
-                who = np.where(queries.unknown_users >= 0, posterior.n_users + queries.unknown_users, who)
-                process = process.with_users(rows)
-            return process.margins(who, queries.left, queries.right)
+            found: tuple[FloatArray, FloatArray] = posterior.predict(self, queries, items, people)
+            return found
         if queries.new_items:
             warnings.warn(
                 f"{len(queries.new_items)} of the items asked about are not known to the model (first: "

@@ -86,6 +86,20 @@ def test_gradient(nuggets, what):
     assert len(found) == len(joint.names) == len(joint.theta)
 
 
+def test_rows_one_by_one():
+    """Variances, covariances of pairs and their gradient, as a kernel of (person, item) has them; some people alone."""
+    joint, rng = kernel(), np.random.default_rng(6)
+    K = joint(CELLS)
+    np.testing.assert_allclose(joint.diagonal(CELLS), np.diagonal(K), atol=EXACT)
+    other = np.roll(CELLS, 3, axis=0)
+    np.testing.assert_allclose(joint.pairs(CELLS, other), np.diagonal(np.roll(K, 3, axis=1)), atol=EXACT)
+    some = CELLS[[1, 7, 12]]
+    np.testing.assert_allclose(joint(some, CELLS), K[[1, 7, 12]], atol=EXACT)
+    weights = rng.normal(size=len(CELLS))
+    expected = slope(lambda t: weights @ joint.with_theta(t).diagonal(CELLS), joint.theta)
+    np.testing.assert_allclose(joint.diagonal_gradient(CELLS, weights), expected, atol=ITERATIVE)
+
+
 def test_more_people_and_items():
     joint, more = kernel(), RNG.normal(size=(2, 3))
     items = joint.items.with_rows(more, np.array([True, False]))

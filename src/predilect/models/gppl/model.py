@@ -18,16 +18,12 @@ from predilect.models.checks import (
     check_process,
 )
 from predilect.models.estimator import Estimator, Learned
+from predilect.models.gppl.joint import fit_joint_gppl
 from predilect.models.gppl.pooled import (
     INFERENCE,
-    JOINT_ARRAYS,
     SPARSE_ARRAYS,
-    JointPosterior,
-    fit_joint_gppl,
     fit_pooled_gppl,
-    pack_joint,
     pack_sparse,
-    unpack_joint,
     unpack_sparse,
 )
 from predilect.models.gppl.separate import (
@@ -38,7 +34,8 @@ from predilect.models.gppl.separate import (
     separate_margins,
     unpack_separate,
 )
-from predilect.models.reading import Queries, Training, rows_of_features
+from predilect.models.joint.process import CellProcess, KeptProcess
+from predilect.models.reading import Queries, Training
 from predilect.models.saving import Fields
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -66,7 +63,7 @@ class GPPL(Estimator):
     users : {"pooled", "separate", "joint"}, default "pooled"
         "pooled": one function for all users. "separate": one for each user, learned from that user's answers only,
         with s and the kernel shared. "joint": one function of the features of users and items, K_users ⊗ K_items; it
-        needs both, and predicts unseen users.
+        needs both, and predicts unseen users. That is the process of :class:`~predilect.JointGP`, see there.
     kernel : str or Kernel, default "matern-3/2"
         Of item features: "squared-exponential", "matern-1/2", "matern-3/2", "matern-5/2", or a kernel of
         :mod:`predilect.gaussian.kernels`, such as a sum or product over features, used with its hyper-parameters.
@@ -74,14 +71,14 @@ class GPPL(Estimator):
         Of the Euclidean distance over all features, or the product over features of a kernel of each.
     length_scale : "median", "optimise", float or array of float, default "median"
         By the median heuristic; from there by L-BFGS on the evidence or its bound; or given, one for all features or
-        one for each feature column after encoding.
+        one for each feature column after encoding. (For "joint": of items; those of users are then by the heuristic.)
     median : str, default "auto"
         Rule of :func:`~predilect.gaussian.kernels.median_length_scales`; "auto" is "root".
     user_kernel : str or Kernel, default "matern-3/2"
         Of features of users, for "joint".
     n_inducing : int, None or "auto", default "auto"
-        Inducing points M; None: the items. "auto": the items up to 1 000, then 500. (For "joint": pairs of a user and
-        an item in place of items.) "separate" needs none.
+        Inducing points M; None: the items. "auto": the items up to 1 000, then 500. For "joint" of cells, (user, item),
+        in place of items. "separate" needs none.
     inference : {"auto", "variational", "stochastic", "ep", "laplace"}, default "auto"
         "variational": all answers at once. "stochastic": in batches. "auto": in batches beyond 20 000 different
         answers. "ep" and "laplace" take all items at once, for "pooled". "separate" takes expectation propagation.
@@ -114,7 +111,7 @@ class GPPL(Estimator):
 
     Attributes
     ----------
-    posterior_ : SparsePosterior, SeparatePosterior or JointPosterior
+    posterior_ : SparsePosterior, SeparatePosterior or, for "joint", CellProcess
     items_, users_ : Vocabulary
         ``users_`` is None where users are not identified.
     personal_ : bool
@@ -152,6 +149,7 @@ class GPPL(Estimator):
     own_share = 0.0  # of the variance of a utility, what is item-specific: an argument of subclasses
     _IS_SEPARATE: ClassVar[bool] = False  # also for one person alone
     _INFERENCE: ClassVar[tuple[str, ...]] = INFERENCE
+    _kept_posterior = KeptProcess
     _LEARNED: ClassVar[dict[str, str]] = {
         "joint": "learned together by their features", "separate": "each learned alone"
     }  # fmt: skip
@@ -210,16 +208,12 @@ class GPPL(Estimator):
             raise ValueError(f'inference="{self.inference}" is for users="pooled"; "joint" is variational')
 
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
-        new = self._new_items(queries, items)
         posterior, asked = self.posterior_, (queries.users, queries.left, queries.right)
+        if isinstance(posterior, CellProcess):
+            return posterior.predict(self, queries, items, people)
+        new = self._new_items(queries, items)
         if isinstance(posterior, SeparatePosterior):
             return separate_margins(self, queries, new)
-        if isinstance(posterior, JointPosterior):
-            traits = None
-            if people is not None and queries.new_users and self.user_features_ is not None:
-                rows, _ = rows_of_features(queries.new_users, self.user_features_, people)
-                traits = queries.of_new_users(rows)
-            return (posterior if new is None else posterior.with_items(new.matrix)).margins(*asked, traits=traits)
         assert isinstance(posterior, SparsePosterior)
         return (posterior if new is None else posterior.with_items(new.matrix, new.known)).margins(*asked)
 
@@ -247,8 +241,8 @@ class GPPL(Estimator):
         posterior = self.posterior_
         if isinstance(posterior, SeparatePosterior):
             return pack_separate(posterior)
-        if isinstance(posterior, JointPosterior):
-            return pack_joint(posterior)
+        if isinstance(posterior, CellProcess):
+            return posterior.pack()
         assert isinstance(posterior, SparsePosterior)
         return pack_sparse(posterior)
 
@@ -256,12 +250,12 @@ class GPPL(Estimator):
     def _fields(cls, document: dict[str, Any]) -> Fields:
         if "site_precision" in document["arrays"]:
             return SEPARATE_ARRAYS
-        return JOINT_ARRAYS if "user_rows" in document["arrays"] else SPARSE_ARRAYS
+        return CellProcess.fields(document["arrays"]) if "alpha" in document["arrays"] else SPARSE_ARRAYS
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
         h, space = self.hyperparameters_, self._space
         if "site_precision" in arrays:
             return unpack_separate(arrays, h.kernel, 1.0 / h.variance, space)
-        if "user_rows" in arrays:
-            return unpack_joint(values, arrays, h.kernel)
+        if "alpha" in arrays:
+            return CellProcess.unpack(values, arrays)
         return unpack_sparse(values, arrays, h.kernel, space.matrix, space.known)

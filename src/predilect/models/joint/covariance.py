@@ -42,12 +42,40 @@ class Table:
         K[~known, ~known] = self.kernel.diagonal(self._middle())[0]
         return K
 
+    def variances(self) -> FloatArray:
+        """Diagonal of K, (n,)."""
+        return np.where(self.known, self.kernel.diagonal(self.features), self.kernel.diagonal(self._middle())[0])
+
+    def between(self, a: IntArray, b: IntArray | None = None) -> FloatArray:
+        """K of some rows, by their codes, with others or among themselves, (n, m)."""
+        first, i = np.unique(a, return_inverse=True)
+        if b is None:
+            return replace(self, features=self.features[first], known=self.known[first]).covariance()[np.ix_(i, i)]
+        second, j = np.unique(b, return_inverse=True)
+        K = self.kernel(self.features[first], self.features[second])
+        K[~self.known[first]] = 0.0
+        K[:, ~self.known[second]] = 0.0
+        at, same = np.nonzero(np.equal.outer(first, second))
+        K[at, same] = self.variances()[first[at]]
+        return K[np.ix_(i, j)]
+
+    def pairs(self, a: IntArray, b: IntArray) -> FloatArray:
+        """K of rows by their codes, one by one, (n,)."""
+        apart = np.where(self.known[a] & self.known[b], self.kernel.pairs(self.features[a], self.features[b]), 0.0)
+        return np.where(a == b, self.variances()[a], apart)
+
     def gradient(self, weights: FloatArray) -> FloatArray:
         """Σ_ij weights_ij ∂K_ij/∂theta, (n_parameters,)."""
         known = self.known
         alone = np.array([float(np.diagonal(weights)[~known].sum())])
         total = self.kernel.diagonal_gradient(self._middle(), alone)
         return total + self.kernel.gradient(self.features[known], None, weights[np.ix_(known, known)])
+
+    def variance_gradient(self, weights: FloatArray) -> FloatArray:
+        """Σ_i weights_i ∂K_ii/∂theta, (n_parameters,)."""
+        alone = np.array([float(weights[~self.known].sum())])
+        total = self.kernel.diagonal_gradient(self._middle(), alone)
+        return total + self.kernel.diagonal_gradient(self.features[self.known], weights[self.known])
 
     def with_rows(self, features: FloatArray, known: BoolArray | None = None) -> Table:
         """With more rows after these."""
@@ -95,7 +123,7 @@ class JointKernel:
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
         """Covariance of rows of codes, (n, m); without ``y`` the second rows are the first."""
-        of_users, of_items = self._factors(x, x if y is None else y)
+        of_users, of_items = self._factors(x, y)
         K = of_users * of_items
         if self.nuggets and y is None:
             at = np.diag_indices(len(K))
@@ -105,7 +133,7 @@ class JointKernel:
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
         """Σ_kl weights_kl ∂k(x_k, y_l)/∂theta, (n_parameters,); weights are first summed by user and by item."""
         other = x if y is None else y
-        of_users, of_items = self._factors(x, other)
+        of_users, of_items = self._factors(x, y)
         own = y is None and self.nuggets is not None
         gradient = []
         if self.nuggets and own:
@@ -125,11 +153,31 @@ class JointKernel:
         by_item = np.asarray(E.T @ np.asarray(D.T @ (weights * of_users)).T).T
         return np.concatenate([self.users.gradient(by_user), self.items.gradient(by_item), gradient])
 
-    def _factors(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        (u, *a), (v, *b) = _codes(x), _codes(y)
-        K = self.items.covariance()
-        of_items = K[np.ix_(a[0], b[0])] if len(a) == 1 else preference(K, *a, *(() if y is x else b))
-        return self.users.covariance()[np.ix_(u, v)], of_items
+    def diagonal(self, x: FloatArray) -> FloatArray:
+        """Variances of the utilities of (user, item) rows, (n,)."""
+        u, i = _codes(x)
+        return np.asarray(self.users.variances()[u] * self.items.variances()[i])
+
+    def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        """Covariances of the utilities of (user, item) rows, one by one, (n,)."""
+        (u, i), (v, j) = _codes(x), _codes(y)
+        return self.users.pairs(u, v) * self.items.pairs(i, j)
+
+    def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """Σ_k weights_k ∂k(x_k, x_k)/∂theta of (user, item) rows, (n_parameters,)."""
+        u, i = _codes(x)
+        by_user: FloatArray = np.bincount(u, weights * self.items.variances()[i], len(self.users)).astype(np.float64)
+        by_item: FloatArray = np.bincount(i, weights * self.users.variances()[u], len(self.items)).astype(np.float64)
+        return np.concatenate([self.users.variance_gradient(by_user), self.items.variance_gradient(by_item)])
+
+    def _factors(self, x: FloatArray, y: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        u, *a = _codes(x)
+        v, *b = (None, None) if y is None else _codes(y)
+        if len(a) == 1:
+            of_items = self.items.between(a[0], b[0])
+        else:
+            of_items = preference(self.items.covariance(), *a, *(() if y is None else b))
+        return self.users.between(u, v), of_items
 
 
 def _codes(x: FloatArray) -> list[IntArray]:

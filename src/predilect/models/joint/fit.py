@@ -159,10 +159,10 @@ class Tuned:
     search: dict[str, Any]
 
 
-def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
-    """Kernel of users and items at the start of the search.
+def tables(model: Any, training: Training) -> JointKernel:
+    """Kernels of the features of users and of items, as a model's arguments have them.
 
-    Users without features have the mean of the others, with a warning; if all are without, only their share differs.
+    Users without features have the mean of the others, with a warning; length-scales that are given are those of items.
     """
     rows, space = training.comparisons, training.space
     people = np.zeros((rows.n_users, 0))
@@ -171,13 +171,19 @@ def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
         if not known.all():
             warnings.warn(
                 f"{int((~known).sum())} of {len(known)} people have no features: the mean of the others is taken for "
-                "them", DataWarning, stacklevel=4,
+                "them", DataWarning, stacklevel=5,
             )  # fmt: skip
     of_items = make_kernel(model, model.kernel, space.matrix[space.known])
     of_people = make_kernel(model, model.user_kernel, people, "median")
-    users = Table.of(_with_share(of_people, start.user_share), people)
-    scaled = Scaled(_with_share(of_items, start.item_share), start.variance)
-    return JointKernel(users, Table.of(scaled, space.matrix, space.known), start.nuggets)
+    return JointKernel(Table.of(of_people, people), Table.of(of_items, space.matrix, space.known))
+
+
+def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
+    """Kernel of users and items at the start of the search; without features of users, only their share differs."""
+    plain = tables(model, training)
+    users = replace(plain.users, kernel=_with_share(plain.users.kernel, start.user_share))
+    scaled = Scaled(_with_share(plain.items.kernel, start.item_share), start.variance)
+    return JointKernel(users, replace(plain.items, kernel=scaled), start.nuggets)
 
 
 def tune(model: Any, kernel: JointKernel, answers: JointAnswers, delta: float | None, held: tuple[str, ...]) -> Tuned:

@@ -23,7 +23,7 @@ from predilect.models.estimator import Estimator, Learned
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, Start, Tuned, fit_joint_process, start_kernel, tune
 from predilect.models.joint.process import JointProcess, KeptProcess, Rows
-from predilect.models.reading import Queries, Training, rows_of_features
+from predilect.models.reading import Queries, Training
 from predilect.models.saving import Fields, amounts, codes, covariance, number_within, numbers, optional
 from predilect.progress import Watcher
 
@@ -106,7 +106,9 @@ class JointGP(Estimator):
     vvm.md 1 and 2 (Abbasnejad, Bonilla and Sanner 2013). The id as one more feature of the paper, a one-hot with one
     length-scale, is the share w. **Differs from the paper**: sites of one dimension, whose evidence is complete. Dense:
     min(n_answers, n_cells)³ operations per iteration, where cells are the (user, item) with an answer; some thousand
-    at most. :class:`~predilect.GPPL` with ``users="joint"`` has inducing points.
+    at most. :class:`~predilect.GPPL` with ``users="joint"`` is this process without shares, s under a Gamma prior, by
+    variational inference through inducing cells: for many answers, and in batches. Inducing cells do not know what is
+    a user's or an item's own, so shares need all of them; and the evidence by which they are learned is EP's.
 
     Examples
     --------
@@ -191,15 +193,7 @@ class JointGP(Estimator):
         return Start(shares[0], shares[1], variance, None, tuple(held))
 
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
-        posterior, new = self.posterior_, self._new_items(queries, items)
-        if new is not None:
-            posterior = posterior.with_items(new.matrix, new.known)
-        who = queries.users if self.personal_ else np.zeros_like(queries.users)  # one user, named or not
-        if people is not None and queries.new_users and self.user_features_ is not None:
-            rows, _ = rows_of_features(queries.new_users, self.user_features_, people)
-            who = np.where(queries.unknown_users >= 0, posterior.n_users + queries.unknown_users, who)
-            posterior = posterior.with_users(rows)
-        return posterior.margins(who, queries.left, queries.right)
+        return self.posterior_.predict(self, queries, items, people)
 
     def describe(self) -> list[str]:
         h, process = self.hyperparameters_, self.posterior_
