@@ -151,7 +151,6 @@ def test_only_what_is_compressed_keeps_less(model):
         assert together.kept(0).tolist() == [2]
         assert together.holds(np.array([0, 1, -1]), np.array([2, 2, 2])).tolist() == [True, False, False]
     else:
-        assert model.posterior_.answer_prior(USERS, LEFT, RIGHT) is None
         with pytest.raises(DataError):
             model.compress(2, local=False)
 

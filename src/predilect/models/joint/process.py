@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -12,7 +12,7 @@ from predilect._json import typed
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.condition import LatentPrior
 from predilect.gaussian.dense import factorise, pack_triangle, solve_lower, symmetrise, unpack_triangle
-from predilect.gaussian.design import Design, Sites, preference
+from predilect.gaussian.design import Design, Sites
 from predilect.gaussian.kernels import Scaled
 from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.latent.sparse.fit import SparseFit
@@ -155,21 +155,6 @@ class JointProcess(Posterior):
 
     def restricted(self, users: IntArray, items: IntArray) -> Posterior:
         return kept_process(self, users, items)
-
-    def answer_prior(
-        self, users: IntArray, left: IntArray, right: IntArray
-    ) -> tuple[FloatArray, Callable[[int], FloatArray]]:
-        """Prior variances (n,) of the margins of answers, and columns of their prior covariance."""
-        K_u, K_x = self.kernel.users.covariance(), self.kernel.items.covariance()
-        pairs = preference(K_x, left, right)
-        more = self.kernel.nuggets or (0.0, 0.0)
-
-        def column(k: int) -> FloatArray:
-            cross = K_u[users, users[k]] * pairs[:, k]
-            cross[k] = (K_u[users[k], users[k]] + more[0]) * (pairs[k, k] + more[1])
-            return np.asarray(cross)
-
-        return (np.diagonal(K_u)[users] + more[0]) * (np.diagonal(pairs) + more[1]), column
 
     def with_items(self, features: FloatArray, known: BoolArray) -> JointProcess:
         """With items appended that have no answers."""
