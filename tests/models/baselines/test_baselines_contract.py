@@ -1,4 +1,4 @@
-"""The joint process and the baselines keep the contract of estimators; settings of another model, their part."""
+"""The baselines keep the contract of estimators; settings of another model, their part."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from contracts.setting import SettingContract
-from predilect import JointGP
 from predilect.data import PersonFeatures
 from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
 from predilect.models.reading import read_answers
@@ -76,25 +75,6 @@ class TestClassifier(SettingContract):
 
     def cut_short(self, monkeypatch, **changes):
         return self.make(inference="variational", max_iter=1, tie_threshold=0.4, **changes)
-
-
-@pytest.mark.slow
-class TestJoint(PredictionContract, SavingContract):
-    personal = True
-    fixed: ClassVar[dict[str, Any]] = {
-        "n_tuning": 0, "variance": 2.25, "length_scale": 1.0, "tie_threshold": 0.4, "tol": 1e-9
-    }  # fmt: skip
-    rounding = 1e-11
-    trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
-    beyond_json: ClassVar[dict[str, Any]] = {"length_scale": (0.5,)}
-    for_threads = (20, 12, 20)
-
-    @classmethod
-    def make(cls, **changes: Any) -> JointGP:
-        return JointGP(**({"n_tuning": 0} | changes))
-
-    def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iter=1, **changes)
 
 
 @pytest.mark.slow  # a setting of JointGP
