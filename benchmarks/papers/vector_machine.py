@@ -65,14 +65,11 @@ def prior_of_answers(
     """Prior variances (n,) of the margins of answers under a joint process, and columns of their prior covariance."""
     K_u, K_x = process.kernel.users.covariance(), process.kernel.items.covariance()
     pairs = preference(K_x, left, right)
-    more = process.kernel.nuggets or (0.0, 0.0)
 
     def column(k: int) -> FloatArray:
-        cross = K_u[users, users[k]] * pairs[:, k]
-        cross[k] = (K_u[users[k], users[k]] + more[0]) * (pairs[k, k] + more[1])
-        return np.asarray(cross)
+        return np.asarray(K_u[users, users[k]] * pairs[:, k])
 
-    return (np.diagonal(K_u)[users] + more[0]) * (np.diagonal(pairs) + more[1]), column
+    return np.diagonal(K_u)[users] * np.diagonal(pairs), column
 
 
 def order_of_answers(model: Any) -> Callable[[], Iterator[int]]:
@@ -136,4 +133,4 @@ def vector_machine(model: Any, r: int) -> tuple[JointProcess, BoolArray]:
     active, tau, nu = (np.array(column) for column in zip(*taken, strict=True))
     kernel = model.posterior_.kernel
     answers = JointAnswers(u[active], a[active], b[active], outcome[active], np.ones(len(active)))
-    return JointProcess.of(kernel, answers.rows(kernel), Sites(tau, nu)), kept
+    return JointProcess.of(kernel, answers.rows(len(kernel.items)), Sites(tau, nu)), kept

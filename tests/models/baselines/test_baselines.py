@@ -16,7 +16,6 @@ from tolerances import CONVERGED, EXACT
 FAST = {
     "joint": lambda **c: JointGP(**({"n_tuning": 0} | c)),
     "bonilla": lambda **c: BonillaGP(**({"n_tuning": 0} | c)),
-    "observation": lambda **c: BonillaGP(**({"n_tuning": 0, "nugget": "observation"} | c)),
     "hierarchical": lambda **c: HierarchicalGP(**({"n_jobs": 1, "tol": 1e-3} | c)),
     "gpvu": lambda **c: GPVU(**({"n_jobs": 1, "tol": 1e-3, "n_components": 2} | c)),
     "single": lambda **c: SingleUserGP(**({"n_jobs": 1, "tol": 1e-3} | c)),
@@ -69,7 +68,6 @@ def test_one_observation_in_all(name, named):
 @pytest.mark.parametrize(
     ("make", "change", "message"),
     [
-        (BonillaGP, {"nugget": "item"}, "nugget must be one of"),
         (BonillaGP, {"user_nugget": 0.0}, "user_nugget must be"),
         (BonillaGP, {"variance": "big"}, "variance must be"),
         (HierarchicalGP, {"preset": "old"}, "preset must be one of"),

@@ -9,9 +9,7 @@ import pytest
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from contracts.setting import SettingContract
-from predilect.data import PersonFeatures
 from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
-from predilect.models.reading import read_answers
 
 FIXED: dict[str, Any] = {"variance": 4.0, "length_scale": 1.0, "tie_threshold": 0.4}
 TRUSTING: dict[str, Any] = {"length_scale": 2.0, "own_share": 0.1}
@@ -91,21 +89,3 @@ class TestBonilla(SettingContract):
 
     def cut_short(self, monkeypatch, **changes):
         return self.make(max_iter=1, **changes)
-
-
-class Featured(BonillaGP):
-    """With a feature that tells everybody apart and nobody is nearer to one than to another by."""
-
-    def fit(self, X, y=None, *, items=None, people=None, watch=None):
-        ids = read_answers(X, y).users.ids
-        who = PersonFeatures.from_frame({"user": ids, "who": [f"name {person}" for person in ids]})
-        return super().fit(X, y, items=items, people=who, watch=watch)
-
-
-@pytest.mark.slow  # the same with rows of margins
-class TestBonillaNuggets(TestBonilla):
-    features_say_all = True
-
-    @classmethod
-    def make(cls, **changes: Any) -> BonillaGP:
-        return Featured(**({"n_tuning": 0, "nugget": "observation"} | changes))

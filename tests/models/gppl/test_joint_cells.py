@@ -25,7 +25,7 @@ KNOWN = np.array([True, True, False, True])
 KERNEL = JointKernel(Table.of(matern([1.0, 1.5]), USERS), Table.of(matern([1.0, 2.0, 1.5]), ITEMS, KNOWN))
 USER, LEFT = RNG.integers(N_USERS, size=N), RNG.integers(N_ITEMS, size=N)
 RIGHT = (LEFT + RNG.integers(1, N_ITEMS, size=N)) % N_ITEMS
-ROWS = Rows.of(USER, LEFT, RIGHT, margins=False, n_items=N_ITEMS)
+ROWS = Rows.of(USER, LEFT, RIGHT, N_ITEMS)
 CODES = ROWS.codes
 
 

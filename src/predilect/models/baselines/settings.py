@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from predilect.gaussian.kernels import Kernel
-from predilect.models.checks import check_choice, check_positive, refuse_many_items
+from predilect.models.checks import check_positive, refuse_many_items
 from predilect.models.estimator import Learned
 from predilect.models.gppl import GPPL
 from predilect.models.joint import JointGP
@@ -15,7 +15,6 @@ from predilect.models.joint.fit import Start
 from predilect.models.reading import Training
 from predilect.progress import Watcher
 
-NUGGETS = ("user", "observation")
 _NUGGET = math.exp(-2.0)  # where the authors start
 _VARIANCE = 10.0  # where the inverse prior variance starts
 
@@ -147,11 +146,9 @@ class BonillaGP(JointGP):
     ----------
     kernel, user_kernel, kernel_form, length_scale, median
         As in :class:`~predilect.JointGP`.
-    nugget : {"user", "observation"}, default "user"
-        Variance that the features do not explain: "user" adds σ_u² where the user is the same and σ_x² where the item
-        is; "observation", as in the code of Houlsby et al., adds both per answer, which is more noise.
     user_nugget, item_nugget : float, default e^-2
-        σ_u² and σ_x², or where their search starts.
+        Variance that the features do not explain, σ_u² where the user is the same and σ_x² where the item is, or where
+        its search starts.
     variance : float or "auto", default "auto"
         Prior variance 1/s of a utility, or learn it from 10 on. The authors' is 1.
     n_tuning : int or None, default 25
@@ -162,8 +159,8 @@ class BonillaGP(JointGP):
     Notes
     -----
     baselines.md B4 (Bonilla, Guo and Sanner 2010; Houlsby et al. 2012). **Differs from the papers**: expectation
-    propagation instead of Bonilla's Laplace approximation; by default the users' nugget is one of the user, not of the
-    answer.
+    propagation instead of Bonilla's Laplace approximation. Nuggets are those of the text of Houlsby et al.; their code
+    adds both to every single answer, which is more noise.
 
     Examples
     --------
@@ -175,7 +172,6 @@ class BonillaGP(JointGP):
     """
 
     n_tuning: int | None = 25
-    nugget: str = "user"
     user_nugget: float = _NUGGET
     item_nugget: float = _NUGGET
     user_share: float | str = field(default="auto", init=False)  # by the nuggets, as the noise is 1
@@ -183,14 +179,11 @@ class BonillaGP(JointGP):
     noise: float = field(default=3.0, init=False)
 
     def _start(self) -> Start:
-        check_choice("nugget", self.nugget, NUGGETS)
         for name in ("user_nugget", "item_nugget"):
             check_positive(name, getattr(self, name))
         check_positive("variance", self.variance, "auto")
         of_users, of_items = float(self.user_nugget), float(self.item_nugget)
         variance = _VARIANCE if isinstance(self.variance, str) else float(self.variance)
         held = () if isinstance(self.variance, str) else ("variance",)
-        if self.nugget == "observation":
-            return Start(0.0, 0.0, variance, (of_users, of_items), held)
         whole = (1.0 + of_users) * (variance + of_items)
-        return Start(of_users / (1.0 + of_users), of_items / (variance + of_items), whole, None, held)
+        return Start(of_users / (1.0 + of_users), of_items / (variance + of_items), whole, held)

@@ -34,11 +34,10 @@ def fit_joint_gppl(model: Any, training: Training, delta: float | None, watch: W
             how = either(f"--{name} FILE", f"{name}=...")
             raise DataError(f'users="joint" needs features of the {what} that differ. Give them ({how})')
     kernel = tables(model, training)
-    rows = Rows.of(answers.user, answers.left, answers.right, margins=False, n_items=answers.n_items)
+    rows = Rows.of(answers.user, answers.left, answers.right, answers.n_items)
     chosen = inducing_cells(model, kernel, rows.codes)
     everything = np.ones(len(rows.codes), dtype=bool)
     projection = Projection.of(kernel, rows.codes, everything, None if chosen is None else rows.codes[chosen])
-    assert rows.right is not None
     pooled = PooledAnswers(
         rows.left, rows.right, answers.outcome, answers.weight, len(rows.codes), model._likelihood
     )  # fmt: skip

@@ -50,11 +50,9 @@ class JointAnswers:
         user = np.searchsorted(users, self.user[keep])
         return JointAnswers(user, self.left[keep], self.right[keep], self.outcome[keep], self.weight[keep])
 
-    def rows(self, kernel: JointKernel) -> Rows:
-        """Margins where each has a nugget, else (person, item) cells; DataError if too many for dense algebra."""
-        rows = Rows.of(
-            self.user, self.left, self.right, margins=kernel.nuggets is not None, n_items=len(kernel.items)
-        )  # fmt: skip
+    def rows(self, n_items: int) -> Rows:
+        """Cells that answers compare; DataError if too many for dense algebra."""
+        rows = Rows.of(self.user, self.left, self.right, n_items)
         size = min(len(rows.codes), len(self.user))
         if size > _LARGEST or len(rows.codes) > 4 * _LARGEST:
             raise DataError(
@@ -90,7 +88,7 @@ def tune_joint_process(
     vvm.md 2.3 and 4, baselines.md B4: d log Z = ½ tr[(b bᵀ - R) dG]. Each evaluation is an EP from the last one's
     sites, of about five factorisations of the smaller of answers and (person, item).
     """
-    rows = answers.rows(kernel)
+    rows = answers.rows(len(kernel.items))
     return maximise_evidence(
         kernel, rows.codes, rows.left, rows.right, answers.outcome, answers.weight,
         Probit(starting_threshold(answers.outcome, answers.weight, delta)), method="ep", bounds=bounds,
@@ -115,7 +113,7 @@ def fit_joint_process(
     vvm.md 2. The noise α of a margin is 1 here: a process with α and variance a is one with 1 and a/α².
     """
     began = time.perf_counter()
-    rows = answers.rows(kernel)
+    rows = answers.rows(len(kernel.items))
     K, threshold = kernel(rows.codes), starting_threshold(answers.outcome, answers.weight, delta)
     learn_delta = delta is None and threshold > 0.0
     found: SingleLatent | None = None
@@ -146,7 +144,6 @@ class Start:
     user_share: float  # user- and item-specific shares of the variance, from 0 to 1
     item_share: float
     variance: float  # prior variance of a utility, in units of the noise of one answer
-    nuggets: tuple[float, float] | None  # those of single answers
     held: tuple[str, ...]  # "user_share", "item_share", "variance": not searched
 
 
@@ -183,7 +180,7 @@ def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
     plain = tables(model, training)
     users = replace(plain.users, kernel=_with_share(plain.users.kernel, start.user_share))
     scaled = Scaled(_with_share(plain.items.kernel, start.item_share), start.variance)
-    return JointKernel(users, replace(plain.items, kernel=scaled), start.nuggets)
+    return JointKernel(users, replace(plain.items, kernel=scaled))
 
 
 def tune(model: Any, kernel: JointKernel, answers: JointAnswers, delta: float | None, held: tuple[str, ...]) -> Tuned:

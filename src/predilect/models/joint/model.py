@@ -12,7 +12,6 @@ from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
 from predilect.models.checks import (
-    LARGEST,
     check_count,
     check_kernel,
     check_positive,
@@ -24,7 +23,7 @@ from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, Start, Tuned, fit_joint_process, start_kernel, tune
 from predilect.models.joint.process import JointProcess, KeptProcess, Rows
 from predilect.models.reading import Queries, Training
-from predilect.models.saving import Fields, amounts, codes, covariance, number_within, numbers, optional
+from predilect.models.saving import Fields, amounts, codes, covariance, numbers
 from predilect.progress import Watcher
 
 _TOLERANCE = 1e-6
@@ -39,13 +38,10 @@ class JointHyperparameters:
     # is in k_x, in units of the noise of one answer
     user_kernel: Kernel
     item_kernel: Kernel
-    # user_nugget, item_nugget: of single answers; 0 for :class:`JointGP`
-    user_nugget: float
-    item_nugget: float
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        values: dict[str, Any] = {"user_nugget": self.user_nugget, "item_nugget": self.item_nugget}
+        values: dict[str, Any] = {}
         for what, kernel in (("users", self.user_kernel), ("items", self.item_kernel)):
             values |= {f"{what}.{name}": value for name, value in hyperparameters_by_name(kernel).items()}
         return values
@@ -145,7 +141,7 @@ class JointGP(Estimator):
         start, rows = self._start(), training.comparisons
         answers = JointAnswers(rows.user, rows.left, rows.right, rows.outcome, rows.weight)
         kernel = start_kernel(self, training, start)
-        answers.rows(kernel)  # refuses too many of them before any long computation
+        answers.rows(len(kernel.items))  # refuses too many of them before any long computation
         tuned = Tuned(kernel, None, {"n_tuning": 0})
         if self.n_tuning != 0:
             if watch:
@@ -159,7 +155,7 @@ class JointGP(Estimator):
             progress=None if watch is None else lambda done: watch("learning the tie threshold", done),
         )  # fmt: skip
         self.sites_ = found.sites
-        h = JointHyperparameters(kernel.users.kernel, kernel.items.kernel, *(kernel.nuggets or (0.0, 0.0)))
+        h = JointHyperparameters(kernel.users.kernel, kernel.items.kernel)
         return Learned(found.posterior, h, training.personal, found.delta, found.evidence, found.report, tuned.search)
 
     _kept_posterior = KeptProcess
@@ -190,7 +186,7 @@ class JointGP(Estimator):
                 shares.append(float(value))
                 held.append(name)
         variance = 1.0 if isinstance(self.variance, str) else float(self.variance) / float(self.noise) ** 2
-        return Start(shares[0], shares[1], variance, None, tuple(held))
+        return Start(shares[0], shares[1], variance, tuple(held))
 
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         return self.posterior_.predict(self, queries, items, people)
@@ -198,7 +194,7 @@ class JointGP(Estimator):
     def describe(self) -> list[str]:
         h, process = self.hyperparameters_, self.posterior_
         far = np.zeros((1, process.kernel.users.features.shape[1]))
-        whole = float(h.user_kernel.diagonal(far)[0]) + h.user_nugget
+        whole = float(h.user_kernel.diagonal(far)[0])
         shared = float(h.user_kernel.pairs(far, far)[0]) / whole
         who = "People with the same features" if far.size else "People"
         return [f"{who} share {shared:.0%} of the variance of their utilities."]
@@ -208,33 +204,30 @@ class JointGP(Estimator):
         m, C_m = posterior.consensus()
         rows, people = posterior.rows, posterior.kernel.users.features
         arrays: dict[str, Any] = {
-            "m": m, "C_m": C_m, "codes": rows.codes, "row_left": rows.left, "user_rows": people,
-            "site_precision": self.sites_.precision, "site_linear": self.sites_.linear,
+            "m": m, "C_m": C_m, "codes": rows.codes, "row_left": rows.left, "row_right": rows.right,
+            "user_rows": people, "site_precision": self.sites_.precision, "site_linear": self.sites_.linear,
         }  # fmt: skip
-        if rows.right is not None:
-            arrays["row_right"] = rows.right
         return {}, arrays
 
     @classmethod
     def _fields(cls, document: dict[str, Any]) -> Fields:
-        # R latent values, or margins, for N answers.
+        # R cells for N answers.
         return {
-            "m": numbers("I"), "C_m": covariance("I I"), "codes": numbers("R 2|R 3"), "user_rows": numbers("U G|U 0"),
-            "row_left": codes("N", "R", "int64"), "row_right": optional(codes("N", "R", "int64")),
+            "m": numbers("I"), "C_m": covariance("I I"), "codes": numbers("R 2"), "user_rows": numbers("U G|U 0"),
+            "row_left": codes("N", "R", "int64"), "row_right": codes("N", "R", "int64"),
             "site_precision": amounts("N"), "site_linear": numbers("N"),
         }  # fmt: skip
 
     def _unpack(self, values: dict[str, Any], arrays: dict[str, Any]) -> Any:
         h, space = self.hyperparameters_, self._space
-        for name in ("user_nugget", "item_nugget"):
-            number_within(name, getattr(h, name), 0.0, LARGEST)
-        nuggets = (h.user_nugget, h.item_nugget) if h.user_nugget else None
-        whole, most = arrays["codes"].astype(np.int64), [len(arrays["user_rows"]), len(self.items_), len(self.items_)]
-        if (whole != arrays["codes"]).any() or (whole < 0).any() or (whole >= most[: whole.shape[1]]).any():
+        whole = arrays["codes"].astype(np.int64)
+        if (
+            (whole != arrays["codes"]).any()
+            or (whole < 0).any()
+            or (whole >= [len(arrays["user_rows"]), len(self.items_)]).any()
+        ):
             raise ValueError("codes are not those of people and items")
-        if (whole.shape[1] == 3) == ("row_right" in arrays):
-            raise ValueError("answers look at two values each, or at one margin, and not both")
         users, items = Table.of(h.user_kernel, arrays["user_rows"]), Table.of(h.item_kernel, space.matrix, space.known)
-        rows = Rows(arrays["codes"], arrays["row_left"], arrays.get("row_right"))
+        rows = Rows(arrays["codes"], arrays["row_left"], arrays["row_right"])
         self.sites_ = Sites(arrays["site_precision"], arrays["site_linear"])
-        return JointProcess.of(JointKernel(users, items, nuggets), rows, self.sites_)
+        return JointProcess.of(JointKernel(users, items), rows, self.sites_)

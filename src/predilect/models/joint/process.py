@@ -16,10 +16,10 @@ from predilect.gaussian.design import Design, Sites
 from predilect.gaussian.kernels import Scaled
 from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.latent.sparse.fit import SparseFit
-from predilect.models.checks import LARGEST, kernel_from_dict, kernel_to_dict
+from predilect.models.checks import kernel_from_dict, kernel_to_dict
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.reading import Queries, rows_of_features
-from predilect.models.saving import SMALL, Fields, codes, flags, number_within, numbers, small
+from predilect.models.saving import SMALL, Fields, codes, flags, numbers, small
 
 _ROWS_AT_ONCE = 4000
 _PEOPLE_FOR_AVERAGE = 2000
@@ -28,17 +28,15 @@ _ENTRIES_AT_ONCE = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Latent values, as rows of codes, and the rows that each answer compares."""
+    """Cells, as rows (user, item) of codes, and those that each answer compares."""
 
-    codes: FloatArray  # (n, 2): (user, item), or (n, 3): (user, left, right) where each answer has a margin of its own
+    codes: FloatArray  # (n, 2)
     left: IntArray  # rows, (n_answers,)
-    right: IntArray | None  # None where a row is a margin
+    right: IntArray
 
     @classmethod
-    def of(cls, user: IntArray, left: IntArray, right: IntArray, *, margins: bool, n_items: int) -> Rows:
-        """From answers by their codes; with ``margins`` one row per answer, otherwise one for each (user, item)."""
-        if margins:
-            return cls(np.column_stack([user, left, right]).astype(float), np.arange(len(user)), None)
+    def of(cls, user: IntArray, left: IntArray, right: IntArray, n_items: int) -> Rows:
+        """From answers by their codes: one row for each cell."""
         cells = np.concatenate([user, user]).astype(np.int64) * n_items + np.concatenate([left, right])
         unique, place = np.unique(cells, return_inverse=True)
         codes = np.column_stack(np.divmod(unique, n_items)).astype(float)
@@ -73,7 +71,7 @@ class JointProcess(Posterior):
         return len(self.kernel.items)
 
     def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of one answer's margin, its nugget included, (n,); -1: a user with the mean features."""
+        """Mean and variance of f_u(left) - f_u(right), (n,); -1: a user with the mean features."""
         users = np.asarray(users, dtype=np.int64)
         process = self._with_nobody() if (users < 0).any() else self
         who = np.where(users < 0, len(process.kernel.users) - 1, users)
@@ -81,13 +79,12 @@ class JointProcess(Posterior):
         of_users, of_items = process._factors(asked)
         people, items = process.kernel.users.variances(), process.kernel.items
         of_item = items.variances()
-        more = self.kernel.nuggets or (0.0, 0.0)
         mean, var = np.empty(len(users)), np.empty(len(users))
         for start in range(0, len(users), _ROWS_AT_ONCE):
             some = slice(start, start + _ROWS_AT_ONCE)
             a, b = left[some], right[some]
             cross = of_users[place[some]] * (of_items[a] - of_items[b])
-            own = (people[who[some]] + more[0]) * (of_item[a] + of_item[b] - 2.0 * items.pairs(a, b) + more[1])
+            own = people[who[some]] * (of_item[a] + of_item[b] - 2.0 * items.pairs(a, b))
             mean[some] = cross @ self.alpha
             var[some] = np.maximum(own - np.einsum("ij,ij->i", cross @ self.reduction, cross), 0.0)
         return mean, var
@@ -116,10 +113,6 @@ class JointProcess(Posterior):
         """
         codes = self.rows.codes.astype(np.int64)
         users = np.asarray(users, dtype=np.int64)
-        if codes.shape[1] != 2:  # rows are margins, each with two items
-            for user in users.tolist():
-                yield self.person(user)
-            return
         order = np.lexsort((codes[:, 0], codes[:, 1]))
         who, what = codes[order].T
         items, starts = np.unique(what, return_index=True)
@@ -170,10 +163,8 @@ class JointProcess(Posterior):
 
     def _factors(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
         """Covariances of some users, and of every item, with the rows; (n_asked, n) and (n_items, n)."""
-        u, a, *b = self.rows.codes.T.astype(np.int64)
-        items, everything = self.kernel.items, np.arange(self.n_items)
-        of_items = items.between(everything, a)
-        return self.kernel.users.between(users, u), of_items - items.between(everything, b[0]) if b else of_items
+        u, i = self.rows.codes.T.astype(np.int64)
+        return self.kernel.users.between(users, u), self.kernel.items.between(np.arange(self.n_items), i)
 
     def _average(self, users: IntArray) -> Utilities:
         """Utilities of the average of users; beyond 2 000 a regular subsample enters its prior variance."""
@@ -209,7 +200,7 @@ class CellProcess(JointProcess):
         users, items = kernel.users, kernel.items
         values = {
             "user_kernel": kernel_to_dict(users.kernel), "item_kernel": kernel_to_dict(items.kernel),
-            "nuggets": kernel.nuggets and list(kernel.nuggets), "n_users": self.n_users,
+            "n_users": self.n_users,
         }  # fmt: skip
         return values, {
             "user": small(who), "item": small(what), "alpha": self.alpha, "reduction": pack_triangle(self.reduction),
@@ -230,13 +221,10 @@ class CellProcess(JointProcess):
     @classmethod
     def unpack(cls, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:
         """Inverse of :meth:`pack`; ValueError, TypeError or KeyError for damaged input."""
-        nuggets = typed(tuple[float, float] | None, values["nuggets"], "nuggets")
-        for nugget in nuggets or ():
-            number_within("nuggets", nugget, 0.0, LARGEST)
         kernel = JointKernel(
             Table(kernel_from_dict(values["user_kernel"]), arrays["user_rows"], arrays["user_known"]),
-            Table(kernel_from_dict(values["item_kernel"]), arrays["feature_matrix"], arrays["feature_known"]), nuggets,
-        )  # fmt: skip
+            Table(kernel_from_dict(values["item_kernel"]), arrays["feature_matrix"], arrays["feature_known"]),
+        )
         cells = np.column_stack([arrays["user"], arrays["item"]]).astype(np.float64)
         n_users = typed(int, values["n_users"], "n_users")
         return cls(kernel, rows_of(cells), arrays["alpha"], unpack_triangle(arrays["reduction"]), n_users)
@@ -275,10 +263,8 @@ def kept_process(process: JointProcess, users: IntArray, items: IntArray) -> Kep
     two are W α and W R Wᵀ: no difference of near-equal matrices. n_kept³ / 3 + n_kept n_rows (n_kept + n_rows)
     operations.
     """
-    # Nuggets are of single answers' margins, not of utilities.
-    prior = replace(process.kernel, nuggets=None)
     cells = np.column_stack([users, items]).astype(np.float64)
-    W = factorise(prior(cells)).solve(_cross(prior, users, items, process.rows.codes))
+    W = factorise(process.kernel(cells)).solve(process.kernel(cells, process.rows.codes))
     reduction = symmetrise(W @ process.reduction @ W.T)
     return KeptProcess(process.kernel, rows_of(cells), W @ process.alpha, reduction, process.n_users)
 
@@ -287,10 +273,3 @@ def rows_of(cells: FloatArray) -> Rows:
     """Utilities of cells as rows that no answer compares."""
     nothing = np.zeros(0, dtype=np.int64)
     return Rows(cells, nothing, nothing)
-
-
-def _cross(prior: JointKernel, users: IntArray, items: IntArray, codes: FloatArray) -> FloatArray:
-    """Prior covariance of utilities with rows, which are utilities or margins; (n_kept, n_rows)."""
-    u, a, *b = codes.T.astype(np.int64)
-    of_items = prior.items.between(items, a)
-    return prior.users.between(users, u) * (of_items - prior.items.between(items, b[0]) if b else of_items)
