@@ -36,8 +36,9 @@ from benchmarks.task import Task
 from benchmarks.workers import alone
 from predilect._json import plain
 from predilect.gaussian.kernels import Stationary
+from predilect.models.gaspk.em.answers import TradeOffAnswers
 from predilect.models.gaspk.em.fit import Settings, run
-from predilect.models.gaspk.em.mode import TradeOffAnswers, log_det_at
+from predilect.models.gaspk.em.mode import log_det_at
 from predilect.models.gaspk.em.weights import random_weights
 from predilect.models.gaspk.posterior.grid import GridBasis
 

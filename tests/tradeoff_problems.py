@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
-from predilect.models.gaspk.em.mode import TradeOffAnswers
+from predilect.models.gaspk.em.answers import TradeOffAnswers
 from predilect.models.gaspk.posterior.scores import DenseBasis
 
 

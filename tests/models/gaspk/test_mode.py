@@ -12,9 +12,10 @@ import pytest
 from predilect.latent.laplace import laplace
 from predilect.latent.single import Problem
 from predilect.likelihoods.views import Probit
-from predilect.models.gaspk.em import mode as answers_module
+from predilect.models.gaspk.em import answers as answers_module
 from predilect.models.gaspk.em import mode as solve
-from predilect.models.gaspk.em.mode import Newton, TradeOffAnswers, curvature_at, find_mode, log_det_at
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.em.mode import Newton, curvature_at, find_mode, log_det_at
 from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates, gather
 from predilect.models.gaspk.posterior.solver import Preconditioner
 from tolerances import CONVERGED, EXACT, ITERATIVE

@@ -42,9 +42,9 @@ class GaSPK(Estimator):
     ----------
     n_components : int or "auto", default 10
         "auto": 1, 2, 3, 5 or 10, by held-out answers.
-    gamma : {"auto", "exact", "expected", "heuristic"}, default "auto"
-        Weights of people: the most probable ones; those given the uncertainty of the characteristics; or by how well
-        each characteristic by itself explains their answers. "auto": exact, in the paper's preset heuristic.
+    gamma : {"auto", "exact", "heuristic"}, default "auto"
+        Weights of people: the most probable ones, or by how well each characteristic by itself explains their answers.
+        "auto": exact, in the paper's preset heuristic.
     concentration : float or "auto", default "auto"
         α ≥ 0 of the Dirichlet prior of weights: near 0 people are of one characteristic each, large they are alike; 0
         is maximum likelihood. "auto": 0.3, 1, 3, 10 or 30, by held-out answers.

@@ -13,8 +13,9 @@ from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
 from predilect.gaussian.dense import factorise, symmetrise
 from predilect.likelihoods.views import Probit
+from predilect.models.gaspk.em.answers import TradeOffAnswers
 from predilect.models.gaspk.em.fit import Settings, left_open_of, penalty_of, weights_given
-from predilect.models.gaspk.em.mode import TradeOffAnswers, state_at
+from predilect.models.gaspk.em.mode import state_at
 from predilect.models.gaspk.parameters import Choices, item_scores
 from predilect.models.gaspk.posterior.covariance import ByCovariance
 from predilect.models.gaspk.posterior.curvature import directions_of, unpacked
@@ -93,7 +94,7 @@ def absorb(
     mean, V = start.ravel(), covariance
     for _ in range(_ROUNDS):
         F = basis.forward(w)
-        gamma[people] = weights_given(settings, own, F, None, gamma[people], delta)
+        gamma[people] = weights_given(settings, own, F, gamma[people], delta)
         if before.left_open is not None:
             Q = unpacked(penalty_of(state_at(basis, new, gamma[people], Probit(delta), w), now_open(F))[charge])
             mean, V = charged(start.ravel(), covariance, basis.root[charge], Q)

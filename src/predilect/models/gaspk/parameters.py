@@ -18,9 +18,10 @@ from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
 from predilect.gaussian.kernels.stationary import SHAPES
 from predilect.gaussian.projection import centres
 from predilect.models.checks import check_choice, check_count, check_positive
+from predilect.models.gaspk.em.answers import TradeOffAnswers
 from predilect.models.gaspk.em.fit import ESTIMATORS, LENGTH_RULES, Estimator, left_open_at
 from predilect.models.gaspk.em.held_out import Calibration
-from predilect.models.gaspk.em.mode import FACTORISED, State, TradeOffAnswers, curvature_at
+from predilect.models.gaspk.em.mode import FACTORISED, State, curvature_at
 from predilect.models.gaspk.posterior.grid import GridBasis
 from predilect.models.gaspk.posterior.low_rank import LowRank
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior

@@ -11,7 +11,8 @@ from predilect.gaussian.dense import factorise
 from predilect.gaussian.kernels import Kernel
 from predilect.likelihoods.views import Probit
 from predilect.models.checks import LARGEST, check_choice
-from predilect.models.gaspk.em.mode import TradeOffAnswers, state_at
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.em.mode import state_at
 from predilect.models.gaspk.parameters import BACKENDS, Choices, basis_of, posterior_of
 from predilect.models.gaspk.posterior.covariance import ByCovariance
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior

@@ -23,6 +23,7 @@ from predilect.errors import DataError, DataWarning
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
 from predilect.models.checks import KernelHyperparameters, hyperparameters_by_name
 from predilect.models.estimator import AnswerCounts
+from predilect.models.gaspk.em.answers import TradeOffAnswers
 from predilect.models.gaspk.em.fit import (
     EM,
     LENGTH_RULES,
@@ -42,7 +43,6 @@ from predilect.models.gaspk.em.held_out import (
     widest,
     with_newcomers,
 )
-from predilect.models.gaspk.em.mode import TradeOffAnswers
 from predilect.models.gaspk.em.prior import concentration_of, squared_length
 from predilect.models.gaspk.online import absorb, suffices
 from predilect.models.gaspk.parameters import (

@@ -20,12 +20,11 @@ from predilect.latent.evidence import EvidenceSearch, maximise_evidence
 from predilect.latent.scaled import best_threshold
 from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import Probit
+from predilect.models.gaspk.em.answers import TradeOffAnswers
 from predilect.models.gaspk.em.mode import (
     Mode,
     Newton,
     State,
-    TradeOffAnswers,
-    curvature_at,
     find_mode,
     log_det_at,
     state_at,
@@ -36,8 +35,8 @@ from predilect.models.gaspk.posterior.curvature import scatter
 from predilect.models.gaspk.posterior.scores import Basis
 from predilect.progress import Report
 
-Estimator = Literal["heuristic", "exact", "expected"]
-ESTIMATORS = ("heuristic", "exact", "expected")
+Estimator = Literal["heuristic", "exact"]
+ESTIMATORS = ("heuristic", "exact")
 
 _LAST = 1e-8  # tolerance of the final mode
 _SHORTER, _LONGER = 0.5, 1.2  # factors of a person's damping: of a step that turns back, of one that goes on
@@ -120,7 +119,7 @@ def run(
         objectives.append(mode.psi)
         if rounds == settings.max_rounds:
             break
-        before, step = step, _weights(settings, answers, mode, gamma, threshold, executor) - gamma
+        before, step = step, weights_given(settings, answers, mode.F, gamma, threshold, executor) - gamma
         change = float(np.abs(step).max(initial=0.0))
         if last and change < settings.tolerance:  # judged by an accurate mode, never by a coarse one
             break
@@ -192,22 +191,8 @@ def penalty_of(state: State, left_open: FloatArray) -> FloatArray:
     return scatter(rows.user, rows.point, _COUNTED * state.by_point, triangles, state.basis.n_points)
 
 
-def _weights(
-    settings: Settings,
-    answers: TradeOffAnswers,
-    mode: Mode,
-    gamma: FloatArray,
-    delta: float,
-    executor: ThreadPoolExecutor | None,
-) -> FloatArray:
-    V = None
-    if settings.estimator == "expected" and gamma.shape[1] > 1:
-        V = curvature_at(mode.state).blocks(mode.state.basis.dense())
-    return weights_given(settings, answers, mode.F, V, gamma, delta, executor)
-
-
 def weights_given(
-    settings: Settings, answers: TradeOffAnswers, F: FloatArray, V: FloatArray | None, gamma: FloatArray, delta: float,
+    settings: Settings, answers: TradeOffAnswers, F: FloatArray, gamma: FloatArray, delta: float,
     executor: ThreadPoolExecutor | None = None,
 ) -> FloatArray:  # fmt: skip
     """Weights (n_users, n_c) given the characteristics at the points, beginning at ``gamma``."""
@@ -218,7 +203,7 @@ def weights_given(
         return heuristic_weights(answers, F, delta=delta, concentration=alpha)
     # With a prior there is one maximum, and one Newton step more finds it to all digits.
     return likeliest_weights(
-        answers, F, V, start=gamma, delta=delta, concentration=alpha, executor=executor,
+        answers, F, start=gamma, delta=delta, concentration=alpha, executor=executor,
         tolerance=1e-6 if alpha == 0.0 else 1e-10,
     ).weights  # fmt: skip
 

@@ -14,8 +14,9 @@ from scipy.optimize import minimize_scalar
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.kernels import Kernel
 from predilect.likelihoods.probit import tilted
+from predilect.models.gaspk.em.answers import TradeOffAnswers
 from predilect.models.gaspk.em.fit import EM, Settings, run, weights_to_start
-from predilect.models.gaspk.em.mode import TradeOffAnswers, curvature_at
+from predilect.models.gaspk.em.mode import curvature_at
 from predilect.models.gaspk.posterior.curvature import in_parts
 from predilect.models.gaspk.posterior.grid import GridBasis
 from predilect.models.gaspk.posterior.low_rank import LowRank

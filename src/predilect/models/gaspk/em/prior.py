@@ -15,7 +15,8 @@ from predilect._compile import kernel
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import eigenpairs
 from predilect.likelihoods.views import Probit
-from predilect.models.gaspk.em.mode import Newton, TradeOffAnswers, find_mode
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.em.mode import Newton, find_mode
 from predilect.models.gaspk.posterior.curvature import packed_blocks, row_sums
 from predilect.models.gaspk.posterior.scores import Basis
 

@@ -42,7 +42,7 @@ def mixtures(
     characteristics. The variance it gives to a person's own trade-offs, on average, is subtracted from T² - 1, and
     the rest is ``left_open``. **Differs from the paper**, which has no such thing. Measured on people with tastes
     of their own, 10 and 40 answers each: intervals of willingness at 95 % held .85 to .97 of the truths with exact
-    or expected weights, and .67 to .89 with heuristic ones; with T² - 1 and nothing else .42 to .96 and .29 to .90.
+    weights, and .67 to .89 with heuristic ones; with T² - 1 and nothing else .42 to .96 and .29 to .90.
     n n_c² + p n_c³ operations.
     """
     n_c = gamma.shape[1]
