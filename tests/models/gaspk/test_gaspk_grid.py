@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from gaspk_grids import PLAIN, SYMMETRIC, covariance, kernels_of, trade_offs
 from predilect.gaussian.kernels import Linear, Stationary
 from predilect.models.gaspk.posterior import grid as grid_module
-from predilect.models.gaspk.posterior.axes import Axis, grouped
+from predilect.models.gaspk.posterior.axes import along, grouped
 from predilect.models.gaspk.posterior.grid import GridBasis
 from tolerances import EXACT
 
@@ -51,8 +52,10 @@ def test_coordinates_make_the_covariance_of_the_grid(levels, antisymmetric, dens
     assert basis.gram_diagonal(v) == pytest.approx(np.square(Phi).T @ v, abs=EXACT)
     some = np.sort(rng.permutation(basis.rank)[: basis.rank // 2])
     assert basis.columns(some) == pytest.approx(Phi[:, some], abs=EXACT)
-    codes = rng.integers(0, len(x), 7)
-    assert basis.covariance(codes, places) == pytest.approx(K[np.ix_(codes, places)], abs=EXACT)
+    some = rng.integers(0, len(places), 7)
+    assert basis.point_rows(some) == pytest.approx(Phi[some], abs=EXACT)
+    twice = basis.times(2.0, kernels[0])
+    assert twice.dense() @ twice.dense().T == pytest.approx(2.0 * K[np.ix_(places, places)], abs=EXACT)
 
 
 @pytest.mark.parametrize(("levels", "antisymmetric"), CASES)
@@ -180,14 +183,19 @@ def test_trade_offs_are_found_on_the_grid_and_nowhere_else():
 
 def test_dimensions_are_merged_into_groups_worth_a_pass():
     def sizes(levels, overhead=64.0):
-        axes = [Axis.of(x, kernel, False) for x, kernel in zip(levels, kernels_of(levels), strict=True)]
-        return [group.size for group in grouped(axes, overhead)]
+        return [math.prod(levels[group]) for group in grouped(levels, overhead)]
 
-    three, five, nine = ([np.arange(n) - n // 2.0] for n in (3, 5, 9))
-    assert sizes(5 * three + 3 * five) == [27, 45, 25]
-    assert sizes(6 * nine) == [81, 81, 81]
-    assert sizes(SYMMETRIC, 0.0) == [3, 4, 5, 2]
-    assert sizes(SYMMETRIC, 1e6) == [120]
+    assert sizes(5 * [3] + 3 * [5]) == [27, 45, 25]
+    assert sizes(6 * [9]) == [81, 81, 81]
+    assert sizes([3, 4, 5, 2], 0.0) == [3, 4, 5, 2]
+    assert sizes([3, 4, 5, 2], 1e6) == [120]
+
+
+def test_products_along_axes_are_those_with_the_kronecker_product():
+    rng = np.random.default_rng(0)
+    factors = [rng.standard_normal(shape) for shape in ((2, 3), (4, 1), (5, 2))]
+    x = rng.standard_normal((6, 3))
+    assert along(factors, x) == pytest.approx(reduce(np.kron, factors) @ x, abs=EXACT)
 
 
 def test_levels_are_symmetric_up_to_rounding():

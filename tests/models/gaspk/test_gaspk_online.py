@@ -10,9 +10,8 @@ from predilect import GaSPK
 from predilect.errors import DataError
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.online import charged
-from predilect.models.gaspk.posterior.covariance import ByCovariance
-from predilect.models.gaspk.posterior.curvature import ByCoordinates
-from predilect.models.gaspk.posterior.scores import DenseBasis
+from predilect.models.gaspk.posterior.basis import DenseBasis
+from predilect.models.gaspk.posterior.curvature import ByCoordinates, ByCovariance
 from tolerances import CONVERGED, EXACT, ITERATIVE
 from tradeoff_problems import problem
 
@@ -36,7 +35,7 @@ def test_a_batch_moves_one_characteristic_to_the_mode_under_the_posterior_before
     settings = SETTINGS | {"n_components": 1, "length_scale": 3.0}
     model = GaSPK(**settings).fit(part(0, 240), items=CARS)
     before, told = model.posterior_, model.answers_
-    H = np.linalg.inv(ByCovariance.of(before.curvature, before.basis.root, None).matrix)
+    H = np.linalg.inv(before.curvature.covariance_matrix())
     model.update(part(240, 260), online=True)
     after, everything = model.posterior_, model.answers_
     assert after.basis is before.basis

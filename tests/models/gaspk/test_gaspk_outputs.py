@@ -15,8 +15,8 @@ from predilect import GaSPK
 from predilect.errors import DataError, DataWarning
 from predilect.likelihoods.tabulated import at
 from predilect.models.gaspk.boundaries import nearest_zero
-from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates
-from predilect.models.gaspk.posterior.joint import Noise, draw, from_noise, joint
+from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates, ByCovariance, Noise
+from predilect.models.gaspk.posterior.joint import draw, joint
 from predilect.models.gaspk.posterior.solver import ByProducts
 from predilect.models.gaspk.questions import codes_of, limits, mixtures_of
 from predilect.models.gaspk.tradeoffs.map import step_of
@@ -108,16 +108,19 @@ def test_draws_have_the_precision_of_the_coordinates(linear):
     np.add.at(B, point, precision[:, None, None] * gamma[user][:, :, None] * gamma[user][:, None, :])
     rows = (Phi[point][:, :, None] * gamma[user][:, None, :]).reshape(150, -1)
     inverse = np.linalg.inv(np.eye(24) + (rows.T * precision) @ rows)
-    for curvature, shape, tolerance in (
-        (ByCoordinates.of(Phi, B), (0,), EXACT),
-        (ByAnswers.of(Phi[point], gamma[user], precision), (150,), EXACT),
-        (ByProducts(basis, B), (len(Phi), 2), ITERATIVE),
+    for curvature, tolerance in (
+        (ByCoordinates.of(Phi, B), EXACT),
+        (ByAnswers.of(Phi[point], gamma[user], precision), EXACT),
+        (ByProducts(basis, B), ITERATIVE),
+        (ByCovariance(inverse, 12, 2), EXACT),
     ):
+        shape = curvature.noise_shape
         n = 24 + int(np.prod(shape))
         unit = np.eye(n)
         noise = Noise(unit[:24].reshape(12, 2, n), unit[24:].reshape(*shape, n))
-        root = from_noise(curvature, noise).reshape(24, n)
+        root = curvature.drawn(noise).reshape(24, n)
         np.testing.assert_allclose(root @ root.T, inverse, atol=tolerance)
+        np.testing.assert_allclose(curvature.covariance_matrix(), inverse, atol=EXACT)
 
 
 def test_draws_have_the_joint_law(wide):

@@ -8,14 +8,14 @@ import pytest
 from gaspk_grids import problem
 from predilect.models.gaspk.posterior import curvature as curvature_module
 from predilect.models.gaspk.posterior import curvature as pairs_module
-from predilect.models.gaspk.posterior import low_rank as low_rank_module
+from predilect.models.gaspk.posterior import grid as low_rank_module
 from predilect.models.gaspk.posterior.curvature import (
     pair_table,
     quadratic_forms,
     quadratic_forms_by_pairs,
     weighted_grams,
 )
-from predilect.models.gaspk.posterior.low_rank import LowRank
+from predilect.models.gaspk.posterior.grid import LowRank
 from predilect.models.gaspk.posterior.solver import assembled
 from tolerances import EXACT
 

@@ -8,7 +8,7 @@ import pytest
 from gaspk_grids import problem
 from predilect.gaussian.kernels import matern
 from predilect.models.gaspk.posterior import solver as solver_module
-from predilect.models.gaspk.posterior.scores import DenseBasis
+from predilect.models.gaspk.posterior.basis import DenseBasis
 from predilect.models.gaspk.posterior.solver import (
     Preconditioner,
     assembled,

@@ -16,8 +16,9 @@ from predilect.models.gaspk.em import answers as answers_module
 from predilect.models.gaspk.em import mode as solve
 from predilect.models.gaspk.em.answers import TradeOffAnswers
 from predilect.models.gaspk.em.mode import Newton, curvature_at, find_mode, log_det_at
-from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates, gather
+from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates
 from predilect.models.gaspk.posterior.solver import Preconditioner
+from predilect.models.gaspk.posterior.sums import gather
 from tolerances import CONVERGED, EXACT, ITERATIVE
 from tradeoff_problems import problem
 

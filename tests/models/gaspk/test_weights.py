@@ -13,7 +13,7 @@ from gaspk_weights import objective_of, standing
 from predilect.errors import DataError, PredilectError
 from predilect.likelihoods.views import Probit
 from predilect.models.gaspk.em.answers import TradeOffAnswers
-from predilect.models.gaspk.em.prior import open_weights
+from predilect.models.gaspk.em.dirichlet import open_weights
 from predilect.models.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
 from predilect.shards import workers
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL

@@ -15,12 +15,13 @@ from predilect.charts.chart import Chart
 from predilect.models.estimator import Estimator, Learned, Turn
 from predilect.models.gaspk import boundaries as gaspk_boundaries
 from predilect.models.gaspk import outputs as gaspk_outputs
-from predilect.models.gaspk.parameters import check_gaspk, resolve
 from predilect.models.gaspk.plots import characteristics
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.questions import margins_of_queries
+from predilect.models.gaspk.settings import GaSPKHyperparameters, Settings, check_gaspk
 from predilect.models.gaspk.storage import gaspk_fields, pack_gaspk, unpack_gaspk
-from predilect.models.gaspk.training import GaSPKHyperparameters, fit_gaspk, take_in
+from predilect.models.gaspk.training import fit_gaspk
+from predilect.models.gaspk.update import take_in
 from predilect.models.reading import Queries, Said, Training, read_answers
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -63,7 +64,7 @@ class GaSPK(Estimator):
     kernel : str, default "squared-exponential"
         Or "matern-1/2", "matern-3/2", "matern-5/2": a product over dimensions.
     length_scale : str, float or array of float, default "median"
-        "median", "median-sqrt-half" (one for all dimensions), "per-dimension"; "evidence": learned; or numbers.
+        "median" (one for all dimensions), "per-dimension"; "evidence": learned; or numbers.
     variance : float, "auto" or "evidence", default "auto"
         Prior variance of a characteristic (half of it if antisymmetric). "auto": by held-out answers, such that the
         evaluation of a person has the prior variance 1, 3, 10, 30 or 100.
@@ -72,17 +73,14 @@ class GaSPK(Estimator):
         the left; answers of which the side is not known count half each way.
     backend : {"auto", "grid", "function"}, default "auto"
         Kronecker algebra on a grid, or function space over the observed trade-offs. Both give the same.
-    variances : {"auto", "exact", "consistent", "paper"}, default "auto"
-        Of predictions on a grid: by solving equations; by the ``n_eigenpairs`` largest eigenpairs; by the paper's mix
-        of both, which can fall below 0 and is clamped, with a warning that counts. "auto": exact while that is cheap.
+    variances : {"auto", "exact", "low-rank"}, default "auto"
+        Of predictions on a grid: by solving equations, or by the ``n_eigenpairs`` largest eigenpairs. "auto": exact
+        while that is cheap.
     n_eigenpairs : int, default 100
         n_e, of each characteristic.
     n_restarts : int or "auto", default "auto"
         Starts, of which that of the highest evidence is continued. With a prior of weights the first one follows from
         the answers, and "auto" is 1; others are random, and without a prior "auto" is 5.
-    damping : float or "auto", default "auto"
-        Share of the new weights in the next ones to begin with: 0.7. It grows to 1.5 for people whose steps go on the
-        same way and shrinks where they turn back; with 1 it never grows.
     spread : float or "auto", default "auto"
         T² ≥ 1, by which 1 + variance of a margin is multiplied; "auto": by held-out answers, and so is how much of the
         covariance of weights counts, all, a half or a quarter, and how much larger the variance by characteristics is
@@ -159,7 +157,6 @@ class GaSPK(Estimator):
     variances: str = "auto"
     n_eigenpairs: int = 100
     n_restarts: int | str = "auto"
-    damping: float | str = "auto"
     spread: float | str = "auto"
     preset: str = "modern"
     tie_threshold: float | str = "auto"
@@ -173,21 +170,24 @@ class GaSPK(Estimator):
 
     def _prepared(self, training: Training) -> Training:
         prepared = super()._prepared(training)
-        if resolve(self).antisymmetric:
+        if Settings.of(self).antisymmetric:
             return prepared
         sides = training.comparisons.sides  # which one was on the left is part of such a question
         return replace(prepared, comparisons=replace(prepared.comparisons, sides=sides))
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs) as executor:
-            found = fit_gaspk(self, training, delta, executor, watch)
+            found = fit_gaspk(training, Settings.of(self, delta, self.seed_), executor, watch)
         self._choices, self.answers_ = found.choices, found.answers
         self.trade_offs_, self.grid_ = found.choices.trade_offs, found.choices.grid
         self._turn = Turn()
-        return Learned(
-            found.posterior, found.hyperparameters, found.personal, found.em.delta, found.em.evidence, found.report,
-            found.search,
-        )  # fmt: skip
+        return found.learned
+
+    @property
+    def _settings(self) -> Settings:
+        """Settings of the fit, with what it chose."""
+        settings = Settings.of(self, self.tie_threshold_, self.seed_)
+        return replace(settings, concentration=self.hyperparameters_.concentration)
 
     def update(
         self, more: Any, y: npt.ArrayLike | None = None, *, items: Any = None, columns: Said = None,

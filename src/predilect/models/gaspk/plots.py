@@ -19,7 +19,6 @@ from predilect.likelihoods.probit import outcome_probabilities
 from predilect.likelihoods.special import Z_95
 from predilect.models.gaspk.boundaries import indifference
 from predilect.models.gaspk.outputs import accept
-from predilect.models.gaspk.parameters import resolve
 from predilect.models.gaspk.questions import codes_of, limits, typical_size
 from predilect.models.gaspk.tradeoffs.map import Step, step_of, steps_of
 
@@ -314,6 +313,6 @@ def _dots(model: Any, one: Step, two: Step) -> Series:
     columns, weight = in_units(model), weights_of_points(model)
     some = np.argsort(-weight, kind="stable")[:_MOST_DOTS]
     across, up = (columns[step.dimension.label][some].tolist() for step in (one, two))
-    if resolve(model).antisymmetric:
+    if model._settings.antisymmetric:
         across, up = across + [-value for value in across], up + [-value for value in up]
     return Series("", across, up, [""] * len(across))

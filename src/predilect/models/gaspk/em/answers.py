@@ -87,6 +87,11 @@ class TradeOffAnswers:
         return len(self.user)
 
     @cached_property
+    def per_person(self) -> FloatArray:
+        """How many answers each of the people gave, (n_users,)."""
+        return np.asarray(np.bincount(self.user, self.weight, self.n_users), dtype=np.float64)
+
+    @cached_property
     def by_point(self) -> ByPoint:
         """The rows in the order of trade-offs."""
         key = self.user // _PEOPLE_AT_ONCE * max(self.n_points, 1) + self.point

@@ -14,18 +14,11 @@ from predilect._text import either
 from predilect._types import FloatArray
 from predilect.likelihoods.views import Likelihood
 from predilect.models.gaspk.em.answers import TradeOffAnswers
-from predilect.models.gaspk.posterior.curvature import (
-    ByCoordinates,
-    Curvature,
-    factorised,
-    gather,
-    packed_blocks,
-    packed_product,
-    scatter,
-    unpacked,
-)
-from predilect.models.gaspk.posterior.scores import Basis
+from predilect.models.gaspk.posterior.basis import Approximation, Basis
+from predilect.models.gaspk.posterior.curvature import ByCoordinates, Curvature, factorised
 from predilect.models.gaspk.posterior.solver import ByProducts, Preconditioner, log_determinant, solve
+from predilect.models.gaspk.posterior.sums import gather, packed_blocks, packed_product, scatter, unpacked
+from predilect.models.gaspk.settings import Settings
 from predilect.progress import Report
 
 _MAX_HALVINGS = 40
@@ -107,11 +100,11 @@ def find_mode(
     ``start`` is coordinates (rank, n_c) or a mode under other weights. ``tolerance`` bounds a margin's distance from
     the mode, relative to 1 + the largest margin.
 
-    gaspk.md 2, eqs. 6, 10, 11 with the corrections there, in whitened coordinates: gradient Φᵀ(Σ γ slope) - w, Hessian
-    -(I + Φᵀ B Φ). **Differs from the paper**: no factor of W, which is singular where a trade-off has one answer. A
-    step is halved while it lowers ψ. After a step of relative size s whose equations were solved to a relative accuracy
-    η margins are some max(s, η) s from the mode, Newton's method being quadratic: that ends the search, without a
-    further step to confirm it, and says how exactly equations need be solved.
+    docs/math/gaspk.md section 2, eqs. 6, 10, 11 with the corrections there, in whitened coordinates: gradient Φᵀ(Σ γ
+    slope) - w, Hessian -(I + Φᵀ B Φ). **Differs from the paper**: no factor of W, which is singular where a trade-off
+    has one answer. A step is halved while it lowers ψ. After a step of relative size s whose equations were solved to a
+    relative accuracy η margins are some max(s, η) s from the mode, Newton's method being quadratic: that ends the
+    search, without a further step to confirm it, and says how exactly equations need be solved.
     """
     began = time.perf_counter()
     n_c = gamma.shape[1]
@@ -194,6 +187,13 @@ def curvature_at(state: State) -> Curvature:
     if min(_rows(state), answers.n_rows) <= FACTORISED:
         return factorised(state.basis.dense(), state.B, answers.user, answers.point, state.precision, state.gamma)
     return ByProducts(state.basis, state.B)
+
+
+def low_rank_at(state: State, curvature: Curvature, settings: Settings) -> Approximation | None:
+    """Low-rank variances, where solving for each would take long and nobody asked for exact ones."""
+    if curvature.is_factorised or settings.variances == "exact":
+        return None
+    return state.basis.low_rank(state.B, settings.n_eigenpairs)
 
 
 class Newton:

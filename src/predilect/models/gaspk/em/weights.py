@@ -101,7 +101,7 @@ def likeliest_weights(
 ) -> Climb:  # fmt: skip
     """Weights of maximum likelihood given the characteristics ``F``, or with ``concentration`` α the most probable.
 
-    With α > 0 the density is one of log γ (:mod:`~predilect.models.gaspk.em.prior`).
+    With α > 0 the density is one of log γ (:mod:`~predilect.models.gaspk.em.dirichlet`).
 
     As :func:`heuristic_weights` takes answers and ``F``. ``start`` (n_users, n_c): whoever is within the tolerance
     (nats an answer) there stays; where answers do not determine the weights, the result is near it. Raises as

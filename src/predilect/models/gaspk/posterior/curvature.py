@@ -1,161 +1,261 @@
-"""Posterior precision of the coordinates, H = I + Φᵀ B Φ, factorised, and the blocks B of sums over answers."""
+"""Posterior precision of the coordinates, H = I + Φᵀ B Φ, factorised in one of two ways, or inverted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from predilect._compile import kernel
 from predilect._types import FloatArray, IntArray
-from predilect.gaussian.dense import Factor, factorise
+from predilect.gaussian.dense import Factor, eigenpairs, factorise, symmetrise
 
-_SQUARES = 10_000_000  # numbers in γ γᵀ of all people that are held at once
-
-
-def gather(user: IntArray, point: IntArray, gamma: FloatArray, F: FloatArray) -> FloatArray:
-    """γ_uᵀ F_t of each answer, (n,): gaspk.md 1.1, g = Aᵀ f."""
-    out = np.empty(len(user))
-    _gather(user, point, np.ascontiguousarray(gamma), np.ascontiguousarray(F), out)
-    return out
-
-
-def scatter(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
-    """Σ_{i at t} weights_i γ_i, (n_points, n_c), from weighted slopes (n,): gaspk.md 2, eq. 10, A (y ∘ ρ)."""
-    out = np.zeros((n_points, gamma.shape[1]))
-    _scatter(user, point, weights, np.ascontiguousarray(gamma), out)
-    return out
-
-
-def packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
-    """Σ_{i at t} weights_i γ_i γ_iᵀ as lower triangles, row by row: shape (n_points, n_c (n_c + 1)/2).
-
-    Half of the memory, which is what a product with them costs. γ γᵀ is made once for each person where there is room.
-    """
-    n_c = gamma.shape[1]
-    out = np.zeros((n_points, n_c * (n_c + 1) // 2))
-    if len(gamma) <= len(user) and len(gamma) * out.shape[1] <= _SQUARES:
-        squares = np.empty((len(gamma), out.shape[1]))
-        _squares(np.ascontiguousarray(gamma), squares)
-        _scatter(user, point, weights, squares, out)
-    else:
-        _packed_blocks(user, point, weights, np.ascontiguousarray(gamma), out)
-    return out
-
-
-def unpacked(packed: FloatArray) -> FloatArray:
-    """Triangles of :func:`packed_blocks` as blocks, shape (n_points, n_c, n_c)."""
-    n_c = int((2.0 * packed.shape[1]) ** 0.5)
-    out = np.empty((len(packed), n_c, n_c))
-    _unpacked(packed, out)
-    return out
-
-
-def packed_product(packed: FloatArray, F: FloatArray) -> FloatArray:
-    """B_t F_t at each trade-off, shape (n_points, n_c), for triangles of :func:`packed_blocks`."""
-    out = np.zeros(F.shape)
-    _sandwich(np.arange(len(F)), packed, np.ascontiguousarray(F), out)
-    return out
-
-
-def sandwich(index: IntArray, packed: FloatArray, values: FloatArray) -> FloatArray:
-    """Σ_t E_t B_t E_tᵀ values for packed B_t; trade-off t is row index_t of ``values`` (n_rows, n_c)."""
-    out = np.zeros(values.shape)
-    _sandwich(index, packed, np.ascontiguousarray(values), out)
-    return out
-
-
-def row_sums(index: IntArray, values: FloatArray, n_rows: int) -> FloatArray:
-    """Σ over t with index_t = r of values_t, for each row r: shape (n_rows, k), for values of shape (n, k)."""
-    out = np.zeros((n_rows, values.shape[1]))
-    _add_rows(index, np.ascontiguousarray(values), out)
-    return out
-
-
-@kernel
-def _gather(user: IntArray, point: IntArray, gamma: FloatArray, F: FloatArray, out: FloatArray) -> None:
-    for i in range(user.shape[0]):
-        u, t = user[i], point[i]
-        s = 0.0
-        for c in range(gamma.shape[1]):
-            s += gamma[u, c] * F[t, c]
-        out[i] = s
-
-
-@kernel
-def _scatter(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, out: FloatArray) -> None:
-    for i in range(user.shape[0]):
-        s = weights[i]
-        sums, mine = out[point[i]], gamma[user[i]]  # as rows: loops over entries of a table are not vectorised
-        for c in range(mine.shape[0]):
-            sums[c] += s * mine[c]
-
-
-@kernel
-def _add_rows(index: IntArray, values: FloatArray, out: FloatArray) -> None:
-    for t in range(index.shape[0]):
-        sums, mine = out[index[t]], values[t]
-        for c in range(mine.shape[0]):
-            sums[c] += mine[c]
-
-
-@kernel
-def _squares(gamma: FloatArray, out: FloatArray) -> None:
-    for u in range(gamma.shape[0]):
-        first = 0
-        for c in range(gamma.shape[1]):
-            for d in range(c + 1):
-                out[u, first + d] = gamma[u, c] * gamma[u, d]
-            first += c + 1
-
-
-@kernel
-def _packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, out: FloatArray) -> None:
-    n_c = gamma.shape[1]
-    for i in range(user.shape[0]):
-        u, t = user[i], point[i]
-        first = 0
-        for c in range(n_c):
-            s = weights[i] * gamma[u, c]
-            if s != 0.0:  # many weights are 0
-                for d in range(c + 1):
-                    out[t, first + d] += s * gamma[u, d]
-            first += c + 1
-
-
-@kernel
-def _unpacked(packed: FloatArray, out: FloatArray) -> None:
-    for t in range(out.shape[0]):
-        first = 0
-        for c in range(out.shape[1]):
-            for d in range(c + 1):
-                out[t, c, d] = packed[t, first + d]
-                out[t, d, c] = packed[t, first + d]
-            first += c + 1
-
-
-@kernel
-def _sandwich(index: IntArray, packed: FloatArray, values: FloatArray, out: FloatArray) -> None:
-    n_c = values.shape[1]
-    for t in range(index.shape[0]):
-        triangle, mine, sums = packed[t], values[index[t]], out[index[t]]
-        first = 0
-        for c in range(n_c):
-            row, own = triangle[first : first + c], mine[c]
-            s = triangle[first + c] * own
-            for d in range(c):
-                s += row[d] * mine[d]
-            for d in range(c):
-                sums[d] += row[d] * own
-            sums[c] += s
-            first += c + 1
-
-
+_NUMBERS_AT_ONCE = 4_000_000
+_ROUNDING = 1e-12  # of the size of a covariance
 MANY = 8  # characteristics from which on pairs pay
 _PRODUCTS_AT_ONCE, _POINTS_AT_ONCE = 125_000, 512  # more fall out of the cache; measured
+
+
+class Noise(NamedTuple):
+    """Independent standard normal numbers that n draws are made of."""
+
+    coordinates: FloatArray  # (rank, n_c, n)
+    answers: FloatArray  # (..., n), of the shape that a curvature asks for
+
+
+class Curvature(Protocol):
+    """H, on coordinates w of shape (rank, n_c)."""
+
+    @property
+    def is_factorised(self) -> bool:
+        """Whether a variance costs no solution of equations."""
+        ...
+
+    @property
+    def noise_shape(self) -> tuple[int, ...]:
+        """Shape of the numbers, besides those of the coordinates, that a draw takes."""
+        ...
+
+    def solve(self, x: FloatArray) -> FloatArray:
+        """H⁻¹ x for x of shape (rank, n_c)."""
+        ...
+
+    def log_det(self) -> float:
+        """Log |H|."""
+        ...
+
+    def covariance_matrix(self) -> FloatArray:
+        """H⁻¹, rank n_c square; row j n_c + c for coordinate (j, c)."""
+        ...
+
+    def blocks(self, rows: FloatArray) -> FloatArray:
+        """Covariances of the characteristics Φ_q w, shape (q, n_c, n_c), for rows Φ_q of shape (q, rank)."""
+        ...
+
+    def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
+        """Variances of γ_qᵀ Φ_q w, shape (q,), for rows (q, rank) and weights (q, n_c)."""
+        ...
+
+    def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
+        """Covariance of γᵀ Φ_q w over rows (q, rank), shape (q, q), for one person's weights (n_c,)."""
+        ...
+
+    def mixed(self, gamma: FloatArray) -> FloatArray:
+        """Covariance of Σ_c γ_c w_c, shape (rank, rank), for one person's weights (n_c,)."""
+        ...
+
+    def drawn(self, noise: Noise) -> FloatArray:
+        """Coordinates with covariance H⁻¹ from standard normal numbers, shape (rank, n_c, n).
+
+        H⁻¹ e for e with covariance H: e = L z where H = L Lᵀ is factorised, and otherwise e = z + Aᵀ T^½ z', since H =
+        I + Aᵀ T A.
+        """
+        ...
+
+
+class _OfCoordinates:
+    """What follows from H⁻¹ itself, rank n_c square."""
+
+    is_factorised = True
+    noise_shape: tuple[int, ...] = (0,)
+    rank: int
+    n_c: int
+
+    def covariance_matrix(self) -> FloatArray:
+        raise NotImplementedError
+
+    @cached_property
+    def inverse(self) -> FloatArray:
+        """H⁻¹, shape (rank, n_c, rank, n_c)."""
+        return self.covariance_matrix().reshape(self.rank, self.n_c, self.rank, self.n_c)
+
+    def blocks(self, rows: FloatArray) -> FloatArray:
+        """Covariances of the characteristics; q rank² n_c²/2 operations, half of that from 8 characteristics on."""
+        if self.n_c >= MANY:
+            return quadratic_forms_by_pairs(rows, self._pairs, self.n_c)
+        out = np.empty((len(rows), self.n_c, self.n_c))
+        for part in in_parts(len(rows), self.rank):
+            out[part] = quadratic_forms(rows[part], self.inverse)
+        return out
+
+    @cached_property
+    def _pairs(self) -> FloatArray:
+        return pair_table(self.inverse)
+
+    def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
+        return np.asarray(rows @ self.mixed(gamma) @ rows.T)
+
+    def mixed(self, gamma: FloatArray) -> FloatArray:
+        return np.asarray(np.einsum("jckd,c,d->jk", self.inverse, gamma, gamma, optimize=True))
+
+
+@dataclass(frozen=True, eq=False)
+class ByCovariance(_OfCoordinates):
+    """H⁻¹ itself, where the posterior of earlier answers is the prior of later ones."""
+
+    matrix: FloatArray  # (rank n_c, rank n_c); row j n_c + c for coordinate (j, c)
+    rank: int
+    n_c: int
+
+    def covariance_matrix(self) -> FloatArray:
+        return self.matrix
+
+    def solve(self, x: FloatArray) -> FloatArray:
+        return np.asarray((self.matrix @ x.reshape(len(self.matrix), -1)).reshape(x.shape))
+
+    def log_det(self) -> float:
+        return -float(np.linalg.slogdet(self.matrix)[1])
+
+    def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
+        """Variances of mixtures; q (rank n_c)² operations."""
+        out = np.empty(len(rows))
+        for part in in_parts(len(rows), 2 * len(self.matrix)):
+            directions = directions_of(rows[part], gamma[part])
+            out[part] = np.einsum("ij,ij->i", directions @ self.matrix, directions)
+        return np.maximum(out, 0.0)
+
+    def drawn(self, noise: Noise) -> FloatArray:
+        z = noise.coordinates
+        return np.asarray((symmetric_root(self.matrix, 1.0) @ z.reshape(-1, z.shape[2])).reshape(z.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class ByCoordinates(_OfCoordinates):
+    """A Cholesky of H itself, rank n_c square; entry (j, c) of the coordinates is row j n_c + c."""
+
+    factor: Factor
+    rank: int
+    n_c: int
+
+    @classmethod
+    def of(cls, Phi: FloatArray, B: FloatArray) -> ByCoordinates:
+        """Assemble and factorise; ``Phi`` (n_points, rank) and ``B`` (n_points, n_c, n_c)."""
+        return cls(factorise(precision_of(Phi, B)), Phi.shape[1], B.shape[1])
+
+    def covariance_matrix(self) -> FloatArray:
+        return self.factor.inverse()
+
+    def solve(self, x: FloatArray) -> FloatArray:
+        return self.factor.solve(x.reshape(-1)).reshape(x.shape)
+
+    def log_det(self) -> float:
+        return self.factor.log_det()
+
+    def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
+        """Variances of mixtures; q (rank n_c)² operations."""
+        out = np.empty(len(rows))
+        for part in in_parts(len(rows), 2 * self.rank * self.n_c):
+            half = self.factor.solve_lower(directions_of(rows[part], gamma[part]).T)
+            out[part] = np.einsum("ij,ij->j", half, half)
+        return out
+
+    def drawn(self, noise: Noise) -> FloatArray:
+        z = noise.coordinates
+        return self.factor.solve(self.factor.lower @ z.reshape(-1, z.shape[2])).reshape(z.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class ByAnswers:
+    """A Cholesky of I + T^½ A Aᵀ T^½ with a row γ ⊗ Φ_t of A for each person and trade-off, n square.
+
+    docs/math/gaspk.md section 1.1: classification of the n answers under the covariance (γ_i · γ_j) k(t_i, t_j).
+    """
+
+    factor: Factor
+    Phi: FloatArray  # (n, rank), a row for each answer
+    gamma: FloatArray  # (n, n_c)
+    root: FloatArray  # (n,), T^½
+
+    is_factorised = True
+
+    @property
+    def noise_shape(self) -> tuple[int, ...]:
+        return (len(self.Phi),)
+
+    @classmethod
+    def of(cls, Phi: FloatArray, gamma: FloatArray, precision: FloatArray) -> ByAnswers:
+        """Assemble and factorise from rows of answers and their curvatures, shape (n,)."""
+        root = np.sqrt(precision)
+        M = (gamma @ gamma.T) * (Phi @ Phi.T)
+        M *= root[:, None] * root
+        M[np.diag_indices(len(M))] += 1.0
+        return cls(factorise(M), Phi, gamma, root)
+
+    def solve(self, x: FloatArray) -> FloatArray:
+        """H⁻¹ x = x - Aᵀ T^½ M⁻¹ T^½ A x."""
+        inner = self.factor.solve(self.root * np.einsum("ij,jc,ic->i", self.Phi, x, self.gamma, optimize=True))
+        return np.asarray(x - self.Phi.T @ ((self.root * inner)[:, None] * self.gamma))
+
+    def log_det(self) -> float:
+        """Log |H| = log |M|."""
+        return self.factor.log_det()
+
+    def covariance_matrix(self) -> FloatArray:
+        A = self.root[:, None] * directions_of(self.Phi, self.gamma)
+        half = self.factor.solve_lower(A)
+        return np.asarray(np.eye(A.shape[1]) - half.T @ half)
+
+    def blocks(self, rows: FloatArray) -> FloatArray:
+        """Covariances of the characteristics; q n_c n² operations."""
+        n_c = self.gamma.shape[1]
+        out = np.empty((len(rows), n_c, n_c))
+        for part in in_parts(len(rows), len(self.Phi) * n_c):
+            cross = (self.root[:, None] * (self.Phi @ rows[part].T))[:, :, None] * self.gamma[:, None, :]
+            half = self.factor.solve_lower(cross.reshape(len(self.Phi), -1)).reshape(cross.shape)
+            own = np.einsum("ij,ij->i", rows[part], rows[part])
+            out[part] = own[:, None, None] * np.eye(n_c) - np.einsum("nqc,nqd->qcd", half, half, optimize=True)
+        return out
+
+    def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
+        """Variances of mixtures; q n² operations."""
+        out = np.empty(len(rows))
+        for part in in_parts(len(rows), 2 * len(self.Phi)):
+            cross = self.root[:, None] * (self.Phi @ rows[part].T) * (self.gamma @ gamma[part].T)
+            half = self.factor.solve_lower(cross)
+            own = np.einsum("ij,ij->i", rows[part], rows[part]) * np.einsum("ij,ij->i", gamma[part], gamma[part])
+            out[part] = own - np.einsum("nq,nq->q", half, half)
+        return np.maximum(out, 0.0)
+
+    def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
+        return np.asarray(rows @ self.mixed(gamma) @ rows.T)
+
+    def mixed(self, gamma: FloatArray) -> FloatArray:
+        cross = self.factor.solve_lower((self.root * (self.gamma @ gamma))[:, None] * self.Phi)
+        return np.asarray(gamma @ gamma * np.eye(self.Phi.shape[1]) - cross.T @ cross)
+
+    def drawn(self, noise: Noise) -> FloatArray:
+        # M = I + T^½ A Aᵀ T^½, and H⁻¹ x = x - Aᵀ T^½ M⁻¹ T^½ A x.
+        scaled = self.root[:, None] * self.gamma
+        e = noise.coordinates + np.einsum("ij,ic,in->jcn", self.Phi, scaled, noise.answers, optimize=True)
+        inner = self.factor.solve(np.einsum("ij,ic,jcn->in", self.Phi, scaled, e, optimize=True))
+        return np.asarray(e - np.einsum("ij,ic,in->jcn", self.Phi, scaled, inner, optimize=True))
+
+
+def directions_of(rows: FloatArray, gamma: FloatArray) -> FloatArray:
+    """Rows Φ_t ⊗ γ_u (q, rank n_c), of which the product with the coordinates is γ_uᵀ F_t."""
+    return np.asarray((rows[:, :, None] * gamma[:, None, :]).reshape(len(rows), -1))
 
 
 def pair_table(M: FloatArray) -> FloatArray:
@@ -246,153 +346,6 @@ def precision_of(Phi: FloatArray, B: FloatArray) -> FloatArray:
     return whole
 
 
-_NUMBERS_AT_ONCE = 4_000_000
-
-
-class Curvature(Protocol):
-    """H, on coordinates w of shape (rank, n_c)."""
-
-    def solve(self, x: FloatArray) -> FloatArray:
-        """H⁻¹ x for x of shape (rank, n_c)."""
-        ...
-
-    def log_det(self) -> float:
-        """Log |H|."""
-        ...
-
-    def blocks(self, rows: FloatArray) -> FloatArray:
-        """Covariances of the characteristics Φ_q w, shape (q, n_c, n_c), for rows Φ_q of shape (q, rank)."""
-        ...
-
-    def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        """Variances of γ_qᵀ Φ_q w, shape (q,), for rows (q, rank) and weights (q, n_c)."""
-        ...
-
-    def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        """Covariance of γᵀ Φ_q w over rows (q, rank), shape (q, q), for one person's weights (n_c,)."""
-        ...
-
-    def mixed(self, gamma: FloatArray) -> FloatArray:
-        """Covariance of Σ_c γ_c w_c, shape (rank, rank), for one person's weights (n_c,)."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class ByCoordinates:
-    """A Cholesky of H itself, rank n_c square; entry (j, c) of the coordinates is row j n_c + c."""
-
-    factor: Factor
-    rank: int
-    n_c: int
-
-    @classmethod
-    def of(cls, Phi: FloatArray, B: FloatArray) -> ByCoordinates:
-        """Assemble and factorise; ``Phi`` (n_points, rank) and ``B`` (n_points, n_c, n_c)."""
-        return cls(factorise(precision_of(Phi, B)), Phi.shape[1], B.shape[1])
-
-    def solve(self, x: FloatArray) -> FloatArray:
-        return self.factor.solve(x.reshape(-1)).reshape(x.shape)
-
-    def log_det(self) -> float:
-        return self.factor.log_det()
-
-    @cached_property
-    def inverse(self) -> FloatArray:
-        """H⁻¹, shape (rank, n_c, rank, n_c)."""
-        return self.factor.inverse().reshape(self.rank, self.n_c, self.rank, self.n_c)
-
-    def blocks(self, rows: FloatArray) -> FloatArray:
-        """Covariances of the characteristics; q rank² n_c²/2 operations, half of that from 8 characteristics on."""
-        if self.n_c >= MANY:
-            return quadratic_forms_by_pairs(rows, self._pairs, self.n_c)
-        out = np.empty((len(rows), self.n_c, self.n_c))
-        for part in in_parts(len(rows), self.rank):
-            out[part] = quadratic_forms(rows[part], self.inverse)
-        return out
-
-    @cached_property
-    def _pairs(self) -> FloatArray:
-        return pair_table(self.inverse)
-
-    def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        """Variances of mixtures; q (rank n_c)² operations."""
-        out = np.empty(len(rows))
-        for part in in_parts(len(rows), 2 * self.rank * self.n_c):
-            directions = directions_of(rows[part], gamma[part])
-            out[part] = np.einsum("ij,ij->j", *(2 * (self.factor.solve_lower(directions.T),)))
-        return out
-
-    def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        return np.asarray(rows @ self.mixed(gamma) @ rows.T)
-
-    def mixed(self, gamma: FloatArray) -> FloatArray:
-        return np.asarray(np.einsum("jckd,c,d->jk", self.inverse, gamma, gamma, optimize=True))
-
-
-def directions_of(rows: FloatArray, gamma: FloatArray) -> FloatArray:
-    """Rows Φ_t ⊗ γ_u (q, rank n_c), of which the product with the coordinates is γ_uᵀ F_t."""
-    return np.asarray((rows[:, :, None] * gamma[:, None, :]).reshape(len(rows), -1))
-
-
-@dataclass(frozen=True, eq=False)
-class ByAnswers:
-    """A Cholesky of I + T^½ A Aᵀ T^½ with a row γ ⊗ Φ_t of A for each person and trade-off, n square.
-
-    gaspk.md 1.1: classification of the n answers under the covariance (γ_i · γ_j) k(t_i, t_j).
-    """
-
-    factor: Factor
-    Phi: FloatArray  # (n, rank), a row for each answer
-    gamma: FloatArray  # (n, n_c)
-    root: FloatArray  # (n,), T^½
-
-    @classmethod
-    def of(cls, Phi: FloatArray, gamma: FloatArray, precision: FloatArray) -> ByAnswers:
-        """Assemble and factorise from rows of answers and their curvatures, shape (n,)."""
-        root = np.sqrt(precision)
-        M = (gamma @ gamma.T) * (Phi @ Phi.T)
-        M *= root[:, None] * root
-        M[np.diag_indices(len(M))] += 1.0
-        return cls(factorise(M), Phi, gamma, root)
-
-    def solve(self, x: FloatArray) -> FloatArray:
-        """H⁻¹ x = x - Aᵀ T^½ M⁻¹ T^½ A x."""
-        inner = self.factor.solve(self.root * np.einsum("ij,jc,ic->i", self.Phi, x, self.gamma, optimize=True))
-        return np.asarray(x - self.Phi.T @ ((self.root * inner)[:, None] * self.gamma))
-
-    def log_det(self) -> float:
-        """Log |H| = log |M|."""
-        return self.factor.log_det()
-
-    def blocks(self, rows: FloatArray) -> FloatArray:
-        """Covariances of the characteristics; q n_c n² operations."""
-        n_c = self.gamma.shape[1]
-        out = np.empty((len(rows), n_c, n_c))
-        for part in in_parts(len(rows), len(self.Phi) * n_c):
-            cross = (self.root[:, None] * (self.Phi @ rows[part].T))[:, :, None] * self.gamma[:, None, :]
-            half = self.factor.solve_lower(cross.reshape(len(self.Phi), -1)).reshape(cross.shape)
-            own = np.einsum("ij,ij->i", rows[part], rows[part])
-            out[part] = own[:, None, None] * np.eye(n_c) - np.einsum("nqc,nqd->qcd", half, half, optimize=True)
-        return out
-
-    def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        """Variances of mixtures; q n² operations."""
-        out = np.empty(len(rows))
-        for part in in_parts(len(rows), 2 * len(self.Phi)):
-            cross = self.root[:, None] * (self.Phi @ rows[part].T) * (self.gamma @ gamma[part].T)
-            half = self.factor.solve_lower(cross)
-            own = np.einsum("ij,ij->i", rows[part], rows[part]) * np.einsum("ij,ij->i", gamma[part], gamma[part])
-            out[part] = own - np.einsum("nq,nq->q", half, half)
-        return np.maximum(out, 0.0)
-
-    def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        return np.asarray(rows @ self.mixed(gamma) @ rows.T)
-
-    def mixed(self, gamma: FloatArray) -> FloatArray:
-        cross = self.factor.solve_lower((self.root * (self.gamma @ gamma))[:, None] * self.Phi)
-        return np.asarray(gamma @ gamma * np.eye(self.Phi.shape[1]) - cross.T @ cross)
-
-
 def factorised(
     Phi: FloatArray, B: FloatArray, user: IntArray, point: IntArray, precision: FloatArray, gamma: FloatArray
 ) -> ByCoordinates | ByAnswers:
@@ -406,3 +359,10 @@ def in_parts(n: int, numbers_each: int, at_once: int = _NUMBERS_AT_ONCE) -> list
     """Slices of n rows such that memory stays bounded."""
     step = max(1, at_once // max(numbers_each, 1))
     return [slice(start, start + step) for start in range(0, n, step)]
+
+
+def symmetric_root(matrix: FloatArray, size: float) -> FloatArray:
+    """Symmetric root of a difference of covariances of ``size``, without eigenvalues that are rounding."""
+    values, vectors = eigenpairs(symmetrise(matrix))
+    root = np.sqrt(np.where(values > _ROUNDING * size, values, 0.0))
+    return np.asarray((vectors * root) @ vectors.T)
