@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -14,8 +13,6 @@ from predilect.gaussian.dense import Factor, eigenpairs, factorise, symmetrise
 
 _NUMBERS_AT_ONCE = 4_000_000
 _ROUNDING = 1e-12  # of the size of a covariance
-MANY = 8  # characteristics from which on pairs pay
-_PRODUCTS_AT_ONCE, _POINTS_AT_ONCE = 125_000, 512  # more fall out of the cache; measured
 
 
 class Noise(NamedTuple):
@@ -92,17 +89,11 @@ class _OfCoordinates:
         return self.covariance_matrix().reshape(self.rank, self.n_c, self.rank, self.n_c)
 
     def blocks(self, rows: FloatArray) -> FloatArray:
-        """Covariances of the characteristics; q rank² n_c²/2 operations, half of that from 8 characteristics on."""
-        if self.n_c >= MANY:
-            return quadratic_forms_by_pairs(rows, self._pairs, self.n_c)
+        """Covariances of the characteristics; q rank² n_c²/2 operations."""
         out = np.empty((len(rows), self.n_c, self.n_c))
         for part in in_parts(len(rows), self.rank):
             out[part] = quadratic_forms(rows[part], self.inverse)
         return out
-
-    @cached_property
-    def _pairs(self) -> FloatArray:
-        return pair_table(self.inverse)
 
     def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
         return np.asarray(rows @ self.mixed(gamma) @ rows.T)
@@ -258,16 +249,6 @@ def directions_of(rows: FloatArray, gamma: FloatArray) -> FloatArray:
     return np.asarray((rows[:, :, None] * gamma[:, None, :]).reshape(len(rows), -1))
 
 
-def pair_table(M: FloatArray) -> FloatArray:
-    """M_ecfd + M_fced, halved for e = f, shape (n_c (n_c + 1)/2, n_e (n_e + 1)/2), of M (n_e, n_c, n_e, n_c)."""
-    (e, f), pairs = np.tril_indices(M.shape[0]), np.tril_indices(M.shape[1])
-    table = np.empty((len(pairs[0]), len(e)))
-    for k, (c, d) in enumerate(zip(*pairs, strict=True)):
-        table[k] = (M[:, c, :, d] + M[:, c, :, d].T)[e, f]
-    table[:, e == f] *= 0.5
-    return table
-
-
 def quadratic_forms(rows: FloatArray, M: FloatArray) -> FloatArray:
     """Σ_ef rows_qe M_ecfd rows_qf, shape (q, n_c, n_c), for rows (q, n_e) and M symmetric as a matrix."""
     n_c = M.shape[1]
@@ -279,68 +260,16 @@ def quadratic_forms(rows: FloatArray, M: FloatArray) -> FloatArray:
     return out
 
 
-def quadratic_forms_by_pairs(rows: FloatArray, table: FloatArray, n_c: int) -> FloatArray:
-    """:func:`quadratic_forms` from the :func:`pair_table` of M."""
-    c, d = np.tril_indices(n_c)
-    out = np.empty((len(rows), n_c, n_c))
-    for points, across in _points(rows):
-        packed = np.zeros((len(c), across.shape[1]))
-        for pairs, products in _products(across):
-            packed += table[:, pairs] @ products
-        out[points, c, d] = out[points, d, c] = packed.T
-    return out
-
-
-def weighted_grams(rows: FloatArray, weights: FloatArray) -> FloatArray:
-    """Σ_q rows_qe rows_qf weights_qk, shape (k, n_e (n_e + 1)/2), for pairs e >= f row by row; weights (q, k)."""
-    n_e = rows.shape[1]
-    out = np.zeros((weights.shape[1], n_e * (n_e + 1) // 2))
-    for points, across in _points(rows):
-        mine = np.ascontiguousarray(weights[points].T)
-        for pairs, products in _products(across):
-            out[:, pairs] += mine @ products.T
-    return out
-
-
-def _points(rows: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Rows in chunks, transposed."""
-    for start in range(0, len(rows), _POINTS_AT_ONCE):
-        points = slice(start, start + _POINTS_AT_ONCE)
-        yield points, np.ascontiguousarray(rows[points].T)
-
-
-def _products(across: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Products of pairs of rows of ``across`` (n_e, q), in chunks of shapes (n_pairs, q)."""
-    n_e, n = across.shape
-    ends = np.arange(n_e + 1) * np.arange(1, n_e + 2) // 2  # where the pairs of each begin
-    most, first = max(1, _PRODUCTS_AT_ONCE // n), 0
-    while first < n_e:
-        last = max(first + 1, int(np.searchsorted(ends, ends[first] + most, side="right")) - 1)
-        products = np.empty((ends[last] - ends[first], n))
-        for i in range(first, last):
-            begin = ends[i] - ends[first]
-            np.multiply(across[: i + 1], across[i], out=products[begin : begin + i + 1])
-        yield slice(int(ends[first]), int(ends[last])), products
-        first = last
-
-
 def precision_of(Phi: FloatArray, B: FloatArray) -> FloatArray:
     """H of Φ (n_points, rank) and B (n_points, n_c, n_c), rank · n_c square, row j n_c + c for coordinate (j, c).
 
-    n_points rank² n_c²/2 operations for n_c (n_c + 1)/2 matrix products; half of them where n_c is large.
+    n_points rank² n_c²/2 operations in n_c (n_c + 1)/2 matrix products.
     """
     rank, n_c = Phi.shape[1], B.shape[1]
     H = np.empty((rank, n_c, rank, n_c))
-    low, high = np.tril_indices(n_c)
-    grams = weighted_grams(Phi, B[:, low, high]) if n_c >= MANY else None
-    part, (e, f) = np.empty((rank, rank)), np.tril_indices(rank)
-    for k, (c, d) in enumerate(zip(low, high, strict=True)):
-        if grams is None:
-            part = Phi.T @ (B[:, c, d, None] * Phi)
-        else:
-            part[e, f] = part[f, e] = grams[k]
-        H[:, c, :, d] = part
-        H[:, d, :, c] = part
+    for c in range(n_c):
+        for d in range(c + 1):
+            H[:, c, :, d] = H[:, d, :, c] = Phi.T @ (B[:, c, d, None] * Phi)
     whole = H.reshape(rank * n_c, rank * n_c)
     whole[np.diag_indices(rank * n_c)] += 1.0
     return whole

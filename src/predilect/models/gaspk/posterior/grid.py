@@ -14,7 +14,7 @@ from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.kernels import Kernel
 from predilect.models.gaspk.posterior.axes import Axis, along, grouped
-from predilect.models.gaspk.posterior.curvature import MANY, pair_table, quadratic_forms, quadratic_forms_by_pairs
+from predilect.models.gaspk.posterior.curvature import quadratic_forms
 from predilect.models.gaspk.posterior.solver import assembled, largest_coordinates
 
 _CUTOFF = 1e-14  # of the largest eigenvalue: below it lies what eigh cannot tell from 0
@@ -320,13 +320,10 @@ class LowRank:
     def blocks(self, x: FloatArray) -> FloatArray:
         """Posterior covariances of the characteristics at trade-offs (q, d), shape (q, n_c, n_c).
 
-        On the grid or off it; q n_e² n_c²/2 operations, half of that from 8 characteristics on.
+        On the grid or off it; q n_e² n_c²/2 operations.
         """
         rows, slack = self.basis.rows(x, self.chosen)
-        if self.n_c >= MANY:
-            V = quadratic_forms_by_pairs(rows, self._inverse, self.n_c)
-        else:
-            V = quadratic_forms(rows, self._inverse)
+        V = quadratic_forms(rows, self._inverse)
         # f = Q-part + e, e ~ N(0, Λ) independent of all others. Given the Q-part g, answers there say of e what they
         # say of f - g: f has the precision Λ⁻¹ + B around J g, J = (I + Λ B)⁻¹.
         observed = self.basis.observed(x)
@@ -343,7 +340,5 @@ class LowRank:
 
     @cached_property
     def _inverse(self) -> FloatArray:
-        """Posterior covariance of the chosen coordinates, shape (n_e, n_c, n_e, n_c); or its table of pairs."""
-        n = len(self.chosen)
-        M = self.factor.inverse().reshape(n, self.n_c, n, self.n_c)
-        return pair_table(M) if self.n_c >= MANY else M
+        """Posterior covariance of the chosen coordinates, shape (n_e, n_c, n_e, n_c)."""
+        return self.factor.inverse().reshape(len(self.chosen), self.n_c, len(self.chosen), self.n_c)
