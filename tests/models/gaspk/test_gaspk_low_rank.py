@@ -12,8 +12,8 @@ from predilect.models.gaspk.posterior.solver import ByProducts, largest_coordina
 from tolerances import CONVERGED, EXACT
 
 PROBLEMS = [
-    pytest.param({"dense": False}, id="antisymmetric"),
-    pytest.param({"antisymmetric": False, "dense": False, "n_answers": 60}, id="plain"),
+    pytest.param({}, id="antisymmetric"),
+    pytest.param({"antisymmetric": False, "n_answers": 60}, id="plain"),
     pytest.param({"n_answers": 2000, "amplitude": 5.0}, id="much data"),
 ]
 
@@ -152,7 +152,7 @@ def test_solutions_give_exact_variances(options, monkeypatch):
 
 
 def test_variances_stay_exact_where_solutions_are_rough(monkeypatch):
-    data = problem(n_answers=2000, amplitude=5.0, dense=False)
+    data = problem(n_answers=2000, amplitude=5.0)
     monkeypatch.setattr(products_module, "_TOGETHER", 0)  # blocks of single coordinates, and more iterations
     codes = np.arange(0, len(data.K), 4)
     gamma = np.random.default_rng(0).dirichlet(np.ones(data.n_c), len(codes))

@@ -22,8 +22,6 @@ _PASS = 64.0  # what a pass over a grid costs, in multiplications for each numbe
 _NUMBERS_AT_ONCE = 1_500_000  # more columns at once fall out of the cache
 _FEWEST_COLUMNS = 8  # fewer are too little work for a matrix product
 _ROWS_NUMBERS = 20_000_000  # of rows that are held at once
-_DENSE_NUMBERS = 8_000_000
-_DENSE_SPEED = 3.0  # one large product does so many times the operations a second of many small ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +41,6 @@ class GridBasis:
     amplitude: float  # a; where antisymmetric, f(t) has the prior variance a (1 - k(t, -t)) / 2
     antisymmetric: bool  # the covariance is a (⊗ K_d - ⊗ K_d J_d) / 2, J_d the reversal of levels: f(-t) = -f(t)
     places: IntArray  # (n_points,), row-major codes of the points
-    Phi: FloatArray | None  # (n_points, rank); None where products along the axes are cheaper
 
     left_out = 0.0
     grows = False
@@ -51,40 +48,24 @@ class GridBasis:
     @classmethod
     def of(
         cls, levels: Sequence[npt.ArrayLike], kernels: Sequence[Kernel], places: npt.ArrayLike, *,
-        amplitude: float = 1.0, antisymmetric: bool = False, cutoff: float = _CUTOFF, dense: bool | None = None,
+        amplitude: float = 1.0, antisymmetric: bool = False, cutoff: float = _CUTOFF,
     ) -> GridBasis:  # fmt: skip
         """The eigen-coordinates of a grid of ascending levels (n_d,), with a kernel of one feature for each dimension.
 
-        ``places`` are distinct row-major codes; eigenvalues up to ``cutoff`` of the largest are left out. ``dense``
-        None makes Φ where it has at most 8 000 000 numbers and at most three times as many as products along the axes
-        have operations. Raises ValueError for bad levels (not symmetric about 0 where ``antisymmetric``) or codes.
+        ``places`` are distinct row-major codes; eigenvalues up to ``cutoff`` of the largest are left out. Raises
+        ValueError for levels that are not symmetric about 0 where ``antisymmetric``.
         """
-        if not len(levels) == len(kernels) > 0:
-            raise ValueError(f"expected one kernel for each dimension, not {len(kernels)} for {len(levels)}")
-        if not (math.isfinite(amplitude) and amplitude > 0.0):
-            raise ValueError(f"the amplitude must be a positive finite number, not {amplitude!r}")
         axes = tuple(Axis.of(x, kernel, antisymmetric) for x, kernel in zip(levels, kernels, strict=True))
-        n_grid = math.prod(len(axis.levels) for axis in axes)
-        codes = np.array(places, dtype=np.int64)
-        if codes.ndim != 1 or ((codes < 0) | (codes >= n_grid)).any():
-            raise ValueError(f"points must be codes of the grid, 0 .. {n_grid - 1}, in one column")
-        if len(np.unique(codes)) != len(codes):
-            raise ValueError("a point is given twice; answers about one trade-off belong to one point")
-        codes.flags.writeable = False
         products = reduce(np.multiply.outer, [axis.values for axis in axes])
         if antisymmetric:
             products = np.where(reduce(np.logical_xor.outer, [axis.odd for axis in axes]), products, 0.0)
         kept = np.nonzero(products > cutoff * products.max())
-        out = cls(axes, np.array(kept), amplitude * products[kept], float(amplitude), antisymmetric, codes, None)
-        small = len(codes) * out.rank <= min(_DENSE_NUMBERS, _DENSE_SPEED * out.operations)
-        if small if dense is None else dense:
-            object.__setattr__(out, "Phi", out.at(codes))
-        return out
+        codes = np.array(places, dtype=np.int64)
+        return cls(axes, np.array(kept), amplitude * products[kept], float(amplitude), antisymmetric, codes)
 
     def times(self, factor: float, kernel: Kernel) -> GridBasis:
         """The basis of ``kernel``, which is ``factor`` times this one's."""
-        Phi = None if self.Phi is None else self.Phi * math.sqrt(factor)
-        return replace(self, eigenvalues=self.eigenvalues * factor, amplitude=self.amplitude * factor, Phi=Phi)
+        return replace(self, eigenvalues=self.eigenvalues * factor, amplitude=self.amplitude * factor)
 
     def widened(self, n_new: int) -> None:
         """None: a grid has no levels of further dimensions."""
@@ -121,18 +102,12 @@ class GridBasis:
         return self.eigenvalues
 
     def forward(self, w: FloatArray) -> FloatArray:
-        if self.Phi is not None:
-            return np.asarray(self.Phi @ w)
         return self._by_columns(w, self.n_points, self._forward)
 
     def backward(self, v: FloatArray) -> FloatArray:
-        if self.Phi is not None:
-            return np.asarray(self.Phi.T @ v)
         return self._by_columns(v, self.rank, self._backward)
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
-        if self.Phi is not None:
-            return np.asarray(np.square(self.Phi).T @ weights)
         squares = [np.square(Q.T) for Q in self._factors]
         found = along(squares, self._on_grid(weights))[self._cells]
         return np.asarray(found * self.eigenvalues[:, None])
@@ -145,7 +120,7 @@ class GridBasis:
             on[:] = False
         out = np.empty((len(x), w.shape[1]))
         if on.any():
-            out[on] = replace(self, places=codes[on], Phi=None).forward(w)
+            out[on] = replace(self, places=codes[on]).forward(w)
         off = np.flatnonzero(~on)
         step = max(1, _ROWS_NUMBERS // max(self.rank, 1))
         for start in range(0, len(off), step):
@@ -154,13 +129,13 @@ class GridBasis:
         return out
 
     def dense(self) -> FloatArray:
-        return self.at(self.places) if self.Phi is None else self.Phi
+        return self.at(self.places)
 
     def point_rows(self, points: IntArray) -> FloatArray:
-        return self.at(self.places[points]) if self.Phi is None else self.Phi[points]
+        return self.at(self.places[points])
 
     def columns(self, coordinates: IntArray) -> FloatArray:
-        return self.at(self.places, coordinates) if self.Phi is None else self.Phi[:, coordinates]
+        return self.at(self.places, coordinates)
 
     def at(self, codes: IntArray, coordinates: IntArray | None = None) -> FloatArray:
         """Rows of Q Λ^½ at any points of the grid, shape (q, rank), or some of their entries."""
