@@ -54,8 +54,6 @@ class GaSPK(Estimator):
         two arrays of attributes in their own units, shape (n, n_columns) each, that gives (n, d).
     attributes : list of str, optional
         Columns of the table of items to use; by default all. See :func:`~predilect.evaluation.select_attributes`.
-    n_dimensions : int, optional
-        Project trade-offs onto so many directions.
     units : mapping of str to str, optional
         Units of attributes, for labels.
     levels : int, list or mapping, optional
@@ -146,7 +144,6 @@ class GaSPK(Estimator):
     concentration: float | str = "auto"
     tau: str | Callable[[FloatArray, FloatArray], FloatArray] = "difference"
     attributes: Sequence[str] | None = None
-    n_dimensions: int | None = None
     units: Mapping[str, str] | None = None
     levels: Any = None
     kernel: str = "squared-exponential"

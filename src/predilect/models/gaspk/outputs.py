@@ -201,7 +201,7 @@ def _read(model: Any, trade_offs: Any) -> tuple[FloatArray, dict[str, pl.Series]
 def _warn_of_half_changes(trade_offs: TradeOffMap, t: FloatArray) -> None:
     """Of three or more categories, one that is gained means one that is lost."""
     in_units = trade_offs.in_units(t)
-    if trade_offs.projection is not None or trade_offs.items_are_attributes:
+    if trade_offs.items_are_attributes:
         return
     by_source: dict[str, list[str]] = {}
     for dimension in trade_offs.dimensions:

@@ -128,8 +128,8 @@ def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -
 def _with_items(
     trade_offs: TradeOffMap, posterior: GaSPKPosterior, n_new: int
 ) -> tuple[TradeOffMap, GaSPKPosterior] | None:
-    """With unseen items as further dimensions, 0 so far; None on a grid or after a projection, without room."""
-    basis = posterior.basis.widened(n_new) if trade_offs.projection is None else None
+    """With unseen items as further dimensions, 0 so far; None on a grid, without room."""
+    basis = posterior.basis.widened(n_new)
     if basis is None:
         return None
     n = trade_offs.n_columns

@@ -50,7 +50,6 @@ class Settings:
     # The trade-offs.
     tau: Any = "difference"
     attributes: Iterable[str] | None = None
-    n_dimensions: int | None = None
     units: Mapping[str, str] | None = None
     levels: Any = None
 
@@ -84,7 +83,7 @@ class Settings:
             concentrations=alpha if isinstance(alpha, tuple) else (float(alpha),),
             amplitude=automatic("variance", "auto", 1.0), antisymmetric=bool(automatic("antisymmetric", True, False)),
             kernel=model.kernel, length_scale=model.length_scale, backend=automatic("backend", "auto", "grid"),
-            tau=model.tau, attributes=model.attributes, n_dimensions=model.n_dimensions, units=model.units,
+            tau=model.tau, attributes=model.attributes, units=model.units,
             levels=model.levels, variances=automatic("variances", "auto", "low-rank"),
             n_eigenpairs=int(model.n_eigenpairs), spread=automatic("spread", None, 1.0),
         )  # fmt: skip
@@ -100,8 +99,8 @@ def check_gaspk(model: Any) -> None:
     check_choice("antisymmetric", model.antisymmetric, ("auto", True, False))
     check_count("n_components", model.n_components, 1, "auto")
     check_count("n_restarts", model.n_restarts, 1, "auto")
-    for name, words in (("max_iter", ()), ("n_eigenpairs", ()), ("n_dimensions", (None,))):
-        check_count(name, getattr(model, name), 1, *words)
+    for name in ("max_iter", "n_eigenpairs"):
+        check_count(name, getattr(model, name), 1)
     check_positive("variance", model.variance, "auto", "evidence")
     check_positive("tol", model.tol)
     if model.concentration != 0.0:

@@ -90,7 +90,7 @@ def _warn_of_low_rank(basis: Basis) -> None:
         warnings.warn(
             f"{basis.rank} coordinates for {basis.n_points} trade-offs leave out up to {100 * basis.left_out:.2g} % of "
             "the prior variance of an evaluation: it is taken for smoother than the kernel says. Take longer "
-            "length-scales, fewer characteristics (n_components) or dimensions (n_dimensions), or a grid (levels)",
+            "length-scales, fewer characteristics (n_components) or attributes, or a grid (levels)",
             DataWarning, stacklevel=6,
         )  # fmt: skip
 

@@ -95,8 +95,8 @@ def read_choices(settings: Settings, training: Training) -> tuple[Choices, Coded
     """Trade-offs of the answers, and the grid if asked for; DataError if attributes or grid do not serve."""
     answers, features, antisymmetric = training.comparisons, training.features, settings.antisymmetric
     trade_offs = fit_trade_offs(
-        features, answers, tau=settings.tau, attributes=settings.attributes, n_dimensions=settings.n_dimensions,
-        units=settings.units, antisymmetric=antisymmetric,
+        features, answers, tau=settings.tau, attributes=settings.attributes, units=settings.units,
+        antisymmetric=antisymmetric,
     )  # fmt: skip
     matrix = None if features is None else training.space.matrix
     shown = as_shown(answers, antisymmetric)
