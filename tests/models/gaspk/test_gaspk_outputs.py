@@ -16,7 +16,7 @@ from predilect.errors import DataError, DataWarning
 from predilect.likelihoods.tabulated import at
 from predilect.models.gaspk.boundaries import nearest_zero
 from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates, ByCovariance, Noise
-from predilect.models.gaspk.posterior.joint import draw, joint
+from predilect.models.gaspk.posterior.joint import draw, joint, mixtures
 from predilect.models.gaspk.posterior.solver import ByProducts
 from predilect.models.gaspk.questions import codes_of, limits, mixtures_of
 from predilect.models.gaspk.tradeoffs.map import step_of
@@ -121,6 +121,17 @@ def test_draws_have_the_precision_of_the_coordinates(linear):
         root = curvature.drawn(noise).reshape(24, n)
         np.testing.assert_allclose(root @ root.T, inverse, atol=tolerance)
         np.testing.assert_allclose(curvature.covariance_matrix(), inverse, atol=EXACT)
+
+
+def test_weights_of_somebody_without_answers_are_those_of_the_prior_and_all_else_is_open():
+    F, gamma = np.random.default_rng(0).normal(size=(5, 3)), np.full((2, 3), 1.0 / 3.0)
+    found = mixtures(
+        gamma, F, np.zeros(4, dtype=int), np.arange(4), np.full(4, 0.2), np.array([0, 1]), 1.5, np.ones(2)
+    )  # fmt: skip
+    assert found.left_open[1] == pytest.approx(0.5, abs=EXACT)
+    dirichlet = (np.eye(3) / 3.0 - 1.0 / 9.0) / 4.0
+    np.testing.assert_allclose(found.root[1] @ found.root[1].T, dirichlet, atol=EXACT)
+    assert np.trace(found.root[0] @ found.root[0].T) < np.trace(dirichlet)
 
 
 def test_draws_have_the_joint_law(wide):

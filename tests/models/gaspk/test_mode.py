@@ -172,6 +172,18 @@ def test_a_preconditioner_serves_on_until_the_curvature_has_moved(monkeypatch):
         assert len(made) == n_made
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_few_equations_are_factorised_and_more_are_not(more, monkeypatch):
+    at = problem()
+    state = fit(at).state
+    monkeypatch.setattr(solve, "_FACTORISED_STEP", at.basis.rank * 3 - more)
+    made = []
+    monkeypatch.setattr(solve, "Preconditioner", SimpleNamespace(of=lambda *_: made.append(1) or made_of(*_)))
+    made_of = Preconditioner.of
+    Newton()(state, np.ones((at.basis.rank, 3)), 1e-10)
+    assert len(made) == more
+
+
 @pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-6])
 def test_a_mode_is_as_near_as_it_says(tolerance):
     at = problem(n=300, n_points=60)

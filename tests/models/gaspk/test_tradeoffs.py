@@ -12,7 +12,7 @@ from predilect.errors import DataError
 from predilect.models.gaspk.tradeoffs import fit as module
 from predilect.models.gaspk.tradeoffs import map as map_module
 from predilect.models.gaspk.tradeoffs.fit import fit_trade_offs
-from predilect.models.gaspk.tradeoffs.map import TradeOffMap
+from predilect.models.gaspk.tradeoffs.map import TradeOffMap, tidy
 from tolerances import EXACT
 
 CARS = {
@@ -145,6 +145,28 @@ def test_a_function_of_the_original_values():
     assert set(seen[-1][:, names.index("price")].tolist()) <= set(CARS["price"])
     assert set(seen[-1][:, names.index("power")].tolist()) <= set(CARS["power"])
     assert set(seen[-1][:, names.index("fuel=petrol")].tolist()) == {0.0, 1.0}
+
+
+def test_functions_are_given_the_numbers_of_the_table():
+    seen = []
+
+    def difference(left, right):
+        seen.extend(np.vstack([left, right]).tolist())
+        return left - right
+
+    frame = {"item": list("abcde"), "tiny": [1e-7, 3e-7, 7e-7, 1.1e-6, 1.3e-6], "even": [0.1, 0.3, 0.7, 1.1, 1.3]}
+    fit_trade_offs(ItemFeatures.from_frame(frame), compared(**SIDES), tau=difference)
+    assert {tuple(row) for row in seen} <= set(zip(frame["tiny"], frame["even"], strict=True))
+
+
+@pytest.mark.parametrize("size", [1e-9, 0.1, 1.0, 1e7])
+def test_numbers_are_rounded_to_the_twelfth_digit_of_their_size(size):
+    values = np.array([0.3, -1.0, 0.123456])
+    noise = np.array([2e-15, -1e-14, 1e-15])
+    np.testing.assert_allclose(tidy(size * (values + noise), size), size * values, rtol=4e-16)
+    apart = tidy(size * (values + 1e-11), size) - size * values
+    assert (apart > 5e-12 * size).all()
+    assert np.isfinite(tidy(np.array([1e-305, 1e-300]), 1e-300)).all()
 
 
 def test_functions_that_cannot_be_used():
