@@ -67,7 +67,7 @@ def absorb(
 
     Laplace's method for the margins of the batch under the Gaussian that the characteristics have before it, in turn
     with the weights of the people in it, given all their own answers; what is left open of these the characteristics
-    pay for, as in a fit (:func:`charged`). (rank n_c)² n n_c operations for n answers about different trade-offs, and
+    pay for, as in a fit (:func:`penalised`). (rank n_c)² n n_c operations for n answers about different trade-offs, and
     those of the weights of these people. Of models that :func:`suffices` lets through.
     """
     began = time.perf_counter()
@@ -99,7 +99,7 @@ def absorb(
         gamma[people] = weights_given(settings, own, F, gamma[people], delta)
         if before.left_open is not None:
             Q = unpacked(penalty_of(state_at(basis, new, gamma[people], Probit(delta), w), now_open(F))[charge])
-            mean, V = charged(start.ravel(), covariance, basis.point_rows(charge), Q)
+            mean, V = penalised(start.ravel(), covariance, basis.point_rows(charge), Q)
         A = directions_of(basis.point_rows(batch.point), gamma[batch.user])
         gain = A @ V  # (n, rank n_c)
         problem = Problem.of(
@@ -130,10 +130,11 @@ def absorb(
     return Absorbed(posterior, found.evidence, report)
 
 
-def charged(mean: FloatArray, covariance: FloatArray, Phi: FloatArray, Q: FloatArray) -> tuple[FloatArray, FloatArray]:
+def penalised(mean: FloatArray, covariance: FloatArray, Phi: FloatArray, Q: FloatArray) -> tuple[FloatArray,
+FloatArray]:
     """N(mean, covariance) of the coordinates w times exp(-Σ_t F_tᵀ Q_t F_t/2), F_t = Φ_t w: again mean and covariance.
 
-    ``Phi`` (q, rank) has the rows of q trade-offs and ``Q`` (q, n_c, n_c) what they are charged, 0 along (1, ..., 1).
+    ``Phi`` (q, rank) has the rows of q trade-offs and ``Q`` (q, n_c, n_c) what they pay, 0 along (1, ..., 1).
     q n_c answers "0" of precision 1: that many times (rank n_c)² operations, or (rank n_c)³ where that is less.
     """
     if Q.shape[0] * Q.shape[1] > len(mean):

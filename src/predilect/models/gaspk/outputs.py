@@ -110,7 +110,7 @@ def evaluation_distribution(model: Any, trade_offs: Any, user: Any = None) -> tu
     t, _ = _read(model, trade_offs)
     who = codes_of(model, user)
     if who is not None and len(who[0]) != 1:
-        raise DataError(f"evaluations of one person at a time have a joint law; {len(who[0])} were named.")
+        raise DataError(f"evaluations of one person at a time have a joint posterior; {len(who[0])} were named.")
     return joint(model.posterior_, model.hyperparameters_.kernel, mixtures_of(model, who), t)
 
 

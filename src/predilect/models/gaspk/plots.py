@@ -285,8 +285,8 @@ def _axes(model: Any, x: str | None, y: str | None) -> tuple[Axis, Axis | None]:
         step_of(trade_offs, "")  # says why not
     if len(chosen) < 2 and y != "":
         steps = steps_of(trade_offs)
-        care = _care(model, steps)
-        order = sorted(range(len(steps)), key=lambda k: (not steps[k].is_number, -care[k]))
+        importance = _importance(model, steps)
+        order = sorted(range(len(steps)), key=lambda k: (not steps[k].is_number, -importance[k]))
         taken = [step.source for step in chosen]
         for k in order:
             if len(chosen) < 2 and steps[k].source not in taken:
@@ -301,7 +301,7 @@ def _axes(model: Any, x: str | None, y: str | None) -> tuple[Axis, Axis | None]:
     return axes[0], axes[1] if len(axes) > 1 else None
 
 
-def _care(model: Any, steps: Sequence[Step]) -> FloatArray:
+def _importance(model: Any, steps: Sequence[Step]) -> FloatArray:
     """Root mean square over people of the evaluation of a typical step."""
     t = np.array([typical_size(model, step) * step.direction for step in steps])
     values = model.posterior_.at(t).mean @ model.posterior_.gamma.T

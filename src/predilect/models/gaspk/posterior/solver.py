@@ -269,8 +269,8 @@ def _quadrature(
         going &= norm > _EXHAUSTED
         moved = float(np.abs(values - last).max())
         noise = (float(values.std()) if k > 1 else abs(float(values[0]))) / math.sqrt(n_probes)
-        settled = step > 0 and moved <= max(_ENOUGH * noise, _ROUNDING * size)
-        if settled or not going.any():
+        converged = step > 0 and moved <= max(_ENOUGH * noise, _ROUNDING * size)
+        if converged or not going.any():
             break
         before, q = q, r / np.where(going, norm, 1.0)
     return values, int(taken.max())

@@ -61,10 +61,11 @@ class Grid:
         points. Raises DataError for more than ``most`` points, a dimension of one value, an unknown name, or levels
         that are even in number or without their mirror image although antisymmetric.
 
-        gaspk.md 3 step 0, and 4. Thinning: while there are more than ``aim`` points, of the dimensions with default
-        levels and more than 5 of them the one is refined less (by 2 levels if antisymmetric, by 1 if not) that loses
-        the smallest share of its variance for the logarithm of the factor saved. The optimal breaks for all numbers of
-        levels come from one dynamic programme. **Differs from the paper**, where levels are chosen by hand.
+        docs/math/gaspk.md sections 3, step 0, and 4. Thinning: while there are more than ``aim`` points, of the
+        dimensions with default levels and more than 5 of them the one is refined less (by 2 levels if antisymmetric, by
+        1 if not) that loses the smallest share of its variance for the logarithm of the factor saved. The optimal
+        breaks for all numbers of levels come from one dynamic programme. **Differs from the paper**, where levels are
+        chosen by hand.
         """
         rows = merge_close(as_rows(t))
         n, k = rows.shape
