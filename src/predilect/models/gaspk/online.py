@@ -130,8 +130,9 @@ def absorb(
     return Absorbed(posterior, found.evidence, report)
 
 
-def penalised(mean: FloatArray, covariance: FloatArray, Phi: FloatArray, Q: FloatArray) -> tuple[FloatArray,
-FloatArray]:
+def penalised(
+    mean: FloatArray, covariance: FloatArray, Phi: FloatArray, Q: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """N(mean, covariance) of the coordinates w times exp(-Σ_t F_tᵀ Q_t F_t/2), F_t = Φ_t w: again mean and covariance.
 
     ``Phi`` (q, rank) has the rows of q trade-offs and ``Q`` (q, n_c, n_c) what they pay, 0 along (1, ..., 1).

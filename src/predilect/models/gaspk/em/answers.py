@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from predilect._types import FloatArray, IntArray
 from predilect.data.content import hashed, summed
-from predilect.errors import DataError
 
 _PEOPLE_AT_ONCE = 8192
 
@@ -57,21 +56,10 @@ class TradeOffAnswers:
         n_users: int,
         n_points: int,
     ) -> TradeOffAnswers:
-        """Sort and merge columns of any order; DataError for unequal lengths, codes out of range or weights not > 0."""
+        """Sort and merge columns (n,) of any order, codes from 0 up and weights > 0."""
         u, p = np.asarray(user, dtype=np.int64), np.asarray(point, dtype=np.int64)
         y = np.asarray(outcome, dtype=np.int8)
         w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
-        if not u.shape == p.shape == y.shape == w.shape or u.ndim != 1:
-            raise DataError(
-                "user, point, outcome and weight must be columns of one length; "
-                f"their shapes are {u.shape}, {p.shape}, {y.shape} and {w.shape}."
-            )
-        for name, codes, size in (("user", u, n_users), ("point", p, n_points)):
-            outside = np.flatnonzero((codes < 0) | (codes >= size))
-            if len(outside):
-                raise DataError(f"{name} holds codes outside 0 .. {size - 1} (first: row {outside[0]}).")
-        if not (np.isfinite(w) & (w > 0.0)).all():
-            raise DataError("weights must be positive finite numbers.")
         key = (u * max(n_points, 1) + p) * 3 + (y + 1)
         # Equal rows are added in the order of their weights, so that the sum has the same bits for any order of rows.
         order = np.lexsort((w, key))

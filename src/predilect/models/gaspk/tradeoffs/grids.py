@@ -264,8 +264,8 @@ def _refuse_too_many(shape: list[int], names: tuple[str, ...], most: int) -> Non
     shown = " x ".join(map(str, shape[:8])) + (" x ..." if len(shape) > 8 else "")
     raise DataError(
         f"the grid would have {shown} = {n_points:.6g} points, more than {most:.6g}. Give fewer levels (the most "
-        f"are {', '.join(f'{shape[d]} of {names[d]}' for d in largest)}), use fewer attributes (attributes=[...]) or "
-        f'dimensions (n_dimensions=...), or do without a grid: backend="function".'
+        f"are {', '.join(f'{shape[d]} of {names[d]}' for d in largest)}), use fewer attributes (attributes=[...]), "
+        f'or do without a grid: backend="function".'
     )
 
 
