@@ -20,7 +20,7 @@ from predilect.factors.posterior import FactorPriors
 from predilect.gaussian.kernels import Kernel, Scaled, Sum, White
 from predilect.gaussian.projection import Projection
 from predilect.latent.evidence import search_kernel
-from predilect.likelihoods.probit import tilted
+from predilect.latent.held_out import log_loss
 from predilect.models.checks import KernelHyperparameters, choose_points, make_kernel, number_or, optimises
 from predilect.models.crowd.fit import FactorFit, fit_factor
 from predilect.models.crowd.paper import fit_as_published
@@ -55,8 +55,7 @@ def choose_component_prior(
     for prior in CANDIDATES:
         found = fit([column[~held_out] for column in columns], prior)
         mean, variance = found.posterior.margins(user, left, right)
-        log_p = tilted(outcome, mean, variance, found.delta)[0]
-        loss = -float(np.average(log_p, weights=weight))
+        loss = log_loss(outcome, mean, variance, weight, found.delta)
         trials.append({"shape": prior.shape, "rate": prior.rate, "log_loss": loss})
     best = min(range(len(trials)), key=lambda k: trials[k]["log_loss"])
     return CANDIDATES[best], trials

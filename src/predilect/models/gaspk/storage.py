@@ -11,13 +11,17 @@ from predilect.gaussian.dense import factorise
 from predilect.gaussian.kernels import Kernel
 from predilect.likelihoods.views import Probit
 from predilect.models.checks import LARGEST, check_choice
-from predilect.models.gaspk.em.mode import TradeOffAnswers, state_at
-from predilect.models.gaspk.parameters import BACKENDS, Choices, basis_of, posterior_of
-from predilect.models.gaspk.posterior.covariance import ByCovariance
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.em.mode import state_at
+from predilect.models.gaspk.posterior.basis import Basis, DenseBasis
+from predilect.models.gaspk.posterior.curvature import ByCovariance
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
-from predilect.models.gaspk.posterior.scores import Basis, DenseBasis
+from predilect.models.gaspk.prior import basis_of
+from predilect.models.gaspk.settings import BACKENDS
+from predilect.models.gaspk.tradeoffs.choices import Choices
 from predilect.models.gaspk.tradeoffs.grids import Grid
 from predilect.models.gaspk.tradeoffs.map import TradeOffMap
+from predilect.models.gaspk.training import posterior_of
 from predilect.models.saving import Fields, amounts, codes, number_within, numbers, optional, outcomes, positive
 
 _COLUMNS = ("user", "point", "outcome", "weight")
@@ -112,7 +116,7 @@ def unpack_gaspk(
     alpha = number_within("concentration", h.concentration, 0.0, LARGEST)
     if alpha > 0.0 and not (gamma > 0.0).all():
         raise ValueError("weights of 0 under a prior that has none")
-    posterior = posterior_of(model, choices.trade_offs, kernel, w, state, alpha, h.calibration)
+    posterior = posterior_of(model._settings, h, trade_offs, model._space, state, w)
     if "covariance" in arrays:
         covariance = arrays["covariance"]
         if len(covariance) != w.size or not np.isfinite(factorise(covariance).lower).all():
