@@ -36,10 +36,12 @@ from benchmarks.task import Task
 from benchmarks.workers import alone
 from predilect._json import plain
 from predilect.gaussian.kernels import Stationary
-from predilect.models.gaspk.em.fit import Settings, run
-from predilect.models.gaspk.em.mode import TradeOffAnswers, log_det_at
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.em.fit import run
+from predilect.models.gaspk.em.mode import log_det_at
 from predilect.models.gaspk.em.weights import random_weights
 from predilect.models.gaspk.posterior.grid import GridBasis
+from predilect.models.gaspk.settings import Settings
 
 __all__ = ["PARTS", "on_grid", "with_estimator"]
 
@@ -189,7 +191,7 @@ def _plane_jobs(seeds: int) -> Iterator[Job]:
 def _eigenpair_jobs(seeds: int) -> Iterator[Job]:
     for task, options in EIGEN_TASKS.items():
         base = f"gaspk{options}@backend=grid@variance=3.0@variances="
-        models = [f"{base}{how}@n_eigenpairs={n}" for how in ("paper", "consistent") for n in EIGENPAIRS]
+        models = [f"{base}low-rank@n_eigenpairs={n}" for n in EIGENPAIRS]
         for model in [*models, f"{base}exact"]:
             for seed in range(seeds):
                 yield {"task": task, "line": model, "seed": seed}, on_eigenpairs, (task, model, seed)

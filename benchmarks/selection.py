@@ -20,8 +20,8 @@ __all__ = ["SELECTED", "selected_attributes", "selections"]
 SELECTED = Path(__file__).parent / "results" / "learning-curves" / "selected-attributes.json"
 # Quick fits: attributes are compared, and for what is right nobody need know how sure a prediction should be.
 QUICK: dict[str, Any] = {
-    "preset": "paper", "antisymmetric": True, "backend": "function", "damping": 0.7, "variance": 3.0,
-    "n_components": 5, "n_restarts": 1, "max_iter": 8, "n_jobs": 1,
+    "gamma": "heuristic", "concentration": 0.0, "variance": 3.0, "spread": 1.0, "n_components": 5, "n_restarts": 1,
+    "max_iter": 8, "n_jobs": 1,
 }  # fmt: skip
 
 

@@ -25,19 +25,19 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets.vvm import TASKS, Preferences
+from benchmarks.papers.vector_machine import items_of_answers, order_of_answers, vector_machine
+from benchmarks.papers.vvm_criteria import ALPHA, score
 from benchmarks.store import Store
 from benchmarks.vvm_page import write_page
 from predilect import JointGP
-from predilect.compression.criteria import filter_answers, items_a_person
+from predilect.compression.criteria import items_a_person
 from predilect.compression.losses import kept_of
-from predilect.compression.sparsify import order_of_answers, people_of_model, sparsify
+from predilect.compression.sparsify import people_of_model, restrict, select
 from predilect.errors import ConvergenceWarning
-from predilect.gaussian.design import Sites
-from predilect.likelihoods.views import Probit
 from predilect.models.joint.fit import JointAnswers, fit_joint_process
 from predilect.models.joint.process import JointProcess
 
-__all__ = ["CRITERIA", "PRINTED", "SHARES", "criteria_of", "recommendation_loss", "run", "speed", "vector_machine"]
+__all__ = ["CRITERIA", "PRINTED", "SHARES", "criteria_of", "recommendation_loss", "run", "speed"]
 
 HERE = Path(__file__).parent / "results"
 CRITERIA = ("voi", "ucb", "gp-ucb", "ivm", "adf", "random", "mean", "pairs")
@@ -49,7 +49,6 @@ DENSE = {"synthetic": (PRINTED, 100), "cars": (PRINTED, 100), "facebook": (PRINT
 SHARES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 N_REPETITIONS = 40
 SPEED_ITEMS = (10, 20, 50)
-NOISE = 3.0  # the paper's α; its β = 1 counts utilities in units of 1, ours in units of the noise
 _SAME = 1e-6  # per cent
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -57,7 +56,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 def estimator(**fixed: Any) -> Any:
     """The model that is compressed."""
-    return JointGP(noise=NOISE, max_evaluations=25, **fixed)
+    return JointGP(noise=ALPHA, max_evaluations=25, **fixed)
 
 
 def recommendation_loss(best: npt.NDArray[np.bool_], mean: FloatArray) -> float:
@@ -107,7 +106,7 @@ def run(
     settings : dict or None
         Hyper-parameters of the first repetition; None: learn them.
     marginals : str
-        As in :func:`predilect.compression.sparsify.sparsify`.
+        As in :func:`benchmarks.papers.vvm_criteria.score`.
     wanted : iterable of str, optional
         Names of the runs besides the full model; by default all of :func:`criteria_of`.
     """
@@ -142,44 +141,19 @@ def run(
             found, kept = vector_machine(model, items_a_person(f"{share}%", best.shape[1]))
             yield record(criterion, share, _means_of_process(found), kept, time.process_time() - start)
             continue
-        name, _, printed = criterion.removeprefix("gp-").partition("-")
-        options: dict[str, Any] = {"random_state": seed, "marginals": "raw" if printed else marginals}
-        if name == "ucb":
-            options |= {"ucb": "gp_ucb"} if criterion == "gp-ucb" else {"beta": NOISE}  # the paper's 1
-            options |= {"ucb": "taylor"} if printed else {}
-        found = sparsify(model, f"{share}%", name, local=not printed, people=people, order=order, **options)
+        printed, name = criterion.endswith("-printed"), criterion.removesuffix("-printed")
+        if name == "adf":
+            selection = items_of_answers(model, items_a_person(f"{share}%", best.shape[1]), order)
+        elif name == "pairs":
+            selection = select(model, f"{share}%", name, people=people)
+        else:
+            name = "taylor" if printed and name == "ucb" else name
+            of_items = score(name, marginals="raw" if printed else marginals, seed=seed)
+            selection = select(model, f"{share}%", of_items, people=people)
+        found = restrict(model, selection, local=not printed, people=people)
         seconds = time.process_time() - start
         kept = np.array([kept_of(found, user, best.shape[1]) for user in codes.tolist()])
         yield record(criterion, share, _means_of_process(found) if printed else means(found), kept, seconds)
-
-
-def vector_machine(model: Any, r: int) -> tuple[JointProcess, BoolArray]:
-    """The paper's baseline (vvm.md 3, original form), and the r items that each person keeps, (n_users, n_items).
-
-    Answers become active one by one, the most informative first, as long as the person keeps fewer than r items or both
-    of the answer's. The posterior is that of assumed-density filtering of the active answers: others do not count.
-    """
-    rows = model.comparisons_
-    copies = np.repeat(np.arange(rows.n_rows), rows.weight.astype(np.int64))
-    u, a, b = (np.asarray(column, dtype=np.int64)[copies] for column in (rows.user, rows.left, rows.right))
-    outcome, n_items = rows.outcome[copies], len(model.items_)
-    kept, free = np.zeros((rows.n_users, n_items), dtype=bool), np.ones(len(u), dtype=bool)
-    diagonal, column = model.posterior_.answer_prior(u, a, b)
-    taken: list[tuple[int, float, float]] = []
-    likelihood = Probit(model.tie_threshold_)
-    for k, _, tau, nu, *_ in filter_answers(column, diagonal, outcome, likelihood, free):
-        taken.append((k, tau, nu))
-        mine = kept[u[k]]
-        for item in (a[k], b[k]):
-            mine[item] |= mine.sum() < r
-        if mine.sum() == r:
-            free[u == u[k]] &= (mine[a] & mine[b])[u == u[k]]
-    for mine in kept:  # as "adf" does where somebody was not asked about so many
-        mine[np.flatnonzero(~mine)[: r - mine.sum()]] = True
-    active, tau, nu = (np.array(column) for column in zip(*taken, strict=True))
-    kernel = model.posterior_.kernel
-    answers = JointAnswers(u[active], a[active], b[active], outcome[active], np.ones(len(active)))
-    return JointProcess.of(kernel, answers.rows(kernel), Sites(tau, nu)), kept
 
 
 def _means_of_process(process: JointProcess) -> FloatArray:

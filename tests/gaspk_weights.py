@@ -5,11 +5,11 @@ from __future__ import annotations
 from predilect.models.gaspk.em.weights import Climb, likeliest_weights
 
 
-def standing(answers, F, weights, *, V=None, delta=0.0, executor=None) -> Climb:
-    """Value and gap of the weights as they are; with ``V``, of the expected log-likelihood."""
-    return likeliest_weights(answers, F, V, start=weights, delta=delta, tolerance=1.0, max_steps=0, executor=executor)
+def standing(answers, F, weights, *, delta=0.0, executor=None) -> Climb:
+    """Value and gap of the weights as they are."""
+    return likeliest_weights(answers, F, start=weights, delta=delta, tolerance=1.0, max_steps=0, executor=executor)
 
 
 def objective_of(*args, **options) -> float:
-    """Log-likelihood of all answers in nats; with ``V``, its expectation."""
+    """Log-likelihood of all answers in nats."""
     return float(standing(*args, **options).value.sum())

@@ -7,7 +7,6 @@ from functools import cache
 import numpy as np
 
 from predilect import GPPL, CollaborativeGP, CrowdGPPL, JointGP, Population
-from predilect.models.joint.model import BonillaGP
 
 N_USERS, N_ITEMS, N_ANSWERS = 12, 8, 150
 
@@ -31,12 +30,11 @@ def joint_crowd(seed=0):
 
 
 @cache  # nothing changes a fitted model here
-def joint_model(nugget="user"):
-    """A joint process; with "observation" one whose rows are margins."""
+def joint_model():
+    """A joint process."""
     X, y, users, items, _ = joint_crowd()
     given = {"n_tuning": 0, "length_scale": "median"}
-    model = JointGP(variance=20.0, **given) if nugget == "user" else BonillaGP(nugget=nugget, **given)
-    return model.fit(X, y, people=users, items=items)
+    return JointGP(variance=20.0, **given).fit(X, y, people=users, items=items)
 
 
 @cache

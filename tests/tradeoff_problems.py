@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
-from predilect.models.gaspk.em.mode import TradeOffAnswers
-from predilect.models.gaspk.posterior.scores import DenseBasis
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.posterior.basis import DenseBasis
 
 
 class Problem(NamedTuple):

@@ -159,11 +159,11 @@ def test_eigenpairs_are_shown_where_low_rank_is_used() -> None:
         return {
             "part": "eigenpairs", "task": task, "seed": 0, "train_answers": answers, "log_loss": 0.5, "accuracy": 0.8,
             "calibration_error": 0.01, "predict_cpu_s": 1.0, "warnings": [], "report": {"rank": 400},
-            "line": "gaspk@variances=paper@n_eigenpairs=10",
+            "line": "gaspk@variances=low-rank@n_eigenpairs=10",
         }  # fmt: skip
 
     page = _eigenpairs([run("small", 3000.0), run("large", 3001.0)])
-    assert "| large | paper | 10 | 400 |" in page
+    assert "| large | low-rank | 10 | 400 |" in page
     assert "| small |" not in page
     assert "of small, with fewer, all lines are the same" in page
 

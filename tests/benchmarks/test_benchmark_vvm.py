@@ -13,7 +13,6 @@ from benchmarks.vvm import (
     main,
     recommendation_loss,
     run,
-    vector_machine,
     zero_one_loss,
 )
 from benchmarks.vvm_page import (
@@ -29,11 +28,8 @@ from benchmarks.vvm_page import (
 )
 
 from benchmarks import vvm
-from predilect import JointGP
-from predilect.compression.criteria import filter_answers
 from predilect.data import Comparisons
-from predilect.likelihoods.views import Probit
-from tolerances import EXACT, ITERATIVE
+from tolerances import ITERATIVE
 
 
 def answers(users, left, right, outcome, weight=None):
@@ -204,60 +200,6 @@ def test_criteria_that_are_added_later_leave_the_others_alone(tmp_path, monkeypa
     with pytest.raises(SystemExit, match="has changed"):
         main([*given, "--criteria", "mean"])
     capsys.readouterr()
-
-
-@pytest.mark.parametrize("r", [1, 2, 3, 5])
-def test_the_vector_machine_is_dense_filtering_of_its_active_answers(r):
-    rng = np.random.default_rng(4)
-    users = np.repeat(["a", "b", "c"], 14)
-    left = rng.integers(0, 5, len(users))
-    right = (left + rng.integers(1, 5, len(users))) % 5
-    data = answers(users, left, right, rng.choice([-1, 1], len(users)), rng.integers(1, 3, len(users)))
-    model = JointGP(n_tuning=0, variance=3.0).fit(data)
-    rows, kernel = model.comparisons_, model.posterior_.kernel
-    found, kept = vector_machine(model, r)
-    assert kept.sum(axis=1).tolist() == [r, r, r]
-    # Everybody's utilities by one answer after the other, with dense matrices.
-    K = np.kron(kernel.users.covariance(), kernel.items.covariance())
-    mean, C, n = np.zeros(len(K)), K.copy(), 5
-    copies = np.repeat(np.arange(rows.n_rows), rows.weight.astype(int))
-    open_, mine = list(range(len(copies))), {user: [] for user in range(3)}
-    cells = [(int(rows.user[k]) * n, int(rows.left[k]), int(rows.right[k])) for k in copies]
-    while open_:
-        best, site = -np.inf, None
-        for k in open_:
-            start, a, b = cells[k]
-            h = np.zeros(len(K))
-            h[start + a], h[start + b] = 1.0, -1.0
-            m, v = h @ mean, h @ C @ h
-            _, slope, curvature = Probit().tilted(rows.outcome[copies[k : k + 1]], np.array([m]), np.array([v]))
-            if (gain := -0.5 * np.log1p(-curvature[0] * v)) > best + 1e-12:
-                best, site = gain, (k, h, slope[0], curvature[0])
-        k, h, slope, curvature = site
-        mean, C = mean + C @ h * slope, C - np.outer(C @ h, C @ h) * curvature
-        start, *both = cells[k]
-        held = mine[start // n]
-        for item in both:
-            if len(held) < r and item not in held:
-                held.append(item)
-        open_ = [
-            other for other in open_
-            if other != k and (len(mine[u := cells[other][0] // n]) < r or set(cells[other][1:]) <= set(mine[u]))
-        ]  # fmt: skip
-    for user in range(3):
-        assert set(mine[user]) <= set(np.flatnonzero(kept[user]))
-        utilities = found.person(user)
-        assert np.abs(utilities.mean - mean[user * n : user * n + n]).max() < EXACT
-        assert np.abs(utilities.covariance - C[user * n : user * n + n, user * n : user * n + n]).max() < EXACT
-
-
-def test_an_answer_that_is_closed_is_not_taken():
-    free = np.array([True, True, False, True])
-    taken = []
-    for k, *_ in filter_answers(lambda k: np.eye(4)[k], np.ones(4), np.ones(4, dtype=np.int8), Probit(), free):
-        taken.append(k)
-        free[1] = False
-    assert taken == [0, 3]
 
 
 def test_every_criterion_has_a_label_and_the_shares_end_with_all():

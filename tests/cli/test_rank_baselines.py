@@ -9,10 +9,7 @@ import pytest
 
 from cli.running import ITEMS, files_beside, rank_json, run
 from predilect import JointGP, load, read
-from predilect.models.gppl.model import GPClassifier, SingleUserGP
-from predilect.models.gpvu import GPVU
-from predilect.models.hierarchical import HierarchicalGP
-from predilect.models.joint.model import BonillaGP
+from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
 
 FEATURES = pl.DataFrame({"item": ITEMS, "size": [1.0, 2.0, 3.0, 4.0, 5.0], "kind": list("aabbc")})
 PEOPLE = pl.DataFrame({"user": [f"p{k:02d}" for k in range(12)], "age": [20.0 + k * k for k in range(12)]})

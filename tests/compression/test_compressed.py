@@ -14,7 +14,7 @@ import predilect
 from predilect.compression.model import CompressedModel
 from predilect.data import Vocabulary
 from predilect.errors import DataError, DataWarning
-from predilect.models.hierarchical import HierarchicalGP
+from predilect.models.baselines import HierarchicalGP
 from simulate import comparisons, crowd
 from simulate_joint import N_ITEMS, N_USERS, ids, joint_crowd, joint_model, other_models
 from tolerances import EXACT
@@ -114,7 +114,7 @@ def test_boards_of_the_crowd_are_those_of_the_full_model(models):
 def test_it_recommends_what_it_keeps(models, name):
     full = models[name]
     for local in (True, False) if name == "joint" else (True,):
-        good = full.compress(2, criterion="voi", local=local, best="selected")
+        good = full.compress(2, criterion="ucb", local=local)
         assert good.report_["loss"]["excess"] == 0.0  # the item with the largest mean is always kept
         for user in good.users_.ids if good.personal_ else [None]:
             board = full.rank(user)
@@ -232,7 +232,7 @@ def test_a_loss_of_the_callers(models, tmp_path):
         ({"keep": 0}, "keeps nothing"), ({"keep": "200%"}, "at most 100 %"), ({"keep": 1e-11}, "rounds to none"),
         ({"keep": 9}, "there are 8 items"), ({"loss": "hinge"}, "loss must be"), ({"precision": "low"}, "precision"),
         ({"loss": lambda truth, mean, covariance, kept: truth[:, 0] * np.nan}, "gave nan"),
-        ({"gamma": 1}, "options of a"),
+        ({"criterion": "random"}, "criterion must be one of ucb, voi, ivm, pairs"),
         ({"keep": 2, "budget": 40}, "give keep"), ({"budget": 3}, "cannot be shared out"),
     ],
 )  # fmt: skip

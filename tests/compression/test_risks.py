@@ -9,8 +9,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from predilect.compression.criteria import confidence_score, entropy_risk, log_improvement
-from referees.risks import exponential_risk, improvement_risk
+from predilect.compression.criteria import log_improvement
+from referees.risks import improvement_risk
 from tolerances import EXACT
 
 CASES = [(0.3, 0.5, 1.0), (-2.0, 1.3, 0.4), (1.5, 0.2, 0.0), (-1.0, 4.0, -3.0)]
@@ -47,25 +47,3 @@ def test_without_variance_the_improvement_is_what_it_is():
     risk = improvement_risk(np.array([1.0, -1.0]), np.zeros(2), 0.25)
     np.testing.assert_array_equal(risk, [-0.75, 0.0])
     np.testing.assert_array_equal(log_improvement(np.array([1.25, -1.0]), np.zeros(2), 0.25), [0.0, -np.inf])
-
-
-@pytest.mark.parametrize(("mean", "var", "beta"), [(0.3, 0.5, 1.0), (-1.0, 0.8, 2.0), (0.7, 2.0, 0.3)])
-def test_exponential_utility(mean, var, beta):
-    by_quadrature = -expected(lambda f: np.exp(beta * f), mean, var)
-    assert abs(exponential_risk(np.array(mean), np.array(var), beta) / by_quadrature - 1.0) < EXACT
-    score = confidence_score(np.array([mean]), np.array([var]), beta)
-    assert abs(-np.exp(beta * score[0]) / by_quadrature - 1.0) < EXACT
-
-
-def test_entropy():
-    by_quadrature = expected(lambda f: -norm.logpdf(f, 0.4, np.sqrt(0.7)), 0.4, 0.7)
-    assert abs(entropy_risk(np.array(0.7)) - by_quadrature) < EXACT
-
-
-def test_the_papers_confidence_bound_prefers_a_bad_item():
-    mean, var = np.array([-3.0, 0.2]), np.array([0.1, 0.1])
-    assert np.argmax(confidence_score(mean, var, variant="taylor")) == 0
-    assert np.argmax(confidence_score(mean, var)) == 1
-    np.testing.assert_allclose(confidence_score(mean, var, variant="gp_ucb", kappa=2.0), mean + 2.0 * np.sqrt(0.1))
-    with pytest.raises(ValueError, match="variant"):
-        confidence_score(mean, var, variant="lcb")

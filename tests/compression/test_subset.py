@@ -142,9 +142,8 @@ def test_pairs_of_kept_items_are_the_full_posteriors(models, name):
         assert others > 1e-4 if model.personal_ else others < EXACT  # the crowd is kept, and a pooled model is no more
 
 
-@pytest.mark.parametrize("nugget", ["user", "observation"])
-def test_everybody_at_once_is_one_after_the_other(nugget):
-    process = joint_model(nugget=nugget).posterior_
+def test_everybody_at_once_is_one_after_the_other():
+    process = joint_model().posterior_
     users = np.array([5, 0, 11])
     for user, utilities in zip(users, process.persons(users), strict=True):
         for full, found in zip(process.utilities(user), utilities.dense(), strict=True):
@@ -155,10 +154,9 @@ def cells(S):
     return np.divmod(np.array(S), N_ITEMS)
 
 
-@pytest.mark.parametrize("nugget", ["user", "observation"])
-def test_the_whole_covariance_of_everything_is_the_joint_process(nugget):
+def test_the_whole_covariance_of_everything_is_the_joint_process():
     """New people and new items too: whatever answers say, they say it through the utilities."""
-    process = joint_model(nugget=nugget).posterior_
+    process = joint_model().posterior_
     found, (users, a, b) = process.restricted(*cells(range(N_USERS * N_ITEMS))), everything()
     more = process.with_users(np.array([[0.3, -1.0]])).with_items(np.array([[1.0, 0.2]]), np.ones(1, dtype=bool))
     kept = found.with_users(np.array([[0.3, -1.0]])).with_items(np.array([[1.0, 0.2]]), np.ones(1, dtype=bool))

@@ -250,6 +250,14 @@ class PredictionContract(EstimatorContract):
         with pytest.raises(DataError, match="column"):
             model.predict_proba({"left": ["item 0"]})
 
+    def test_without_ranks_the_scores_are_the_same(self, model):
+        for user in (None, *model.users_.ids[:1]) if model.personal_ else (None,):
+            whole, scores = model.utilities(user), model.utilities(user, ranks=False)
+            assert list(scores.columns) == ["item", "mean", "sd", "lower", "upper", "n"]
+            for name in scores.columns[1:]:
+                np.testing.assert_allclose(scores[name], whole[name], atol=1e-6)  # a board makes near ties equal
+            assert scores["item"].to_list() == whole["item"].to_list()
+
     def test_the_board_of_someone_unknown(self, model):
         with pytest.raises(DataError, match="user ids are not known"):
             model.rank("nobody")

@@ -23,7 +23,7 @@ def test_weights_of_people():
     delta_0, prior = rng.normal(size=N_PAIRS), rng.normal(size=(N_USERS, C))
     mu, Sigma, log_det = np.empty((N_USERS, C)), np.empty((N_USERS, C, C)), np.empty(N_USERS)
     ptr = np.searchsorted(user, np.arange(N_USERS + 1))
-    update_people(0, N_USERS, ptr, pair, weight, precision, linear, delta_0, delta, D, prior, mu, Sigma, log_det)
+    update_people(ptr, pair, weight, precision, linear, delta_0, delta, D, prior, mu, Sigma, log_det)
     for u in range(N_USERS):
         q, tau = pair[user == u], (weight * precision)[user == u]
         P = np.eye(C) + delta[q].T @ (tau[:, None] * delta[q]) + np.diag(tau @ D[q])

@@ -11,7 +11,7 @@ from predilect.errors import DataError
 from predilect.likelihoods import probit, tabulated
 from predilect.likelihoods.special import log_ndtr, mills_curvature_scalar, mills_ratio
 from predilect.likelihoods.views import Probit
-from predilect.models.gaspk.em.compiled_weights import add_log_likelihoods
+from predilect.models.gaspk.em.weights import add_log_likelihoods
 
 DIGITS = 1e-13  # relative, as is asked of the functions themselves
 ENDS = np.arange(-40, 41) / 8.0

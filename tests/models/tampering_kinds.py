@@ -36,10 +36,7 @@ def kinds() -> dict[str, Callable[[], Any]]:
     """How a small fitted model of each kind is made."""
     import predilect
     from predilect import GPPL, CollaborativeGP, CrowdGPPL, GaSPK, JointGP, MixedLogit, Population
-    from predilect.models.gppl.model import GPClassifier, SingleUserGP
-    from predilect.models.gpvu import GPVU
-    from predilect.models.hierarchical import HierarchicalGP
-    from predilect.models.joint.model import BonillaGP
+    from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
 
     given: dict[str, Any] = {
         "strength": 10.0,
@@ -89,7 +86,7 @@ def kinds() -> dict[str, Callable[[], Any]]:
         "gaspk, items": fit(GaSPK, plain, **spk, gamma="exact"),
         "gaspk, grid": fit(GaSPK, features, **spk, levels=3, backend="grid"),
         "gaspk, paper": fit(GaSPK, features, n_components=2, n_restarts=1, preset="paper", n_jobs=1, levels=3),
-        "gaspk, relative": fit(GaSPK, features, **spk, tau="relative", n_dimensions=2),
+        "gaspk, relative": fit(GaSPK, features, **spk, tau="relative"),
         "mixed-logit": fit(MixedLogit, both, n_draws=60, tol=100.0, n_jobs=1),
         "mixed-logit, simulated": fit(MixedLogit, plain, method="simulated", n_draws=20, n_jobs=1),
         "joint": fit(JointGP, both, n_tuning=0),

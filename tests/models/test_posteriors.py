@@ -13,6 +13,7 @@ from predilect.gaussian.posterior import Posterior
 from predilect.likelihoods.calibration import RANGES, UNCALIBRATED, Calibration, restored_calibration
 from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
 from predilect.models import GPVU, HierarchicalGP
+from predilect.models.joint.process import JointProcess
 from tolerances import EXACT
 
 MODELS = {
@@ -142,12 +143,11 @@ def test_only_what_is_compressed_keeps_less(model):
     kept = model.posterior_.kept(0)
     assert len(kept) == (3 if model.posterior_.is_compressed else N_ITEMS)
     together = model.posterior_.restricted(np.array([0, 1]), np.array([2, 3]))
-    assert (together is not None) == (model.report_["model"] == "joint")
+    assert (together is not None) == isinstance(model.posterior_, JointProcess)
     if together is not None:
         assert together.kept(0).tolist() == [2]
         assert together.holds(np.array([0, 1, -1]), np.array([2, 2, 2])).tolist() == [True, False, False]
     else:
-        assert model.posterior_.answer_prior(USERS, LEFT, RIGHT) is None
         with pytest.raises(DataError):
             model.compress(2, local=False)
 

@@ -39,11 +39,19 @@ def with_effects(spread) -> People:
     return with_own(with_covariates(7, N_ITEMS), none, none, np.array([0.4, -0.7]), spread=spread)
 
 
+def with_task_effects(spread) -> People:
+    found, rng = in_tasks(), np.random.default_rng(5)
+    patterns = np.round(rng.normal(size=(found.n_rows, 2)), 1)
+    found = replace(found, patterns=patterns, variant=np.arange(found.n_rows))
+    none = np.zeros(0)
+    return with_own(found, none, none, np.array([0.4, -0.7]), spread=spread)
+
+
 CUTS, STRICT_CUTS, ITEMS = [0.3, 0.9, 1.8], [0.0, 0.7, 1.5], np.linspace(-0.5, 0.5, N_ITEMS)
 KINDS = {
     "pairs": lambda: laid_out(differing("ties", 0, 8, [1, 4, 9, 25, 90, 3, 0, 12], SPREAD)),
     "covariates": lambda: with_effects(()), "covariates, own effects": lambda: with_effects((0.8, 0.3)),
-    "tasks": in_tasks,
+    "tasks": in_tasks, "tasks, own effects": lambda: with_task_effects((0.8, 0.3)),
     "grades": lambda: graded(Thresholds(np.array(CUTS))),
     "grades without ties": lambda: graded(Thresholds(np.array(STRICT_CUTS))),
     "grades, of items": lambda: graded(Thresholds(np.array(CUTS), ITEMS)),

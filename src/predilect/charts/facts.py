@@ -12,7 +12,6 @@ from predilect._types import FloatArray, IntArray
 from predilect.charts.chart import name_of
 from predilect.decisions.versus import chances_of_no_side
 from predilect.gaussian.dense import factorise
-from predilect.likelihoods.special import Z_95
 
 MOST_ITEMS, MOST_PEOPLE = 30, 500
 _DRAWS = 2000
@@ -149,23 +148,12 @@ def has_attributes(model: Any) -> bool:
 
 
 def part_worths_of(model: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Importances of attributes, and part-worths over people; some milliseconds and draws for each person.
+    """Importances of attributes, and part-worths of the population; some milliseconds and draws for each person.
 
-    Columns of the second: attribute, level, label (the level, or what else the worth is of), mean, lower and upper (the
-    95 % interval of the mean, people being a sample), spread (standard deviation between people).
+    The second is the table of ``coefficients`` with a column label: the level, or what else the worth is of.
     """
-    worths = pl.DataFrame(model.part_worths())
     # "None of these", or that an attribute is missing: what it is worth where all else is as usual.
     constants = [one.name for one in model.features_.outputs if one.kind == "missing"]
     unit = pl.when(pl.col("attribute").is_in(constants)).then(pl.lit(_CONSTANT)).otherwise(pl.lit(_UNIT))
-    over = worths.group_by("attribute", "level", maintain_order=True).agg(
-        pl.col("mean").mean(), pl.col("mean").std().fill_null(0.0).alias("spread"), pl.len().alias("people"),
-        pl.col("sd").mean().alias("sd"),
-    )  # fmt: skip
-    # Of one set of coefficients for all, the interval is its own.
-    error = pl.when(pl.col("people") > 1).then(pl.col("spread") / pl.col("people").sqrt()).otherwise(pl.col("sd"))
-    over = over.with_columns(
-        pl.when(pl.col("level") == "").then(unit).otherwise(pl.col("level")).alias("label"),
-        (pl.col("mean") - Z_95 * error).alias("lower"), (pl.col("mean") + Z_95 * error).alias("upper"),
-    )  # fmt: skip
-    return pl.DataFrame(model.importances()), over
+    label = pl.when(pl.col("level") == "").then(unit).otherwise(pl.col("level")).alias("label")
+    return pl.DataFrame(model.importances()), pl.DataFrame(model.coefficients()).with_columns(label)

@@ -270,7 +270,7 @@ def importances(model: Any) -> Chart:
 
 
 def part_worths_chart(worths: pl.DataFrame, top: int = MOST_ROWS) -> Chart:
-    """What each attribute is worth, mean over people."""
+    """What each attribute is worth: the population's mean."""
     rows = []
     for row in worths.head(top).iter_rows(named=True):
         level, attribute = name_of(row["label"]), name_of(row["attribute"])
@@ -279,13 +279,13 @@ def part_worths_chart(worths: pl.DataFrame, top: int = MOST_ROWS) -> Chart:
             f"{row['spread']:.3g}"
         )
         rows.append(Row(isolated(level), row["mean"], row["lower"], row["upper"], told, attribute))
-    axis = f"added to the utility ({NOISE}), mean over people with its 95 % interval"
+    axis = f"added to the utility ({NOISE}), mean of the population with its 95 % interval"
     return Chart(Intervals(rows), "What attributes are worth", _all(rows), (axis, ""))
 
 
 @of_a_model
 def part_worths(model: Any, *, top: int = MOST_ROWS) -> Chart:
-    """What attributes and their levels are worth, mean over people with its 95 % interval; the first ``top`` of them.
+    """What attributes and their levels are worth, as :meth:`coefficients` says it; the first ``top`` of them.
 
     Raises DataError where the model has no attributes.
     """

@@ -1,69 +1,22 @@
-"""Informative vector machine: greedy assumed-density filtering, each time with the most informative answer."""
+"""Which items a person keeps: how many, and by which criterion."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from predilect._text import quoted
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._types import FloatArray, IntArray
 from predilect.errors import DataError
+from predilect.gaussian.posterior import Utilities
 from predilect.likelihoods.special import log_ndtr, mills_ratio
-from predilect.likelihoods.views import Likelihood
 
-
-def filter_answers(
-    column: Callable[[int], FloatArray],
-    diagonal: FloatArray,
-    outcome: npt.NDArray[np.int8],
-    likelihood: Likelihood,
-    free: BoolArray | None = None,
-) -> Iterator[tuple[int, float, float, float, FloatArray, FloatArray]]:
-    """Informative answers, one by one until none is left (vvm.md 3; Lawrence, Seeger and Herbrich 2003).
-
-    ``column(k)`` is the prior covariance of all margins with that of answer k, ``diagonal`` their variances. Yields the
-    answer, how much it lowers the entropy of the margins (nats), precision and linear term of its site, and means and
-    variances (n_answers,) of the margins so far. Ties go to the first answer. Only answers that ``free``
-    (n_answers,) has as true are taken: whoever reads may turn others false between two steps. O(n_answers a) at step a.
-    """
-    n = len(outcome)
-    mean, var = np.zeros(n), diagonal.astype(np.float64).copy()
-    free = np.ones(n, dtype=bool) if free is None else free
-    M = np.zeros((min(n, 16), n))
-    for done in range(n):
-        if not free.any():
-            return
-        _, slope, curvature = likelihood.tilted(outcome, mean, var)  # the marginal is the cavity
-        left_over = 1.0 - curvature * var  # > 0 for a log-concave likelihood
-        tau = curvature / left_over
-        gain = np.where(free, 0.5 * np.log1p(tau * var), -np.inf)
-        k = int(np.argmax(gain))
-        nu = (slope[k] + mean[k] * curvature[k]) / left_over[k]
-        s = column(k) - M[:done].T @ M[:done, k]
-        shrink = 1.0 + tau[k] * var[k]
-        mean = mean + s * ((nu - tau[k] * mean[k]) / shrink)
-        if done == len(M):
-            M = np.vstack([M, np.zeros((min(done, n - done), n))])
-        M[done] = s * np.sqrt(tau[k] / shrink)
-        var = np.maximum(var - M[done] ** 2, 0.0)
-        free[k] = False
-        yield k, float(gain[k]), float(tau[k]), float(nu), mean, var
-
-
-UCB_VARIANTS = ("exact", "taylor", "gp_ucb")
 _NOTHING = 1e-10  # of the largest variance: an item that the kept ones tell already
 _FAR = -1e5  # below, c + φ(c)/Φ(c) is -1/c to all digits, and its two terms are not
-
-
-def entropy_risk(var: FloatArray) -> FloatArray:
-    """E[-log q(f)] = ½ log(2πe σ²) in nats, -inf at variance 0: vvm.md 3, loss of the informative vector machine."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(0.5 * np.log(2.0 * np.pi * np.e * var))
 
 
 def log_improvement(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> FloatArray:
@@ -75,27 +28,6 @@ def log_improvement(mean: FloatArray, var: FloatArray, best: npt.ArrayLike) -> F
         excess = np.where(c < _FAR, -1.0 / np.where(c < _FAR, c, -1.0), c + mills_ratio(np.maximum(c, _FAR)))
         value = np.log(sigma) + log_ndtr(c) + np.log(excess)
         return np.where(sigma > 0.0, value, np.log(np.maximum(gap, 0.0)))
-
-
-def confidence_score(
-    mean: FloatArray, var: FloatArray, beta: float = 1.0, variant: str = "exact", kappa: float = 1.0
-) -> FloatArray:
-    """Upper confidence bound: orders items by decreasing exponential risk.
-
-    "exact": mean + β var / 2, the logarithm of the exact expectation over β; "taylor": mean + β (var + mean²) / 2, the
-    paper's second order of a Taylor series; "gp_ucb": mean + κ √var. β is per unit of the noise of one answer; the
-    paper's in units of 1/α of it: its β = 1 at α = 3 is 3 here.
-
-    vvm.md 3. **Differs from the paper**: E f² is var + mean², which is no bound of anything and puts an item of mean -3
-    above one of mean 0.2; "taylor" is for comparison only.
-    """
-    if variant == "exact":
-        return mean + 0.5 * beta * var
-    if variant == "taylor":
-        return mean + 0.5 * beta * (var + mean**2)
-    if variant == "gp_ucb":
-        return mean + kappa * np.sqrt(var)
-    raise ValueError(f"variant must be one of {', '.join(UCB_VARIANTS)}, not {quoted(variant)}")
 
 
 _ROUNDING = 1e-9  # of a share times the number of items: 7 % of 100 items are 7, whatever 0.07 * 100 is
@@ -180,66 +112,40 @@ def representative(away: FloatArray, C: FloatArray, r: int) -> IntArray:
     return np.flatnonzero(~free)
 
 
-CRITERIA = ("ucb", "voi", "ivm", "pairs", "adf", "random", "mean")
-IVM_VARIANTS = ("min_posterior_entropy", "max_posterior_entropy", "max_reduction")
-BEST = ("all", "selected")
+Score = Callable[[int, Utilities], FloatArray]  # of a person by code: scores (n_items,), the larger the better
+
+# By mean and variance of each utility, centred over the items. Marginals do not depend on what else is kept, so the
+# greedy loop of the paper is a sort. "ucb": exponential utility -exp(f), whose expected risk the sum orders, with f per
+# unit of the noise of one answer (the paper's β = 1 at α = 3 is 3 of ours). "voi": value of information, E (f - f*)₊
+# beyond the largest mean. "ivm": the least entropy of the utility. vvm.md 3.
+_OF_MARGINALS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    "ucb": lambda mean, var: mean + 0.5 * var,
+    "voi": lambda mean, var: log_improvement(mean, var, mean.max()),
+    "ivm": lambda mean, var: -var,
+}
+CRITERIA = (*_OF_MARGINALS, "pairs")  # the last chooses the items of a person together: :func:`representative`
 # The criterion of the nearest loss: a decision by the largest mean needs the items that may be best, a prediction of
 # any pair those that tell most of the others.
 _FOR = {"regret": "voi", "recommendation": "ucb", "zero_one": "pairs", "log": "pairs"}
 _MOST_FOR_PAIRS = 500  # items: the time of a person grows by their cube
 
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
-    """A criterion with its options.
+def score_of(criterion: str | Score) -> Score:
+    """Score of a criterion by its name, or that which is given; DataError for an unknown name.
 
-    "pairs": the items from which the margins of all pairs are told best (:func:`representative`), which has no scores
-    by item; "ucb": exponential utility, with ``beta``, ``ucb`` and ``kappa`` of
-    :func:`~predilect.compression.criteria.confidence_score`; "voi": value of information; "ivm": entropy of the item's
-    utility; "random" and "mean" (largest posterior mean) are controls; "adf", the original informative vector machine,
-    orders answers and has no scores.
-
-    vvm.md 3. Marginals do not depend on what else is kept, so the greedy loop of the paper is a sort: for "voi" with
-    "selected" too, where the first item is the one with the largest mean, after which f* is constant.
+    **Differs from the paper**: it prints the risks of "voi" and "ucb" without their minus signs, and bounds E exp(f) by
+    a Taylor series that is no bound.
     """
+    if not isinstance(criterion, str):
+        return criterion
+    if criterion not in _OF_MARGINALS:
+        raise DataError(f"criterion must be one of {', '.join(CRITERIA)}; got {quoted(criterion)}")
 
-    name: str = "ucb"
-    beta: float = 1.0
-    ucb: str = "exact"
-    kappa: float = 1.0
-    best: str = "all"  # f* of "voi": largest mean of all the person's items, or of those selected so far
-    ivm: str = "min_posterior_entropy"  # keep the least entropy (the paper), the most, or the largest reduction
-    random_state: int = 0
+    def score(user: int, utilities: Utilities) -> FloatArray:
+        mean, var = utilities.centred_marginals()
+        return _OF_MARGINALS[criterion](mean, np.maximum(var, 0.0))
 
-    def __post_init__(self) -> None:
-        choices = {"name": CRITERIA, "ucb": UCB_VARIANTS, "best": BEST, "ivm": IVM_VARIANTS}
-        for field, known in choices.items():
-            if getattr(self, field) not in known:
-                what = "criterion" if field == "name" else field
-                raise DataError(f"{what} must be one of {', '.join(known)}; got {quoted(getattr(self, field))}")
-        for field in ("beta", "kappa"):
-            if not np.isfinite(getattr(self, field)) or getattr(self, field) <= 0.0:
-                raise DataError(f"{field} must be a positive number; got {quoted(getattr(self, field))}")
-
-    def scores(self, mean: FloatArray, var: FloatArray, prior_var: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Scores (n_items,), the larger the better; ``prior_var`` are variances before the person's own answers."""
-        if self.name == "ucb":
-            return confidence_score(mean, var, self.beta, self.ucb, self.kappa)
-        if self.name == "voi":
-            score = log_improvement(mean, var, mean.max())
-            if self.best == "selected":
-                score[mean.argmax()] = np.inf
-            return score
-        if self.name == "ivm":
-            risk = entropy_risk(var)
-            if self.ivm == "max_reduction":
-                return entropy_risk(prior_var) - risk
-            return -risk if self.ivm == "min_posterior_entropy" else risk
-        if self.name == "mean":
-            return mean
-        if self.name == "random":
-            return rng.random(len(mean))
-        raise DataError(f'criterion "{self.name}" does not order items by their marginals')
+    return score
 
 
 def criterion_for(loss: str, n_items: int = 0, *, has_budget: bool = False) -> str:

@@ -37,7 +37,7 @@ from predilect.gaussian.covariates import CovariateEffects
 from predilect.models.boards import Ranking
 from predilect.models.checks import check_count, check_flags
 from predilect.models.estimator import Constructed, Saving
-from predilect.models.reading import Queries, read_queries, rows_of_features
+from predilect.models.reading import Queries, read_queries
 from predilect.models.shown import BaseEstimator
 from predilect.progress import Watcher
 
@@ -60,23 +60,19 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         Use of the compressed model: "regret", "recommendation", "zero_one", "log", or a function; see
         :mod:`predilect.compression.losses`. The report has the expected loss of compressing.
     criterion : str, default "auto"
-        "ucb", "voi", "ivm", "pairs", "adf", "random" or "mean"; "auto": "voi" for regret, "ucb" for recommendation and
-        for a function, "pairs" for the others, with more than 500 items or a budget "ivm".
+        "voi", value of information; "ucb", exponential utility; "pairs", the items that tell most of the others;
+        "ivm", those of least variance. "auto": "voi" for regret, "ucb" for recommendation and for a function, "pairs"
+        for the others, with more than 500 items or a budget "ivm".
     budget : int, optional
         Items of all people together, instead of ``keep``.
     local : bool, default True
         Whether moments are kept person by person. False, for a joint process: the covariance of all kept utilities, so
         that new people, new items and dropped items are predicted from all people's kept ones.
-    marginals : {"centred", "raw"}, default "centred"
-        Utilities that are scored: centred over the items, or, as in the paper, with the constant that only the prior
-        determines.
     precision : {"half", "single", "double"}, default "half"
         Of the kept moments. "half": means to 7 digits and the variance of any difference to 3; "single": all
         to 7 digits, in up to twice the bytes; "double": 16 digits, in twice as many again.
-    options : dict, optional
-        Of the criterion: beta, ucb, kappa, best, ivm.
     random_state : int or None, default 0
-        Of criterion "random", of the draws behind the expected loss, and of those behind rank intervals.
+        Of the draws behind the expected loss, and of those behind rank intervals.
 
     Attributes
     ----------
@@ -115,9 +111,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
     criterion: str = "auto"
     budget: int | None = None
     local: bool = True
-    marginals: str = "centred"
     precision: str = "half"
-    options: dict[str, Any] | None = None
     random_state: int | None = 0
 
     def fit(
@@ -158,12 +152,8 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
             model._consolidate()  # people lie in the order of users_ then
         usual = criterion_for(name, len(model.items_), has_budget=self.budget is not None)
         criterion = usual if self.criterion == "auto" else self.criterion
-        options = dict(self.options or {})
         people = people_of_model(model)
-        found = sparsify(
-            model, self.keep, criterion, budget=self.budget, local=self.local, marginals=self.marginals,
-            people=people, **{"random_state": self.seed_, **options},
-        )  # fmt: skip
+        found = sparsify(model, self.keep, criterion, budget=self.budget, local=self.local, people=people)
         # The whole covariance is not rounded: it is multiplied by the inverse of the prior's.
         self.posterior_ = rounded(found, self.precision) if self.local else found
         self.items_, self.personal_ = model.items_, model.personal_
@@ -186,8 +176,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
             "model": "compressed", "of": of,
             "compressed": {
                 "keep": None if self.keep is None else str(self.keep), "budget": self.budget, "criterion": criterion,
-                "options": options, "local": self.local, "marginals": self.marginals,
-                "n_kept": self.posterior_.n_kept,
+                "local": self.local, "n_kept": self.posterior_.n_kept,
                 "n_cells": len(self.items_) * (len(self.users_) if self.personal_ and self.users_ is not None else 1),
                 "bytes": stored_bytes(self), "bytes_full": stored_bytes(model),
             },
@@ -268,14 +257,8 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
                 DataWarning, stacklevel=4,
             )  # fmt: skip
         if not self.local:
-            new = self._new_items(queries, items)
-            process = posterior if new is None else posterior.with_items(new.matrix, new.known)
-            who = queries.users
-            if people is not None and queries.new_users and self.user_features_ is not None:
-                rows, _ = rows_of_features(queries.new_users, self.user_features_, people)
-                who = np.where(queries.unknown_users >= 0, posterior.n_users + queries.unknown_users, who)
-                process = process.with_users(rows)
-            return process.margins(who, queries.left, queries.right)
+            found: tuple[FloatArray, FloatArray] = posterior.predict(self, queries, items, people)
+            return found
         if queries.new_items:
             warnings.warn(
                 f"{len(queries.new_items)} of the items asked about are not known to the model (first: "

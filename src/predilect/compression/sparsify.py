@@ -9,28 +9,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.compression.criteria import (
-    Criterion,
-    filter_answers,
+    Score,
     in_order,
     items_a_person,
     items_in_all,
     representative,
+    score_of,
 )
-from predilect.compression.posterior import SubsetPosterior, covariance_between, marginal_variances
+from predilect.compression.posterior import SubsetPosterior, covariance_between
 from predilect.errors import DataError
 from predilect.gaussian.dense import pack_triangle, symmetrise
 from predilect.gaussian.posterior import Utilities
 from predilect.people.queries import IMPLIED, NEWCOMER
 
 People = Callable[[IntArray], Iterator[Utilities]]
-Order = Callable[[], Iterator[int]]
 
 _MOST_REMEMBERED = 30_000_000  # numbers of people's covariances cached between choosing and cutting
 _MOST_IN_LAW = 1000  # people, evenly spaced, whose utilities make the population distribution
-_MARGINALS = ("centred", "raw")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,32 +46,59 @@ class Selection:
 def sparsify(
     model: Any,
     keep: Any = None,
-    criterion: str | Criterion = "ucb",
+    criterion: str | Score = "ucb",
     *,
     budget: int | None = None,
     local: bool = True,
-    marginals: str = "centred",
     people: People | None = None,
-    order: Order | None = None,
-    **options: Any,
 ) -> Any:
-    """Sparsified posterior of a fitted model ; of a pooled model, of its one function.
+    """Sparsified posterior of a fitted model; of a pooled model, of its one function.
 
     ``keep`` is a number or a share ("20%") of items a person, ``budget`` instead a number of all people together (the
-    best scores, at least one a person); ``options`` are those of :class:`~predilect.compression.criteria.Criterion`.
+    best scores, at least one a person). ``criterion`` is a name, or a function that gives a person's items scores.
     Equal scores: the item with the smaller id. ``local`` keeps moments person by person; False, for a joint process,
-    the whole covariance of all kept utilities. ``people`` comes from :func:`people_of_model` and ``order``, of "adf",
-    from :func:`order_of_answers`: who keeps several shares computes them once. Raises DataError for anything that
-    cannot be used.
+    the whole covariance of all kept utilities. ``people`` comes from :func:`people_of_model`: who keeps several shares
+    computes them once. Raises DataError for anything that cannot be used.
 
     vvm.md 3. ``local``: the covariances of all people, n_users n_items log n_items for the choice. Otherwise see
     :meth:`Posterior.restricted <predilect.gaussian.posterior.Posterior.restricted>`.
     """
     _check(model)
     people = people_of_model(model) if people is None else people
-    selection = select(
-        model, keep, criterion, budget=budget, marginals=marginals, people=people, order=order, **options
-    )  # fmt: skip
+    return restrict(model, select(model, keep, criterion, budget=budget, people=people), local=local, people=people)
+
+
+def select(
+    model: Any,
+    keep: Any = None,
+    criterion: str | Score = "ucb",
+    *,
+    budget: int | None = None,
+    people: People | None = None,
+) -> Selection:
+    """Items that people keep; parameters as :func:`sparsify`."""
+    if (keep is None) == (budget is None):
+        raise DataError("give keep, the items of each person (10, 0.2 or '20%'), or budget, those of all together")
+    _check(model)
+    people = people_of_model(model) if people is None else people
+    n_items, n_users = len(model.items_), _n_people(model)
+    r = None if keep is None else items_a_person(keep, n_items)
+    total = None if budget is None else items_in_all(budget, n_users, n_items)
+    if criterion == "pairs":
+        if r is None:
+            raise DataError('criterion "pairs" chooses the items of each person together: give keep, not budget')
+        mean, C = _laws(model, people)[0].dense()
+        return selection_of([representative(one.mean - mean, C, r) for one in people(_everybody(model))])
+    score = score_of(criterion)
+    scores = (score(user, utilities) for user, utilities in enumerate(people(_everybody(model))))
+    if total is None:
+        return selection_of([np.sort(in_order(of_person)[:r]) for of_person in scores])
+    return selection_of(_shared_out(np.array(list(scores)), total))
+
+
+def restrict(model: Any, selection: Selection, *, local: bool = True, people: People | None = None) -> Any:
+    """Posterior of what people keep; other parameters as :func:`sparsify`."""
+    people = people_of_model(model) if people is None else people
     posterior = model.posterior_
     if not local:
         together = posterior.restricted(selection.users, selection.items)
@@ -97,62 +121,6 @@ def sparsify(
         _implied(model, selection), posterior.calibration, _newcomers(model),
         _consistency(model, len(selection.ptr) - 1), _item_ties(model), not model.personal_,
     )  # fmt: skip
-
-
-def select(
-    model: Any,
-    keep: Any = None,
-    criterion: str | Criterion = "ucb",
-    *,
-    budget: int | None = None,
-    marginals: str = "centred",
-    people: People | None = None,
-    order: Order | None = None,
-    **options: Any,
-) -> Selection:
-    """Items that people keep; parameters as :func:`sparsify`."""
-    if marginals not in _MARGINALS:
-        raise DataError(f"marginals must be one of {', '.join(_MARGINALS)}; got {quoted(marginals)}")
-    if (keep is None) == (budget is None):
-        raise DataError("give keep, the items of each person (10, 0.2 or '20%'), or budget, those of all together")
-    _check(model)
-    people = people_of_model(model) if people is None else people
-    try:
-        how = Criterion(criterion, **options) if isinstance(criterion, str) else criterion
-    except TypeError:
-        known = ", ".join(Criterion.__slots__[1:])
-        raise DataError(f"options of a criterion are {known}; got {', '.join(options)}") from None
-    n_items, n_users = len(model.items_), _n_people(model)
-    r = None if keep is None else items_a_person(keep, n_items)
-    total = None if budget is None else items_in_all(budget, n_users, n_items)
-    if how.name == "adf":
-        if r is None:
-            raise DataError('criterion "adf" takes answers in order, for everybody: give keep, not budget')
-        return _by_answers(model, r, order_of_answers(model) if order is None else order)
-    if how.name == "pairs":
-        if r is None:
-            raise DataError('criterion "pairs" chooses the items of each person together: give keep, not budget')
-        mean, C = _laws(model, people)[0].dense()
-        return _selection([representative(one.mean - mean, C, r) for one in people(_everybody(model))])
-    rng = np.random.default_rng(how.random_state)
-    kept: list[IntArray] = []
-    scores = np.empty((n_users, n_items if total is not None else 0))
-    for user, utilities in enumerate(people(_everybody(model))):
-        mean, var = _marginals(utilities, marginals)
-        prior_var = var  # which only one criterion reads
-        if how.name == "ivm" and how.ivm == "max_reduction":
-            prior = model.posterior_.prior_of(user)
-            if prior is None:
-                raise DataError(f'the prior of a {type(model).__name__} is not known: ivm="max_reduction" needs it')
-            prior_var = _marginals(prior, marginals)[1]
-        score = how.scores(mean, np.maximum(var, 0.0), np.maximum(prior_var, 0.0), rng)
-        if total is None:
-            kept.append(np.sort(in_order(score)[:r]))
-        else:
-            scores[user] = score
-    if total is not None:
-        kept = _shared_out(scores, total)
-    return _selection(kept)
 
 
 def people_of_model(model: Any) -> People:
@@ -196,13 +164,8 @@ def _n_people(model: Any) -> int:
     return len(model.users_) + len(model._added_users)
 
 
-def _marginals(utilities: Utilities, which: str) -> tuple[FloatArray, FloatArray]:
-    if which == "centred":
-        return utilities.centred_marginals()
-    return utilities.mean, marginal_variances(utilities)
-
-
-def _selection(kept: list[IntArray]) -> Selection:
+def selection_of(kept: list[IntArray]) -> Selection:
+    """Items of each person, ascending."""
     return Selection(np.concatenate([[0], np.cumsum([len(items) for items in kept])]), np.concatenate(kept))
 
 
@@ -216,49 +179,6 @@ def _shared_out(scores: FloatArray, total: int) -> list[IntArray]:
     order = order[~chosen.ravel()[order]]
     chosen.ravel()[order[: total - n_users]] = True
     return [np.flatnonzero(row) for row in chosen]
-
-
-def order_of_answers(model: Any) -> Order:
-    """Answers of a joint process, the most informative first (vvm.md 3, the original machine); each computed once."""
-    answers = getattr(model, "comparisons_", None)
-    prior = None
-    if answers is not None:
-        columns = (np.asarray(column, dtype=np.int64) for column in (answers.user, answers.left, answers.right))
-        prior = model.posterior_.answer_prior(*columns)
-    if answers is None or prior is None:
-        raise DataError(
-            'criterion "adf" orders the answers of a joint process by its prior; this model has none, or was loaded '
-            'without its answers. Use criterion="ivm"'
-        )
-    diagonal, column = prior
-    steps = filter_answers(column, diagonal, answers.outcome, model._likelihood(model.tie_threshold_))
-    taken: list[int] = []
-
-    def again() -> Iterator[int]:
-        yield from taken
-        for k, *_ in steps:
-            taken.append(k)
-            yield k
-
-    return again
-
-
-def _by_answers(model: Any, r: int, order: Order) -> Selection:
-    """Items of the most informative answers, filled up with the smallest ids."""
-    answers = model.comparisons_
-    kept: list[list[int]] = [[] for _ in range(_n_people(model))]
-    missing = len(kept) * r
-    for k in order():
-        mine = kept[answers.user[k]]
-        for item in (int(answers.left[k]), int(answers.right[k])):
-            if len(mine) < r and item not in mine:
-                mine.append(item)
-                missing -= 1
-        if not missing:
-            break
-    for mine in kept:
-        mine += [item for item in range(len(model.items_)) if item not in mine][: r - len(mine)]
-    return _selection([np.sort(np.array(mine, dtype=np.int64)) for mine in kept])
 
 
 def _laws(model: Any, people: People) -> tuple[Utilities, Utilities, Utilities | None]:

@@ -89,12 +89,9 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
     n_items = len(utilities.mean)
     if n_draws is None:
         n_draws = N_DRAWS if n_items <= MANY_ITEMS else N_DRAWS_MANY_ITEMS
-    score, variance = utilities.centred_marginals()
-    refuse_unsound(score, variance)
-    sd = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave -1e-17 where an item is alone
+    score, sd, below, above = _scores(utilities)
     tied = _TIED * max(np.abs(score).max(initial=0.0), sd.max(initial=0.0))
     order, score = _best_first(score, tied)
-    below, above = utilities.centred_reach()
     rng, root = np.random.default_rng(random_state), factorise(utilities.covariance).lower
     places = np.empty((n_draws, n_items), dtype=np.int32)
     best = np.zeros(n_items)
@@ -123,12 +120,30 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
     )
 
 
+def _scores(utilities: Utilities) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Centred utilities: mean, sd, and how far intervals go below and above, (n_items,) each."""
+    score, variance = utilities.centred_marginals()
+    refuse_unsound(score, variance)
+    # Rounding may leave -1e-17 where an item is alone.
+    return score, np.sqrt(np.maximum(variance, 0.0)), *utilities.centred_reach()
+
+
+def score_columns(utilities: Utilities, items: Vocabulary, n_answers: FloatArray) -> dict[str, Any]:
+    """Columns of a board that need no draws, in the order of the items; O(n_items M²) at most."""
+    score, sd, below, above = _scores(utilities)
+    columns = {"mean": score, "sd": sd, "lower": score - below, "upper": score + above}
+    return {"item": items.labels(np.arange(len(items))), **columns, "n": _counts(n_answers)}
+
+
+def _counts(n: FloatArray) -> Any:
+    return n.astype(np.int64) if is_whole(n) else n
+
+
 def board_columns(board: Board, items: Vocabulary, n_answers: FloatArray) -> dict[str, Any]:
     """Columns of a board, best item first; ``n_answers`` by code, whole numbers come out as integers."""
-    n = n_answers[board.item]
     columns: dict[str, Any] = {"item": items.labels(board.item)}
     columns |= {name: getattr(board, name) for name in BOARD_COLUMNS[1:-1]}
-    columns["n"] = n.astype(np.int64) if is_whole(n) else n
+    columns["n"] = _counts(n_answers[board.item])
     return columns
 
 

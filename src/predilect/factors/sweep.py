@@ -23,14 +23,12 @@ from predilect.gaussian.dense import eigenpairs
 from predilect.gaussian.design import Sites
 from predilect.latent.sparse.problem import natural_parameters
 from predilect.likelihoods.expectation import expected
-from predilect.likelihoods.probit import tilted
+from predilect.likelihoods.probit import moved_threshold, tilted
 
 
 @kernel
-def update_people(
-    start, stop, user_ptr, pair, weight, precision, linear, delta_0, delta, D, prior, mu, Sigma, log_det
-):  # fmt: skip
-    """Posterior of the weights of people ``start`` to ``stop`` given the sites: modern.md (3.4).
+def update_people(user_ptr, pair, weight, precision, linear, delta_0, delta, D, prior, mu, Sigma, log_det):
+    """Posterior of the weights of people given the sites: modern.md (3.4).
 
     ``precision``, ``linear`` (n_rows,): site of one of ``weight`` answers, log p(y | z) ~ linear z - precision z²/2;
     ``delta_0`` (n_pairs,): mean margin of the consensus; ``delta``, ``D`` (n_pairs, C); ``prior`` (n_users, C): prior
@@ -40,7 +38,7 @@ def update_people(
     L = np.empty((C, C))
     h = np.empty(C)
     inv = np.empty((C, C))
-    for u in range(start, stop):
+    for u in range(mu.shape[0]):
         for c in range(C):
             for k in range(c):
                 L[c, k] = 0.0
@@ -116,7 +114,6 @@ def component_sums(c, user, pair, weight, precision, linear, margin, delta, mu, 
 
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
-_LARGEST_MOVE = 0.5  # of log δ
 
 
 def refreshed(
@@ -153,8 +150,8 @@ def people_step(state: FactorState, sites: Sites, answers: FactorAnswers) -> Non
     """Update of all people's weights: modern.md (3.4)."""
     if state.n_components:
         update_people(
-            0, answers.n_users, answers.user_ptr, answers.pair, answers.weight, sites.precision, sites.linear,
-            state.delta_0, state.delta, state.D, state.prior, state.mu, state.Sigma, state.log_det,
+            answers.user_ptr, answers.pair, answers.weight, sites.precision, sites.linear, state.delta_0, state.delta,
+            state.D, state.prior, state.mu, state.Sigma, state.log_det,
         )  # fmt: skip
 
 
@@ -232,9 +229,7 @@ def threshold_step(state: FactorState, answers: FactorAnswers, slope: FloatArray
         parts = tilted(np.zeros(len(z), dtype=np.int8), z, 0.0, delta)
         gradient += share * float(w[tie] @ parts[3])
         second += share * float(w[tie] @ parts[4])
-    # In log δ: derivative δ g, second derivative δ² h + δ g, negative for a log-concave likelihood near its maximum.
-    bend = min(delta * delta * second + delta * gradient, -1e-12 - 0.5 * abs(delta * gradient))
-    state.threshold = delta * math.exp(float(np.clip(-delta * gradient / bend, -_LARGEST_MOVE, _LARGEST_MOVE)))
+    state.threshold = moved_threshold(delta, gradient, second)
 
 
 TAU_PRIOR = GammaPrior(1.0, 0.01)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, NamedTuple, Protocol, Self
@@ -393,12 +393,6 @@ class Posterior(Protocol):
 
         None if users are independent given the crowd, so that there is nothing between them to keep.
         """
-        return None
-
-    def answer_prior(
-        self, users: IntArray, left: IntArray, right: IntArray
-    ) -> tuple[FloatArray, Callable[[int], FloatArray]] | None:
-        """Prior variances (n,) of the margins of answers, and columns of their prior covariance; None if unknown."""
         return None
 
 

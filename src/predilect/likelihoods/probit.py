@@ -184,3 +184,11 @@ def starting_threshold(outcome: npt.NDArray[np.int8], weight: FloatArray, given:
         return given
     ties = float(weight[outcome == 0].sum())
     return threshold_for_tie_share(ties / float(weight.sum())) if ties else 0.0
+
+
+def moved_threshold(delta: float, slope: float, curvature: float, furthest: float = 0.5) -> float:
+    """Newton step of δ in its logarithm, of at most ``furthest``, by slope and curvature in δ of what is maximised."""
+    gradient = delta * slope
+    # In log δ: second derivative δ² h + δ g, negative near the maximum of a log-concave likelihood.
+    bend = min(delta * delta * curvature + gradient, -1e-12 - 0.5 * abs(gradient))
+    return delta * math.exp(float(np.clip(-gradient / bend, -furthest, furthest)))

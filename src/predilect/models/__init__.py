@@ -18,15 +18,15 @@ __all__ = [*_HOME]
 
 if TYPE_CHECKING:
     from predilect.compression.model import CompressedModel as CompressedModel
+    from predilect.models.baselines import GPVU as GPVU
+    from predilect.models.baselines import BonillaGP as BonillaGP
+    from predilect.models.baselines import GPClassifier as GPClassifier
+    from predilect.models.baselines import HierarchicalGP as HierarchicalGP
+    from predilect.models.baselines import SingleUserGP as SingleUserGP
     from predilect.models.collaborative import CollaborativeGP as CollaborativeGP
     from predilect.models.crowd import CrowdGPPL as CrowdGPPL
     from predilect.models.gaspk import GaSPK as GaSPK
     from predilect.models.gppl import GPPL as GPPL
-    from predilect.models.gppl import GPClassifier as GPClassifier
-    from predilect.models.gppl import SingleUserGP as SingleUserGP
-    from predilect.models.gpvu import GPVU as GPVU
-    from predilect.models.hierarchical import HierarchicalGP as HierarchicalGP
-    from predilect.models.joint import BonillaGP as BonillaGP
     from predilect.models.joint import JointGP as JointGP
     from predilect.models.mixed_logit import MixedLogit as MixedLogit
     from predilect.models.population import Population as Population

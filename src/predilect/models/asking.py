@@ -314,8 +314,7 @@ class Asking:
 
     def compress(
         self, keep: Any = None, loss: Any = "regret", criterion: str = "auto", *, budget: int | None = None,
-        local: bool = True, marginals: str = "centred", precision: str = "half", random_state: int | None = 0,
-        **options: Any,
+        local: bool = True, precision: str = "half", random_state: int | None = 0,
     ) -> Any:  # fmt: skip
         """Compress the model to the items that matter to each person.
 
@@ -323,10 +322,8 @@ class Asking:
         ----------
         keep : int, float or str, optional
             Items that each person keeps; by default "20%", unless ``budget`` is given.
-        loss, criterion, budget, local, marginals, precision, random_state
+        loss, criterion, budget, local, precision, random_state
             As in :class:`CompressedModel <predilect.compression.model.CompressedModel>`.
-        **options
-            Of the criterion: beta, ucb, kappa, best, ivm.
 
         Returns
         -------
@@ -335,7 +332,7 @@ class Asking:
         Raises
         ------
         DataError
-            If ``keep``, ``budget``, a criterion, a loss or an option cannot be used.
+            If ``keep``, ``budget``, a criterion or a loss cannot be used.
 
         Examples
         --------
@@ -346,6 +343,6 @@ class Asking:
         """
         keep = "20%" if keep is None and budget is None else keep
         return estimator("compressed")(
-            keep=keep, loss=loss, criterion=criterion, budget=budget, local=local, marginals=marginals,
-            precision=precision, options=options or None, random_state=random_state,
+            keep=keep, loss=loss, criterion=criterion, budget=budget, local=local, precision=precision,
+            random_state=random_state,
         )._compress(self)  # fmt: skip

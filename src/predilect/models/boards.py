@@ -22,7 +22,7 @@ from predilect.charts.chart import Chart
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, weights_of_rows
-from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound
+from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound, score_columns
 from predilect.decisions.scales import Scale, ScaleName, scale_of
 from predilect.errors import DataWarning
 from predilect.gaussian.covariates import CovariateEffects
@@ -365,7 +365,7 @@ class Ranking(Asking, Predicting):
         utilities = now.posterior_.crowd() if crowd else now.posterior_.calibrated(now._user_code(user))
         return now._frame(unit.of_board(now._board(utilities), utilities, now.items_), now._n_behind(user))
 
-    def utilities(self, user: Any = None) -> Any:
+    def utilities(self, user: Any = None, *, ranks: bool = True) -> Any:
         """Utilities of the crowd, or of one person: the frame of :meth:`rank`, in the order of :attr:`items_`.
 
         Parameters
@@ -373,14 +373,20 @@ class Ranking(Asking, Predicting):
         user : id, optional
             A person; by default the crowd. A name that the model has no answers of is an unseen user, drawn from the
             population distribution; it comes with a warning.
+        ranks : bool, default True
+            False leaves out what joint draws are needed for (ranks, tiers, p_best), which take nearly all of the time:
+            of 200 items a person's utilities take 1 ms in place of 45.
         """
         now = self._now()
         if user is None:
-            return now._frame(now._board(now.posterior_.crowd()).by_item(), now._n_behind(None))
-        code = now._user_or_unseen(user)
-        is_unseen = code < 0 and now.personal_
-        n = np.zeros(len(now.items_)) if is_unseen else now._n_answers_by_item(user)
-        return now._frame(now._board(now.posterior_.calibrated(code)).by_item(), n)
+            found, n = now.posterior_.crowd(), now._n_behind(None)
+        else:
+            code = now._user_or_unseen(user)
+            found, is_unseen = now.posterior_.calibrated(code), code < 0 and now.personal_
+            n = np.zeros(len(now.items_)) if is_unseen else now._n_answers_by_item(user)
+        if ranks:
+            return now._frame(now._board(found).by_item(), n)
+        return build_frame(score_columns(found, now.items_, n), now._backend)
 
     def utility_distribution(self, user: Any = None) -> tuple[FloatArray, FloatArray]:
         """Joint law of the utilities of the crowd, or of one person, centred, over :attr:`items_`: that of their board.

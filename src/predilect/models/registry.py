@@ -84,14 +84,14 @@ ENTRIES = (
         "joint", "JointGP", "models.joint", "people and items by the features of both, for some thousand answers",
         in_front=True,
     ),
-    Entry("single-user-gp", "SingleUserGP", "models.gppl", "a baseline, a function for each person alone"),
-    Entry("hierarchical-gp", "HierarchicalGP", "models.hierarchical", "a baseline, people as draws from one Gaussian"),
-    Entry("bonilla-gp", "BonillaGP", "models.joint", "a baseline, as joint"),
+    Entry("single-user-gp", "SingleUserGP", "models.baselines", "a baseline, a function for each person alone"),
+    Entry("hierarchical-gp", "HierarchicalGP", "models.baselines", "a baseline, people as draws from one Gaussian"),
+    Entry("bonilla-gp", "BonillaGP", "models.baselines", "a baseline, as joint"),
     Entry(
-        "gp-classifier", "GPClassifier", "models.gppl", "a baseline, one ranking for all", "one",
+        "gp-classifier", "GPClassifier", "models.baselines", "a baseline, one ranking for all", "one",
         "is one ranking for all; one for each person is --model single-user-gp. Say that,",
     ),
-    Entry("gpvu", "GPVU", "models.gpvu", "a baseline, factors and a function of each person's own"),
+    Entry("gpvu", "GPVU", "models.baselines", "a baseline, factors and a function of each person's own"),
     Entry("compressed", "CompressedModel", "compression.model"),
 )  # fmt: skip
 COMMANDS: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES if entry.about}

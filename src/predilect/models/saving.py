@@ -301,10 +301,10 @@ def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> dic
     outcomes = [array for name, array in arrays.items() if name.rpartition(".")[2] == "outcome"]
     if document["tie_threshold"] == 0.0 and any((outcome == 0).any() for outcome in outcomes):
         raise ValueError("ties in a model without them")
-    kind, found, model._added_users = model.__class__, {}, {}
+    kind, found, sizes, model._added_users = model.__class__, {}, sizes_of(document), {}
     parts = {name: how is PART for name, (_, how) in stored_in(kind).items()}
     for name in sorted(parts, key=lambda name: (parts[name], name != "_space", name == "posterior_")):
-        given = model._given() if parts[name] and name != "_space" else {}
+        given = {"sizes": sizes, **model._given()} if parts[name] and name != "_space" else {}
         found[name] = read(kind, name, document, arrays, given)
         if not isinstance(getattr(kind, name, None), property):
             setattr(model, name, found[name])

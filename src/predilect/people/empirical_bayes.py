@@ -17,7 +17,7 @@ from predilect._types import FloatArray
 from predilect.gaussian.dense import Factor, factorise, sandwiched, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.calibration import RANGES
-from predilect.likelihoods.probit import starting_threshold
+from predilect.likelihoods.probit import moved_threshold, starting_threshold
 from predilect.people.expectation import Expectation
 from predilect.people.law import Law
 from predilect.people.layout import People
@@ -113,10 +113,7 @@ def own_scale_step(
 
 def threshold_step(delta: float, current: Expectation) -> float:
     """Newton step of the evidence in log δ, cavities held, at most a factor e."""
-    slope = delta * current.slope_delta
-    curvature = delta * delta * current.curvature_delta + slope
-    step = -slope / curvature if curvature < 0.0 else math.copysign(_LARGEST_LOG_STEP, slope)
-    return delta * math.exp(float(np.clip(step, -_LARGEST_LOG_STEP, _LARGEST_LOG_STEP)))
+    return moved_threshold(delta, current.slope_delta, current.curvature_delta, _LARGEST_LOG_STEP)
 
 
 def ties_step(log_factor: FloatArray, spread: float, current: Expectation) -> tuple[FloatArray, FloatArray]:

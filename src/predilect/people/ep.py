@@ -6,13 +6,15 @@ Written for the probit: :meth:`~predilect.likelihoods.views.PairLikelihood.compi
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from predilect._compile import inner_kernel, kernel
 from predilect.likelihoods.probit import moments_scalar, tilted_scalar
-from predilect.people.rank_one import add_effects, catch_up, direction, late_updates, rank_one, take_in
+from predilect.people.rank_one import add_effects, catch_up, direction, rank_one, take_in
 from predilect.people.state import (
+    answers_of,
     n_effects,
     needs_pair_space,
     pair_statistics,
@@ -22,6 +24,7 @@ from predilect.people.state import (
     room_of_state,
     room_of_sums,
     shared_noise,
+    sway_of,
     unscale,
 )
 
@@ -75,7 +78,7 @@ def refresh_site(y, w, mu, v, share, lam, eta, delta, offset, noise):
 
 
 @inner_kernel
-def _change_of_margin(d_lam, d_eta, mean, v):
+def change_of_margin(d_lam, d_eta, mean, v):
     """Change of a margin by a change of its site, in units of its noise: the scale-free measure of convergence."""
     change = (abs(d_lam) * (1.0 + abs(mean)) + abs(d_eta - d_lam * mean)) * v / (1.0 + math.sqrt(v))
     # max() would lose a NaN, and what is not a number would count as converged.
@@ -94,41 +97,40 @@ def refresh_sites(outcome, task, weight, mean, v, share, lam, eta, delta, offset
         )  # fmt: skip
         d_lam = step * (new_lam - lam[p])
         d_eta = step * (new_eta - eta[p])
-        largest = max(largest, _change_of_margin(weight[p] * d_lam, weight[p] * d_eta, mean[p], v[p]))
+        largest = max(largest, change_of_margin(weight[p] * d_lam, weight[p] * d_eta, mean[p], v[p]))
         lam[p] += d_lam
         eta[p] += d_eta
     return largest
 
 
 @inner_kernel
-def sweep(
-    in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, delta, care, offset, C, mu, c, late
-):
-    """One sequential EP sweep at the consistency ``care``; (change of log |B|, largest relative change of a site)."""
+def sweep(in_pair_space, answers, sway, d, delta, state):
+    """One sequential EP sweep; (change of log |B|, largest relative change of a site)."""
+    C, mu, c, late = state.C, state.mu, state.c, state.late
+    weight, lam, eta = answers.weight, answers.lam, answers.eta
     log_det = 0.0
     largest = 0.0
     n_late = 0
-    for p in range(n):
-        g = first + p
-        a = p if in_pair_space else la[g]
-        b = -1 if in_pair_space else lb[g]
+    for p in range(lam.shape[0]):
+        a = p if in_pair_space else answers.left[p]
+        b = -1 if in_pair_space else answers.right[p]
         v, mean = direction(C, mu, a, b, d, c)
         if sway is not None and not in_pair_space:
-            v, mean = add_effects(C, mu, a, b, d, c, sway, g)
-        v -= catch_up(late, n_late, a, b, sway, g, d, c)
-        share = 1.0 - weight[g] * lam[g] * v
-        in_task = task[g] >= 0
+            v, mean = add_effects(C, mu, a, b, d, c, sway, p)
+        v -= catch_up(late, n_late, a, b, sway, p, d, c)
+        share = 1.0 - weight[p] * lam[p] * v
+        in_task = answers.task[p] >= 0
         new_lam, new_eta = refresh_site(
-            outcome[g], weight[g], mean, v, share, lam[g], eta[g], 0.0 if in_task else delta, care * offset[g],
-            1.0 if in_task else 0.0,
+            answers.outcome[p], weight[p], mean, v, share, lam[p], eta[p], 0.0 if in_task else delta,
+            answers.consistency * answers.offset[p], 1.0 if in_task else 0.0,
         )  # fmt: skip
-        d_lam = new_lam - lam[g]
-        d_eta = new_eta - eta[g]
-        largest = max(largest, _change_of_margin(weight[g] * d_lam, weight[g] * d_eta, mean, v))
-        change, n_late = rank_one(C, mu, c, d, weight[g] * d_lam, weight[g] * d_eta, v, mean, late, n_late)
+        d_lam = new_lam - lam[p]
+        d_eta = new_eta - eta[p]
+        largest = max(largest, change_of_margin(weight[p] * d_lam, weight[p] * d_eta, mean, v))
+        change, n_late = rank_one(C, mu, c, d, weight[p] * d_lam, weight[p] * d_eta, v, mean, late, n_late)
         log_det += change
-        lam[g] = new_lam
-        eta[g] = new_eta
+        lam[p] = new_lam
+        eta[p] = new_eta
     take_in(C, d, late, n_late)
     return log_det, largest
 
@@ -169,44 +171,42 @@ def answers_evidence(outcome, task, weight, mean, v, lam, eta, z_bar, delta, off
 
 
 @inner_kernel
-def _of_noise(la, lb, task, lam, eta, first, n, before, C, mu, out):
+def _of_noise(answers, state, out):
     """Each row's part of tr (ααᵀ - Q) N, in pair space: 0 but for tasks, whose rows have weight 1."""
-    for p in range(n):
+    C, mu, before = state.C, state.mu, state.before
+    la, lb, lam, eta = answers.left, answers.right, answers.lam, answers.eta
+    for p in range(lam.shape[0]):
         out[p] = 0.0
-        g = first + p
-        if task[g] < 0:
+        if answers.task[p] < 0:
             continue
-        alpha = eta[g] - lam[g] * mu[p]
-        out[p] = alpha * alpha - lam[g] + lam[g] * C[p, p] * lam[g]
+        alpha = eta[p] - lam[p] * mu[p]
+        out[p] = alpha * alpha - lam[p] + lam[p] * C[p, p] * lam[p]
         q = before[p]
         while q >= 0:
-            h = first + q
-            value = alpha * (eta[h] - lam[h] * mu[q]) + lam[g] * C[p, q] * lam[h]
-            value *= shared_noise(la[g], lb[g], la[h], lb[h])
+            value = alpha * (eta[q] - lam[q] * mu[q]) + lam[p] * C[p, q] * lam[q]
+            value *= shared_noise(la[p], lb[p], la[q], lb[q])
             out[p] += value
             out[q] += value
             q = before[q]
 
 
 @inner_kernel
-def _person_evidence(
-    in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, delta, care, offset, own, C, mu, c,
-    before, of_noise, log_det, out, pull,
-):  # fmt: skip
+def _person_evidence(in_pair_space, answers, sway, d, delta, state, of_noise, log_det, out, pull):
     """Adds the person's log Z, its gradient and curvature in δ to ``out``; sets the ``pull`` of each row on its offset.
 
     population.md section 2.
     """
+    C, mu, c, own = state.C, state.mu, state.c, state.own
+    weight, lam, eta, care = answers.weight, answers.lam, answers.eta, answers.consistency
     value = -0.5 * log_det
     for i in range(d):
         c[i] = 0.0
     if in_pair_space:
-        _of_noise(la, lb, task, lam, eta, first, n, before, C, mu, of_noise)
-    for p in range(n):
-        g = first + p
-        w = weight[g]
-        a = la[g]
-        b = lb[g]
+        _of_noise(answers, state, of_noise)
+    for p in range(lam.shape[0]):
+        w = weight[p]
+        a = answers.left[p]
+        b = answers.right[p]
         if in_pair_space:
             v = C[p, p]
             mean = mu[p]
@@ -216,19 +216,19 @@ def _person_evidence(
             if sway is not None:
                 k = d - sway.shape[1]
                 for i in range(sway.shape[1]):
-                    along = C[k + i, a] - C[k + i, b] + 0.5 * sway[g, i] * C[k + i, k + i]
+                    along = C[k + i, a] - C[k + i, b] + 0.5 * sway[p, i] * C[k + i, k + i]
                     for j in range(i):
-                        along += sway[g, j] * C[k + i, k + j]
-                    v += 2.0 * sway[g, i] * along
-                    mean += sway[g, i] * mu[k + i]
+                        along += sway[p, j] * C[k + i, k + j]
+                    v += 2.0 * sway[p, i] * along
+                    mean += sway[p, i] * mu[k + i]
         z_bar = own[a] - own[b]
         _answer_evidence(
-            outcome[g], task[g] >= 0, w, mean, v, lam[g], eta[g], z_bar, delta, care * offset[g],
-            of_noise[p] if in_pair_space else 0.0, out,
+            answers.outcome[p], answers.task[p] >= 0, w, mean, v, lam[p], eta[p], z_bar, delta,
+            care * answers.offset[p], of_noise[p] if in_pair_space else 0.0, out,
         )  # fmt: skip
         if pull.shape[0]:
-            pull[g] = care * w * (eta[g] - lam[g] * mean)
-        e = w * (eta[g] - lam[g] * z_bar)
+            pull[p] = care * w * (eta[p] - lam[p] * mean)
+        e = w * (eta[p] - lam[p] * z_bar)
         if in_pair_space:
             c[p] = e
         else:
@@ -236,7 +236,7 @@ def _person_evidence(
             c[b] -= e
             if sway is not None:
                 for i in range(sway.shape[1]):
-                    c[d - sway.shape[1] + i] += sway[g, i] * e
+                    c[d - sway.shape[1] + i] += sway[p, i] * e
     for i in range(d):
         value += 0.5 * c[i] * c[i] * C[i, i]
         for j in range(i):
@@ -245,39 +245,41 @@ def _person_evidence(
 
 
 @inner_kernel
-def _scatter_items(items, k, x, Q, H, D, r):
+def _scatter_items(items, x, Q, sums):
     """Adds a person's sums over the own items, where the items are the basis."""
-    for i in range(k):
-        r[items[i]] += x[i]
+    for i in range(items.shape[0]):
+        sums.r[items[i]] += x[i]
         for j in range(i + 1):  # items ascend: this is the lower triangle
-            H[items[i], items[j]] += Q[i, j]
-            D[items[i], items[j]] += x[i] * x[j] - Q[i, j]
+            sums.H[items[i], items[j]] += Q[i, j]
+            sums.D[items[i], items[j]] += x[i] * x[j] - Q[i, j]
 
 
 @inner_kernel
-def _scatter_basis(in_pair_space, items, la, lb, first, n, d, alpha, Q, R, rho, H, v, r, own_H, own_D):
+def _scatter_basis(in_pair_space, answers, d, alpha, Q, R, sums, v):
     """Adds a person's sums on a basis of functions.
 
     With Q and the rows R in the person's space, W[i] collects Q R so that Σ_u Rᵀ Q R = Φᵀ W: one product over all items
     in place of one a person. Rᵀ α goes to ``v``, of which the caller makes the sum of squares.
     """
+    items, la, lb = answers.items, answers.left, answers.right
+    H, r, own_H, own_D = sums.H, sums.r, sums.own_H, sums.own_D
     own_Q = np.empty((d, d))
     for i in range(d):
         for j in range(d):
             own_Q[i, j] = Q[i, j]
     T = np.dot(own_Q, R[:d])
     for i in range(d):
-        a = items[la[first + i]] if in_pair_space else items[i]
+        a = items[la[i]] if in_pair_space else items[i]
         r[a] += alpha[i]
         for j in range(R.shape[1]):
             v[j] += alpha[i] * R[i, j]
             H[a, j] += T[i, j]
         if in_pair_space:
-            b = items[lb[first + i]]
+            b = items[lb[i]]
             r[b] -= alpha[i]
             for j in range(R.shape[1]):
                 H[b, j] -= T[i, j]
-    if rho.shape[0] == 0:
+    if own_H.shape[0] == 0:
         return
     for p in range(d):
         if not in_pair_space:
@@ -286,24 +288,24 @@ def _scatter_basis(in_pair_space, items, la, lb, first, n, d, alpha, Q, R, rho, 
             continue
         for q in range(d):
             square = alpha[p] * alpha[q] - Q[p, q]
-            a = la[first + p]
-            b = lb[first + p]
-            if a == la[first + q]:
+            a = la[p]
+            b = lb[p]
+            if a == la[q]:
                 own_H[items[a]] += Q[p, q]
                 own_D[items[a]] += square
-            if a == lb[first + q]:
+            if a == lb[q]:
                 own_H[items[a]] -= Q[p, q]
                 own_D[items[a]] -= square
-            if b == la[first + q]:
+            if b == la[q]:
                 own_H[items[b]] -= Q[p, q]
                 own_D[items[b]] -= square
-            if b == lb[first + q]:
+            if b == lb[q]:
                 own_H[items[b]] += Q[p, q]
                 own_D[items[b]] += square
 
 
 @inner_kernel
-def _own_effects(in_rows, sway, first, n, k, x, Q, out):
+def _own_effects(in_rows, sway, k, x, Q, out):
     """Posterior means of the person's own effects, and what answers take off their prior variance of 1, by turns.
 
     ``x, Q`` are of items and effects, or of rows.
@@ -313,117 +315,123 @@ def _own_effects(in_rows, sway, first, n, k, x, Q, out):
             out[4 + 2 * j] = x[k + j]
             out[5 + 2 * j] = Q[k + j, k + j]
             continue
-        for p in range(n):
-            out[4 + 2 * j] += sway[first + p, j] * x[p]
-            for q in range(n):
-                out[5 + 2 * j] += sway[first + p, j] * Q[p, q] * sway[first + q, j]
+        for p in range(sway.shape[0]):
+            out[4 + 2 * j] += sway[p, j] * x[p]
+            for q in range(sway.shape[0]):
+                out[5 + 2 * j] += sway[p, j] * Q[p, q] * sway[q, j]
+
+
+class Sums(NamedTuple):
+    """What a pass over people adds to.
+
+    - H, D (n_items, M), without a basis: lower triangles of the sums of Xᵀ Q X and of Xᵀ α αᵀ X - Xᵀ Q X. With one, H
+      is the first times Φ, and D (n_people, M) holds each person's Φᵀ Xᵀ α. An H without rows: these sums, and the
+      following three, are not wanted.
+    - r (n_items,), r_traits (n_items, n_traits): the sum of Xᵀ α, and of its products with the traits.
+    - own_H, own_D (n_items,), where there is a ``rho``: diagonals of the two sums over items.
+    - out (4,): evidence, its gradient and curvature in δ; and the largest site change (a maximum).
+    """
+
+    H: Any
+    D: Any
+    r: Any
+    r_traits: Any
+    own_H: Any
+    own_D: Any
+    out: Any
+
+
+class Slopes(NamedTuple):
+    """What a pass sets for each person and row.
+
+    ``of_people`` (n_users, 4 + 2 n_effects): gradient and curvature of each person's evidence in the log of their own
+    threshold, gradient and information in the log of their consistency (population.md section 4), and of each own
+    effect of a covariate the mean, and 1 less the variance. ``of_rows`` (n_rows,), or empty where nobody wants it: the
+    gradient of the evidence in each row's offset.
+    """
+
+    of_people: Any
+    of_rows: Any
+
+
+@inner_kernel
+def _room(start, stop, columns, sway, Phi):
+    """Room for the largest of some people: the state, the sums ``x, Q, W``, and parts of the evidence."""
+    d = 1
+    k = 1
+    for u in range(start, stop):
+        if columns.is_heavy[u]:
+            continue
+        n = columns.answer_ptr[u + 1] - columns.answer_ptr[u]
+        own = columns.item_ptr[u + 1] - columns.item_ptr[u]
+        in_pair_space = needs_pair_space(columns.task, columns.answer_ptr[u], n, own)
+        d = max(d, n if in_pair_space else own + n_effects(sway))
+        k = max(k, own)
+    x, Q, W = room_of_sums(k + n_effects(sway) if Phi is None else d, d)
+    return room_of_state(d, k, d, Phi), x, Q, W, np.empty(d), np.empty(5)
 
 
 @kernel
-def em_pass(
-    start, stop, answer_ptr, item_ptr, item_idx, la, lb, outcome, task, weight, sway, traits, lam, eta, cov, Phi, rho,
-    m, shift, delta, tie_factor, consistency, offset, n_sweeps, tolerance, skip, H, D, r, r_traits, own_H, own_D,
-    own_slopes, pull, out,
-):  # fmt: skip
-    """E step: EP sweeps of people ``start .. stop``, at most ``n_sweeps`` each, and the sums over them.
+def em_pass(start, stop, columns, sway, lam, eta, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
+    """E step: at most ``n_sweeps`` EP sweeps of each of people ``start .. stop`` who is not heavy, and sums over them.
 
-    ``la, lb`` (n_rows,): left and right as positions in the person's own items, the ``item_idx`` from ``item_ptr[u]``
-    on; ``task`` (n_rows,): equal for rows of a person that share the noise of their items, -1 for others; ``lam, eta``
-    (n_rows,): sites of *one* copy of each answer, updated in place; ``sway`` (n_rows, n_effects) or None: covariates,
-    in units in which people's own effects of them have variance 1; ``cov, Phi`` (n_items, M), ``rho`` (n_items,):
-    prior covariance, as in :mod:`predilect.people.state`; ``m`` (n_items,), ``shift`` (n_items, n_traits): prior mean,
-    and the effects of ``traits`` on it; ``tie_factor`` (n_users,): factors of ``delta``; ``consistency`` (n_users,);
-    ``offset`` (n_rows,): what else moves an answer; ``skip`` (n_users,): people left to
-    :mod:`predilect.people.expectation`.
-
-    Added to:
-
-    - H, D (n_items, M), without a basis: lower triangles of the sums of Xᵀ Q X and of Xᵀ α αᵀ X - Xᵀ Q X. With one, H
-      is the first times Φ, and D (stop - start, M) holds each person's Φᵀ Xᵀ α. An H without rows: these sums, and the
-      following three, are not wanted.
-    - r (n_items,), r_traits (n_items, n_traits): the sum of Xᵀ α, and of its products with the traits.
-    - own_H, own_D (n_items,), where ``rho`` is given: diagonals of the two sums over items.
-    - out (4,): evidence, its gradient and curvature in δ; and the largest site change (a maximum).
-
-    ``own_slopes`` (n_users, 4 + 2 n_effects) is set: gradient and curvature of each person's evidence in the log of
-    their own threshold, gradient and information in the log of their consistency (population.md section 4), and of each
-    own effect of a covariate the mean, and 1 less the variance. So is ``pull`` (n_rows,), unless it is empty: the
-    gradient of the evidence in each row's offset.
+    ``lam, eta`` (n_rows,): sites of *one* copy of each answer, updated in place; ``sway`` (n_rows, n_effects) or None:
+    covariates, in units in which people's own effects of them have variance 1.
     """
-    max_d = 1
-    max_k = 1
+    state, x, Q, W, of_noise, own_out = _room(start, stop, columns, sway, Phi)
+    out, r_traits = sums.out, sums.r_traits
     for u in range(start, stop):
-        n = answer_ptr[u + 1] - answer_ptr[u]
-        k = item_ptr[u + 1] - item_ptr[u]
-        if not skip[u]:
-            max_d = max(max_d, n if needs_pair_space(task, answer_ptr[u], n, k) else k + n_effects(sway))
-            max_k = max(max_k, k)
-    C, mu, c, own, R, before = room_of_state(max_d, max_k, max_d, Phi)
-    late = late_updates(max_d)
-    x, Q, W = room_of_sums(max_k + n_effects(sway) if Phi is None else max_d, max_d)
-    of_noise = np.empty(max_d)
-    own_out = np.empty(5)
-    for u in range(start, stop):
-        first = answer_ptr[u]
-        n = answer_ptr[u + 1] - first
-        items = item_idx[item_ptr[u] : item_ptr[u + 1]]
-        k = items.shape[0]
-        if n == 0 or skip[u]:
+        answers = answers_of(u, columns, lam, eta)
+        if columns.is_heavy[u] or not answers.left.shape[0]:
             continue
-        in_pair_space = needs_pair_space(task, first, n, k)
+        own_sway = sway_of(u, columns, sway)
+        items = answers.items
+        n = answers.left.shape[0]
+        k = items.shape[0]
+        in_pair_space = needs_pair_space(answers.task, 0, n, k)
         d = n if in_pair_space else k + n_effects(sway)
-        factor = tie_factor[u]
-        care = consistency[u]
+        factor = columns.tie_factor[u]
         own_delta = delta * factor
-        prior_of_person(
-            u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own,
-            C, mu, R, before,
-        )  # fmt: skip
-        log_det = replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c, late)
+        prior_of_person(in_pair_space, answers, own_sway, prior, Phi, state)
+        log_det = replay(in_pair_space, answers, own_sway, d, state)
         largest = 0.0
         for _ in range(n_sweeps):
-            change_of_log_det, largest = sweep(
-                in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, own_delta, care, offset, C,
-                mu, c, late,
-            )  # fmt: skip
-            log_det += change_of_log_det
+            change, largest = sweep(in_pair_space, answers, own_sway, d, own_delta, state)
+            log_det += change
             if largest < tolerance:
                 break
         out[3] = max(out[3], largest)
         for i in range(5):
             own_out[i] = 0.0
-        _person_evidence(
-            in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, own_delta, care, offset, own, C,
-            mu, c, before, of_noise, log_det, own_out, pull,
-        )  # fmt: skip
+        pull = slopes.of_rows
+        if pull.shape[0]:
+            pull = pull[columns.answer_ptr[u] : columns.answer_ptr[u + 1]]
+        _person_evidence(in_pair_space, answers, own_sway, d, own_delta, state, of_noise, log_det, own_out, pull)
         out[0] += own_out[0]
         out[1] += factor * own_out[1]
         out[2] += factor * factor * own_out[2]
-        own_slopes[u, 0] = own_delta * own_out[1]
-        own_slopes[u, 1] = own_delta * own_delta * own_out[2] + own_slopes[u, 0]
-        own_slopes[u, 2] = own_out[3]
-        own_slopes[u, 3] = own_out[4]
-        if H.shape[0] == 0:
+        of_person = slopes.of_people[u]
+        of_person[0] = own_delta * own_out[1]
+        of_person[1] = own_delta * own_delta * own_out[2] + of_person[0]
+        of_person[2] = own_out[3]
+        of_person[3] = own_out[4]
+        if sums.H.shape[0] == 0:
             continue
-        if Phi is None:
-            person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, c, x, Q, W)
-            unscale(care, x, Q, k + n_effects(sway))
-            _scatter_items(items, k, x, Q, H, D, r)
+        in_rows = in_pair_space and Phi is not None
+        if in_rows:
+            pair_statistics(answers, state, x, Q)
         else:
-            if in_pair_space:
-                pair_statistics(weight, lam, eta, first, n, C, mu, x, Q)
-            else:
-                person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, c, x, Q, W)
-            unscale(care, x, Q, d)
-            size = n if in_pair_space else k
-            _scatter_basis(in_pair_space, items, la, lb, first, n, size, x, Q, R, rho, H, D[u - start], r, own_H, own_D)
+            person_statistics(in_pair_space, answers, own_sway, state, x, Q, W)
+        unscale(answers.consistency, x, Q, n if in_rows else k + n_effects(sway))
+        if Phi is None:
+            _scatter_items(items, x, Q, sums)
+        else:
+            _scatter_basis(in_pair_space, answers, n if in_rows else k, x, Q, state.R, sums, sums.D[u - start])
         if sway is not None:
-            _own_effects(Phi is not None and in_pair_space, sway, first, n, k, x, Q, own_slopes[u])
-        for j in range(traits.shape[1]):
-            if Phi is None or not in_pair_space:
-                for i in range(k):
-                    r_traits[items[i], j] += x[i] * traits[u, j]
-            else:
-                for p in range(n):
-                    r_traits[items[la[first + p]], j] += x[p] * traits[u, j]
-                    r_traits[items[lb[first + p]], j] -= x[p] * traits[u, j]
+            _own_effects(in_rows, own_sway, k, x, Q, of_person)
+        for j in range(answers.traits.shape[0]):
+            for i in range(n if in_rows else k):
+                share = x[i] * answers.traits[j]
+                r_traits[items[answers.left[i] if in_rows else i], j] += share
+                if in_rows:
+                    r_traits[items[answers.right[i]], j] -= share

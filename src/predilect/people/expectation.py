@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ from predilect._types import FloatArray
 from predilect.gaussian.dense import mirror, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.people.dense import add_person
-from predilect.people.ep import answers_evidence, em_pass, refresh_sites
+from predilect.people.ep import Slopes, Sums, answers_evidence, em_pass, refresh_sites
 from predilect.people.law import Law
 from predilect.people.layout import People
 from predilect.shards import Shard, map_shards
@@ -31,7 +30,7 @@ class PersonPass:
     x: FloatArray  # Xᵀ α, (k,)
     Q: FloatArray  # Xᵀ Q X, (k, k)
     out: FloatArray  # (4,): evidence, its gradient and curvature in δ, largest change of a margin
-    own_slopes: FloatArray  # (4 + 2 n_effects,), as in :func:`~predilect.people.ep.em_pass`
+    own_slopes: FloatArray  # (4 + 2 n_effects,), as in :class:`~predilect.people.ep.Slopes`
     pull: FloatArray  # of each row on its offset, (n,)
 
 
@@ -150,28 +149,28 @@ def expectation(
         return _on_basis(found, law)
     M = law.Phi.shape[1] if law.has_basis else people.n_items
     one_pass = people.compiled(em_pass)
-    # Each person is in one shard: written, not summed.
-    own_slopes = np.zeros((people.n_users, 4 + 2 * people.sway.shape[1]))
     n_effects = people.patterns.shape[1]
-    pull = np.zeros(people.n_rows if n_effects else 0)
+    # Each person is in one shard: written, not summed.
+    slopes = Slopes(
+        np.zeros((people.n_users, 4 + 2 * people.sway.shape[1])), np.zeros(people.n_rows if n_effects else 0)
+    )
+    columns, prior = people.columns, law.prior
 
-    def work(shard: Shard) -> _Sums:
-        sums = _Sums.empty(people, law, M)
-        D = np.zeros((shard[1] - shard[0], M)) if law.has_basis else sums.D
+    def work(shard: Shard) -> Sums:
+        sums = _no_sums(people, law, M)
+        if law.has_basis:
+            sums = sums._replace(D=np.zeros((shard[1] - shard[0], M)))
         one_pass(
-            shard[0], shard[1], people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right,
-            people.answers, people.task, people.weight, people.own_effects, people.traits, sites.precision,
-            sites.linear, law.cov, law.functions, law.rho, law.mean, law.shift, delta, people.tie_factor,
-            people.consistency, people.offset, n_sweeps, tolerance, people.is_heavy, sums.H, D, sums.r, sums.r_traits,
-            sums.own_H, sums.own_D, own_slopes, pull, sums.out,
+            *shard, columns, people.own_effects, sites.precision, sites.linear,
+            prior, law.functions, delta, n_sweeps, tolerance, sums, slopes,
         )  # fmt: skip
-        return sums._replace(D=D.T @ D) if law.has_basis else sums
+        return sums._replace(D=sums.D.T @ sums.D) if law.has_basis else sums
 
     def work_dense(shard: Shard) -> PersonPass:
         return dense_pass(people, shard[0], sites, law, delta, n_sweeps, tolerance)
 
     parts = map_shards(work, people.shards, executor)
-    total = next(parts, None) or _Sums.empty(people, law, M)  # nobody is in no shard
+    total = next(parts, None) or _no_sums(people, law, M)  # nobody is in no shard
     for part in parts:
         largest = max(total.out[3], part.out[3])
         for whole, summand in zip(total, part, strict=True):
@@ -179,9 +178,9 @@ def expectation(
         total.out[3] = largest
     for person in map_shards(work_dense, [(user, user + 1) for user in people.heavy.tolist()], executor):
         _add_dense(total, person, law, people.traits[person.user])
-        own_slopes[person.user] = person.own_slopes
-        if len(pull):
-            pull[people.answer_ptr[person.user] : people.answer_ptr[person.user + 1]] = person.pull
+        slopes.of_people[person.user] = person.own_slopes
+        if n_effects:
+            slopes.of_rows[people.answer_ptr[person.user] : people.answer_ptr[person.user + 1]] = person.pull
     if not law.has_basis:
         for lower in (total.H, total.D):
             mirror(lower)
@@ -192,7 +191,7 @@ def expectation(
     out = total.out
     return Expectation(
         float(out[0]), H, D, r, total.r, r_traits, total.own_H, total.own_D, float(out[1]), float(out[2]),
-        float(out[3]), own_slopes, people.of_covariates(pull) if n_effects else np.zeros(0),
+        float(out[3]), slopes.of_people, people.of_covariates(slopes.of_rows) if n_effects else np.zeros(0),
     )  # fmt: skip
 
 
@@ -210,27 +209,15 @@ def _on_basis(found: Expectation, law: Law) -> Expectation:
     )
 
 
-class _Sums(NamedTuple):
-    """Accumulators of :func:`em_pass`; with a basis H is still to be multiplied by Φᵀ, and D is the squares only."""
-
-    H: FloatArray
-    D: FloatArray
-    r: FloatArray
-    r_traits: FloatArray
-    own_H: FloatArray
-    own_D: FloatArray
-    out: FloatArray
-
-    @classmethod
-    def empty(cls, people: People, law: Law, M: int) -> _Sums:
-        n_items, n_own = people.n_items, len(law.rho)
-        return cls(
-            np.zeros((n_items, M)), np.zeros((M, M)), np.zeros(n_items), np.zeros((n_items, people.traits.shape[1])),
-            np.zeros(n_own), np.zeros(n_own), np.zeros(4),
-        )  # fmt: skip
+def _no_sums(people: People, law: Law, M: int) -> Sums:
+    n_items, n_own = people.n_items, len(law.rho)
+    return Sums(
+        np.zeros((n_items, M)), np.zeros((M, M)), np.zeros(n_items), np.zeros((n_items, people.traits.shape[1])),
+        np.zeros(n_own), np.zeros(n_own), np.zeros(4),
+    )  # fmt: skip
 
 
-def _add_dense(total: _Sums, person: PersonPass, law: Law, traits: FloatArray) -> None:
+def _add_dense(total: Sums, person: PersonPass, law: Law, traits: FloatArray) -> None:
     items, x, Q = person.items, person.x, person.Q
     if law.has_basis:
         rows = law.Phi[items]

@@ -10,6 +10,7 @@ import numpy as np
 from predilect._stored import amounts, numbers, within
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import covariances, factorise
+from predilect.people.state import Prior
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,11 @@ class Law:
     def functions(self) -> FloatArray | None:
         """Φ as the compiled loops take it: None without a basis, and what only a basis needs is not compiled."""
         return self.Phi if self.has_basis else None
+
+    @property
+    def prior(self) -> Prior:
+        """All but Φ, as the compiled loops take it."""
+        return Prior(self.cov, self.rho, self.mean, self.shift)
 
     @property
     def has_basis(self) -> bool:

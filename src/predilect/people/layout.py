@@ -23,7 +23,7 @@ from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.dense import CountedPerson, DensePerson
 from predilect.people.law import Law
-from predilect.people.state import person_sums
+from predilect.people.state import Columns, person_sums
 from predilect.shards import Shard, cut
 
 # Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).
@@ -106,6 +106,14 @@ class People:
     def answers(self) -> npt.NDArray[Any]:
         """What was answered, as the compiled loops take it."""
         return self.ends if len(self.ends) else self.outcome
+
+    @property
+    def columns(self) -> Columns:
+        """Answers as the compiled loops take them."""
+        return Columns(
+            self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.answers, self.task, self.weight,
+            self.offset, self.traits, self.tie_factor, self.consistency, self.is_heavy,
+        )  # fmt: skip
 
     @property
     def own_effects(self) -> FloatArray | None:
@@ -205,10 +213,8 @@ class People:
             return items, self.consistency[user] * x, self.consistency[user] ** 2 * Q
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         x, Q = person_sums(
-            user, self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.task, self.weight,
-            self.own_effects, self.traits, self.consistency, sites.precision, sites.linear, law.cov,
-            law.functions, law.rho, law.mean, law.shift,
-        )  # fmt: skip
+            user, self.columns, self.own_effects, sites.precision, sites.linear, law.prior, law.functions
+        )
         return items, x, Q
 
     def answers_by_item(self, start: int, stop: int) -> FloatArray:

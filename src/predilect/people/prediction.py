@@ -5,54 +5,52 @@ A ``Phi`` of None: the items are the basis, as in :mod:`predilect.people.state`.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from predilect._compile import inner_kernel, kernel
 from predilect.people.state import person_sums
 
 
-@kernel
-def predict_margins(
-    users, query_ptr, left, right, asked, answer_ptr, item_ptr, item_idx, la, lb, task, weight, sway, traits,
-    consistency, lam, eta, cov, Phi, rho, m, shift, C_m, own_C, C_shift, mean, var,
-):  # fmt: skip
-    """Mean and variance of the margins of queries grouped by user, into ``mean`` and ``var``.
+class Consensus(NamedTuple):
+    """Posterior covariances of the consensus, of its item-specific parts, and of the effects of traits on it.
 
-    Queries ``query_ptr[i] .. query_ptr[i + 1]`` belong to user ``users[i]``; ``asked`` (n, n_effects) are their
-    covariates, in the units of ``sway``. ``own_C`` is the item-specific variance of
-    the consensus, ``C_shift`` (n, M, M) the posterior covariances of the effects of traits, of which there may be none:
-    the last n - 1 traits have one each, those before them share the first.
+    ``C_shift`` (n, M, M) may have no rows: the last n - 1 traits have one each, those before them share the first.
     """
+
+    C_m: Any  # (M, M)
+    own_C: Any  # variances, (n_items,), or none
+    C_shift: Any
+
+
+class Queries(NamedTuple):
+    """Pairs, grouped by user: ``ptr[i] .. ptr[i + 1]`` are of the i-th; ``asked`` (n, n_effects): their covariates, in
+    the units of ``sway``.
+    """
+
+    ptr: Any
+    left: Any
+    right: Any
+    asked: Any
+
+
+@kernel
+def predict_margins(users, queries, columns, sway, lam, eta, prior, Phi, consensus, mean, var):
+    """Mean and variance of the margins of queries, into ``mean`` and ``var``; the first are those of ``users[0]``."""
+    m, shift, cov = prior.mean, prior.shift, prior.cov
+    left, right, traits = queries.left, queries.right, columns.traits
     for i in range(users.shape[0]):
         u = users[i]
-        items = item_idx[item_ptr[u] : item_ptr[u + 1]]
-        x, Q = person_sums(
-            u,
-            answer_ptr,
-            item_ptr,
-            item_idx,
-            la,
-            lb,
-            task,
-            weight,
-            sway,
-            traits,
-            consistency,
-            lam,
-            eta,
-            cov,
-            Phi,
-            rho,
-            m,
-            shift,
-        )
-        first = query_ptr[i]
-        last = query_ptr[i + 1]
-        C = _with_effects(u, traits, C_m, C_shift)
+        items = columns.item_idx[columns.item_ptr[u] : columns.item_ptr[u + 1]]
+        x, Q = person_sums(u, columns, sway, lam, eta, prior, Phi)
+        first = queries.ptr[i]
+        last = queries.ptr[i + 1]
+        C = _with_effects(u, traits, consensus.C_m, consensus.C_shift)
         if Phi is None:
-            _by_items(items, x, Q, left, right, asked, first, last, cov, C, mean, var)
+            _by_items(items, x, Q, queries, first, last, cov, C, mean, var)
         else:
-            _by_basis(items, x, Q, left, right, asked, first, last, cov, Phi, rho, C, own_C, mean, var)
+            _by_basis(items, x, Q, queries, first, last, prior, Phi, C, consensus.own_C, mean, var)
         for q in range(first, last):
             mean[q] += m[left[q]] - m[right[q]]
             for j in range(traits.shape[1]):
@@ -91,8 +89,9 @@ def _product(c, Q, out):
 
 
 @inner_kernel
-def _by_items(items, x, Q, left, right, asked, first, last, Sigma, C_m, mean, var):
+def _by_items(items, x, Q, queries, first, last, Sigma, C_m, mean, var):
     """Change of the mean, and the variance, of one user's queries, where the items are the basis."""
+    left, right, asked = queries.left, queries.right, queries.asked
     k = items.shape[0]
     s = x.shape[0]
     own_C = np.empty((s, s))
@@ -125,8 +124,10 @@ def _by_items(items, x, Q, left, right, asked, first, last, Sigma, C_m, mean, va
 
 
 @inner_kernel
-def _by_basis(items, x, Q, left, right, asked, first, last, cov, Phi, rho, C_m, own_C, mean, var):
+def _by_basis(items, x, Q, queries, first, last, law, Phi, C_m, own_C, mean, var):
     """The same with a basis: b = d - Q c becomes Φᵀ b, and item-specific variances are added."""
+    left, right, asked = queries.left, queries.right, queries.asked
+    cov, rho = law.cov, law.rho
     k = items.shape[0]
     s = x.shape[0]
     n = last - first
@@ -188,13 +189,10 @@ def _by_basis(items, x, Q, left, right, asked, first, last, cov, Phi, rho, C_m, 
 
 
 @kernel
-def centred_utilities(
-    users, answer_ptr, item_ptr, item_idx, la, lb, task, weight, sway, traits, consistency, lam, eta, cov, Phi, rho, m,
-    shift, C_m, mean, var,
-):  # fmt: skip
+def centred_utilities(users, columns, sway, lam, eta, prior, Phi, C_m, mean, var):
     """Mean and variance of all utilities of ``users``, centred over the items, (n, n_items); no basis, no traits."""
+    m, Sigma = prior.mean, prior.cov
     n_items = m.shape[0]
-    Sigma = cov
     Sigma_sum = np.zeros(n_items)
     C_sum = np.zeros(n_items)
     for i in range(n_items):
@@ -204,28 +202,9 @@ def centred_utilities(
     V_sum = np.empty(n_items)
     for row in range(users.shape[0]):
         u = users[row]
-        items = item_idx[item_ptr[u] : item_ptr[u + 1]]
+        items = columns.item_idx[columns.item_ptr[u] : columns.item_ptr[u + 1]]
         k = items.shape[0]
-        x, Q = person_sums(
-            u,
-            answer_ptr,
-            item_ptr,
-            item_idx,
-            la,
-            lb,
-            task,
-            weight,
-            sway,
-            traits,
-            consistency,
-            lam,
-            eta,
-            cov,
-            Phi,
-            rho,
-            m,
-            shift,
-        )
+        x, Q = person_sums(u, columns, sway, lam, eta, prior, Phi)
         F = np.zeros((n_items, k))  # Σ_·o Q
         column = np.zeros(k)  # 1ᵀ F
         for i in range(n_items):

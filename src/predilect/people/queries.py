@@ -15,7 +15,7 @@ from predilect.gaussian.design import Sites, pair_variance
 from predilect.gaussian.posterior import Utilities
 from predilect.people.law import Law
 from predilect.people.layout import People
-from predilect.people.prediction import centred_utilities, predict_margins
+from predilect.people.prediction import Consensus, Queries, centred_utilities, predict_margins
 from predilect.shards import cut, map_shards
 
 
@@ -198,17 +198,18 @@ def margins_in(
     order = known_rows[np.argsort(users[known_rows], kind="stable")]
     who, n_queries = np.unique(users[order], return_counts=True)
     bounds = np.concatenate([[0], np.cumsum(n_queries)])
-    sorted_left, sorted_right, sorted_asked = left[order], right[order], asked[order]
+    queries = Queries(bounds, left[order], right[order], asked[order])
     sorted_mean = np.empty(len(order))
     sorted_var = np.empty(len(order))
     own_C = np.zeros(0) if posterior.basis is None else posterior.basis.offset_variance
     C_shift = np.zeros((0, *posterior.C_m.shape)) if posterior.effects is None else posterior.effects.stack
+    consensus = Consensus(posterior.C_m, own_C, C_shift)
 
     def work(shard: tuple[int, int]) -> None:
         start, stop = shard
         predict_margins(
-            who[start:stop], bounds[start : stop + 1], sorted_left, sorted_right, sorted_asked,
-            *_answers(law, people, sites), posterior.C_m, own_C, C_shift, sorted_mean, sorted_var,
+            who[start:stop], queries._replace(ptr=bounds[start : stop + 1]), *_answers(law, people, sites), consensus,
+            sorted_mean, sorted_var,
         )  # fmt: skip
 
     for _ in map_shards(
@@ -381,12 +382,8 @@ def offset_variance(posterior: Any) -> FloatArray:
     return np.zeros(0) if posterior.basis is None else posterior.basis.offset_variance
 
 
-def _answers(law: Law, people: People, sites: Sites) -> tuple[npt.NDArray[np.generic] | None, ...]:
-    return (
-        people.answer_ptr, people.item_ptr, people.item_idx, people.left, people.right, people.task, people.weight,
-        people.own_effects, people.traits, people.consistency, sites.precision, sites.linear, law.cov,
-        law.functions, law.rho, law.mean, law.shift,
-    )  # fmt: skip
+def _answers(law: Law, people: People, sites: Sites) -> tuple[Any, ...]:
+    return people.columns, people.own_effects, sites.precision, sites.linear, law.prior, law.functions
 
 
 def _blocks(dense: FloatArray, diagonal: FloatArray) -> FloatArray:

@@ -2,10 +2,13 @@
 
 A ``Phi`` of None: the items are the basis. Numba compiles nothing of a branch that ``Phi is None`` rules out, and what
 only a basis of functions needs takes as long to compile as all else. So with a ``sway`` of None: answers have no
-covariates. One without columns: nobody has effects of them of their own.
+covariates. One without columns: nobody has effects of them of their own. Both are arguments of their own, as Numba does
+not look for None within a tuple.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,20 +16,96 @@ from predilect._compile import inner_kernel, kernel
 from predilect.people.rank_one import add_effects, catch_up, direction, late_updates, rank_one, take_in
 
 
+class Columns(NamedTuple):
+    """Answers of all people, sorted by person: arrays as in :class:`~predilect.people.layout.People`."""
+
+    answer_ptr: Any
+    item_ptr: Any
+    item_idx: Any
+    left: Any
+    right: Any
+    outcome: Any  # +1, 0 or -1, (n_rows,), or the ends of intervals, (n_rows, 2)
+    task: Any
+    weight: Any
+    offset: Any
+    traits: Any
+    tie_factor: Any
+    consistency: Any
+    is_heavy: Any
+
+
+class Prior(NamedTuple):
+    """Population distribution but for its basis Φ: arrays as in :class:`~predilect.people.law.Law`."""
+
+    cov: Any  # Σ or Φ Σ, (n_items, M)
+    rho: Any
+    mean: Any
+    shift: Any
+
+
+class Answers(NamedTuple):
+    """Rows of one person, and their sites."""
+
+    items: Any  # codes of the person's own items, ascending, (k,)
+    left: Any  # positions in ``items``, (n,)
+    right: Any
+    outcome: Any
+    task: Any  # rows of one number share the noise of their items; -1 for the others
+    weight: Any
+    offset: Any  # what else moves an answer
+    lam: Any  # sites of *one* copy of each answer: precision, and precision times mean
+    eta: Any
+    traits: Any  # (n_traits,)
+    consistency: Any  # a number
+
+
+class State(NamedTuple):
+    """Room for the Gaussian state of a person, of size d at most."""
+
+    C: Any  # (d, d), lower triangle
+    mu: Any  # (d,)
+    c: Any  # (d,), covariance with a margin
+    late: Any  # updates that C has not had yet
+    own: Any  # prior mean of the own items, (k,)
+    R: Any  # rows of a basis, (d, M)
+    before: Any  # in pair space the row of the same task before each, (n,); -1 for none
+
+
 @inner_kernel
-def _prior_state(in_pair_space, items, la, lb, first, n, k, cov, own, C, mu):
+def answers_of(u, columns, lam, eta):
+    """Rows of person u: views."""
+    rows = slice(columns.answer_ptr[u], columns.answer_ptr[u + 1])
+    items = columns.item_idx[columns.item_ptr[u] : columns.item_ptr[u + 1]]
+    return Answers(
+        items, columns.left[rows], columns.right[rows], columns.outcome[rows], columns.task[rows],
+        columns.weight[rows], columns.offset[rows], lam[rows], eta[rows], columns.traits[u], columns.consistency[u],
+    )  # fmt: skip
+
+
+@inner_kernel
+def sway_of(u, columns, sway):
+    """Rows of person u of the covariates; None without."""
+    return None if sway is None else sway[columns.answer_ptr[u] : columns.answer_ptr[u + 1]]
+
+
+@inner_kernel
+def _prior_state(in_pair_space, answers, cov, state):
     """Fill the lower triangle of the user's prior covariance, and its mean, where the items are the basis."""
+    C, mu, own = state.C, state.mu, state.own
+    items, la, lb = answers.items, answers.left, answers.right
+    k = items.shape[0]
+    n = la.shape[0]
     for i in range(n if in_pair_space else k):
-        mu[i] = own[la[first + i]] - own[lb[first + i]] if in_pair_space else own[i]
+        mu[i] = own[la[i]] - own[lb[i]] if in_pair_space else own[i]
     if in_pair_space:
         with_items = np.empty(k)
         for p in range(n):
-            a = items[la[first + p]]
-            b = items[lb[first + p]]
+            a = items[la[p]]
+            b = items[lb[p]]
             for i in range(k):
                 with_items[i] = cov[a, items[i]] - cov[b, items[i]]
             for q in range(p + 1):
-                C[p, q] = with_items[la[first + q]] - with_items[lb[first + q]]
+                C[p, q] = with_items[la[q]] - with_items[lb[q]]
     else:
         for i in range(k):
             for j in range(i + 1):
@@ -34,14 +113,17 @@ def _prior_state(in_pair_space, items, la, lb, first, n, k, cov, own, C, mu):
 
 
 @inner_kernel
-def _prior_state_on_basis(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R):
+def _prior_state_on_basis(in_pair_space, answers, prior, Phi, state):
     """The same on a basis of functions, of which the rows go into ``R``."""
-    d = n if in_pair_space else k
+    C, mu, own, R = state.C, state.mu, state.own, state.R
+    items, la, lb = answers.items, answers.left, answers.right
+    cov, rho = prior.cov, prior.rho
+    d = la.shape[0] if in_pair_space else items.shape[0]
     L = np.empty((d, Phi.shape[1]))
     for i in range(d):
-        mu[i] = own[la[first + i]] - own[lb[first + i]] if in_pair_space else own[i]
-        a = items[la[first + i]] if in_pair_space else items[i]
-        b = items[lb[first + i]] if in_pair_space else a
+        mu[i] = own[la[i]] - own[lb[i]] if in_pair_space else own[i]
+        a = items[la[i]] if in_pair_space else items[i]
+        b = items[lb[i]] if in_pair_space else a
         for j in range(Phi.shape[1]):  # loops: expressions of arrays take far longer to compile
             R[i, j] = Phi[a, j] - Phi[b, j] if in_pair_space else Phi[a, j]
             L[i, j] = cov[a, j] - cov[b, j] if in_pair_space else cov[a, j]
@@ -55,11 +137,11 @@ def _prior_state_on_basis(in_pair_space, items, la, lb, first, n, k, cov, Phi, r
         if not in_pair_space:
             C[p, p] += rho[items[p]]
             continue
-        a = la[first + p]
-        b = lb[first + p]
+        a = la[p]
+        b = lb[p]
         for q in range(p + 1):
-            a2 = la[first + q]
-            b2 = lb[first + q]
+            a2 = la[q]
+            b2 = lb[q]
             if a == a2:
                 C[p, q] += rho[items[a]]
             if b == b2:
@@ -99,19 +181,21 @@ def shared_noise(a, b, a2, b2):
 
 
 @inner_kernel
-def _prior_of_effects(in_pair_space, sway, first, n, k, a, C, mu):
+def _prior_of_effects(in_pair_space, answers, sway, state):
     """What own effects of covariates add to the prior, before utilities are multiplied by the consistency a."""
+    C, mu = state.C, state.mu
+    k = answers.items.shape[0]
     if in_pair_space:
-        for p in range(n):
+        for p in range(sway.shape[0]):
             for q in range(p + 1):
                 for j in range(sway.shape[1]):
-                    C[p, q] += sway[first + p, j] * sway[first + q, j]
+                    C[p, q] += sway[p, j] * sway[q, j]
         return
     for i in range(k, k + sway.shape[1]):
         mu[i] = 0.0
         for j in range(i):
             C[i, j] = 0.0
-        C[i, i] = a * a
+        C[i, i] = answers.consistency * answers.consistency
 
 
 @inner_kernel
@@ -122,12 +206,15 @@ def n_effects(sway):
 
 @inner_kernel
 def room_of_state(d, k, n, Phi):
-    """Arrays ``C, mu, c, own, R, before`` for a state of size d, on k items and of n answers.
+    """Room for a state of size d, on k items and of n answers.
 
     Made here for all callers: Numba compiles what makes an array once for each function that is called from Python.
     """
     M = 0 if Phi is None else Phi.shape[1]
-    return np.empty((d, d)), np.empty(d), np.empty(d), np.empty(k), np.empty((d, M)), np.empty(n, dtype=np.int64)
+    return State(
+        np.empty((d, d)), np.empty(d), np.empty(d), late_updates(d), np.empty(k), np.empty((d, M)),
+        np.empty(n, dtype=np.int64),
+    )  # fmt: skip
 
 
 @inner_kernel
@@ -137,10 +224,7 @@ def room_of_sums(s, d):
 
 
 @inner_kernel
-def prior_of_person(
-    u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C, mu,
-    R, before,
-):  # fmt: skip
+def prior_of_person(in_pair_space, answers, sway, prior, Phi, state):
     """Fill the user's prior: means ``own`` (k) and ``mu`` (d), the lower triangle ``C``, and the rows ``R`` of a basis.
 
     In pair space also the row of the same task ``before`` each (n), -1 for none.
@@ -149,36 +233,38 @@ def prior_of_person(
     of a ``task`` have it in ``C``, as they share it. The user's own effects of covariates, in standard deviations of
     their spread, are in the margins in pair space, and the last states in item space.
     """
-    a = consistency[u]
+    a = answers.consistency
+    C, own, before = state.C, state.own, state.before
+    items, la, lb, task = answers.items, answers.left, answers.right, answers.task
+    n = la.shape[0]
+    k = items.shape[0]
     for i in range(k):
-        own[i] = m[items[i]]
-        for j in range(traits.shape[1]):
-            own[i] += shift[items[i], j] * traits[u, j]
+        own[i] = prior.mean[items[i]]
+        for j in range(answers.traits.shape[0]):
+            own[i] += prior.shift[items[i], j] * answers.traits[j]
         own[i] *= a
     if Phi is None:
-        _prior_state(in_pair_space, items, la, lb, first, n, k, cov, own, C, mu)
+        _prior_state(in_pair_space, answers, prior.cov, state)
     else:
-        _prior_state_on_basis(in_pair_space, items, la, lb, first, n, k, cov, Phi, rho, own, C, mu, R)
+        _prior_state_on_basis(in_pair_space, answers, prior, Phi, state)
     if sway is not None:
-        _prior_of_effects(in_pair_space, sway, first, n, k, a, C, mu)
+        _prior_of_effects(in_pair_space, answers, sway, state)
     for i in range(n if in_pair_space else k):
         for j in range(i + 1):
             C[i, j] *= a * a
     if in_pair_space:
         for p in range(n):
-            g = first + p
             before[p] = -1
-            if task[g] < 0:
+            if task[p] < 0:
                 continue
             C[p, p] += 1.0
             for q in range(p - 1, -1, -1):
-                if task[first + q] == task[g]:
+                if task[q] == task[p]:
                     before[p] = q
                     break
             q = before[p]
             while q >= 0:
-                h = first + q
-                C[p, q] += shared_noise(la[g], lb[g], la[h], lb[h])
+                C[p, q] += shared_noise(la[p], lb[p], la[q], lb[q])
                 q = before[q]
 
 
@@ -192,34 +278,39 @@ def unscale(a, x, Q, n):
 
 
 @inner_kernel
-def replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c, late):
+def replay(in_pair_space, answers, sway, d, state):
     """Update the prior state to the posterior under the stored sites; log |I + Λ^½ G Λ^½|."""
+    C, mu, c, late = state.C, state.mu, state.c, state.late
     log_det = 0.0
     n_late = 0
-    for p in range(n):
-        if lam[first + p] == 0.0 and eta[first + p] == 0.0:
+    for p in range(answers.left.shape[0]):
+        w = answers.weight[p]
+        lam = w * answers.lam[p]
+        eta = w * answers.eta[p]
+        if lam == 0.0 and eta == 0.0:
             continue
-        w = weight[first + p]
-        a = p if in_pair_space else la[first + p]
-        b = -1 if in_pair_space else lb[first + p]
+        a = p if in_pair_space else answers.left[p]
+        b = -1 if in_pair_space else answers.right[p]
         v, mean = direction(C, mu, a, b, d, c)
         if sway is not None and not in_pair_space:
-            v, mean = add_effects(C, mu, a, b, d, c, sway, first + p)
-        v -= catch_up(late, n_late, a, b, sway, first + p, d, c)
-        change, n_late = rank_one(C, mu, c, d, w * lam[first + p], w * eta[first + p], v, mean, late, n_late)
+            v, mean = add_effects(C, mu, a, b, d, c, sway, p)
+        v -= catch_up(late, n_late, a, b, sway, p, d, c)
+        change, n_late = rank_one(C, mu, c, d, lam, eta, v, mean, late, n_late)
         log_det += change
     take_in(C, d, late, n_late)
     return log_det
 
 
 @inner_kernel
-def pair_statistics(weight, lam, eta, first, n, C, mu, alpha, Q):
+def pair_statistics(answers, state, alpha, Q):
     """α (n) and Q_u (n x n) in pair space (population.md section 3)."""
-    for p in range(n):
-        total = weight[first + p] * lam[first + p]
-        alpha[p] = weight[first + p] * eta[first + p] - total * mu[p]
+    C, mu = state.C, state.mu
+    weight, lam, eta = answers.weight, answers.lam, answers.eta
+    for p in range(weight.shape[0]):
+        total = weight[p] * lam[p]
+        alpha[p] = weight[p] * eta[p] - total * mu[p]
         for q in range(p + 1):
-            value = -total * C[p, q] * weight[first + q] * lam[first + q]
+            value = -total * C[p, q] * weight[q] * lam[q]
             Q[p, q] = value
             Q[q, p] = value
         Q[p, p] += total
@@ -235,20 +326,24 @@ def _add(value, a, b, Q):
 
 
 @inner_kernel
-def _add_effects(value, a, b, sway, g, k, Q):
-    """The same for answer g, in the rows and columns of own effects of covariates."""
+def _add_effects(value, a, b, sway, p, k, Q):
+    """The same for answer p, in the rows and columns of own effects of covariates."""
     for i in range(sway.shape[1]):
-        Q[k + i, a] += value * sway[g, i]
-        Q[k + i, b] -= value * sway[g, i]
-        Q[a, k + i] += value * sway[g, i]
-        Q[b, k + i] -= value * sway[g, i]
+        Q[k + i, a] += value * sway[p, i]
+        Q[k + i, b] -= value * sway[p, i]
+        Q[a, k + i] += value * sway[p, i]
+        Q[b, k + i] -= value * sway[p, i]
         for j in range(sway.shape[1]):
-            Q[k + i, k + j] += value * sway[g, i] * sway[g, j]
+            Q[k + i, k + j] += value * sway[p, i] * sway[p, j]
 
 
 @inner_kernel
-def person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, c, x, Q, W):
+def person_statistics(in_pair_space, answers, sway, state, x, Q, W):
     """The sums x = Xᵀ α (s) and Xᵀ Q X (s x s), on the k own items of the user and the own effects of covariates."""
+    C, mu, c = state.C, state.mu, state.c
+    la, lb, weight, lam, eta = answers.left, answers.right, answers.weight, answers.lam, answers.eta
+    n = la.shape[0]
+    k = answers.items.shape[0]
     s = k + n_effects(sway)
     for i in range(s):
         x[i] = 0.0
@@ -258,56 +353,55 @@ def person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k
             W[i, j] = 0.0
     if in_pair_space:
         for p in range(n):
-            g = first + p
-            a = la[g]
-            b = lb[g]
-            total = weight[g] * lam[g]
-            alpha = weight[g] * eta[g] - total * mu[p]
+            a = la[p]
+            b = lb[p]
+            total = weight[p] * lam[p]
+            alpha = weight[p] * eta[p] - total * mu[p]
             x[a] += alpha
             x[b] -= alpha
             # Of Xᵀ Q X = Z + Zᵀ, Z = Xᵀ L X with the lower triangle L of Q and half of its diagonal; W = Xᵀ L.
             for q in range(p + 1):
-                c[q] = -total * C[p, q] * weight[first + q] * lam[first + q]
+                c[q] = -total * C[p, q] * weight[q] * lam[q]
             c[p] = 0.5 * (c[p] + total)
             for q in range(p + 1):
                 W[a, q] += c[q]
                 W[b, q] -= c[q]
             if sway is not None:
                 for j in range(sway.shape[1]):
-                    x[k + j] += sway[g, j] * alpha
+                    x[k + j] += sway[p, j] * alpha
                     for q in range(p + 1):
-                        W[k + j, q] += sway[g, j] * c[q]
+                        W[k + j, q] += sway[p, j] * c[q]
         for q in range(n):
-            a = la[first + q]
-            b = lb[first + q]
+            a = la[q]
+            b = lb[q]
             for i in range(s):
                 Q[a, i] += W[i, q]
                 Q[b, i] -= W[i, q]
                 if sway is not None:
                     for j in range(sway.shape[1]):
-                        Q[k + j, i] += W[i, q] * sway[first + q, j]
+                        Q[k + j, i] += W[i, q] * sway[q, j]
         for i in range(s):
             for j in range(i + 1):
                 Q[i, j] += Q[j, i]
                 Q[j, i] = Q[i, j]
         return
     # Item space: P = Xᵀ Λ X is a weighted graph Laplacian and Xᵀ Q X = P - P S P.
-    for g in range(first, first + n):
-        a = la[g]
-        b = lb[g]
-        total = weight[g] * lam[g]
+    for p in range(n):
+        a = la[p]
+        b = lb[p]
+        total = weight[p] * lam[p]
         mean = mu[a] - mu[b]
         if sway is not None:
             for j in range(sway.shape[1]):
-                mean += sway[g, j] * mu[k + j]
-        alpha = weight[g] * eta[g] - total * mean
+                mean += sway[p, j] * mu[k + j]
+        alpha = weight[p] * eta[p] - total * mean
         x[a] += alpha
         x[b] -= alpha
         _add(total, a, b, Q)
         if sway is not None:
             for j in range(sway.shape[1]):
-                x[k + j] += sway[g, j] * alpha
-            _add_effects(total, a, b, sway, g, k, Q)
+                x[k + j] += sway[p, j] * alpha
+            _add_effects(total, a, b, sway, p, k, Q)
     for i in range(s):  # W = P S, with P in Q
         for h in range(s):
             value = Q[i, h]
@@ -316,46 +410,40 @@ def person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k
                     W[i, j] += value * C[h, j]
                 for j in range(h + 1, s):
                     W[i, j] += value * C[j, h]
-    for g in range(first, first + n):  # Q = P - W P, the rows of P being those of Xᵀ Λ X
-        a = la[g]
-        b = lb[g]
-        total = weight[g] * lam[g]
+    for p in range(n):  # Q = P - W P, the rows of P being those of Xᵀ Λ X
+        a = la[p]
+        b = lb[p]
+        total = weight[p] * lam[p]
         for i in range(s):
             change = W[i, a] - W[i, b]
             if sway is not None:
                 for j in range(sway.shape[1]):
-                    change += W[i, k + j] * sway[g, j]
+                    change += W[i, k + j] * sway[p, j]
             flow = total * change
             Q[i, a] -= flow
             Q[i, b] += flow
             if sway is not None:
                 for j in range(sway.shape[1]):
-                    Q[i, k + j] -= flow * sway[g, j]
+                    Q[i, k + j] -= flow * sway[p, j]
     for i in range(s):
         for j in range(i):
             Q[j, i] = Q[i, j]
 
 
 @kernel
-def person_sums(
-    u, answer_ptr, item_ptr, item_idx, la, lb, task, weight, sway, traits, consistency, lam, eta, cov, Phi, rho, m,
-    shift,
-):  # fmt: skip
+def person_sums(u, columns, sway, lam, eta, prior, Phi):
     """The sums x (s) and Q (s x s) of user u at the stored sites, on own items and own effects of covariates."""
-    first = answer_ptr[u]
-    n = answer_ptr[u + 1] - first
-    items = item_idx[item_ptr[u] : item_ptr[u + 1]]
-    k = items.shape[0]
-    in_pair_space = needs_pair_space(task, first, n, k)
+    answers = answers_of(u, columns, lam, eta)
+    own_sway = sway_of(u, columns, sway)
+    n = answers.left.shape[0]
+    k = answers.items.shape[0]
+    in_pair_space = needs_pair_space(answers.task, 0, n, k)
     s = k + n_effects(sway)
     d = n if in_pair_space else s
-    C, mu, c, own, R, before = room_of_state(d, k, n, Phi)
+    state = room_of_state(d, k, n, Phi)
     x, Q, W = room_of_sums(s, d)
-    prior_of_person(
-        u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C,
-        mu, R, before,
-    )  # fmt: skip
-    replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c, late_updates(d))
-    person_statistics(in_pair_space, la, lb, weight, sway, lam, eta, first, n, k, C, mu, c, x, Q, W)
-    unscale(consistency[u], x, Q, s)
+    prior_of_person(in_pair_space, answers, own_sway, prior, Phi, state)
+    replay(in_pair_space, answers, own_sway, d, state)
+    person_statistics(in_pair_space, answers, own_sway, state, x, Q, W)
+    unscale(answers.consistency, x, Q, s)
     return x, Q

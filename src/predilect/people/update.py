@@ -21,8 +21,16 @@ from predilect.people.expectation import Expectation, expectation
 from predilect.people.law import Law
 from predilect.people.layout import People, has_many_copies
 from predilect.people.person import Person, side_by_side
-from predilect.people.rank_one import add_effects, direction, late_updates
-from predilect.people.state import n_effects, needs_pair_space, prior_of_person, replay, room_of_state
+from predilect.people.rank_one import add_effects, direction
+from predilect.people.state import (
+    Answers,
+    Prior,
+    n_effects,
+    needs_pair_space,
+    prior_of_person,
+    replay,
+    room_of_state,
+)
 
 MOST_THRESHOLD_STEPS = 40
 LARGEST_STEP = 1.0
@@ -58,59 +66,50 @@ def next_threshold(theta, slope, curvature, spread, tolerance, gradient, step, c
 
 
 @inner_kernel
-def _pull_of_threshold(
-    in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, n, d, delta, care, offset, C, mu, c
-):
+def _pull_of_threshold(in_pair_space, answers, sway, d, delta, state):
     """Gradient and curvature, with the cavities held, of the person's evidence in log δ."""
+    C, mu, c = state.C, state.mu, state.c
     slope = 0.0
     curvature = 0.0
-    for p in range(n):
-        if task[p] >= 0:
+    for p in range(answers.left.shape[0]):
+        if answers.task[p] >= 0:
             continue
         if in_pair_space:
             v, mean = C[p, p], mu[p]
         else:
-            a, b = np.int64(la[p]), np.int64(lb[p])  # as `em_pass` calls what follows, so that it is compiled once
+            # As the sweep calls what follows, so that it is compiled once.
+            a, b = np.int64(answers.left[p]), np.int64(answers.right[p])
             v, mean = direction(C, mu, a, b, d, c)
             if sway is not None:
                 v, mean = add_effects(C, mu, a, b, d, c, sway, p)
-        denominator = 1.0 - lam[p] * v
+        denominator = 1.0 - answers.lam[p] * v
         v_c = v / denominator
-        m_c = (mean - v * eta[p]) / denominator
-        _, _, _, slope_delta, curvature_delta = tilted_scalar(outcome[p], m_c + care * offset[p], v_c, delta)
-        slope += weight[p] * slope_delta
-        curvature += weight[p] * curvature_delta
+        m_c = (mean - v * answers.eta[p]) / denominator
+        _, _, _, slope_delta, curvature_delta = tilted_scalar(
+            answers.outcome[p], m_c + answers.consistency * answers.offset[p], v_c, delta
+        )
+        slope += answers.weight[p] * slope_delta
+        curvature += answers.weight[p] * curvature_delta
     slope *= delta
     return slope, delta * delta * curvature + slope
 
 
 @kernel
-def person_at_rest(
-    items, la, lb, outcome, task, weight, sway, traits, consistency, offset, lam, eta, cov, Phi, rho, m, shift, delta,
-    theta, spread, n_sweeps, tolerance,
-):  # fmt: skip
+def person_at_rest(answers, sway, prior, Phi, delta, theta, spread, n_sweeps, tolerance):
     """One person's sites run to convergence, in place, and with a ``spread`` the threshold δ exp(θ) with them.
 
-    ``items`` (k,): positions of the person's own items in ``cov, Phi, rho, m, shift``, which are as in
-    :func:`~predilect.people.ep.em_pass`; ``la, lb`` (n,) are positions in ``items``; ``lam, eta``
-    (n,) sites of *one* copy of each answer. A spread of 0 holds θ. Returns θ and the last change of a margin, or the
-    last step of θ where that is larger.
+    ``answers``: :class:`~predilect.people.state.Answers`, whose ``items`` are positions in ``prior`` and ``Phi``. A
+    spread of 0 holds θ. Returns θ and the last change of a margin, or the last step of θ where that is larger.
 
     The state lives through all values of θ: sites need not be replayed for each, nor arrays laid out.
     """
-    u = first = np.int64(0)  # not a literal 0, for which Numba would compile anew what `em_pass` calls too
-    n = la.shape[0]
-    k = items.shape[0]
-    in_pair_space = needs_pair_space(task, first, n, k)
+    n = answers.left.shape[0]
+    k = answers.items.shape[0]
+    in_pair_space = needs_pair_space(answers.task, 0, n, k)
     d = n if in_pair_space else k + n_effects(sway)
-    C, mu, c, own, R, before = room_of_state(d, k, n, Phi)
-    late = late_updates(d)
-    prior_of_person(
-        u, in_pair_space, items, la, lb, task, sway, first, n, k, traits, consistency, cov, Phi, rho, m, shift, own, C,
-        mu, R, before,
-    )  # fmt: skip
-    replay(in_pair_space, la, lb, weight, sway, lam, eta, first, n, d, C, mu, c, late)
-    a = consistency[u]
+    state = room_of_state(d, k, n, Phi)
+    prior_of_person(in_pair_space, answers, sway, prior, Phi, state)
+    replay(in_pair_space, answers, sway, d, state)
     fixed = spread == 0.0
     gradient, step, chord, last, done = 0.0, 0.0, 0.0, 0.0 if fixed else 1.0, False
     rest = tolerance if fixed else max(FIRST_REST, tolerance)
@@ -118,17 +117,12 @@ def person_at_rest(
     for i in range(MOST_THRESHOLD_STEPS + 1):
         own_delta = delta * math.exp(theta)
         for _ in range(n_sweeps):
-            _, change = sweep(
-                in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, first, n, d, own_delta, a, offset, C, mu,
-                c, late,
-            )  # fmt: skip
+            _, change = sweep(in_pair_space, answers, sway, d, own_delta, state)
             if change < rest:
                 break
         if fixed or i == MOST_THRESHOLD_STEPS:
             break
-        slope, curvature = _pull_of_threshold(
-            in_pair_space, la, lb, outcome, task, weight, sway, lam, eta, n, d, own_delta, a, offset, C, mu, c
-        )
+        slope, curvature = _pull_of_threshold(in_pair_space, answers, sway, d, own_delta, state)
         theta, gradient, step, chord, last, rest, done = next_threshold(
             theta, slope, curvature, spread, tolerance, gradient, step, chord, last, rest
         )
@@ -254,12 +248,13 @@ def settled(
         rho = law.rho[items] if len(law.rho) else law.rho
     else:
         cov, Phi, rho = law.Sigma[items[:, None], items], None, law.rho
-    theta, change = (Intervals if len(person.ends) else likelihood).compiled(person_at_rest)(
+    answers = Answers(
         np.arange(k, dtype=np.int32), person.left, person.right, person.answers, person.task, person.weight,
-        person.sway if person.sway.shape[1] else None,
-        person.traits, person.consistency, person.offset, precision, linear, cov, Phi, rho,
-        law.mean[items], law.shift[items], delta, math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS,
-        SITE_TOLERANCE,
+        person.offset, precision, linear, person.traits[0], person.consistency.item(0),
+    )  # fmt: skip
+    theta, change = (Intervals if len(person.ends) else likelihood).compiled(person_at_rest)(
+        answers, person.sway if person.sway.shape[1] else None, Prior(cov, rho, law.mean[items], law.shift[items]), Phi,
+        delta, math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS, SITE_TOLERANCE,
     )  # fmt: skip
     factor = np.array([math.exp(theta)]) if spread else person.tie_factor
     return person._replace(precision=precision, linear=linear, tie_factor=factor), change

@@ -51,7 +51,7 @@ def modern() -> CrowdGPPL:
 VARIANTS = [
     {},
     {"preset": "paper"},
-    {"preset": "paper", "surrogate": "corrected", "noise_variance": 1.0},
+    {"preset": "paper", "noise_variance": 1.0},
     {"user_features": True},
     {"preset": "paper", "user_features": True},
     {"item_features": False},
@@ -220,8 +220,8 @@ def test_one_answer_in_all():
         ("with_consensus", 1),
         ("item_features", None), ("n_inducing", 0), ("n_inducing_users", 0), ("own_share", 1.0), ("own_share", "half"),
         ("kernel", "rbf"),
-        ("consensus_prior", (1.0, 0.0)), ("component_prior", "vague"), ("weight_prior", 3.0), ("noise_variance", -1.0),
-        ("surrogate", "2021"), ("batch_size", 0), ("n_restarts", 0), ("tol", 0.0), ("max_iter", 0),
+        ("consensus_prior", (1.0, 0.0)), ("component_prior", "vague"), ("noise_variance", -1.0),
+        ("batch_size", 0), ("n_restarts", 0), ("tol", 0.0), ("max_iter", 0),
     ],
 )  # fmt: skip
 def test_settings_out_of_range(name, value):

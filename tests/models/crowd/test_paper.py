@@ -30,7 +30,7 @@ def test_a_step_minimises_the_linearised_bound_block_by_block(n_points, features
         x = np.random.default_rng(0).normal(size=(data.n_users, 2))
         people = Projection.of(matern([1.0, 1.0]), x, np.ones(data.n_users, bool), x[:5] + 0.1)
     priors = PaperPriors(FIXED, FIXED, FIXED)
-    model = paper._start(answers, design, people, 2, True, priors, "2020", np.random.default_rng(1))
+    model = paper._start(answers, design, people, 2, True, priors, np.random.default_rng(1))
     for _ in range(5):
         paper._step(model, None, 1.0, 1.0)
     mean, _ = paper.moments(model.state, answers)
@@ -113,7 +113,7 @@ def test_the_mean_of_stochastic_steps_is_the_full_one():
     batches = np.random.default_rng(0).permutation(n).reshape(4, -1)
     naturals = []
     for part in [rows, *batches]:
-        model = paper._start(answers, design, None, 2, True, PaperPriors(), "2020", np.random.default_rng(1))
+        model = paper._start(answers, design, None, 2, True, PaperPriors(), np.random.default_rng(1))
         paper._step(model, part, 1.0, n / len(part))
         naturals.append(model.natural_t)
     for k in (0, 1):
@@ -136,7 +136,7 @@ def test_variants_and_little_data():
     data = simulate_factor(delta=0.4)
     x = np.random.default_rng(0).normal(size=(data.n_users, 2))
     people = Projection.of(matern([1.0, 1.0]), x, np.ones(data.n_users, bool), None)
-    for options in ({}, {"consensus": False}, {"people": people}, {"n_components": 20}, {"form": "corrected"}):
+    for options in ({}, {"consensus": False}, {"people": people}, {"n_components": 20}):
         fit = fit_paper(*data.columns, data.projection, **{"n_components": 4, "max_iter": 20} | options)
         mean, var = predict(fit, data)
         assert np.isfinite(mean).all()

@@ -67,7 +67,7 @@ def test_levels_that_lose_nothing_change_nothing():
     close(GaSPK(n_components=2, levels=25, **FIXED).fit(ANSWERS, items=CARS), plain, ITERATIVE)
 
 
-@pytest.mark.parametrize("gamma", ["heuristic", "exact", "expected"])
+@pytest.mark.parametrize("gamma", ["heuristic", "exact"])
 def test_two_groups_of_opposite_tastes_are_found(gamma):
     answers, test = choices(CARS, 30, 20), choices(CARS, 30, 20, seed=9)
     model = GaSPK(n_components=2, gamma=gamma, n_jobs=1, n_restarts=3).fit(answers, items=CARS)
@@ -203,8 +203,8 @@ def test_scores_covary_as_the_evaluations_they_are_made_of():
 
 
 def test_low_rank_that_leaves_out_much_is_said(monkeypatch):
-    monkeypatch.setattr("predilect.models.gaspk.parameters.MOST_RANK", 3)
-    monkeypatch.setattr("predilect.models.gaspk.posterior.scores._EXACT_POINTS", 5)
+    monkeypatch.setattr("predilect.models.gaspk.prior.MOST_RANK", 3)
+    monkeypatch.setattr("predilect.models.gaspk.posterior.basis._EXACT_POINTS", 5)
     with pytest.warns(DataWarning, match=r"3 coordinates for \d+ trade-offs leave out up to"):
         model = GaSPK(n_components=1, kernel="matern-1/2", **FIXED).fit(ANSWERS, items=CARS)
     assert any("leaves out up to" in line for line in model.describe())
@@ -219,7 +219,6 @@ def test_low_rank_that_leaves_out_much_is_said(monkeypatch):
         ({"gamma": "mean"}, "gamma must be one of"),
         ({"n_components": 0}, "n_components must be 'auto' or a whole number"),
         ({"variance": -1.0}, "variance must be"),
-        ({"damping": 1.5}, "damping must be"),
         ({"spread": 0.5}, "spread must be"),
         ({"tau": "ratio"}, "tau must be one of"),
         ({"levels": "many"}, "levels must be"),

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.models.gaspk.posterior import curvature as blocks_module
-from predilect.models.gaspk.posterior.curvature import (
+from predilect.models.gaspk.posterior import sums as blocks_module
+from predilect.models.gaspk.posterior.sums import (
     gather,
     packed_blocks,
     packed_product,
-    sandwich,
     scatter,
     unpacked,
 )
@@ -74,11 +73,6 @@ def test_triangles_are_those_of_the_blocks_and_multiply_as_they_do(n_c):
     assert np.array_equal(unpacked(packed), B)
     product = np.einsum("tcd,td->tc", B, F)
     assert packed_product(packed, F) == pytest.approx(product, abs=EXACT)
-    index = np.random.default_rng(1).integers(0, 15, 20)  # some rows belong to several trade-offs, and some to none
-    values = np.random.default_rng(2).standard_normal((16, n_c))
-    expected = np.zeros_like(values)
-    np.add.at(expected, index, np.einsum("tcd,td->tc", B, values[index]))
-    assert sandwich(index, packed, values) == pytest.approx(expected, abs=EXACT)
 
 
 def test_squares_of_weights_made_beforehand_change_nothing(monkeypatch):

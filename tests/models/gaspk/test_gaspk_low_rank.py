@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from gaspk_grids import covariance, kernels_of, problem
-from predilect.models.gaspk.posterior import low_rank as low_rank_module
 from predilect.models.gaspk.posterior import solver as products_module
-from predilect.models.gaspk.posterior.grid import GridBasis
-from predilect.models.gaspk.posterior.low_rank import LowRank
+from predilect.models.gaspk.posterior.grid import GridBasis, LowRank
 from predilect.models.gaspk.posterior.solver import ByProducts, largest_coordinates
 from tolerances import CONVERGED, EXACT
 
 PROBLEMS = [
-    pytest.param({"dense": False}, id="antisymmetric"),
-    pytest.param({"antisymmetric": False, "dense": False, "n_answers": 60}, id="plain"),
+    pytest.param({}, id="antisymmetric"),
+    pytest.param({"antisymmetric": False, "n_answers": 60}, id="plain"),
     pytest.param({"n_answers": 2000, "amplitude": 5.0}, id="much data"),
 ]
 
@@ -28,65 +26,48 @@ def split(data, n_e):
     return low, slack - slack[:, ::-1] if data.basis.antisymmetric else slack
 
 
-def printed(data, n_e, form, codes):
-    """Eq. 9 written out with K ⊗ I over the whole grid; K̃ inside, and outside as ``form`` says."""
+def written(data, n_e, codes):
+    """Eq. 9 written out with K̃ ⊗ I over the whole grid."""
     low, slack = split(data, n_e)
     n, n_c = len(data.K), data.n_c
     eye = np.eye(n_c)
     W = np.zeros((n, n_c, n, n_c))
     W[data.basis.places, :, data.basis.places, :] = data.B
     W = W.reshape(n * n_c, -1)
-    inside = np.kron(low + slack, eye)
-    outside = inside if form == "consistent" else np.kron(data.K, eye)
-    V = outside - outside @ W @ np.linalg.solve(np.eye(len(W)) + inside @ W, outside)
+    K = np.kron(low + slack, eye)
+    V = K - K @ W @ np.linalg.solve(np.eye(len(W)) + K @ W, K)
     return V.reshape(n, n_c, n, n_c)[codes, :, codes, :]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", PROBLEMS)
-@pytest.mark.parametrize("form", ["consistent", "paper"])
 @pytest.mark.parametrize("n_e", [1, 4, 12])
-def test_blocks_are_those_of_the_formula(options, form, n_e):
+def test_blocks_are_those_of_the_formula(options, n_e):
     data = problem(**options)
     codes = np.arange(len(data.K))
-    found = LowRank.of(data.basis, data.B, n_e, form=form).blocks(data.basis.trade_offs(codes))
-    assert found == pytest.approx(printed(data, n_e, form, codes), abs=CONVERGED)
+    found = LowRank.of(data.basis, data.B, n_e).blocks(data.basis.trade_offs(codes))
+    assert found == pytest.approx(written(data, n_e, codes), abs=CONVERGED)
     assert np.array_equal(found, found.transpose(0, 2, 1))
     if data.basis.antisymmetric:
         assert found == pytest.approx(found[::-1], abs=EXACT)  # V(-t) = V(t)
 
 
 @pytest.mark.parametrize("options", PROBLEMS)
-@pytest.mark.parametrize("form", ["consistent", "paper"])
-def test_all_eigenvectors_make_it_exact(options, form):
+def test_all_eigenvectors_make_it_exact(options):
     data = problem(**options)
     codes = np.arange(0, len(data.K), 3)
     exact = data.posterior(codes)
-    model = LowRank.of(data.basis, data.B, 10**6, form=form)
+    model = LowRank.of(data.basis, data.B, 10**6)
     assert len(model.chosen) == data.basis.rank
     assert model.blocks(data.basis.trade_offs(codes)) == pytest.approx(exact, abs=CONVERGED)
-    gamma = np.random.default_rng(0).dirichlet(np.ones(data.n_c), len(codes))
-    found, n_clamped = model.variances(data.basis.trade_offs(codes), gamma)
-    expected = np.einsum("qc,qcd,qd->q", gamma, exact, gamma)
-    assert found == pytest.approx(expected, abs=CONVERGED)
-    assert n_clamped == 0
+    points = np.arange(5)
+    assert model.point_blocks(points) == pytest.approx(data.posterior(data.basis.places[points]), abs=CONVERGED)
 
 
-def test_the_printed_form_goes_negative_and_the_consistent_one_does_not():
+def test_variances_are_never_negative():
     data = problem(n_answers=20_000, amplitude=10.0)
-    codes = np.arange(len(data.K))
-    gamma = np.random.default_rng(0).dirichlet(np.ones(data.n_c), len(codes))
-    paper = LowRank.of(data.basis, data.B, 1, form="paper")
-    raw = np.einsum("qc,qcd,qd->q", gamma, paper.blocks(data.basis.trade_offs(codes)), gamma)
-    x = data.K[codes, codes] * (gamma**2).sum(axis=1)
-    assert raw.min() < -1.0
-    found, n_clamped = paper.variances(data.basis.trade_offs(codes), gamma)
-    assert n_clamped == (((raw < 0.0) | (raw > x * (1.0 + 1e-9))) & (x > 0.0)).sum() > 0
-    assert (found >= np.minimum(1e-10, x)).all()
-    assert (found <= x).all()
-    consistent = LowRank.of(data.basis, data.B, 1)
-    assert np.linalg.eigvalsh(consistent.blocks(data.basis.trade_offs(codes))).min() >= -1e-12
-    assert consistent.variances(data.basis.trade_offs(codes), gamma)[1] == 0
+    blocks = LowRank.of(data.basis, data.B, 1).blocks(data.basis.trade_offs(np.arange(len(data.K))))
+    assert np.linalg.eigvalsh(blocks).min() >= -1e-12
 
 
 def test_more_eigenvectors_come_nearer():
@@ -104,18 +85,15 @@ def test_more_eigenvectors_come_nearer():
 def test_eigenvectors_are_counted_per_characteristic():
     data = problem()
     assert len(LowRank.of(data.basis, data.B, 7).chosen) == 7
-    for bad in ({"n_e": 0}, {"n_e": 3, "form": "printed"}):
-        with pytest.raises(ValueError, match=r"at least one|must be"):
-            LowRank.of(data.basis, data.B, **bad)
+    with pytest.raises(ValueError, match="at least one"):
+        LowRank.of(data.basis, data.B, 0)
 
 
 def test_the_trade_off_of_nothing_has_no_variance():
     levels = [[-1.0, 0.0, 1.0]] * 2
     basis = GridBasis.of(levels, kernels_of(levels), [4, 5], antisymmetric=True)
     model = LowRank.of(basis, np.ones((2, 1, 1)), 2)
-    found, n_clamped = model.variances(np.zeros((1, 2)), np.ones((1, 1)))
-    assert found[0] == pytest.approx(0.0, abs=EXACT)
-    assert n_clamped == 0
+    assert model.blocks(np.zeros((1, 2))) == pytest.approx(0.0, abs=EXACT)
 
 
 @pytest.mark.parametrize("antisymmetric", [True, False])
@@ -130,24 +108,14 @@ def test_off_the_grid_a_trade_off_has_what_the_eigenvectors_say_and_more_of_its_
     values = np.einsum("te,te->e", Q, Q)
     phi = k @ Q / values  # eigenvectors as functions
     model = LowRank.of(basis, data.B, 6)
-    Pi_Q = np.einsum("te,tcd,tf->ecfd", Q[basis.places], model.Pi, Q[basis.places]).reshape(6 * data.n_c, -1)
+    slack = np.diagonal(data.K)[basis.places] - np.einsum("te,te->t", Q[basis.places], Q[basis.places])
+    Pi = np.linalg.solve(np.eye(data.n_c) + slack[:, None, None] * data.B, data.B)
+    Pi_Q = np.einsum("te,tcd,tf->ecfd", Q[basis.places], Pi, Q[basis.places]).reshape(6 * data.n_c, -1)
     inverse = np.linalg.inv(np.eye(6 * data.n_c) + Pi_Q).reshape(6, data.n_c, 6, data.n_c)
     expected = np.einsum("qe,ecfd,qf->qcd", phi, inverse, phi)
     expected += (own - np.einsum("qe,qe->q", phi, phi))[:, None, None] * np.eye(data.n_c)
     assert model.blocks(x) == pytest.approx(expected, abs=CONVERGED)
-    with pytest.raises(ValueError, match="on the grid"):
-        LowRank.of(basis, data.B, 6, form="paper").blocks(x)
     assert basis.observed(x).max() == -1
-
-
-def test_questions_about_the_same_trade_offs_share_them():
-    data = problem()
-    x = data.basis.trade_offs(np.arange(4))
-    rng = np.random.default_rng(0)
-    codes, gamma = rng.integers(0, 4, 30), rng.dirichlet(np.ones(data.n_c), 30)
-    model = LowRank.of(data.basis, data.B, 6)
-    found, alone = model.variances(x, gamma, codes)[0], model.variances(x[codes], gamma)[0]
-    assert found == pytest.approx(alone, abs=EXACT)
 
 
 def test_a_trade_off_and_its_mirror_cannot_both_be_points():
@@ -155,16 +123,6 @@ def test_a_trade_off_and_its_mirror_cannot_both_be_points():
     basis = GridBasis.of(levels, kernels_of(levels), [0, 5, 8], antisymmetric=True)
     with pytest.raises(ValueError, match="mirror"):
         LowRank.of(basis, np.ones((3, 1, 1)), 2)
-
-
-def test_points_are_worked_on_in_parts(monkeypatch):
-    data = problem(dense=False)
-    codes = np.arange(40)
-    whole = LowRank.of(data.basis, data.B, 5, form="paper").blocks(data.basis.trade_offs(codes))
-    monkeypatch.setattr(low_rank_module, "_NUMBERS_AT_ONCE", 7 * data.basis.n_points)
-    assert LowRank.of(data.basis, data.B, 5, form="paper").blocks(data.basis.trade_offs(codes)) == pytest.approx(
-        whole, abs=EXACT
-    )
 
 
 @pytest.mark.parametrize("options", PROBLEMS)
@@ -194,7 +152,7 @@ def test_solutions_give_exact_variances(options, monkeypatch):
 
 
 def test_variances_stay_exact_where_solutions_are_rough(monkeypatch):
-    data = problem(n_answers=2000, amplitude=5.0, dense=False)
+    data = problem(n_answers=2000, amplitude=5.0)
     monkeypatch.setattr(products_module, "_TOGETHER", 0)  # blocks of single coordinates, and more iterations
     codes = np.arange(0, len(data.K), 4)
     gamma = np.random.default_rng(0).dirichlet(np.ones(data.n_c), len(codes))

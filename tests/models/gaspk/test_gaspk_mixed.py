@@ -8,7 +8,7 @@ import pytest
 from gaspk_grids import PLAIN, SYMMETRIC, kernels_of
 from predilect.models.gaspk.posterior import grid as grid_module
 from predilect.models.gaspk.posterior.grid import GridBasis
-from predilect.models.gaspk.posterior.scores import mixed
+from predilect.models.gaspk.posterior.sums import mixed
 
 
 def test_mixtures_are_those_of_each_question():

@@ -12,7 +12,7 @@ from predilect import GaSPK
 from predilect.data import Comparisons
 from predilect.data.content import keys_of_answers
 from predilect.data.splits import masks_of_newcomers
-from predilect.models.gaspk.em.held_out import Calibration, HeldOut, with_newcomers
+from predilect.models.gaspk.calibration import Calibration, HeldOut, with_newcomers
 from simulate import random_pairs
 from tolerances import EXACT
 

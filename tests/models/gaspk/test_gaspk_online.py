@@ -9,10 +9,9 @@ from test_gaspk_prior import CARS, votes
 from predilect import GaSPK
 from predilect.errors import DataError
 from predilect.likelihoods.views import Probit
-from predilect.models.gaspk.online import charged
-from predilect.models.gaspk.posterior.covariance import ByCovariance
-from predilect.models.gaspk.posterior.curvature import ByCoordinates
-from predilect.models.gaspk.posterior.scores import DenseBasis
+from predilect.models.gaspk.online import penalised
+from predilect.models.gaspk.posterior.basis import DenseBasis
+from predilect.models.gaspk.posterior.curvature import ByCoordinates, ByCovariance
 from tolerances import CONVERGED, EXACT, ITERATIVE
 from tradeoff_problems import problem
 
@@ -36,7 +35,7 @@ def test_a_batch_moves_one_characteristic_to_the_mode_under_the_posterior_before
     settings = SETTINGS | {"n_components": 1, "length_scale": 3.0}
     model = GaSPK(**settings).fit(part(0, 240), items=CARS)
     before, told = model.posterior_, model.answers_
-    H = np.linalg.inv(ByCovariance.of(before.curvature, before.basis.root, None).matrix)
+    H = np.linalg.inv(before.curvature.covariance_matrix())
     model.update(part(240, 260), online=True)
     after, everything = model.posterior_, model.answers_
     assert after.basis is before.basis
@@ -92,7 +91,7 @@ def test_batches_of_people_with_few_answers_lose_little_to_going_on_with_all():
 
 
 @pytest.mark.parametrize("q", [3, 5])  # fewer than coordinates, and more
-def test_what_characteristics_are_charged_is_added_to_the_precision(q):
+def test_what_characteristics_pay_is_added_to_the_precision(q):
     rng = np.random.default_rng(0)
     Phi, roots = rng.normal(size=(q, 4)), rng.normal(size=(q, 3, 3))
     roots -= roots.mean(axis=1, keepdims=True)
@@ -100,7 +99,7 @@ def test_what_characteristics_are_charged_is_added_to_the_precision(q):
     mean = rng.normal(size=12)
     paid = np.einsum("tj,tcd,tk->jckd", Phi, Q, Phi).reshape(12, 12)
     expected = np.linalg.inv(np.linalg.inv(covariance) + paid)
-    found = charged(mean, covariance, Phi, Q)
+    found = penalised(mean, covariance, Phi, Q)
     np.testing.assert_allclose(found[1], expected, atol=CONVERGED)
     np.testing.assert_allclose(found[0], expected @ np.linalg.solve(covariance, mean), atol=CONVERGED)
 

@@ -8,7 +8,7 @@ import pytest
 from gaspk_grids import problem
 from predilect.gaussian.kernels import matern
 from predilect.models.gaspk.posterior import solver as solver_module
-from predilect.models.gaspk.posterior.scores import DenseBasis
+from predilect.models.gaspk.posterior.basis import DenseBasis
 from predilect.models.gaspk.posterior.solver import (
     Preconditioner,
     assembled,
@@ -20,11 +20,10 @@ from predilect.models.gaspk.posterior.solver import (
 from tolerances import CONVERGED, EXACT, STATISTICAL
 
 PROBLEMS = [
-    pytest.param({"dense": True}, id="dense"),
-    pytest.param({"dense": False}, id="along axes"),
-    pytest.param({"antisymmetric": False, "dense": False}, id="plain"),
-    pytest.param({"n_c": 1, "dense": False}, id="one characteristic"),
-    pytest.param({"n_answers": 3000, "amplitude": 10.0, "dense": False}, id="much data"),
+    pytest.param({}, id="along axes"),
+    pytest.param({"antisymmetric": False}, id="plain"),
+    pytest.param({"n_c": 1}, id="one characteristic"),
+    pytest.param({"n_answers": 3000, "amplitude": 10.0}, id="much data"),
 ]
 
 
@@ -58,7 +57,7 @@ def test_solutions_are_those_of_the_dense_matrix(options, n_together):
 
 @pytest.mark.parametrize("n_together", [0, 5, 10_000])
 def test_the_preconditioner_is_the_blocks_of_the_matrix(n_together):
-    data = problem(dense=False)
+    data = problem()
     H, n_c, rank = data.precision(), data.n_c, data.basis.rank
     together = largest_coordinates(data.basis, n_together)
     group = np.arange(rank)
@@ -82,7 +81,7 @@ def test_the_preconditioner_is_the_blocks_of_the_matrix(n_together):
 
 
 def test_the_preconditioner_saves_iterations_and_a_stale_one_is_only_slower():
-    data = problem(n_answers=3000, amplitude=10.0, share=1.0, dense=False)
+    data = problem(n_answers=3000, amplitude=10.0, share=1.0)
     right = np.random.default_rng(1).standard_normal((data.basis.rank, data.n_c))
     identity = Preconditioner.of(data.basis, 0.0 * data.B)
     assert len(identity.alone) == 0
@@ -96,7 +95,7 @@ def test_the_preconditioner_saves_iterations_and_a_stale_one_is_only_slower():
 
 
 def test_restricted_matrices_are_rows_and_columns_of_the_whole():
-    data = problem(dense=False)
+    data = problem()
     H, n_c = data.precision(), data.n_c
     some = np.array([0, 4, 5, 17])
     rows = (some[:, None] * n_c + np.arange(n_c)).ravel()
@@ -104,7 +103,7 @@ def test_restricted_matrices_are_rows_and_columns_of_the_whole():
 
 
 def test_the_largest_coordinates_have_the_largest_eigenvalues():
-    basis = problem(dense=False).basis
+    basis = problem().basis
     chosen = largest_coordinates(basis, 9)
     rest = np.setdiff1d(np.arange(basis.rank), chosen)
     assert (np.diff(chosen) > 0).all()
@@ -128,7 +127,7 @@ def test_a_basis_without_a_grid_is_as_good():
 
 
 def test_right_hand_sides_are_worked_on_in_parts(monkeypatch):
-    data = problem(dense=False)
+    data = problem()
     right = np.random.default_rng(1).standard_normal((data.basis.rank, data.n_c, 5))
     whole = solve(data.basis, data.B, right, tolerance=1e-12)
     monkeypatch.setattr(solver_module, "_NUMBERS_AT_ONCE", 2 * data.basis.rank * data.n_c)
@@ -173,7 +172,7 @@ def test_probes_estimate_the_log_determinant_and_their_error(options, n_together
 
 
 def test_enough_probes_find_it_closely():
-    data = problem(dense=True)
+    data = problem()
     exact = np.linalg.slogdet(data.precision())[1]
     found = log_determinant(data.basis, data.B, exact=False, n_probes=300)
     P = Preconditioner.of(data.basis, data.B, np.arange(data.basis.rank))

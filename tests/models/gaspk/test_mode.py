@@ -12,11 +12,13 @@ import pytest
 from predilect.latent.laplace import laplace
 from predilect.latent.single import Problem
 from predilect.likelihoods.views import Probit
-from predilect.models.gaspk.em import mode as answers_module
+from predilect.models.gaspk.em import answers as answers_module
 from predilect.models.gaspk.em import mode as solve
-from predilect.models.gaspk.em.mode import Newton, TradeOffAnswers, curvature_at, find_mode, log_det_at
-from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates, gather
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.em.mode import Newton, curvature_at, find_mode, log_det_at
+from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates
 from predilect.models.gaspk.posterior.solver import Preconditioner
+from predilect.models.gaspk.posterior.sums import gather
 from tolerances import CONVERGED, EXACT, ITERATIVE
 from tradeoff_problems import problem
 
@@ -168,6 +170,18 @@ def test_a_preconditioner_serves_on_until_the_curvature_has_moved(monkeypatch):
         found = newton(replace(state, by_point=factor * state.by_point), right, 1e-10)
         np.testing.assert_allclose(found, expected[factor], atol=CONVERGED)
         assert len(made) == n_made
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_few_equations_are_factorised_and_more_are_not(more, monkeypatch):
+    at = problem()
+    state = fit(at).state
+    monkeypatch.setattr(solve, "_FACTORISED_STEP", at.basis.rank * 3 - more)
+    made = []
+    monkeypatch.setattr(solve, "Preconditioner", SimpleNamespace(of=lambda *_: made.append(1) or made_of(*_)))
+    made_of = Preconditioner.of
+    Newton()(state, np.ones((at.basis.rank, 3)), 1e-10)
+    assert len(made) == more
 
 
 @pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-6])

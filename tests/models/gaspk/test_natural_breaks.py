@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
-from predilect.errors import DataError
 from predilect.models.gaspk.tradeoffs import natural_breaks as module
 from predilect.models.gaspk.tradeoffs.natural_breaks import breaks_up_to
 from tolerances import EXACT
@@ -128,13 +127,6 @@ def test_all_numbers_of_levels_at_once():
     assert (np.diff([found.within for found in together]) < 0).all()
 
 
-def test_ten_thousand_values_in_chunks_are_the_same(monkeypatch):
-    x = np.random.default_rng(4).normal(size=500)
-    whole = natural_breaks(x, 8)
-    monkeypatch.setattr(module, "_AT_ONCE", 600)
-    assert natural_breaks(x, 8).levels.tobytes() == whole.levels.tobytes()
-
-
 def test_many_values_are_merged_first_and_outliers_stay_apart(monkeypatch):
     x = np.append(np.random.default_rng(5).normal(size=3000), [1e6, 1e6 + 1])
     exact = natural_breaks(x, 6)
@@ -149,22 +141,3 @@ def test_many_values_are_merged_first_and_outliers_stay_apart(monkeypatch):
     pinned = natural_breaks(np.abs(x), 6, zero_is_level=True)
     assert pinned.within > whole.within
     assert pinned.levels[0] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([1.0, np.nan], 2), "1 of 2 values are not finite"),
-        (([1.0, 2.0], 0), "at least 1, got 0"),
-        (([], 2), "no values of positive weight"),
-        (([1.0, 2.0], 2, [0.0, 0.0]), "no values of positive weight"),
-        (([1.0, 2.0], 2, [1.0, -1.0]), "not negative"),
-        (([1.0, 2.0], 2, [1.0]), "2 finite numbers"),
-        (([[1.0, 2.0]], 2), "one column"),
-    ],
-)
-def test_bad_input(arguments, message):
-    with pytest.raises(DataError, match=message):
-        natural_breaks(*arguments)
-    with pytest.raises(DataError, match="some values are negative"):
-        natural_breaks([-1.0, 1.0], 2, zero_is_level=True)

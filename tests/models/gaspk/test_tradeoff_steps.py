@@ -29,9 +29,8 @@ def test_steps_are_numbers_and_categories_instead_of_the_first():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("reduced", [None, 3])
-def test_a_step_is_the_trade_off_in_own_units(reduced):
-    trade_offs = fitted(n_dimensions=reduced)
+def test_a_step_is_the_trade_off_in_own_units():
+    trade_offs = fitted()
     for name, units in (
         ("price", {"price": [1.0]}),
         ("price (EUR)", {"price": [1.0]}),

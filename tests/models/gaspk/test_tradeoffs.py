@@ -12,7 +12,7 @@ from predilect.errors import DataError
 from predilect.models.gaspk.tradeoffs import fit as module
 from predilect.models.gaspk.tradeoffs import map as map_module
 from predilect.models.gaspk.tradeoffs.fit import fit_trade_offs
-from predilect.models.gaspk.tradeoffs.map import TradeOffMap
+from predilect.models.gaspk.tradeoffs.map import TradeOffMap, tidy
 from tolerances import EXACT
 
 CARS = {
@@ -109,12 +109,12 @@ def test_relative_changes():
 def test_weights_count_as_answers():
     features = ItemFeatures.from_frame(CARS)
     weight = [1, 2, 3, 1, 2, 4]
-    once = fit_trade_offs(features, compared(**SIDES, weight=weight), tau="relative", n_dimensions=2)
+    once = fit_trade_offs(features, compared(**SIDES, weight=weight), tau="relative")
     sides = {side: np.repeat(items, weight).tolist() for side, items in SIDES.items()}
-    again = fit_trade_offs(features, compared(**sides), tau="relative", n_dimensions=2)
-    np.testing.assert_allclose(again.projection, once.projection, atol=EXACT)
-    other = fit_trade_offs(features, compared(**SIDES), tau="relative", n_dimensions=2)
-    assert np.abs(other.projection - once.projection).max() > 1e-3
+    again = fit_trade_offs(features, compared(**sides), tau="relative")
+    np.testing.assert_allclose(again.scale, once.scale, atol=EXACT)
+    other = fit_trade_offs(features, compared(**SIDES), tau="relative")
+    assert np.abs(other.scale - once.scale).max() > 1e-3
 
 
 def log_ratio(left, right):
@@ -147,6 +147,28 @@ def test_a_function_of_the_original_values():
     assert set(seen[-1][:, names.index("fuel=petrol")].tolist()) == {0.0, 1.0}
 
 
+def test_functions_are_given_the_numbers_of_the_table():
+    seen = []
+
+    def difference(left, right):
+        seen.extend(np.vstack([left, right]).tolist())
+        return left - right
+
+    frame = {"item": list("abcde"), "tiny": [1e-7, 3e-7, 7e-7, 1.1e-6, 1.3e-6], "even": [0.1, 0.3, 0.7, 1.1, 1.3]}
+    fit_trade_offs(ItemFeatures.from_frame(frame), compared(**SIDES), tau=difference)
+    assert {tuple(row) for row in seen} <= set(zip(frame["tiny"], frame["even"], strict=True))
+
+
+@pytest.mark.parametrize("size", [1e-9, 0.1, 1.0, 1e7])
+def test_numbers_are_rounded_to_the_twelfth_digit_of_their_size(size):
+    values = np.array([0.3, -1.0, 0.123456])
+    noise = np.array([2e-15, -1e-14, 1e-15])
+    np.testing.assert_allclose(tidy(size * (values + noise), size), size * values, rtol=4e-16)
+    apart = tidy(size * (values + 1e-11), size) - size * values
+    assert (apart > 5e-12 * size).all()
+    assert np.isfinite(tidy(np.array([1e-305, 1e-300]), 1e-300)).all()
+
+
 def test_functions_that_cannot_be_used():
     with pytest.raises(DataError, match=r"not -<lambda>\(right, left\).*Set antisymmetric=False"):
         cars(tau=lambda left, right: left - 0.5 * right)
@@ -162,26 +184,6 @@ def test_functions_that_cannot_be_used():
         cars(tau=lambda left, right: np.zeros(len(left)))
 
 
-def test_projection_keeps_the_leading_directions():
-    features, answers, whole = cars()
-    t = whole.pairs(features.matrix, answers.left, answers.right)
-    _, singular, directions = np.linalg.svd(t)
-    trade_offs = cars(n_dimensions=2)[2]
-    reduced = trade_offs.pairs(features.matrix, answers.left, answers.right)
-    np.testing.assert_allclose(np.abs(reduced), np.abs(t @ directions[:2].T), atol=EXACT)
-    assert trade_offs.share_kept == pytest.approx((singular[:2] ** 2).sum() / (singular**2).sum(), abs=EXACT)
-    assert trade_offs.share_kept < 0.999
-    assert trade_offs.names == ("direction 1", "direction 2")
-    np.testing.assert_allclose(trade_offs(features.matrix[answers.left], features.matrix[answers.right]), reduced)
-    np.testing.assert_array_equal(trade_offs.pairs(features.matrix, answers.right, answers.left), -reduced)
-    # Own units and back: the same point of the plane; from all of a trade-off, its projection.
-    np.testing.assert_allclose(trade_offs.from_units(trade_offs.in_units(reduced)), reduced, atol=EXACT)
-    np.testing.assert_allclose(trade_offs.from_units(whole.in_units(t)), reduced, atol=EXACT)
-    # Six trade-offs span no more directions than there are items, less one.
-    assert cars(n_dimensions=7)[2].n_dimensions == np.linalg.matrix_rank(t) == 4
-    assert cars(attributes=["price"], n_dimensions=3)[2].projection is None
-
-
 def test_items_are_their_own_attributes_without_features():
     answers = compared(["a", "b", "c", "a"], ["b", "c", "d", "d"]).with_items(["unseen"])
     trade_offs = fit_trade_offs(None, answers)
@@ -194,11 +196,6 @@ def test_items_are_their_own_attributes_without_features():
     np.testing.assert_allclose(trade_offs.from_units(shown), t)
     again = TradeOffMap.from_dict(json.loads(json.dumps(trade_offs.to_dict())))
     np.testing.assert_array_equal(again.pairs(None, answers.left, answers.right), t)
-    reduced = fit_trade_offs(None, answers, n_dimensions=2)
-    singular = np.linalg.svd(t, compute_uv=False)
-    assert reduced.share_kept == pytest.approx((singular[:2] ** 2).sum() / 4, abs=EXACT)
-    short = reduced.pairs(None, answers.left, answers.right)
-    np.testing.assert_allclose((short**2).sum(), (singular[:2] ** 2).sum(), atol=EXACT)
     assert cars()[2].items_are_attributes is False
     with pytest.raises(DataError, match="need features"):
         fit_trade_offs(None, answers, attributes=["price"])
@@ -229,7 +226,6 @@ def test_too_many_items_without_features(monkeypatch):
         ({"attributes": ["colour"]}, "called colour; there are price, power, fuel, shape, doors"),
         ({"attributes": []}, "none given"),
         ({"units": {"fuel": "l"}}, "units are given for fuel; columns of numbers are doors, power, price"),
-        ({"n_dimensions": 0}, "at least 1, got 0"),
     ],
 )
 def test_bad_options(options, message):
@@ -258,12 +254,11 @@ def test_bad_input():
 def test_missing_numbers_and_pieces_of_pairs(monkeypatch):
     frame = CARS | {"power": [None, 0.3, 0.3, 0.6, 0.4]}
     features, answers = ItemFeatures.from_frame(frame), compared(**SIDES)
-    found = fit_trade_offs(features, answers, tau="relative", n_dimensions=3)
+    found = fit_trade_offs(features, answers, tau="relative")
     assert "power missing" in [dimension.name for dimension in found.dimensions]
     monkeypatch.setattr(module, "_CHUNK", 2)
-    again = fit_trade_offs(features, answers, tau="relative", n_dimensions=3)
-    np.testing.assert_allclose(again.projection, found.projection, atol=EXACT)
-    assert again.share_kept == pytest.approx(found.share_kept, abs=EXACT)
+    again = fit_trade_offs(features, answers, tau="relative")
+    np.testing.assert_allclose(again.scale, found.scale, atol=EXACT)
 
 
 @given(st.data())

@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 from gaspk_weights import objective_of, standing
 from predilect.errors import DataError, PredilectError
 from predilect.likelihoods.views import Probit
-from predilect.models.gaspk.em.mode import TradeOffAnswers
-from predilect.models.gaspk.em.prior import open_weights
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.em.dirichlet import open_weights
 from predilect.models.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
 from predilect.shards import workers
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL
@@ -31,166 +31,116 @@ def columns(user, point, outcome, weight, n_users) -> TradeOffAnswers:
 class Problem:
     answers: TradeOffAnswers
     F: np.ndarray
-    V: np.ndarray
     delta: float
 
 
-def problem(seed=0, *, delta=0.0, n_users=N_USERS, n_c=N_C, most=50, scale=1.5, spread=0.4) -> Problem:
+def problem(seed=0, *, delta=0.0, n_users=N_USERS, n_c=N_C, most=50, scale=1.5) -> Problem:
     """Answers of people with weights of their own; the last has none."""
     rng = np.random.default_rng(seed)
     user = np.repeat(np.arange(n_users - 1), rng.integers(1, most, n_users - 1))
     point = rng.integers(N_POINTS, size=len(user))
     F = scale * rng.standard_normal((N_POINTS, n_c))
-    root = spread * rng.standard_normal((N_POINTS, n_c, n_c))
+    rng.standard_normal((N_POINTS, n_c, n_c))
     z = np.sum(rng.dirichlet(np.full(n_c, 0.5), n_users)[user] * F[point], axis=1) + rng.standard_normal(len(user))
     outcome = np.where(np.abs(z) < delta, 0, np.sign(z)).astype(np.int8)
     answers = columns(user, point, outcome, rng.uniform(0.5, 3.0, len(user)), n_users)
-    return Problem(answers, F, root @ root.transpose(0, 2, 1), delta)
+    return Problem(answers, F, delta)
 
 
 def start_of(p: Problem, seed=9):
     return random_weights(p.answers.n_users, p.F.shape[1], np.random.default_rng(seed))
 
 
-def estimate(p: Problem, expected: bool, start=None, **options):
+def estimate(p: Problem, start=None, **options):
     start = start_of(p) if start is None else start
-    return likeliest_weights(p.answers, p.F, p.V if expected else None, start=start, delta=p.delta, **options)
+    return likeliest_weights(p.answers, p.F, start=start, delta=p.delta, **options)
 
 
-def referee(p: Problem, user: int, gamma, expected: bool):
+def referee(p: Problem, user: int, gamma):
     """One person's function and its gradient, in NumPy."""
     rows = p.answers.user == user
     t, y, w = p.answers.point[rows], p.answers.outcome[rows], p.answers.weight[rows]
     F, m = p.F[t], p.F[t] @ gamma
-    if not expected:
-        value, slope, _ = Probit(p.delta).at(y, m)
-        return w @ value, F.T @ (w * slope)
-    Vg = p.V[t] @ gamma
-    value, slope, curvature = Probit(p.delta).expected(y, m, Vg @ gamma)
-    return w @ value, F.T @ (w * slope) - Vg.T @ (w * curvature)
+    value, slope, _ = Probit(p.delta).at(y, m)
+    return w @ value, F.T @ (w * slope)
 
 
-def slsqp(p: Problem, user: int, start, expected: bool):
+def slsqp(p: Problem, user: int, start):
     found = minimize(
-        lambda gamma: [-part for part in referee(p, user, gamma, expected)], start, jac=True, method="SLSQP",
+        lambda gamma: [-part for part in referee(p, user, gamma)], start, jac=True, method="SLSQP",
         bounds=[(0.0, 1.0)] * len(start), options={"ftol": 1e-15, "maxiter": 500},
         constraints={"type": "eq", "fun": lambda g: g.sum() - 1.0, "jac": lambda g: np.ones(len(g))},
     )  # fmt: skip
     return found.x, -found.fun
 
 
-BOTH = pytest.mark.parametrize("expected", [False, True], ids=["exact", "expected"])
 WITH_TIES = pytest.mark.parametrize("delta", [0.0, TIES], ids=["strict", "ties"])
 
 
-@BOTH
 @WITH_TIES
-def test_weights_are_those_of_slsqp(expected, delta):
+def test_weights_are_those_of_slsqp(delta):
     p = problem(delta=delta)
-    found = estimate(p, expected, tolerance=1e-12)
+    found = estimate(p, tolerance=1e-12)
     assert found.n_steps <= 8  # six at most, with the right Hessian; twelve and more without one of its terms
     assert np.any(found.weights == 0.0)  # some are on the border
     for user in range(N_USERS - 1):
-        x, best = slsqp(p, user, np.full(N_C, 1.0 / N_C), expected)
+        x, best = slsqp(p, user, np.full(N_C, 1.0 / N_C))
         assert abs(found.value[user] - best) < ITERATIVE
         assert found.value[user] > best - CONVERGED * (1.0 + abs(best))
         if np.count_nonzero(p.answers.user == user) > 3 * N_C:  # so many determine them
             np.testing.assert_allclose(found.weights[user], x, atol=10 * ITERATIVE)
 
 
-@BOTH
 @WITH_TIES
-def test_value_and_gap_are_those_of_numpy(expected, delta):
+def test_value_and_gap_are_those_of_numpy(delta):
     p = problem(1, delta=delta)
     gamma = start_of(p)
-    V = p.V if expected else None
-    gap = standing(p.answers, p.F, gamma, V=V, delta=delta).gap
+    gap = standing(p.answers, p.F, gamma, delta=delta).gap
     total = 0.0
     for user in range(N_USERS):
-        value, g = referee(p, user, gamma[user], expected)
+        value, g = referee(p, user, gamma[user])
         total += value
         n = p.answers.weight[p.answers.user == user].sum()
-        # Two rules of the quadrature, where the variance is small on the simplex's inside and large at its corners.
-        close = ITERATIVE if expected else EXACT
-        assert abs(gap[user] * n - (g.max() - g @ gamma[user]) * (n > 0)) < close * (1.0 + n)
-    assert abs(objective_of(p.answers, p.F, gamma, V=V, delta=delta) - total) < close * len(p.answers.user)
+        assert abs(gap[user] * n - (g.max() - g @ gamma[user]) * (n > 0)) < EXACT * (1.0 + n)
+    assert abs(objective_of(p.answers, p.F, gamma, delta=delta) - total) < EXACT * len(p.answers.user)
     assert gap[-1] == 0.0
 
 
-@BOTH
 @WITH_TIES
-def test_weights_are_on_the_simplex_with_a_certificate(expected, delta):
+def test_weights_are_on_the_simplex_with_a_certificate(delta):
     p = problem(2, delta=delta, n_users=200, n_c=10, most=20)
-    found = estimate(p, expected)
+    found = estimate(p)
     assert found.weights.min() >= 0.0
     np.testing.assert_allclose(found.weights.sum(axis=1), 1.0, atol=EXACT)
     assert found.gap.max() <= 1e-6
-    V = p.V if expected else None
-    np.testing.assert_array_equal(standing(p.answers, p.F, found.weights, V=V, delta=delta).gap, found.gap)
-    assert objective_of(p.answers, p.F, found.weights, V=V, delta=delta) == found.value.sum()
+    np.testing.assert_array_equal(standing(p.answers, p.F, found.weights, delta=delta).gap, found.gap)
+    assert objective_of(p.answers, p.F, found.weights, delta=delta) == found.value.sum()
     # The certificate is what it says: nothing on the simplex is better by more.
     n_answers = np.bincount(p.answers.user, p.answers.weight, 200)
     for seed in range(20):
-        other = estimate(p, expected, start_of(p, seed), max_steps=0)
+        other = estimate(p, start_of(p, seed), max_steps=0)
         assert np.all(other.value <= found.value + found.gap * n_answers + EXACT)
 
 
 @pytest.mark.slow
-@BOTH
-def test_the_objective_never_falls(expected):
+def test_the_objective_never_falls():
     p = problem(3, delta=TIES, scale=6.0, n_users=60, n_c=8)
     corners = np.eye(8)[np.arange(60) % 8]
     for start in (start_of(p), np.full((60, 8), 0.125), corners):
-        steps = [estimate(p, expected, start, max_steps=k) for k in range(16)]
+        steps = [estimate(p, start, max_steps=k) for k in range(16)]
         for before, after in pairwise(steps):
             assert np.all(after.value >= before.value - 1e-13 * np.abs(before.value))
         assert steps[0].value.sum() < steps[-1].value.sum() - 1.0
         np.testing.assert_array_equal(steps[0].weights, start)
-        assert estimate(p, expected, start, max_steps=1).gap.max() > 1e-6  # too few steps show
+        assert estimate(p, start, max_steps=1).gap.max() > 1e-6  # too few steps show
         # From anywhere to the same height, as far as the certificate says.
         n_answers = np.bincount(p.answers.user, p.answers.weight, 60)
-        assert np.all(np.abs(steps[-1].value - estimate(p, expected).value) <= ITERATIVE * n_answers)
-
-
-@pytest.mark.slow
-def test_expected_weights_are_a_concave_problem():
-    p = problem(4, delta=TIES, spread=1.5)
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        a, b = rng.dirichlet(np.full(N_C, 0.3), (2, N_USERS))
-        share = rng.uniform()
-        at_a, at_b, between = (
-            estimate(p, True, gamma, max_steps=0).value for gamma in (a, b, share * a + (1.0 - share) * b)
-        )
-        assert np.all(between >= share * at_a + (1.0 - share) * at_b - EXACT)
-
-
-def test_without_variance_expected_weights_are_exact():
-    p = problem(5, delta=TIES)
-    exact = estimate(p, False, tolerance=1e-12)
-    expected = estimate(replace(p, V=np.zeros_like(p.V)), True, tolerance=1e-12)
-    np.testing.assert_allclose(expected.weights, exact.weights, atol=CONVERGED)
-    np.testing.assert_allclose(expected.value, exact.value, rtol=EXACT)
-    # And a little variance is a small step from none, where formulas change.
-    for v in (1e-12, 1e-6, 0.0099, 0.0101):
-        little = replace(p, V=np.broadcast_to(v * np.eye(N_C), p.V.shape))
-        found = estimate(little, True, tolerance=1e-12)
-        assert found.gap.max() <= 1e-12
-        assert np.abs(found.value - exact.value).max() < v * p.answers.weight.sum() + EXACT
-
-
-def test_variance_draws_weights_away_from_what_is_not_known():
-    p = problem(6, n_users=40)
-    V = np.zeros_like(p.V)
-    V[:, 0, 0] = 9.0
-    wary = estimate(replace(p, V=V), True)
-    assert wary.weights[:-1, 0].mean() < 0.5 * estimate(p, False).weights[:-1, 0].mean()
+        assert np.all(np.abs(steps[-1].value - estimate(p).value) <= ITERATIVE * n_answers)
 
 
 ESTIMATORS = {
     "heuristic": lambda p: heuristic_weights(p.answers, p.F, delta=p.delta),
-    "exact": lambda p: estimate(p, False, np.full((p.answers.n_users, p.F.shape[1]), 1.0 / p.F.shape[1])).weights,
-    "expected": lambda p: estimate(p, True, np.full((p.answers.n_users, p.F.shape[1]), 1.0 / p.F.shape[1])).weights,
+    "exact": lambda p: estimate(p, np.full((p.answers.n_users, p.F.shape[1]), 1.0 / p.F.shape[1])).weights,
 }
 
 
@@ -211,7 +161,7 @@ def test_without_answers_weights_are_uniform(estimator):
 def test_permuted_characteristics_permute_weights(estimator):
     p = problem(8, delta=TIES, n_users=80)
     order = np.array([2, 0, 3, 1])
-    permuted = replace(p, F=p.F[:, order], V=p.V[:, order][:, :, order])
+    permuted = replace(p, F=p.F[:, order])
     np.testing.assert_allclose(estimator(permuted), estimator(p)[:, order], atol=ITERATIVE)
 
 
@@ -226,9 +176,8 @@ def test_an_answer_given_twice_has_weight_two(estimator):
     )
 
 
-@BOTH
 @pytest.mark.parametrize("alike", [True, False], ids=["one start", "starts that differ"])
-def test_people_with_equal_answers_have_the_weights_they_would_have_alone(expected, alike):
+def test_people_with_equal_answers_have_the_weights_they_would_have_alone(alike):
     p = problem(12, n_users=6, most=4)
     a, n = p.answers, len(p.answers.user)
     again = columns(np.append(a.user, a.user + 6), *(np.tile(c, 2) for c in (a.point, a.outcome, a.weight)), 12)
@@ -236,8 +185,8 @@ def test_people_with_equal_answers_have_the_weights_they_would_have_alone(expect
     starts = np.vstack([start, start if alike else start[::-1]])
     assert len(again.kinds[0]) == 6
     assert len(np.unique(again.alike(starts))) == (6 if alike else 12)
-    together = estimate(replace(p, answers=again), expected, starts)
-    first, second = (estimate(p, expected, one) for one in (starts[:6], starts[6:]))
+    together = estimate(replace(p, answers=again), starts)
+    first, second = (estimate(p, one) for one in (starts[:6], starts[6:]))
     for part in ("weights", "value", "gap"):
         np.testing.assert_array_equal(
             getattr(together, part), np.concatenate([getattr(first, part), getattr(second, part)])
@@ -256,7 +205,7 @@ def test_swapped_sides_change_nothing(estimator):
 
 def test_equal_characteristics_leave_uniform_weights(estimator):
     p = problem(11, delta=TIES)
-    same = replace(p, F=np.repeat(p.F[:, :1], N_C, axis=1), V=np.ones_like(p.V) * p.V[:, :1, :1])
+    same = replace(p, F=np.repeat(p.F[:, :1], N_C, axis=1))
     np.testing.assert_allclose(estimator(same), 1.0 / N_C, atol=EXACT)
 
 
@@ -266,18 +215,17 @@ def test_one_characteristic_has_all_the_weight(estimator):
 
 def test_who_is_good_enough_stays():
     p = problem(13)
-    found = estimate(p, False)
-    again = estimate(p, False, found.weights)
+    found = estimate(p)
+    again = estimate(p, found.weights)
     assert again.n_steps == 0
     np.testing.assert_array_equal(again.weights, found.weights)
 
 
-@BOTH
-def test_margins_beyond_forty(expected):
+def test_margins_beyond_forty():
     for scale in (40.0, 1e4):
         p = problem(14, delta=TIES, scale=scale, n_users=60)
         for start in (start_of(p), np.eye(N_C)[np.arange(60) % N_C]):
-            found = estimate(p, expected, start)
+            found = estimate(p, start)
             assert np.isfinite(found.value).all()
             assert found.gap.max() <= 1e-6
 
@@ -303,18 +251,17 @@ def test_the_heuristic_looks_at_each_trade_off_once_and_finds_the_same(delta):
     np.testing.assert_allclose(found, heuristic_weights(a, p.F, delta=delta), atol=EXACT)
 
 
-@BOTH
-def test_a_million_answers_of_one_person_are_finite(expected):
+def test_a_million_answers_of_one_person_are_finite():
     rng = np.random.default_rng(16)
-    n = 20_000 if expected else 1_000_000
+    n = 1_000_000
     user, point = np.repeat([0, 1], [n, 1]), rng.integers(N_POINTS, size=n + 1)
     outcome = rng.choice(np.array([-1, 1], dtype=np.int8), n + 1)
     F = 3.0 * rng.standard_normal((N_POINTS, N_C))
-    p = Problem(columns(user, point, outcome, np.ones(n + 1), 2), F, problem().V, 0.0)
+    p = Problem(columns(user, point, outcome, np.ones(n + 1), 2), F, 0.0)
     heuristic = heuristic_weights(p.answers, F)
     assert np.isfinite(heuristic).all()
     np.testing.assert_allclose(heuristic.sum(axis=1), 1.0, atol=EXACT)
-    found = estimate(p, expected)
+    found = estimate(p)
     assert found.gap.max() <= 1e-6
     assert np.isfinite(found.value).all()
 
@@ -343,12 +290,11 @@ def test_random_weights_depend_on_the_person_alone():
     assert np.all(np.abs(many.var(axis=0) / variance - 1.0) < 0.2)
 
 
-@BOTH
-def test_any_number_of_threads_gives_the_same_bits(expected):
-    p = problem(18, delta=TIES, n_users=1500 if expected else 4000)
-    one = estimate(p, expected, max_steps=2)
+def test_any_number_of_threads_gives_the_same_bits():
+    p = problem(18, delta=TIES, n_users=4000)
+    one = estimate(p, max_steps=2)
     with workers(3) as executor:
-        several = estimate(p, expected, max_steps=2, executor=executor)
+        several = estimate(p, max_steps=2, executor=executor)
         assert objective_of(p.answers, p.F, one.weights, delta=TIES, executor=executor) == objective_of(
             p.answers, p.F, one.weights, delta=TIES
         )
@@ -358,17 +304,14 @@ def test_any_number_of_threads_gives_the_same_bits(expected):
     few = p.answers.user < 7
     a = p.answers
     alone = replace(p, answers=columns(a.user[few], a.point[few], a.outcome[few], a.weight[few], 7))
-    np.testing.assert_array_equal(estimate(alone, expected, start_of(p)[:7], max_steps=2).weights, one.weights[:7])
+    np.testing.assert_array_equal(estimate(alone, start_of(p)[:7], max_steps=2).weights, one.weights[:7])
 
 
 def test_what_does_not_fit_is_refused():
     p = problem(19)
     a, start = p.answers, start_of(p)
     for bad, message in [
-        (replace(a, user=a.user[::-1]), "sorted by person"),
-        (replace(a, n_users=3), "sorted by person"),
-        (replace(a, point=a.point + N_POINTS), "points up to"),
-        (replace(a, weight=a.weight[1:]), "one length"),
+        (replace(a, n_points=N_POINTS + 1), "at 61 points"),
         (replace(a, outcome=0 * a.outcome), "ties"),
     ]:
         with pytest.raises(DataError, match=message):
@@ -378,20 +321,16 @@ def test_what_does_not_fit_is_refused():
     for bad, message in [(start[1:], "shape"), (2.0 * start, "add up to 1"), (start * np.nan, "add up to 1")]:
         with pytest.raises(DataError, match=message):
             likeliest_weights(a, p.F, start=bad)
-    with pytest.raises(DataError, match="covariances of shape"):
-        likeliest_weights(a, p.F, p.V[1:], start=start)
     F = p.F.copy()
     F[3, 1] = np.inf
     with pytest.raises(PredilectError, match="1 values of the characteristics are not finite"):
         heuristic_weights(a, F)
-    with pytest.raises(PredilectError, match="covariances are not finite"):
-        likeliest_weights(a, p.F, p.V * np.nan, start=start)
 
 
 def test_columns_that_nobody_may_change():
     p = problem(20)
-    for column in (p.F, p.V, p.answers.point, p.answers.outcome, p.answers.weight):
+    for column in (p.F, p.answers.point, p.answers.outcome, p.answers.weight):
         column.setflags(write=False)
     start = start_of(p)
     start.setflags(write=False)
-    np.testing.assert_array_equal(estimate(p, True, start).weights, estimate(problem(20), True, start_of(p)).weights)
+    np.testing.assert_array_equal(estimate(p, start).weights, estimate(problem(20), start_of(p)).weights)

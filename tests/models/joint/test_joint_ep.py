@@ -26,11 +26,10 @@ ALPHA = 3.0
 PROBIT = Probit(0.3)
 
 
-def kernel(variance=1.0 / ALPHA**2, nuggets=None):
+def kernel(variance=1.0 / ALPHA**2):
     return JointKernel(
         Table.of(Own(Stationary([1.0, 2.0], "squared-exponential"), 0.5), USERS),
         Table.of(Scaled(Own(Stationary([1.0, 0.7], "squared-exponential"), 0.2), variance), ITEMS),
-        nuggets,
     )
 
 
@@ -42,26 +41,32 @@ def answers(n, seed=0, ties=False):
     return JointAnswers(rng.integers(N_USERS, size=n), left, right, outcome, weight)
 
 
+def of_margins(joint, given):
+    """Covariance of the margins of answers."""
+    rows = given.rows(N_ITEMS)
+    A = np.eye(len(rows.codes))[rows.left] - np.eye(len(rows.codes))[rows.right]
+    return A @ joint(rows.codes) @ A.T
+
+
 @pytest.mark.parametrize("delta", [0.0, 0.4])
 def test_evidence_is_that_of_orthants(delta):
     """N = 8, α = 3, unit amplitude: within 1e-3 of exact."""
     given, joint = answers(8, ties=delta > 0.0), kernel()
     found = fit_joint_process(joint, given, delta=delta, tolerance=1e-10)
-    margins = np.column_stack([given.user, given.left, given.right]).astype(float)
-    exact, error = exact_evidence(joint(margins), np.eye(8), given.outcome, delta)
+    G = of_margins(joint, given)
+    exact, error = exact_evidence(G, np.eye(8), given.outcome, delta)
     assert error < 1e-4
     assert abs(found.evidence - exact) < 1e-3
     # Not so where people and items do not matter.
-    blind = exact_evidence(joint(margins) * np.eye(8), np.eye(8), given.outcome, delta)[0]
+    blind = exact_evidence(G * np.eye(8), np.eye(8), given.outcome, delta)[0]
     assert abs(blind - exact) > 1e-3
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("nuggets", [None, (0.3, 0.2)])
-def test_gradient_of_the_evidence(nuggets):
+def test_gradient_of_the_evidence():
     given = answers(30, 1, ties=True)
-    joint = kernel(2.0, nuggets)
-    rows = given.rows(joint)
+    joint = kernel(2.0)
+    rows = given.rows(N_ITEMS)
 
     def fit(at):
         problem = Problem.of(at(rows.codes), rows.left, rows.right, given.outcome, given.weight, PROBIT)
@@ -75,7 +80,7 @@ def test_gradient_of_the_evidence(nuggets):
 
 def test_answer_space_is_the_space_of_people_and_items():
     given, joint = answers(30, 2), kernel(2.0)
-    rows = given.rows(joint)
+    rows = given.rows(N_ITEMS)
     fits = [
         ep(
             Problem.of(joint(rows.codes), rows.left, rows.right, given.outcome, given.weight, space=space),
@@ -86,9 +91,8 @@ def test_answer_space_is_the_space_of_people_and_items():
     assert abs(fits[0].evidence - fits[1].evidence) < EXACT
     np.testing.assert_allclose(fits[0].state.margin_mean, fits[1].state.margin_mean, atol=EXACT)
     np.testing.assert_allclose(fits[0].state.margin_var, fits[1].state.margin_var, atol=EXACT)
-    # Rows that are margins, as where answers have nuggets, are answer space too.
-    margins = np.column_stack([given.user, given.left, given.right]).astype(float)
-    direct = ep(Problem.of(joint(margins), np.arange(30), None, given.outcome, given.weight), tolerance=1e-13)
+    margins = of_margins(joint, given)
+    direct = ep(Problem.of(margins, np.arange(30), None, given.outcome, given.weight), tolerance=1e-13)
     assert abs(direct.evidence - fits[0].evidence) < EXACT
 
 
@@ -133,6 +137,5 @@ def test_too_many_answers():
     many = JointAnswers(
         np.arange(n) % 2001, np.zeros(n, dtype=int), 1 + np.arange(n) // 2001, np.ones(n, np.int8), np.ones(n)
     )
-    joint = JointKernel(Table.of(kernel().users.kernel, np.zeros((2001, 2))), kernel().items)
     with pytest.raises(DataError, match="too many for a joint process"):
-        many.rows(joint)
+        many.rows(N_ITEMS)

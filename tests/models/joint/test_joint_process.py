@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Own, Scaled, Stationary, White, matern
@@ -26,26 +25,23 @@ KERNEL = JointKernel(
 PAIRS = np.array([(u, i, j) for u in range(N_USERS) for i in range(N_ITEMS) for j in range(N_ITEMS) if i != j])
 
 
-def process(kernel=KERNEL, *, margins=False):
-    rows = Rows.of(USER, LEFT, RIGHT, margins=margins, n_items=N_ITEMS)
+def process(kernel=KERNEL):
+    rows = Rows.of(USER, LEFT, RIGHT, N_ITEMS)
     return JointProcess.of(kernel, rows, SITES)
 
 
-def dense(K_u, K_x, nuggets=(0.0, 0.0)):
-    """Mean and covariance of all utilities, user-major; nuggets widen the messages."""
+def dense(K_u, K_x):
+    """Mean and covariance of all utilities, user-major."""
     K = np.kron(K_u, K_x)
     H = np.zeros((N, len(K)))
     H[np.arange(N), USER * len(K_x) + LEFT] += 1.0
     H[np.arange(N), USER * len(K_x) + RIGHT] -= 1.0
-    own = np.diagonal(K_u)[USER], np.diagonal(K_x)[LEFT] + np.diagonal(K_x)[RIGHT] - 2.0 * K_x[LEFT, RIGHT]
-    more = (own[0] + nuggets[0]) * (own[1] + nuggets[1]) - own[0] * own[1]
-    gain = K @ H.T @ np.linalg.inv(H @ K @ H.T + np.diag(more + 1.0 / SITES.precision))
+    gain = K @ H.T @ np.linalg.inv(H @ K @ H.T + np.diag(1.0 / SITES.precision))
     return gain @ (SITES.linear / SITES.precision), K - gain @ H @ K
 
 
-@pytest.mark.parametrize("margins", [False, True])
-def test_answers_and_cells_say_the_same_as_the_whole_product(margins):
-    found = process(margins=margins)
+def test_answers_say_the_same_as_of_the_whole_product():
+    found = process()
     mean, S = dense(KERNEL.users.covariance(), KERNEL.items.covariance())
     for u in range(N_USERS):
         here = slice(N_ITEMS * u, N_ITEMS * (u + 1))
@@ -63,27 +59,13 @@ def test_answers_and_cells_say_the_same_as_the_whole_product(margins):
     np.testing.assert_allclose(C, average @ S @ average.T, atol=EXACT)
 
 
-def test_nuggets_widen_messages_and_margins():
-    nuggets = (0.4, 0.3)
-    found = process(replace(KERNEL, nuggets=nuggets), margins=True)
-    K_u, K_x = KERNEL.users.covariance(), KERNEL.items.covariance()
-    mean, S = dense(K_u, K_x, nuggets)
-    u, i, j = PAIRS.T
-    a, b = N_ITEMS * u + i, N_ITEMS * u + j
-    m, v = found.margins(u, i, j)
-    np.testing.assert_allclose(m, mean[a] - mean[b], atol=EXACT)
-    spread = K_x[i, i] + K_x[j, j] - 2.0 * K_x[i, j]
-    more = (K_u[u, u] + nuggets[0]) * (spread + nuggets[1]) - K_u[u, u] * spread
-    np.testing.assert_allclose(v, S[a, a] + S[b, b] - 2.0 * S[a, b] + more, atol=EXACT)
-
-
 def test_people_apart_are_decoupled():
     """K_users = I: each person's utilities hang on their own answers alone."""
     apart = replace(KERNEL, users=Table.of(White(1.0), USERS))
     found = process(apart)
     for u in range(N_USERS):
         own = np.flatnonzero(u == USER)
-        rows = Rows.of(np.zeros(len(own), dtype=int), LEFT[own], RIGHT[own], margins=False, n_items=N_ITEMS)
+        rows = Rows.of(np.zeros(len(own), dtype=int), LEFT[own], RIGHT[own], N_ITEMS)
         alone = JointProcess.of(
             replace(apart, users=Table.of(White(1.0), USERS[u : u + 1])), rows,
             Sites(SITES.precision[own], SITES.linear[own]),
@@ -97,7 +79,7 @@ def test_people_as_one_are_pooled():
     """K_users = 1 1ᵀ: everybody has the utilities of all answers as one person's."""
     alike = replace(KERNEL, users=Table.of(Stationary(1.0), np.zeros((N_USERS, 0))))
     found = process(alike)
-    rows = Rows.of(np.zeros(N, dtype=int), LEFT, RIGHT, margins=False, n_items=N_ITEMS)
+    rows = Rows.of(np.zeros(N, dtype=int), LEFT, RIGHT, N_ITEMS)
     pooled = JointProcess.of(replace(alike, users=Table.of(White(1.0), np.zeros((1, 0)))), rows, SITES)
     for u in range(N_USERS):
         for a, b in zip(found.utilities(u), pooled.utilities(0), strict=True):

@@ -12,7 +12,7 @@ from predilect import MixedLogit
 from predilect.gaussian.dense import moments
 from predilect.models.mixed_logit import loops
 from predilect.models.mixed_logit.diagnosis import effective_size, r_hat
-from predilect.models.mixed_logit.gibbs import sweeps
+from predilect.models.mixed_logit.gibbs import Classes, Hyperprior, Kept, People, Proposals, sweeps
 from tolerances import EXACT, ITERATIVE
 
 _APART = 40  # of the draws, which are kept in every tenth sweep
@@ -27,19 +27,26 @@ def run(kind, price, diagonal, n, n_classes=1, n_sweeps=80_000, seed=0, width=1.
     B, Omega = np.zeros((n_classes, G, d)), np.repeat(np.eye(n)[None], n_classes, axis=0)
     z[:, n:] = 0.0
     thin, S = 10, n_sweeps // 2 // 10
-    kept = np.empty((S, n_classes, G, d)), np.empty((S, n_classes, n, n)), np.empty((S, n_classes))
-    people = np.empty((U, S, d), dtype=np.float32)
+    kept = Kept(
+        n_sweeps // 2, thin, thin, np.empty((S, n_classes, G, d)), np.empty((S, n_classes, n, n)),
+        np.empty((S, n_classes)), np.empty((U, S, d), dtype=np.float32),
+    )  # fmt: skip
     basis = rng.normal(size=(n, n)) + 2.0 * np.eye(n)
     along, across = (np.eye(n), np.eye(n)) if diagonal else (basis, np.linalg.inv(basis).T.copy())
-    step = np.zeros((3, n))
-    sweeps(
-        0, n_sweeps, n_sweeps // 2, thin, thin, np.zeros((0, d)), np.zeros(0), np.zeros(1, dtype=np.int64), nothing,
-        np.array(kind, dtype=np.int8), price, n, np.column_stack([np.ones(U), rng.normal(size=U)]), np.zeros((G, d)),
-        np.ones(G), width, diagonal, z, z.copy(), np.zeros(U), np.zeros(U, dtype=np.int64), B, Omega,
-        np.full(n_classes, 1.0 / n_classes), np.zeros((U, d)), np.zeros((U, d, d)), np.tile(0.5 * np.eye(n), (U, 1, 1)),
-        0.5 * np.eye(d), along, across, step, rng, *kept, people,
+    traits = np.column_stack([np.ones(U), rng.normal(size=U)])
+    rows = loops.Rows(
+        np.zeros((0, d)), np.zeros(0), np.zeros(1, dtype=np.int64), nothing, np.array(kind, dtype=np.int8), price
+    )
+    proposals = Proposals(
+        np.zeros((U, d)), np.zeros((U, d, d)), np.tile(0.5 * np.eye(n), (U, 1, 1)), 0.5 * np.eye(d), along, across,
+        np.zeros((3, n)),
     )  # fmt: skip
-    return kept
+    sweeps(
+        0, n_sweeps, rows, Hyperprior(traits, np.zeros((G, d)), np.ones(G), width, diagonal),
+        People(z, z.copy(), np.zeros(U), np.zeros(U, dtype=np.int64)),
+        Classes(B, Omega, np.full(n_classes, 1.0 / n_classes)), proposals, rng, kept,
+    )  # fmt: skip
+    return kept.B, kept.Omega, kept.share
 
 
 @pytest.mark.slow
@@ -81,9 +88,8 @@ def test_likelihoods_and_modes_are_those_of_numpy():
         return -sum(w * np.log1p(np.exp(row).sum()) for w, row in zip(used, rows, strict=True))
 
     z, slope, curvature = np.zeros((3, 3)), np.empty((3, 3)), np.empty((3, 3, 3))
-    found = loops.modes(
-        z, 3, mean, precision, D, weight, row_ptr, choice_ptr, kind, price, 200, slope, curvature
-    )  # fmt: skip
+    rows = loops.Rows(D, weight, row_ptr, choice_ptr, kind, price)
+    found = loops.modes(z, 3, mean, precision, rows, 200, slope, curvature)
     c = np.empty(3)
     for u in range(3):
         assert abs(found[u] - log_likelihood(z[u], u)) < EXACT

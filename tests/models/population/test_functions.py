@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from predilect.data.features import FeatureSpace, Traits
 from predilect.errors import DataError
+from predilect.models.population.plan import Plan
 from predilect.models.population.prior import BASES, Functions, Hyperparameters, PopulationPrior, inducing_points
 from predilect.models.population.train import _bases
 from tolerances import CONVERGED, EXACT, ITERATIVE
@@ -179,7 +180,7 @@ def test_points_of_many_items_do_not_depend_on_threads_or_on_the_run():
 def bases(basis, n_items, n_columns, n_rows=10_000, n_inducing=None, n_answers=None):
     space = space_of(np.random.default_rng(0).standard_normal((n_items, n_columns)))
     answers = SimpleNamespace(n_rows=n_rows, n_answers=float(n_answers or n_rows), n_items=n_items)
-    return _bases(basis, n_inducing, space, 1.0, answers, 0)
+    return _bases(Plan(answers, space, basis=basis, n_inducing=n_inducing), 1.0)
 
 
 def kinds(*arguments, **options):
@@ -224,8 +225,8 @@ def test_a_basis_of_features_needs_features(basis):
     answers = SimpleNamespace(n_rows=100, n_answers=100.0, n_items=5)
     for space in (FeatureSpace.empty(5), ODD["one has features"], ODD["nobody has features"]):
         with pytest.raises(DataError, match="needs features of the items"):
-            _bases(basis, None, space, 1.0, answers, 0)
-        assert _bases("auto", None, space, 1.0, answers, 0) == [None]
+            _bases(Plan(answers, space, basis=basis), 1.0)
+        assert _bases(Plan(answers, space), 1.0) == [None]
 
 
 # Traits of people

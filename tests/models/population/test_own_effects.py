@@ -103,18 +103,10 @@ def test_people_who_do_not_differ_have_one_effect_to_the_bit(seed, n_users, monk
 
 def test_a_spread_that_was_not_tried_is_missing(tmp_path):
     frame, _, _ = crowd(5, spread=0.0, n_users=20, n_items=5, n=10)
-    tasks = np.repeat(np.arange(80), 2)  # the best of three, in two rows
-    chosen = {
-        "user": tasks // 4, "task": tasks, "left": tasks % 5, "right": (tasks + np.tile([1, 2], 80)) % 5,
-        "winner": ["left"] * 160, "length": frame["length"][:160],
-    }  # fmt: skip
-    sets = fitted(pd.DataFrame(chosen), ["length"], **GIVEN)
-    assert sets.comparisons_.task is not None
-    pooled = fitted(frame, ["length"], personal=False)
-    for model in (sets, pooled):
-        assert pl.DataFrame(model.covariates())["spread"].to_list() == [None]
-        assert not any("differ in it" in line for line in model.describe())
-    assert np.isnan(sets.covariates()["spread"]).all()  # in pandas
+    pooled = fitted(pd.DataFrame(frame), ["length"], personal=False)
+    assert np.isnan(pooled.covariates()["spread"]).all()
+    assert pl.DataFrame(pooled.covariates())["spread"].to_list() == [None]
+    assert not any("differ in it" in line for line in pooled.describe())
     tried = fitted(frame, ["length"], **GIVEN)
     tried.save(tmp_path / "model")
     for model in (tried, Population.load(tmp_path / "model")):
@@ -140,3 +132,26 @@ def test_a_compressed_model_has_the_crowds_effects_and_how_people_differ(differi
     row = model.covariates().to_dicts()[0]
     assert mean[1] - mean[0] == pytest.approx(100.0 * row["effect"], rel=CONVERGED)
     assert var[1] - var[0] == pytest.approx(1e4 * (row["sd"] ** 2 + row["spread"] ** 2), rel=CONVERGED)
+
+
+def test_effects_of_alternatives_in_sets_differ_over_people_too():
+    """Of choices of one out of three: how people differ is found, and intervals of the mean effect know it."""
+    rng = np.random.default_rng(4)
+    user, task, best, worse, of_best, of_worse = [], [], [], [], [], []
+    own = 0.5 + 0.8 * rng.standard_normal(60)
+    for u in range(60):
+        for t in range(8):
+            offered, x = rng.choice(8, 3, replace=False), rng.standard_normal(3)
+            first, *rest = np.argsort(-(0.3 * offered + own[u] * x + np.sqrt(0.5) * rng.standard_normal(3)))
+            for other in rest:
+                user.append(u), task.append(t), best.append(offered[first]), worse.append(offered[other])
+                of_best.append(x[first]), of_worse.append(x[other])
+    frame = {
+        "user": user, "task": task, "left": best, "right": worse, "winner": ["left"] * len(user), "x_left": of_best,
+        "x_right": of_worse,
+    }  # fmt: skip
+    model = Population(n_jobs=1).fit(Comparisons.from_frame(frame, columns={"covariates": ["x"]}))
+    found = model.covariates().row(0, named=True)
+    assert 0.4 < found["spread"] < 1.2
+    assert found["lower"] < own.mean() < found["upper"]
+    assert found["sd"] > found["spread"] / np.sqrt(60)

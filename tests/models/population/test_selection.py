@@ -19,6 +19,7 @@ from predilect.data.content import keys_of_answers
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import some_people, thinned, with_moderate_counts
 from predilect.models.population import held_out, selection
+from predilect.models.population.plan import Plan
 from predilect.models.population.prior import DEFAULTS, Hyperparameters, PopulationPrior, dimension
 from predilect.models.population.selection import select_model
 from simulate import comparisons, crowd, probit_answers, random_pairs
@@ -30,8 +31,12 @@ FREE = ["strength", "variance", "consensus_variance"]
 CROWD = comparisons(crowd(1, 40, 6, 12, delta=0.4))
 
 
+def plan_of(answers, **options) -> Plan:
+    return Plan(answers, FeatureSpace.empty(answers.n_items), **options)
+
+
 def select(answers, free=FREE, start=START, **options):
-    return select_model(answers, FeatureSpace.empty(answers.n_items), [None], start, free, **options)
+    return select_model(plan_of(answers, **options), [None], start, free)
 
 
 @pytest.mark.slow
@@ -304,7 +309,7 @@ def test_the_few_who_hold_most_answers_are_left_out_where_the_others_are_enough(
 
 def test_progress_is_told():
     told: list[int] = []
-    found = select(CROWD, ["strength"], progress=told.append)
+    found = select(CROWD, ["strength"], watch=lambda _, done: told.append(done))
     assert told == list(range(1, len(found.trials) + 1))
 
 
@@ -315,12 +320,12 @@ def test_a_tie_that_is_the_only_one_can_be_held_out():
     answers = comparisons(rows)
     tied = answers.outcome == 0
     assert tied.sum() == 1
-    fold = held_out.Fold(answers, tied, FeatureSpace.empty(5), None, None, None, None)
+    fold = held_out.Fold(plan_of(answers), tied)
     assert 0.0 < fold.delta < 0.1
     found = select(answers)
     assert found.trials
     assert all(np.isfinite(trial["log_loss"]) for trial in found.trials)
-    given = held_out.Fold(answers, tied, FeatureSpace.empty(5), None, 0.3, None, None)
+    given = held_out.Fold(plan_of(answers, delta=0.3), tied)
     assert given.delta == 0.3
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -23,7 +22,6 @@ from predilect.latent.sparse.problem import natural_parameters
 from predilect.progress import Report
 
 USED = 0.01  # of the largest importance
-_LARGEST_MOVE = 0.5  # of log δ
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +43,6 @@ def importances(user: IntArray, pair: IntArray, weight: FloatArray, mu: FloatArr
     """Mean square of each function's part of the mean margin of an answer, (D,); near 0 for one pruned."""
     parts = mu[user] * delta[pair]
     return np.asarray(weight @ (parts * parts) / weight.sum())
-
-
-def moved_threshold(threshold: float, slope: float, curvature: float) -> float:
-    """Newton step of δ in its logarithm, given slope and curvature of the evidence in δ; at most e^0.5 a step."""
-    gradient = threshold * slope
-    # In log δ: second derivative δ² h + δ g, negative near the maximum of a log-concave likelihood.
-    bend = min(threshold * threshold * curvature + gradient, -1e-12 - 0.5 * abs(gradient))
-    return threshold * math.exp(float(np.clip(-gradient / bend, -_LARGEST_MOVE, _LARGEST_MOVE)))
 
 
 _DENSE = 600  # people or pairs, whichever are fewer

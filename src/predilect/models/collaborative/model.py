@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._text import quoted
 from predilect._types import FloatArray
 from predilect.gaussian.kernels import MEDIAN_RULES, Kernel
 from predilect.gaussian.kernels.stationary import DISTANCE_RULES
@@ -68,10 +67,6 @@ class CollaborativeGP(FactorEstimator):
         Prior variance of a function at an item.
     user_kernel : str or Kernel, default "squared-exponential"
         Of features of users, for "paper".
-    user_nugget : float, default 0.1
-        Variance of weights that features do not explain, for "paper": in the authors' code, not in the paper.
-    damping, damping_decay : float, default 0.5 and 0.95
-        Step of the messages, and its factor per iteration, for "paper".
     tie_threshold : float or "auto", default "auto"
         δ; "auto" learns it if there are ties, and is 0 otherwise. The paper has no ties.
     tol : float or "auto", default "auto"
@@ -129,9 +124,6 @@ class CollaborativeGP(FactorEstimator):
     own_share: float | str = "auto"
     variance: float = 1.0
     user_kernel: str | Kernel = "squared-exponential"
-    user_nugget: float = 0.1
-    damping: float = 0.5
-    damping_decay: float = 0.95
     tie_threshold: float | str = "auto"
     tol: float | str = "auto"
     max_iter: int | str = "auto"
@@ -160,12 +152,6 @@ class CollaborativeGP(FactorEstimator):
         check_count("max_iter", self.max_iter, 1, "auto")
         check_choice("user_features", self.user_features, (True, False))
         check_positive("variance", self.variance)
-        if self.user_nugget != 0:
-            check_positive("user_nugget", self.user_nugget)
-        for name in ("damping", "damping_decay"):
-            check_positive(name, getattr(self, name))
-            if getattr(self, name) > 1.0:
-                raise ValueError(f"{name} must be 1 at most, not {quoted(getattr(self, name))}")
 
     def describe(self) -> list[str]:
         importances = self.component_importances_

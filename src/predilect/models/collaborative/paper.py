@@ -14,13 +14,12 @@ from predilect.factors.answers import CrowdWeights, FactorAnswers, ProcessWeight
 from predilect.factors.posterior import FactorPosterior
 from predilect.gaussian.design import Sites
 from predilect.latent.single import change_of_margin
-from predilect.likelihoods.probit import starting_threshold
+from predilect.likelihoods.probit import moved_threshold, starting_threshold
 from predilect.models.collaborative.functions import (
     CollaborativeFit,
     Process,
     Values,
     importances,
-    moved_threshold,
     singular_start,
 )
 from predilect.models.collaborative.sites import (
@@ -165,7 +164,7 @@ def fit_paper(
     report = Report(
         "EP with variational Bayes for products", iterations, residual, tolerance, residual <= tolerance, 0.0,
         time.perf_counter() - began, "noise units of the largest change of a margin without damping",
-        "allow more iterations with damping_decay=1, or try preset='modern'.",
+        "allow more iterations, or try preset='modern'.",
     )  # fmt: skip
     parts = importances(answers.user, answers.pair, n, W.mean, H.mean)
     posterior = _posterior(answers, functions, people, W, H)

@@ -31,6 +31,7 @@ from predilect.gaussian.kernels import Kernel, Scaled, Stationary, Sum, White
 from predilect.gaussian.kernels.stationary import median_distance_scales
 from predilect.gaussian.projection import Projection
 from predilect.latent.single import change_of_margin
+from predilect.likelihoods.probit import moved_threshold
 from predilect.models.checks import KernelHyperparameters, choose_points, make_kernel, optimises
 from predilect.models.collaborative.functions import (
     CollaborativeFit,
@@ -40,7 +41,6 @@ from predilect.models.collaborative.functions import (
     PseudoFunctions,
     PseudoWeights,
     importances,
-    moved_threshold,
     spanning_pairs,
 )
 from predilect.models.collaborative.paper import fit_paper
@@ -174,6 +174,7 @@ _TOLERANCE = 0.1
 _MOST_ITEMS_EXACT, _POINTS = 200, (50, 300)  # beyond it twice the root of the answers, within these
 _MOST_POINTS_EVER = 3000  # D M³ operations per sweep, D M² floats
 _PEOPLE_AS_POINTS = 25
+_USER_NUGGET = 0.1  # variance of weights that features do not explain: in the authors' code, not in the paper
 _EXPONENTS, _MOST_REFINED = (-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0), 6  # of 2; fits of a search of length-scales
 
 
@@ -204,10 +205,7 @@ def fit_collaborative(
         if model.preset == "paper":
             functions = _functions(model, kernel, space.matrix, space.known, answers)
             people = None if rows is None else _people(model, rows)
-            found = fit_paper(
-                answers, functions, people=people, damping=float(model.damping),
-                damping_decay=float(model.damping_decay), **shared,
-            )  # fmt: skip
+            found = fit_paper(answers, functions, people=people, **shared)
             return found, len(functions.first) if isinstance(functions, PseudoFunctions) else None
         points = _points(model, kernel, space.matrix, space.known, answers)
         projection = Projection.of(kernel, space.matrix, space.known, points)
@@ -310,8 +308,7 @@ def _people(model: Any, rows: FloatArray) -> Process:
     kernel: Kernel = model.user_kernel if isinstance(model.user_kernel, Kernel) else Stationary(
         median_distance_scales(rows, "half-distance", model.seed_), model.user_kernel
     )  # fmt: skip
-    if model.user_nugget:
-        kernel = Sum((kernel, White(float(model.user_nugget))), ("features", "own"))
+    kernel = Sum((kernel, White(_USER_NUGGET)), ("features", "own"))
     known = np.ones(len(rows), dtype=bool)
     n_points = _PEOPLE_AS_POINTS if isinstance(model.n_inducing_users, str) else model.n_inducing_users
     if n_points is None or n_points >= len(rows):

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel
-from predilect.latent.sparse.problem import SURROGATES
 from predilect.models.checks import check_choice, check_count, check_gamma, check_kernel, check_positive, check_search
 from predilect.models.crowd.training import PRESETS, CrowdHyperparameters, fit_crowd
 from predilect.models.people_models import FactorEstimator, describe_features
@@ -50,18 +49,16 @@ class CrowdGPPL(FactorEstimator):
         where the items are the inducing points, and 0 otherwise.
     user_kernel : str or Kernel, default "matern-3/2"
         Of features of users, for "paper".
-    consensus_prior, component_prior, weight_prior : pair of float or "auto", default "auto"
-        Shape and rate of the Gamma priors of s_t, s_c and, for "paper", of the weights' s_w. "auto" for "modern":
-        (1, 10), and for the components the one of (10, 100), (10, 10) and (10, 1) under which held-out answers are
-        likeliest; (1, 10) beyond 20 000 different answers. "auto" for "paper": (1, 100), (1, 10) and (1, 10).
+    consensus_prior, component_prior : pair of float or "auto", default "auto"
+        Shape and rate of the Gamma priors of s_t and s_c. "auto" for "modern": (1, 10), and for the components the one
+        of (10, 100), (10, 10) and (10, 1) under which held-out answers are likeliest; (1, 10) beyond 20 000 different
+        answers. "auto" for "paper": (1, 100) and (1, 10); its weights have inverse scales of (1, 10).
     noise_variance : float, default 0.5
         Noise of one item in one answer in the units of the rates: 1/2 in the paper, 1 in its authors' code.
-    surrogate : {"2020", "corrected"}, default "2020"
-        Variance of the linearisation, for "paper".
     batch_size : int, None or "auto", default "auto"
         Different answers in a batch, for "paper"; None: all at once.
-    forgetting_rate, delay : float, default 0.9 and 1.0
-        r and ε of the steps ρ_i = (i + ε)^-r, for "paper".
+    delay : float, default 1.0
+        ε of the steps ρ_i = (i + ε)^-.9 of batches, for "paper".
     n_restarts : int or "auto", default "auto"
         Random starts, of which the best is continued; "auto": 3, and 1 beyond 20 000 different answers or 100 points.
     tie_threshold : float or "auto", default "auto"
@@ -119,11 +116,8 @@ class CrowdGPPL(FactorEstimator):
     user_kernel: str | Kernel = "matern-3/2"
     consensus_prior: Any = "auto"
     component_prior: Any = "auto"
-    weight_prior: Any = "auto"
     noise_variance: float = 0.5
-    surrogate: str = "2020"
     batch_size: int | str | None = "auto"
-    forgetting_rate: float = 0.9
     delay: float = 1.0
     n_restarts: int | str = "auto"
     tie_threshold: float | str = "auto"
@@ -149,7 +143,6 @@ class CrowdGPPL(FactorEstimator):
             check_choice("own_share", self.own_share, ("auto",))
         if self.preset == "paper" and isinstance(self.length_scale, str):
             check_choice("length_scale", self.length_scale, ("median",))  # its bound is not one, and has no maximum
-        check_choice("surrogate", self.surrogate, SURROGATES)
         check_count("n_components", self.n_components, 0 if self.with_consensus else 1)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
         check_count("n_inducing_users", self.n_inducing_users, 1, None, "auto")
@@ -158,13 +151,12 @@ class CrowdGPPL(FactorEstimator):
         check_count("max_iter", self.max_iter, 1, "auto")
         for name in ("user_features", "item_features", "with_consensus"):
             check_choice(name, getattr(self, name), (True, False))
-        for name in ("consensus_prior", "component_prior", "weight_prior"):
+        for name in ("consensus_prior", "component_prior"):
             if not isinstance(getattr(self, name), str):
                 check_gamma(name, getattr(self, name))
             else:
                 check_choice(name, getattr(self, name), ("auto",))
-        for name in ("noise_variance", "forgetting_rate"):
-            check_positive(name, getattr(self, name))
+        check_positive("noise_variance", self.noise_variance)
 
     def _relation(self) -> str:
         n = len(self.users_ or [None])

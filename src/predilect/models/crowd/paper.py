@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ from predilect.factors.answers import (
 )
 from predilect.factors.posterior import FactorPosterior, FactorState, assemble, moments, random_start
 from predilect.factors.sweep import component_sums, consensus_sums
-from predilect.gaussian.projection import Projection
+from predilect.gaussian.projection import Projection, inducing_points
 from predilect.latent.sparse.problem import (
     Margins,
     RowMargins,
@@ -36,10 +37,13 @@ from predilect.latent.sparse.problem import (
 from predilect.likelihoods.expectation import expected
 from predilect.likelihoods.probit import starting_threshold, tilted
 from predilect.likelihoods.tabulated import at
+from predilect.models.checks import make_kernel, scales_of
 from predilect.models.crowd.fit import FactorFit, Watch
 from predilect.progress import Report
 
-_CHECK_EVERY = 2
+_CHECK_EVERY, _CHECKS = 2, 3
+_FULL_STEP, _FORGETTING = 0.25, 0.9
+_PEOPLE_AS_POINTS = 500
 _FULL_BATCH_ROWS = 200_000
 
 
@@ -76,9 +80,8 @@ def fit_paper(
     user: npt.ArrayLike, left: npt.ArrayLike, right: npt.ArrayLike, outcome: npt.ArrayLike,
     weight: npt.ArrayLike | None, n_users: int, projection: Projection, *, n_components: int = 20,
     consensus: bool = True, people: Projection | None = None, priors: PaperPriors | None = None,
-    noise_var: float = 0.5, form: str = "2020", batch_size: int | None = None, forgetting_rate: float = 0.9,
-    delay: float = 1.0, full_step: float = 0.25, delta: float | None = None, tolerance: float = 3.5e-3,
-    n_checks: int = 3, max_iter: int = 200, random_state: int | np.random.Generator | None = 0,
+    noise_var: float = 0.5, batch_size: int | None = None, delay: float = 1.0, delta: float | None = None,
+    tolerance: float = 3.5e-3, max_iter: int = 200, random_state: int | np.random.Generator | None = 0,
     watch: Watch | None = None,
 ) -> FactorFit:  # fmt: skip
     """Factor model by the corrected Algorithm 2 of Simpson and Gurevych (2020).
@@ -86,16 +89,15 @@ def fit_paper(
     Answers as in :func:`predilect.models.crowd.fit.fit_factor`; ``watch`` gets the value of the stop rule.
     ``people``: the first half of the components has a Gaussian process over people's features, the others independent
     weights. ``noise_var``: noise of one utility in whose units ``priors`` are given, 0.5 in the text, 1 in the code;
-    the noise of an answer is 1 here, so rates are divided by 2 ``noise_var``. ``form`` as in
-    :func:`~predilect.latent.sparse.problem.surrogate_variance`. DataError if the answers cannot be read.
+    the noise of an answer is 1 here, so rates are divided by 2 ``noise_var``. DataError if the answers cannot be read.
 
     - batch_size: by default all rows, or 50 000 of more than 200 000: a step costs rows x C for the answers and C M³
-      for the functions, and small batches pay the latter more often. Steps (i + delay)^-forgetting_rate.
-    - full_step: of a full batch. Full steps overshoot: answers thrown to the far side of Φ have no slope there and
-      never return (Sushi-B, log loss .515 with full steps, .477 with 0.25).
+      for the functions, and small batches pay the latter more often. Steps (i + delay)^-.9; of a full batch
+      .25, as full steps overshoot: answers thrown to the far side of Φ have no slope there and never return (Sushi-B,
+      log loss .515 with full steps, .477 with .25).
     - delta: by default fitted to the final margins. The surrogate takes a tie as y = ½.
-    - tolerance, n_checks: stop after so many checks in a row (one every second iteration) with a smaller relative
-      change of the plug-in bound; never within an epoch. Scales drift on long after, and predictions become too
+    - tolerance: stop after three checks in a row (one every second iteration) with a smaller relative change of the
+      plug-in bound; never within an epoch. Scales drift on long after, and predictions become too
       certain: a tighter rule made them worse on Sushi-B (log loss .477 after 80 iterations, .493 after 156).
 
     ``bound`` has the expected log-likelihood by quadrature, crowdgppl.md 2.6; ``component_scales`` are s_v s_w.
@@ -109,16 +111,16 @@ def fit_paper(
     answers = FactorAnswers.of(user, left, right, outcome, weight, n_users)
     design = ItemDesign.of(projection, answers.left, answers.right)
     rng = np.random.default_rng(random_state)
-    model = _start(answers, design, people, n_components, consensus, _in_unit_noise(priors, noise_var), form, rng)
+    model = _start(answers, design, people, n_components, consensus, _in_unit_noise(priors, noise_var), rng)
     n_rows = len(answers.user)
     if batch_size is None:
         batch_size = n_rows if n_rows <= _FULL_BATCH_ROWS else 50_000
     n_batches = max(1, round(n_rows / batch_size))
     iteration, quiet, change, value = 0, 0, np.inf, -np.inf
-    while iteration < max(max_iter, n_batches) and quiet < n_checks:
+    while iteration < max(max_iter, n_batches) and quiet < _CHECKS:
         order = np.arange(n_rows) if n_batches == 1 else rng.permutation(n_rows)
         for rows in np.array_split(order, n_batches):
-            rho = full_step if n_batches == 1 else (iteration + 1 + delay) ** -forgetting_rate
+            rho = _FULL_STEP if n_batches == 1 else (iteration + 1 + delay) ** -_FORGETTING
             _step(model, None if n_batches == 1 else rows, rho, n_rows / len(rows))
             iteration += 1
             if iteration % _CHECK_EVERY == 0 and iteration >= n_batches:
@@ -132,10 +134,33 @@ def fit_paper(
     state.threshold = _threshold(answers, mean, var) if delta is None else delta
     bound = float(answers.weight @ expected(answers.outcome, mean, var, state.threshold)[0]) - _divergence(model)
     report = Report(
-        "Algorithm 2 of crowdGPPL", iteration, change, tolerance, quiet >= n_checks, projection.factor.jitter,
+        "Algorithm 2 of crowdGPPL", iteration, change, tolerance, quiet >= _CHECKS, projection.factor.jitter,
         time.perf_counter() - began, "of the bound", "allow more iterations.",
     )  # fmt: skip
     return FactorFit(_posterior(model), state.threshold, bound, state.s_0, state.s * model.s_w, report)
+
+
+def fit_as_published(
+    model: Any, columns: tuple[Any, ...], shared: dict[str, Any], traits: FloatArray | None, tolerance: float
+) -> FactorFit:
+    """:func:`fit_paper` with a model's arguments; ``traits`` of people are given if they count."""
+    priors = PaperPriors()
+    for name, given in (("consensus", model.consensus_prior), ("components", model.component_prior)):
+        if not isinstance(given, str):
+            priors = replace(priors, **{name: GammaPrior(*map(float, given))})
+    people = None
+    if traits is not None:
+        known = np.ones(len(traits), dtype=bool)
+        kernel = make_kernel(model, model.user_kernel, traits)
+        wanted = _PEOPLE_AS_POINTS if isinstance(model.n_inducing_users, str) else model.n_inducing_users
+        n_points = len(traits) if wanted is None else int(wanted)
+        points = inducing_points(traits, known, scales_of(kernel, traits.shape[1]), n_points, model.seed_)
+        people = Projection.of(kernel, traits, known, points.points)
+    return fit_paper(
+        *columns, **shared, people=people, priors=priors, noise_var=float(model.noise_variance),
+        batch_size=None if isinstance(model.batch_size, str) else model.batch_size, delay=float(model.delay),
+        tolerance=tolerance,
+    )  # fmt: skip
 
 
 def _in_unit_noise(priors: PaperPriors | None, noise_var: float) -> PaperPriors:
@@ -146,7 +171,7 @@ def _in_unit_noise(priors: PaperPriors | None, noise_var: float) -> PaperPriors:
 
 def _start(
     answers: FactorAnswers, design: ItemDesign, people: Projection | None, C: int, consensus: bool,
-    priors: PaperPriors, form: str, rng: np.random.Generator,
+    priors: PaperPriors, rng: np.random.Generator,
 ) -> _Paper:  # fmt: skip
     """Scales at their prior means, functions at zero, weights drawn: zero weights would be a saddle."""
     s_t, s_v, s_w = (g.shape / g.rate for g in (priors.consensus, priors.components, priors.weights))
@@ -159,7 +184,7 @@ def _start(
     # Prior variance of a margin between two items at s = 1; that of the weights is 1.
     variance = design.prior_variances() + design.residual
     V = variance * (float(consensus) / s_t + C / (s_v * s_w))
-    Q = surrogate_variance(V[answers.pair], form)
+    Q = surrogate_variance(V[answers.pair], "2020")
     process = np.zeros(C, dtype=bool)
     roots = np.zeros((n_users, 0))
     if people is not None:

@@ -18,12 +18,12 @@ from predilect.errors import DataError
 from predilect.factors.answers import GammaPrior
 from predilect.factors.posterior import FactorPriors
 from predilect.gaussian.kernels import Kernel, Scaled, Sum, White
-from predilect.gaussian.projection import Projection, inducing_points
+from predilect.gaussian.projection import Projection
 from predilect.latent.evidence import search_kernel
-from predilect.likelihoods.probit import tilted
-from predilect.models.checks import KernelHyperparameters, choose_points, make_kernel, number_or, optimises, scales_of
+from predilect.latent.held_out import log_loss
+from predilect.models.checks import KernelHyperparameters, choose_points, make_kernel, number_or, optimises
 from predilect.models.crowd.fit import FactorFit, fit_factor
-from predilect.models.crowd.paper import PaperPriors, fit_paper
+from predilect.models.crowd.paper import fit_as_published
 from predilect.models.estimator import Learned
 from predilect.models.people_models import traits_of_people
 from predilect.models.reading import Training
@@ -55,22 +55,19 @@ def choose_component_prior(
     for prior in CANDIDATES:
         found = fit([column[~held_out] for column in columns], prior)
         mean, variance = found.posterior.margins(user, left, right)
-        log_p = tilted(outcome, mean, variance, found.delta)[0]
-        loss = -float(np.average(log_p, weights=weight))
+        loss = log_loss(outcome, mean, variance, weight, found.delta)
         trials.append({"shape": prior.shape, "rate": prior.rate, "log_loss": loss})
     best = min(range(len(trials)), key=lambda k: trials[k]["log_loss"])
     return CANDIDATES[best], trials
 
 
 PRESETS = ("modern", "paper")
-_PAPER = {"consensus_prior": (1.0, 100.0), "component_prior": (1.0, 10.0), "weight_prior": (1.0, 10.0)}
 _ITERATIONS = {"modern": 60, "paper": 200}
 _FEW_ROWS = 20_000
 _OWN_SHARE = 0.5
 _REACH = 3.0  # of log hyper-parameters, from where their search starts
 _MOST_ITEMS_AS_POINTS, _POINTS = 200, (50, 300)  # beyond it twice the root of the answers, within these
 _MOST_POINTS_EVER = 3000  # C M³ operations per sweep, C M² floats
-_PEOPLE_AS_POINTS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +103,7 @@ def fit_crowd(
     at_bound: list[str] = []
     trials: list[dict[str, float]] = []
     if model.preset == "paper":
-        found = _fit_paper(model, columns, shared, rows)
+        found = fit_as_published(model, columns, shared, rows, _tolerance(model, answers.n_rows))
     else:
         prior, trials = _component_prior(model, answers, columns, shared, rows)
         if optimises(model) and known.any():
@@ -201,28 +198,6 @@ def _fit_modern(
     return fit_factor(
         *columns, **shared, traits=traits, priors=replace(priors, components=component_prior),
         n_restarts=None if isinstance(model.n_restarts, str) else int(model.n_restarts),
-        tolerance=_tolerance(model, len(columns[0])),
-    )  # fmt: skip
-
-
-def _fit_paper(model: Any, columns: tuple[Any, ...], shared: dict[str, Any], traits: FloatArray | None) -> FactorFit:
-    priors = {}
-    for name, default in _PAPER.items():
-        given = getattr(model, name)
-        priors[name] = GammaPrior(*(default if isinstance(given, str) else map(float, given)))
-    people = None
-    if traits is not None:
-        known = np.ones(len(traits), dtype=bool)
-        kernel = make_kernel(model, model.user_kernel, traits)
-        wanted = _PEOPLE_AS_POINTS if isinstance(model.n_inducing_users, str) else model.n_inducing_users
-        n_points = len(traits) if wanted is None else int(wanted)
-        points = inducing_points(traits, known, scales_of(kernel, traits.shape[1]), n_points, model.seed_)
-        people = Projection.of(kernel, traits, known, points.points)
-    return fit_paper(
-        *columns, **shared, people=people, priors=PaperPriors(*priors.values()),
-        noise_var=float(model.noise_variance), form=model.surrogate,
-        batch_size=None if isinstance(model.batch_size, str) else model.batch_size,
-        forgetting_rate=float(model.forgetting_rate), delay=float(model.delay),
         tolerance=_tolerance(model, len(columns[0])),
     )  # fmt: skip
 

@@ -73,8 +73,7 @@ def indifference(
     posterior. A draw without a zero counts as inf or -inf: as beyond that end of the range at which the evaluation is
     nearer to 0. share_without is the share of such draws, and lower and upper may be infinite: the answers do not show
     that any amount would do. Draws reflect the uncertainty of the characteristics and of people's weights. How often
-    such intervals held the truth is in ``models/gaspk/posterior/joint.py``: for single people take exact or expected
-    weights.
+    such intervals held the truth is in ``models/gaspk/posterior/joint.py``: for single people take exact weights.
     """
     model = model._now()
     one, two = step_of(model.trade_offs_, attribute), step_of(model.trade_offs_, against)

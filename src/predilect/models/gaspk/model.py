@@ -16,12 +16,13 @@ from predilect.charts.chart import Chart
 from predilect.models.estimator import Estimator, Learned, Turn
 from predilect.models.gaspk import boundaries as gaspk_boundaries
 from predilect.models.gaspk import outputs as gaspk_outputs
-from predilect.models.gaspk.parameters import check_gaspk, resolve
 from predilect.models.gaspk.plots import characteristics
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.models.gaspk.questions import margins_of_queries
+from predilect.models.gaspk.settings import GaSPKHyperparameters, Settings, check_gaspk
 from predilect.models.gaspk.storage import Stored, restore_gaspk
-from predilect.models.gaspk.training import GaSPKHyperparameters, fit_gaspk, take_in
+from predilect.models.gaspk.training import fit_gaspk
+from predilect.models.gaspk.update import take_in
 from predilect.models.reading import Queries, Said, Training, read_answers
 from predilect.progress import Watcher
 from predilect.shards import workers
@@ -43,9 +44,9 @@ class GaSPK(Estimator):
     ----------
     n_components : int or "auto", default 10
         "auto": 1, 2, 3, 5 or 10, by held-out answers.
-    gamma : {"auto", "exact", "expected", "heuristic"}, default "auto"
-        Weights of people: the most probable ones; those given the uncertainty of the characteristics; or by how well
-        each characteristic by itself explains their answers. "auto": exact, in the paper's preset heuristic.
+    gamma : {"auto", "exact", "heuristic"}, default "auto"
+        Weights of people: the most probable ones, or by how well each characteristic by itself explains their answers.
+        "auto": exact, in the paper's preset heuristic.
     concentration : float or "auto", default "auto"
         α ≥ 0 of the Dirichlet prior of weights: near 0 people are of one characteristic each, large they are alike; 0
         is maximum likelihood. "auto": 0.3, 1, 3, 10 or 30, by held-out answers.
@@ -54,8 +55,6 @@ class GaSPK(Estimator):
         two arrays of attributes in their own units, shape (n, n_columns) each, that gives (n, d).
     attributes : list of str, optional
         Columns of the table of items to use; by default all. See :func:`~predilect.evaluation.select_attributes`.
-    n_dimensions : int, optional
-        Project trade-offs onto so many directions.
     units : mapping of str to str, optional
         Units of attributes, for labels.
     levels : int, list or mapping, optional
@@ -64,7 +63,7 @@ class GaSPK(Estimator):
     kernel : str, default "squared-exponential"
         Or "matern-1/2", "matern-3/2", "matern-5/2": a product over dimensions.
     length_scale : str, float or array of float, default "median"
-        "median", "median-sqrt-half" (one for all dimensions), "per-dimension"; "evidence": learned; or numbers.
+        "median" (one for all dimensions), "per-dimension"; "evidence": learned; or numbers.
     variance : float, "auto" or "evidence", default "auto"
         Prior variance of a characteristic (half of it if antisymmetric). "auto": by held-out answers, such that the
         evaluation of a person has the prior variance 1, 3, 10, 30 or 100.
@@ -73,17 +72,14 @@ class GaSPK(Estimator):
         the left; answers of which the side is not known count half each way.
     backend : {"auto", "grid", "function"}, default "auto"
         Kronecker algebra on a grid, or function space over the observed trade-offs. Both give the same.
-    variances : {"auto", "exact", "consistent", "paper"}, default "auto"
-        Of predictions on a grid: by solving equations; by the ``n_eigenpairs`` largest eigenpairs; by the paper's mix
-        of both, which can fall below 0 and is clamped, with a warning that counts. "auto": exact while that is cheap.
+    variances : {"auto", "exact", "low-rank"}, default "auto"
+        Of predictions on a grid: by solving equations, or by the ``n_eigenpairs`` largest eigenpairs. "auto": exact
+        while that is cheap.
     n_eigenpairs : int, default 100
         n_e, of each characteristic.
     n_restarts : int or "auto", default "auto"
         Starts, of which that of the highest evidence is continued. With a prior of weights the first one follows from
         the answers, and "auto" is 1; others are random, and without a prior "auto" is 5.
-    damping : float or "auto", default "auto"
-        Share of the new weights in the next ones to begin with: 0.7. It grows to 1.5 for people whose steps go on the
-        same way and shrinks where they turn back; with 1 it never grows.
     spread : float or "auto", default "auto"
         T² ≥ 1, by which 1 + variance of a margin is multiplied; "auto": by held-out answers, and so is how much of the
         covariance of weights counts, all, a half or a quarter, and how much larger the variance by characteristics is
@@ -117,12 +113,10 @@ class GaSPK(Estimator):
         As in :class:`~predilect.GPPL`. ``personal_``: whether users are identified; ``log_evidence_`` is Laplace's,
         given the weights; ``report_`` also tells of attributes, grid and trials.
 
-    Notes
-    -----
-    gaspk.md, with the corrections there; Peters et al. (2018). **Differs from the paper**: functions change sign with
-    the trade-off, the amplitude is chosen, trade-offs need no grid, variances of mixtures use all covariances of the
-    characteristics, and predictions are calibrated by a factor chosen on held-out answers. The attributes are
-    the features of items; features of people are stored but not used.
+    Notes ----- docs/math/gaspk.md, with the corrections there; Peters et al. (2018). **Differs from the paper**:
+    functions change sign with the trade-off, the amplitude is chosen, trade-offs need no grid, variances of mixtures
+    use all covariances of the characteristics, and predictions are calibrated by a factor chosen on held-out answers.
+    The attributes are the features of items; features of people are stored but not used.
 
     ``scores``: item i scores the mean of f_u(trade-off of i against j) over references j: all items, or as many, spread
     over the attributes, as make 4 000 trade-offs. Where f is linear that is a utility.
@@ -149,7 +143,6 @@ class GaSPK(Estimator):
     concentration: float | str = "auto"
     tau: str | Callable[[FloatArray, FloatArray], FloatArray] = "difference"
     attributes: Sequence[str] | None = None
-    n_dimensions: int | None = None
     units: Mapping[str, str] | None = None
     levels: Any = None
     kernel: str = "squared-exponential"
@@ -160,7 +153,6 @@ class GaSPK(Estimator):
     variances: str = "auto"
     n_eigenpairs: int = 100
     n_restarts: int | str = "auto"
-    damping: float | str = "auto"
     spread: float | str = "auto"
     preset: str = "modern"
     tie_threshold: float | str = "auto"
@@ -174,21 +166,24 @@ class GaSPK(Estimator):
 
     def _prepared(self, training: Training) -> Training:
         prepared = super()._prepared(training)
-        if resolve(self).antisymmetric:
+        if Settings.of(self).antisymmetric:
             return prepared
         sides = training.comparisons.sides  # which one was on the left is part of such a question
         return replace(prepared, comparisons=replace(prepared.comparisons, sides=sides))
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs) as executor:
-            found = fit_gaspk(self, training, delta, executor, watch)
+            found = fit_gaspk(training, Settings.of(self, delta, self.seed_), executor, watch)
         self._choices, self.answers_ = found.choices, found.answers
         self.trade_offs_, self.grid_ = found.choices.trade_offs, found.choices.grid
         self._turn = Turn()
-        return Learned(
-            found.posterior, found.hyperparameters, found.personal, found.em.delta, found.em.evidence, found.report,
-            found.search,
-        )  # fmt: skip
+        return found.learned
+
+    @property
+    def _settings(self) -> Settings:
+        """Settings of the fit, with what it chose."""
+        settings = Settings.of(self, self.tie_threshold_, self.seed_)
+        return replace(settings, concentration=self.hyperparameters_.concentration)
 
     def update(
         self, more: Any, y: npt.ArrayLike | None = None, *, items: Any = None, columns: Said = None,
@@ -221,14 +216,13 @@ class GaSPK(Estimator):
             If a new item has no attributes, users are identified in one but not the other, or ties come to a model
             that was fitted without.
 
-        Notes
-        -----
-        Hyper-parameters stay as they were fitted. The result is a fixed point of the iteration that ``fit`` runs
-        on all answers, the one nearest to the model before; with one characteristic it is unique. Costs a few
+        Notes ----- Hyper-parameters stay as they were fitted. The result is a fixed point of the iteration that ``fit``
+        runs on all answers, the one nearest to the model before; with one characteristic it is unique. Costs a few
         rounds of a fit. ``online`` keeps no such promise: what earlier choices said of the characteristics stays as it
-        was weighed then, until all are gone through again: results depend on the order of batches (gaspk.md 3.1). A
-        batch that brings this about costs an update without ``online``; for each new answer ten are gone through, on
-        average. Threads may share a model, as :meth:`Population.update <predilect.Population.update>` says.
+        was weighed then, until all are gone through again: results depend on the order of batches (docs/math/gaspk.md
+        section 3.1). A batch that brings this about costs an update without ``online``; for each new answer ten are
+        gone through, on average. Threads may share a model, as :meth:`Population.update <predilect.Population.update>`
+        says.
         """
         check_is_fitted(self, "posterior_")
         answers = read_answers(more, y, with_ties=self.tie_threshold_ > 0.0, columns=columns, reading=reading)

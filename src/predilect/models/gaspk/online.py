@@ -1,4 +1,4 @@
-"""Online learning: the posterior of the characteristics is the prior of the next batch of answers (gaspk.md 3.1)."""
+"""Online learning: the posterior of the characteristics is the prior of the next batch: docs/math/gaspk.md 3.1."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
 from predilect.gaussian.dense import factorise, symmetrise
+from predilect.latent.laplace import laplace
+from predilect.latent.single import Problem
 from predilect.likelihoods.views import Probit
-from predilect.models.gaspk.em.fit import Settings, left_open_of, penalty_of, weights_given
-from predilect.models.gaspk.em.mode import TradeOffAnswers, state_at
-from predilect.models.gaspk.parameters import Choices, item_scores
-from predilect.models.gaspk.posterior.covariance import ByCovariance
-from predilect.models.gaspk.posterior.curvature import directions_of, unpacked
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.em.fit import left_open_of, penalty_of, weights_given
+from predilect.models.gaspk.em.mode import state_at
+from predilect.models.gaspk.posterior.curvature import ByCovariance, directions_of
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
-from predilect.models.gaspk.posterior.scores import DenseBasis
+from predilect.models.gaspk.posterior.scores import item_scores
+from predilect.models.gaspk.posterior.sums import unpacked
+from predilect.models.gaspk.settings import Settings
+from predilect.models.gaspk.tradeoffs.choices import Choices
 from predilect.progress import Report
 
 MOST_COORDINATES = 3000  # whose covariance is kept
@@ -46,7 +50,7 @@ def suffices(model: Any, n_answers: int) -> bool:
     exceeds 3 000.
     """
     basis, n_c = model.posterior_.basis, model.hyperparameters_.n_components
-    if not isinstance(basis, DenseBasis) or basis.rank * n_c > MOST_COORDINATES:
+    if not basis.grows or basis.rank * n_c > MOST_COORDINATES:
         raise DataError(
             f"online=True keeps a covariance of at most {MOST_COORDINATES} coordinates, and none on a grid; this model "
             f"has {basis.rank} for each of {n_c} characteristics. Leave online=True out."
@@ -56,22 +60,21 @@ def suffices(model: Any, n_answers: int) -> bool:
 
 
 def absorb(
-    model: Any, settings: Settings, choices: Choices, moved: IntArray, told: TradeOffAnswers, batch: TradeOffAnswers,
-    old_user: IntArray, space: FeatureSpace,
+    model: Any, choices: Choices, moved: IntArray, told: TradeOffAnswers, batch: TradeOffAnswers, old_user: IntArray,
+    space: FeatureSpace,
 ) -> Absorbed:  # fmt: skip
     """The posterior after ``batch``, whose answers are among ``told``; people and points have the codes of these.
 
     Laplace's method for the margins of the batch under the Gaussian that the characteristics have before it, in turn
     with the weights of the people in it, given all their own answers; what is left open of these the characteristics
-    pay for, as in a fit (:func:`charged`). (rank n_c)² n n_c operations for n answers about different trade-offs, and
+    pay for, as in a fit (:func:`penalised`). (rank n_c)² n n_c operations for n answers about different trade-offs, and
     those of the weights of these people. Of models that :func:`suffices` lets through.
     """
     began = time.perf_counter()
+    settings: Settings = model._settings
     before, delta, h = model.posterior_, model.tie_threshold_, model.hyperparameters_
     basis, n_c = before.basis, h.n_components
-    assert isinstance(basis, DenseBasis)
-    state = state_at(basis, model.answers_, before.gamma, Probit(delta), before.w)
-    covariance, start = ByCovariance.of(before.curvature, basis.root, state).matrix, before.w
+    covariance, start = before.curvature.covariance_matrix(), before.w
     if len(choices.points) > basis.n_points:
         basis = basis.extended(choices.points, moved)
         more = (basis.rank - len(start)) * n_c
@@ -93,15 +96,19 @@ def absorb(
     mean, V = start.ravel(), covariance
     for _ in range(_ROUNDS):
         F = basis.forward(w)
-        gamma[people] = weights_given(settings, own, F, None, gamma[people], delta)
+        gamma[people] = weights_given(settings, own, F, gamma[people], delta)
         if before.left_open is not None:
             Q = unpacked(penalty_of(state_at(basis, new, gamma[people], Probit(delta), w), now_open(F))[charge])
-            mean, V = charged(start.ravel(), covariance, basis.root[charge], Q)
-        A = directions_of(basis.root[batch.point], gamma[batch.user])
+            mean, V = penalised(start.ravel(), covariance, basis.point_rows(charge), Q)
+        A = directions_of(basis.point_rows(batch.point), gamma[batch.user])
         gain = A @ V  # (n, rank n_c)
-        found = _margins(gain @ A.T, A @ mean, batch, Probit(delta))
-        w = (mean + found.pull @ gain).reshape(start.shape)
-    half = np.linalg.solve(found.lower, found.root[:, None] * gain)
+        problem = Problem.of(
+            symmetrise(gain @ A.T), np.arange(len(A)), None, batch.outcome, batch.weight, Probit(delta),
+            mean=A @ mean, space="answers",
+        )  # fmt: skip
+        found = laplace(problem, tolerance=_CLOSE, max_iter=_STEPS)
+        w = (mean + found.state.alpha @ gain).reshape(start.shape)
+    half = found.state.factor.solve_lower(np.sqrt(found.state.precision)[:, None] * gain)
     left_open = None
     if before.left_open is not None:
         left_open = np.tile(_of_nobody(n_c, h.concentration), (told.n_users, 1, 1))
@@ -110,23 +117,25 @@ def absorb(
     unchanged = basis is before.basis and space is model._space
     scores = before.scores
     if not unchanged:
-        scores = item_scores(basis, h.kernel, choices.trade_offs, space, model.seed_)
+        scores = item_scores(basis, h.kernel, choices.trade_offs, space, settings.random_state)
     posterior = replace(
         before, basis=basis, w=w, curvature=ByCovariance(V - half.T @ half, basis.rank, n_c), gamma=gamma,
         scores=scores, left_open=left_open, factors=h.calibration.factors_of(told),
     )  # fmt: skip
     report = Report(
-        method="GaSPK (posterior as prior)", iterations=_ROUNDS, residual=found.error, tolerance=_CLOSE,
-        converged=found.error <= _CLOSE, jitter=0.0, seconds=time.perf_counter() - began, unit="of a margin",
+        method="GaSPK (posterior as prior)", iterations=_ROUNDS, residual=found.report.residual, tolerance=_CLOSE,
+        converged=found.report.converged, jitter=0.0, seconds=time.perf_counter() - began, unit="of a margin",
         advice="look for extreme weights, or leave online=True out.",
     )  # fmt: skip
     return Absorbed(posterior, found.evidence, report)
 
 
-def charged(mean: FloatArray, covariance: FloatArray, Phi: FloatArray, Q: FloatArray) -> tuple[FloatArray, FloatArray]:
+def penalised(
+    mean: FloatArray, covariance: FloatArray, Phi: FloatArray, Q: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """N(mean, covariance) of the coordinates w times exp(-Σ_t F_tᵀ Q_t F_t/2), F_t = Φ_t w: again mean and covariance.
 
-    ``Phi`` (q, rank) has the rows of q trade-offs and ``Q`` (q, n_c, n_c) what they are charged, 0 along (1, ..., 1).
+    ``Phi`` (q, rank) has the rows of q trade-offs and ``Q`` (q, n_c, n_c) what they pay, 0 along (1, ..., 1).
     q n_c answers "0" of precision 1: that many times (rank n_c)² operations, or (rank n_c)³ where that is less.
     """
     if Q.shape[0] * Q.shape[1] > len(mean):
@@ -142,42 +151,6 @@ def charged(mean: FloatArray, covariance: FloatArray, Phi: FloatArray, Q: FloatA
     factor = factorise(np.eye(len(E)) + gain @ E.T)
     half = factor.solve_lower(gain)
     return mean - factor.solve(E @ mean) @ gain, covariance - half.T @ half
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Margins:
-    """Laplace's method for margins z ~ N(m, K): z = m + K pull, and the factor of I + c^½ K c^½."""
-
-    pull: FloatArray  # (n,)
-    root: FloatArray  # (n,), c^½
-    lower: FloatArray  # (n, n)
-    evidence: float
-    error: float
-
-
-def _margins(K: FloatArray, m: FloatArray, batch: TradeOffAnswers, likelihood: Probit) -> _Margins:
-    """Newton's method, halved where it lowers the posterior density."""
-    pull, z, value = np.zeros(len(m)), m, -np.inf
-    step, error = np.zeros(len(m)), np.inf
-    for _ in range(_STEPS):
-        share = 1.0
-        while True:
-            trial = pull + share * step
-            moved = m + K @ trial
-            log_p, slope, curvature = likelihood.at(batch.outcome, moved)
-            new = float(batch.weight @ log_p) - 0.5 * float(trial @ (moved - m))
-            if new >= value - 1e-12 * abs(value) or share < 1e-6:
-                break
-            share *= 0.5
-        error = float(np.abs(moved - z).max(initial=0.0)) if np.isfinite(value) else np.inf
-        pull, z, value = trial, moved, new
-        root = np.sqrt(batch.weight * curvature)
-        factor = factorise(np.eye(len(m)) + root[:, None] * K * root)
-        if error <= _CLOSE:
-            break
-        b = root**2 * (z - m) + batch.weight * slope
-        step = b - root * factor.solve(root * (K @ b)) - pull
-    return _Margins(pull, root, factor.lower, value - 0.5 * factor.log_det(), error)
 
 
 def _of_people(told: TradeOffAnswers, people: IntArray) -> TradeOffAnswers:

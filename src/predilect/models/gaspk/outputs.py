@@ -110,7 +110,7 @@ def evaluation_distribution(model: Any, trade_offs: Any, user: Any = None) -> tu
     t, _ = _read(model, trade_offs)
     who = codes_of(model, user)
     if who is not None and len(who[0]) != 1:
-        raise DataError(f"evaluations of one person at a time have a joint law; {len(who[0])} were named.")
+        raise DataError(f"evaluations of one person at a time have a joint posterior; {len(who[0])} were named.")
     return joint(model.posterior_, model.hyperparameters_.kernel, mixtures_of(model, who), t)
 
 
@@ -201,7 +201,7 @@ def _read(model: Any, trade_offs: Any) -> tuple[FloatArray, dict[str, pl.Series]
 def _warn_of_half_changes(trade_offs: TradeOffMap, t: FloatArray) -> None:
     """Of three or more categories, one that is gained means one that is lost."""
     in_units = trade_offs.in_units(t)
-    if trade_offs.projection is not None or trade_offs.items_are_attributes:
+    if trade_offs.items_are_attributes:
         return
     by_source: dict[str, list[str]] = {}
     for dimension in trade_offs.dimensions:

@@ -19,7 +19,6 @@ from predilect.likelihoods.probit import outcome_probabilities
 from predilect.likelihoods.special import Z_95
 from predilect.models.gaspk.boundaries import indifference
 from predilect.models.gaspk.outputs import accept
-from predilect.models.gaspk.parameters import resolve
 from predilect.models.gaspk.questions import codes_of, limits, typical_size
 from predilect.models.gaspk.tradeoffs.map import Step, step_of, steps_of
 
@@ -286,8 +285,8 @@ def _axes(model: Any, x: str | None, y: str | None) -> tuple[Axis, Axis | None]:
         step_of(trade_offs, "")  # says why not
     if len(chosen) < 2 and y != "":
         steps = steps_of(trade_offs)
-        care = _care(model, steps)
-        order = sorted(range(len(steps)), key=lambda k: (not steps[k].is_number, -care[k]))
+        importance = _importance(model, steps)
+        order = sorted(range(len(steps)), key=lambda k: (not steps[k].is_number, -importance[k]))
         taken = [step.source for step in chosen]
         for k in order:
             if len(chosen) < 2 and steps[k].source not in taken:
@@ -302,7 +301,7 @@ def _axes(model: Any, x: str | None, y: str | None) -> tuple[Axis, Axis | None]:
     return axes[0], axes[1] if len(axes) > 1 else None
 
 
-def _care(model: Any, steps: Sequence[Step]) -> FloatArray:
+def _importance(model: Any, steps: Sequence[Step]) -> FloatArray:
     """Root mean square over people of the evaluation of a typical step."""
     t = np.array([typical_size(model, step) * step.direction for step in steps])
     values = model.posterior_.at(t).mean @ model.posterior_.gamma.T
@@ -314,6 +313,6 @@ def _dots(model: Any, one: Step, two: Step) -> Series:
     columns, weight = in_units(model), weights_of_points(model)
     some = np.argsort(-weight, kind="stable")[:_MOST_DOTS]
     across, up = (columns[step.dimension.label][some].tolist() for step in (one, two))
-    if resolve(model).antisymmetric:
+    if model._settings.antisymmetric:
         across, up = across + [-value for value in across], up + [-value for value in up]
     return Series("", across, up, [""] * len(across))

@@ -13,12 +13,9 @@ from predilect._types import FloatArray, IntArray
 from predilect.data.features import FeatureSpace
 from predilect.data.frames import build_frame
 from predilect.errors import DataError, DataWarning
-from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled
 from predilect.likelihoods.tabulated import at
-from predilect.models.gaspk.parameters import kernel_parts, resolve
 from predilect.models.gaspk.posterior.joint import Mixtures, average, mixtures
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
-from predilect.models.gaspk.posterior.scores import DenseBasis
 from predilect.models.gaspk.tradeoffs.map import Step, TradeOffMap, round_size
 from predilect.models.reading import Queries, beyond
 
@@ -55,7 +52,7 @@ def mixtures_of(model: Any, who: tuple[IntArray, list[Any]] | None) -> Mixtures:
 def limits(model: Any) -> dict[str, tuple[float, float]]:
     """Range of each attribute among the trade-offs learned from, by label, in own units; symmetric if antisymmetric."""
     columns = model.trade_offs_.in_units(model._choices.points)
-    if resolve(model).antisymmetric:
+    if model._settings.antisymmetric:
         columns = {label: np.append(-np.abs(values), np.abs(values)) for label, values in columns.items()}
     return {label: (float(values.min()), float(values.max())) for label, values in columns.items()}
 
@@ -102,7 +99,7 @@ def all_people(model: Any) -> list[Any]:
 def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of f_u(t) for each pair, shapes (n,); pairs without attributes get the prior."""
     posterior, trade_offs = model.posterior_, model.trade_offs_
-    antisymmetric = resolve(model).antisymmetric
+    antisymmetric = model._settings.antisymmetric
     matrix, known = model._space.matrix, model._space.known
     if trade_offs.items_are_attributes:
         matrix, known = None, np.ones(len(model.items_), dtype=bool)
@@ -131,21 +128,14 @@ def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -
 def _with_items(
     trade_offs: TradeOffMap, posterior: GaSPKPosterior, n_new: int
 ) -> tuple[TradeOffMap, GaSPKPosterior] | None:
-    """With unseen items as further dimensions, 0 so far; None on a grid or after a projection, without room."""
-    basis = posterior.basis
-    if not isinstance(basis, DenseBasis) or trade_offs.projection is not None:
+    """With unseen items as further dimensions, 0 so far; None on a grid, without room."""
+    basis = posterior.basis.widened(n_new)
+    if basis is None:
         return None
-    amplitude, inner, antisymmetric = kernel_parts(basis.kernel)
-    lengths = np.broadcast_to(inner.length_scales, basis.pivots.shape[1])
-    wider_kernel = replace(inner, length_scales=np.append(lengths, np.full(n_new, lengths.mean())))
-    kernel: Kernel = Scaled(wider_kernel, amplitude)
-    if antisymmetric:
-        kernel = Antisymmetric(kernel)
     n = trade_offs.n_columns
     dimension = replace(trade_offs.dimensions[0], name="new")
     wider = replace(
         trade_offs, n_columns=n + n_new, dimensions=trade_offs.dimensions + (dimension,) * n_new,
         place=(*trade_offs.place, *range(n, n + n_new)),
     )  # fmt: skip
-    pivots = np.hstack([basis.pivots, np.zeros((len(basis.pivots), n_new))])
-    return wider, replace(posterior, basis=replace(basis, kernel=kernel, pivots=pivots))
+    return wider, replace(posterior, basis=basis)

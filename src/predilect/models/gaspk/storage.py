@@ -25,13 +25,17 @@ from predilect.gaussian.dense import factorise
 from predilect.gaussian.kernels import Kernel
 from predilect.likelihoods.views import Probit
 from predilect.models.checks import check_choice
-from predilect.models.gaspk.em.mode import TradeOffAnswers, state_at
-from predilect.models.gaspk.parameters import BACKENDS, Choices, basis_of, posterior_of
-from predilect.models.gaspk.posterior.covariance import ByCovariance
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.em.mode import state_at
+from predilect.models.gaspk.posterior.basis import Basis, DenseBasis
+from predilect.models.gaspk.posterior.curvature import ByCovariance
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
-from predilect.models.gaspk.posterior.scores import Basis, DenseBasis
+from predilect.models.gaspk.prior import basis_of
+from predilect.models.gaspk.settings import BACKENDS
+from predilect.models.gaspk.tradeoffs.choices import Choices
 from predilect.models.gaspk.tradeoffs.grids import Grid
 from predilect.models.gaspk.tradeoffs.map import TradeOffMap
+from predilect.models.gaspk.training import posterior_of
 
 _ROUNDING = 1e-6
 
@@ -124,7 +128,7 @@ def restore_gaspk(model: Any, stored: Stored) -> tuple[GaSPKPosterior, Choices, 
     alpha = number_within("concentration", h.concentration, 0.0, LARGEST)
     if alpha > 0.0 and not (gamma > 0.0).all():
         raise ValueError("weights of 0 under a prior that has none")
-    posterior = posterior_of(model, choices.trade_offs, kernel, w, state, alpha, h.calibration)
+    posterior = posterior_of(model._settings, h, choices.trade_offs, model._space, state, w)
     covariance = stored.covariance
     if covariance is not None:
         if len(covariance) != w.size or not np.isfinite(factorise(covariance).lower).all():

@@ -1,11 +1,9 @@
-"""Gaussian-process preference learning (GPPL), and the baselines that are settings of it."""
+"""Gaussian-process preference learning (GPPL)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
-
-import numpy as np
 
 from predilect._stored import LARGEST, PART, number_within
 from predilect._types import FloatArray
@@ -19,13 +17,11 @@ from predilect.models.checks import (
     check_gamma,
     check_positive,
     check_process,
-    refuse_many_items,
 )
 from predilect.models.estimator import Estimator, Learned
+from predilect.models.gppl.joint import fit_joint_gppl
 from predilect.models.gppl.pooled import (
     INFERENCE,
-    JointPosterior,
-    fit_joint_gppl,
     fit_pooled_gppl,
 )
 from predilect.models.gppl.separate import (
@@ -33,7 +29,8 @@ from predilect.models.gppl.separate import (
     fit_separate_gppl,
     separate_margins,
 )
-from predilect.models.reading import Queries, Training, rows_of_features
+from predilect.models.joint.process import CellProcess, KeptProcess
+from predilect.models.reading import Queries, Training
 from predilect.progress import Watcher
 from predilect.shards import workers
 
@@ -60,7 +57,7 @@ class GPPL(Estimator):
     users : {"pooled", "separate", "joint"}, default "pooled"
         "pooled": one function for all users. "separate": one for each user, learned from that user's answers only,
         with s and the kernel shared. "joint": one function of the features of users and items, K_users ⊗ K_items; it
-        needs both, and predicts unseen users.
+        needs both, and predicts unseen users. That is the process of :class:`~predilect.JointGP`, see there.
     kernel : str or Kernel, default "matern-3/2"
         Of item features: "squared-exponential", "matern-1/2", "matern-3/2", "matern-5/2", or a kernel of
         :mod:`predilect.gaussian.kernels`, such as a sum or product over features, used with its hyper-parameters.
@@ -68,14 +65,14 @@ class GPPL(Estimator):
         Of the Euclidean distance over all features, or the product over features of a kernel of each.
     length_scale : "median", "optimise", float or array of float, default "median"
         By the median heuristic; from there by L-BFGS on the evidence or its bound; or given, one for all features or
-        one for each feature column after encoding.
+        one for each feature column after encoding. (For "joint": of items; those of users are then by the heuristic.)
     median : str, default "auto"
         Rule of :func:`~predilect.gaussian.kernels.median_length_scales`; "auto" is "root".
     user_kernel : str or Kernel, default "matern-3/2"
         Of features of users, for "joint".
     n_inducing : int, None or "auto", default "auto"
-        Inducing points M; None: the items. "auto": the items up to 1 000, then 500. (For "joint": pairs of a user and
-        an item in place of items.) "separate" needs none.
+        Inducing points M; None: the items. "auto": the items up to 1 000, then 500. For "joint" of cells, (user, item),
+        in place of items. "separate" needs none.
     inference : {"auto", "variational", "stochastic", "ep", "laplace"}, default "auto"
         "variational": all answers at once. "stochastic": in batches. "auto": in batches beyond 20 000 different
         answers. "ep" and "laplace" take all items at once, for "pooled". "separate" takes expectation propagation.
@@ -108,7 +105,7 @@ class GPPL(Estimator):
 
     Attributes
     ----------
-    posterior_ : SparsePosterior, SeparatePosterior or JointPosterior
+    posterior_ : SparsePosterior, SeparatePosterior or, for "joint", CellProcess
     items_, users_ : Vocabulary
         ``users_`` is None where users are not identified.
     personal_ : bool
@@ -146,11 +143,12 @@ class GPPL(Estimator):
     own_share = 0.0  # of the variance of a utility, what is item-specific: an argument of subclasses
     _IS_SEPARATE: ClassVar[bool] = False  # also for one person alone
     _INFERENCE: ClassVar[tuple[str, ...]] = INFERENCE
+    _kept_posterior = KeptProcess
     _LEARNED: ClassVar[dict[str, str]] = {
         "joint": "learned together by their features", "separate": "each learned alone"
     }  # fmt: skip
 
-    posterior_: Annotated[SparsePosterior | SeparatePosterior | JointPosterior, PART] = field(init=False)
+    posterior_: Annotated[SparsePosterior | SeparatePosterior | CellProcess, PART] = field(init=False)
 
     users: str = "pooled"
     kernel: str | Kernel = "matern-3/2"
@@ -206,16 +204,12 @@ class GPPL(Estimator):
             raise ValueError(f'inference="{self.inference}" is for users="pooled"; "joint" is variational')
 
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
-        new = self._new_items(queries, items)
         posterior, asked = self.posterior_, (queries.users, queries.left, queries.right)
+        if isinstance(posterior, CellProcess):
+            return posterior.predict(self, queries, items, people)
+        new = self._new_items(queries, items)
         if isinstance(posterior, SeparatePosterior):
             return separate_margins(self, queries, new)
-        if isinstance(posterior, JointPosterior):
-            traits = None
-            if people is not None and queries.new_users and self.user_features_ is not None:
-                rows, _ = rows_of_features(queries.new_users, self.user_features_, people)
-                traits = queries.of_new_users(rows)
-            return (posterior if new is None else posterior.with_items(new.matrix)).margins(*asked, traits=traits)
         assert isinstance(posterior, SparsePosterior)
         return (posterior if new is None else posterior.with_items(new.matrix, new.known)).margins(*asked)
 
@@ -239,133 +233,8 @@ class GPPL(Estimator):
             lines.append(f"The search of length-scales ended at its bounds: {', '.join(bound)}.")
         return lines
 
-    def _given(self) -> dict[str, Any]:
-        given = super()._given()
-        if self.users == "joint":  # whose process is of pairs of a person and an item, of which none is kept
-            tables = [table for table in (self.user_features_, self.features_) if table is not None]
-            points = np.zeros((0, sum([len(table.outputs) for table in tables])))
-            given |= {"features": points, "known": np.zeros(0, dtype=bool)}
-        return given
-
     def _restored(self, parts: dict[str, Any]) -> None:
         h = self.hyperparameters_
         number_within("variance", h.variance, 1.0 / LARGEST, LARGEST)
         if self.users != "joint":
             h.kernel.diagonal(self._space.matrix[:1])  # ValueError if it is made for other features
-
-
-@dataclass(eq=False, repr=False)
-class _Baseline(GPPL):
-    """GPPL with an item-specific share, and without what concerns inducing points, batches and features of users."""
-
-    kernel: str | Kernel = "squared-exponential"
-    own_share: float = 0.0
-    users: str = field(default="pooled", init=False)
-    user_kernel: str | Kernel = field(default="matern-3/2", init=False)
-    n_inducing: int | str | None = field(default=None, init=False)
-    sites: str = field(default="expected", init=False)
-    surrogate: str = field(default="corrected", init=False)
-    noise_variance: float = field(default=0.5, init=False)
-    batch_size: int | str = field(default="auto", init=False)
-    forgetting_rate: float = field(default=0.9, init=False)
-    delay: float = field(default=1.0, init=False)
-
-
-@dataclass(eq=False, repr=False)
-class GPClassifier(_Baseline):
-    """Gaussian-process classification of pairs with the preference kernel, pooled over users.
-
-    f ~ N(0, K/s), so margins of pairs (i, j) and (k, l) covary by k(i, k) + k(j, l) - k(i, l) - k(j, k). The algebra is
-    that of different answers or of items, whichever are fewer: the results are the same.
-
-    Parameters
-    ----------
-    kernel : str or Kernel, default "squared-exponential"
-    inference : {"ep", "laplace", "variational"}, default "ep"
-    tol : float or "auto", default "auto"
-        For "variational": stop when the bound rises by less, in nats per answer; "auto": 1e-6. The others run to
-        convergence.
-    max_iter : int, default 200
-        For "variational".
-    own_share : float, default 0.0
-        Share of the prior variance of a utility that is item-specific.
-    kernel_form, length_scale, median, variance, scale_prior, tie_threshold, n_jobs, random_state, strict
-        As in :class:`~predilect.GPPL`. There is one function, so ``n_jobs`` is not used.
-
-    Attributes
-    ----------
-    posterior_ : SparsePosterior
-        With the items as its points.
-    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
-        As in :class:`~predilect.GPPL`.
-
-    Notes
-    -----
-    baselines.md B1. The setting ``n_inducing=None`` of pooled :class:`~predilect.GPPL`. Features of users are not
-    used. min(n_answers, n_items)³ operations per iteration.
-
-    Examples
-    --------
-    >>> from predilect.models import GPClassifier
-    >>> GPClassifier().fit({"left": ["tea"], "right": ["milk"], "winner": ["tea"]}).rank()["item"].to_list()
-    ['tea', 'milk']
-    """
-
-    _INFERENCE: ClassVar[tuple[str, ...]] = ("ep", "laplace", "variational")
-
-    inference: str = "ep"
-
-    def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
-        refuse_many_items(training.comparisons.n_items)
-        return super()._learn(training, delta, watch)
-
-
-@dataclass(eq=False, repr=False)
-class SingleUserGP(_Baseline):
-    """Gaussian-process classification of each user's pairs separately, by expectation propagation ("SU").
-
-    f_u ~ N(0, K/s) for every user, independent of each other; the kernel and s are shared.
-
-    Parameters
-    ----------
-    kernel : str or Kernel, default "squared-exponential"
-    variance : float or "auto", default "auto"
-        1/s, or learn it. The paper's is 1.
-    tol : float or "auto", default "auto"
-        Stop when the evidence rises by less, in nats per answer; "auto": 1e-5.
-    max_iter : int, default 100
-        Of the search for s, δ and length-scales.
-    own_share : float, default 0.5
-        Share of the prior variance of a utility that is item-specific. The paper's is 0.
-    kernel_form, length_scale, median, scale_prior, tie_threshold, n_jobs, random_state, strict
-        As in :class:`~predilect.GPPL`.
-
-    Attributes
-    ----------
-    posterior_ : SeparatePosterior
-    items_, users_, personal_, hyperparameters_, tie_threshold_, log_evidence_, report_, n_answers_, comparisons_
-        As in :class:`~predilect.GPPL`.
-
-    Notes
-    -----
-    baselines.md B2 (Houlsby et al. 2012). The setting ``users="separate"`` of :class:`~predilect.GPPL`, also for one
-    person. **Differs from the paper**: s is learned, and items have an item-specific share of the variance; an unseen
-    user is predicted as a random one of those who answered, where the paper says 1/2. Features of users are not used.
-    Σ_u n_u min(n_u, k_u)² operations per evaluation, for n_u answers on k_u items.
-
-    Examples
-    --------
-    >>> from predilect.models import SingleUserGP
-    >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "milk"]}
-    >>> model = SingleUserGP().fit(answers)
-    >>> model.rank("ann")["item"].to_list(), model.rank("bob")["item"].to_list()
-    (['tea', 'milk'], ['milk', 'tea'])
-    """
-
-    _IS_SEPARATE: ClassVar[bool] = True
-    _LEARNED: ClassVar[dict[str, str]] = {"separate": "learned from their own answers alone"}
-
-    max_iter: int = 100
-    own_share: float = 0.5
-    users: str = field(default="separate", init=False)
-    inference: str = field(default="auto", init=False)

@@ -1,5 +1,5 @@
 """One Gaussian process over people and items."""
 
-from predilect.models.joint.model import BonillaGP, JointGP
+from predilect.models.joint.model import JointGP
 
-__all__ = ["BonillaGP", "JointGP"]
+__all__ = ["JointGP"]

@@ -8,9 +8,8 @@ from typing import Annotated, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from predilect._stored import LARGEST, PART, PLAIN, flags, number_within, numbers
+from predilect._stored import PART, flags, numbers
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.gaussian.design import preference
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.kernels.stored import KERNEL
 
@@ -46,12 +45,40 @@ class Table:
         K[~known, ~known] = self.kernel.diagonal(self._middle())[0]
         return K
 
+    def variances(self) -> FloatArray:
+        """Diagonal of K, (n,)."""
+        return np.where(self.known, self.kernel.diagonal(self.features), self.kernel.diagonal(self._middle())[0])
+
+    def between(self, a: IntArray, b: IntArray | None = None) -> FloatArray:
+        """K of some rows, by their codes, with others or among themselves, (n, m)."""
+        first, i = np.unique(a, return_inverse=True)
+        if b is None:
+            return replace(self, features=self.features[first], known=self.known[first]).covariance()[np.ix_(i, i)]
+        second, j = np.unique(b, return_inverse=True)
+        K = self.kernel(self.features[first], self.features[second])
+        K[~self.known[first]] = 0.0
+        K[:, ~self.known[second]] = 0.0
+        at, same = np.nonzero(np.equal.outer(first, second))
+        K[at, same] = self.variances()[first[at]]
+        return K[np.ix_(i, j)]
+
+    def pairs(self, a: IntArray, b: IntArray) -> FloatArray:
+        """K of rows by their codes, one by one, (n,)."""
+        apart = np.where(self.known[a] & self.known[b], self.kernel.pairs(self.features[a], self.features[b]), 0.0)
+        return np.where(a == b, self.variances()[a], apart)
+
     def gradient(self, weights: FloatArray) -> FloatArray:
         """Σ_ij weights_ij ∂K_ij/∂theta, (n_parameters,)."""
         known = self.known
         alone = np.array([float(np.diagonal(weights)[~known].sum())])
         total = self.kernel.diagonal_gradient(self._middle(), alone)
         return total + self.kernel.gradient(self.features[known], None, weights[np.ix_(known, known)])
+
+    def variance_gradient(self, weights: FloatArray) -> FloatArray:
+        """Σ_i weights_i ∂K_ii/∂theta, (n_parameters,)."""
+        alone = np.array([float(weights[~self.known].sum())])
+        total = self.kernel.diagonal_gradient(self._middle(), alone)
+        return total + self.kernel.diagonal_gradient(self.features[self.known], weights[self.known])
 
     def with_rows(self, features: FloatArray, known: BoolArray | None = None) -> Table:
         """With more rows after these."""
@@ -65,91 +92,75 @@ class Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointKernel:
-    """cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j] of rows of codes, and what a search of the evidence needs.
+    """cov(f_u(i), f_v(j)) = K_users[u, v] K_items[i, j], a kernel of rows (user, item) of codes.
 
-    Rows are (user, item), or (user, left, right) for the margin f_u(left) - f_u(right). vvm.md 1, baselines.md B4
-    (Bonilla, Guo and Sanner 2010; Houlsby et al. 2012). n² + n_users² + n_items² operations for n rows.
+    vvm.md 1, baselines.md B4 (Bonilla, Guo and Sanner 2010; Houlsby et al. 2012). n² + n_users² + n_items² operations
+    for n rows. A nugget of a user or of an item is white noise in the kernel of its table.
     """
 
     users: Annotated[Table, PART]
     items: Annotated[Table, PART]
-    # σ_u² and σ_x² of single margins, (K_users + σ_u² 1[k = l]) ∘ (K_preference + σ_x² 1[k = l]) for rows k, l
-    # of margins only. Nuggets of a user or of an item are white noise in the kernels of the tables.
-    nuggets: Annotated[tuple[float, float] | None, PLAIN] = None
-
-    def checked(self) -> None:
-        """ValueError unless nuggets are amounts."""
-        for nugget in self.nuggets or ():
-            number_within("nuggets", nugget, 0.0, LARGEST)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """users.name and items.name of the hyper-parameters, then the nuggets."""
-        named = [f"users.{name}" for name in self.users.kernel.names]
-        named += [f"items.{name}" for name in self.items.kernel.names]
-        return tuple(named + (["users.nugget", "items.nugget"] if self.nuggets else []))
+        """users.name and items.name of the hyper-parameters."""
+        of_users = [f"users.{name}" for name in self.users.kernel.names]
+        return (*of_users, *(f"items.{name}" for name in self.items.kernel.names))
 
     @property
     def theta(self) -> FloatArray:
-        return np.concatenate([self.users.kernel.theta, self.items.kernel.theta, np.log(self.nuggets or [])])
+        return np.concatenate([self.users.kernel.theta, self.items.kernel.theta])
 
     def with_theta(self, theta: FloatArray) -> Self:
         n = len(self.users.kernel.theta)
-        end = n + len(self.items.kernel.theta)
         theta = np.asarray(theta, dtype=np.float64)
         users = replace(self.users, kernel=self.users.kernel.with_theta(theta[:n]))
-        items = replace(self.items, kernel=self.items.kernel.with_theta(theta[n:end]))
-        nuggets = (float(np.exp(theta[end])), float(np.exp(theta[end + 1]))) if self.nuggets else None
-        return replace(self, users=users, items=items, nuggets=nuggets)
+        return replace(self, users=users, items=replace(self.items, kernel=self.items.kernel.with_theta(theta[n:])))
 
     def __call__(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
         """Covariance of rows of codes, (n, m); without ``y`` the second rows are the first."""
-        of_users, of_items = self._factors(x, x if y is None else y)
-        K = of_users * of_items
-        if self.nuggets and y is None:
-            at = np.diag_indices(len(K))
-            K[at] = (of_users[at] + self.nuggets[0]) * (of_items[at] + self.nuggets[1])
-        return K
+        of_users, of_items = self._factors(x, y)
+        return of_users * of_items
 
     def gradient(self, x: FloatArray, y: FloatArray | None, weights: FloatArray) -> FloatArray:
         """Σ_kl weights_kl ∂k(x_k, y_l)/∂theta, (n_parameters,); weights are first summed by user and by item."""
-        other = x if y is None else y
-        of_users, of_items = self._factors(x, other)
-        own = y is None and self.nuggets is not None
-        gradient = []
-        if self.nuggets and own:
-            diagonal = np.diagonal(weights)
-            variances = np.diagonal(of_users).copy(), np.diagonal(of_items).copy()
-            gradient = [
-                self.nuggets[0] * float(diagonal @ (variances[1] + self.nuggets[1])),
-                self.nuggets[1] * float(diagonal @ (variances[0] + self.nuggets[0])),
-            ]
-            of_users[np.diag_indices(len(x))] += self.nuggets[0]
-            of_items[np.diag_indices(len(x))] += self.nuggets[1]
-        elif self.nuggets:
-            gradient = [0.0, 0.0]
-        P, Q = (_incidence([_codes(rows)[0]], len(self.users)) for rows in (x, other))
-        D, E = (_incidence(_codes(rows)[1:], len(self.items)) for rows in (x, other))
-        by_user = np.asarray(Q.T @ np.asarray(P.T @ (weights * of_items)).T).T
-        by_item = np.asarray(E.T @ np.asarray(D.T @ (weights * of_users)).T).T
-        return np.concatenate([self.users.gradient(by_user), self.items.gradient(by_item), gradient])
+        of_users, of_items = self._factors(x, y)
+        (u, i), (v, j) = _codes(x), _codes(x if y is None else y)
+        by_user = _summed(weights * of_items, u, v, len(self.users))
+        by_item = _summed(weights * of_users, i, j, len(self.items))
+        return np.concatenate([self.users.gradient(by_user), self.items.gradient(by_item)])
 
-    def _factors(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        (u, *a), (v, *b) = _codes(x), _codes(y)
-        K = self.items.covariance()
-        of_items = K[np.ix_(a[0], b[0])] if len(a) == 1 else preference(K, *a, *(() if y is x else b))
-        return self.users.covariance()[np.ix_(u, v)], of_items
+    def diagonal(self, x: FloatArray) -> FloatArray:
+        """Variances of the rows, (n,)."""
+        u, i = _codes(x)
+        return np.asarray(self.users.variances()[u] * self.items.variances()[i])
+
+    def pairs(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        """Covariances of rows one by one, (n,)."""
+        (u, i), (v, j) = _codes(x), _codes(y)
+        return self.users.pairs(u, v) * self.items.pairs(i, j)
+
+    def diagonal_gradient(self, x: FloatArray, weights: FloatArray) -> FloatArray:
+        """Σ_k weights_k ∂k(x_k, x_k)/∂theta, (n_parameters,)."""
+        u, i = _codes(x)
+        by_user: FloatArray = np.bincount(u, weights * self.items.variances()[i], len(self.users)).astype(np.float64)
+        by_item: FloatArray = np.bincount(i, weights * self.users.variances()[u], len(self.items)).astype(np.float64)
+        return np.concatenate([self.users.variance_gradient(by_user), self.items.variance_gradient(by_item)])
+
+    def _factors(self, x: FloatArray, y: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        u, i = _codes(x)
+        v, j = (None, None) if y is None else _codes(y)
+        return self.users.between(u, v), self.items.between(i, j)
 
 
 def _codes(x: FloatArray) -> list[IntArray]:
-    """Columns of rows of codes: users, and one item or two."""
-    if x.ndim != 2 or x.shape[1] not in (2, 3):
-        raise ValueError(f"rows must be (person, item) or (person, left, right), not of shape {x.shape}")
+    """Columns of rows of codes: users and items."""
+    if x.ndim != 2 or x.shape[1] != 2:
+        raise ValueError(f"rows must be (person, item), not of shape {x.shape}")
     return list(x.T.astype(np.int64))
 
 
-def _incidence(sides: list[IntArray], n: int) -> csr_array:
-    """Rows e_i, or e_left - e_right; (n_rows, n)."""
-    n_rows = len(sides[0])
-    value = np.repeat([1.0, -1.0][: len(sides)], n_rows)
-    return csr_array((value, (np.tile(np.arange(n_rows), len(sides)), np.concatenate(sides))), shape=(n_rows, n))
+def _summed(weights: FloatArray, rows: IntArray, columns: IntArray, n: int) -> FloatArray:
+    """Weights (n_rows, n_columns) added up by the codes of their rows and columns, (n, n)."""
+    P, Q = (csr_array((np.ones(len(a)), (np.arange(len(a)), a)), shape=(len(a), n)) for a in (rows, columns))
+    return np.asarray(Q.T @ np.asarray(P.T @ weights).T).T

@@ -50,11 +50,9 @@ class JointAnswers:
         user = np.searchsorted(users, self.user[keep])
         return JointAnswers(user, self.left[keep], self.right[keep], self.outcome[keep], self.weight[keep])
 
-    def rows(self, kernel: JointKernel) -> Rows:
-        """Margins where each has a nugget, else (person, item) cells; DataError if too many for dense algebra."""
-        rows = Rows.of(
-            self.user, self.left, self.right, margins=kernel.nuggets is not None, n_items=len(kernel.items)
-        )  # fmt: skip
+    def rows(self, n_items: int) -> Rows:
+        """Cells that answers compare; DataError if too many for dense algebra."""
+        rows = Rows.of(self.user, self.left, self.right, n_items)
         size = min(len(rows.codes), len(self.user))
         if size > _LARGEST or len(rows.codes) > 4 * _LARGEST:
             raise DataError(
@@ -90,7 +88,7 @@ def tune_joint_process(
     vvm.md 2.3 and 4, baselines.md B4: d log Z = ½ tr[(b bᵀ - R) dG]. Each evaluation is an EP from the last one's
     sites, of about five factorisations of the smaller of answers and (person, item).
     """
-    rows = answers.rows(kernel)
+    rows = answers.rows(len(kernel.items))
     return maximise_evidence(
         kernel, rows.codes, rows.left, rows.right, answers.outcome, answers.weight,
         Probit(starting_threshold(answers.outcome, answers.weight, delta)), method="ep", bounds=bounds,
@@ -115,7 +113,7 @@ def fit_joint_process(
     vvm.md 2. The noise α of a margin is 1 here: a process with α and variance a is one with 1 and a/α².
     """
     began = time.perf_counter()
-    rows = answers.rows(kernel)
+    rows = answers.rows(len(kernel.items))
     K, threshold = kernel(rows.codes), starting_threshold(answers.outcome, answers.weight, delta)
     learn_delta = delta is None and threshold > 0.0
     found: SingleLatent | None = None
@@ -146,7 +144,6 @@ class Start:
     user_share: float  # user- and item-specific shares of the variance, from 0 to 1
     item_share: float
     variance: float  # prior variance of a utility, in units of the noise of one answer
-    nuggets: tuple[float, float] | None  # those of single answers
     held: tuple[str, ...]  # "user_share", "item_share", "variance": not searched
 
 
@@ -159,10 +156,10 @@ class Tuned:
     search: dict[str, Any]
 
 
-def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
-    """Kernel of users and items at the start of the search.
+def tables(model: Any, training: Training) -> JointKernel:
+    """Kernels of the features of users and of items, as a model's arguments have them.
 
-    Users without features have the mean of the others, with a warning; if all are without, only their share differs.
+    Users without features have the mean of the others, with a warning; length-scales that are given are those of items.
     """
     rows, space = training.comparisons, training.space
     people = np.zeros((rows.n_users, 0))
@@ -171,13 +168,19 @@ def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
         if not known.all():
             warnings.warn(
                 f"{int((~known).sum())} of {len(known)} people have no features: the mean of the others is taken for "
-                "them", DataWarning, stacklevel=4,
+                "them", DataWarning, stacklevel=5,
             )  # fmt: skip
     of_items = make_kernel(model, model.kernel, space.matrix[space.known])
     of_people = make_kernel(model, model.user_kernel, people, "median")
-    users = Table.of(_with_share(of_people, start.user_share), people)
-    scaled = Scaled(_with_share(of_items, start.item_share), start.variance)
-    return JointKernel(users, Table.of(scaled, space.matrix, space.known), start.nuggets)
+    return JointKernel(Table.of(of_people, people), Table.of(of_items, space.matrix, space.known))
+
+
+def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
+    """Kernel of users and items at the start of the search; without features of users, only their share differs."""
+    plain = tables(model, training)
+    users = replace(plain.users, kernel=_with_share(plain.users.kernel, start.user_share))
+    scaled = Scaled(_with_share(plain.items.kernel, start.item_share), start.variance)
+    return JointKernel(users, replace(plain.items, kernel=scaled))
 
 
 def tune(model: Any, kernel: JointKernel, answers: JointAnswers, delta: float | None, held: tuple[str, ...]) -> Tuned:

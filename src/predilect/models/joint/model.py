@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from predilect._stored import PART, number_within, numbers
+from predilect._stored import PART, numbers
 from predilect._text import quoted
 from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
 from predilect.models.checks import (
-    LARGEST,
-    check_choice,
     check_count,
     check_kernel,
     check_positive,
@@ -26,7 +23,7 @@ from predilect.models.estimator import Estimator, Learned
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, Start, Tuned, fit_joint_process, start_kernel, tune
 from predilect.models.joint.process import JointProcess, KeptProcess, Rows
-from predilect.models.reading import Queries, Training, rows_of_features
+from predilect.models.reading import Queries, Training
 from predilect.progress import Watcher
 
 _TOLERANCE = 1e-6
@@ -41,13 +38,10 @@ class JointHyperparameters:
     # is in k_x, in units of the noise of one answer
     user_kernel: Kernel
     item_kernel: Kernel
-    # user_nugget, item_nugget: of single answers; 0 for :class:`JointGP`
-    user_nugget: float
-    item_nugget: float
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        values: dict[str, Any] = {"user_nugget": self.user_nugget, "item_nugget": self.item_nugget}
+        values: dict[str, Any] = {}
         for what, kernel in (("users", self.user_kernel), ("items", self.item_kernel)):
             values |= {f"{what}.{name}": value for name, value in hyperparameters_by_name(kernel).items()}
         return values
@@ -108,7 +102,9 @@ class JointGP(Estimator):
     vvm.md 1 and 2 (Abbasnejad, Bonilla and Sanner 2013). The id as one more feature of the paper, a one-hot with one
     length-scale, is the share w. **Differs from the paper**: sites of one dimension, whose evidence is complete. Dense:
     min(n_answers, n_cells)³ operations per iteration, where cells are the (user, item) with an answer; some thousand
-    at most. :class:`~predilect.GPPL` with ``users="joint"`` has inducing points.
+    at most. :class:`~predilect.GPPL` with ``users="joint"`` is this process without shares, s under a Gamma prior, by
+    variational inference through inducing cells: for many answers, and in batches. Inducing cells do not know what is
+    a user's or an item's own, so shares need all of them; and the evidence by which they are learned is EP's.
 
     Examples
     --------
@@ -146,7 +142,7 @@ class JointGP(Estimator):
         start, rows = self._start(), training.comparisons
         answers = JointAnswers(rows.user, rows.left, rows.right, rows.outcome, rows.weight)
         kernel = start_kernel(self, training, start)
-        answers.rows(kernel)  # refuses too many of them before any long computation
+        answers.rows(len(kernel.items))  # refuses too many of them before any long computation
         tuned = Tuned(kernel, None, {"n_tuning": 0})
         if self.n_tuning != 0:
             if watch:
@@ -160,7 +156,7 @@ class JointGP(Estimator):
             progress=None if watch is None else lambda done: watch("learning the tie threshold", done),
         )  # fmt: skip
         self.sites_ = found.sites
-        h = JointHyperparameters(kernel.users.kernel, kernel.items.kernel, *(kernel.nuggets or (0.0, 0.0)))
+        h = JointHyperparameters(kernel.users.kernel, kernel.items.kernel)
         return Learned(found.posterior, h, training.personal, found.delta, found.evidence, found.report, tuned.search)
 
     _kept_posterior = KeptProcess
@@ -191,23 +187,15 @@ class JointGP(Estimator):
                 shares.append(float(value))
                 held.append(name)
         variance = 1.0 if isinstance(self.variance, str) else float(self.variance) / float(self.noise) ** 2
-        return Start(shares[0], shares[1], variance, None, tuple(held))
+        return Start(shares[0], shares[1], variance, tuple(held))
 
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
-        posterior, new = self.posterior_, self._new_items(queries, items)
-        if new is not None:
-            posterior = posterior.with_items(new.matrix, new.known)
-        who = queries.users if self.personal_ else np.zeros_like(queries.users)  # one user, named or not
-        if people is not None and queries.new_users and self.user_features_ is not None:
-            rows, _ = rows_of_features(queries.new_users, self.user_features_, people)
-            who = np.where(queries.unknown_users >= 0, posterior.n_users + queries.unknown_users, who)
-            posterior = posterior.with_users(rows)
-        return posterior.margins(who, queries.left, queries.right)
+        return self.posterior_.predict(self, queries, items, people)
 
     def describe(self) -> list[str]:
         h, process = self.hyperparameters_, self.posterior_
         far = np.zeros((1, process.kernel.users.features.shape[1]))
-        whole = float(h.user_kernel.diagonal(far)[0]) + h.user_nugget
+        whole = float(h.user_kernel.diagonal(far)[0])
         shared = float(h.user_kernel.pairs(far, far)[0]) / whole
         who = "People with the same features" if far.size else "People"
         return [f"{who} share {shared:.0%} of the variance of their utilities."]
@@ -223,76 +211,8 @@ class JointGP(Estimator):
 
     def _restored(self, parts: dict[str, Any]) -> None:
         h, space, rows = self.hyperparameters_, self._space, parts["_rows"]
-        for name in ("user_nugget", "item_nugget"):
-            number_within(name, getattr(h, name), 0.0, LARGEST)
-        nuggets = (h.user_nugget, h.item_nugget) if h.user_nugget else None
-        users, n_items = Table.of(h.user_kernel, parts["_user_rows"]), len(self.items_)
-        most = [len(users), n_items, n_items][: rows.codes.shape[1]]
-        if (rows.codes != rows.codes.astype(np.int64)).any() or (rows.codes < 0).any() or (rows.codes >= most).any():
+        users, whole = Table.of(h.user_kernel, parts["_user_rows"]), rows.codes.astype(np.int64)
+        if (whole != rows.codes).any() or (whole < 0).any() or (whole >= [len(users), len(self.items_)]).any():
             raise ValueError("codes are not those of people and items")
         items = Table.of(h.item_kernel, space.matrix, space.known)
-        self.posterior_ = JointProcess.of(JointKernel(users, items, nuggets), rows, self.sites_)
-
-
-NUGGETS = ("user", "observation")
-_NUGGET = math.exp(-2.0)  # where the authors start
-_VARIANCE = 10.0  # where the inverse prior variance starts
-
-
-@dataclass(eq=False, repr=False)
-class BonillaGP(JointGP):
-    """Joint Gaussian process ("BO"): (k_u + σ_u² 1[same]) ⊗ (k_x / s + σ_x² 1[same]), by expectation propagation.
-
-    :class:`~predilect.JointGP` with other parameters for its shares, tuned by the evidence of some users' answers.
-
-    Parameters
-    ----------
-    kernel, user_kernel, kernel_form, length_scale, median
-        As in :class:`~predilect.JointGP`.
-    nugget : {"user", "observation"}, default "user"
-        Variance that the features do not explain: "user" adds σ_u² where the user is the same and σ_x² where the item
-        is; "observation", as in the code of Houlsby et al., adds both per answer, which is more noise.
-    user_nugget, item_nugget : float, default e^-2
-        σ_u² and σ_x², or where their search starts.
-    variance : float or "auto", default "auto"
-        Prior variance 1/s of a utility, or learn it from 10 on. The authors' is 1.
-    n_tuning : int or None, default 25
-        Number of randomly drawn users on whose answers hyper-parameters are tuned; 0: no tuning; None: all users.
-    max_evaluations, tie_threshold, tol, max_iter, n_jobs, random_state, strict
-        As in :class:`~predilect.JointGP`.
-
-    Notes
-    -----
-    baselines.md B4 (Bonilla, Guo and Sanner 2010; Houlsby et al. 2012). **Differs from the papers**: expectation
-    propagation instead of Bonilla's Laplace approximation; by default the users' nugget is one of the user, not of the
-    answer.
-
-    Examples
-    --------
-    >>> from predilect.models import BonillaGP
-    >>> answers = {"user": ["ann", "bob"], "left": ["tea", "tea"], "right": ["milk", "milk"], "winner": ["tea", "milk"]}
-    >>> model = BonillaGP(n_tuning=0).fit(answers, people={"user": ["ann", "bob"], "age": [20, 60]})
-    >>> model.rank("ann")["item"].to_list()
-    ['tea', 'milk']
-    """
-
-    n_tuning: int | None = 25
-    nugget: str = "user"
-    user_nugget: float = _NUGGET
-    item_nugget: float = _NUGGET
-    user_share: float | str = field(default="auto", init=False)  # by the nuggets, as the noise is 1
-    item_share: float | str = field(default="auto", init=False)
-    noise: float = field(default=3.0, init=False)
-
-    def _start(self) -> Start:
-        check_choice("nugget", self.nugget, NUGGETS)
-        for name in ("user_nugget", "item_nugget"):
-            check_positive(name, getattr(self, name))
-        check_positive("variance", self.variance, "auto")
-        of_users, of_items = float(self.user_nugget), float(self.item_nugget)
-        variance = _VARIANCE if isinstance(self.variance, str) else float(self.variance)
-        held = () if isinstance(self.variance, str) else ("variance",)
-        if self.nugget == "observation":
-            return Start(0.0, 0.0, variance, (of_users, of_items), held)
-        whole = (1.0 + of_users) * (variance + of_items)
-        return Start(of_users / (1.0 + of_users), of_items / (variance + of_items), whole, None, held)
+        self.posterior_ = JointProcess.of(JointKernel(users, items), rows, self.sites_)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -12,34 +12,30 @@ from predilect import _stored
 from predilect._stored import PART, PLAIN, SMALL, Sizes, numbers
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.condition import LatentPrior
-from predilect.gaussian.dense import factorise, pack_triangle, symmetrise, unpack_triangle
-from predilect.gaussian.design import Design, Sites, preference
+from predilect.gaussian.dense import factorise, pack_triangle, solve_lower, symmetrise, unpack_triangle
+from predilect.gaussian.design import Design, Sites
+from predilect.gaussian.kernels import Scaled
 from predilect.gaussian.posterior import Posterior, Utilities
+from predilect.latent.sparse.fit import SparseFit
 from predilect.models.joint.covariance import JointKernel
+from predilect.models.reading import Queries, rows_of_features
 
 _ROWS_AT_ONCE = 4000
+_PEOPLE_FOR_AVERAGE = 2000
 _ENTRIES_AT_ONCE = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Latent values, as rows of codes, and the rows that each answer compares."""
+    """Cells, as rows (user, item) of codes, and those that each answer compares."""
 
-    # (user, item), or (user, left, right) where each answer has a margin of its own
-    codes: Annotated[FloatArray, numbers("N 2|N 3")]
+    codes: Annotated[FloatArray, numbers("N 2")]
     left: Annotated[IntArray, _stored.codes("R", "N", "int64")]  # rows, (n_answers,)
-    right: Annotated[IntArray | None, _stored.codes("R", "N", "int64")]  # None where a row is a margin
-
-    def checked(self) -> None:
-        """ValueError unless answers look at two values each, or at one margin."""
-        if (self.codes.shape[1] == 3) != (self.right is None):
-            raise ValueError("answers look at two values each, or at one margin, and not both")
+    right: Annotated[IntArray, _stored.codes("R", "N", "int64")]
 
     @classmethod
-    def of(cls, user: IntArray, left: IntArray, right: IntArray, *, margins: bool, n_items: int) -> Rows:
-        """From answers by their codes; with ``margins`` one row per answer, otherwise one for each (user, item)."""
-        if margins:
-            return cls(np.column_stack([user, left, right]).astype(float), np.arange(len(user)), None)
+    def of(cls, user: IntArray, left: IntArray, right: IntArray, n_items: int) -> Rows:
+        """From answers by their codes: one row for each cell."""
         cells = np.concatenate([user, user]).astype(np.int64) * n_items + np.concatenate([left, right])
         unique, place = np.unique(cells, return_inverse=True)
         codes = np.column_stack(np.divmod(unique, n_items)).astype(float)
@@ -74,29 +70,39 @@ class JointProcess(Posterior):
         return len(self.kernel.items)
 
     def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of one answer's margin, its nugget included, (n,); -1: a user with the mean features."""
+        """Mean and variance of f_u(left) - f_u(right), (n,); -1: a user with the mean features."""
         users = np.asarray(users, dtype=np.int64)
         process = self._with_nobody() if (users < 0).any() else self
         who = np.where(users < 0, len(process.kernel.users) - 1, users)
-        of_users, of_items = process._factors()
-        K_x = process.kernel.items.covariance()
-        K_u = np.diagonal(process.kernel.users.covariance())
-        more = self.kernel.nuggets or (0.0, 0.0)
+        asked, place = np.unique(who, return_inverse=True)
+        of_users, of_items = process._factors(asked)
+        people, items = process.kernel.users.variances(), process.kernel.items
+        of_item = items.variances()
         mean, var = np.empty(len(users)), np.empty(len(users))
         for start in range(0, len(users), _ROWS_AT_ONCE):
             some = slice(start, start + _ROWS_AT_ONCE)
-            a, b, u = left[some], right[some], who[some]
-            cross = of_users[u] * (of_items[a] - of_items[b])
-            own = (K_u[u] + more[0]) * (K_x[a, a] + K_x[b, b] - 2.0 * K_x[a, b] + more[1])
+            a, b = left[some], right[some]
+            cross = of_users[place[some]] * (of_items[a] - of_items[b])
+            own = people[who[some]] * (of_item[a] + of_item[b] - 2.0 * items.pairs(a, b))
             mean[some] = cross @ self.alpha
             var[some] = np.maximum(own - np.einsum("ij,ij->i", cross @ self.reduction, cross), 0.0)
         return mean, var
 
+    def predict(self, model: Any, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+        """Margins of a fitted model's queries, (n,); ``items`` and ``people``, features of those without answers."""
+        process, new = self, model._new_items(queries, items)
+        if new is not None:
+            process = process.with_items(new.matrix, new.known)
+        who = queries.users if model.personal_ else np.zeros_like(queries.users)  # one user, named or not
+        if people is not None and queries.new_users and model.user_features_ is not None:
+            rows, _ = rows_of_features(queries.new_users, model.user_features_, people)
+            who = np.where(queries.unknown_users >= 0, process.n_users + queries.unknown_users, who)
+            process = process.with_users(rows)
+        return process.margins(who, queries.left, queries.right)
+
     def person(self, user: int = -1) -> Utilities:
         process = self._with_nobody() if user < 0 else self
-        weight = np.zeros(len(process.kernel.users))
-        weight[user] = 1.0
-        return process._average(weight)
+        return process._average(np.array([user % len(process.kernel.users)]))
 
     def persons(self, users: IntArray) -> Iterator[Utilities]:
         """Utilities of users by code, one after the other, equal to :meth:`person`.
@@ -106,22 +112,18 @@ class JointProcess(Posterior):
         """
         codes = self.rows.codes.astype(np.int64)
         users = np.asarray(users, dtype=np.int64)
-        if codes.shape[1] != 2:  # rows are margins, each with two items
-            for user in users.tolist():
-                yield self.person(user)
-            return
         order = np.lexsort((codes[:, 0], codes[:, 1]))
         who, what = codes[order].T
         items, starts = np.unique(what, return_index=True)
         stops = np.append(starts[1:], len(what))
         process = self._with_nobody() if (users < 0).any() else self
         users = np.where(users < 0, len(process.kernel.users) - 1, users)
-        K_u, K_x = process.kernel.users.covariance(), self.kernel.items.covariance()
-        rows_x = K_x[:, items]
+        people, K_x = process.kernel.users, self.kernel.items.covariance()
+        own, rows_x = people.variances(), K_x[:, items]
         step = max(1, _ENTRIES_AT_ONCE // max(len(who), len(items) ** 2, 1))
         for start in range(0, len(users), step):
             some = users[start : start + step]
-            W = K_u[np.ix_(some, who)]
+            W = people.between(some, who)
             mean = np.add.reduceat(W * self.alpha[order], starts, axis=1) @ rows_x.T if len(who) else None
             B = np.empty((len(some), len(items), len(items)))
             for position, (first, stop) in enumerate(zip(starts, stops, strict=True)):
@@ -130,38 +132,21 @@ class JointProcess(Posterior):
                 B[:, position] = np.add.reduceat(half, starts, axis=1)
             for position, user in enumerate(some.tolist()):
                 mu = np.zeros(len(K_x)) if mean is None else mean[position]
-                yield Utilities.of(mu, symmetrise(K_u[user, user] * K_x - rows_x @ B[position] @ rows_x.T))
+                yield Utilities.of(mu, symmetrise(own[user] * K_x - rows_x @ B[position] @ rows_x.T))
 
     def crowd(self) -> Utilities:
-        weight = np.zeros(len(self.kernel.users))
-        weight[: self.n_users] = 1.0 / self.n_users
-        return self._average(weight)
+        return self._average(np.arange(self.n_users))
 
     def prior(self) -> None:
         """Every user has a prior of their own, by their features."""
         return
 
     def prior_of(self, user: int) -> Utilities:
-        own = self.kernel.users.covariance()[user, user]
+        own = self.kernel.users.variances()[user]
         return Utilities.of(np.zeros(self.n_items), own * self.kernel.items.covariance())
 
     def restricted(self, users: IntArray, items: IntArray) -> Posterior:
         return kept_process(self, users, items)
-
-    def answer_prior(
-        self, users: IntArray, left: IntArray, right: IntArray
-    ) -> tuple[FloatArray, Callable[[int], FloatArray]]:
-        """Prior variances (n,) of the margins of answers, and columns of their prior covariance."""
-        K_u, K_x = self.kernel.users.covariance(), self.kernel.items.covariance()
-        pairs = preference(K_x, left, right)
-        more = self.kernel.nuggets or (0.0, 0.0)
-
-        def column(k: int) -> FloatArray:
-            cross = K_u[users, users[k]] * pairs[:, k]
-            cross[k] = (K_u[users[k], users[k]] + more[0]) * (pairs[k, k] + more[1])
-            return np.asarray(cross)
-
-        return (np.diagonal(K_u)[users] + more[0]) * (np.diagonal(pairs) + more[1]), column
 
     def with_items(self, features: FloatArray, known: BoolArray) -> JointProcess:
         """With items appended that have no answers."""
@@ -175,28 +160,77 @@ class JointProcess(Posterior):
     def _with_nobody(self) -> JointProcess:
         return self.with_users(np.zeros((1, self.kernel.users.features.shape[1])))
 
-    def _factors(self) -> tuple[FloatArray, FloatArray]:
-        """Covariances of all users, and of every item, with the rows; (n_users, n) and (n_items, n)."""
-        u, a, *b = self.rows.codes.T.astype(np.int64)
-        K = self.kernel.items.covariance()
-        return self.kernel.users.covariance()[:, u], K[:, a] - K[:, b[0]] if b else K[:, a]
+    def _factors(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Covariances of some users, and of every item, with the rows; (n_asked, n) and (n_items, n)."""
+        u, i = self.rows.codes.T.astype(np.int64)
+        return self.kernel.users.between(users, u), self.kernel.items.between(np.arange(self.n_items), i)
 
-    def _average(self, weight: FloatArray) -> Utilities:
-        """Utilities of the average of users with these weights."""
-        of_users, of_items = self._factors()
-        cross = (weight @ of_users) * of_items
-        K_u = self.kernel.users.covariance()
-        own = float(weight @ K_u @ weight) * self.kernel.items.covariance()
+    def _average(self, users: IntArray) -> Utilities:
+        """Utilities of the average of users; beyond 2 000 a regular subsample enters its prior variance."""
+        of_users, of_items = self._factors(users)
+        cross = of_users.mean(axis=0) * of_items
+        some = users[:: 1 + len(users) // _PEOPLE_FOR_AVERAGE]
+        own = float(self.kernel.users.between(some).mean()) * self.kernel.items.covariance()
         return Utilities.of(cross @ self.alpha, symmetrise(own - cross @ self.reduction @ cross.T))
 
 
 @dataclass(frozen=True, slots=True)
-class KeptProcess(JointProcess):
-    """Joint process given the utilities of some cells, (user, item), which are its rows; vvm.md 3, not ``local``."""
+class CellProcess(JointProcess):
+    """Joint process given the utilities of some cells, (user, item), which are its rows; vvm.md 3, crowdgppl.md 2.2."""
 
     kernel: Annotated[JointKernel, PART]
     alpha: Annotated[FloatArray, numbers("K")]
     n_users: Annotated[int, PLAIN]
+
+    @classmethod
+    def of_fit(cls, found: SparseFit, n_users: int) -> Self:
+        """Of a variational fit with cells for inducing points, f_m = L u with u ~ N(0, I/s): α = s L⁻ᵀ E u, and
+        R = s L⁻ᵀ (I - s Λ⁻¹) L⁻¹ for u of precision Λ in the posterior. M³ operations for M cells.
+        """
+        kernel, L, s = found.projection.kernel, found.projection.factor, found.scale.value
+        assert isinstance(kernel, JointKernel)
+        known = np.eye(len(L.lower)) - s * found.q.factor.inverse()
+        half = solve_lower(L.lower, known, transposed=True)
+        reduction = s * solve_lower(L.lower, half.T, transposed=True)
+        items = replace(kernel.items, kernel=Scaled(kernel.items.kernel, 1.0 / s))
+        alpha = s * solve_lower(L.lower, found.q.mean, transposed=True)
+        rows = rows_of(found.projection.points)
+        return cls(replace(kernel, items=items), rows, alpha, symmetrise(reduction), n_users)
+
+    @property
+    def user(self) -> Annotated[IntArray, _stored.codes("K", "U", f"int64|{SMALL}")]:
+        """People of the cells."""
+        return self.rows.codes[:, 0].astype(np.int64)
+
+    @property
+    def item(self) -> Annotated[IntArray, _stored.codes("K", "I", f"int64|{SMALL}")]:
+        """Items of the cells."""
+        return self.rows.codes[:, 1].astype(np.int64)
+
+    @property
+    def triangle(self) -> Annotated[FloatArray, numbers("*")]:
+        """The lower triangle of R."""
+        return pack_triangle(self.reduction)
+
+    @classmethod
+    def restored(
+        cls, user: IntArray, item: IntArray, alpha: FloatArray, triangle: FloatArray, kernel: JointKernel,
+        n_users: int, sizes: Sizes,
+    ) -> Self:  # fmt: skip
+        """Process of a saved model; ValueError if it is of other people, items or features than these ``sizes``."""
+        of_users, of_items = kernel.users.features.shape, kernel.items.features.shape
+        people, things = (sizes["U"], sizes["G"]), (sizes["I"], sizes["F"])
+        if of_users not in (people, (people[0], 0)) or of_items != things or n_users != people[0]:
+            raise ValueError(f"features of people {of_users}, not {people}, or of items {of_items}, not {things}")
+        if len(triangle) != len(alpha) * (len(alpha) + 1) // 2:
+            raise ValueError(f"{len(alpha)} cells, but a covariance of {len(triangle)} entries")
+        cells = np.column_stack([user, item]).astype(np.float64)
+        return cls(kernel, rows_of(cells), alpha, unpack_triangle(triangle), n_users)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptProcess(CellProcess):
+    """Joint process of which some cells are kept; vvm.md 3, not ``local``."""
 
     @property
     def n_kept(self) -> int:
@@ -218,36 +252,6 @@ class KeptProcess(JointProcess):
         """Answers of users on the items they keep, (stop - start, n_items): none are counted."""
         return np.zeros((stop - start, self.n_items))
 
-    @property
-    def user(self) -> Annotated[IntArray, _stored.codes("K", "U", f"int64|{SMALL}")]:
-        """People of the kept utilities."""
-        return self.rows.codes[:, 0].astype(np.int64)
-
-    @property
-    def item(self) -> Annotated[IntArray, _stored.codes("K", "I", f"int64|{SMALL}")]:
-        """Items of the kept utilities."""
-        return self.rows.codes[:, 1].astype(np.int64)
-
-    @property
-    def triangle(self) -> Annotated[FloatArray, numbers("*")]:
-        """The lower triangle of R."""
-        return pack_triangle(self.reduction)
-
-    @classmethod
-    def restored(
-        cls, user: IntArray, item: IntArray, alpha: FloatArray, triangle: FloatArray, kernel: JointKernel,
-        n_users: int, sizes: Sizes,
-    ) -> KeptProcess:  # fmt: skip
-        """Process of a saved model; ValueError if it is of other people, items or features than these ``sizes``."""
-        of_users, of_items = kernel.users.features.shape, kernel.items.features.shape
-        people, things = (sizes["U"], sizes["G"]), (sizes["I"], sizes["F"])
-        if of_users not in (people, (people[0], 0)) or of_items != things or n_users != people[0]:
-            raise ValueError(f"features of people {of_users}, not {people}, or of items {of_items}, not {things}")
-        if len(triangle) != len(alpha) * (len(alpha) + 1) // 2:
-            raise ValueError(f"{len(alpha)} kept utilities, but a covariance of {len(triangle)} entries")
-        cells = np.column_stack([user, item]).astype(np.float64)
-        return cls(kernel, rows_of(cells), alpha, unpack_triangle(triangle), n_users)
-
 
 def kept_process(process: JointProcess, users: IntArray, items: IntArray) -> KeptProcess:
     """Joint process given only the utilities f_S kept of (``users``, ``items``), S; vvm.md 3.
@@ -257,10 +261,8 @@ def kept_process(process: JointProcess, users: IntArray, items: IntArray) -> Kep
     two are W α and W R Wᵀ: no difference of near-equal matrices. n_kept³ / 3 + n_kept n_rows (n_kept + n_rows)
     operations.
     """
-    # Nuggets are of single answers' margins, not of utilities.
-    prior = replace(process.kernel, nuggets=None)
     cells = np.column_stack([users, items]).astype(np.float64)
-    W = factorise(prior(cells)).solve(_cross(prior, users, items, process.rows.codes))
+    W = factorise(process.kernel(cells)).solve(process.kernel(cells, process.rows.codes))
     reduction = symmetrise(W @ process.reduction @ W.T)
     return KeptProcess(process.kernel, rows_of(cells), W @ process.alpha, reduction, process.n_users)
 
@@ -269,11 +271,3 @@ def rows_of(cells: FloatArray) -> Rows:
     """Utilities of cells as rows that no answer compares."""
     nothing = np.zeros(0, dtype=np.int64)
     return Rows(cells, nothing, nothing)
-
-
-def _cross(prior: JointKernel, users: IntArray, items: IntArray, codes: FloatArray) -> FloatArray:
-    """Prior covariance of utilities with rows, which are utilities or margins; (n_kept, n_rows)."""
-    u, a, *b = codes.T.astype(np.int64)
-    K_x = prior.items.covariance()
-    of_items = K_x[:, a] - K_x[:, b[0]] if b else K_x[:, a]
-    return np.asarray(prior.users.covariance()[np.ix_(users, u)] * of_items[items])

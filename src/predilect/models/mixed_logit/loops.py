@@ -8,6 +8,7 @@ coefficients c(z) by ``kind`` and ``price``, see :func:`coefficients`.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,17 @@ from predilect._types import FloatArray, IntArray
 _MOST = 1e250  # of a product of odds before its logarithm is taken
 _LEAST_PIVOT = 1e-300
 _SMALL_STEP = 1e-6  # of Newton's, in units of a coefficient
+
+
+class Rows(NamedTuple):
+    """Choices of all people, and what their coefficients are of a state."""
+
+    D: FloatArray  # (R, d)
+    weight: FloatArray  # of choices, (T,)
+    row_ptr: IntArray  # (T + 1,)
+    choice_ptr: IntArray  # (U + 1,)
+    kind: npt.NDArray[np.int8]  # (d,)
+    price: int
 
 
 @kernel
@@ -33,11 +45,12 @@ def coefficients(z: FloatArray, kind: npt.NDArray[np.int8], price: int, c: Float
 
 
 @inner_kernel
-def log_likelihood(c: FloatArray, D: FloatArray, weight: FloatArray, row_ptr: IntArray, start: int, stop: int) -> float:
-    """Σ over the choices from ``start`` to before ``stop`` of weight log P, P = 1 / (1 + Σ exp(D c))."""
+def log_likelihood(u: int, c: FloatArray, rows: Rows) -> float:
+    """Σ over the choices of person u of weight log P, P = 1 / (1 + Σ exp(D c))."""
+    D, weight, row_ptr = rows.D, rows.weight, rows.row_ptr
     d = len(c)
     total, odds = 0.0, 1.0
-    for t in range(start, stop):
+    for t in range(rows.choice_ptr[u], rows.choice_ptr[u + 1]):
         s = 1.0
         for r in range(row_ptr[t], row_ptr[t + 1]):
             v = D[r, d - 1] * c[d - 1] if d % 2 == 1 else 0.0
@@ -57,13 +70,11 @@ def log_likelihood(c: FloatArray, D: FloatArray, weight: FloatArray, row_ptr: In
 
 
 @kernel
-def log_likelihoods(
-    c: FloatArray, D: FloatArray, weight: FloatArray, row_ptr: IntArray, choice_ptr: IntArray
-) -> FloatArray:
+def log_likelihoods(c: FloatArray, rows: Rows) -> FloatArray:
     """Log-likelihoods of people with coefficients c (U, d); shape (U,)."""
     found = np.empty(len(c))
     for u in range(len(c)):
-        found[u] = log_likelihood(c[u], D, weight, row_ptr, choice_ptr[u], choice_ptr[u + 1])
+        found[u] = log_likelihood(u, c[u], rows)
     return found
 
 
@@ -82,17 +93,15 @@ def fill(to: FloatArray, value: float) -> None:
 
 
 @inner_kernel
-def _slope_and_curvature(
-    c: FloatArray, D: FloatArray, weight: FloatArray, row_ptr: IntArray, start: int, stop: int, g: FloatArray,
-    H: FloatArray,
-) -> float:  # fmt: skip
-    """Write the gradient and minus the Hessian of the log-likelihood in c; return its value."""
+def _slope_and_curvature(u: int, c: FloatArray, rows: Rows, g: FloatArray, H: FloatArray) -> float:
+    """Write the gradient and minus the Hessian of person u's log-likelihood in c; return its value."""
+    D, weight, row_ptr = rows.D, rows.weight, rows.row_ptr
     d, total = len(c), 0.0
     mean = np.empty(d)
     fill(g, 0.0)
     for k in range(d):
         fill(H[k], 0.0)
-    for t in range(start, stop):
+    for t in range(rows.choice_ptr[u], rows.choice_ptr[u + 1]):
         low, high, top = row_ptr[t], row_ptr[t + 1], 0.0
         v = np.empty(high - low)
         for r in range(low, high):
@@ -206,8 +215,7 @@ def inverse(A: FloatArray, L: FloatArray, out: FloatArray, n: int) -> float:
 
 @kernel
 def modes(
-    z: FloatArray, n: int, mean: FloatArray, precision: FloatArray, D: FloatArray, weight: FloatArray,
-    row_ptr: IntArray, choice_ptr: IntArray, kind: npt.NDArray[np.int8], price: int, n_steps: int, slope: FloatArray,
+    z: FloatArray, n: int, mean: FloatArray, precision: FloatArray, rows: Rows, n_steps: int, slope: FloatArray,
     curvature: FloatArray,
 ) -> FloatArray:  # fmt: skip
     """Move the states z (U, d) to the modes of each person's log-likelihood + log N(mean_u, precision⁻¹) by Newton.
@@ -215,16 +223,16 @@ def modes(
     The first n coordinates move. Slope (U, d) and curvature (U, d, d) of the log-likelihood are written. Returns (U,)
     log-likelihoods.
     """
+    kind, price = rows.kind, rows.price
     U, d = z.shape
     c, g, H, work = np.empty(d), np.empty(d), np.empty((d, d)), np.empty((d, d))
     P, L, step, trial = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(d)
     found = np.empty(U)
     for u in range(U):
-        start, stop = choice_ptr[u], choice_ptr[u + 1]
         n_left = n_steps if n > 0 else 0
         while True:
             coefficients(z[u], kind, price, c)
-            value = _slope_and_curvature(c, D, weight, row_ptr, start, stop, g, H)
+            value = _slope_and_curvature(u, c, rows, g, H)
             _in_states(z[u], kind, price, c, g, H, work)
             if n_left == 0:
                 break
@@ -244,7 +252,7 @@ def modes(
                 for i in range(n):
                     trial[i] += size * step[i]
                 coefficients(trial, kind, price, c)
-                climbed = log_likelihood(c, D, weight, row_ptr, start, stop) + log_normal(trial, mean[u], precision, n)
+                climbed = log_likelihood(u, c, rows) + log_normal(trial, mean[u], precision, n)
                 if climbed >= objective - 1e-12:
                     for i in range(n):
                         largest = max(largest, abs(trial[i] - z[u, i]))

@@ -39,6 +39,11 @@ class Problem:
     price: int
 
     @property
+    def rows(self) -> loops.Rows:
+        """As the compiled loops take them."""
+        return loops.Rows(self.D, self.weight, self.row_ptr, self.choice_ptr, self.kind, self.price)
+
+    @property
     def n_users(self) -> int:
         """People, with or without answers."""
         return len(self.people)
@@ -179,10 +184,8 @@ def approximation(problem: Problem, z: FloatArray, mean: FloatArray, Omega: Floa
     z = np.where(np.arange(problem.n_coefficients) < n, z, mean)
     slope, curvature = np.empty_like(z), np.empty((*z.shape, z.shape[1]))
     precision = np.linalg.inv(Omega)
-    loops.modes(
-        z, n, np.ascontiguousarray(mean), precision, problem.D, problem.weight, problem.row_ptr, problem.choice_ptr,
-        kind, problem.price, _NEWTON if n else 0, slope, curvature,
-    )  # fmt: skip
+    rows = problem.rows._replace(kind=kind)
+    loops.modes(z, n, np.ascontiguousarray(mean), precision, rows, _NEWTON if n else 0, slope, curvature)
     root = np.linalg.cholesky(np.linalg.inv(curvature[:, :n, :n] + precision))
     return Approximation(z, slope, curvature, root)
 

@@ -14,7 +14,7 @@ from predilect._text import either
 from predilect._types import FloatArray
 from predilect.models.mixed_logit import loops
 from predilect.models.mixed_logit.diagnosis import effective_size, r_hat, why_unusable, worst_of
-from predilect.models.mixed_logit.gibbs import sweeps
+from predilect.models.mixed_logit.gibbs import Classes, Hyperprior, Kept, People, Proposals, sweeps
 from predilect.models.mixed_logit.problem import Law, Problem, Start, approximation, coefficients_of, start_of
 from predilect.progress import Report, Watcher, tell_parts
 
@@ -56,16 +56,18 @@ def sample(
 
     def chain(number: int) -> tuple[FloatArray, FloatArray, FloatArray, npt.NDArray[np.float32], FloatArray]:
         rng = np.random.default_rng(seeds[number])
-        state = _initial(problem, start, n_classes, rng)
+        people, classes = _initial(problem, start, n_classes, rng)
         n_kept = -(-(n_sweeps - burn) // thin)
         G = problem.traits.shape[1]
-        kept = (
-            np.empty((n_kept, n_classes, G, d)), np.empty((n_kept, n_classes, n, n)), np.empty((n_kept, n_classes)),
-            np.empty((U, -(-(n_sweeps - burn) // thin_people), d), dtype=np.float32),
+        kept = Kept(
+            burn, thin, thin_people, np.empty((n_kept, n_classes, G, d)), np.empty((n_kept, n_classes, n, n)),
+            np.empty((n_kept, n_classes)), np.empty((U, -(-(n_sweeps - burn) // thin_people), d), dtype=np.float32),
         )  # fmt: skip
-        base = np.zeros((G, d)) if n_classes == 1 else start.mean
-        strength = np.full(G, PRIOR_PEOPLE if n_classes == 1 else 1.0)  # a class may be without people
-        width = 10.0 if n_classes == 1 else 1.0
+        prior = Hyperprior(
+            problem.traits, np.zeros((G, d)) if n_classes == 1 else start.mean,
+            np.full(G, PRIOR_PEOPLE if n_classes == 1 else 1.0),  # a class may be without people
+            10.0 if n_classes == 1 else 1.0, diagonal,
+        )  # fmt: skip
         around = start.around
         root = np.linalg.cholesky(np.linalg.inv(start.around.curvature.sum(axis=0) + PRIOR_PEOPLE * np.eye(d)))
         along, across = _directions(start, n, diagonal)
@@ -73,20 +75,17 @@ def sample(
         step[0] = 0.0
         edges = np.linspace(0, n_sweeps, _CHUNKS + 1).round().astype(int)
         for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            sweeps(
-                first, last - first, burn, thin, thin_people, problem.D, problem.weight, problem.row_ptr,
-                problem.choice_ptr, problem.kind, problem.price, n, problem.traits, base, strength, width, diagonal,
-                *state, around.linear, around.curvature,
-                around.root * (_WALK / np.sqrt(max(n, 1))), root, along, across, step, rng, *kept,
-            )  # fmt: skip
+            proposals = Proposals(
+                around.linear, around.curvature, around.root * (_WALK / np.sqrt(max(n, 1))), root, along, across, step
+            )
+            sweeps(first, last - first, problem.rows, prior, people, classes, proposals, rng, kept)
             done[number] = last
             if last < burn and n_classes == 1:  # people's quadratics at the population as it is now
-                B, Omega = state[4], state[5]
-                around = approximation(problem, start.around.z, problem.traits @ B[0], Omega[0])
+                around = approximation(problem, start.around.z, problem.traits @ classes.B[0], classes.Omega[0])
             if watch is not None:
                 watch("sampling", sum(done))
                 tell_parts(watch, sum(done), n_chains * n_sweeps)
-        return *kept, step
+        return kept.B, kept.Omega, kept.share, kept.people, step
 
     numbers = range(n_chains)
     chains = list(map(chain, numbers) if executor is None else executor.map(chain, numbers))
@@ -128,7 +127,7 @@ def _directions(start: Start, n: int, diagonal: bool) -> tuple[FloatArray, Float
     return np.ascontiguousarray((root @ vectors).T), np.ascontiguousarray(np.linalg.solve(root.T, vectors).T)
 
 
-def _initial(problem: Problem, start: Start, n_classes: int, rng: np.random.Generator) -> tuple[Any, ...]:
+def _initial(problem: Problem, start: Start, n_classes: int, rng: np.random.Generator) -> tuple[People, Classes]:
     """A state of a chain: people near their modes, the population apart from the other chains'."""
     U, d, n = problem.n_users, problem.n_coefficients, problem.n_random
     z = start.around.z.copy()
@@ -148,6 +147,6 @@ def _initial(problem: Problem, start: Start, n_classes: int, rng: np.random.Gene
         along = along + 0.3 * along.std() * rng.standard_normal(U)
         label = (np.argsort(np.argsort(along)) * n_classes // U).astype(np.int64)
     c = np.ascontiguousarray(coefficients_of(z, problem.kind, problem.price))
-    value = loops.log_likelihoods(c, problem.D, problem.weight, problem.row_ptr, problem.choice_ptr)
+    value = loops.log_likelihoods(c, problem.rows)
     Omega = np.repeat(start.Omega[None], n_classes, axis=0)
-    return z, c, value, label, B, Omega, np.full(n_classes, 1.0 / n_classes)
+    return People(z, c, value, label), Classes(B, Omega, np.full(n_classes, 1.0 / n_classes))

@@ -97,7 +97,6 @@ def fit_population(
     population: PopulationState | None = None,
     tolerance: float = 1e-5,
     max_iter: int = 300,
-    n_closed_form: int = 3,
     site_tolerance: float = 1e-9,
     window: int = _WINDOW,
     kept: bool = True,
@@ -144,7 +143,8 @@ def fit_population(
     enough = tolerance * people.n_answers
     point, residual, again = search.fixed_point(point, enough, max_iter)
     if again:
-        point, current = search.closed_form(point, n_closed_form if math.isinf(residual) else 0)
+        n_steps = 3 if start is None else 1
+        point, current = search.closed_form(point, n_steps if math.isinf(residual) else 0)
     while again and search.passes < max_iter:
         point, residual, again = search.lbfgs(point, current, enough, max_iter)
         if again:

@@ -13,8 +13,6 @@ import numpy as np
 
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons
-from predilect.data.content import keys_of_answers
-from predilect.data.features import FeatureSpace
 from predilect.data.splits import shuffled_people
 from predilect.gaussian.design import pair_variance
 from predilect.latent.pooled import PooledAnswers
@@ -33,6 +31,7 @@ from predilect.models.population.calibration import (
     variance_factor,
 )
 from predilect.models.population.fit import PopulationState, fit_population
+from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import pooled_thresholds, search_pooled, shift_of_newcomers
 from predilect.models.population.prior import Candidate, Hyperparameters
 from predilect.people.empirical_bayes import effect_spreads_of, tie_spread_of
@@ -146,24 +145,20 @@ class Predicted(NamedTuple):
 class Fold:
     """One split of the answers, fitted again and again under different priors."""
 
-    def __init__(
-        self, comparisons: Comparisons, test: BoolArray, space: FeatureSpace, traits: FloatArray | None,
-        delta: float | None, n_basis: int | None, executor: ThreadPoolExecutor | None,
-        likelihood: type[PairLikelihood] = Probit,
-    ) -> None:  # fmt: skip
-        self.comparisons, self._held_out = comparisons, test
-        self._given = space, traits, delta, n_basis, executor, likelihood
-        train = comparisons.take(~test)
-        self.traits = traits
-        self.test = comparisons.take(test)
-        self.space = space
-        if delta is None and comparisons.has_ties and not train.has_ties:
+    def __init__(self, plan: Plan, test: BoolArray, n_basis: int | None = None) -> None:
+        self.plan, self._held_out, self._n_basis = plan, test, n_basis
+        self.comparisons, self.space, self.executor = plan.answers, plan.space, plan.executor
+        train = self.comparisons.take(~test)
+        self.test = self.comparisons.take(test)
+        delta = plan.delta
+        if delta is None and self.comparisons.has_ties and not train.has_ties:
             # Nothing is there to learn it from, but without one the ties held out would be impossible.
             delta = threshold_for_tie_share(_UNSEEN / (train.n_answers + 2.0 * _UNSEEN))
-        self.people = lay_out(train, n_basis=n_basis, likelihood=likelihood, thresholds=pooled_thresholds(train, delta))
+        self.people = lay_out(
+            train, n_basis=n_basis, likelihood=plan.likelihood, thresholds=pooled_thresholds(train, delta)
+        )
         self._with_item_ties: dict[float, People] = {}
         self.delta = delta
-        self.executor = executor
 
     def fit(
         self,
@@ -185,7 +180,6 @@ class Fold:
             population=population,
             tolerance=_TOLERANCE_AS_FITTED if as_fitted else _TOLERANCE,
             max_iter=_MAX_PASSES_AS_FITTED if as_fitted else most,
-            n_closed_form=3 if warm is None and population is None else 1,
             site_tolerance=1e-4,
             window=_WINDOW,
             kept=False,
@@ -229,7 +223,7 @@ class Fold:
         self, candidate: Candidate, setting: Hyperparameters, start: PopulationState, who: BoolArray
     ) -> LeftOut:
         """People left out whole (n_users,), with the population of the others."""
-        others = Fold(self.comparisons, who[self.comparisons.user], *self._given)
+        others = Fold(self.plan, who[self.comparisons.user], self._n_basis)
         state = others.fit(candidate, setting, None, start)
         posterior = state.posterior(others._people(setting), candidate.prior(setting, others.space))
         return LeftOut(self.comparisons, who, posterior, state.delta, self.executor)
@@ -251,8 +245,8 @@ class Fold:
                 found = pooled_thresholds(train, self.delta, setting.item_tie_spread)
                 self._with_item_ties = {setting.item_tie_spread: people.with_thresholds(found)}
             people = self._with_item_ties[setting.item_tie_spread]
-        if setting.trait_scale and self.traits is not None:
-            return replace(people, traits=self.traits)
+        if setting.trait_scale and self.plan.traits is not None:
+            return replace(people, traits=self.plan.traits)
         return people
 
 
@@ -368,7 +362,7 @@ def _by_step(parts: list[list[Asked]]) -> list[Asked]:
 def quarters(fold: Fold, rng: np.random.Generator) -> list[BoolArray]:
     """The people of a fold in random parts, masks (n_users,), that are left out one after the other."""
     answers = fold.comparisons
-    part = shuffled_people(answers, rng, keys_of_answers(answers, fold.space)) % _PEOPLE_PARTS
+    part = shuffled_people(answers, rng, fold.plan.keys()) % _PEOPLE_PARTS
     return [part == number for number in range(_PEOPLE_PARTS)]
 
 

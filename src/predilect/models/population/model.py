@@ -30,6 +30,7 @@ from predilect.models.estimator import AnswerCounts, Learned
 from predilect.models.people_models import traits_of_new_users
 from predilect.models.population.batches import check_answers
 from predilect.models.population.kit import describe_attributes
+from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import Believed, PooledColumns, PooledPosterior, pooled_rows
 from predilect.models.population.prior import (
     ONE_MIND,
@@ -235,22 +236,14 @@ class Population(Tables):
             matrix = matrix[:, other_columns(people)]
             traits = Traits.of(matrix, known)
             traits_of_users = traits.transform(matrix, known)
-        n_inducing = None if isinstance(self.n_inducing, str) else self.n_inducing
         with workers(self.n_jobs) as executor:
-            if personal:
-                trained = train_personal(
-                    comparisons, space, length_scale, given, basis=self.basis,
-                    n_inducing=n_inducing,
-                    traits=traits_of_users, traits_must=self.user_features is True, segments=segments, delta=delta,
-                    tolerance=None if isinstance(self.tol, str) else float(self.tol),
-                    max_iter=self.max_iter, random_state=self.seed_, executor=executor, watch=watch,
-                    likelihood=self._likelihood,
-                )  # fmt: skip
-            else:
-                trained = train_pooled(
-                    comparisons, space, length_scale, given, basis=self.basis, n_inducing=n_inducing, delta=delta,
-                    random_state=self.seed_, watch=watch, likelihood=self._likelihood,
-                )  # fmt: skip
+            plan = Plan(
+                comparisons, space, traits_of_users, self.user_features is True, segments, given, length_scale,
+                self.basis, None if isinstance(self.n_inducing, str) else self.n_inducing, delta,
+                None if isinstance(self.tol, str) else float(self.tol), self.max_iter, self.seed_, executor, watch,
+                self._likelihood,
+            )  # fmt: skip
+            trained = train_personal(plan) if personal else train_pooled(plan)
         self._functions, self.verdict_ = trained.functions, None
         posterior = trained.posterior
         if posterior.covariates is not None:

@@ -9,7 +9,6 @@ for each basis by itself; held-out answers then choose among the bases, and a sh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,16 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence
 
-from predilect._types import FloatArray, IntArray
-from predilect.data import Comparisons
+from predilect._types import BoolArray, FloatArray
 from predilect.data.comparisons import n_joint
-from predilect.data.content import keys_of_answers
-from predilect.data.features import FeatureSpace
 from predilect.data.orders import weights_of_rows
-from predilect.data.splits import MOST_PEOPLE, masks_of_folds, some_people, thinned, with_items_of, with_moderate_counts
+from predilect.data.splits import MOST_PEOPLE, masks_of_folds, thinned, with_moderate_counts
 from predilect.gaussian.dense import factorise
 from predilect.likelihoods.calibration import Calibration
-from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.evidence import by_evidence, rigid_hyperparameters
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.held_out import (
@@ -47,6 +42,7 @@ from predilect.models.population.held_out import (
     run_trial,
     step,
 )
+from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import pooled_effects, pooled_thresholds, spread_of_item_ties
 from predilect.models.population.prior import (
     ONE_MIND,
@@ -108,145 +104,91 @@ class Selection:
 
 
 def select_model(
-    comparisons: Comparisons,
-    space: FeatureSpace,
-    bases: Sequence[Functions | None],
-    start: Hyperparameters,
-    free: Sequence[str],
-    *,
-    traits: FloatArray | None = None,
-    traits_must: bool = False,
-    delta: float | None = None,
-    random_state: int = 0,
-    executor: ThreadPoolExecutor | None = None,
-    progress: Callable[[int], None] | None = None,
-    likelihood: type[PairLikelihood] = Probit,
+    plan: Plan, bases: Sequence[Functions | None], start: Hyperparameters, free: Sequence[str]
 ) -> Selection:
     """Scales and shape from the evidence; then the basis, a walk on strength and scale, and traits by held-out answers.
 
     At most 1 000 people take part, down to 300 where these gave more than 30 000 answers, and at most five folds. Of
     the ``bases`` (None: the items), in order of preference, a later one must gain to be chosen. What of ``start`` is
-    not ``free`` stays. Uncorrelated ``traits`` of people, (n_users, n_traits), are used if held-out answers gain by it,
-    or if they must. ``delta=None`` learns the tie threshold.
+    not ``free`` stays. Traits of people are used if held-out answers gain by it, or if they must.
 
     population.md section 4. Evidence costs some 40 E steps a basis, the walk eight loose fits to at most 1 000 people.
     """
-    comparisons = with_moderate_counts(comparisons)
-    seeds = SeedSequence(random_state).spawn(8)
-    kernel = any(functions is not None and len(functions.points) for functions in bases)
-    most = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE
-    # Of people who answered much fewer will do. A row of a task costs the square of the rows, others that of the items.
-    larger = comparisons.n_rows / (max(comparisons.n_users, 1) * comparisons.n_items) if n_joint(comparisons) else 1.0
-    n_rows = max(int(comparisons.n_rows * max(larger, 1.0) ** 2), 1)
-    most = min(most, max(_ENOUGH_PEOPLE, _ENOUGH_ROWS * comparisons.n_users // n_rows))
-
-    def drawn(rows: Comparisons, seed: int, most: int, where: FeatureSpace) -> tuple[Comparisons, IntArray]:
-        return some_people(rows, np.random.default_rng(seeds[seed]), most, keys=keys_of_answers(rows, where))
-
-    some, codes = drawn(comparisons, 0, most, space)
-    if traits_must and traits is not None:
-        start = replace(start, trait_scale=_first_trait_scale(start.variance, traits))
-    if not free and len(bases) == 1 and (traits is None or traits_must):
-        return Selection(start, Candidate.of(bases[0], space), [], some.n_users, 0.0, None)
-
-    def folds_of(
-        rows: Comparisons, codes: IntArray, where: FeatureSpace, seed: int, enough: float, skip: int = 0
-    ) -> list[Fold]:
-        some_traits = None if traits is None else traits[codes]
-        masks = masks_of_folds(rows, seeds[seed], enough, keys=keys_of_answers(rows, where))[skip:]
-        return [Fold(rows, test, where, some_traits, delta, n_basis, executor, likelihood) for test in masks]
-
-    def search_on(rows: Comparisons, codes: IntArray, where: FeatureSpace, seed: int) -> _Search:
-        return _Search(where, folds_of(rows, codes, where, seed, _ENOUGH_HELD_OUT), free, progress)
-
-    n_basis = max((functions.n_functions for functions in bases if functions is not None), default=None)
+    plan = replace(plan, answers=with_moderate_counts(plan.answers))
+    seeds = SeedSequence(plan.random_state).spawn(8)
+    some = plan.some(seeds[0], _most_people(plan, bases))
+    if plan.traits_must and plan.traits is not None:
+        start = replace(start, trait_scale=_first_trait_scale(start.variance, plan.traits))
+    if not free and len(bases) == 1 and (plan.traits is None or plan.traits_must):
+        return Selection(start, Candidate.of(bases[0], plan.space), [], some.answers.n_users, 0.0, None)
     # With a basis of functions, items that nobody here saw would only cost time.
-    few = None not in bases
-    rows, where = with_items_of(some, space) if few else (some, space)
-    search = search_on(rows, codes, where, 1)
-    first, first_rows, first_where = search, rows, where
-    n_first = int(np.clip(comparisons.n_users // 4, *_PEOPLE_FOR_BASIS))
-    if len(bases) > 1 and some.n_users > n_first:
-        first_rows, at = drawn(some, 2, n_first, space)
-        first_rows, first_where = with_items_of(first_rows, space) if few else (first_rows, space)
-        first = search_on(first_rows, codes[at], first_where, 3)
-    n_seen = int(np.clip(comparisons.n_users // 4, *_PEOPLE_FOR_EVIDENCE))
-    seen = drawn(first_rows, 2, n_seen, first_where)[0] if len(bases) > 1 else first_rows
-
-    def scales_by(answers: Comparisons, where: FeatureSpace) -> Callable[[Candidate], Hyperparameters]:
-        gamma, thresholds = pooled_effects(answers, delta, likelihood), pooled_thresholds(answers, delta)
-        fewer = thinned(answers, _ENOUGH_FOR_SCALES, random_state=seeds[6], keys=keys_of_answers(answers, where))
-        laid_out = partial(lay_out, n_basis=n_basis, likelihood=likelihood, thresholds=thresholds)
-        people, part = (with_own(laid_out(rows), np.zeros(0), np.zeros(0), gamma) for rows in (answers, fewer))
-        return lambda candidate: by_evidence(people, part, where, candidate, start, free, delta, executor)
-
-    scales = scales_by(seen, first_where)
-    best: _Found | None = None
-    for functions in bases:
-        candidate = Candidate.of(functions, first_where)
-        setting = scales(candidate)
-        if first.n_held_out < _FEWEST_HELD_OUT:
-            return Selection(setting, Candidate.of(functions, space), [], some.n_users, first.n_held_out, None)
-        if "strength" in free and first.has_few_people(candidate, setting):
-            setting = replace(setting, strength=min(_NEARLY_RIGID * setting.strength, RANGES["strength"][1]))
-        found = _Found(candidate, setting, first.run(candidate, setting, None))
-        if len(bases) > 1 and not found.trial.converged:  # many functions may still be about to learn by heart
-            found = first.stiffened(found, if_better=True)
-        # Items that do as well as functions will do better with more people, or more answers.
-        if best is None or is_better(found.trial, best.trial, 0.0 if functions is None else _ERRORS_OF_BASIS):
-            best = found
-    assert best is not None
+    part = some.for_bases(bases)
+    n_basis = max((functions.n_functions for functions in bases if functions is not None), default=None)
+    search = _Search(part, masks_of_folds(part.answers, seeds[1], _ENOUGH_HELD_OUT, keys=part.keys()), n_basis, free)
+    first, evident = search, part  # several bases are compared by fewer people
+    n_first, n_evident = (
+        int(np.clip(plan.answers.n_users // 4, *of)) for of in (_PEOPLE_FOR_BASIS, _PEOPLE_FOR_EVIDENCE)
+    )
+    if len(bases) > 1 and some.answers.n_users > n_first:
+        fewer = some.some(seeds[2], n_first).for_bases(bases)
+        masks = masks_of_folds(fewer.answers, seeds[3], _ENOUGH_HELD_OUT, keys=fewer.keys())
+        first = _Search(fewer, masks, n_basis, free)
+    if len(bases) > 1:
+        evident = first.plan.some(seeds[2], n_evident)
+    scales = first.scales(evident, start, seeds[6])
+    if first.n_held_out < _FEWEST_HELD_OUT:
+        setting = scales(Candidate.of(bases[0], first.plan.space))
+        candidate = Candidate.of(bases[0], plan.space)
+        return Selection(setting, candidate, [], some.answers.n_users, first.n_held_out, None)
+    best = first.best_of(bases, scales)
     if first is not search:
         search.trials += first.trials
-        candidate, setting, known = Candidate.of(best.candidate.functions, where), best.setting, best.trial.states[0]
-        best = _Found(candidate, setting, search.run(candidate, setting, None, known))
-        by_all = scales_by(rows, where)(candidate)  # who take part, not of the fewer that told the bases apart
-        by_all = replace(by_all, strength=max(by_all.strength, setting.strength))
-        if by_all != setting and is_better(trial := search.run(candidate, by_all, None, known), best.trial):
-            best = _Found(candidate, by_all, trial)
-    if "tie_spread" in free:
-        best = search.with_own_thresholds(best)
-    if "item_tie_spread" in free:
-        best = search.with_item_ties(best, spread_of_item_ties(seen))
-    if "consistency_spread" in free:
-        best = search.with_consistency(best)
-    nearly_rigid = best.setting.strength
-    best = search.with_wider_consensus(search.walk(best))
-    if "consistency_spread" in free and not best.setting.consistency_spread:
-        best = search.with_consistency(best)  # before tastes have the scale they want, care may not show
-    best = search.with_own_effects(best)
-    best = search.kept_from_heart(best, nearly_rigid)
-    differing = best  # where it is no more than features of people explain, all are of one mind without them
-    best = search.or_pooled(best, delta, executor)
-    if traits is not None and not traits_must:
-        best = search.with_traits(best, differing, traits, seeds[7])
-    if best.setting.trait_scale:  # what is left of people's differences, once traits explain some, has another shape
-        best = search.walk(best, ("trait_scale", "strength", "variance"))
+        best = search.again(best, search.scales(part, start, seeds[6]))
+    best = search.walked(best, evident, seeds[7])
     setting = replace(best.setting, calibration=best.trial.calibration)
-    start_state = best.trial.states[0]
-    if few:  # the offsets are those of the items that took part
-        start_state = replace(start_state, offset=np.zeros(0))
+    begin = best.trial.states[0]
+    if None not in bases:  # the offsets are those of the items that took part
+        begin = replace(begin, offset=np.zeros(0))
     if "calibration" in free:
-        folds, states, candidate = search.folds, best.trial.states, best.candidate
-        quick = candidate.prior(setting, where).n_functions <= MANY_FUNCTIONS and not candidate.has_kernel
-        # An answer about several items says as much of its chances as its rows would.
-        enough = ENOUGH_TO_CALIBRATE * float(np.mean(weights_of_rows(comparisons) / comparisons.weight))
-        if quick and some is comparisons:  # further folds of the same kind
-            folds = folds + folds_of(rows, codes, where, 1, enough, len(folds))
-        elif quick:
-            more, at = drawn(comparisons, 4, MOST_TO_CALIBRATE, space)
-            rows, where = with_items_of(more, space) if few else (more, space)
-            folds = folds_of(rows, at, where, 1, enough)
-            candidate = Candidate.of(candidate.functions, where)
-            states = [folds[0].fit(candidate, setting, None, start_state)]
-        setting = calibrated(setting, candidate, folds, states, np.random.default_rng(seeds[5]))
+        setting = _calibrated(plan, bases, search, replace(best, setting=setting), begin, some is plan, seeds)
     if "strength" in free and search.has_few_people(best.candidate, best.setting):
         # Against the prior of Σ answers weigh by their number: a strength at which a fold's are not learned by heart
         # may let all of them be.
         share = search.folds[0].people.n_answers / search.folds[0].comparisons.n_answers
         setting = replace(setting, strength=setting.strength / share)
-    candidate = Candidate.of(best.candidate.functions, space)
-    return Selection(setting, candidate, search.trials, some.n_users, search.n_held_out, start_state)
+    candidate = Candidate.of(best.candidate.functions, plan.space)
+    return Selection(setting, candidate, search.trials, some.answers.n_users, search.n_held_out, begin)
+
+
+def _most_people(plan: Plan, bases: Sequence[Functions | None]) -> int:
+    """How many people take part: of those who answered much fewer will do."""
+    answers = plan.answers
+    kernel = any(functions is not None and len(functions.points) for functions in bases)
+    most = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE
+    # A row of a task costs the square of the rows, others that of the items.
+    larger = answers.n_rows / (max(answers.n_users, 1) * answers.n_items) if n_joint(answers) else 1.0
+    n_rows = max(int(answers.n_rows * max(larger, 1.0) ** 2), 1)
+    return min(most, max(_ENOUGH_PEOPLE, _ENOUGH_ROWS * answers.n_users // n_rows))
+
+
+def _calibrated(
+    plan: Plan, bases: Sequence[Functions | None], search: _Search, best: _Found, begin: PopulationState,
+    all_took_part: bool, seeds: Sequence[SeedSequence],
+) -> Hyperparameters:  # fmt: skip
+    """The setting with its calibration, by more folds where a fit takes little time; ``begin``: where they start."""
+    part, folds, states, candidate = search.plan, search.folds, best.trial.states, best.candidate
+    quick = candidate.prior(best.setting, part.space).n_functions <= MANY_FUNCTIONS and not candidate.has_kernel
+    # An answer about several items says as much of its chances as its rows would.
+    enough = ENOUGH_TO_CALIBRATE * float(np.mean(weights_of_rows(plan.answers) / plan.answers.weight))
+    if quick and not all_took_part:
+        part = plan.some(seeds[4], MOST_TO_CALIBRATE).for_bases(bases)
+        folds, candidate = [], Candidate.of(candidate.functions, part.space)
+    if quick:  # of those who took part further folds of the same kind
+        masks = masks_of_folds(part.answers, seeds[1], enough, keys=part.keys())[len(folds) :]
+        folds = folds + [Fold(part, test, search.n_basis) for test in masks]
+    if not all_took_part and quick:
+        states = [folds[0].fit(candidate, best.setting, None, begin)]
+    return calibrated(best.setting, candidate, folds, states, np.random.default_rng(seeds[5]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,10 +201,9 @@ class _Found:
 class _Search:
     """Trials on the same folds, counted and kept."""
 
-    def __init__(
-        self, space: FeatureSpace, folds: list[Fold], free: Sequence[str], progress: Callable[[int], None] | None
-    ) -> None:
-        self.space, self.folds, self.free, self.progress = space, folds, free, progress
+    def __init__(self, plan: Plan, masks: Sequence[BoolArray], n_basis: int | None, free: Sequence[str]) -> None:
+        self.plan, self.space, self.n_basis, self.free = plan, plan.space, n_basis, free
+        self.folds = [Fold(plan, test, n_basis) for test in masks]
         self.trials: list[dict[str, Any]] = []
 
     @property
@@ -278,9 +219,73 @@ class _Search:
         trial = run_trial(self.folds, candidate, setting, self.given(setting), warm, population, **how)
         setting = replace(setting, calibration=trial.calibration)
         self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss_beside(warm)})
-        if self.progress:
-            self.progress(len(self.trials))
+        if self.plan.watch:
+            self.plan.watch("choosing the prior by held-out answers", len(self.trials))
         return trial
+
+    def scales(self, plan: Plan, start: Hyperparameters, seed: SeedSequence) -> Callable[[Candidate], Hyperparameters]:
+        """Hyper-parameters of a candidate by the evidence of the people in ``plan``."""
+        answers, delta = plan.answers, plan.delta
+        gamma, thresholds = pooled_effects(answers, delta, plan.likelihood), pooled_thresholds(answers, delta)
+        fewer = thinned(answers, _ENOUGH_FOR_SCALES, random_state=seed, keys=plan.keys())
+        laid_out = partial(lay_out, n_basis=self.n_basis, likelihood=plan.likelihood, thresholds=thresholds)
+        people, part = (with_own(laid_out(rows), np.zeros(0), np.zeros(0), gamma) for rows in (answers, fewer))
+        return lambda candidate: by_evidence(
+            people, part, plan.space, candidate, start, self.free, delta, plan.executor
+        )
+
+    def best_of(self, bases: Sequence[Functions | None], scales: Callable[[Candidate], Hyperparameters]) -> _Found:
+        """The best basis at its scales by the evidence."""
+        best: _Found | None = None
+        for functions in bases:
+            candidate = Candidate.of(functions, self.space)
+            setting = scales(candidate)
+            if "strength" in self.free and self.has_few_people(candidate, setting):
+                setting = replace(setting, strength=min(_NEARLY_RIGID * setting.strength, RANGES["strength"][1]))
+            found = _Found(candidate, setting, self.run(candidate, setting, None))
+            if len(bases) > 1 and not found.trial.converged:  # many functions may still be about to learn by heart
+                found = self.stiffened(found, if_better=True)
+            # Items that do as well as functions will do better with more people, or more answers.
+            if best is None or is_better(found.trial, best.trial, 0.0 if functions is None else _ERRORS_OF_BASIS):
+                best = found
+        assert best is not None
+        return best
+
+    def again(self, best: _Found, scales: Callable[[Candidate], Hyperparameters]) -> _Found:
+        """What fewer people found best, on these folds; at the scales of all who take part where these gain."""
+        candidate = Candidate.of(best.candidate.functions, self.space)
+        setting, known = best.setting, best.trial.states[0]
+        best = _Found(candidate, setting, self.run(candidate, setting, None, known))
+        by_all = scales(candidate)
+        by_all = replace(by_all, strength=max(by_all.strength, setting.strength))
+        if by_all == setting:
+            return best
+        trial = self.run(candidate, by_all, None, known)
+        return _Found(candidate, by_all, trial) if is_better(trial, best.trial) else best
+
+    def walked(self, best: _Found, evident: Plan, seed: SeedSequence) -> _Found:
+        """From the best basis to the best setting: what differs between people, the walk, one mind, and traits."""
+        if "tie_spread" in self.free:
+            best = self.with_own_thresholds(best)
+        if "item_tie_spread" in self.free:
+            best = self.with_item_ties(best, spread_of_item_ties(evident.answers))
+        if "consistency_spread" in self.free:
+            best = self.with_consistency(best)
+        nearly_rigid = best.setting.strength
+        best = self.with_wider_consensus(self.walk(best))
+        if "consistency_spread" in self.free and not best.setting.consistency_spread:
+            best = self.with_consistency(best)  # before tastes have the scale they want, care may not show
+        best = self.with_own_effects(best)
+        best = self.kept_from_heart(best, nearly_rigid)
+        differing = best  # where it is no more than features of people explain, all are of one mind without them
+        best = self.or_pooled(best)
+        if self.plan.traits is not None and not self.plan.traits_must:
+            best = self.with_traits(best, differing, self.plan.traits, seed)
+        if (
+            best.setting.trait_scale
+        ):  # what is left of people's differences, once traits explain some, has another shape
+            best = self.walk(best, ("trait_scale", "strength", "variance"))
+        return best
 
     def given(self, setting: Hyperparameters) -> Calibration | None:
         """Calibration that is not to be learned."""
@@ -349,7 +354,7 @@ class _Search:
             best = replace(best, setting=setting, trial=trial)
         return best
 
-    def or_pooled(self, best: _Found, delta: float | None, executor: ThreadPoolExecutor | None) -> _Found:
+    def or_pooled(self, best: _Found) -> _Found:
         """The same if it gains on the limit in which everybody is the crowd, and else that limit."""
         few = self.has_few_people(best.candidate, best.setting)
         far = best.setting.variance > _LARGEST_SCALE_NEAR_POOLED and not few
@@ -367,8 +372,9 @@ class _Search:
         setting = replace(best.setting, strength=ONE_MIND["strength"], variance=ONE_MIND["variance"], trait_scale=0.0)
         free = [name for name in self.free if name == "consensus_variance"]
         setting = rigid_hyperparameters(
-            self.folds[0].people, self.space, setting, free, candidate=best.candidate, delta=delta, executor=executor
-        )
+            self.folds[0].people, self.space, setting, free, candidate=best.candidate, delta=self.plan.delta,
+            executor=self.plan.executor,
+        )  # fmt: skip
         with_care = "consistency_spread" in self.free
         if with_care:
             setting = replace(setting, consistency_spread=0.0)
@@ -406,7 +412,7 @@ class _Search:
     def with_own_effects(self, best: _Found) -> _Found:
         """The same with effects of covariates that differ over people, if that gains; their spread by the evidence."""
         first = (_FIRST_SPREAD,) * self.folds[0].people.patterns.shape[1]
-        if not first or (self.folds[0].people.task >= 0).any():
+        if not first:
             return best
         trial = self.run(best.candidate, replace(best.setting, covariate_spread=first), best.trial)
         setting = replace(best.setting, covariate_spread=trial.effect_spreads(first))

@@ -128,9 +128,8 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
             half of what moving from the right to the left adds); rms, the root mean square of the covariate over the
             answers, and effect_of_rms; spread, the standard deviation over people of their own effects, whose mean is
             effect: :meth:`people` has each person's where they differ; 0 where held-out answers gained nothing by own
-            effects; missing where own effects were not tried, in a pooled model, for answers about several items at
-            once, or with too few answers, and nothing is known of how far people differ. Boards are at equal
-            covariates.
+            effects; missing where own effects were not tried, in a pooled model or with too few answers, and nothing is
+            known of how far people differ. Boards are at equal covariates.
 
         Notes
         -----

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from predilect._text import either
 from predilect._types import FloatArray
-from predilect.data import Comparisons
 from predilect.data.content import keys_of_answers
 from predilect.data.features import FeatureSpace
-from predilect.data.splits import some_people, thinned, with_moderate_counts
+from predilect.data.splits import thinned, with_moderate_counts
 from predilect.errors import DataError
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.sandwich import dependence
-from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.fit import PopulationState, fit_population, fit_thresholds
+from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import (
     Believed,
     PooledPosterior,
@@ -40,13 +36,13 @@ from predilect.models.population.prior import (
     PopulationPrior,
     inducing_points,
 )
-from predilect.models.population.segments import Segments, fit_segments
-from predilect.models.population.selection import select_model
+from predilect.models.population.segments import fit_segments
+from predilect.models.population.selection import Selection, select_model
 from predilect.people.contexts import with_contexts
 from predilect.people.law import Effects
 from predilect.people.layout import People, lay_out
 from predilect.people.posterior import PopulationPosterior
-from predilect.progress import Report, Watcher
+from predilect.progress import Report
 
 # Dense items x items algebra: about 50 n² floats, scipy's bounds among them, and a few n³ operations a pass.
 _MOST_ITEMS_PERSONAL = 3000
@@ -81,120 +77,31 @@ class Trained:
     functions: Functions | None = None
 
 
-def train_personal(
-    comparisons: Comparisons,
-    space: FeatureSpace,
-    default_length_scale: float,
-    given: Mapping[str, Any],
-    *,
-    basis: str,
-    n_inducing: int | None,
-    traits: FloatArray | None,
-    traits_must: bool,
-    segments: Segments | None,
-    delta: float | None,
-    tolerance: float | None,
-    max_iter: int,
-    random_state: int,
-    executor: ThreadPoolExecutor | None,
-    watch: Watcher | None,
-    likelihood: type[PairLikelihood] = Probit,
-) -> Trained:
+def train_personal(plan: Plan) -> Trained:
     """Population model with hyper-parameters selected on held-out answers.
 
-    ``given`` holds hyper-parameters fixed by the caller, ``default_length_scale`` is where the search for ℓ starts,
-    ``tolerance=None`` grows with the number of answers beyond 5 000; ``segments`` join in at the final fit. DataError
-    if there are more items than dense algebra can hold.
+    DataError if there are more items than dense algebra can hold.
     """
-    if traits is not None and not traits.shape[1]:
-        traits = None  # features are the same for all people
-    start = _start(space, default_length_scale, given)
-    bases = _bases(basis, n_inducing, space, start.length_scale, comparisons, random_state)
+    if plan.traits is not None and not plan.traits.shape[1]:
+        plan = replace(plan, traits=None)  # features are the same for all people
+    start = _start(plan)
+    bases = _bases(plan, start.length_scale)
     if None in bases:
-        _refuse_many_items(comparisons.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
-    searchable = ["strength", "variance", "consensus_variance", "calibration"]
-    if space.informative:
-        searchable += ["feature_weight", "length_scale"]
-        if "consensus_feature_weight" not in given and None in bases:
-            weight = start.feature_weight
-            if may_search_weight(comparisons, space, given):
-                apart = replace(comparisons, joint=False)
-                weight = search_pooled(apart, space, start, given, delta, watch, None, likelihood).weight
-            start = replace(start, consensus_feature_weight=weight)
-    # A threshold that is given is shared by all people.
-    if (comparisons.has_ties and delta is None) or comparisons.grades:
-        searchable.append("tie_spread")
-    if comparisons.has_ties and delta is None:
-        searchable.append("item_tie_spread")
-    searchable.append("consistency_spread")
-    if not comparisons.has_ties and not comparisons.grades:  # thresholds are not identified
-        start = replace(start, tie_spread=0.0)
-    if not comparisons.has_ties:
-        start = replace(start, item_tie_spread=0.0)
-    selection = select_model(
-        comparisons,
-        space,
-        bases,
-        start,
-        [name for name in searchable if name not in given],
-        traits=traits,
-        traits_must=traits_must,
-        delta=delta,
-        random_state=random_state,
-        executor=executor,
-        progress=None if watch is None else lambda trial: watch("choosing the prior by held-out answers", trial),
-        likelihood=likelihood,
-    )
+        _refuse_many_items(plan.answers.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
+    start, free = _to_search(plan, start, bases)
+    selection = select_model(plan, bases, start, free)
     chosen, candidate = selection.hyperparameters, selection.candidate
-    prior = candidate.prior(chosen, space)
-    n_basis = None if candidate.functions is None else candidate.functions.n_functions
-    traits = traits if chosen.trait_scale else None
-    laid_out = partial(lay_out, n_basis=n_basis, likelihood=likelihood)
-    begin = selection.start
-    fitting = None if watch is None else lambda done, _: watch("fitting", done)
-    thresholds = None if begin is None else begin.thresholds
-    if begin is None or chosen.item_tie_spread:
-        thresholds = pooled_thresholds(comparisons, delta, chosen.item_tie_spread)
-    n_people, rng = _PEOPLE_TO_START, np.random.default_rng(random_state)
-    while comparisons.n_users > 2 * n_people:  # most passes are over some of the people
-        some, codes = some_people(comparisons, rng, n_people, keys=keys_of_answers(comparisons, space))
-        begin = fit_population(
-            laid_out(
-                some, traits=None if traits is None else traits[codes],
-                thresholds=thresholds,
-            ),
-            prior, delta=delta,
-            tolerance=tolerance or _STAGE_TOLERANCE, max_iter=min(max_iter, _STAGE_PASSES), population=begin,
-            n_closed_form=1, site_tolerance=1e-4, executor=executor, progress=fitting,
-        )  # fmt: skip
-        n_people *= _GROWTH
-    people = laid_out(comparisons, traits=traits, thresholds=thresholds)
-
-    def fit(people: People, prior: PopulationPrior, start: PopulationState | None = None) -> PopulationState:
-        options: dict[str, Any] = {
-            "delta": delta, "tolerance": _tolerance(tolerance, comparisons.n_rows), "max_iter": max_iter,
-            "executor": executor, "progress": fitting,
-        }  # fmt: skip
-        known = start or begin
-        state = fit_population(
-            people if start is None else people.with_thresholds(start.thresholds), prior, start=start,
-            population=begin, n_closed_form=3 if known is None else 1, **options,
-        )  # fmt: skip
-        return state if thresholds is None else fit_thresholds(
-            people, prior, state, chosen.item_tie_spread, n_closed_form=1, **options
-        )  # fmt: skip
-
-    if segments is None:
-        state = fit(people, prior)
-        posterior = state.posterior(people, prior)
-    else:
-        state, posterior, variances = fit_segments(fit, people, prior, segments, executor)
+    if not chosen.trait_scale:
+        plan = replace(plan, traits=None)
+    state, posterior, variances = _fitted(plan, selection)
+    if plan.segments is not None:
         chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
-    posterior = replace(with_contexts(posterior, comparisons), calibration=chosen.calibration_of_predictions)
+    posterior = replace(with_contexts(posterior, plan.answers), calibration=chosen.calibration_of_predictions)
     delta = posterior.people.tie_threshold(state.delta)
     if chosen.calibration.newcomer_weight:
-        rows = with_moderate_counts(comparisons)
-        rows = thinned(rows, _ROWS_FOR_NEWCOMERS, random_state=random_state, keys=keys_of_answers(rows, space))
+        rows = with_moderate_counts(plan.answers)
+        keys = keys_of_answers(rows, plan.space)
+        rows = thinned(rows, _ROWS_FOR_NEWCOMERS, random_state=plan.random_state, keys=keys)
         shift = chosen.calibration.newcomer_weight * shift_of_newcomers(posterior, rows, delta)
         posterior = replace(posterior, newcomer_shift=shift)
     return Trained(
@@ -202,19 +109,83 @@ def train_personal(
     )  # fmt: skip
 
 
+def _to_search(plan: Plan, start: Hyperparameters, bases: list[Functions | None]) -> tuple[Hyperparameters, list[str]]:
+    """Where the search starts, and which hyper-parameters it is about."""
+    answers, given = plan.answers, plan.given
+    searchable = ["strength", "variance", "consensus_variance", "calibration"]
+    if plan.space.informative:
+        searchable += ["feature_weight", "length_scale"]
+        if "consensus_feature_weight" not in given and None in bases:
+            weight = start.feature_weight
+            if may_search_weight(answers, plan.space, given):
+                apart = replace(answers, joint=False)
+                weight = search_pooled(
+                    apart, plan.space, start, given, plan.delta, plan.watch, None, plan.likelihood
+                ).weight
+            start = replace(start, consensus_feature_weight=weight)
+    # A threshold that is given is shared by all people.
+    if (answers.has_ties and plan.delta is None) or answers.grades:
+        searchable.append("tie_spread")
+    if answers.has_ties and plan.delta is None:
+        searchable.append("item_tie_spread")
+    searchable.append("consistency_spread")
+    if not answers.has_ties and not answers.grades:  # thresholds are not identified
+        start = replace(start, tie_spread=0.0)
+    if not answers.has_ties:
+        start = replace(start, item_tie_spread=0.0)
+    return start, [name for name in searchable if name not in given]
+
+
+def _fitted(plan: Plan, selection: Selection) -> tuple[PopulationState, PopulationPosterior, FloatArray]:
+    """The fit to all people, large crowds in stages; with variances of segments."""
+    chosen, candidate, begin = selection.hyperparameters, selection.candidate, selection.start
+    prior = candidate.prior(chosen, plan.space)
+    n_basis = None if candidate.functions is None else candidate.functions.n_functions
+    thresholds = None if begin is None else begin.thresholds
+    if begin is None or chosen.item_tie_spread:
+        thresholds = pooled_thresholds(plan.answers, plan.delta, chosen.item_tie_spread)
+    watch = plan.watch
+    options: dict[str, Any] = {
+        "delta": plan.delta, "executor": plan.executor,
+        "progress": None if watch is None else lambda done, _: watch("fitting", done),
+    }  # fmt: skip
+
+    def laid_out(some: Plan) -> People:
+        return lay_out(
+            some.answers, n_basis=n_basis, likelihood=plan.likelihood, traits=some.traits, thresholds=thresholds
+        )
+
+    n_people, rng = _PEOPLE_TO_START, np.random.default_rng(plan.random_state)
+    while plan.answers.n_users > 2 * n_people:  # most passes are over some of the people
+        begin = fit_population(
+            laid_out(plan.some(rng, n_people)), prior, tolerance=plan.tolerance or _STAGE_TOLERANCE,
+            max_iter=min(plan.max_iter, _STAGE_PASSES), population=begin, site_tolerance=1e-4,
+            **options,
+        )  # fmt: skip
+        n_people *= _GROWTH
+    people = laid_out(plan)
+    options |= {"tolerance": _tolerance(plan.tolerance, plan.answers.n_rows), "max_iter": plan.max_iter}
+
+    def fit(people: People, prior: PopulationPrior, start: PopulationState | None = None) -> PopulationState:
+        cut = people if start is None else people.with_thresholds(start.thresholds)
+        state = fit_population(cut, prior, start=start, population=begin, **options)
+        if thresholds is None:
+            return state
+        return fit_thresholds(people, prior, state, chosen.item_tie_spread, **options)
+
+    if plan.segments is not None:
+        return fit_segments(fit, people, prior, plan.segments, plan.executor)
+    state = fit(people, prior)
+    return state, state.posterior(people, prior), np.zeros(0)
+
+
 def _tolerance(given: float | None, n_rows: int) -> float:
     return _TOLERANCE * max(1.0, math.sqrt(n_rows / _ANSWERS_AT_TOLERANCE)) if given is None else given
 
 
-def _bases(
-    basis: str,
-    n_inducing: int | None,
-    space: FeatureSpace,
-    length_scale: float,
-    comparisons: Comparisons,
-    random_state: int,
-) -> list[Functions | None]:
+def _bases(plan: Plan, length_scale: float) -> list[Functions | None]:
     """Candidate bases in order of preference; None is the items. The rule is in docs/which-model.md."""
+    basis, space, answers = plan.basis, plan.space, plan.answers
     n_items, n_columns = len(space.known), space.matrix.shape[1]
     if basis == "items" or (basis == "auto" and not space.informative):
         return [None]
@@ -223,7 +194,7 @@ def _bases(
             f'basis="{basis}" needs features of the items, and at least two items that differ in them. '
             f'Give them ({either("--items FILE", "items=...")}), or use basis="items"'
         )
-    n_inducing = n_inducing or int(np.clip(math.sqrt(comparisons.n_rows), *_INDUCING))
+    n_inducing = plan.n_inducing or int(np.clip(math.sqrt(answers.n_rows), *_INDUCING))
     kinds = [basis]
     if basis == "auto":
         linear = n_columns <= min(_MOST_ATTRIBUTES, n_items - 1)
@@ -235,36 +206,25 @@ def _bases(
             kinds += ["items"] if n_items <= _MOST_ITEMS_PERSONAL else ["inducing"]
     points = np.zeros((0, n_columns))
     if any(kind.endswith("inducing") for kind in kinds):
-        points = inducing_points(space, n_inducing, random_state)
+        points = inducing_points(space, n_inducing, plan.random_state)
     assert all(kind in BASES for kind in kinds)
-    own = 2.0 * comparisons.n_answers / n_items >= _ANSWERS_FOR_OWN
+    own = 2.0 * answers.n_answers / n_items >= _ANSWERS_FOR_OWN
     return [None if kind == "items" else Functions.of(kind, space, points, length_scale, own) for kind in kinds]
 
 
-def train_pooled(
-    comparisons: Comparisons,
-    space: FeatureSpace,
-    default_length_scale: float,
-    given: Mapping[str, Any],
-    *,
-    basis: str,
-    n_inducing: int | None,
-    delta: float | None,
-    random_state: int,
-    watch: Watcher | None,
-    likelihood: type[PairLikelihood] = Probit,
-) -> Trained:
-    """Pooled model; what is not ``given`` maximises Laplace's evidence on a small grid.
+def train_pooled(plan: Plan) -> Trained:
+    """Pooled model; what is not given maximises Laplace's evidence on a small grid.
 
     The utilities are integrated out here, so the evidence may choose the prior. DataError as :func:`train_personal`.
     """
-    start = _start(space, default_length_scale, given)
-    functions = _pooled_basis(basis, n_inducing, space, start.length_scale, comparisons, random_state)
+    answers, space = plan.answers, plan.space
+    start = _start(plan)
+    functions = _pooled_basis(plan, start.length_scale)
     if functions is None:
-        _refuse_many_items(comparisons.n_items, _MOST_ITEMS_POOLED, "Population(personal=False)")
+        _refuse_many_items(answers.n_items, _MOST_ITEMS_POOLED, "Population(personal=False)")
     found = search_pooled(
-        comparisons, space, start, given, delta, watch, functions, likelihood,
-        given.get("item_tie_spread") if comparisons.has_ties else 0.0,
+        answers, space, start, plan.given, plan.delta, plan.watch, functions, plan.likelihood,
+        plan.given.get("item_tie_spread") if answers.has_ties else 0.0,
     )  # fmt: skip
     best = found.state
     chosen = replace(
@@ -277,7 +237,7 @@ def train_pooled(
     if best.rows.covariates is not None:
         covariates = CovariateEffects(best.mode[len(best.m) :], C[len(best.m) :, len(best.m) :])
     posterior = PooledPosterior.of(
-        best.mode, C, Phi, Believed(chosen, space, functions), dependence(best, C, comparisons), covariates,
+        best.mode, C, Phi, Believed(chosen, space, functions), dependence(best, C, answers), covariates,
         best.rows.thresholds,
     )  # fmt: skip
     return Trained(
@@ -286,14 +246,12 @@ def train_pooled(
     )  # fmt: skip
 
 
-def _pooled_basis(
-    basis: str, n_inducing: int | None, space: FeatureSpace, length_scale: float, comparisons: Comparisons,
-    random_state: int,
-) -> Functions | None:  # fmt: skip
+def _pooled_basis(plan: Plan, length_scale: float) -> Functions | None:
     """Basis of the pooled model: the items, or the richest functions where there are too many items."""
-    if basis == "items" or (basis == "auto" and (len(space.known) <= _MOST_ITEMS_PERSONAL or not space.informative)):
+    few = len(plan.space.known) <= _MOST_ITEMS_PERSONAL
+    if plan.basis == "items" or (plan.basis == "auto" and (few or not plan.space.informative)):
         return None
-    found = _bases(basis, n_inducing, space, length_scale, comparisons, random_state)[-1]
+    found = _bases(plan, length_scale)[-1]
     # The pooled model has no item-specific residual on a basis: its prior would be as large as the items.
     return None if found is None else replace(found, own=False)
 
@@ -346,9 +304,9 @@ def _condition(
     return A, new.covariance(weight, length_scale) - A @ K_new.T, K_oo
 
 
-def _start(space: FeatureSpace, default_length_scale: float, given: Mapping[str, float]) -> Hyperparameters:
-    settings: dict[str, Any] = {**DEFAULTS, "length_scale": default_length_scale, **given}
-    if not space.informative:
+def _start(plan: Plan) -> Hyperparameters:
+    settings: dict[str, Any] = {**DEFAULTS, "length_scale": plan.length_scale, **plan.given}
+    if not plan.space.informative:
         settings["feature_weight"] = 0.0
     settings["consensus_variance"] = min(settings["consensus_variance"], _FLAT_SCALE)
     return Hyperparameters(**settings)

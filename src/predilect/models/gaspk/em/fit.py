@@ -1,43 +1,34 @@
-"""Alternating estimation of characteristics and weights (gaspk.md algorithm 1), its length-scales and amplitude."""
+"""Alternating estimation of characteristics and weights, from several starts: the paper's algorithm 1."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
-from scipy.spatial.distance import pdist
 
 from predilect._text import either
 from predilect._types import FloatArray
-from predilect.gaussian.kernels import Kernel, Linear, Product, Selected, median_length_scales
-from predilect.gaussian.kernels.stationary import drawn_rows
-from predilect.latent.evidence import EvidenceSearch, maximise_evidence
 from predilect.latent.scaled import best_threshold
 from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import Probit
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.em.dirichlet import open_weights, weights_of_data
 from predilect.models.gaspk.em.mode import (
     Mode,
     Newton,
     State,
-    TradeOffAnswers,
-    curvature_at,
     find_mode,
     log_det_at,
     state_at,
 )
-from predilect.models.gaspk.em.prior import open_weights, weights_of_data
 from predilect.models.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
-from predilect.models.gaspk.posterior.curvature import scatter
-from predilect.models.gaspk.posterior.scores import Basis
+from predilect.models.gaspk.posterior.basis import Basis
+from predilect.models.gaspk.posterior.sums import scatter
+from predilect.models.gaspk.settings import Settings
 from predilect.progress import Report
-
-Estimator = Literal["heuristic", "exact", "expected"]
-ESTIMATORS = ("heuristic", "exact", "expected")
 
 _LAST = 1e-8  # tolerance of the final mode
 _SHORTER, _LONGER = 0.5, 1.2  # factors of a person's damping: of a step that turns back, of one that goes on
@@ -46,18 +37,8 @@ _COARSEST = 1e-2  # tolerance of earlier modes, relative to how much weights sti
 # Share of E fᵀ cov(γ) f/2 that characteristics pay: all of it is the variational bound, which on choices among cars
 # makes ten characteristics a few; without it characteristics follow the noise of people with few answers.
 _COUNTED = 0.5
+_FIRST_ROUNDS = 8  # of each start
 _FAR = 0.1  # weights that move by more need another mode anyway: its tolerance is up to ten times as large
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Settings of the iteration."""
-
-    estimator: Estimator = "heuristic"
-    damping: float = 0.7  # first share of the new weights, in (0, 1]
-    tolerance: float = 1e-2  # largest undamped change of a weight in the last round
-    max_rounds: int = 100
-    concentration: float = 0.0  # α of the Dirichlet prior of people's weights; 0 is maximum likelihood
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,33 +55,24 @@ class EM:
 
 
 def run(
-    basis: Basis,
-    answers: TradeOffAnswers,
-    gamma: FloatArray,
-    settings: Settings,
-    *,
-    delta: float | None = None,
-    start: FloatArray | None = None,
-    executor: ThreadPoolExecutor | None = None,
-    progress: Callable[[float], None] | None = None,
-    random_state: int = 0,
-    with_evidence: bool = True,
-) -> EM:
+    basis: Basis, answers: TradeOffAnswers, gamma: FloatArray, settings: Settings, *,
+    start: FloatArray | None = None, executor: ThreadPoolExecutor | None = None,
+    progress: Callable[[float], None] | None = None, with_evidence: bool = True,
+) -> EM:  # fmt: skip
     """Characteristics and weights, alternated until convergence from the weights ``gamma`` (n_users, n_c).
 
-    Uniform weights stay uniform: all characteristics would be one. ``delta`` None learns the tie threshold (0 without
-    ties); ``start`` (rank, n_c) are coordinates to begin with. The determinant of the evidence can take as long as
-    twenty rounds.
+    Uniform weights stay uniform: all characteristics would be one. ``start`` (rank, n_c) are coordinates to begin with.
+    The determinant of the evidence can take as long as twenty rounds.
 
-    gaspk.md 3, steps 3 to 5. With exact weights this climbs the joint posterior of characteristics and weights; with
-    the heuristic it is no ascent, and may cycle, which damping ends: a person's step is damped more where it turns back
-    and forth, and grows to 1.5 where steps go on the same way (with damping 1 never above 1). Without such
-    over-relaxation 100 rounds were not enough for 20 000 people of 10 answers each; with it 70 were. With a prior of
-    the weights characteristics pay for what answers leave open of these, step 3.0.
+    docs/math/gaspk.md section 3, steps 3 to 5. With exact weights this climbs the joint posterior of characteristics
+    and weights; with the heuristic it is no ascent, and may cycle, which damping ends: a person's step is damped more
+    where it turns back and forth, and grows to 1.5 where steps go on the same way (with damping 1 never above 1).
+    Without such over-relaxation 100 rounds were not enough for 20 000 people of 10 answers each; with it 70 were. With
+    a prior of the weights characteristics pay for what answers leave open of these, step 3.0.
     """
     began = time.perf_counter()
-    threshold = starting_threshold(answers.outcome, answers.weight, delta)
-    learned = delta is None and threshold > 0.0
+    threshold = starting_threshold(answers.outcome, answers.weight, settings.delta)
+    learned = settings.delta is None and threshold > 0.0
     mode: Mode | None = None
     objectives, direction = [], Newton()
     change, rounds = np.inf, 0
@@ -120,7 +92,7 @@ def run(
         objectives.append(mode.psi)
         if rounds == settings.max_rounds:
             break
-        before, step = step, _weights(settings, answers, mode, gamma, threshold, executor) - gamma
+        before, step = step, weights_given(settings, answers, mode.F, gamma, threshold, executor) - gamma
         change = float(np.abs(step).max(initial=0.0))
         if last and change < settings.tolerance:  # judged by an accurate mode, never by a coarse one
             break
@@ -138,7 +110,7 @@ def run(
     # As computed from w when a model is loaded: the same bits.
     mode = replace(mode, state=state_at(basis, answers, gamma, likelihood, mode.w))
     left_open = left_open_at(mode.state, mode.w, settings.estimator, settings.concentration)
-    evidence = mode.psi - 0.5 * log_det_at(mode.state, random_state) if with_evidence else np.nan
+    evidence = mode.psi - 0.5 * log_det_at(mode.state, settings.random_state) if with_evidence else np.nan
     report = Report(
         method=f"GaSPK ({settings.estimator} weights)", iterations=rounds, residual=change,
         tolerance=settings.tolerance, converged=change < settings.tolerance and mode.report.converged, jitter=0.0,
@@ -192,22 +164,8 @@ def penalty_of(state: State, left_open: FloatArray) -> FloatArray:
     return scatter(rows.user, rows.point, _COUNTED * state.by_point, triangles, state.basis.n_points)
 
 
-def _weights(
-    settings: Settings,
-    answers: TradeOffAnswers,
-    mode: Mode,
-    gamma: FloatArray,
-    delta: float,
-    executor: ThreadPoolExecutor | None,
-) -> FloatArray:
-    V = None
-    if settings.estimator == "expected" and gamma.shape[1] > 1:
-        V = curvature_at(mode.state).blocks(mode.state.basis.dense())
-    return weights_given(settings, answers, mode.F, V, gamma, delta, executor)
-
-
 def weights_given(
-    settings: Settings, answers: TradeOffAnswers, F: FloatArray, V: FloatArray | None, gamma: FloatArray, delta: float,
+    settings: Settings, answers: TradeOffAnswers, F: FloatArray, gamma: FloatArray, delta: float,
     executor: ThreadPoolExecutor | None = None,
 ) -> FloatArray:  # fmt: skip
     """Weights (n_users, n_c) given the characteristics at the points, beginning at ``gamma``."""
@@ -218,84 +176,18 @@ def weights_given(
         return heuristic_weights(answers, F, delta=delta, concentration=alpha)
     # With a prior there is one maximum, and one Newton step more finds it to all digits.
     return likeliest_weights(
-        answers, F, V, start=gamma, delta=delta, concentration=alpha, executor=executor,
+        answers, F, start=gamma, delta=delta, concentration=alpha, executor=executor,
         tolerance=1e-6 if alpha == 0.0 else 1e-10,
     ).weights  # fmt: skip
 
 
-LENGTH_RULES = ("median", "median-sqrt-half", "per-dimension")
-_MOST_POINTS = 1000
-_MOST_ROWS = 600
-_MOST_EVALUATIONS = 25
-
-
-def length_scales_by_rule(points: FloatArray, rule: str, antisymmetric: bool, random_state: int) -> FloatArray:
-    """The median heuristic, shape (d,), over distinct trade-offs (n_points, d).
-
-    Mirror images are included if antisymmetric. "median": median distance; "median-sqrt-half": √(median squared
-    distance / 2), after Houlsby et al.; "per-dimension": √d times the median difference in each dimension, of those
-    that differ. At most 1 000 points, drawn at random. gaspk.md 4: the paper leaves open whether there is one
-    length-scale or one a dimension.
-    """
-    everything = np.vstack([points, -points]) if antisymmetric else points
-    if rule == "per-dimension":
-        return median_length_scales(everything, "root", random_state)
-    apart = pdist(drawn_rows(everything, _MOST_POINTS, random_state))
-    apart = apart[apart > 0.0]
-    length = float(np.median(apart)) if len(apart) else 1.0
-    return np.full(points.shape[1], length / math.sqrt(2.0) if rule == "median-sqrt-half" else length)
-
-
-def by_evidence(
-    kernel: Kernel,
-    points: FloatArray,
-    answers: TradeOffAnswers,
-    gamma: FloatArray,
-    delta: float,
-    *,
-    fixed: tuple[str, ...],
-    random_state: int,
-) -> EvidenceSearch[Kernel]:
-    """Hyper-parameters of largest Laplace evidence given the weights ``gamma`` (n_users, n_c), but for those ``fixed``.
-
-    Of 600 rows, those of people drawn at random. gaspk.md 1.1: given the weights the answers are classified by one
-    process with the kernel (γ · γ') k(t, t'). The evidence takes the weights as known, and so likes large amplitudes
-    that fit them too well.
-    """
-    n_users, n_c = gamma.shape
-    order = np.random.default_rng(random_state).permutation(n_users)
-    rows = np.argsort(np.argsort(order)[answers.user], kind="stable")[:_MOST_ROWS]
-    x = np.hstack([gamma[answers.user[rows]], points[answers.point[rows]]])
-    together = Product(
-        (
-            Selected(Linear(np.array([float(n_c)])), tuple(range(n_c))),
-            Selected(kernel, tuple(range(n_c, x.shape[1]))),
-        ),
-        ("people", "trade-offs"),
-    )
-    values = dict(zip(together.names, np.exp(together.theta).tolist(), strict=True))
-    still = {name: (values[name], values[name]) for name in ("people.variance", *(f"trade-offs.{n}" for n in fixed))}
-    found = maximise_evidence(
-        together, x, np.arange(len(rows)), None, answers.outcome[rows], answers.weight[rows], Probit(delta),
-        method="laplace", bounds=still, tolerance=1e-6, max_evaluations=_MOST_EVALUATIONS,
-    )  # fmt: skip
-    learned = kernel.with_theta(found.kernel.theta[1:])
-    return EvidenceSearch(learned, found.fit, found.gradient[1:], found.at_bound, found.report)
-
-
-_FIRST_ROUNDS = 8  # of each start
-
-
-def weights_to_start(
-    basis: Basis, answers: TradeOffAnswers, n_c: int, settings: Settings, delta: float | None, random_state: int,
-    number: int,
-) -> FloatArray:  # fmt: skip
+def weights_to_start(basis: Basis, answers: TradeOffAnswers, n_c: int, settings: Settings, number: int) -> FloatArray:
     """Weights of a start: with a prior of the weights number 0 is that of the answers, without a seed."""
     if number == 0 and settings.concentration > 0.0 and n_c > 1:
-        threshold = starting_threshold(answers.outcome, answers.weight, delta)
+        threshold = starting_threshold(answers.outcome, answers.weight, settings.delta)
         return weights_of_data(basis, answers, n_c, settings.concentration, threshold)
     first, kind = answers.kinds
-    return random_weights(len(first), n_c, np.random.default_rng([number, random_state]))[kind]
+    return random_weights(len(first), n_c, np.random.default_rng([number, settings.random_state]))[kind]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -308,30 +200,22 @@ class Fitted:
 
 
 def best_start(
-    basis: Basis,
-    answers: TradeOffAnswers,
-    n_c: int,
-    settings: Settings,
-    n_starts: int,
-    *,
-    delta: float | None,
-    random_state: int,
-    executor: ThreadPoolExecutor | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> Fitted:
+    basis: Basis, answers: TradeOffAnswers, n_c: int, settings: Settings, *,
+    executor: ThreadPoolExecutor | None = None, progress: Callable[[float], None] | None = None,
+) -> Fitted:  # fmt: skip
     """Starts of 8 rounds each, of which the one with the highest evidence is continued.
 
     With a prior of the weights the first start is that of the answers, without a seed; others are random, each from a
-    stream of its own. gaspk.md 2.1: uniform weights are a saddle where all characteristics are one.
+    stream of its own. docs/math/gaspk.md section 2.1: uniform weights are a saddle where all characteristics are one.
     """
     began = time.perf_counter()
-    n_starts = 1 if n_c == 1 else n_starts
+    n_starts = 1 if n_c == 1 else settings.n_starts
     first = settings if n_starts == 1 else replace(settings, max_rounds=min(settings.max_rounds, _FIRST_ROUNDS))
     best: EM | None = None
     evidences, rounds = [], 0
     for start in range(n_starts):
-        gamma = weights_to_start(basis, answers, n_c, settings, delta, random_state, start)
-        found = run(basis, answers, gamma, first, delta=delta, executor=executor, random_state=random_state)
+        gamma = weights_to_start(basis, answers, n_c, settings, start)
+        found = run(basis, answers, gamma, first, executor=executor)
         evidences.append(found.evidence)
         rounds += found.report.iterations
         if best is None or found.evidence > best.evidence:
@@ -341,11 +225,9 @@ def best_start(
     assert best is not None
     left = settings.max_rounds - best.report.iterations
     if not best.report.converged and left > 0:
-        on = replace(settings, max_rounds=left)
         # The tie threshold is not passed on: it is learned again within a round or two.
-        best = run(
-            basis, answers, best.gamma, on, delta=delta, start=best.mode.w, executor=executor, random_state=random_state
-        )
+        on = replace(settings, max_rounds=left)
+        best = run(basis, answers, best.gamma, on, start=best.mode.w, executor=executor)
         rounds += best.report.iterations
     report = replace(best.report, iterations=rounds, seconds=time.perf_counter() - began)
     return Fitted(best, tuple(evidences), report)

@@ -1,4 +1,4 @@
-"""Answers about trade-offs, and the posterior mode of the characteristics given people's weights: Newton's method."""
+"""Posterior mode of the characteristics given people's weights, by Newton-Raphson with step halving."""
 
 from __future__ import annotations
 
@@ -11,128 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._text import either
-from predilect._types import FloatArray, IntArray
-from predilect.data.content import hashed, summed
-from predilect.errors import DataError
+from predilect._types import FloatArray
 from predilect.likelihoods.views import Likelihood
-from predilect.models.gaspk.posterior.curvature import (
-    ByCoordinates,
-    Curvature,
-    factorised,
-    gather,
-    packed_blocks,
-    packed_product,
-    scatter,
-    unpacked,
-)
-from predilect.models.gaspk.posterior.scores import Basis
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.posterior.basis import Approximation, Basis
+from predilect.models.gaspk.posterior.curvature import ByCoordinates, Curvature, factorised
 from predilect.models.gaspk.posterior.solver import ByProducts, Preconditioner, log_determinant, solve
+from predilect.models.gaspk.posterior.sums import gather, packed_blocks, packed_product, scatter, unpacked
+from predilect.models.gaspk.settings import Settings
 from predilect.progress import Report
-
-_PEOPLE_AT_ONCE = 8192
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ByPoint:
-    """Rows of answers (n,) sorted by trade-off, then person: sums over the answers about a trade-off are contiguous.
-
-    Of more than 8 192 people in blocks of so many, whose weights stay in the cache.
-    """
-
-    order: IntArray  # row of the answers
-    user: IntArray
-    point: IntArray
-    outcome: npt.NDArray[np.int8]
-    weight: FloatArray
-
-    def rows(self, values: FloatArray) -> FloatArray:
-        """Values (n,) put back into the order of the rows."""
-        out = np.empty_like(values)
-        out[self.order] = values
-        return out
-
-
-@dataclass(frozen=True, eq=False)
-class TradeOffAnswers:
-    """Acceptance of trade-offs; columns (n,) sorted by person, trade-off and answer, equal rows merged."""
-
-    user: IntArray
-    point: IntArray
-    outcome: npt.NDArray[np.int8]  # +1 accepted, 0 neither, -1 refused
-    weight: FloatArray  # identical answers that a row stands for
-    n_users: int
-    n_points: int
-
-    @classmethod
-    def of(
-        cls,
-        user: npt.ArrayLike,
-        point: npt.ArrayLike,
-        outcome: npt.ArrayLike,
-        weight: npt.ArrayLike | None = None,
-        *,
-        n_users: int,
-        n_points: int,
-    ) -> TradeOffAnswers:
-        """Sort and merge columns of any order; DataError for unequal lengths, codes out of range or weights not > 0."""
-        u, p = np.asarray(user, dtype=np.int64), np.asarray(point, dtype=np.int64)
-        y = np.asarray(outcome, dtype=np.int8)
-        w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
-        if not u.shape == p.shape == y.shape == w.shape or u.ndim != 1:
-            raise DataError(
-                "user, point, outcome and weight must be columns of one length; "
-                f"their shapes are {u.shape}, {p.shape}, {y.shape} and {w.shape}."
-            )
-        for name, codes, size in (("user", u, n_users), ("point", p, n_points)):
-            outside = np.flatnonzero((codes < 0) | (codes >= size))
-            if len(outside):
-                raise DataError(f"{name} holds codes outside 0 .. {size - 1} (first: row {outside[0]}).")
-        if not (np.isfinite(w) & (w > 0.0)).all():
-            raise DataError("weights must be positive finite numbers.")
-        key = (u * max(n_points, 1) + p) * 3 + (y + 1)
-        # Equal rows are added in the order of their weights, so that the sum has the same bits for any order of rows.
-        order = np.lexsort((w, key))
-        key = key[order]
-        first = np.flatnonzero(np.diff(key, prepend=-1))
-        total = np.add.reduceat(w[order], first) if len(first) else w
-        rows = order[first]
-        return cls(u[rows], p[rows], y[rows], total, n_users, n_points)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.user)
-
-    @cached_property
-    def by_point(self) -> ByPoint:
-        """The rows in the order of trade-offs."""
-        key = self.user // _PEOPLE_AT_ONCE * max(self.n_points, 1) + self.point
-        order = np.argsort(key, kind="stable")
-        return ByPoint(order, self.user[order], self.point[order], self.outcome[order], self.weight[order])
-
-    @cached_property
-    def kinds(self) -> tuple[IntArray, IntArray]:
-        """People with equal answers are of one kind: one person of each, (n_kinds,), and each person's, (n_users,).
-
-        Their order is that of their answers, whatever people are called.
-        """
-        weight = np.ascontiguousarray(self.weight).view(np.uint64)
-        row = (self.point.astype(np.uint64) * np.uint64(3) + (self.outcome + 1).astype(np.uint64)) ^ weight
-        _, first, kind = np.unique(
-            summed(hashed(row), self.user, self.n_users), return_index=True, return_inverse=True
-        )  # fmt: skip
-        return first, kind
-
-    def alike(self, gamma: FloatArray) -> IntArray:
-        """For each person the one of their kind, (n_users,), if all of a kind have equal weights ``gamma``
-        (n_users, n_c); else the person.
-        """
-        first, kind = self.kinds
-        one = first[kind]
-        if len(first) == self.n_users or np.array_equal(gamma, gamma[one]):
-            return one
-        return np.arange(self.n_users)
-
 
 _MAX_HALVINGS = 40
 _FIRST, _FINEST = 3e-2, 1e-10  # relative accuracy of the first equations, and of the last
@@ -213,11 +100,11 @@ def find_mode(
     ``start`` is coordinates (rank, n_c) or a mode under other weights. ``tolerance`` bounds a margin's distance from
     the mode, relative to 1 + the largest margin.
 
-    gaspk.md 2, eqs. 6, 10, 11 with the corrections there, in whitened coordinates: gradient Φᵀ(Σ γ slope) - w, Hessian
-    -(I + Φᵀ B Φ). **Differs from the paper**: no factor of W, which is singular where a trade-off has one answer. A
-    step is halved while it lowers ψ. After a step of relative size s whose equations were solved to a relative accuracy
-    η margins are some max(s, η) s from the mode, Newton's method being quadratic: that ends the search, without a
-    further step to confirm it, and says how exactly equations need be solved.
+    docs/math/gaspk.md section 2, eqs. 6, 10, 11 with the corrections there, in whitened coordinates: gradient Φᵀ(Σ γ
+    slope) - w, Hessian -(I + Φᵀ B Φ). **Differs from the paper**: no factor of W, which is singular where a trade-off
+    has one answer. A step is halved while it lowers ψ. After a step of relative size s whose equations were solved to a
+    relative accuracy η margins are some max(s, η) s from the mode, Newton's method being quadratic: that ends the
+    search, without a further step to confirm it, and says how exactly equations need be solved.
     """
     began = time.perf_counter()
     n_c = gamma.shape[1]
@@ -300,6 +187,13 @@ def curvature_at(state: State) -> Curvature:
     if min(_rows(state), answers.n_rows) <= FACTORISED:
         return factorised(state.basis.dense(), state.B, answers.user, answers.point, state.precision, state.gamma)
     return ByProducts(state.basis, state.B)
+
+
+def low_rank_at(state: State, curvature: Curvature, settings: Settings) -> Approximation | None:
+    """Low-rank variances, where solving for each would take long and nobody asked for exact ones."""
+    if curvature.is_factorised or settings.variances == "exact":
+        return None
+    return state.basis.low_rank(state.B, settings.n_eigenpairs)
 
 
 class Newton:

@@ -1,256 +1,39 @@
-"""Posterior precision of the coordinates, H = I + Φᵀ B Φ, factorised, and the blocks B of sums over answers."""
+"""Posterior precision of the coordinates, H = I + Φᵀ B Φ, factorised in one of two ways, or inverted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from predilect._compile import kernel
 from predilect._types import FloatArray, IntArray
-from predilect.gaussian.dense import Factor, factorise
-
-_SQUARES = 10_000_000  # numbers in γ γᵀ of all people that are held at once
-
-
-def gather(user: IntArray, point: IntArray, gamma: FloatArray, F: FloatArray) -> FloatArray:
-    """γ_uᵀ F_t of each answer, (n,): gaspk.md 1.1, g = Aᵀ f."""
-    out = np.empty(len(user))
-    _gather(user, point, np.ascontiguousarray(gamma), np.ascontiguousarray(F), out)
-    return out
-
-
-def scatter(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
-    """Σ_{i at t} weights_i γ_i, (n_points, n_c), from weighted slopes (n,): gaspk.md 2, eq. 10, A (y ∘ ρ)."""
-    out = np.zeros((n_points, gamma.shape[1]))
-    _scatter(user, point, weights, np.ascontiguousarray(gamma), out)
-    return out
-
-
-def packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, n_points: int) -> FloatArray:
-    """Σ_{i at t} weights_i γ_i γ_iᵀ as lower triangles, row by row: shape (n_points, n_c (n_c + 1)/2).
-
-    Half of the memory, which is what a product with them costs. γ γᵀ is made once for each person where there is room.
-    """
-    n_c = gamma.shape[1]
-    out = np.zeros((n_points, n_c * (n_c + 1) // 2))
-    if len(gamma) <= len(user) and len(gamma) * out.shape[1] <= _SQUARES:
-        squares = np.empty((len(gamma), out.shape[1]))
-        _squares(np.ascontiguousarray(gamma), squares)
-        _scatter(user, point, weights, squares, out)
-    else:
-        _packed_blocks(user, point, weights, np.ascontiguousarray(gamma), out)
-    return out
-
-
-def unpacked(packed: FloatArray) -> FloatArray:
-    """Triangles of :func:`packed_blocks` as blocks, shape (n_points, n_c, n_c)."""
-    n_c = int((2.0 * packed.shape[1]) ** 0.5)
-    out = np.empty((len(packed), n_c, n_c))
-    _unpacked(packed, out)
-    return out
-
-
-def packed_product(packed: FloatArray, F: FloatArray) -> FloatArray:
-    """B_t F_t at each trade-off, shape (n_points, n_c), for triangles of :func:`packed_blocks`."""
-    out = np.zeros(F.shape)
-    _sandwich(np.arange(len(F)), packed, np.ascontiguousarray(F), out)
-    return out
-
-
-def sandwich(index: IntArray, packed: FloatArray, values: FloatArray) -> FloatArray:
-    """Σ_t E_t B_t E_tᵀ values for packed B_t; trade-off t is row index_t of ``values`` (n_rows, n_c)."""
-    out = np.zeros(values.shape)
-    _sandwich(index, packed, np.ascontiguousarray(values), out)
-    return out
-
-
-def row_sums(index: IntArray, values: FloatArray, n_rows: int) -> FloatArray:
-    """Σ over t with index_t = r of values_t, for each row r: shape (n_rows, k), for values of shape (n, k)."""
-    out = np.zeros((n_rows, values.shape[1]))
-    _add_rows(index, np.ascontiguousarray(values), out)
-    return out
-
-
-@kernel
-def _gather(user: IntArray, point: IntArray, gamma: FloatArray, F: FloatArray, out: FloatArray) -> None:
-    for i in range(user.shape[0]):
-        u, t = user[i], point[i]
-        s = 0.0
-        for c in range(gamma.shape[1]):
-            s += gamma[u, c] * F[t, c]
-        out[i] = s
-
-
-@kernel
-def _scatter(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, out: FloatArray) -> None:
-    for i in range(user.shape[0]):
-        s = weights[i]
-        sums, mine = out[point[i]], gamma[user[i]]  # as rows: loops over entries of a table are not vectorised
-        for c in range(mine.shape[0]):
-            sums[c] += s * mine[c]
-
-
-@kernel
-def _add_rows(index: IntArray, values: FloatArray, out: FloatArray) -> None:
-    for t in range(index.shape[0]):
-        sums, mine = out[index[t]], values[t]
-        for c in range(mine.shape[0]):
-            sums[c] += mine[c]
-
-
-@kernel
-def _squares(gamma: FloatArray, out: FloatArray) -> None:
-    for u in range(gamma.shape[0]):
-        first = 0
-        for c in range(gamma.shape[1]):
-            for d in range(c + 1):
-                out[u, first + d] = gamma[u, c] * gamma[u, d]
-            first += c + 1
-
-
-@kernel
-def _packed_blocks(user: IntArray, point: IntArray, weights: FloatArray, gamma: FloatArray, out: FloatArray) -> None:
-    n_c = gamma.shape[1]
-    for i in range(user.shape[0]):
-        u, t = user[i], point[i]
-        first = 0
-        for c in range(n_c):
-            s = weights[i] * gamma[u, c]
-            if s != 0.0:  # many weights are 0
-                for d in range(c + 1):
-                    out[t, first + d] += s * gamma[u, d]
-            first += c + 1
-
-
-@kernel
-def _unpacked(packed: FloatArray, out: FloatArray) -> None:
-    for t in range(out.shape[0]):
-        first = 0
-        for c in range(out.shape[1]):
-            for d in range(c + 1):
-                out[t, c, d] = packed[t, first + d]
-                out[t, d, c] = packed[t, first + d]
-            first += c + 1
-
-
-@kernel
-def _sandwich(index: IntArray, packed: FloatArray, values: FloatArray, out: FloatArray) -> None:
-    n_c = values.shape[1]
-    for t in range(index.shape[0]):
-        triangle, mine, sums = packed[t], values[index[t]], out[index[t]]
-        first = 0
-        for c in range(n_c):
-            row, own = triangle[first : first + c], mine[c]
-            s = triangle[first + c] * own
-            for d in range(c):
-                s += row[d] * mine[d]
-            for d in range(c):
-                sums[d] += row[d] * own
-            sums[c] += s
-            first += c + 1
-
-
-MANY = 8  # characteristics from which on pairs pay
-_PRODUCTS_AT_ONCE, _POINTS_AT_ONCE = 125_000, 512  # more fall out of the cache; measured
-
-
-def pair_table(M: FloatArray) -> FloatArray:
-    """M_ecfd + M_fced, halved for e = f, shape (n_c (n_c + 1)/2, n_e (n_e + 1)/2), of M (n_e, n_c, n_e, n_c)."""
-    (e, f), pairs = np.tril_indices(M.shape[0]), np.tril_indices(M.shape[1])
-    table = np.empty((len(pairs[0]), len(e)))
-    for k, (c, d) in enumerate(zip(*pairs, strict=True)):
-        table[k] = (M[:, c, :, d] + M[:, c, :, d].T)[e, f]
-    table[:, e == f] *= 0.5
-    return table
-
-
-def quadratic_forms(rows: FloatArray, M: FloatArray) -> FloatArray:
-    """Σ_ef rows_qe M_ecfd rows_qf, shape (q, n_c, n_c), for rows (q, n_e) and M symmetric as a matrix."""
-    n_c = M.shape[1]
-    out = np.empty((len(rows), n_c, n_c))
-    for c in range(n_c):
-        for d in range(c + 1):
-            part = np.ascontiguousarray(M[:, c, :, d])
-            out[:, c, d] = out[:, d, c] = np.einsum("qe,qe->q", rows @ part, rows)
-    return out
-
-
-def quadratic_forms_by_pairs(rows: FloatArray, table: FloatArray, n_c: int) -> FloatArray:
-    """:func:`quadratic_forms` from the :func:`pair_table` of M."""
-    c, d = np.tril_indices(n_c)
-    out = np.empty((len(rows), n_c, n_c))
-    for points, across in _points(rows):
-        packed = np.zeros((len(c), across.shape[1]))
-        for pairs, products in _products(across):
-            packed += table[:, pairs] @ products
-        out[points, c, d] = out[points, d, c] = packed.T
-    return out
-
-
-def weighted_grams(rows: FloatArray, weights: FloatArray) -> FloatArray:
-    """Σ_q rows_qe rows_qf weights_qk, shape (k, n_e (n_e + 1)/2), for pairs e >= f row by row; weights (q, k)."""
-    n_e = rows.shape[1]
-    out = np.zeros((weights.shape[1], n_e * (n_e + 1) // 2))
-    for points, across in _points(rows):
-        mine = np.ascontiguousarray(weights[points].T)
-        for pairs, products in _products(across):
-            out[:, pairs] += mine @ products.T
-    return out
-
-
-def _points(rows: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Rows in chunks, transposed."""
-    for start in range(0, len(rows), _POINTS_AT_ONCE):
-        points = slice(start, start + _POINTS_AT_ONCE)
-        yield points, np.ascontiguousarray(rows[points].T)
-
-
-def _products(across: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Products of pairs of rows of ``across`` (n_e, q), in chunks of shapes (n_pairs, q)."""
-    n_e, n = across.shape
-    ends = np.arange(n_e + 1) * np.arange(1, n_e + 2) // 2  # where the pairs of each begin
-    most, first = max(1, _PRODUCTS_AT_ONCE // n), 0
-    while first < n_e:
-        last = max(first + 1, int(np.searchsorted(ends, ends[first] + most, side="right")) - 1)
-        products = np.empty((ends[last] - ends[first], n))
-        for i in range(first, last):
-            begin = ends[i] - ends[first]
-            np.multiply(across[: i + 1], across[i], out=products[begin : begin + i + 1])
-        yield slice(int(ends[first]), int(ends[last])), products
-        first = last
-
-
-def precision_of(Phi: FloatArray, B: FloatArray) -> FloatArray:
-    """H of Φ (n_points, rank) and B (n_points, n_c, n_c), rank · n_c square, row j n_c + c for coordinate (j, c).
-
-    n_points rank² n_c²/2 operations for n_c (n_c + 1)/2 matrix products; half of them where n_c is large.
-    """
-    rank, n_c = Phi.shape[1], B.shape[1]
-    H = np.empty((rank, n_c, rank, n_c))
-    low, high = np.tril_indices(n_c)
-    grams = weighted_grams(Phi, B[:, low, high]) if n_c >= MANY else None
-    part, (e, f) = np.empty((rank, rank)), np.tril_indices(rank)
-    for k, (c, d) in enumerate(zip(low, high, strict=True)):
-        if grams is None:
-            part = Phi.T @ (B[:, c, d, None] * Phi)
-        else:
-            part[e, f] = part[f, e] = grams[k]
-        H[:, c, :, d] = part
-        H[:, d, :, c] = part
-    whole = H.reshape(rank * n_c, rank * n_c)
-    whole[np.diag_indices(rank * n_c)] += 1.0
-    return whole
-
+from predilect.gaussian.dense import Factor, eigenpairs, factorise, symmetrise
 
 _NUMBERS_AT_ONCE = 4_000_000
+_ROUNDING = 1e-12  # of the size of a covariance
+
+
+class Noise(NamedTuple):
+    """Independent standard normal numbers that n draws are made of."""
+
+    coordinates: FloatArray  # (rank, n_c, n)
+    answers: FloatArray  # (..., n), of the shape that a curvature asks for
 
 
 class Curvature(Protocol):
     """H, on coordinates w of shape (rank, n_c)."""
+
+    @property
+    def is_factorised(self) -> bool:
+        """Whether a variance costs no solution of equations."""
+        ...
+
+    @property
+    def noise_shape(self) -> tuple[int, ...]:
+        """Shape of the numbers, besides those of the coordinates, that a draw takes."""
+        ...
 
     def solve(self, x: FloatArray) -> FloatArray:
         """H⁻¹ x for x of shape (rank, n_c)."""
@@ -258,6 +41,10 @@ class Curvature(Protocol):
 
     def log_det(self) -> float:
         """Log |H|."""
+        ...
+
+    def covariance_matrix(self) -> FloatArray:
+        """H⁻¹, rank n_c square; row j n_c + c for coordinate (j, c)."""
         ...
 
     def blocks(self, rows: FloatArray) -> FloatArray:
@@ -276,9 +63,77 @@ class Curvature(Protocol):
         """Covariance of Σ_c γ_c w_c, shape (rank, rank), for one person's weights (n_c,)."""
         ...
 
+    def drawn(self, noise: Noise) -> FloatArray:
+        """Coordinates with covariance H⁻¹ from standard normal numbers, shape (rank, n_c, n).
+
+        H⁻¹ e for e with covariance H: e = L z where H = L Lᵀ is factorised, and otherwise e = z + Aᵀ T^½ z', since H =
+        I + Aᵀ T A.
+        """
+        ...
+
+
+class _OfCoordinates:
+    """What follows from H⁻¹ itself, rank n_c square."""
+
+    is_factorised = True
+    noise_shape: tuple[int, ...] = (0,)
+    rank: int
+    n_c: int
+
+    def covariance_matrix(self) -> FloatArray:
+        raise NotImplementedError
+
+    @cached_property
+    def inverse(self) -> FloatArray:
+        """H⁻¹, shape (rank, n_c, rank, n_c)."""
+        return self.covariance_matrix().reshape(self.rank, self.n_c, self.rank, self.n_c)
+
+    def blocks(self, rows: FloatArray) -> FloatArray:
+        """Covariances of the characteristics; q rank² n_c²/2 operations."""
+        out = np.empty((len(rows), self.n_c, self.n_c))
+        for part in in_parts(len(rows), self.rank):
+            out[part] = quadratic_forms(rows[part], self.inverse)
+        return out
+
+    def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
+        return np.asarray(rows @ self.mixed(gamma) @ rows.T)
+
+    def mixed(self, gamma: FloatArray) -> FloatArray:
+        return np.asarray(np.einsum("jckd,c,d->jk", self.inverse, gamma, gamma, optimize=True))
+
 
 @dataclass(frozen=True, eq=False)
-class ByCoordinates:
+class ByCovariance(_OfCoordinates):
+    """H⁻¹ itself, where the posterior of earlier answers is the prior of later ones."""
+
+    matrix: FloatArray  # (rank n_c, rank n_c); row j n_c + c for coordinate (j, c)
+    rank: int
+    n_c: int
+
+    def covariance_matrix(self) -> FloatArray:
+        return self.matrix
+
+    def solve(self, x: FloatArray) -> FloatArray:
+        return np.asarray((self.matrix @ x.reshape(len(self.matrix), -1)).reshape(x.shape))
+
+    def log_det(self) -> float:
+        return -float(np.linalg.slogdet(self.matrix)[1])
+
+    def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
+        """Variances of mixtures; q (rank n_c)² operations."""
+        out = np.empty(len(rows))
+        for part in in_parts(len(rows), 2 * len(self.matrix)):
+            directions = directions_of(rows[part], gamma[part])
+            out[part] = np.einsum("ij,ij->i", directions @ self.matrix, directions)
+        return np.maximum(out, 0.0)
+
+    def drawn(self, noise: Noise) -> FloatArray:
+        z = noise.coordinates
+        return np.asarray((symmetric_root(self.matrix, 1.0) @ z.reshape(-1, z.shape[2])).reshape(z.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class ByCoordinates(_OfCoordinates):
     """A Cholesky of H itself, rank n_c square; entry (j, c) of the coordinates is row j n_c + c."""
 
     factor: Factor
@@ -290,61 +145,45 @@ class ByCoordinates:
         """Assemble and factorise; ``Phi`` (n_points, rank) and ``B`` (n_points, n_c, n_c)."""
         return cls(factorise(precision_of(Phi, B)), Phi.shape[1], B.shape[1])
 
+    def covariance_matrix(self) -> FloatArray:
+        return self.factor.inverse()
+
     def solve(self, x: FloatArray) -> FloatArray:
         return self.factor.solve(x.reshape(-1)).reshape(x.shape)
 
     def log_det(self) -> float:
         return self.factor.log_det()
 
-    @cached_property
-    def inverse(self) -> FloatArray:
-        """H⁻¹, shape (rank, n_c, rank, n_c)."""
-        return self.factor.inverse().reshape(self.rank, self.n_c, self.rank, self.n_c)
-
-    def blocks(self, rows: FloatArray) -> FloatArray:
-        """Covariances of the characteristics; q rank² n_c²/2 operations, half of that from 8 characteristics on."""
-        if self.n_c >= MANY:
-            return quadratic_forms_by_pairs(rows, self._pairs, self.n_c)
-        out = np.empty((len(rows), self.n_c, self.n_c))
-        for part in in_parts(len(rows), self.rank):
-            out[part] = quadratic_forms(rows[part], self.inverse)
-        return out
-
-    @cached_property
-    def _pairs(self) -> FloatArray:
-        return pair_table(self.inverse)
-
     def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
         """Variances of mixtures; q (rank n_c)² operations."""
         out = np.empty(len(rows))
         for part in in_parts(len(rows), 2 * self.rank * self.n_c):
-            directions = directions_of(rows[part], gamma[part])
-            out[part] = np.einsum("ij,ij->j", *(2 * (self.factor.solve_lower(directions.T),)))
+            half = self.factor.solve_lower(directions_of(rows[part], gamma[part]).T)
+            out[part] = np.einsum("ij,ij->j", half, half)
         return out
 
-    def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        return np.asarray(rows @ self.mixed(gamma) @ rows.T)
-
-    def mixed(self, gamma: FloatArray) -> FloatArray:
-        return np.asarray(np.einsum("jckd,c,d->jk", self.inverse, gamma, gamma, optimize=True))
-
-
-def directions_of(rows: FloatArray, gamma: FloatArray) -> FloatArray:
-    """Rows Φ_t ⊗ γ_u (q, rank n_c), of which the product with the coordinates is γ_uᵀ F_t."""
-    return np.asarray((rows[:, :, None] * gamma[:, None, :]).reshape(len(rows), -1))
+    def drawn(self, noise: Noise) -> FloatArray:
+        z = noise.coordinates
+        return self.factor.solve(self.factor.lower @ z.reshape(-1, z.shape[2])).reshape(z.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class ByAnswers:
     """A Cholesky of I + T^½ A Aᵀ T^½ with a row γ ⊗ Φ_t of A for each person and trade-off, n square.
 
-    gaspk.md 1.1: classification of the n answers under the covariance (γ_i · γ_j) k(t_i, t_j).
+    docs/math/gaspk.md section 1.1: classification of the n answers under the covariance (γ_i · γ_j) k(t_i, t_j).
     """
 
     factor: Factor
     Phi: FloatArray  # (n, rank), a row for each answer
     gamma: FloatArray  # (n, n_c)
     root: FloatArray  # (n,), T^½
+
+    is_factorised = True
+
+    @property
+    def noise_shape(self) -> tuple[int, ...]:
+        return (len(self.Phi),)
 
     @classmethod
     def of(cls, Phi: FloatArray, gamma: FloatArray, precision: FloatArray) -> ByAnswers:
@@ -363,6 +202,11 @@ class ByAnswers:
     def log_det(self) -> float:
         """Log |H| = log |M|."""
         return self.factor.log_det()
+
+    def covariance_matrix(self) -> FloatArray:
+        A = self.root[:, None] * directions_of(self.Phi, self.gamma)
+        half = self.factor.solve_lower(A)
+        return np.asarray(np.eye(A.shape[1]) - half.T @ half)
 
     def blocks(self, rows: FloatArray) -> FloatArray:
         """Covariances of the characteristics; q n_c n² operations."""
@@ -392,6 +236,44 @@ class ByAnswers:
         cross = self.factor.solve_lower((self.root * (self.gamma @ gamma))[:, None] * self.Phi)
         return np.asarray(gamma @ gamma * np.eye(self.Phi.shape[1]) - cross.T @ cross)
 
+    def drawn(self, noise: Noise) -> FloatArray:
+        # M = I + T^½ A Aᵀ T^½, and H⁻¹ x = x - Aᵀ T^½ M⁻¹ T^½ A x.
+        scaled = self.root[:, None] * self.gamma
+        e = noise.coordinates + np.einsum("ij,ic,in->jcn", self.Phi, scaled, noise.answers, optimize=True)
+        inner = self.factor.solve(np.einsum("ij,ic,jcn->in", self.Phi, scaled, e, optimize=True))
+        return np.asarray(e - np.einsum("ij,ic,in->jcn", self.Phi, scaled, inner, optimize=True))
+
+
+def directions_of(rows: FloatArray, gamma: FloatArray) -> FloatArray:
+    """Rows Φ_t ⊗ γ_u (q, rank n_c), of which the product with the coordinates is γ_uᵀ F_t."""
+    return np.asarray((rows[:, :, None] * gamma[:, None, :]).reshape(len(rows), -1))
+
+
+def quadratic_forms(rows: FloatArray, M: FloatArray) -> FloatArray:
+    """Σ_ef rows_qe M_ecfd rows_qf, shape (q, n_c, n_c), for rows (q, n_e) and M symmetric as a matrix."""
+    n_c = M.shape[1]
+    out = np.empty((len(rows), n_c, n_c))
+    for c in range(n_c):
+        for d in range(c + 1):
+            part = np.ascontiguousarray(M[:, c, :, d])
+            out[:, c, d] = out[:, d, c] = np.einsum("qe,qe->q", rows @ part, rows)
+    return out
+
+
+def precision_of(Phi: FloatArray, B: FloatArray) -> FloatArray:
+    """H of Φ (n_points, rank) and B (n_points, n_c, n_c), rank · n_c square, row j n_c + c for coordinate (j, c).
+
+    n_points rank² n_c²/2 operations in n_c (n_c + 1)/2 matrix products.
+    """
+    rank, n_c = Phi.shape[1], B.shape[1]
+    H = np.empty((rank, n_c, rank, n_c))
+    for c in range(n_c):
+        for d in range(c + 1):
+            H[:, c, :, d] = H[:, d, :, c] = Phi.T @ (B[:, c, d, None] * Phi)
+    whole = H.reshape(rank * n_c, rank * n_c)
+    whole[np.diag_indices(rank * n_c)] += 1.0
+    return whole
+
 
 def factorised(
     Phi: FloatArray, B: FloatArray, user: IntArray, point: IntArray, precision: FloatArray, gamma: FloatArray
@@ -406,3 +288,10 @@ def in_parts(n: int, numbers_each: int, at_once: int = _NUMBERS_AT_ONCE) -> list
     """Slices of n rows such that memory stays bounded."""
     step = max(1, at_once // max(numbers_each, 1))
     return [slice(start, start + step) for start in range(0, n, step)]
+
+
+def symmetric_root(matrix: FloatArray, size: float) -> FloatArray:
+    """Symmetric root of a difference of covariances of ``size``, without eigenvalues that are rounding."""
+    values, vectors = eigenpairs(symmetrise(matrix))
+    root = np.sqrt(np.where(values > _ROUNDING * size, values, 0.0))
+    return np.asarray((vectors * root) @ vectors.T)

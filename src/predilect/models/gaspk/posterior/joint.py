@@ -1,4 +1,4 @@
-"""Uncertainty of people's weights: predictions ignore it, intervals of a person's evaluations must not."""
+"""Joint posterior of one person's evaluations, with the uncertainty of their weights, and draws of it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from predilect._types import FloatArray, IntArray
-from predilect.gaussian.dense import eigenpairs, symmetrise
+from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.kernels import Kernel
-from predilect.models.gaspk.posterior.covariance import ByCovariance
-from predilect.models.gaspk.posterior.curvature import ByAnswers, ByCoordinates, Curvature
+from predilect.models.gaspk.posterior.curvature import Noise, symmetric_root
 from predilect.models.gaspk.posterior.posterior import GaSPKPosterior
-from predilect.models.gaspk.posterior.solver import ByProducts, solve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +40,7 @@ def mixtures(
     characteristics. The variance it gives to a person's own trade-offs, on average, is subtracted from T² - 1, and
     the rest is ``left_open``. **Differs from the paper**, which has no such thing. Measured on people with tastes
     of their own, 10 and 40 answers each: intervals of willingness at 95 % held .85 to .97 of the truths with exact
-    or expected weights, and .67 to .89 with heuristic ones; with T² - 1 and nothing else .42 to .96 and .29 to .90.
+    weights, and .67 to .89 with heuristic ones; with T² - 1 and nothing else .42 to .96 and .29 to .90.
     n n_c² + p n_c³ operations.
     """
     n_c = gamma.shape[1]
@@ -73,7 +71,6 @@ def average(everybody: Mixtures) -> Mixtures:
 
 
 _DRAWS_AT_ONCE = 250
-_ROUNDING = 1e-12
 
 
 def joint(
@@ -118,14 +115,6 @@ class Draws:
         return np.asarray(out)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Noise:
-    """Independent standard normal numbers that draws are made of."""
-
-    coordinates: FloatArray  # (rank, n_c, n)
-    answers: FloatArray  # (n_rows, n) or (n_points, n_c, n); empty for ByCoordinates
-
-
 def draw(posterior: GaSPKPosterior, kernel: Kernel, lines: FloatArray, n_draws: int, random_state: int) -> Draws:
     """Draws of the characteristics at trade-offs ``lines`` (n_lines, n, d), joint within a line; m = n_lines n.
 
@@ -143,9 +132,9 @@ def draw(posterior: GaSPKPosterior, kernel: Kernel, lines: FloatArray, n_draws: 
         n_some = some.stop - some.start
         noise = Noise(
             rng.standard_normal((posterior.basis.rank, n_c, n_some)),
-            rng.standard_normal((*_shape_of_answers(posterior.curvature), n_some)),
+            rng.standard_normal((*posterior.curvature.noise_shape, n_some)),
         )
-        deviation[:, some] = np.einsum("mj,jcn->cnm", rows, from_noise(posterior.curvature, noise), optimize=True)
+        deviation[:, some] = np.einsum("mj,jcn->cnm", rows, posterior.curvature.drawn(noise), optimize=True)
     normal = rng.standard_normal((n_draws, n_c))
     own, shared = rng.standard_normal((n_c, n_draws, n)), rng.standard_normal((n_draws, n))
     alike = np.empty((n_draws, len(rows)))
@@ -153,48 +142,6 @@ def draw(posterior: GaSPKPosterior, kernel: Kernel, lines: FloatArray, n_draws: 
         here = slice(line * n, (line + 1) * n)
         K = kernel(lines[line])
         size = float(np.diagonal(K).max(initial=0.0))
-        deviation[:, :, here] += own @ _root(K - rows[here] @ rows[here].T, size)
-        alike[:, here] = shared @ _root(K / posterior.prior_variance, 1.0)
+        deviation[:, :, here] += own @ symmetric_root(K - rows[here] @ rows[here].T, size)
+        alike[:, here] = shared @ symmetric_root(K / posterior.prior_variance, 1.0)
     return Draws((rows @ posterior.w).T, deviation, alike, normal, posterior.spread)
-
-
-def from_noise(curvature: Curvature, noise: Noise) -> FloatArray:
-    """Coordinates with covariance H⁻¹ from standard normal numbers, shape (rank, n_c, n).
-
-    H⁻¹ e for e with covariance H: e = L z where H = L Lᵀ is factorised, and otherwise e = z + Aᵀ T^½ z', since H = I +
-    Aᵀ T A.
-    """
-    z = noise.coordinates
-    if isinstance(curvature, ByCoordinates):
-        flat = curvature.factor.lower @ z.reshape(-1, z.shape[2])
-        return np.asarray(curvature.factor.solve(flat).reshape(z.shape))
-    if isinstance(curvature, ByCovariance):
-        return np.asarray((_root(curvature.matrix, 1.0) @ z.reshape(-1, z.shape[2])).reshape(z.shape))
-    if isinstance(curvature, ByAnswers):
-        # M = I + T^½ A Aᵀ T^½, and H⁻¹ x = x - Aᵀ T^½ M⁻¹ T^½ A x.
-        Phi, scaled = curvature.Phi, curvature.root[:, None] * curvature.gamma
-        e = z + np.einsum("ij,ic,in->jcn", Phi, scaled, noise.answers, optimize=True)
-        inner = curvature.factor.solve(np.einsum("ij,ic,jcn->in", Phi, scaled, e, optimize=True))
-        return np.asarray(e - np.einsum("ij,ic,in->jcn", Phi, scaled, inner, optimize=True))
-    if isinstance(curvature, ByProducts):
-        values, vectors = np.linalg.eigh(curvature.B)
-        scaled = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        e = np.einsum("tcd,tdn->tcn", scaled, noise.answers)
-        e = z + curvature.basis.backward(e.reshape(len(e), -1)).reshape(z.shape)
-        return solve(curvature.basis, curvature.B, e, preconditioner=curvature.several, tolerance=curvature.tolerance).x
-    raise TypeError(f"no draws from a {type(curvature).__name__}")
-
-
-def _shape_of_answers(curvature: Curvature) -> tuple[int, ...]:
-    if isinstance(curvature, ByAnswers):
-        return (len(curvature.Phi),)
-    if isinstance(curvature, ByProducts):
-        return curvature.B.shape[:2]
-    return (0,)
-
-
-def _root(matrix: FloatArray, size: float) -> FloatArray:
-    """Symmetric root of a difference of covariances of ``size``, without eigenvalues that are rounding."""
-    values, vectors = eigenpairs(symmetrise(matrix))
-    root = np.sqrt(np.where(values > _ROUNDING * size, values, 0.0))
-    return np.asarray((vectors * root) @ vectors.T)

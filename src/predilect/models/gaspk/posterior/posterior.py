@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-import warnings
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from predilect._types import FloatArray, IntArray
-from predilect.errors import DataWarning
 from predilect.gaussian.dense import semidefinite_root, symmetrise
 from predilect.gaussian.posterior import Posterior, Utilities
+from predilect.models.gaspk.posterior.basis import Approximation, Basis
 from predilect.models.gaspk.posterior.curvature import Curvature, in_parts
-from predilect.models.gaspk.posterior.low_rank import LowRank, clamped
-from predilect.models.gaspk.posterior.scores import Basis, ItemScores, centred_blocks, centred_scores, mixed
+from predilect.models.gaspk.posterior.scores import ItemScores, centred_blocks, centred_scores
+from predilect.models.gaspk.posterior.sums import mixed
 
 _NUMBERS_AT_ONCE = 20_000_000
 
@@ -34,8 +33,8 @@ class Characteristics:
 class GaSPKPosterior(Posterior):
     """f_u(t) = Σ_c γ_uc f^c(t) with characteristics f^c = Φ w, w Gaussian with mode ``w`` and precision H.
 
-    gaspk.md 2, predictive: **differs from the paper**, whose algorithm 3 has the variances of the single
-    characteristics; a mixture's needs their covariances too.
+    docs/math/gaspk.md section 2, predictive: **differs from the paper**, whose algorithm 3 has the variances of the
+    single characteristics; a mixture's needs their covariances too.
     """
 
     by_utilities: ClassVar[bool] = False
@@ -48,7 +47,7 @@ class GaSPKPosterior(Posterior):
     spread: float = 1.0  # T² ≥ 1: calibration of 1 + variance of a margin, as weights are taken as known
     prior_variance: float = 1.0  # of a characteristic far from the trade-off 0
 
-    low_rank: LowRank | None = None  # source of variances on a grid; None where H is factorised
+    low_rank: Approximation | None = None  # source of variances on a grid; None where H is factorised
     exact_up_to: float = math.inf  # so many variances at once are exact all the same
     left_open: FloatArray | None = None  # (n_users, n_c, n_c), covariance of people's weights, where they have a prior
     factors: FloatArray | None = None  # (n_users + 1,), of V for the people, and last 1; None where all are 1
@@ -58,11 +57,10 @@ class GaSPKPosterior(Posterior):
         return np.ones(len(users)) if self.factors is None else self.factors[users]
 
     def at(self, trade_offs: FloatArray) -> Characteristics:
-        """The characteristics at trade-offs of shape (q, d); q rank² n_c² operations, or as ``LowRank`` has it."""
+        """The characteristics at trade-offs of shape (q, d); q rank² n_c² operations, or as ``low_rank`` has it."""
         n_c = self.gamma.shape[1]
         if self.low_rank is not None and len(trade_offs) * n_c > self.exact_up_to:
-            mean = self.low_rank.basis.at_trade_offs(trade_offs, self.w)
-            return Characteristics(mean, _low_rank_blocks(self.low_rank, trade_offs))
+            return Characteristics(self.basis.at_trade_offs(trade_offs, self.w), self.low_rank.blocks(trade_offs))
         mean, covariance = np.empty((len(trade_offs), n_c)), np.empty((len(trade_offs), n_c, n_c))
         for some in in_parts(len(trade_offs), self.basis.rank, _NUMBERS_AT_ONCE):
             rows, own = self.basis.rows(trade_offs[some])
@@ -97,9 +95,6 @@ class GaSPKPosterior(Posterior):
                 var[asked] = self.curvature.variances(rows[codes[asked] - some.start], g[asked])
             mean = np.einsum("qc,qc->q", g, value[codes])
             var += own[codes] * np.einsum("qc,qc->q", g, g)
-        if self.low_rank is not None and self.low_rank.form == "paper":
-            prior = self.low_rank.basis.prior_variance(trade_offs)[codes]
-            var[known] = _clamped(var[known], prior[known] * np.einsum("qc,qc->q", *2 * (self.gamma[users[known]],)))
         var *= self.factors_of(users)
         if self.left_open is not None:
             # Σ m_c C_cd m_d is a mixture of the people's covariances by the characteristics at the trade-offs.
@@ -186,26 +181,3 @@ class GaSPKPosterior(Posterior):
         covariance = spread * (covariance + length * own)
         covariance[np.diag_indices(n_items)] += constant
         return Utilities(mean, symmetrise(covariance), None, none, np.zeros(0))
-
-
-def _low_rank_blocks(low_rank: LowRank, trade_offs: FloatArray) -> FloatArray:
-    """Covariances at trade-offs; the paper's formula holds on the grid only, so others take the consistent one."""
-    if low_rank.form == "consistent":
-        return low_rank.blocks(trade_offs)
-    on_grid = low_rank.basis.codes(trade_offs) >= 0
-    out = np.empty((len(trade_offs), low_rank.n_c, low_rank.n_c))
-    out[on_grid] = low_rank.blocks(trade_offs[on_grid])
-    out[~on_grid] = replace(low_rank, form="consistent").blocks(trade_offs[~on_grid])
-    return out
-
-
-def _clamped(var: FloatArray, prior: FloatArray) -> FloatArray:
-    """Variances clamped, with a warning: the paper's formula can leave the range on both sides."""
-    inside, n_outside = clamped(var, prior)
-    if n_outside:
-        warnings.warn(
-            f"{n_outside} of {len(var)} variances by the paper's formula were not between 0 and the prior variance and "
-            "were clamped: it mixes the exact covariance with that of the largest eigenvectors. Use "
-            'variances="consistent" or "exact", or more eigenpairs (n_eigenpairs=...)', DataWarning, stacklevel=6,
-        )  # fmt: skip
-    return inside

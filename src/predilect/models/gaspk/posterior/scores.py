@@ -1,189 +1,21 @@
-"""Basis of the characteristics at the points: linear in independent coordinates of variance 1."""
+"""Scores of items: the mean evaluation of an item against others."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from predilect._compile import kernel
 from predilect._types import FloatArray, IntArray
-from predilect.gaussian.dense import eigenpairs, pivoted_cholesky, solve_lower, symmetrise
+from predilect.data.features import FeatureSpace
+from predilect.gaussian.dense import symmetrise
 from predilect.gaussian.kernels import Kernel
+from predilect.gaussian.projection import centres
+from predilect.models.gaspk.posterior.basis import Basis, kernel_parts
 from predilect.models.gaspk.posterior.curvature import Curvature
+from predilect.models.gaspk.tradeoffs.map import TradeOffMap
 
-MOST_RANK = 1500
-_EXACT_POINTS = 1500
-_ROUNDING = 1e-12  # of the largest variance: what is left is rounding
-_SMALL = 1e-3
-
-
-class Basis(Protocol):
-    """f at the points is Φ w, w ~ N(0, I)."""
-
-    @property
-    def n_points(self) -> int:
-        """Rows of Φ."""
-        ...
-
-    @property
-    def rank(self) -> int:
-        """Columns of Φ."""
-        ...
-
-    def forward(self, w: FloatArray) -> FloatArray:
-        """Φ w, from shape (rank, k) to (n_points, k)."""
-        ...
-
-    def backward(self, v: FloatArray) -> FloatArray:
-        """Φᵀ v, from shape (n_points, k) to (rank, k)."""
-        ...
-
-    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
-        """Σ_t Φ_tj² weights_tk, from shape (n_points, k) to (rank, k)."""
-        ...
-
-    def dense(self) -> FloatArray:
-        """Φ, shape (n_points, rank)."""
-        ...
-
-    def rows(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The rows of Φ at any trade-offs (q, d), shape (q, rank), and the residual prior variance, (q,)."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DenseBasis:
-    """Φ of K ≈ Φ Φᵀ over any points: no grid, any dimension.
-
-    gaspk.md 1.1. A pivoted Cholesky and a rotation to orthogonal columns, in which precisions are nearly diagonal.
-    n_points rank² operations once, n_points rank memory and operations for each product.
-    """
-
-    kernel: Kernel
-    pivots: FloatArray  # (rank, d), points that Φ is made from
-    root: FloatArray  # (n_points, rank), Φ; orthogonal columns
-    back: FloatArray  # (rank, rank): trade-off x has the row k(x, pivots) back
-    left_out: float  # largest residual prior variance, as a share of the largest
-
-    @classmethod
-    def of(cls, kernel: Kernel, points: FloatArray, most_rank: int = MOST_RANK) -> DenseBasis:
-        """The basis of a kernel at points.
-
-        Up to 1 500 points exact up to rounding. Of more what leaves out at most 1e-3 of a prior variance at any point
-        (three hundredths of a standard deviation), but of rank ``most_rank`` at most.
-        """
-        n = len(points)
-        few = n <= _EXACT_POINTS
-        diagonal = np.maximum(kernel.diagonal(points), 0.0)
-        if few:
-            K = kernel(points)
-            lower, pivots = pivoted_cholesky(diagonal, lambda i: K[i], n, _ROUNDING)
-        else:
-            lower, pivots = pivoted_cholesky(diagonal, lambda i: kernel(points[i], points), most_rank, _SMALL)
-        _, rotation = eigenpairs(lower.T @ lower)
-        root = lower @ rotation
-        back = solve_lower(lower[pivots], rotation, transposed=True)
-        left = diagonal - np.einsum("ij,ij->i", root, root)
-        return cls(
-            kernel, points[pivots], root, back,
-            float(max(left.max(initial=0.0), 0.0) / max(float(diagonal.max(initial=0.0)), 1e-300)),
-        )  # fmt: skip
-
-    def times(self, factor: float, kernel: Kernel) -> DenseBasis:
-        """The basis of ``kernel``, which is ``factor`` times this one's."""
-        scale = math.sqrt(factor)
-        return DenseBasis(kernel, self.pivots, self.root * scale, self.back / scale, self.left_out)
-
-    def extended(self, points: FloatArray, moved: IntArray) -> DenseBasis:
-        """The basis at more points, exact at the new ones: further coordinates are independent of those there are.
-
-        ``points`` (n, d) are all of them, and ``moved`` says where those of this basis are among them.
-        """
-        fresh = np.setdiff1d(np.arange(len(points)), moved)
-        rows, left = self.rows(points[fresh])
-        K = symmetrise(self.kernel(points[fresh]) - rows @ rows.T)
-        lower, pivots = pivoted_cholesky(left, lambda i: K[i], len(fresh), _SMALL)
-        added, more = points[fresh][pivots], lower.shape[1]
-        # The residual of the pivots is lower lowerᵀ; that of any trade-off with them, times this, are the new columns.
-        turn = solve_lower(lower[pivots], np.eye(more), transposed=True)
-        root = np.zeros((len(points), self.rank + more))
-        root[moved, : self.rank], root[fresh, : self.rank], root[fresh, self.rank :] = self.root, rows, lower
-        if self.left_out > 0.0:
-            cross = self.kernel(points[moved], added) - self.root @ rows[pivots].T
-            root[moved, self.rank :] = cross @ turn
-        back = np.zeros((self.rank + more, self.rank + more))
-        back[: self.rank, : self.rank] = self.back
-        back[: self.rank, self.rank :] = -self.back @ rows[pivots].T @ turn
-        back[self.rank :, self.rank :] = turn
-        return DenseBasis(self.kernel, np.vstack([self.pivots, added]), root, back, self.left_out)
-
-    @property
-    def n_points(self) -> int:
-        return len(self.root)
-
-    @property
-    def rank(self) -> int:
-        return int(self.root.shape[1])
-
-    def forward(self, w: FloatArray) -> FloatArray:
-        return np.asarray(self.root @ w)
-
-    def backward(self, v: FloatArray) -> FloatArray:
-        return np.asarray(self.root.T @ v)
-
-    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
-        return np.asarray(np.square(self.root).T @ weights)
-
-    def dense(self) -> FloatArray:
-        return self.root
-
-    def rows(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The rows of Φ at any trade-offs, and the residual prior variance."""
-        phi = self.kernel(x, self.pivots) @ self.back
-        return phi, np.maximum(self.kernel.diagonal(x) - np.einsum("ij,ij->i", phi, phi), 0.0)
-
-
-def mixed(
-    user: IntArray, point: IntArray, gamma: FloatArray, mean: FloatArray, covariance: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """γ_uᵀ m_t and γ_uᵀ V_t γ_u of each question (user, point), shapes (n,); 0 where the code of a person is negative.
-
-    ``mean`` (n_points, n_c) and symmetric ``covariance`` (n_points, n_c, n_c) are of the characteristics. n n_c²/2
-    operations, fewer where weights are 0, and no memory but the results.
-    """
-    out = np.zeros((2, len(user)))
-    _mixed(
-        np.asarray(user, dtype=np.int64), np.asarray(point, dtype=np.int64), np.ascontiguousarray(gamma),
-        np.ascontiguousarray(mean), np.ascontiguousarray(covariance), out,
-    )  # fmt: skip
-    return out[0], out[1]
-
-
-@kernel
-def _mixed(
-    user: IntArray, point: IntArray, gamma: FloatArray, mean: FloatArray, V: FloatArray,
-    out: FloatArray,
-) -> None:  # fmt: skip
-    for i in range(user.shape[0]):
-        u, t = user[i], point[i]
-        if u < 0:
-            continue
-        m = v = 0.0
-        for c in range(gamma.shape[1]):
-            own = gamma[u, c]
-            if own == 0.0:
-                continue
-            m += own * mean[t, c]
-            half = 0.5 * V[t, c, c] * own
-            for d in range(c):
-                half += V[t, c, d] * gamma[u, d]
-            v += 2.0 * own * half
-        out[0, i], out[1, i] = m, v
-
-
+_SCORED = 4000  # trade-offs that boards are made of
 _MOST_DENSE = 4000  # trade-offs whose covariance is held at once
 _ROWS_AT_ONCE = 2000
 
@@ -255,3 +87,29 @@ def centred_scores(
         squares = np.einsum("ic,id->icd", at_items, at_items).reshape(n, -1)
         var += left_open.reshape(len(gamma), -1) @ squares.T
     return mean, spread * np.maximum(var, 0.0) + 0.5 * (spread - 1.0) * (1.0 - 1.0 / n)
+
+
+def item_scores(
+    basis: Basis, kernel: Kernel, trade_offs: TradeOffMap, space: FeatureSpace, random_state: int
+) -> ItemScores:
+    """Scores of the items, each against the same references."""
+    n_items = len(space.matrix)
+    matrix = None if trade_offs.items_are_attributes else space.matrix
+    against = _references(space.matrix if matrix is not None else np.eye(n_items), random_state)
+    item, other = np.repeat(np.arange(n_items), len(against)), np.tile(against, n_items)
+    signs = np.where(item == other, 0.0, 1.0).reshape(n_items, -1)
+    t = trade_offs.pairs(matrix, item, other).reshape(n_items, len(against), -1)
+    if not kernel_parts(kernel)[2]:  # the item on the left and on the right, half each
+        t = np.concatenate([t, trade_offs.pairs(matrix, other, item).reshape(t.shape)], axis=1)
+        signs = np.concatenate([signs, -signs], axis=1)
+    return ItemScores.of(basis, kernel, t, signs)
+
+
+def _references(rows: FloatArray, random_state: int) -> IntArray:
+    """The items that every item is scored against: all, or as many as make 4 000 trade-offs, spread over them."""
+    n_items = len(rows)
+    n = min(n_items, max(1, _SCORED // n_items))
+    if n == n_items:
+        return np.arange(n_items)
+    middle = rows.mean(axis=0)[None, :] if n == 1 else centres(rows, n, random_state)
+    return np.unique([int(np.square(rows - centre).sum(axis=1).argmin()) for centre in middle])

@@ -17,8 +17,9 @@ from scipy.linalg import eigh_tridiagonal
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import Factor, factorise
 from predilect.gaussian.solve import Solution, conjugate_gradients
-from predilect.models.gaspk.posterior.curvature import packed_product, precision_of, unpacked
-from predilect.models.gaspk.posterior.scores import Basis
+from predilect.models.gaspk.posterior.basis import Basis
+from predilect.models.gaspk.posterior.curvature import Noise, precision_of
+from predilect.models.gaspk.posterior.sums import packed_product, unpacked
 
 _LOOSE = 1e-6  # from here on up the recurrence of conjugate gradients is as good as the residual: rounding is far below
 _NOTICEABLE = 1e-3  # of the prior precision 1: P is I for coordinates about which answers say less
@@ -28,14 +29,12 @@ _NUMBERS_AT_ONCE = 500_000  # more right-hand sides at once fall out of the cach
 def precision_product(basis: Basis, B: FloatArray, x: FloatArray) -> FloatArray:
     """H x = x + Φᵀ B Φ x for x (rank · n_c, k), entry (j, c) of the coordinates in row j n_c + c.
 
-    gaspk.md 2, eqs. 6 and 11 in whitened coordinates. One ``forward`` and one ``backward`` of n_c k columns, and
-    n_points n_c² k operations.
+    docs/math/gaspk.md section 2, eqs. 6 and 11 in whitened coordinates. One ``forward`` and one ``backward`` of n_c k
+    columns, and n_points n_c² k operations.
     """
     k, n_c = x.shape[1], len(x) // max(basis.rank, 1)
     if B.ndim == 2 and k == 1:
-        w = x.reshape(basis.rank, n_c)
-        gram = getattr(basis, "weighted_gram", None)
-        product = basis.backward(packed_product(B, basis.forward(w))) if gram is None else gram(B, w)
+        product = basis.backward(packed_product(B, basis.forward(x.reshape(basis.rank, n_c))))
         return np.asarray(x + product.reshape(x.shape))
     B = unpacked(B) if B.ndim == 2 else B
     n = len(B)
@@ -125,8 +124,7 @@ def largest_coordinates(basis: Basis, n_coordinates: int) -> IntArray:
 
     On a grid those with the largest eigenvalues; Σ_t Φ_tj² otherwise. Ties go to the first.
     """
-    eigenvalues = getattr(basis, "eigenvalues", None)
-    size = basis.gram_diagonal(np.ones((basis.n_points, 1)))[:, 0] if eigenvalues is None else eigenvalues
+    size = basis.sizes
     # Equal ones differ by rounding, which must not decide their order.
     chosen = np.argsort(-np.round(size / max(float(size.max(initial=0.0)), 1e-300), 10), kind="stable")[:n_coordinates]
     return np.sort(chosen)
@@ -134,7 +132,7 @@ def largest_coordinates(basis: Basis, n_coordinates: int) -> IntArray:
 
 def assembled(basis: Basis, B: FloatArray, coordinates: IntArray) -> FloatArray:
     """H restricted to some coordinates, shape (len(coordinates) · n_c,) squared, row j n_c + c as in ``solve``."""
-    return precision_of(_columns(basis, coordinates), B)
+    return precision_of(basis.columns(coordinates), B)
 
 
 def solve(
@@ -150,9 +148,9 @@ def solve(
 
     A preconditioner of an earlier, similar B is as right, only slower.
 
-    gaspk.md 3, step 3.3. **Differs from the paper**: the system of rank · n_c coordinates and not that of answers, so
-    that its size does not grow with them; and blocks of Φ, B as preconditioner. Some 2 to 10 products to 1e-2, 5 to 50
-    to 1e-6. H is at least I: the error of x is at most |b - H x|.
+    docs/math/gaspk.md section 3, step 3.3. **Differs from the paper**: the system of rank · n_c coordinates and not
+    that of answers, so that its size does not grow with them; and blocks of Φ, B as preconditioner. Some 2 to 10
+    products to 1e-2, 5 to 50 to 1e-6. H is at least I: the error of x is at most |b - H x|.
     """
     if preconditioner is None:
         preconditioner = Preconditioner.of(basis, B)
@@ -179,16 +177,6 @@ def solve(
         tolerance,
         all(part.converged for part in parts),
     )
-
-
-def _columns(basis: Basis, coordinates: IntArray) -> FloatArray:
-    """Columns of Φ, shape (n_points, len(coordinates))."""
-    columns = getattr(basis, "columns", None)
-    if columns is not None:
-        return np.asarray(columns(coordinates))
-    units = np.zeros((basis.rank, len(coordinates)))
-    units[coordinates, np.arange(len(coordinates))] = 1.0
-    return basis.forward(units)
 
 
 _DENSE_SIZE = 6_000
@@ -224,10 +212,10 @@ def log_determinant(
     most 6 000 rows and takes at most 2e10 operations. The same probes for any B: differences between similar ones are
     better known than either.
 
-    gaspk.md 3, step 6; modern.md A.5. log |H| = log |P| + tr log M for M = R⁻¹ H R⁻ᵀ, P = R Rᵀ, by stochastic Lanczos
-    quadrature with ±1 probes. **Differs from the paper**: since P holds blocks of H, tr(M - I) is 0 exactly, and z'(M -
-    I)z is taken from each probe; what is left is of second order in what P leaves out. Steps end when one moves the
-    value by less than a tenth of the standard error. One product with Φ and Φᵀ a step and probe.
+    docs/math/gaspk.md section 3, step 6. log |H| = log |P| + tr log M for M = R⁻¹ H R⁻ᵀ, P = R Rᵀ, by stochastic
+    Lanczos quadrature with ±1 probes. **Differs from the paper**: since P holds blocks of H, tr(M - I) is 0 exactly,
+    and z'(M - I)z is taken from each probe; what is left is of second order in what P leaves out. Steps end when one
+    moves the value by less than a tenth of the standard error. One product with Φ and Φᵀ a step and probe.
     """
     size = basis.rank * B.shape[1]
     if exact is None:
@@ -281,8 +269,8 @@ def _quadrature(
         going &= norm > _EXHAUSTED
         moved = float(np.abs(values - last).max())
         noise = (float(values.std()) if k > 1 else abs(float(values[0]))) / math.sqrt(n_probes)
-        settled = step > 0 and moved <= max(_ENOUGH * noise, _ROUNDING * size)
-        if settled or not going.any():
+        converged = step > 0 and moved <= max(_ENOUGH * noise, _ROUNDING * size)
+        if converged or not going.any():
             break
         before, q = q, r / np.where(going, norm, 1.0)
     return values, int(taken.max())
@@ -295,7 +283,8 @@ _VARIANCE = 1e-5  # its square is the accuracy of a variance
 
 @dataclass(frozen=True, eq=False)
 class ByProducts:
-    """H = I + Φᵀ B Φ, never formed, for blocks ``B`` (n_points, n_c, n_c): gaspk.md 3, steps 3.3 and 7.
+    """H = I + Φᵀ B Φ, never formed, for blocks ``B`` (n_points, n_c, n_c): docs/math/gaspk.md section 3, steps
+    3.3 and 7.
 
     A variance needs a solution of its own: some 5 products with Φ and Φᵀ. Where points are many and variances need not
     be exact, take ``LowRank``.
@@ -304,6 +293,12 @@ class ByProducts:
     basis: Basis
     B: FloatArray
     tolerance: float = 1e-8  # of |x - H y| / |x| in solve
+
+    is_factorised = False
+
+    @property
+    def noise_shape(self) -> tuple[int, ...]:
+        return self.B.shape[:2]
 
     @cached_property
     def single(self) -> Preconditioner:
@@ -330,6 +325,18 @@ class ByProducts:
     def log_determinant(self) -> LogDeterminant:
         """Log |H| with its standard error, of the same probes for any B."""
         return log_determinant(self.basis, self.B)
+
+    def covariance_matrix(self) -> FloatArray:
+        """H⁻¹, for few coordinates."""
+        return factorise(precision_of(self.basis.dense(), self.B)).inverse()
+
+    def drawn(self, noise: Noise) -> FloatArray:
+        values, vectors = np.linalg.eigh(self.B)
+        scaled = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        e = np.einsum("tcd,tdn->tcn", scaled, noise.answers)
+        z = noise.coordinates
+        e = z + self.basis.backward(e.reshape(len(e), -1)).reshape(z.shape)
+        return solve(self.basis, self.B, e, preconditioner=self.several, tolerance=self.tolerance).x
 
     def blocks(self, rows: FloatArray) -> FloatArray:
         """Covariances of the characteristics, exact to 1e-10 of their prior variances; n_c solutions a row."""

@@ -15,7 +15,6 @@ from predilect.data.comparisons import Comparisons
 from predilect.data.features import ItemFeatures
 from predilect.data.intake import counted
 from predilect.errors import DataError
-from predilect.models.gaspk.tradeoffs.folding import CLOSE
 from predilect.models.gaspk.tradeoffs.map import (
     ITEM_LENGTH,
     Dimension,
@@ -37,7 +36,6 @@ def fit_trade_offs(
     *,
     tau: Literal["difference", "relative"] | TauFunction = "difference",
     attributes: Iterable[str] | None = None,
-    n_dimensions: int | None = None,
     units: Mapping[str, str] | None = None,
     antisymmetric: bool = True,
 ) -> TradeOffMap:
@@ -48,22 +46,21 @@ def fit_trade_offs(
     is 2 (x - y) / (|x| + |y|) of original numbers, 0 where both are 0, and the difference for categories; a function
     takes two arrays (n, n_inputs) of the attributes' columns in own units (missing numbers at their mean, categories as
     0 and 1) in the order of ``features.columns``, and gives (n, k). Both are divided by their root mean square over the
-    answers. ``n_dimensions`` directions keep most of the squared length of trade-offs, summed over answers.
+    answers.
 
     Raises DataError if all trade-offs are 0, an item of the answers has no features, a name is unknown, a function is
     not antisymmetric to 1e-9 of its largest value although it must be, or more than 1 000 items have no features.
 
-    gaspk.md 1 and 3. Left out and reported: dimensions that are 0 in every answer, and a category that is minus another
-    of its column in every answer (the second of two). Squares are about 0 and not about a mean, which would depend on
-    which item stands on the left; so is the projection, without centring, so that t and -t stay mirrored. O(m d²) time
-    for m different pairs and d columns, in chunks of 65 536 pairs.
+    docs/math/gaspk.md sections 1 and 3. Left out and reported: dimensions that are 0 in every answer, and a category
+    that is minus another of its column in every answer (the second of two). Squares are about 0 and not about a mean,
+    which would depend on which item stands on the left. O(m d²) time for m different pairs and d columns, in chunks of
+    65 536 pairs.
     """
     left, right, weight = _distinct_pairs(comparisons)
     if features is None:
         if attributes is not None or units or callable(tau):
             raise DataError("attributes, units and a function as tau need features of the items; none were given.")
-        found, moment = _items_as_attributes(comparisons, left, right, weight)
-        return _projected(found, moment, n_dimensions)
+        return _items_as_attributes(comparisons, left, right)
     matrix, known = features.align(comparisons.items)
     lacking = np.setdiff1d(np.concatenate([left, right]), np.flatnonzero(known))
     if len(lacking):
@@ -75,10 +72,8 @@ def fit_trade_offs(
     everything = _with_all_columns(features, tau, attributes, units or {})
     if callable(tau):
         everything = _with_function_dimensions(everything, matrix, left, right)
-    found, moment = _without_idle(everything, matrix, left, right, weight)
-    if callable(tau):
-        found = _checked_antisymmetry(found, matrix, left, right, antisymmetric)
-    return _projected(found, moment, n_dimensions)
+    found = _without_idle(everything, matrix, left, right, weight)
+    return _checked_antisymmetry(found, matrix, left, right, antisymmetric) if callable(tau) else found
 
 
 def _distinct_pairs(comparisons: Comparisons) -> tuple[IntArray, IntArray, FloatArray]:
@@ -147,8 +142,8 @@ def _pieces(
 
 def _without_idle(
     found: TradeOffMap, matrix: FloatArray, left: IntArray, right: IntArray, weight: FloatArray
-) -> tuple[TradeOffMap, FloatArray]:
-    """The scaled map without dimensions that are always 0 or mirrored; and the mean of t t' over answers, (d, d)."""
+) -> TradeOffMap:
+    """The scaled map without dimensions that are always 0 or mirrored."""
     d = len(found.dimensions)
     moment, largest = np.zeros((d, d)), np.zeros(d)
     for rows, t in _pieces(found, matrix, left, right):
@@ -178,11 +173,9 @@ def _without_idle(
         else found.dimensions[k]
         for k in keep
     )  # fmt: skip
-    scale = np.array([dimension.scale if changes(found, dimension) else 1.0 for dimension in dimensions])
     mirrors = {found.dimensions[k].name: found.dimensions[other].name for k, other in twin.items()}
     place = tuple(found.place[k] for k in keep)
-    scaled = moment[np.ix_(keep, keep)] / np.outer(scale, scale)
-    return replace(found, dimensions=dimensions, place=place, mirrors=mirrors, report=tuple(report)), scaled
+    return replace(found, dimensions=dimensions, place=place, mirrors=mirrors, report=tuple(report))
 
 
 def _mirrors(dimensions: Sequence[Dimension], moment: FloatArray, idle: NDArray[np.bool_]) -> dict[int, int]:
@@ -218,9 +211,7 @@ def _checked_antisymmetry(
     return found
 
 
-def _items_as_attributes(
-    comparisons: Comparisons, left: IntArray, right: IntArray, weight: FloatArray
-) -> tuple[TradeOffMap, FloatArray]:
+def _items_as_attributes(comparisons: Comparisons, left: IntArray, right: IntArray) -> TradeOffMap:
     n_items = comparisons.n_items
     present = np.union1d(left, right)
     if len(present) > MOST_ITEMS:
@@ -232,31 +223,4 @@ def _items_as_attributes(
     scale = 1.0 / ITEM_LENGTH
     dimensions = tuple(Dimension(str(name), str(name), "item", None, scale) for name in names)
     report = (f"Without features each of {len(present)} items is an attribute of its own.",)
-    found = TradeOffMap("difference", dimensions, tuple(present.tolist()), (), {}, n_items, report=report)
-    place = np.searchsorted(present, np.stack([left, right]))
-    moment = np.zeros((len(present), len(present)))
-    moment[place[0], place[1]] = -weight
-    moment += moment.T
-    moment[np.diag_indices_from(moment)] = -moment.sum(axis=1)
-    return found, moment * (ITEM_LENGTH**2 / weight.sum())
-
-
-def _projected(found: TradeOffMap, moment: FloatArray, n_dimensions: int | None) -> TradeOffMap:
-    """The map with its leading directions only; the first of largest coordinates of each is positive."""
-    d = len(found.dimensions)
-    if n_dimensions is None:
-        return found
-    if n_dimensions < 1:
-        raise DataError(f"n_dimensions must be at least 1, got {n_dimensions}.")
-    values, vectors = np.linalg.eigh(moment)
-    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    k = min(n_dimensions, int((values > CLOSE * values[0]).sum()))
-    if k == d:
-        line = f"Nothing to reduce: the trade-offs have {counted(d, 'dimension')}."
-        return replace(found, report=(*found.report, line))
-    projection = vectors[:, :k]
-    top = np.argmax(np.abs(projection) > (1.0 - 1e-9) * np.abs(projection).max(axis=0), axis=0)
-    projection = projection * np.sign(projection[top, np.arange(k)])
-    kept = float(values[:k].sum() / values.sum())
-    line = f"Reduced {counted(d, 'dimension')} to {k}, which keep {100 * kept:.4g} % of the squared length."
-    return replace(found, projection=projection, share_kept=kept, report=(*found.report, line))
+    return TradeOffMap("difference", dimensions, tuple(present.tolist()), (), {}, n_items, report=report)

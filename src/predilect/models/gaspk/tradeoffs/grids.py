@@ -61,10 +61,11 @@ class Grid:
         points. Raises DataError for more than ``most`` points, a dimension of one value, an unknown name, or levels
         that are even in number or without their mirror image although antisymmetric.
 
-        gaspk.md 3 step 0, and 4. Thinning: while there are more than ``aim`` points, of the dimensions with default
-        levels and more than 5 of them the one is refined less (by 2 levels if antisymmetric, by 1 if not) that loses
-        the smallest share of its variance for the logarithm of the factor saved. The optimal breaks for all numbers of
-        levels come from one dynamic programme. **Differs from the paper**, where levels are chosen by hand.
+        docs/math/gaspk.md sections 3, step 0, and 4. Thinning: while there are more than ``aim`` points, of the
+        dimensions with default levels and more than 5 of them the one is refined less (by 2 levels if antisymmetric, by
+        1 if not) that loses the smallest share of its variance for the logarithm of the factor saved. The optimal
+        breaks for all numbers of levels come from one dynamic programme. **Differs from the paper**, where levels are
+        chosen by hand.
         """
         rows = merge_close(as_rows(t))
         n, k = rows.shape
@@ -263,8 +264,8 @@ def _refuse_too_many(shape: list[int], names: tuple[str, ...], most: int) -> Non
     shown = " x ".join(map(str, shape[:8])) + (" x ..." if len(shape) > 8 else "")
     raise DataError(
         f"the grid would have {shown} = {n_points:.6g} points, more than {most:.6g}. Give fewer levels (the most "
-        f"are {', '.join(f'{shape[d]} of {names[d]}' for d in largest)}), use fewer attributes (attributes=[...]) or "
-        f'dimensions (n_dimensions=...), or do without a grid: backend="function".'
+        f"are {', '.join(f'{shape[d]} of {names[d]}' for d in largest)}), use fewer attributes (attributes=[...]), "
+        f'or do without a grid: backend="function".'
     )
 
 

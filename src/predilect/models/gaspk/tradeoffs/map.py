@@ -45,15 +45,13 @@ class TradeOffMap:
     """The function from two items to a trade-off t = tau(left, right) of k numbers; made by ``fit_trade_offs``."""
 
     kind: Literal["difference", "relative", "custom"]
-    dimensions: tuple[Dimension, ...]  # the d numbers of a trade-off before any projection
+    dimensions: tuple[Dimension, ...]  # the d numbers of a trade-off
     place: tuple[int, ...]  # their columns in the items' features, or in what a function gives
     # columns of the features that a function reads, or from which relative changes are taken
     inputs: tuple[tuple[int, Output], ...]
     # categories left out, each minus another in every answer: category -> the category kept
     mirrors: Mapping[str, str]
     n_columns: int  # columns of the features, or items where these are their own attributes
-    projection: FloatArray | None = None  # orthonormal directions, where dimensions were reduced, (d, k)
-    share_kept: float = 1.0  # share of the squared length of all trade-offs that the projection keeps
     antisymmetric: bool = True  # whether tau(b, a) = -tau(a, b) on the data of the fit
     report: tuple[str, ...] = ()  # what was left out
     tau_name: str = ""  # name of a function
@@ -61,21 +59,17 @@ class TradeOffMap:
 
     @property
     def n_dimensions(self) -> int:
-        """Numbers of a trade-off, after the projection."""
-        return len(self.dimensions) if self.projection is None else self.projection.shape[1]
+        """Numbers of a trade-off."""
+        return len(self.dimensions)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Labels of the k numbers, such as "price (EUR)"; "direction 1" and so on after a projection."""
-        if self.projection is None:
-            return tuple(dimension.label for dimension in self.dimensions)
-        return tuple(f"direction {k + 1}" for k in range(self.n_dimensions))
+        """Labels of the numbers, such as "price (EUR)"."""
+        return tuple(dimension.label for dimension in self.dimensions)
 
     @property
     def scale(self) -> FloatArray:
-        """Own units in one unit of each of the k numbers; 1 after a projection; shape (k,)."""
-        if self.projection is not None:
-            return np.ones(self.n_dimensions)
+        """Own units in one unit of each of the numbers, shape (d,)."""
         return np.array([dimension.scale for dimension in self.dimensions])
 
     @property
@@ -93,12 +87,12 @@ class TradeOffMap:
         t = raw_trade_offs(self, one, other)
         if self.kind != "difference":
             t = t[:, list(self.place)] / np.array([d.scale if changes(self, d) else 1.0 for d in self.dimensions])
-        return t if self.projection is None else t @ self.projection
+        return t
 
     def pairs(self, matrix: ArrayLike | None, left: NDArray[Any], right: NDArray[Any]) -> FloatArray:
         """Trade-offs (n, k) of pairs of rows of ``matrix`` (n_items, n_columns); None: items are their own attributes.
 
-        Raises DataError beyond 2 GB, or as for calling the map. Differences are taken of projected items: O(n k) time.
+        Raises DataError beyond 2 GB, or as for calling the map.
         """
         if matrix is None and not self.items_are_attributes:
             raise DataError(
@@ -106,8 +100,8 @@ class TradeOffMap:
             )
         if len(left) * self.n_dimensions > _MOST_NUMBERS:
             raise DataError(
-                f"{len(left)} trade-offs of {self.n_dimensions} dimensions take more than 2 GB. Reduce them with "
-                f"n_dimensions, name fewer attributes, or ask for fewer at a time."
+                f"{len(left)} trade-offs of {self.n_dimensions} dimensions take more than 2 GB. Name "
+                f"fewer attributes, or ask for fewer at a time."
             )
         rows = self._checked(np.eye(self.n_columns) if matrix is None else matrix)
         codes = np.concatenate([left, right])
@@ -115,7 +109,6 @@ class TradeOffMap:
             raise DataError(f"items must lie in [0, {len(rows)}), got {codes.min()} to {codes.max()}.")
         if self.kind == "difference":
             own = raw_trade_offs(self, rows, np.zeros((1, rows.shape[1])))
-            own = own if self.projection is None else own @ self.projection
             return np.asarray(own[left] - own[right])
         return self(rows[left], rows[right])
 
@@ -132,12 +125,11 @@ class TradeOffMap:
         """Trade-offs in the attributes' own units: label -> column of shape (n,).
 
         Differences of numbers in their unit, of categories and items in {-1, 0, 1}; relative changes as fractions of
-        the mean size of both. After a projection the shortest trade-offs that have these projections.
+        the mean size of both.
         """
         rows = as_rows(t)
         if rows.shape[1] != self.n_dimensions:
             raise DataError(f"these trade-offs have {self.n_dimensions} dimensions, the array has {rows.shape[1]}.")
-        rows = rows if self.projection is None else rows @ self.projection.T
         return {d.label: tidy(rows[:, k] * d.scale, d.scale) for k, d in enumerate(self.dimensions)}
 
     def from_units(self, frame: Any) -> FloatArray:
@@ -160,16 +152,13 @@ class TradeOffMap:
             amount = series[name].cast(pl.Float64).fill_null(0.0).to_numpy()
             t[:, found[0]] += (-amount if name in self.mirrors else amount) / self.dimensions[found[0]].scale
         as_rows(t)
-        return t if self.projection is None else t @ self.projection
+        return t
 
     def find(self, name: str) -> tuple[int, ...]:
         """Positions of the dimension of that label or name, or of all of a column; DataError if there is none."""
-        if self.projection is None:
-            of_each = [(d.label, d.name) for d in self.dimensions]
-            found = tuple(k for k, known in enumerate(of_each) if name in known)
-            found = found or tuple(k for k, d in enumerate(self.dimensions) if d.source == name)
-        else:
-            found = tuple(k for k, known in enumerate(self.names) if known == name)
+        of_each = [(d.label, d.name) for d in self.dimensions]
+        found = tuple(k for k, known in enumerate(of_each) if name in known)
+        found = found or tuple(k for k, d in enumerate(self.dimensions) if d.source == name)
         if not found:
             raise DataError(
                 f'there is no attribute "{name}"; there are {", ".join(self.names)}.{did_you_mean(name, self.names)}'
@@ -185,8 +174,6 @@ class TradeOffMap:
             "inputs": [[column, asdict(output)] for column, output in self.inputs],
             "mirrors": dict(self.mirrors),
             "n_columns": self.n_columns,
-            "projection": None if self.projection is None else self.projection.tolist(),
-            "share_kept": self.share_kept,
             "antisymmetric": self.antisymmetric,
             "report": list(self.report),
             "tau_name": self.tau_name,
@@ -206,8 +193,6 @@ class TradeOffMap:
             raise ValueError("dimensions of columns that are not there")
         if not all(0 <= column < found.n_columns for column, _ in found.inputs):
             raise ValueError("inputs of columns that are not there")
-        if found.projection is not None and not np.isfinite(found.projection).all():
-            raise ValueError("directions that are no numbers")
         return found
 
     def _checked(self, rows: ArrayLike) -> FloatArray:
@@ -226,7 +211,7 @@ def changes(trade_offs: TradeOffMap, dimension: Dimension) -> bool:
 
 
 def raw_trade_offs(trade_offs: TradeOffMap, left: FloatArray, right: FloatArray) -> FloatArray:
-    """Trade-offs before scaling and projection: (n, d) for differences, else (n, n_raw) of all inputs.
+    """Trade-offs before scaling: (n, d) for differences, else (n, n_raw) of all inputs.
 
     Raises DataError if a function gives anything but finite numbers, one row each.
     """
@@ -349,7 +334,6 @@ def round_size(size: float) -> float:
 
 def _made(trade_offs: TradeOffMap, label: str, dimension: Dimension, changes: dict[str, float]) -> Step:
     t = np.array([changes.get(d.name, 0.0) / d.scale for d in trade_offs.dimensions])
-    t = t if trade_offs.projection is None else t @ trade_offs.projection
     return Step(label, dimension.source, dimension.kind != "category", dimension, t)
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import subspace_angles
 
 from predilect.gaussian.dense import factorise
-from predilect.models.gpvu import best_factors, fit_khan
+from predilect.models.baselines.gpvu import best_factors, fit_khan
 from predilect.people.empirical_bayes import Moments
 from simulate import answers, crowd, laid_out, random_covariance, random_pairs
 from tolerances import CONVERGED, EXACT, ITERATIVE

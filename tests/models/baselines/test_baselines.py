@@ -1,4 +1,4 @@
-"""The joint process and the baselines: what is not in their contract, which takes long; and a little that is."""
+"""The baselines and the joint process: what is not in their contract, which takes long; and a little that is."""
 
 from __future__ import annotations
 
@@ -6,21 +6,16 @@ import numpy as np
 import pytest
 
 import predilect
-from contracts.votes import PAIRS, item_ids, questions, same_bits, swapped, user_ids, votes
+from contracts.votes import PAIRS, item_ids, questions, swapped, user_ids, votes
 from predilect import JointGP
-from predilect.errors import ConvergenceWarning, DataWarning
-from predilect.gaussian.kernels import Own, Stationary
-from predilect.models.gppl.model import GPClassifier, SingleUserGP
-from predilect.models.gpvu import GPVU
-from predilect.models.hierarchical import HierarchicalGP
-from predilect.models.joint.model import BonillaGP
+from predilect.errors import ConvergenceWarning
+from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
 from simulate import crowd
 from tolerances import CONVERGED, EXACT
 
 FAST = {
     "joint": lambda **c: JointGP(**({"n_tuning": 0} | c)),
     "bonilla": lambda **c: BonillaGP(**({"n_tuning": 0} | c)),
-    "observation": lambda **c: BonillaGP(**({"n_tuning": 0, "nugget": "observation"} | c)),
     "hierarchical": lambda **c: HierarchicalGP(**({"n_jobs": 1, "tol": 1e-3} | c)),
     "gpvu": lambda **c: GPVU(**({"n_jobs": 1, "tol": 1e-3, "n_components": 2} | c)),
     "single": lambda **c: SingleUserGP(**({"n_jobs": 1, "tol": 1e-3} | c)),
@@ -73,15 +68,6 @@ def test_one_observation_in_all(name, named):
 @pytest.mark.parametrize(
     ("make", "change", "message"),
     [
-        (JointGP, {"user_share": 1.5}, 'user_share must be "auto" or a number from 0 to 1'),
-        (JointGP, {"item_share": "much"}, "item_share must be"),
-        (JointGP, {"noise": 0.0}, "noise must be a positive number"),
-        (JointGP, {"variance": -1.0}, "variance must be"),
-        (JointGP, {"n_tuning": -1}, "n_tuning must be"),
-        (JointGP, {"max_evaluations": 0}, "max_evaluations must be"),
-        (JointGP, {"user_kernel": "smooth"}, "kernel must be one of"),
-        (JointGP, {"length_scale": [1.0, -1.0]}, "length_scale must be"),
-        (BonillaGP, {"nugget": "item"}, "nugget must be one of"),
         (BonillaGP, {"user_nugget": 0.0}, "user_nugget must be"),
         (BonillaGP, {"variance": "big"}, "variance must be"),
         (HierarchicalGP, {"preset": "old"}, "preset must be one of"),
@@ -99,30 +85,6 @@ def test_arguments_out_of_range(make, change, message):
         make(**change).fit(*votes(ROWS))
 
 
-def test_features_that_do_not_fit():
-    columns, y = votes(ROWS)
-    few = {name: column[:-2] for name, column in AGES.items()}
-    with pytest.warns(DataWarning, match="2 of 8 people have no features: the mean"):
-        model = JointGP(n_tuning=0).fit(columns, y, people=few)
-    mean, _ = model.predict_margin({"user": ["person 0006"], "left": ["item 0"], "right": ["item 1"]})
-    assert np.isfinite(mean).all()
-    with pytest.raises(ValueError, match="length_scale holds 3 numbers"):
-        JointGP(length_scale=[1.0, 1.0, 1.0], n_tuning=0).fit(columns, y, items=SIZES)
-
-
-def test_noise_and_amplitude_are_one_number():
-    """(α, a) and (1, a/α²)."""
-    columns, y = votes(ROWS)
-    asked = questions(8, np.array([(0, 1), (2, 4)]))
-    models = [JointGP(**DELTA, n_tuning=0, noise=n, variance=a).fit(columns, y) for n, a in ((3.0, 18.0), (1.0, 2.0))]
-    same = [model.predict_margin(asked) for model in models]
-    for a, b in zip(*same, strict=True):
-        np.testing.assert_allclose(a, b, atol=EXACT)
-    other = JointGP(**DELTA, n_tuning=0, noise=3.0, variance=1.0).fit(columns, y).predict_margin(asked)
-    assert np.abs(other[0] - same[0][0]).max() > 0.05
-    assert models[0].hyperparameters_.item_kernel.variance == pytest.approx(2.0, abs=EXACT)
-
-
 def test_bonilla_is_a_setting_of_the_joint_process():
     """(k_u + σ_u²) ⊗ (k_x / s + σ_x²) is a process with shares σ_u² / (1 + σ_u²) and σ_x² / (1/s + σ_x²)."""
     columns, y = votes(ROWS)
@@ -138,52 +100,6 @@ def test_bonilla_is_a_setting_of_the_joint_process():
     assert abs(one.log_evidence_ - other.log_evidence_) < CONVERGED
 
 
-def test_hyperparameters_are_learned_and_those_given_are_kept():
-    columns, y = votes(ROWS)
-    known = {"items": SIZES, "people": AGES}
-    start = JointGP(**DELTA, n_tuning=0).fit(columns, y, **known)
-    learned = JointGP(**DELTA, max_evaluations=10).fit(columns, y, **known)
-    assert learned.log_evidence_ > start.log_evidence_ + 0.1
-    assert learned.report_["prior"]["n_tuning"] == 8
-    held = JointGP(**DELTA, user_share=0.3, variance=9.0, length_scale=2.0, max_evaluations=8).fit(columns, y, **known)
-    h = held.hyperparameters_
-    assert isinstance(h.user_kernel, Own)
-    assert h.user_kernel.share == pytest.approx(0.3, abs=EXACT)
-    assert h.item_kernel.variance == pytest.approx(1.0, abs=EXACT)
-    assert h.item_kernel.kernel.odds != pytest.approx(0.25, rel=1e-3)
-    assert isinstance(h.item_kernel.kernel.kernel, Stationary)
-    assert h.item_kernel.kernel.kernel.length_scales.tolist() == [2.0]
-    few = JointGP(**DELTA, n_tuning=3, max_evaluations=8).fit(columns, y, **known)
-    assert few.report_["prior"]["n_tuning"] == 3
-    assert few.log_evidence_ < learned.log_evidence_
-
-
-@pytest.mark.parametrize(("share", "others"), [(0.0, True), (1.0, False)])
-def test_shares_at_their_ends(share, others):
-    """Without features of people: all as one, or nobody like another."""
-    columns, y = votes(ROWS)
-    model = JointGP(**DELTA, user_share=share, item_share=share, max_evaluations=5).fit(columns, y)
-    asked = questions(8, np.array([(0, 1), (2, 4)]))
-    by_person = model.predict_margin(asked)[0].reshape(8, 2)
-    assert (np.ptp(by_person, axis=0).max() < CONVERGED) == others
-    mean, var = model.predict_margin({"left": ["item 0"], "right": ["item 1"]})
-    assert (abs(mean[0]) < EXACT) == (not others)
-    assert var[0] > 0.0
-
-
-def test_new_people_by_features():
-    """Somebody as old as one who answered is like them, but for what is one's own."""
-    columns, y = votes(ROWS)
-    model = JointGP(**DELTA, n_tuning=0, user_share=0.05, length_scale="median").fit(columns, y, people=AGES)
-    pair = {"left": ["item 0"], "right": ["item 4"]}
-    with pytest.warns(DataWarning, match="without answers"):
-        mean, var = model.predict_margin(pair | {"user": ["new"]}, people={"user": ["new"], "age": [70.0]})
-    nobody, _ = model.predict_margin(pair)
-    of_old, var_of_old = model.predict_margin(pair | {"user": ["person 0007"]})
-    assert abs(mean[0] - of_old[0]) < abs(nobody[0] - of_old[0])
-    assert var[0] > var_of_old[0]
-
-
 def test_the_paper_preset_of_the_hierarchical_process():
     columns, y = votes(ROWS)
     with pytest.warns(ConvergenceWarning):
@@ -197,9 +113,3 @@ def test_the_paper_preset_of_the_hierarchical_process():
 def test_more_factors_than_differences():
     model = GPVU(n_components=30, n_jobs=1, tol=1e-3).fit(*votes(ROWS))
     assert model.factors_.shape == (5, 4)
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_bits():
-    columns, y = votes()
-    same_bits(*(JointGP(n_tuning=4, max_evaluations=3).fit(columns, y) for _ in range(2)))

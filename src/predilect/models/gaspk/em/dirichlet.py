@@ -1,7 +1,7 @@
 """Dirichlet(α, ..., α) prior of people's weights: what answers leave open of them, and weights to start from.
 
-gaspk.md 2.1, where the density is one of the logarithms of weights (the softmax basis), in which its mode exists for
-every α > 0.
+docs/math/gaspk.md section 2.1, where the density is one of the logarithms of weights (the softmax basis), in which its
+mode exists for every α > 0.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from predilect._compile import kernel
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import eigenpairs
 from predilect.likelihoods.views import Probit
-from predilect.models.gaspk.em.mode import Newton, TradeOffAnswers, find_mode
-from predilect.models.gaspk.posterior.curvature import packed_blocks, row_sums
-from predilect.models.gaspk.posterior.scores import Basis
+from predilect.models.gaspk.em.answers import TradeOffAnswers
+from predilect.models.gaspk.em.mode import Newton, find_mode
+from predilect.models.gaspk.posterior.basis import Basis
+from predilect.models.gaspk.posterior.sums import packed_blocks, row_sums
 
 _DENSE_RANK = 500  # columns of a basis up to which all directions are worked out
 _COARSE = 1e-3  # tolerance of a mode that only starts something

@@ -1,4 +1,4 @@
-"""The joint process and the baselines keep the contract of estimators; settings of another model, their part."""
+"""The baselines keep the contract of estimators; settings of another model, their part."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ import pytest
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from contracts.setting import SettingContract
-from predilect import JointGP
-from predilect.data import PersonFeatures
-from predilect.models.gppl.model import GPClassifier, SingleUserGP
-from predilect.models.gpvu import GPVU
-from predilect.models.hierarchical import HierarchicalGP
-from predilect.models.joint.model import BonillaGP
-from predilect.models.reading import read_answers
+from predilect.models.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
 
 FIXED: dict[str, Any] = {"variance": 4.0, "length_scale": 1.0, "tie_threshold": 0.4}
 TRUSTING: dict[str, Any] = {"length_scale": 2.0, "own_share": 0.1}
@@ -81,25 +75,6 @@ class TestClassifier(SettingContract):
         return self.make(inference="variational", max_iter=1, tie_threshold=0.4, **changes)
 
 
-@pytest.mark.slow
-class TestJoint(PredictionContract, SavingContract):
-    personal = True
-    fixed: ClassVar[dict[str, Any]] = {
-        "n_tuning": 0, "variance": 2.25, "length_scale": 1.0, "tie_threshold": 0.4, "tol": 1e-9
-    }  # fmt: skip
-    rounding = 1e-11
-    trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0}
-    beyond_json: ClassVar[dict[str, Any]] = {"length_scale": (0.5,)}
-    for_threads = (20, 12, 20)
-
-    @classmethod
-    def make(cls, **changes: Any) -> JointGP:
-        return JointGP(**({"n_tuning": 0} | changes))
-
-    def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iter=1, **changes)
-
-
 @pytest.mark.slow  # a setting of JointGP
 class TestBonilla(SettingContract):
     personal = True
@@ -114,21 +89,3 @@ class TestBonilla(SettingContract):
 
     def cut_short(self, monkeypatch, **changes):
         return self.make(max_iter=1, **changes)
-
-
-class Featured(BonillaGP):
-    """With a feature that tells everybody apart and nobody is nearer to one than to another by."""
-
-    def fit(self, X, y=None, *, items=None, people=None, watch=None):
-        ids = read_answers(X, y).users.ids
-        who = PersonFeatures.from_frame({"user": ids, "who": [f"name {person}" for person in ids]})
-        return super().fit(X, y, items=items, people=who, watch=watch)
-
-
-@pytest.mark.slow  # the same with rows of margins
-class TestBonillaNuggets(TestBonilla):
-    features_say_all = True
-
-    @classmethod
-    def make(cls, **changes: Any) -> BonillaGP:
-        return Featured(**({"n_tuning": 0, "nugget": "observation"} | changes))
