@@ -155,3 +155,11 @@ def test_a_message_is_one_line_whatever_numpy_says(folder):
         load(folder)
     assert "\n" not in caught.value.args[0]
     assert "allow_pickle" not in caught.value.args[0]
+
+
+def test_a_model_without_features_of_items_holds_none(models, folder):
+    with np.load(folder / "arrays.npz") as archive:
+        assert not [name for name in archive if name.startswith("space.")]
+    found = load(folder)
+    assert found._space.matrix.shape == (len(found.items_), 0)
+    assert not found._space.known.any()

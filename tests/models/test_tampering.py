@@ -99,3 +99,19 @@ def test_a_category_without_a_name_is_refused(saved):
         encoded["category"] = None
     with pytest.raises(DataError, match="neither a number nor a category"):
         load(folder)
+
+
+def test_features_of_items_that_are_said_to_be_there_and_are_not_are_refused(saved):
+    folder = saved("joint")
+    with changed(folder) as (document, arrays):
+        del document["arrays"]["space.matrix"], arrays["space.matrix"]
+    with pytest.raises(DataError, match="a matrix of 0"):
+        load(folder)
+
+
+def test_a_process_of_other_people_than_those_of_the_model_is_refused(saved):
+    folder = saved("gppl joint")
+    with changed(folder) as (document, _):
+        document["posterior"]["n_users"] += 1
+    with pytest.raises(DataError, match="features of people"):
+        load(folder)

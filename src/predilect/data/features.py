@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from predilect._json import typed
-from predilect._stored import flags, numbers
+from predilect._stored import Sizes, flags, numbers, optional, unless
 from predilect._text import did_you_mean, either, quoted, shown
 from predilect._types import BoolArray, FloatArray
 from predilect.data.encoding import Output, encode, one_row_each, plan_and_encode
@@ -413,13 +413,25 @@ class Traits:
 class FeatureSpace:
     """Standardised item features, (n_items, n_columns), for the kernel part of K₀."""
 
-    matrix: Annotated[FloatArray, numbers("I F")]
-    known: Annotated[BoolArray, flags("I")]  # an item without features is uncorrelated with all others
+    matrix: Annotated[FloatArray, optional(numbers("I F"))]
+    known: Annotated[BoolArray, unless(0.0, flags("I"))]  # an item without features is uncorrelated with all others
 
     @classmethod
     def empty(cls, n_items: int) -> FeatureSpace:
         """Feature space of items without features."""
         return cls(np.zeros((n_items, 0)), np.zeros(n_items, dtype=bool))
+
+    @classmethod
+    def restored(cls, sizes: Sizes, matrix: FloatArray | None = None, known: BoolArray | None = None) -> Self:
+        """Feature space of a saved model, with what is not stored as it is without features.
+
+        ValueError if the matrix has other columns than there are.
+        """
+        space = cls.empty(sizes["I"])
+        found = cls(space.matrix if matrix is None else matrix, space.known if known is None else known)
+        if found.matrix.shape[1] != sizes["F"]:
+            raise ValueError(f"{sizes['F']} features of items, and a matrix of {found.matrix.shape[1]}")
+        return found
 
     @property
     def informative(self) -> bool:

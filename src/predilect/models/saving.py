@@ -304,7 +304,7 @@ def restore(model: Any, document: dict[str, Any], arrays: dict[str, Any]) -> dic
     kind, found, sizes, model._added_users = model.__class__, {}, sizes_of(document), {}
     parts = {name: how is PART for name, (_, how) in stored_in(kind).items()}
     for name in sorted(parts, key=lambda name: (parts[name], name != "_space", name == "posterior_")):
-        given = {"sizes": sizes, **model._given()} if parts[name] and name != "_space" else {}
+        given = {"sizes": sizes} | (model._given() if parts[name] and name != "_space" else {})
         found[name] = read(kind, name, document, arrays, given)
         if not isinstance(getattr(kind, name, None), property):
             setattr(model, name, found[name])

@@ -113,10 +113,12 @@ class GaSPK(Estimator):
         As in :class:`~predilect.GPPL`. ``personal_``: whether users are identified; ``log_evidence_`` is Laplace's,
         given the weights; ``report_`` also tells of attributes, grid and trials.
 
-    Notes ----- docs/math/gaspk.md, with the corrections there; Peters et al. (2018). **Differs from the paper**:
-    functions change sign with the trade-off, the amplitude is chosen, trade-offs need no grid, variances of mixtures
-    use all covariances of the characteristics, and predictions are calibrated by a factor chosen on held-out answers.
-    The attributes are the features of items; features of people are stored but not used.
+    Notes
+    -----
+    docs/math/gaspk.md, with the corrections there; Peters et al. (2018). **Differs from the paper**: functions change
+    sign with the trade-off, the amplitude is chosen, trade-offs need no grid, variances of mixtures use all covariances
+    of the characteristics, and predictions are calibrated by a factor chosen on held-out answers. The attributes are
+    the features of items; features of people are stored but not used.
 
     ``scores``: item i scores the mean of f_u(trade-off of i against j) over references j: all items, or as many, spread
     over the attributes, as make 4 000 trade-offs. Where f is linear that is a utility.
@@ -216,13 +218,14 @@ class GaSPK(Estimator):
             If a new item has no attributes, users are identified in one but not the other, or ties come to a model
             that was fitted without.
 
-        Notes ----- Hyper-parameters stay as they were fitted. The result is a fixed point of the iteration that ``fit``
-        runs on all answers, the one nearest to the model before; with one characteristic it is unique. Costs a few
-        rounds of a fit. ``online`` keeps no such promise: what earlier choices said of the characteristics stays as it
-        was weighed then, until all are gone through again: results depend on the order of batches (docs/math/gaspk.md
-        section 3.1). A batch that brings this about costs an update without ``online``; for each new answer ten are
-        gone through, on average. Threads may share a model, as :meth:`Population.update <predilect.Population.update>`
-        says.
+        Notes
+        -----
+        Hyper-parameters stay as they were fitted. The result is a fixed point of the iteration that ``fit`` runs on all
+        answers, the one nearest to the model before; with one characteristic it is unique. Costs a few rounds of a fit.
+        ``online`` keeps no such promise: what earlier choices said of the characteristics stays as it was weighed then,
+        until all are gone through again: results depend on the order of batches (docs/math/gaspk.md section 3.1). A
+        batch that brings this about costs an update without ``online``; for each new answer ten are gone through, on
+        average. Threads may share a model, as :meth:`Population.update <predilect.Population.update>` says.
         """
         check_is_fitted(self, "posterior_")
         answers = read_answers(more, y, with_ties=self.tie_threshold_ > 0.0, columns=columns, reading=reading)
