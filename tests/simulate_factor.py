@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from predilect.factors.answers import FactorAnswers
 from predilect.gaussian.kernels import matern
 from predilect.gaussian.projection import Projection
 from simulate import probit_answers
@@ -20,6 +21,10 @@ class FactorCrowd(NamedTuple):
     X: np.ndarray
     projection: Projection
     margin: np.ndarray  # the true ones
+
+    @property
+    def answers(self):
+        return FactorAnswers.of(*self.columns)
 
     @property
     def columns(self):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -404,6 +405,26 @@ def test_the_digest_is_of_all_that_is_compiled_and_of_nothing_else(tmp_path, mon
     assert len({usual, *changed}) == 4
 
 
+def test_the_digest_tells_the_fields_of_what_a_kernel_makes():
+    """A named tuple that is made inside is no argument, whose type Numba would look at."""
+
+    class Pair(NamedTuple):
+        left: float
+        right: float
+
+    def digest(kind):
+        scope = {"__name__": "made", "Pair": kind, "inner_kernel": _compile.inner_kernel}
+        exec("@inner_kernel\ndef made(x):\n    return Pair(x, 2.0 * x)", scope)
+        return _compile._own(scope["made"])[0]
+
+    class Other(NamedTuple):
+        right: float
+        left: float
+
+    Other.__qualname__ = Pair.__qualname__
+    assert digest(Pair) != digest(Other)
+
+
 def test_every_constant_of_a_kernel_is_told_in_the_same_words_by_every_process():
     for entry in ENTRIES:
         importlib.import_module(f"predilect.{entry.module}")
@@ -412,7 +433,8 @@ def test_every_constant_of_a_kernel_is_told_in_the_same_words_by_every_process()
     for one in kernels:
         code, names = one.py_func.__code__, one.py_func.__globals__
         used = [names[name] for name in code.co_names if name in names and not isinstance(names[name], type(one))]
-        assert {type(value).__name__ for value in used} <= {"bool", "int", "float", "ndarray", "module"}, one
+        assert {type(value).__name__ for value in used} <= {"bool", "int", "float", "ndarray", "module", "type"}, one
+        assert all(issubclass(value, tuple) for value in used if isinstance(value, type)), one  # told by its fields
         modules = {value.__name__ for value in used if isinstance(value, ModuleType)}
         assert all(name in ("math", "numpy") or name.startswith("predilect.") for name in modules), one
         assert {type(value).__name__ for value in code.co_consts} <= {

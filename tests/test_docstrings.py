@@ -1,4 +1,4 @@
-"""Every public method has a docstring, its own or that of the protocol or base class it keeps."""
+"""Every public method has a docstring, its own or that of the protocol or base class it keeps; sizes of functions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from pathlib import Path
 import predilect
 from syntax import statements
 
+SOURCE = Path(predilect.__file__).parent
+
 
 @cache
 def classes() -> list[ast.ClassDef]:
-    files = sorted(Path(predilect.__file__).parent.rglob("*.py"))
+    files = sorted(SOURCE.rglob("*.py"))
     sources = [file.read_text(encoding="utf-8") for file in files]
     nodes = [node for source in sources if "class " in source for node in statements(ast.parse(source))]
     return [node for node in nodes if isinstance(node, ast.ClassDef)]
@@ -32,7 +34,8 @@ def names_of_bases(node: ast.ClassDef) -> frozenset[str]:
 @cache
 def told_above(node: ast.ClassDef) -> set[str]:
     """Methods that a class above documents, or a protocol that the class keeps: most of its methods are there."""
-    own = methods(node, documented=True) | methods(node, documented=False)
+    lineage = [node, *(other for other in classes() if other.name in names_of_bases(node) and other is not node)]
+    own = {name for one in lineage for documented in (True, False) for name in methods(one, documented=documented)}
     found: set[str] = set()
     for other in classes():
         if other.name in names_of_bases(node) and other is not node:
@@ -53,3 +56,19 @@ def test_every_public_method_says_what_it_does():
     }
     assert not bare
     assert sum(len(methods(node, documented=True)) for node in classes()) > 300
+
+
+def test_functions_take_few_arguments_and_are_read_in_one_go():
+    """At most 12 arguments, but for a command, whose arguments are its options; and of 100 lines all but three."""
+    long, wide = [], []
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            asked = node.args
+            if len(asked.posonlyargs + asked.args + asked.kwonlyargs) > 12 and path.parent.name != "cli":
+                wide.append(node.name)
+            if (node.end_lineno or 0) - node.lineno >= 100:
+                long.append(node.name)
+    assert not wide
+    assert len(long) <= 3, long

@@ -124,9 +124,11 @@ def _own(dispatcher: Any) -> tuple[str, list[Any]]:
 
 
 def _constant(value: Any) -> Any:
-    """What tells a value apart in text; of a module its name."""
+    """What tells a value apart in text; of a module its name, of a named tuple its fields."""
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, type):
+        return value.__qualname__, getattr(value, "_fields", None)
     return value.__name__ if isinstance(value, ModuleType) else repr(value)
 
 

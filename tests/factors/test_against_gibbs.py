@@ -18,7 +18,7 @@ def test_predictions_are_near_those_of_the_sampler():
     data = simulate_factor(seed=2, n_users=30, n_items=10, n_components=3, n_answers=360)
     s_0, s = 1.0, 0.5
     priors = FactorPriors(GammaPrior(1e9 * s_0, 1e9), GammaPrior(1e9 * s, 1e9))
-    fit = fit_factor(*data.columns, data.projection, n_components=3, priors=priors, tolerance=1e-6, max_iter=300)
+    fit = fit_factor(data.answers, data.projection, n_components=3, priors=priors, tolerance=1e-6, max_iter=300)
     rng = np.random.default_rng(0)
     a = rng.integers(10, size=300)
     test = rng.integers(30, size=300), a, (a + rng.integers(1, 10, size=300)) % 10

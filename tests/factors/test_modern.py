@@ -27,7 +27,7 @@ def crowd():
 
 
 def build(data, C=2, consensus=True, seed=3):
-    answers = FactorAnswers.of(*data.columns)
+    answers = data.answers
     design = ItemDesign.of(data.projection, answers.left, answers.right)
     rng = np.random.default_rng(seed)
     state = random_start(answers, design, C, consensus, np.zeros((data.n_users, C)), None, rng)
@@ -216,14 +216,15 @@ OPTIONS = {"n_components": 2, "tolerance": 1e-9, "max_iter": 600, "random_state"
 @pytest.mark.slow
 def test_orientation_order_and_weights_of_rows_make_no_difference(crowd):
     u, a, b, y, _, n = crowd.columns
-    base = predictions(fit_factor(u, a, b, y, None, n, crowd.projection, **OPTIONS), crowd)
+    base = predictions(fit_factor(FactorAnswers.of(u, a, b, y, None, n), crowd.projection, **OPTIONS), crowd)
     order = np.random.default_rng(0).permutation(len(u))
-    flipped = fit_factor(u[order], b[order], a[order], -y[order], None, n, crowd.projection, **OPTIONS)
+    other = FactorAnswers.of(u[order], b[order], a[order], -y[order], None, n)
+    flipped = fit_factor(other, crowd.projection, **OPTIONS)
     for one, two in zip(base, predictions(flipped, crowd), strict=True):
         np.testing.assert_array_equal(one, two)
     twice = [np.concatenate([x, x]) for x in (u, a, b, y)]
-    doubled = fit_factor(*twice, None, n, crowd.projection, **OPTIONS)
-    weighted = fit_factor(u, a, b, y, np.full(len(u), 2.0), n, crowd.projection, **OPTIONS)
+    doubled = fit_factor(FactorAnswers.of(*twice, None, n), crowd.projection, **OPTIONS)
+    weighted = fit_factor(FactorAnswers.of(u, a, b, y, np.full(len(u), 2.0), n), crowd.projection, **OPTIONS)
     for one, two in zip(predictions(doubled, crowd), predictions(weighted, crowd), strict=True):
         np.testing.assert_array_equal(one, two)
 
@@ -266,10 +267,10 @@ def test_one_function_is_gaussian_variational_inference():
     data = simulate(n_users=1, n_items=5, n_answers=12, n_components=1)
     fixed = GammaPrior(1e9, 1e9)  # s_t = 1
     fit = fit_factor(
-        *data.columns, data.projection, n_components=0, priors=FactorPriors(fixed, fixed), tolerance=1e-12,
+        data.answers, data.projection, n_components=0, priors=FactorPriors(fixed, fixed), tolerance=1e-12,
         max_iter=500,
     )  # fmt: skip
-    answers = FactorAnswers.of(*data.columns)
+    answers = data.answers
     K = data.projection.factor.lower @ data.projection.factor.lower.T
     n, below = 5, np.tril_indices(5)
     D = (np.eye(n)[answers.left] - np.eye(n)[answers.right])[answers.pair]
@@ -295,7 +296,7 @@ def test_variants_fit_and_predict():
     for options in (
         {"consensus": False}, {"n_components": 0}, {"n_components": 20}, {"traits": data.margin[: data.n_users, None]},
     ):  # fmt: skip
-        fit = fit_factor(*data.columns, data.projection, **{"n_components": 2, "max_iter": 15} | options)
+        fit = fit_factor(data.answers, data.projection, **{"n_components": 2, "max_iter": 15} | options)
         mean, var = predictions(fit, data)
         assert np.isfinite(mean).all()
         assert (var > 0).all()
@@ -304,7 +305,7 @@ def test_variants_fit_and_predict():
 
 def test_the_tie_threshold_is_found():
     data = simulate(n_users=20, n_answers=3000, delta=0.5, n_items=6)
-    fit = fit_factor(*data.columns, data.projection, n_components=2, max_iter=60, tolerance=1e-5)
+    fit = fit_factor(data.answers, data.projection, n_components=2, max_iter=60, tolerance=1e-5)
     assert abs(fit.delta - 0.5) < 0.06
 
 
@@ -318,7 +319,8 @@ def test_features_of_people_predict_people_without_answers():
     left, right = random_pairs(rng, n, 9)
     F = 1.5 * x[:, :1] @ V.T
     outcome = np.where(F[user, left] - F[user, right] + rng.normal(size=n) > 0, 1, -1)
-    fit = fit_factor(user, left, right, outcome, None, n_users, data.projection, n_components=3, traits=x)
+    answers = FactorAnswers.of(user, left, right, outcome, None, n_users)
+    fit = fit_factor(answers, data.projection, n_components=3, traits=x)
     left, right = np.triu_indices(9, 1)
     unseen = np.repeat(np.arange(80, 120), len(left))
     left, right = np.tile(left, 40), np.tile(right, 40)
@@ -347,7 +349,7 @@ def test_effects_are_bayesian_linear_regression():
     ids=["one answer", "one person", "separable"],
 )
 def test_little_or_extreme_data(rows, crowd):
-    fit = fit_factor(*rows, None, 5, crowd.projection, n_components=8, max_iter=40)
+    fit = fit_factor(FactorAnswers.of(*rows, None, 5), crowd.projection, n_components=8, max_iter=40)
     mean, var = fit.posterior.margins(np.array([-1, 0, 4]), np.zeros(3, int), np.ones(3, int))
     assert np.isfinite(mean).all()
     assert np.isfinite(var).all()

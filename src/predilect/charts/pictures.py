@@ -285,7 +285,7 @@ def part_worths_chart(worths: pl.DataFrame, top: int = MOST_ROWS) -> Chart:
 
 @of_a_model
 def part_worths(model: Any, *, top: int = MOST_ROWS) -> Chart:
-    """What attributes and their levels are worth, as ``model.coefficients()`` says it; the first ``top`` of them.
+    """What attributes and their levels are worth, as the model's ``coefficients`` say it; the first ``top`` of them.
 
     Raises DataError where the model has no attributes.
     """

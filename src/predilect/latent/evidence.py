@@ -80,14 +80,14 @@ def maximise_evidence(
     bounds: Mapping[str, tuple[float, float]] | None = None,
     tolerance: float = 1e-8,
     max_evaluations: int = 100,
-    gradient_tolerance: float = _TOLERANCE_GRADIENT,
-    evidence_tolerance: float = _TOLERANCE_EVIDENCE,
+    stop: tuple[float, float] = (_TOLERANCE_GRADIENT, _TOLERANCE_EVIDENCE),
 ) -> EvidenceSearch[K]:
     """Type-II maximum likelihood: kernel hyper-parameters by L-BFGS-B on the evidence, in their logarithms.
 
     Data as in :meth:`Problem.of <predilect.latent.single.Problem.of>`, x (n_items, d); ``bounds`` by the names in
     ``kernel.names``, equal ends hold one. DataError if they name no hyper-parameter or exclude its start,
-    PredilectError if evidence or gradient is not finite. modern.md 10, vvm.md 4: each evaluation starts from the sites
+    PredilectError if evidence or gradient is not finite. ``stop``: largest gradient, and rise of the evidence relative
+    to it, at which the search ends. modern.md 10, vvm.md 4: each evaluation starts from the sites
     of the last one. The evidence may have several local maxima; the start decides between them.
     """
     began = time.perf_counter()
@@ -121,7 +121,7 @@ def maximise_evidence(
     if free.any():
         search = minimize(
             objective, theta[free], (), "L-BFGS-B", True, bounds=Bounds(box[free, 0], box[free, 1]),
-            options={"maxfun": max_evaluations, "gtol": gradient_tolerance, "ftol": evidence_tolerance},
+            options={"maxfun": max_evaluations, "gtol": stop[0], "ftol": stop[1]},
         )  # fmt: skip
         theta = theta.copy()
         theta[free] = search.x
@@ -134,8 +134,8 @@ def maximise_evidence(
         method=f"L-BFGS-B on the evidence ({fit.report.method})",
         iterations=n_evaluations,
         residual=residual,
-        tolerance=gradient_tolerance,
-        converged=(converged or residual <= gradient_tolerance) and fit.report.converged,
+        tolerance=stop[0],
+        converged=(converged or residual <= stop[0]) and fit.report.converged,
         jitter=fit.report.jitter,
         seconds=time.perf_counter() - began,
         unit="nats per unit of a logarithm",

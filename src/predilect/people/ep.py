@@ -372,16 +372,16 @@ def _room(start, stop, columns, sway, Phi):
 
 
 @kernel
-def em_pass(start, stop, columns, sway, lam, eta, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
+def em_pass(start, stop, columns, sway, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
     """E step: at most ``n_sweeps`` EP sweeps of each of people ``start .. stop`` who is not heavy, and sums over them.
 
-    ``lam, eta`` (n_rows,): sites of *one* copy of each answer, updated in place; ``sway`` (n_rows, n_effects) or None:
-    covariates, in units in which people's own effects of them have variance 1.
+    The sites are updated in place. ``sway`` (n_rows, n_effects) or None: covariates, in units in which people's own
+    effects of them have variance 1.
     """
     state, x, Q, W, of_noise, own_out = _room(start, stop, columns, sway, Phi)
     out, r_traits = sums.out, sums.r_traits
     for u in range(start, stop):
-        answers = answers_of(u, columns, lam, eta)
+        answers = answers_of(u, columns)
         if columns.is_heavy[u] or not answers.left.shape[0]:
             continue
         own_sway = sway_of(u, columns, sway)

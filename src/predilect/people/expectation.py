@@ -154,15 +154,14 @@ def expectation(
     slopes = Slopes(
         np.zeros((people.n_users, 4 + 2 * people.sway.shape[1])), np.zeros(people.n_rows if n_effects else 0)
     )
-    columns, prior = people.columns, law.prior
+    columns, prior = people.columns(sites), law.prior
 
     def work(shard: Shard) -> Sums:
         sums = _no_sums(people, law, M)
         if law.has_basis:
             sums = sums._replace(D=np.zeros((shard[1] - shard[0], M)))
         one_pass(
-            *shard, columns, people.own_effects, sites.precision, sites.linear,
-            prior, law.functions, delta, n_sweeps, tolerance, sums, slopes,
+            *shard, columns, people.own_effects, prior, law.functions, delta, n_sweeps, tolerance, sums, slopes,
         )  # fmt: skip
         return sums._replace(D=sums.D.T @ sums.D) if law.has_basis else sums
 

@@ -107,12 +107,11 @@ class People:
         """What was answered, as the compiled loops take it."""
         return self.ends if len(self.ends) else self.outcome
 
-    @property
-    def columns(self) -> Columns:
-        """Answers as the compiled loops take them."""
+    def columns(self, sites: Sites) -> Columns:
+        """Answers as the compiled loops take them, with their sites."""
         return Columns(
             self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.answers, self.task, self.weight,
-            self.offset, self.traits, self.tie_factor, self.consistency, self.is_heavy,
+            self.offset, self.traits, self.tie_factor, self.consistency, self.is_heavy, sites.precision, sites.linear,
         )  # fmt: skip
 
     @property
@@ -212,9 +211,7 @@ class People:
             x, Q = person.sums(person.condition(w * sites.precision[rows], w * sites.linear[rows]))
             return items, self.consistency[user] * x, self.consistency[user] ** 2 * Q
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
-        x, Q = person_sums(
-            user, self.columns, self.own_effects, sites.precision, sites.linear, law.prior, law.functions
-        )
+        x, Q = person_sums(user, self.columns(sites), self.own_effects, law.prior, law.functions)
         return items, x, Q
 
     def answers_by_item(self, start: int, stop: int) -> FloatArray:

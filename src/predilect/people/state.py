@@ -17,7 +17,7 @@ from predilect.people.rank_one import add_effects, catch_up, direction, late_upd
 
 
 class Columns(NamedTuple):
-    """Answers of all people, sorted by person: arrays as in :class:`~predilect.people.layout.People`."""
+    """Answers of all people, sorted by person, and their sites: as in :class:`~predilect.people.layout.People`."""
 
     answer_ptr: Any
     item_ptr: Any
@@ -32,6 +32,8 @@ class Columns(NamedTuple):
     tie_factor: Any
     consistency: Any
     is_heavy: Any
+    lam: Any  # sites of *one* copy of each answer, (n_rows,): precision, and precision times mean
+    eta: Any
 
 
 class Prior(NamedTuple):
@@ -72,13 +74,14 @@ class State(NamedTuple):
 
 
 @inner_kernel
-def answers_of(u, columns, lam, eta):
+def answers_of(u, columns):
     """Rows of person u: views."""
     rows = slice(columns.answer_ptr[u], columns.answer_ptr[u + 1])
     items = columns.item_idx[columns.item_ptr[u] : columns.item_ptr[u + 1]]
     return Answers(
         items, columns.left[rows], columns.right[rows], columns.outcome[rows], columns.task[rows],
-        columns.weight[rows], columns.offset[rows], lam[rows], eta[rows], columns.traits[u], columns.consistency[u],
+        columns.weight[rows], columns.offset[rows], columns.lam[rows], columns.eta[rows], columns.traits[u],
+        columns.consistency[u],
     )  # fmt: skip
 
 
@@ -431,9 +434,9 @@ def person_statistics(in_pair_space, answers, sway, state, x, Q, W):
 
 
 @kernel
-def person_sums(u, columns, sway, lam, eta, prior, Phi):
+def person_sums(u, columns, sway, prior, Phi):
     """The sums x (s) and Q (s x s) of user u at the stored sites, on own items and own effects of covariates."""
-    answers = answers_of(u, columns, lam, eta)
+    answers = answers_of(u, columns)
     own_sway = sway_of(u, columns, sway)
     n = answers.left.shape[0]
     k = answers.items.shape[0]

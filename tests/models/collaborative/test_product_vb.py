@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.models.collaborative.sites import product_moments, product_passes
+from predilect.models.collaborative.sites import Factors, product_moments, product_passes
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
 
@@ -22,11 +22,11 @@ class Problem:
         self.h = [rng.normal(size=(n_pairs, D)), self.h_prior[1].copy()]
 
     def run(self, most, tolerance=-np.inf):
-        bounds, sums = np.empty(most), np.empty((2, max(len(self.w[0]), len(self.h[0]))))
+        bounds = np.empty(most)
         margin = np.empty(len(self.user))
         done = product_passes(
-            self.user, self.pair, self.precision, self.linear, *self.w_prior, *self.h_prior, *self.w, *self.h, margin,
-            tolerance, most, *sums, bounds,
+            self.user, self.pair, self.precision, self.linear, Factors(*self.w_prior, *self.h_prior),
+            Factors(*self.w, *self.h), margin, tolerance, most, bounds,
         )  # fmt: skip
         self.margin = margin
         return bounds[:done]

@@ -23,7 +23,7 @@ FIXED = GammaPrior(1e9, 1e9)
 def test_a_step_minimises_the_linearised_bound_block_by_block(n_points, features, monkeypatch):
     """With frozen sites every block lowers the bound to where no move of its mean lowers it more."""
     data = simulate_factor(n_points=n_points, delta=0.3)
-    answers = FactorAnswers.of(*data.columns)
+    answers = data.answers
     design = ItemDesign.of(data.projection, answers.left, answers.right)
     people = None
     if features:
@@ -84,10 +84,10 @@ def predict(fit, data):
 def test_noise_variance_is_a_unit():
     data = simulate_factor()
     t, v, w = GammaPrior(1.0, 100.0), GammaPrior(1.0, 10.0), GammaPrior(1.0, 10.0)
-    doubled = PaperPriors(GammaPrior(1.0, 200.0), GammaPrior(1.0, 20.0), w)
-    one = fit_paper(*data.columns, data.projection, n_components=3, priors=PaperPriors(t, v, w), max_iter=20)
+    doubled = PaperPriors(GammaPrior(1.0, 200.0), GammaPrior(1.0, 20.0), w, noise_var=1.0)
+    one = fit_paper(data.answers, data.projection, n_components=3, priors=PaperPriors(t, v, w), max_iter=20)
     two = fit_paper(
-        *data.columns, data.projection, n_components=3, priors=doubled, noise_var=1.0, max_iter=20
+        data.answers, data.projection, n_components=3, priors=doubled, max_iter=20
     )  # fmt: skip
     for ours, theirs in zip(predict(one, data), predict(two, data), strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -97,8 +97,8 @@ def test_points_at_the_items_are_no_points():
     data = simulate_factor()
     points = Projection.of(matern([1.5, 1.5]), data.X, np.ones(9, bool), data.X.copy())
     options = {"n_components": 2, "max_iter": 30}
-    one = fit_paper(*data.columns, data.projection, **options)
-    two = fit_paper(*data.columns, points, **options)
+    one = fit_paper(data.answers, data.projection, **options)
+    two = fit_paper(data.answers, points, **options)
     for ours, theirs in zip(predict(one, data), predict(two, data), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-3)
 
@@ -106,7 +106,7 @@ def test_points_at_the_items_are_no_points():
 def test_the_mean_of_stochastic_steps_is_the_full_one():
     """Natural parameters of equal batches, scaled, average to those of all rows."""
     data = simulate_factor(n_answers=160)
-    answers = FactorAnswers.of(*data.columns)
+    answers = data.answers
     design = ItemDesign.of(data.projection, answers.left, answers.right)
     n = len(answers.user) // 4 * 4
     rows = np.arange(n)
@@ -124,11 +124,11 @@ def test_the_mean_of_stochastic_steps_is_the_full_one():
 def test_mini_batches_come_to_the_full_result():
     data = simulate_factor(n_answers=1500, n_users=10)
     options = {"n_components": 2, "priors": PaperPriors(FIXED, FIXED, FIXED), "max_iter": 120, "tolerance": 0.0}
-    full = fit_paper(*data.columns, data.projection, **options)
-    small = fit_paper(*data.columns, data.projection, batch_size=300, **options)
+    full = fit_paper(data.answers, data.projection, **options)
+    small = fit_paper(data.answers, data.projection, batches=(300, 1.0), **options)
     a, b = predict(full, data)[0], predict(small, data)[0]
     assert np.corrcoef(a, b)[0, 1] > 0.98
-    same = fit_paper(*data.columns, data.projection, batch_size=300, **options)
+    same = fit_paper(data.answers, data.projection, batches=(300, 1.0), **options)
     np.testing.assert_array_equal(predict(small, data)[0], predict(same, data)[0])
 
 
@@ -137,21 +137,21 @@ def test_variants_and_little_data():
     x = np.random.default_rng(0).normal(size=(data.n_users, 2))
     people = Projection.of(matern([1.0, 1.0]), x, np.ones(data.n_users, bool), None)
     for options in ({}, {"consensus": False}, {"people": people}, {"n_components": 20}):
-        fit = fit_paper(*data.columns, data.projection, **{"n_components": 4, "max_iter": 20} | options)
+        fit = fit_paper(data.answers, data.projection, **{"n_components": 4, "max_iter": 20} | options)
         mean, var = predict(fit, data)
         assert np.isfinite(mean).all()
         assert (var > 0).all()
         assert fit.delta > 0.0
         assert np.isfinite(fit.bound)
-    one = fit_paper([0], [0], [1], [1], None, 3, data.projection, n_components=3)
+    one = fit_paper(FactorAnswers.of([0], [0], [1], [1], None, 3), data.projection, n_components=3)
     assert one.posterior.margins(np.array([0]), np.array([0]), np.array([1]))[0][0] > 0.0
     with pytest.raises(ValueError, match="noise_var"):
-        fit_paper(*data.columns, data.projection, noise_var=2.0)
+        fit_paper(data.answers, data.projection, priors=PaperPriors(noise_var=2.0))
 
 
 def test_it_learns():
     data = simulate_factor(n_answers=1500)
-    fit = fit_paper(*data.columns, data.projection, n_components=4)
+    fit = fit_paper(data.answers, data.projection, n_components=4)
     mean, _ = fit.posterior.margins(data.user, data.left, data.right)
     assert np.mean(np.sign(mean) == np.sign(data.margin)) > 0.9
     np.testing.assert_allclose(fit.posterior.importances, 1.0 / fit.component_scales, rtol=EXACT)

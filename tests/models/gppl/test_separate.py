@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from predilect.factors.answers import GammaPrior
 from predilect.gaussian.kernels import Scaled, matern
 from predilect.gaussian.projection import Projection, item_covariance
 from predilect.latent.ep import ep
@@ -25,7 +26,7 @@ K = item_covariance(KERNEL, X, KNOWN)
 
 
 def fit(kernel=KERNEL, **changes):
-    given = {"shape": 2.0, "rate": 3.0, "scale": SCALE, "delta": DELTA} | changes
+    given = {"prior": GammaPrior(2.0, 3.0), "scale": SCALE, "delta": DELTA} | changes
     return fit_separate(laid_out(ROWS), kernel, X, KNOWN, **given)
 
 
@@ -81,7 +82,7 @@ def test_new_items_are_as_if_they_had_been_there(fitted):
     more = fitted.posterior.with_items(everything, SCALE)
     there = fit_separate(
         laid_out(ROWS.__class__(**(vars(ROWS) | {"n_items": 9}))), KERNEL, np.vstack([X, new]),
-        np.concatenate([KNOWN, known]), shape=2.0, rate=3.0, scale=SCALE, delta=DELTA,
+        np.concatenate([KNOWN, known]), prior=GammaPrior(2.0, 3.0), scale=SCALE, delta=DELTA,
     )  # fmt: skip
     for user in (-1, 0, 10):
         for a, b in zip(more.utilities(user), there.posterior.utilities(user), strict=True):
@@ -113,7 +114,7 @@ def test_the_kernel_is_learned(kernel):
         up, down = (
             fit_separate(
                 laid_out(ROWS), found.kernel.with_theta(found.kernel.theta + sign * step), X, KNOWN,
-                shape=2.0, rate=3.0, scale=SCALE, delta=DELTA,
+                prior=GammaPrior(2.0, 3.0), scale=SCALE, delta=DELTA,
             ).evidence
             for sign in (1, -1)
         )  # fmt: skip

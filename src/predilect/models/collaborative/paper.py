@@ -23,6 +23,7 @@ from predilect.models.collaborative.functions import (
     singular_start,
 )
 from predilect.models.collaborative.sites import (
+    Factors,
     answer_evidence,
     gaussian_divergence,
     process_divergence,
@@ -128,7 +129,6 @@ def fit_paper(
     sites = Sites.flat(len(y))
     mean, var = np.empty(len(y)), np.empty(len(y))
     _moments(answers, W, H, mean, var)
-    for_sums = np.empty((2, max(answers.n_users, len(answers.left))))
     step, residual, rejected, iterations, values, gaps = damping, math.inf, 0, 0, [], 0.0
     found_W: list[Values] = []
     found_H: list[Values] = []
@@ -145,7 +145,7 @@ def fit_paper(
         if not iterations and not fixed_weights:
             W.mean, H.mean = singular_start(answers, sites, n_components, H.prior_var, rng)
             before = np.full(len(y), np.inf)
-        _ascend(answers, sites, W, H, for_sums, mean)
+        _ascend(answers, sites, W, H, mean)
         _moments(answers, W, H, mean, var)
         gaps = float(np.max(np.abs(mean - before)))
         found_H = H.conditioned()
@@ -212,15 +212,14 @@ def _gap(
     return float(max(np.max(np.abs(other_mean - mean)), np.max(np.abs(np.sqrt(other_var) - np.sqrt(var)))))
 
 
-def _ascend(
-    answers: FactorAnswers, sites: Sites, W: _Factor, H: _Factor, for_sums: FloatArray, margin: FloatArray
-) -> FloatArray:
+def _ascend(answers: FactorAnswers, sites: Sites, W: _Factor, H: _Factor, margin: FloatArray) -> FloatArray:
     """Variational step: Q(W) and Q(H) at f̂1, f̂3 and f̂4; the bound after every pass."""
     messages = sites.times(answers.weight)
     bounds = np.empty(_MOST_PASSES)
     scale = answers.n_answers
     done = product_passes(
-        answers.user, answers.pair, messages.precision, messages.linear, W.cavity_mean, W.cavity_var, H.cavity_mean,
-        H.cavity_var, W.mean, W.var, H.mean, H.var, margin, _INNER_TOLERANCE * scale, _MOST_PASSES, *for_sums, bounds,
+        answers.user, answers.pair, messages.precision, messages.linear,
+        Factors(W.cavity_mean, W.cavity_var, H.cavity_mean, H.cavity_var), Factors(W.mean, W.var, H.mean, H.var),
+        margin, _INNER_TOLERANCE * scale, _MOST_PASSES, bounds,
     )  # fmt: skip
     return bounds[:done]

@@ -43,23 +43,32 @@ def product_moments(user, pair, w_mean, w_var, h_mean, h_var, mean, var):
         var[p] = v
 
 
+class Factors(NamedTuple):
+    """Means and variances of weights (n_users, D) and of values (n_pairs, D)."""
+
+    w_mean: FloatArray
+    w_var: FloatArray
+    h_mean: FloatArray
+    h_var: FloatArray
+
+
 @kernel
-def product_passes(
-    user, pair, precision, linear, w_prior_mean, w_prior_var, h_prior_mean, h_prior_var, w_mean, w_var, h_mean, h_var,
-    margin, tolerance, most, S, H, bounds,
-):  # fmt: skip
+def product_passes(user, pair, precision, linear, prior, factors, margin, tolerance, most, bounds):
     """Coordinate ascent over the functions, weights and then values of each, to convergence; number of passes.
 
-    ``precision, linear`` (n_rows,): message of all copies of each answer, log p ~ linear z - precision z²/2. Priors f̂3
-    of the weights (n_users, D), where a variance of 0 holds a weight, and f̂4 of the values (n_pairs, D). Changed in
-    place: moments of Q(W) and Q(H), ``margin`` (n_rows,), ``bounds`` (most,) after each pass without the terms in the
-    messages only; ``S, H`` are work arrays.
+    ``precision, linear`` (n_rows,): message of all copies of each answer, log p ~ linear z - precision z²/2. The
+    ``prior`` is f̂3 of the weights, where a variance of 0 holds a weight, and f̂4 of the values. Changed in place: the
+    ``factors`` Q(W) and Q(H), ``margin`` (n_rows,), and ``bounds`` (most,) after each pass, without the terms that are
+    in the messages only.
 
     collaborative.md 3, f̂2: each update is exact given the others, so that the bound never falls. Its form here divides
     by no variance, so that a prior variance may be 0. 16 n_rows D operations a pass.
     """
+    w_prior_mean, w_prior_var, h_prior_mean, h_prior_var = prior
+    w_mean, w_var, h_mean, h_var = factors
     n, D = user.shape[0], w_mean.shape[1]
     n_users, n_pairs = w_mean.shape[0], h_mean.shape[0]
+    S, H = np.empty(max(n_users, n_pairs)), np.empty(max(n_users, n_pairs))
     for p in range(n):
         z = 0.0
         for d in range(D):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from predilect._types import FloatArray
 from predilect.factors.answers import FactorAnswers, ItemDesign, StandardWeights
@@ -99,7 +99,8 @@ class FactorFit:
     consensus_scale: float  # E s_t
     component_scales: FloatArray  # E s_c, (C,)
     report: Report
-    theta_gradient: FloatArray | None = None  # of the bound in the kernel's log hyper-parameters
+    # Of the bound in the kernel's log hyper-parameters; exact only at convergence of the bound
+    theta_gradient: Callable[[], FloatArray] | None = None
 
 
 @dataclass(slots=True)
@@ -117,26 +118,23 @@ class _Run:
 
 
 def fit_factor(
-    user: npt.ArrayLike, left: npt.ArrayLike, right: npt.ArrayLike, outcome: npt.ArrayLike,
-    weight: npt.ArrayLike | None, n_users: int, projection: Projection, *, n_components: int = 20,
-    consensus: bool = True, traits: FloatArray | None = None, priors: FactorPriors | None = None,
-    delta: float | None = None, n_restarts: int | None = None, tolerance: float = 1e-3, max_iter: int = 60,
-    random_state: int | np.random.Generator | None = 0, watch: Watch | None = None, with_gradient: bool = False,
+    answers: FactorAnswers, projection: Projection, *, n_components: int = 20, consensus: bool = True,
+    traits: FloatArray | None = None, priors: FactorPriors | None = None, delta: float | None = None,
+    n_restarts: int | None = None, tolerance: float = 1e-3, max_iter: int = 60,
+    random_state: int | np.random.Generator | None = 0, watch: Watch | None = None,
 ) -> FactorFit:  # fmt: skip
     """Mean-field variational inference of f_u(i) = t(i) + Σ_c w_uc v_c(i) (preset ``modern``).
 
-    Answers as :meth:`FactorAnswers.of` takes them, with its DataError. ``n_components=0`` is one function for all
-    people; ``consensus``: whether there is t; ``traits`` (n_users, n_traits): standardised features of people, zeros
-    where unknown, which move the prior mean of the weights; ``delta=None`` maximises the bound where there are ties. Of
-    ``n_restarts`` random starts (3, or 1 with more than 20 000 rows or 100 points) the one with the largest bound after
-    8 sweeps goes on, until the bound rises by less than ``tolerance`` in nats an answer in a sweep. ``theta_gradient``
-    is exact only at convergence of the bound.
+    ``n_components=0`` is one function for all people; ``consensus``: whether there is t; ``traits`` (n_users,
+    n_traits): standardised features of people, zeros where unknown, which move the prior mean of the weights;
+    ``delta=None`` maximises the bound where there are ties. Of ``n_restarts`` random starts (3, or 1 with more than
+    20 000 rows or 100 points) the one with the largest bound after 8 sweeps goes on, until the bound rises by less than
+    ``tolerance`` in nats an answer in a sweep.
 
     modern.md 3-6. **Differs from the paper**: one pass of quadrature a sweep instead of C + 2, with sites mixed at 0.7
     from the beginning to the end; at step 1 the bound may oscillate between two values.
     """
     began = time.perf_counter()
-    answers = FactorAnswers.of(user, left, right, outcome, weight, n_users)
     design = ItemDesign.of(projection, answers.left, answers.right)
     priors = FactorPriors() if priors is None else priors
     if n_components == 0 and not consensus:
@@ -149,7 +147,7 @@ def fit_factor(
     runs = []
     for _ in range(n_restarts):
         effects = None if traits is None else Effects.start(np.asarray(traits, dtype=float), n_components, active)
-        prior = np.zeros((n_users, n_components)) if effects is None else effects.prior_mean()
+        prior = np.zeros((answers.n_users, n_components)) if effects is None else effects.prior_mean()
         state = random_start(answers, design, n_components, consensus, prior, delta, rng)
         sites, slope, _ = refreshed(state, answers, None, 1.0)
         run = _Run(state, sites, slope, -np.inf, effects)
@@ -163,10 +161,9 @@ def fit_factor(
         projection.factor.jitter, time.perf_counter() - began, "nats an answer and sweep", "allow more iterations.",
     )  # fmt: skip
     state = best.state
-    gradient = theta_gradient(state, answers, design) if with_gradient else None
     return FactorFit(
         _posterior(state, projection, best.effects), state.threshold, best.bound, state.s_0, state.s, report,
-        gradient,
+        partial(theta_gradient, state, answers, design),
     )  # fmt: skip
 
 

@@ -49,11 +49,22 @@ _FULL_BATCH_ROWS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class PaperPriors:
-    """Gamma priors (shape, rate) of the inverse scales of t, of v_c and of w_c; by default those for Sushi."""
+    """Gamma priors (shape, rate) of the inverse scales of t, of v_c and of w_c; by default those for Sushi.
+
+    ``noise_var``: noise of one utility in whose units they are, 0.5 in the text, 1 in the code.
+    """
 
     consensus: GammaPrior = GammaPrior(1.0, 100.0)  # noqa: RUF009  an immutable tuple
     components: GammaPrior = GammaPrior(1.0, 10.0)  # noqa: RUF009  the same
     weights: GammaPrior = GammaPrior(1.0, 10.0)  # noqa: RUF009  the same
+    noise_var: float = 0.5
+
+    def in_unit_noise(self) -> PaperPriors:
+        """The same where the noise of an answer is 1: rates divided by 2 ``noise_var``."""
+        if self.noise_var not in (0.5, 1.0):
+            raise ValueError(f"noise_var must be 0.5 or 1, not {quoted(self.noise_var)}")
+        t, v = (GammaPrior(g.shape, g.rate / (2.0 * self.noise_var)) for g in (self.consensus, self.components))
+        return PaperPriors(t, v, self.weights)
 
 
 @dataclass(slots=True)
@@ -77,24 +88,21 @@ class _Paper:
 
 
 def fit_paper(
-    user: npt.ArrayLike, left: npt.ArrayLike, right: npt.ArrayLike, outcome: npt.ArrayLike,
-    weight: npt.ArrayLike | None, n_users: int, projection: Projection, *, n_components: int = 20,
-    consensus: bool = True, people: Projection | None = None, priors: PaperPriors | None = None,
-    noise_var: float = 0.5, batch_size: int | None = None, delay: float = 1.0, delta: float | None = None,
-    tolerance: float = 3.5e-3, max_iter: int = 200, random_state: int | np.random.Generator | None = 0,
-    watch: Watch | None = None,
+    answers: FactorAnswers, projection: Projection, *, n_components: int = 20, consensus: bool = True,
+    people: Projection | None = None, priors: PaperPriors | None = None,
+    batches: tuple[int | None, float] = (None, 1.0), delta: float | None = None, tolerance: float = 3.5e-3,
+    max_iter: int = 200,
+    random_state: int | np.random.Generator | None = 0, watch: Watch | None = None,
 ) -> FactorFit:  # fmt: skip
     """Factor model by the corrected Algorithm 2 of Simpson and Gurevych (2020).
 
-    Answers as in :func:`predilect.models.crowd.fit.fit_factor`; ``watch`` gets the value of the stop rule.
-    ``people``: the first half of the components has a Gaussian process over people's features, the others independent
-    weights. ``noise_var``: noise of one utility in whose units ``priors`` are given, 0.5 in the text, 1 in the code;
-    the noise of an answer is 1 here, so rates are divided by 2 ``noise_var``. DataError if the answers cannot be read.
+    ``watch`` gets the value of the stop rule. ``people``: the first half of the components has a Gaussian process over
+    people's features, the others independent weights.
 
-    - batch_size: by default all rows, or 50 000 of more than 200 000: a step costs rows x C for the answers and C M³
-      for the functions, and small batches pay the latter more often. Steps (i + delay)^-.9; of a full batch
-      .25, as full steps overshoot: answers thrown to the far side of Φ have no slope there and never return (Sushi-B,
-      log loss .515 with full steps, .477 with .25).
+    - batches: rows of a step, by default all, or 50 000 of more than 200 000: a step costs rows x C for the answers and
+      C M³ for the functions, and small batches pay the latter more often; and the delay. Steps (i + delay)^-.9; of a
+      full batch .25, as full steps overshoot: answers thrown to the far side of Φ have no slope there and never return
+      (Sushi-B, log loss .515 with full steps, .477 with .25).
     - delta: by default fitted to the final margins. The surrogate takes a tie as y = ½.
     - tolerance: stop after three checks in a row (one every second iteration) with a smaller relative change of the
       plug-in bound; never within an epoch. Scales drift on long after, and predictions become too
@@ -105,14 +113,12 @@ def fit_paper(
     crowdgppl.md 2.3, 3. **Differs from the paper**: the Jacobian, the scales and the start as corrected there; g is
     computed anew before every block, once (the code iterates up to ten times inside each); 3 quiet checks stop, not 10.
     """
-    if noise_var not in (0.5, 1.0):
-        raise ValueError(f"noise_var must be 0.5 or 1, not {quoted(noise_var)}")
     began = time.perf_counter()
-    answers = FactorAnswers.of(user, left, right, outcome, weight, n_users)
     design = ItemDesign.of(projection, answers.left, answers.right)
     rng = np.random.default_rng(random_state)
-    model = _start(answers, design, people, n_components, consensus, _in_unit_noise(priors, noise_var), rng)
+    model = _start(answers, design, people, n_components, consensus, (priors or PaperPriors()).in_unit_noise(), rng)
     n_rows = len(answers.user)
+    batch_size, delay = batches
     if batch_size is None:
         batch_size = n_rows if n_rows <= _FULL_BATCH_ROWS else 50_000
     n_batches = max(1, round(n_rows / batch_size))
@@ -141,13 +147,15 @@ def fit_paper(
 
 
 def fit_as_published(
-    model: Any, columns: tuple[Any, ...], shared: dict[str, Any], traits: FloatArray | None, tolerance: float
-) -> FactorFit:
+    model: Any, answers: FactorAnswers, projection: Projection, shared: dict[str, Any], traits: FloatArray | None,
+    tolerance: float,
+) -> FactorFit:  # fmt: skip
     """:func:`fit_paper` with a model's arguments; ``traits`` of people are given if they count."""
-    priors = PaperPriors()
+    priors = PaperPriors(noise_var=float(model.noise_variance))
     for name, given in (("consensus", model.consensus_prior), ("components", model.component_prior)):
         if not isinstance(given, str):
-            priors = replace(priors, **{name: GammaPrior(*map(float, given))})
+            given_prior: dict[str, Any] = {name: GammaPrior(*map(float, given))}
+            priors = replace(priors, **given_prior)
     people = None
     if traits is not None:
         known = np.ones(len(traits), dtype=bool)
@@ -157,16 +165,9 @@ def fit_as_published(
         points = inducing_points(traits, known, scales_of(kernel, traits.shape[1]), n_points, model.seed_)
         people = Projection.of(kernel, traits, known, points.points)
     return fit_paper(
-        *columns, **shared, people=people, priors=priors, noise_var=float(model.noise_variance),
-        batch_size=None if isinstance(model.batch_size, str) else model.batch_size, delay=float(model.delay),
-        tolerance=tolerance,
+        answers, projection, **shared, people=people, priors=priors, tolerance=tolerance,
+        batches=(None if isinstance(model.batch_size, str) else model.batch_size, float(model.delay)),
     )  # fmt: skip
-
-
-def _in_unit_noise(priors: PaperPriors | None, noise_var: float) -> PaperPriors:
-    p = PaperPriors() if priors is None else priors
-    t, v = (GammaPrior(g.shape, g.rate / (2.0 * noise_var)) for g in (p.consensus, p.components))
-    return PaperPriors(t, v, p.weights)
 
 
 def _start(

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, k_folds_answers
 from predilect.data.content import keys_of_answers
 from predilect.data.features import Traits
 from predilect.errors import DataError
-from predilect.factors.answers import GammaPrior
+from predilect.factors.answers import FactorAnswers, GammaPrior
 from predilect.factors.posterior import FactorPriors
 from predilect.gaussian.kernels import Kernel, Scaled, Sum, White
 from predilect.gaussian.projection import Projection
@@ -37,13 +37,11 @@ _FEWEST_HELD_OUT = 10
 
 
 def choose_component_prior(
-    columns: Sequence[npt.NDArray[Any]],
-    held_out: BoolArray,
-    fit: Callable[[list[npt.NDArray[Any]], GammaPrior], FactorFit],
+    answers: Comparisons, held_out: BoolArray, fit: Callable[[FactorAnswers, GammaPrior], FactorFit]
 ) -> tuple[GammaPrior, list[dict[str, float]]]:
     """Candidate prior whose fit predicts held-out answers best, and the trials: shape, rate, log loss in nats.
 
-    ``columns``: user, left, right, outcome, weight. Fewer than 10 held-out rows return the candidate in the middle.
+    Fewer than 10 held-out rows return the candidate in the middle.
 
     modern.md 6 compares such settings by held-out answers and not by the bound, which prefers fewer components than
     predict best. One fit a candidate.
@@ -51,14 +49,19 @@ def choose_component_prior(
     trials: list[dict[str, float]] = []
     if int(held_out.sum()) < _FEWEST_HELD_OUT:
         return CANDIDATES[1], trials
-    user, left, right, outcome, weight = (column[held_out] for column in columns)
+    rest, test = factor_answers(answers.take(~held_out)), answers.take(held_out)
     for prior in CANDIDATES:
-        found = fit([column[~held_out] for column in columns], prior)
-        mean, variance = found.posterior.margins(user, left, right)
-        loss = log_loss(outcome, mean, variance, weight, found.delta)
+        found = fit(rest, prior)
+        mean, variance = found.posterior.margins(test.user, test.left, test.right)
+        loss = log_loss(test.outcome, mean, variance, test.weight, found.delta)
         trials.append({"shape": prior.shape, "rate": prior.rate, "log_loss": loss})
     best = min(range(len(trials)), key=lambda k: trials[k]["log_loss"])
     return CANDIDATES[best], trials
+
+
+def factor_answers(answers: Comparisons) -> FactorAnswers:
+    """Answers as the factor model takes them."""
+    return FactorAnswers.of(answers.user, answers.left, answers.right, answers.outcome, answers.weight, answers.n_users)
 
 
 PRESETS = ("modern", "paper")
@@ -92,7 +95,7 @@ def fit_crowd(
         kernel = Sum((Scaled(kernel, 1.0 - own), White(own)), ("features", "own"))
     projection = Projection.of(kernel, space.matrix, known, points)
     traits, rows = traits_of_people(model, training) if personal else (None, None)
-    columns = (answers.user, answers.left, answers.right, answers.outcome, answers.weight, answers.n_users, projection)
+    whole = factor_answers(answers)
     shared = {
         "n_components": int(model.n_components) if personal else 0,
         "consensus": bool(model.with_consensus) or not personal,
@@ -103,13 +106,15 @@ def fit_crowd(
     at_bound: list[str] = []
     trials: list[dict[str, float]] = []
     if model.preset == "paper":
-        found = fit_as_published(model, columns, shared, rows, _tolerance(model, answers.n_rows))
+        tolerance = _tolerance(model, answers.n_rows)
+        found = fit_as_published(model, whole, projection, shared, rows, tolerance)
     else:
-        prior, trials = _component_prior(model, answers, columns, shared, rows)
+        fit = partial(_fit_modern, model, shared=shared, traits=rows)
+        prior, trials = _component_prior(model, answers, projection, fit, shared["n_components"])
         if optimises(model) and known.any():
-            projection, at_bound = _optimised(model, columns, shared, rows, prior, watch)
-            columns = (*columns[:-1], projection)
-        found = _fit_modern(model, columns, shared, rows, prior)
+            silent = partial(fit, shared=shared | {"watch": None}, prior=prior)
+            projection, at_bound = _optimised(whole, projection, silent, watch)
+        found = fit(whole, projection, prior=prior)
     posterior = found.posterior
     search = {
         "own_share": own, "at_bound": at_bound, "trials": trials,
@@ -142,63 +147,49 @@ def _own_share(model: Any, points: FloatArray | None) -> float:
 
 
 def _component_prior(
-    model: Any, answers: Comparisons, columns: tuple[Any, ...], shared: dict[str, Any], traits: FloatArray | None
+    model: Any, answers: Comparisons, projection: Projection, fit: Callable[..., FactorFit], n_components: int
 ) -> tuple[GammaPrior, list[dict[str, float]]]:
     """Prior of s_c: as given, by held-out answers of all users, or, where answers are many, the vague one."""
     if not isinstance(model.component_prior, str):
         return GammaPrior(*map(float, model.component_prior)), []
-    if not shared["n_components"] or answers.n_rows > _FEW_ROWS:
+    if not n_components or answers.n_rows > _FEW_ROWS:
         return FactorPriors().components, []
-    *rows, n_users, projection = columns
     held_out = k_folds_answers(answers, 5, random_state=model.seed_, keys=keys_of_answers(answers)) == 0
-
-    def fit(some: list[Any], prior: GammaPrior) -> FactorFit:
-        return _fit_modern(model, (*some, n_users, projection), shared, traits, prior)
-
-    return choose_component_prior(rows, held_out, fit)
+    return choose_component_prior(answers, held_out, lambda some, prior: fit(some, projection, prior=prior))
 
 
 def _optimised(
-    model: Any,
-    columns: tuple[Any, ...],
-    shared: dict[str, Any],
-    traits: FloatArray | None,
-    prior: GammaPrior,
-    watch: Watcher | None,
+    answers: FactorAnswers, projection: Projection, fit: Callable[..., FactorFit], watch: Watcher | None
 ) -> tuple[Projection, list[str]]:
     """Projection at the kernel of the largest bound, and the hyper-parameters that ended at a limit of the search."""
-    *answers, projection = columns
     n_fits = 0
 
-    def fit(at: Projection) -> tuple[float, FloatArray]:
+    def bound(at: Projection) -> tuple[float, FloatArray]:
         nonlocal n_fits
         n_fits += 1
         if watch:
             watch("optimising length-scales", n_fits)
-        found = _fit_modern(model, (*answers, at), shared | {"watch": None, "with_gradient": True}, traits, prior)
+        found = fit(answers, at)
         assert found.theta_gradient is not None
-        return found.bound, found.theta_gradient
+        return found.bound, found.theta_gradient()
 
     # Variances say the same as the scales s, and their ratio is the own share.
     held = [name for name in projection.kernel.names if name.endswith(".variance")]
-    found = search_kernel(projection, fit, reach=_REACH, held=held)
+    found = search_kernel(projection, bound, reach=_REACH, held=held)
     return projection.with_kernel(found.kernel), list(found.at_bounds)
 
 
 def _fit_modern(
-    model: Any,
-    columns: tuple[Any, ...],
-    shared: dict[str, Any],
-    traits: FloatArray | None,
-    component_prior: GammaPrior,
-) -> FactorFit:
+    model: Any, answers: FactorAnswers, projection: Projection, shared: dict[str, Any], traits: FloatArray | None,
+    prior: GammaPrior,
+) -> FactorFit:  # fmt: skip
     priors = FactorPriors()
     if not isinstance(model.consensus_prior, str):
         priors = replace(priors, consensus=GammaPrior(*map(float, model.consensus_prior)))
     return fit_factor(
-        *columns, **shared, traits=traits, priors=replace(priors, components=component_prior),
+        answers, projection, **shared, traits=traits, priors=replace(priors, components=prior),
         n_restarts=None if isinstance(model.n_restarts, str) else int(model.n_restarts),
-        tolerance=_tolerance(model, len(columns[0])),
+        tolerance=_tolerance(model, len(answers.user)),
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from predilect._text import either
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, PredilectError
+from predilect.factors.answers import GammaPrior
 from predilect.gaussian.dense import covariances, symmetrise
 from predilect.gaussian.design import Sites, pair_variance
 from predilect.gaussian.kernels import Kernel
@@ -112,8 +113,7 @@ def fit_separate(
     features: FloatArray,
     known: BoolArray,
     *,
-    shape: float,
-    rate: float,
+    prior: GammaPrior,
     scale: float | None = None,
     delta: float | None = None,
     learn_kernel: bool = False,
@@ -124,7 +124,7 @@ def fit_separate(
 ) -> Fitted:
     """Posterior of each person under f_u ~ N(0, K/s), K by :func:`~predilect.gaussian.projection.item_covariance`.
 
-    s is given or the mode, in log s, of its posterior under Gamma(shape, rate); δ is given or learned where there are
+    s is given or the mode, in log s, of its posterior under its Gamma ``prior``; δ is given or learned where there are
     ties; ``learn_kernel`` learns the kernel within a factor of 1000 of its start. ``tolerance`` is of the evidence, in
     nats an answer. PredilectError if the evidence or its gradient is not finite.
 
@@ -138,7 +138,7 @@ def fit_separate(
     n_kernel = len(kernel.theta) if learn_kernel else 0
     free = [scale is None, delta is None and tied > 0.0, *[True] * n_kernel]
     begin = np.array([
-        math.log(rate / shape) if scale is None else -math.log(scale),
+        math.log(prior.rate / prior.shape) if scale is None else -math.log(scale),
         math.log(delta or threshold_for_tie_share(tied / people.n_answers)), *kernel.theta[:n_kernel],
     ])  # fmt: skip
     bounds = np.array([_VARIANCE, _DELTA, *[(theta - _REACH, theta + _REACH) for theta in begin[2:]]])
@@ -167,11 +167,11 @@ def fit_separate(
             progress(n_evaluations)
         G = 0.5 * found.D
         slope = np.zeros(len(at))
-        slope[0] = float(np.sum(G * Sigma)) - shape + rate * math.exp(-at[0])
+        slope[0] = float(np.sum(G * Sigma)) - prior.shape + prior.rate * math.exp(-at[0])
         slope[1] = threshold * found.slope_delta
         if learn_kernel:
             slope[2:] = math.exp(at[0]) * item_covariance_gradient(there, features, known, G)
-        value = found.evidence - shape * at[0] - rate * math.exp(-at[0])
+        value = found.evidence - prior.shape * at[0] - prior.rate * math.exp(-at[0])
         if not (math.isfinite(value) and np.isfinite(slope).all()):
             raise PredilectError(
                 f"the evidence or its gradient is not finite at prior variance {math.exp(at[0]):.3g}. Likely causes: "
@@ -217,7 +217,7 @@ def fit_separate_gppl(
     prior = scale_prior(model)
     return fit_separate(
         lay_out(answers, likelihood=model._likelihood), kernel, space.matrix, space.known,
-        shape=prior.shape, rate=prior.rate / (2.0 * prior.noise_var),
+        prior=GammaPrior(prior.shape, prior.rate / (2.0 * prior.noise_var)),
         scale=None if prior.learned else prior.shape / prior.rate, delta=delta,
         learn_kernel=optimises(model) and space.informative,
         tolerance=1e-5 if isinstance(model.tol, str) else float(model.tol),

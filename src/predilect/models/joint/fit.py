@@ -92,8 +92,7 @@ def tune_joint_process(
     return maximise_evidence(
         kernel, rows.codes, rows.left, rows.right, answers.outcome, answers.weight,
         Probit(starting_threshold(answers.outcome, answers.weight, delta)), method="ep", bounds=bounds,
-        tolerance=_SEARCH_TOLERANCE, max_evaluations=max_evaluations, gradient_tolerance=_SEARCH_GRADIENT,
-        evidence_tolerance=_SEARCH_EVIDENCE,
+        tolerance=_SEARCH_TOLERANCE, max_evaluations=max_evaluations, stop=(_SEARCH_GRADIENT, _SEARCH_EVIDENCE),
     )  # fmt: skip
 
 
