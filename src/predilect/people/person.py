@@ -142,6 +142,8 @@ class Overlay(Mapping[int, Person]):
 
     def holds(self, users: IntArray) -> BoolArray | None:
         """Which of some codes are here; None if none is."""
+        if not self._size:
+            return None
         if len(users) <= _LOOK_UP_ONE_BY_ONE:
             held = np.array([user in self for user in users.tolist()], dtype=bool)
         else:
