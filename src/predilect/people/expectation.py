@@ -15,7 +15,7 @@ from predilect.gaussian.design import Sites
 from predilect.people.dense import add_person
 from predilect.people.ep import Slopes, Sums, answers_evidence, em_pass, refresh_sites
 from predilect.people.law import Law
-from predilect.people.layout import People
+from predilect.people.layout import FEW_ITEMS, People
 from predilect.shards import Shard, map_shards
 
 _SMALLEST_STEP = 0.1
@@ -82,8 +82,6 @@ def dense_pass(
     return PersonPass(user, items, a * x, a * a * Q, totals, own_slopes, pull)
 
 
-# With so few items it is quicker to work with their covariance and project the sums than to form people's own from Φ.
-_FEW_ITEMS = 600
 _ROUNDING = 1e-8  # of the largest
 
 
@@ -141,7 +139,7 @@ def expectation(
     M functions M min(n_u, k_u)² more and n_items M² in all; memory 2 n_items M floats a shard in flight, never anything
     of people x items x items.
     """
-    if law.has_basis and people.n_items <= _FEW_ITEMS and not len(people.heavy):
+    if law.has_basis and people.n_items <= FEW_ITEMS and not len(people.heavy):
         dense = Law(law.covariance(np.arange(people.n_items)), law.mean, shift=law.shift)
         found = expectation(
             people, sites, dense, delta, n_sweeps=n_sweeps, tolerance=tolerance, executor=executor

@@ -30,6 +30,8 @@ from predilect.shards import Shard, cut
 _COST_PER_SHARD = 1.5e6
 _COST_PER_ENTRY = 60.0  # of the items x items sums of each shard
 _MOST_SHARDS = 16
+# With so few items it is quicker to work with their covariance and project the sums than to form people's own from Φ.
+FEW_ITEMS = 600
 LARGEST_STATE = 600
 NOISY = 0.5  # consistency of somebody with twice the usual noise
 OF_PEOPLE = {"tie_factor": 1.0, "consistency": 1.0, "consistency_sd": 0.0}  # a number for each user, and its default
@@ -384,6 +386,8 @@ def shards_of(
 ) -> list[Shard]:
     """Ranges of users with about equal work."""
     heavy = _are_heavy(answer_ptr, item_ptr, weight, task, largest_state)
+    if n_items <= FEW_ITEMS and not heavy.any():
+        n_basis = None
     return cut(
         _costs(np.diff(answer_ptr), _state_sizes(answer_ptr, item_ptr, task), np.diff(item_ptr), heavy, n_basis or 0),
         max(_COST_PER_SHARD, _COST_PER_ENTRY * n_items * (n_basis or n_items)),
