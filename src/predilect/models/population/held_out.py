@@ -64,20 +64,20 @@ class Trial:
         One a fold.
     calibration : Calibration
         The one that is held fixed, or that variance factor.
-    first : Trial or None
-        The same on the first of several folds alone; None also where the others were not worth a fit.
+    sooner : tuple of Trial
+        The same on the first fold alone, on the first two, and so on; fewer where the others were not worth a fit.
     """
 
     losses: FloatArray
     weights: FloatArray
     states: list[PopulationState]
     calibration: Calibration
-    first: Trial | None = None
+    sooner: tuple[Trial, ...] = ()
 
     @classmethod
     def of(
         cls, predicted: Sequence[Predicted], given: Calibration | None, likelihood: type[PairLikelihood] = Probit,
-        states: Sequence[PopulationState] = (), first: Trial | None = None,
+        states: Sequence[PopulationState] = (), sooner: tuple[Trial, ...] = (),
     ) -> Trial:  # fmt: skip
         """From the predictions of the folds, at a given calibration or at the best variance factor."""
         asked: Asked = Asked.together([fold.asked for fold in predicted])
@@ -87,7 +87,7 @@ class Trial:
             given = Calibration(variance_factor(asked, likelihood))
         of_one_kind = asked._replace(kind=np.zeros_like(asked.kind))
         losses = -of_one_kind.log_chances(given, likelihood)
-        return cls(losses, asked.weight, list(states), given, first)
+        return cls(losses, asked.weight, list(states), given, sooner)
 
     @property
     def converged(self) -> bool:
@@ -106,9 +106,9 @@ class Trial:
 
     def loss_beside(self, best: Trial | None) -> float:
         """Mean log loss, of all folds that another trial has: what it would be if the others differed as the first."""
-        if self.first is None and best is not None and best.first is not None:
-            return self.loss + best.loss - best.first.loss
-        return self.loss
+        if best is None or len(self.sooner) >= len(best.sooner):
+            return self.loss
+        return self.loss + best.loss - best.sooner[len(self.sooner)].loss
 
     def tie_spread(self, first: float) -> float:
         """Spread of people's own tie thresholds by the evidence, after fits at the ``first``; 0 where none has ties."""
@@ -126,7 +126,7 @@ class Trial:
 
 def is_better(trial: Trial, best: Trial, n_errors: float = SIGNIFICANCE) -> bool:
     """Whether a trial gains enough on another to be believed: so many standard errors."""
-    if trial.first is None and best.first is not None:
+    if len(trial.sooner) < len(best.sooner):
         return False
     gain = best.losses - trial.losses
     weights = trial.weights / trial.weights.sum()
@@ -260,22 +260,22 @@ def run_trial(
 ) -> Trial:  # fmt: skip
     """Fit and judge; ``warm`` is a trial on the same folds, ``population`` a fit to other answers.
 
-    In a ``race`` a setting that the first fold has behind ``warm`` by what it would take to win is given up, if that
-    fold holds enough answers: few have settings behind by chance that win on all, and trials of them are quick.
+    In a ``race`` a setting that the first folds have behind ``warm`` is given up, once these hold enough answers: by
+    what it would take to win on the first, by twice that on two, and so on. Few such settings win on all.
     """
     states: list[PopulationState] = []
     predicted: list[Predicted] = []
-    first = None
+    trials: list[Trial] = []
     for i, fold in enumerate(folds):
         start = None if warm is None else warm.states[i]
         states.append(fold.fit(candidate, setting, start, population, as_fitted=as_fitted))
         predicted.append(fold.predict(candidate, setting, states[i]))
-        if len(folds) > 1 and not i:
-            first = Trial.of(predicted, given, fold.people.likelihood, states)
-            best = warm.first if race and warm is not None and first.weights.sum() >= _ENOUGH_TO_GIVE_UP else None
-            if best is not None and is_better(best, first):
-                return first
-    return Trial.of(predicted, given, folds[0].people.likelihood, states, first)
+        trials.append(Trial.of(predicted, given, fold.people.likelihood, states, tuple(trials)))
+        best = warm.sooner[i] if race and warm is not None and i + 1 < len(folds) else None
+        enough_held_out = trials[i].weights.sum() >= _ENOUGH_TO_GIVE_UP
+        if best is not None and enough_held_out and is_better(best, trials[i], (1 + i) * SIGNIFICANCE):
+            break
+    return trials[-1]
 
 
 @dataclass(frozen=True, slots=True)
