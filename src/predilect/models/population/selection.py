@@ -386,9 +386,9 @@ class _Search:
         return best if is_better(best.trial, rigid.trial, errors) else rigid
 
     def tried(self, best: _Found, setting: Hyperparameters, n_errors: float = SIGNIFICANCE,
-              warm: Trial | None = None, race: bool = False) -> _Found:  # fmt: skip
+              warm: Trial | None = None) -> _Found:  # fmt: skip
         """The same with another setting, if that gains."""
-        trial = self.run(best.candidate, setting, warm or best.trial, race=race)
+        trial = self.run(best.candidate, setting, warm or best.trial)
         return _Found(best.candidate, setting, trial) if is_better(trial, best.trial, n_errors) else best
 
     def with_wider_consensus(self, best: _Found) -> _Found:
@@ -423,7 +423,12 @@ class _Search:
         """The same with a consistency of each person, of the smallest spread on which none clearly gains."""
         one_mind = best.setting.variance <= ONE_MIND["variance"]
         for spread in _SPREADS_OF_ONE_MIND if one_mind else _CONSISTENCY_SPREADS:
-            best = self.tried(best, replace(best.setting, consistency_spread=spread), _ERRORS_OF_SPREAD, race=True)
+            setting = replace(best.setting, consistency_spread=spread)
+            trial = self.run(best.candidate, setting, best.trial, race=True)
+            if is_better(trial, best.trial, _ERRORS_OF_SPREAD):
+                best = _Found(best.candidate, setting, trial)
+            elif trial.loss_beside(best.trial) > best.trial.loss:  # a larger one would lose more
+                break
         return best
 
     def with_traits(self, best: _Found, differing: _Found, traits: FloatArray, seed: SeedSequence) -> _Found:
