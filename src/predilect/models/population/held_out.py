@@ -111,17 +111,14 @@ class Trial:
         return self.loss + best.loss - best.sooner[len(self.sooner)].loss
 
     def tie_spread(self, first: float) -> float:
-        """Spread of people's own tie thresholds by the evidence, after fits at the ``first``; 0 where none has ties."""
-        log_factor, information = (
-            np.concatenate([getattr(state, name) for state in self.states])
-            for name in ("log_tie_factor", "tie_information")
-        )
-        tied = information > 0.0
-        return tie_spread_of(log_factor[tied], information[tied], first) if tied.any() else 0.0
+        """Spread of people's own tie thresholds by the evidence, fitted at the ``first``; 0 where none has ties."""
+        state = self.states[0]
+        tied = state.tie_information > 0.0
+        return tie_spread_of(state.log_tie_factor[tied], state.tie_information[tied], first) if tied.any() else 0.0
 
     def effect_spreads(self, first: tuple[float, ...]) -> tuple[float, ...]:
-        """Spreads of people's own effects of covariates by the evidence, after fits at the ``first``."""
-        return effect_spreads_of(np.vstack([state.own_effects for state in self.states]), first)
+        """Spreads of people's own effects of covariates by the evidence, after a fit at the ``first``."""
+        return effect_spreads_of(self.states[0].own_effects, first)
 
 
 def is_better(trial: Trial, best: Trial, n_errors: float = SIGNIFICANCE) -> bool:

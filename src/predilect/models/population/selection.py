@@ -287,6 +287,11 @@ class _Search:
             best = self.walk(best, ("trait_scale", "strength", "variance"))
         return best
 
+    def warmed(self, best: _Found, setting: Hyperparameters) -> Trial:
+        """The best trial with its first fold fitted at another setting, of which the evidence is asked for a spread."""
+        state = self.folds[0].fit(best.candidate, setting, best.trial.states[0])
+        return replace(best.trial, states=[state, *best.trial.states[1:]])
+
     def given(self, setting: Hyperparameters) -> Calibration | None:
         """Calibration that is not to be learned."""
         return None if "calibration" in self.free else setting.calibration
@@ -401,7 +406,7 @@ class _Search:
 
     def with_own_thresholds(self, best: _Found) -> _Found:
         """The same with a tie threshold for each person, if that gains; their spread by the evidence."""
-        trial = self.run(best.candidate, replace(best.setting, tie_spread=_FIRST_SPREAD), best.trial)
+        trial = self.warmed(best, replace(best.setting, tie_spread=_FIRST_SPREAD))
         spread = trial.tie_spread(_FIRST_SPREAD)
         return self.tried(best, replace(best.setting, tie_spread=spread), warm=trial) if spread else best
 
@@ -414,7 +419,7 @@ class _Search:
         first = (_FIRST_SPREAD,) * self.folds[0].people.patterns.shape[1]
         if not first:
             return best
-        trial = self.run(best.candidate, replace(best.setting, covariate_spread=first), best.trial)
+        trial = self.warmed(best, replace(best.setting, covariate_spread=first))
         setting = replace(best.setting, covariate_spread=trial.effect_spreads(first))
         new = self.tried(best, setting, _ERRORS_OF_SPREAD, trial)
         return new if new.trial.objective > best.trial.objective + len(first) else best  # a nat for each spread
@@ -439,7 +444,7 @@ class _Search:
         prior, Sigma = best.candidate.prior(best.setting, self.space), differing.trial.states[0].Sigma
         spread = float(np.vdot(factorise(prior.K).inverse(), Sigma)) / prior.n_functions
         setting = replace(best.setting, trait_scale=_first_trait_scale(spread, traits))
-        trial = self.run(best.candidate, setting, best.trial)
+        trial = self.warmed(best, setting)
         state = trial.states[0]
         inverse = prior.precision_of_consensus()
         moment = sum(second_moment(inverse, effect, state.C_B) for effect in state.B.T)
