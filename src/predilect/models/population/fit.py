@@ -32,7 +32,7 @@ from predilect.people.update import information_of_consistency, settle_all
 from predilect.progress import Report
 
 # Of the sites at the end of a chord, and at least so many times what the others may move: only a spread rests on it.
-_CHORD_TOLERANCE, _CHORD_LOOSER = 1e-4, 100.0
+_CHORD_TOLERANCE, _CHORD_LOOSER = 1e-4, 10.0
 _WINDOW = 5  # the rise of J is judged over so many iterations, since single ones may stall
 
 

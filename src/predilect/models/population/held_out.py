@@ -43,6 +43,7 @@ _TOLERANCE = 1e-4
 _MAX_PASSES = 28
 # As in the end: a setting that learns by heart shows it only after more passes than a trial has.
 _TOLERANCE_AS_FITTED, _MAX_PASSES_AS_FITTED = 1e-5, 100
+_SITE_TOLERANCE = 1e-3
 _WINDOW = 3  # iterations: settings are compared, not kept
 MANY_FUNCTIONS = 300  # above, M x M algebra outweighs the answers: fewer passes and trials
 _MAX_PASSES_MANY_FUNCTIONS = 25
@@ -177,7 +178,7 @@ class Fold:
             population=population,
             tolerance=_TOLERANCE_AS_FITTED if as_fitted else _TOLERANCE,
             max_iter=_MAX_PASSES_AS_FITTED if as_fitted else most,
-            site_tolerance=1e-4,
+            site_tolerance=_SITE_TOLERANCE,
             window=_WINDOW,
             kept=False,
             executor=self.executor,
