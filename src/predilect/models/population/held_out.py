@@ -14,7 +14,7 @@ import numpy as np
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons
 from predilect.data.splits import shuffled_people
-from predilect.gaussian.design import pair_variance
+from predilect.gaussian.design import Sites, pair_variance
 from predilect.latent.pooled import PooledAnswers
 from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.probit import threshold_for_tie_share
@@ -217,12 +217,18 @@ class Fold:
             executor=self.executor,
         )  # fmt: skip
 
+    def begin(self, other: Fold, state: PopulationState) -> PopulationState:
+        """Where fits begin: a fit to another split, whose sites of the rows in both are near those to be found."""
+        sites = Sites.flat(len(self._held_out))
+        sites.precision[~other._held_out], sites.linear[~other._held_out] = state.sites.precision, state.sites.linear
+        return replace(state, sites=Sites(sites.precision[~self._held_out], sites.linear[~self._held_out]))
+
     def leave_out(
         self, candidate: Candidate, setting: Hyperparameters, start: PopulationState, who: BoolArray
     ) -> LeftOut:
         """People left out whole (n_users,), with the population of the others."""
         others = Fold(self.plan, who[self.comparisons.user], self._n_basis)
-        state = others.fit(candidate, setting, None, start)
+        state = others.fit(candidate, setting, others.begin(self, start))
         posterior = state.posterior(others._people(setting), candidate.prior(setting, others.space))
         return LeftOut(self.comparisons, who, posterior, state.delta, self.executor)
 
@@ -325,7 +331,8 @@ def calibrated(
     """
     parts = []
     for number, fold in enumerate(folds):
-        state = states[number] if number < len(states) else fold.fit(candidate, setting, None, states[0])
+        known = number < len(states)
+        state = states[number] if known else fold.fit(candidate, setting, fold.begin(folds[0], states[0]))
         parts.append(fold.alone(candidate, setting, state, _MOST_WORK / len(folds), rng))
     alone: Asked = Asked.together(parts)
     first, likelihood = folds[0], folds[0].people.likelihood
