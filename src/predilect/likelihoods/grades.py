@@ -202,7 +202,7 @@ class Thresholds:
         search = _Search(self, rows, spread, learn_scale)
         if not len(search.start):
             return self
-        found = minimize(search, search.start, jac=True, method="L-BFGS-B", options={"gtol": 1e-6, "ftol": 1e-13})
+        found = minimize(search, search.start, jac=True, method="L-BFGS-B", options={"gtol": 1e-4, "ftol": 1e-9})
         return search.at(found.x)
 
 
