@@ -208,7 +208,9 @@ def fit_thresholds(
         old = state.thresholds
         assert old is not None
         new = old.learned(_without_each(state, people, prior), spread, learn_scale=not options.get("delta"))
-        state = fit_population(people.with_thresholds(new), prior, start=replace(state, delta=new.scale), **options)
+        state = fit_population(
+            people.with_thresholds(new), prior, start=replace(state, delta=new.scale), kept=False, **options
+        )
         if new.scaled(old.scale).change_from(old) < _RESTING:
             break
     return state
