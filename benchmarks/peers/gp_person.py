@@ -21,7 +21,7 @@ from predilect.latent.ep import ep
 from predilect.latent.laplace import laplace
 from predilect.latent.single import Problem, SingleLatent
 from predilect.likelihoods.probit import tilted
-from predilect.models.gaspk.em.fit import length_scales_by_rule
+from predilect.models.gaspk.prior import length_scales_by_rule
 from predilect.models.gaspk.tradeoffs.fit import fit_trade_offs
 
 __all__ = ["PersonClassifier"]
