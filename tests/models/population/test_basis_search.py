@@ -128,14 +128,16 @@ def test_the_gradient_that_the_search_follows_is_that_of_j(problem):
 
 def test_j_never_falls_over_accepted_steps(problem, monkeypatch):
     accepted = []
-    along = search.Search._along
+    minimize = search.minimize
 
-    def spy(*place):
-        found = along(*place)
-        accepted.extend([] if found is None else [found[1]])
-        return found
+    def spy(function, x0, *, callback, **options):
+        def watch(intermediate_result):
+            accepted.append(-float(intermediate_result.fun))
+            callback(intermediate_result=intermediate_result)
 
-    monkeypatch.setattr(search.Search, "_along", spy)
+        return minimize(function, x0, callback=watch, **options)
+
+    monkeypatch.setattr(search, "minimize", spy)
     state = fit_population(problem.people, problem.prior)
     rises = np.diff(accepted)
     assert len(rises) >= 3

@@ -52,25 +52,27 @@ def problem(request):
 
 
 class Spy:
-    """Keeps the function that a search follows and what it accepted."""
+    """Stands in for scipy's minimize: lets it run, and keeps what it was given and what it accepted."""
 
     def __init__(self):
         self.accepted = []
 
-    def watch(self, along):
-        def watched(of, coordinates, *place):
-            self.function, self.x0 = coordinates.objective, np.zeros(len(coordinates.reach))
-            found = along(of, coordinates, *place)
-            self.accepted += [] if found is None else [found[1]]
-            return found
+    def __call__(self, function, x0, *, callback, **options):
+        self.function, self.x0 = function, x0
 
-        return watched
+        def watch(intermediate_result):
+            self.accepted.append(-float(intermediate_result.fun))
+            callback(intermediate_result=intermediate_result)
+
+        self.result = self.minimize(function, x0, callback=watch, **options)
+        return self.result
 
 
 @pytest.fixture
 def spy(monkeypatch):
     spy = Spy()
-    monkeypatch.setattr(search.Search, "_along", spy.watch(search.Search._along))
+    spy.minimize = search.minimize
+    monkeypatch.setattr(search, "minimize", spy)
     return spy
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy.optimize import Bounds, minimize
 
 from predilect._types import FloatArray
 from predilect.gaussian.dense import factorise, solve_lower, symmetrise
@@ -33,9 +34,6 @@ Progress = Callable[[int, float], None]
 
 _MOST_HISTORY = 20  # L-BFGS pairs; fewer where they would take more than _HISTORY_FLOATS
 _HISTORY_FLOATS = 4e7
-# A step of L-BFGS must raise J by such a share of what its slope says, and leave at most such a share of the slope.
-_LEAST_RISE, _STEEP, _MOST_LENGTHS = 1e-3, 0.9, 20
-_LEVEL, _ROUNDING = 1e-10, 2.2e-16  # largest gradient at a maximum, an answer; of a turn that says nothing
 _SITE_TOLERANCE = 0.01  # a second sweep of a person only where the first one still moved a margin by more
 _RIGID = 100.0  # times as strong as the people: Σ is the prior's in a step
 _FUNCTIONS_FOR_FIXED_POINT = 100  # below, a pass costs little, and L-BFGS has the last word
@@ -287,81 +285,47 @@ class Search:
         The point, J's last rise, whether to go on.
         """
         coordinates = _Coordinates(self, start, self.metric(start, current))
-        reach = coordinates.reach
-        x = np.zeros(len(reach))
-        value, gradient = coordinates.objective(x, current)
-        history = int(np.clip(_HISTORY_FLOATS // (2 * len(reach)), 4, _MOST_HISTORY))
-        pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=history)
+        known: Expectation | None = current
+
+        def negative_objective(x: FloatArray) -> tuple[float, FloatArray]:
+            nonlocal known
+            # A trial point so far off that J overflows is only refused by the line search.
+            with np.errstate(over="ignore", invalid="ignore"):
+                value, gradient = coordinates.objective(x, known)  # it begins at 0, which is ``start``
+            known = None
+            if self.progress:
+                self.progress(self.passes, value)
+            return -value, -gradient
+
         values: list[float] = []
         residual = math.inf
-        while self.passes < max_iter - 1 and residual > tolerance:
-            if np.abs(gradient).max(initial=0.0) <= _LEVEL * self.people.n_answers:
-                residual = tolerance
-                break
-            found = self._along(coordinates, x, value, gradient, _direction(gradient, pairs), max_iter)
-            if found is None and self.passes >= max_iter - 1:
-                break
-            if found is None:
-                # No step along the gradient raised J: either it is at its maximum, or J was inexact because of sites
-                # that lag behind. The caller finds out by starting again with tighter sites.
-                residual = value - values[0] if values else 0.0
-                self.site_tolerance *= 0.1
-                return coordinates.point(x)[0], residual, residual > tolerance
-            move, turn = found[0] - x, gradient - found[2]
-            if (product := float(move @ turn)) > _ROUNDING * float(turn @ turn):
-                pairs.append((move, turn, 1.0 / product))
-            x, value, gradient = found
-            values.append(value)
+
+        def stop(intermediate_result: Any) -> None:
+            nonlocal residual
+            values.append(-float(intermediate_result.fun))
             if len(values) > self.window:
-                residual = value - values[-1 - self.window]
-        return coordinates.point(x)[0], residual, bool(np.any(np.abs(x) >= 0.999 * reach))
+                residual = values[-1] - values[-1 - self.window]
+                if residual <= tolerance:
+                    raise StopIteration
 
-    def _along(
-        self, coordinates: _Coordinates, x: FloatArray, value: float, gradient: FloatArray, direction: FloatArray,
-        max_iter: int,
-    ) -> tuple[FloatArray, float, FloatArray] | None:  # fmt: skip
-        """Where J has risen along a direction, and less steeply, by Wolfe's conditions, within reach; None if nowhere.
-
-        Place, value and gradient.
-        """
-        slope = float(gradient @ direction)
-        with np.errstate(divide="ignore"):
-            farthest = float(np.min((coordinates.reach - np.sign(direction) * x) / np.abs(direction)))
-        low, high, length = 0.0, math.inf, 1.0
-        for _ in range(_MOST_LENGTHS):
-            if self.passes >= max_iter - 1 or not slope > 0.0:
-                break
-            length = min(length, farthest)
-            # A trial point so far off that J overflows is only refused.
-            with np.errstate(over="ignore", invalid="ignore"):
-                new, new_gradient = coordinates.objective(x + length * direction)
-            if self.progress:
-                self.progress(self.passes, new)
-            rise = new - value
-            if not rise >= _LEAST_RISE * length * slope:
-                high = length
-                # Where the parabola through both values with this slope has its top.
-                top = 0.5 * slope * length**2 / (slope * length - rise) if math.isfinite(rise) else 0.0
-                length = min(max(top, low + 0.1 * (high - low)), 0.5 * (low + high))
-            elif length < farthest and float(new_gradient @ direction) > _STEEP * slope:
-                low, length = length, 0.5 * (length + high) if math.isfinite(high) else 2.0 * length
-            else:
-                return x + length * direction, new, new_gradient
-        return None
-
-
-def _direction(gradient: FloatArray, pairs: Sequence[tuple[FloatArray, FloatArray, float]]) -> FloatArray:
-    """The gradient times the inverse Hessian of L-BFGS, by moves, turns of the gradient and 1 over their products."""
-    direction, shares = gradient.copy(), []
-    for move, turn, scale in reversed(pairs):
-        shares.append(scale * float(move @ direction))
-        direction -= shares[-1] * turn
-    if pairs:
-        _, turn, scale = pairs[-1]
-        direction /= scale * float(turn @ turn)
-    for (move, turn, scale), share in zip(pairs, reversed(shares), strict=True):
-        direction += (share - scale * float(turn @ direction)) * move
-    return direction
+        reach = coordinates.reach
+        history = int(np.clip(_HISTORY_FLOATS // (2 * len(reach)), 4, _MOST_HISTORY))
+        result = minimize(
+            negative_objective, np.zeros(len(reach)), jac=True, method="L-BFGS-B", callback=stop,
+            bounds=Bounds(-reach, reach),
+            options={"maxfun": max(1, max_iter - self.passes - 1), "maxiter": max_iter, "maxcor": history,
+                     "ftol": 0.0, "gtol": 1e-10 * self.people.n_answers},
+        )  # fmt: skip
+        point = coordinates.point(np.asarray(result.x))[0]
+        if result.success:  # the gradient vanished: a maximum
+            residual = min(residual, tolerance)
+        elif "ABNORMAL" in str(result.message):
+            # No step along the gradient raised J: either it is at its maximum, or J was inexact because of sites that
+            # lag behind. The caller finds out by starting again with tighter sites.
+            residual = -float(result.fun) - values[0] if values else 0.0
+            self.site_tolerance *= 0.1
+            return point, residual, residual > tolerance
+        return point, residual, bool(np.any(np.abs(result.x) >= 0.999 * reach))
 
 
 class _Coordinates:
