@@ -12,6 +12,7 @@ from scipy.special import digamma, gammaln
 
 from predilect._stored import amounts, flags, numbers
 from predilect._types import BoolArray, FloatArray, IntArray
+from predilect.data import Comparisons
 from predilect.errors import DataError
 from predilect.gaussian.dense import covariances
 from predilect.gaussian.kernels import Kernel
@@ -61,6 +62,12 @@ class FactorAnswers:
             np.searchsorted(row_user, np.arange(n_users + 1)).astype(np.int64), row_user, (rows // 3) % len(codes),
             (1 - rows % 3).astype(np.int8), total, codes // width, codes % width,
         )  # fmt: skip
+
+    @classmethod
+    def of_comparisons(cls, answers: Comparisons) -> FactorAnswers:
+        """Answers from the rows of comparisons."""
+        a = answers
+        return cls.of(a.user, a.left, a.right, a.outcome, a.weight, a.n_users)
 
     @property
     def n_users(self) -> int:

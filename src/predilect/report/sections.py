@@ -76,7 +76,7 @@ class Contents:
 
     @cached_property
     def people(self) -> pl.DataFrame | None:
-        """A row for each person who answered; None where the model tells nobody apart."""
+        """A row for each person who answered; None where the model has no such table."""
         return further_table(self.model, "people")
 
     @property

@@ -189,8 +189,7 @@ def fit_collaborative(
     """Fit of a CollaborativeGP; DataError for too many items without features, or missing user features."""
     comparisons, space = training.comparisons, training.space
     personal = training.personal
-    columns = (comparisons.user, comparisons.left, comparisons.right, comparisons.outcome, comparisons.weight)
-    answers = FactorAnswers.of(*columns, comparisons.n_users)
+    answers = FactorAnswers.of_comparisons(comparisons)
     kernel = _item_kernel(model, comparisons, space.matrix, space.known)
     traits, rows = _traits(model, training) if personal else (None, None)
     shared: dict[str, Any] = {

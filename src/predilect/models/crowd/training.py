@@ -49,7 +49,7 @@ def choose_component_prior(
     trials: list[dict[str, float]] = []
     if int(held_out.sum()) < _FEWEST_HELD_OUT:
         return CANDIDATES[1], trials
-    rest, test = factor_answers(answers.take(~held_out)), answers.take(held_out)
+    rest, test = FactorAnswers.of_comparisons(answers.take(~held_out)), answers.take(held_out)
     for prior in CANDIDATES:
         found = fit(rest, prior)
         mean, variance = found.posterior.margins(test.user, test.left, test.right)
@@ -57,11 +57,6 @@ def choose_component_prior(
         trials.append({"shape": prior.shape, "rate": prior.rate, "log_loss": loss})
     best = min(range(len(trials)), key=lambda k: trials[k]["log_loss"])
     return CANDIDATES[best], trials
-
-
-def factor_answers(answers: Comparisons) -> FactorAnswers:
-    """Answers as the factor model takes them."""
-    return FactorAnswers.of(answers.user, answers.left, answers.right, answers.outcome, answers.weight, answers.n_users)
 
 
 PRESETS = ("modern", "paper")
@@ -95,7 +90,7 @@ def fit_crowd(
         kernel = Sum((Scaled(kernel, 1.0 - own), White(own)), ("features", "own"))
     projection = Projection.of(kernel, space.matrix, known, points)
     traits, rows = traits_of_people(model, training) if personal else (None, None)
-    whole = factor_answers(answers)
+    whole = FactorAnswers.of_comparisons(answers)
     shared = {
         "n_components": int(model.n_components) if personal else 0,
         "consensus": bool(model.with_consensus) or not personal,

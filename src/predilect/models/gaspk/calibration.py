@@ -30,7 +30,7 @@ class Calibration:
     usual: float = 0.0  # answers known of the person of an answer held out, on average
 
     def factors(self, n_answers: FloatArray) -> FloatArray:
-        """Factors of v for people of whom ``n_answers`` (n,) are known."""
+        """Factors of v, shape (n,), one a person; ``n_answers`` (n,) counts the answers known of each."""
         missing = 1.0 - n_answers / self.usual if self.usual > 0.0 else np.zeros(len(n_answers))
         return np.asarray(self.newcomer_factor ** np.maximum(missing, 0.0))
 

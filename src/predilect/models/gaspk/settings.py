@@ -1,4 +1,4 @@
-"""What a fit of ``GaSPK`` is told, with presets and "auto" resolved, and the hyper-parameters that it chose."""
+"""Settings of a fit of ``GaSPK``, after presets and "auto" are resolved, and the hyper-parameters it chose."""
 
 from __future__ import annotations
 

@@ -425,15 +425,13 @@ def _moved_people(
     """Write the people after a joint move; the logarithm of the ratio of likelihoods of all choices."""
     n, d = len(proposals.along), people.z.shape[1]
     q, dual = proposals.along[move.slot], proposals.across[move.slot]
-    log_ratio = 0.0
+    log_ratio, centre = 0.0, np.empty(n)
     for u in range(len(people.z)):
         along_q = 0.0
         if move.kind == 2:
+            _centre(u, people.label[u], traits, B, centre)
             for i in range(n):
-                centre = 0.0
-                for a in range(traits.shape[1]):
-                    centre += traits[u, a] * B[people.label[u], a, i]
-                along_q += (move.factor - 1.0) * dual[i] * (people.z[u, i] - centre)
+                along_q += (move.factor - 1.0) * dual[i] * (people.z[u, i] - centre[i])
         for i in range(d):
             new.z[u, i] = move.A[i] * people.z[u, i] + move.shift[i]
             if move.kind == 2 and i < n:

@@ -178,15 +178,16 @@ def _calibrated(
     """The setting with its calibration, by more folds where a fit takes little time; ``begin``: where they start."""
     part, folds, states, candidate = search.plan, search.folds, best.trial.states, best.candidate
     quick = candidate.prior(best.setting, part.space).n_functions <= MANY_FUNCTIONS and not candidate.has_kernel
+    widened = quick and not all_took_part  # to people whom the search left out
     # An answer about several items says as much of its chances as its rows would.
     enough = ENOUGH_TO_CALIBRATE * float(np.mean(weights_of_rows(plan.answers) / plan.answers.weight))
-    if quick and not all_took_part:
+    if widened:
         part = plan.some(seeds[4], MOST_TO_CALIBRATE).for_bases(bases)
         folds, candidate = [], Candidate.of(candidate.functions, part.space)
     if quick:  # of those who took part further folds of the same kind
         masks = masks_of_folds(part.answers, seeds[1], enough, keys=part.keys())[len(folds) :]
         folds = folds + [Fold(part, test, search.n_basis) for test in masks]
-    if not all_took_part and quick:
+    if widened:
         states = [folds[0].fit(candidate, best.setting, None, begin)]
     return calibrated(best.setting, candidate, folds, states, np.random.default_rng(seeds[5]))
 
@@ -243,7 +244,7 @@ class _Search:
             if "strength" in self.free and self.has_few_people(candidate, setting):
                 setting = replace(setting, strength=min(_NEARLY_RIGID * setting.strength, RANGES["strength"][1]))
             found = _Found(candidate, setting, self.run(candidate, setting, None))
-            if len(bases) > 1 and not found.trial.converged:  # many functions may still be about to learn by heart
+            if len(bases) > 1 and not found.trial.converged:  # many functions that have not converged may overfit later
                 found = self.stiffened(found, if_better=True)
             # Items that do as well as functions will do better with more people, or more answers.
             if best is None or is_better(found.trial, best.trial, 0.0 if functions is None else _ERRORS_OF_BASIS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -72,7 +73,7 @@ class Curvature(Protocol):
         ...
 
 
-class _OfCoordinates:
+class _OfCoordinates(ABC):
     """What follows from H⁻¹ itself, rank n_c square."""
 
     is_factorised = True
@@ -80,8 +81,9 @@ class _OfCoordinates:
     rank: int
     n_c: int
 
+    @abstractmethod
     def covariance_matrix(self) -> FloatArray:
-        raise NotImplementedError
+        """H⁻¹, shape (rank n_c, rank n_c)."""
 
     @cached_property
     def inverse(self) -> FloatArray:
