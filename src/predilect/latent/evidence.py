@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +56,59 @@ def evidence_gradient(fit: SingleLatent) -> FloatArray:
     return symmetrise(gradient)
 
 
+class Highest(NamedTuple):
+    """The highest value that a search saw, in nats, and where."""
+
+    theta: FloatArray
+    value: float
+    gradient: FloatArray
+    n_evaluations: int
+    converged: bool
+
+
+def maximise(
+    objective: Callable[[FloatArray], tuple[float, FloatArray]],
+    names: Sequence[str],
+    start: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    *,
+    unit: float = 1.0,
+    options: Any,
+) -> Highest:
+    """Maximum of ``objective(theta)``, a value in nats and its gradient, between bounds by L-BFGS-B.
+
+    ``theta`` (n,) holds logarithms of what ``names`` name; where the bounds meet, it is held. ``unit`` is how many nats
+    the search takes for one; ``options``, a dictionary, are those of scipy's L-BFGS-B. PredilectError if value or
+    gradient is not finite.
+    """
+    best: tuple[float, FloatArray, FloatArray] | None = None
+    n_evaluations, free = 0, low < high
+
+    def negative(part: FloatArray) -> tuple[float, FloatArray]:
+        nonlocal best, n_evaluations
+        n_evaluations += 1
+        theta = start.copy()
+        theta[free] = part
+        value, gradient = objective(theta)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            raise PredilectError(_not_finite(names, theta, value, gradient))
+        if best is None or value > best[0]:
+            best = value, theta, gradient
+        return -value / unit, -gradient[free] / unit
+
+    converged = True
+    if free.any():
+        found = minimize(
+            negative, start[free], jac=True, method="L-BFGS-B", bounds=Bounds(low[free], high[free]), options=options
+        )
+        converged = bool(found.success)
+    else:
+        negative(start[free])
+    assert best is not None
+    return Highest(best[1], best[0], best[2], n_evaluations, converged)
+
+
 @dataclass(frozen=True, slots=True)
 class EvidenceSearch(Generic[K]):
     """Hyper-parameters of the highest evidence found; ``gradient`` is in ``kernel.theta``."""
@@ -93,49 +146,36 @@ def maximise_evidence(
     began = time.perf_counter()
     if method not in METHODS:
         raise DataError(f"method must be one of {', '.join(METHODS)}, not {method!r}.")
-    theta = np.asarray(kernel.theta, dtype=np.float64)
     box = _box(kernel, bounds or {})
-    free = box[:, 0] < box[:, 1]
     sites: Sites | None = None
-    n_evaluations = 0
 
     def fit_at(at: FloatArray) -> tuple[SingleLatent, FloatArray]:
-        nonlocal sites, n_evaluations
-        n_evaluations += 1
+        nonlocal sites
         there = kernel.with_theta(at)
         problem = Problem.of(there(x), left, right, outcome, weight, likelihood)
         fit = METHODS[method](problem, tolerance=tolerance, start=sites)
-        gradient = np.asarray(there.gradient(x, None, evidence_gradient(fit)))
-        if not (np.isfinite(fit.evidence) and np.isfinite(gradient).all()):
-            raise PredilectError(_not_finite(kernel, at, fit.evidence, gradient))
         sites = fit.sites
-        return fit, gradient
+        return fit, np.asarray(there.gradient(x, None, evidence_gradient(fit)))
 
-    def objective(part: FloatArray) -> tuple[float, FloatArray]:
-        at = theta.copy()
-        at[free] = part
+    def objective(at: FloatArray) -> tuple[float, FloatArray]:
         fit, gradient = fit_at(at)
-        return -fit.evidence, -gradient[free]
+        return fit.evidence, gradient
 
-    converged, residual = True, 0.0
-    if free.any():
-        search = minimize(
-            objective, theta[free], (), "L-BFGS-B", True, bounds=Bounds(box[free, 0], box[free, 1]),
-            options={"maxfun": max_evaluations, "gtol": stop[0], "ftol": stop[1]},
-        )  # fmt: skip
-        theta = theta.copy()
-        theta[free] = search.x
-        converged = bool(search.success)
+    start = np.asarray(kernel.theta, dtype=np.float64)
+    found = maximise(
+        objective, kernel.names, start, *box.T, options={"maxfun": max_evaluations, "gtol": stop[0], "ftol": stop[1]}
+    )
+    theta = found.theta
     fit, gradient = fit_at(theta)
     # At a bound only the gradient that points inside counts.
     inside = np.clip(theta + gradient, box[:, 0], box[:, 1]) - theta
     residual = float(np.abs(inside).max(initial=0.0))
     report = Report(
         method=f"L-BFGS-B on the evidence ({fit.report.method})",
-        iterations=n_evaluations,
+        iterations=found.n_evaluations + 1,
         residual=residual,
         tolerance=stop[0],
-        converged=(converged or residual <= stop[0]) and fit.report.converged,
+        converged=(found.converged or residual <= stop[0]) and fit.report.converged,
         jitter=fit.report.jitter,
         seconds=time.perf_counter() - began,
         unit="nats per unit of a logarithm",
@@ -183,13 +223,13 @@ def _at_bound(kernel: CovarianceFunction, theta: FloatArray, box: FloatArray) ->
     return tuple(told)
 
 
-def _not_finite(kernel: CovarianceFunction, theta: FloatArray, evidence: float, gradient: FloatArray) -> str:
-    values = ", ".join(f"{name} = {np.exp(value):.4g}" for name, value in zip(kernel.names, theta, strict=True))
-    bad = [name for name, value in zip(kernel.names, gradient, strict=True) if not np.isfinite(value)]
-    what = f"the gradient of the evidence in {', '.join(bad)}" if np.isfinite(evidence) else "the evidence"
+def _not_finite(names: Sequence[str], theta: FloatArray, value: float, gradient: FloatArray) -> str:
+    values = ", ".join(f"{name} = {np.exp(at):.4g}" for name, at in zip(names, theta, strict=True))
+    bad = [name for name, slope in zip(names, gradient, strict=True) if not np.isfinite(slope)]
+    what = f"the gradient of the evidence in {', '.join(bad)}" if np.isfinite(value) else "the evidence"
     return (
         f"{what} is not finite at {values}. Likely causes: features with missing or huge values, or a hyper-parameter "
-        "so extreme that the kernel over- or underflows. Standardise the features, or narrow the bounds."
+        "so extreme that the kernel over- or underflows. Standardise the features, or narrow the bounds"
     )
 
 
@@ -199,14 +239,13 @@ _TOLERANCE_BOUND, _TOLERANCE_BOUND_GRADIENT = 1e-9, 1e-6
 
 @dataclass(frozen=True, slots=True)
 class KernelSearch:
-    """Best hyper-parameters seen, the bound there in nats, and L-BFGS-B's message."""
+    """Best hyper-parameters seen and the bound there, in nats."""
 
     kernel: Kernel
     bound: float
     at_bounds: tuple[str, ...]  # names; a feature without effect, or all features at once with too much
     evaluations: int
     converged: bool
-    message: str
 
 
 def search_kernel(
@@ -227,27 +266,10 @@ def search_kernel(
     kernel, start = projection.kernel, projection.kernel.theta
     reaches = np.array([0.0 if name in held else reach for name in kernel.names])
     low, high = start - reaches, start + reaches
-    best, best_theta, evaluations = -np.inf, start, 0
-
-    def objective(theta: FloatArray) -> tuple[float, FloatArray]:
-        nonlocal best, best_theta, evaluations
-        evaluations += 1
-        bound, gradient = fit(projection.with_kernel(kernel.with_theta(theta)))
-        if not (np.isfinite(bound) and np.isfinite(gradient).all()):
-            values = ", ".join(f"{n} = {v:.3g}" for n, v in zip(kernel.names, np.exp(theta), strict=True))
-            raise PredilectError(
-                f"the bound or its gradient is not finite at {values}. Likely causes: features that are not finite or "
-                "of very unlike sizes (standardise them), or too wide a reach"
-            )
-        if bound > best:
-            best, best_theta = bound, theta.copy()
-        return -bound / unit, -gradient / unit
-
-    found = minimize(
-        objective, start, jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)),
+    found = maximise(
+        lambda theta: fit(projection.with_kernel(kernel.with_theta(theta))), kernel.names, start, low, high, unit=unit,
         options={"maxfun": max_evaluations, "ftol": _TOLERANCE_BOUND, "gtol": _TOLERANCE_BOUND_GRADIENT},
     )  # fmt: skip
-    far = (reaches > 0.0) & ((best_theta <= low + _AT_BOUND) | (best_theta >= high - _AT_BOUND))
+    far = (reaches > 0.0) & ((found.theta <= low + _AT_BOUND) | (found.theta >= high - _AT_BOUND))
     names = tuple(name for name, at in zip(kernel.names, far, strict=True) if at)
-    best_kernel = kernel.with_theta(best_theta)
-    return KernelSearch(best_kernel, float(best), names, evaluations, bool(found.success), str(found.message))
+    return KernelSearch(kernel.with_theta(found.theta), found.value, names, found.n_evaluations, found.converged)

@@ -94,7 +94,7 @@ def fit_sparse_gppl(
             watch("optimising length-scales", 1)
         found, best = optimise_length_scales(answers, projection, prior, delta=found.delta, max_iter=model.max_iter)
         search |= {
-            "length_scales": {"evaluations": best.evaluations, "converged": best.converged, "message": best.message},
+            "length_scales": {"evaluations": best.evaluations, "converged": best.converged},
             "at_bound": list(best.at_bounds),
         }
     return Fitted(

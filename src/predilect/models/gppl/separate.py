@@ -10,19 +10,19 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
-from scipy.optimize import Bounds, minimize
 
 from predilect._stored import PART, numbers
 from predilect._text import either
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.features import FeatureSpace
-from predilect.errors import DataError, PredilectError
+from predilect.errors import DataError
 from predilect.factors.answers import GammaPrior
 from predilect.gaussian.dense import covariances, symmetrise
 from predilect.gaussian.design import Sites, pair_variance
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.gaussian.projection import Projection, item_covariance, item_covariance_gradient
+from predilect.latent.evidence import maximise
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.models.checks import item_kernel, optimises
 from predilect.models.gppl.pooled import Fitted, scale_prior
@@ -136,12 +136,13 @@ def fit_separate(
     began = time.perf_counter()
     tied = float(people.weight[people.outcome == 0].sum())
     n_kernel = len(kernel.theta) if learn_kernel else 0
-    free = [scale is None, delta is None and tied > 0.0, *[True] * n_kernel]
+    free = np.array([scale is None, delta is None and tied > 0.0, *[True] * n_kernel])
     begin = np.array([
         math.log(prior.rate / prior.shape) if scale is None else -math.log(scale),
         math.log(delta or threshold_for_tie_share(tied / people.n_answers)), *kernel.theta[:n_kernel],
     ])  # fmt: skip
     bounds = np.array([_VARIANCE, _DELTA, *[(theta - _REACH, theta + _REACH) for theta in begin[2:]]])
+    low, high = np.where(free, bounds.T, begin)
     sites, n_evaluations = Sites.flat(people.n_rows), 0
     zero = np.zeros(people.n_items)
     has_ties = delta != 0.0 and (delta is not None or tied > 0.0)
@@ -159,9 +160,7 @@ def fit_separate(
             threshold,
         )
 
-    def objective(x: FloatArray) -> tuple[float, FloatArray]:
-        at = begin.copy()
-        at[free] = x
+    def objective(at: FloatArray) -> tuple[float, FloatArray]:
         found, there, Sigma, threshold = converged_at(at, _LOOSE)
         if progress:
             progress(n_evaluations)
@@ -171,22 +170,16 @@ def fit_separate(
         slope[1] = threshold * found.slope_delta
         if learn_kernel:
             slope[2:] = math.exp(at[0]) * item_covariance_gradient(there, features, known, G)
-        value = found.evidence - prior.shape * at[0] - prior.rate * math.exp(-at[0])
-        if not (math.isfinite(value) and np.isfinite(slope).all()):
-            raise PredilectError(
-                f"the evidence or its gradient is not finite at prior variance {math.exp(at[0]):.3g}. Likely causes: "
-                "features of very different sizes, or a kernel that overflows. Standardise the features"
-            )
-        return -value / people.n_answers, -slope[free] / people.n_answers
+        return found.evidence - prior.shape * at[0] - prior.rate * math.exp(-at[0]), slope
 
     residual, converged = 0.0, True
-    if any(free):
-        result = minimize(
-            objective, begin[free], jac=True, method="L-BFGS-B", bounds=Bounds(bounds[free, 0], bounds[free, 1]),
-            options={"ftol": tolerance, "gtol": tolerance, "maxiter": max_iter},
+    if free.any():
+        best = maximise(
+            objective, ("prior variance", "tie threshold", *kernel.names[:n_kernel]), begin, low, high,
+            unit=people.n_answers, options={"ftol": tolerance, "gtol": tolerance, "maxiter": max_iter},
         )  # fmt: skip
-        begin[free] = result.x
-        residual, converged = float(np.max(np.abs(result.jac), initial=0.0)), bool(result.success)
+        begin, converged = best.theta, best.converged
+        residual = float(np.max(np.abs(best.gradient[free]))) / people.n_answers
     final, there, Sigma, threshold = converged_at(begin, 1e-9)
     converged = converged and final.is_sound
     posterior = PopulationPosterior(zero, np.zeros_like(Sigma), Sigma, people, sites)
