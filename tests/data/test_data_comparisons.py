@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from predilect.data import Comparisons, Vocabulary, build_frame
 from predilect.errors import DataError
-from simulate import shuffled
 
 ROWS = {
     "user": ["v", "u", "u", "u"],
@@ -210,45 +209,6 @@ def test_pickle_and_vocabulary_lookups():
     with pytest.raises(IndexError):
         text.labels([-1])
     assert Vocabulary([]).codes(["a"] * 9, unknown="minus_one").tolist() == [-1] * 9
-
-
-answers = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(1, 4), st.sampled_from([1, 0, -1]), st.floats(0.1, 9)),
-    min_size=1,
-    max_size=25,
-)
-
-
-def frame_of(rows):
-    left = [f"i{left}" for _, left, _, _, _ in rows]
-    right = [f"i{(left + step) % 5}" for _, left, step, _, _ in rows]
-    winner = [{1: a, -1: b, 0: "tie"}[row[3]] for a, b, row in zip(left, right, rows, strict=True)]
-    weight = [row[4] for row in rows]
-    return {"user": [f"u{row[0]}" for row in rows], "left": left, "right": right, "winner": winner, "weight": weight}
-
-
-@given(answers, st.randoms(use_true_random=False))
-def test_order_of_rows_and_sides_do_not_matter(rows, random):
-    frame = frame_of(rows)
-    moved = shuffled(frame, random)
-    first, second = Comparisons.from_frame(frame), Comparisons.from_frame(moved)
-    assert first == second
-    assert (first.left < first.right).all()
-
-
-@given(answers, st.integers(2, 4))
-def test_repeating_rows_is_the_same_as_weights(rows, times):
-    rows = [(*row[:4], 1.0) for row in rows]
-    repeated = Comparisons.from_frame(frame_of(rows * times))
-    weighted = Comparisons.from_frame(frame_of([(*row[:4], float(times)) for row in rows]))
-    assert repeated == weighted
-
-
-@given(answers)
-def test_ids_and_answers_round_trip(rows):
-    comparisons = Comparisons.from_frame(frame_of(rows))
-    for kind in ("polars", "pandas"):
-        assert Comparisons.from_frame(comparisons.to_frame(kind)) == comparisons
 
 
 @given(st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=20))

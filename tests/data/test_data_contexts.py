@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from predilect import Comparisons
@@ -44,14 +43,6 @@ def test_answers_on_different_contexts_stay_apart_and_keep_theirs():
     assert Comparisons.from_frame(ROWS).n_rows == 4
 
 
-def test_order_and_orientation_do_not_matter():
-    order = [3, 0, 4, 2, 1]
-    turned = {name: [column[row] for row in order] for name, column in ROWS.items()}
-    turned["left"], turned["right"] = turned["right"], turned["left"]
-    assert read(turned) == read()
-    assert read({**ROWS, "prompt": ["p2", "p1", "p2", None, "p2"]}) != read()
-
-
 def test_sets_share_contexts_by_their_ids():
     first = {name: column[:2] for name, column in ROWS.items()}
     second = {name: column[2:] for name, column in ROWS.items()}
@@ -64,26 +55,6 @@ def test_sets_share_contexts_by_their_ids():
         ("bob", "x", "z", -1, None),
     }  # fmt: skip
     assert contexts(Comparisons.from_frame(first).append(read(second))) >= {("bob", "x", "z", -1, "p2")}
-
-
-def test_everything_carries_contexts_along():
-    found = read(reading={"task": "none"})
-    assert Comparisons.from_frame(found.to_frame(), columns={"context": "context"}, reading={"side": False}) == found
-    assert contexts(found.take(found.outcome < 0)) == {("cas", "x", "y", -1, None), ("bob", "x", "z", -1, "p2")}
-    assert contexts(found.with_items(["0"])) == contexts(found)
-    pooled = found.pooled()
-    assert pooled.n_rows == 4  # two people said the same on p1
-    np.testing.assert_array_equal(np.sort(pooled.weight), [1, 1, 1, 2])
-    split = found.with_side()
-    assert contexts(split) == contexts(found)
-    assert split.without_covariates() == found
-
-
-def test_tasks_and_contexts_go_together():
-    rows = {**ROWS, "task": [1, 1, 2, 1, 2]}
-    found = read(rows, columns={"task": "task"})
-    assert len(contexts(found)) == 5
-    assert found.task is not None
 
 
 def test_columns_that_cannot_be_contexts_are_refused():

@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from predilect._text import spoken_to
 from predilect.data import Comparisons, Intake, check
@@ -27,47 +25,10 @@ ROWS = {
     "weight": [1, 2, 4, 1, 1],
     "length": [0.5, -0.5, 2.0, 1.0, -3.0],
 }
-# Sums of these have the same bits in any order.
-WEIGHTS = st.sampled_from([1.0, 0.25, 3.0, 7.5])
-rows_of_answers = st.lists(
-    st.tuples(
-        st.integers(0, 2), st.integers(0, 3), st.integers(1, 3), st.sampled_from([1, 0, -1]), WEIGHTS,
-        st.sampled_from([None, 0, 1, 2]), st.sampled_from([-1.5, 0.0, 0.5]), st.booleans(),
-    ),
-    min_size=1,
-    max_size=20,
-)  # fmt: skip
-
-
-def frame_of(rows):
-    left = [f"i{row[1]}" for row in rows]
-    right = [f"i{(row[1] + row[2]) % 4}" for row in rows]
-    return {
-        "user": [f"u{row[0]}" for row in rows],
-        "left": left,
-        "right": right,
-        "winner": [{1: a, -1: b, 0: "tie"}[row[3]] for a, b, row in zip(left, right, rows, strict=True)],
-        "weight": [row[4] for row in rows],
-        "task": [row[5] for row in rows],
-        "length": [row[6] for row in rows],
-        "long": [row[7] for row in rows],
-    }
 
 
 def read(frame, reading=None, **options):
     return Comparisons.from_frame(frame, reading={"answer_is": "item"} | (reading or {}), **options)
-
-
-def controlled(frame, task=None):
-    """With the covariates that are not zero everywhere."""
-    names = [name for name in ("length", "long") if np.any(frame[name])]
-    return read(frame, columns={"covariates": names, "task": task})
-
-
-def swapped(frame):
-    turned = {**frame, "left": frame["right"], "right": frame["left"], "length": [-x for x in frame["length"]]}
-    turned["long"] = [-float(x) for x in frame["long"]]
-    return turned
 
 
 def same(one, two, *without):
@@ -116,79 +77,6 @@ def test_rows_and_weights_are_those_of_a_reading_without_sides():
     assert np.allclose(with_sides.sides.sum(axis=1), with_sides.weight, rtol=1e-12, atol=0)
     assert len(with_sides.with_side()) > len(with_sides)  # and no crumb of a sum is a row
     assert set(with_sides.with_side().covariates[:, 0].tolist()) == {1.0, -1.0}
-
-
-@given(rows_of_answers)
-def test_swapping_left_and_right_flips_sides_and_covariates_and_nothing_else(rows):
-    frame = frame_of(rows)
-    for options in ({}, {"task": "task"}):
-        one, two = controlled(frame, **options), controlled(swapped(frame), **options)
-        assert one == two
-        assert same(one, two, "sides")
-        assert (one.sides is None) == (two.sides is None)
-        if one.sides is not None and one.task is None:
-            assert np.array_equal(one.sides, two.sides[:, ::-1])
-        # Tasks that are equal but for their sides may change places.
-        names = list(one.to_frame().drop("task", strict=False).columns)
-        first, second = one.with_side(), two.with_side()
-        flip = np.array([1.0] * len(one.covariate_names) + [-1.0])
-        second = replace(second, covariates=second.covariates * flip)
-        assert sorted_rows(first, names) == sorted_rows(second, names)
-
-
-def sorted_rows(comparisons, names):
-    frame = comparisons.to_frame().with_columns(pl.col("side") + 0.0)
-    return frame.select("side", *(name for name in names if name != "shown_left")).sort(pl.all()).rows()
-
-
-@given(rows_of_answers, st.randoms(use_true_random=False))
-def test_the_order_of_rows_makes_no_difference(rows, random):
-    frame = frame_of(rows)
-    order = list(range(len(rows)))
-    random.shuffle(order)
-    moved = {name: [column[k] for k in order] for name, column in frame.items()}
-    for task in (None, "task"):
-        assert same(controlled(frame, task), controlled(moved, task))
-        assert same(controlled(frame, task).with_side(), controlled(moved, task).with_side())
-
-
-@given(rows_of_answers)
-def test_split_by_side_and_merged_again_is_what_it_was(rows):
-    frame = frame_of(rows)
-    plain = read(frame, columns={"task": "task"})
-    split = plain.with_side()
-    assert split.sides is None
-    assert split.covariate_names == ("side",)
-    assert split.n_answers == plain.n_answers
-    assert same(split.without_covariates(), plain, "sides")
-    found = controlled(frame, task="task")
-    assert same(found.without_covariates(), plain, "sides")
-    assert same(found.with_side().without_covariates(), plain, "sides")
-    if found.sides is not None:
-        assert (found.sides.sum(axis=1) <= found.weight).all()
-        rest = found.with_side().pooled()
-        assert rest.weight[rest.covariates[:, -1] > 0].sum() == found.sides[:, 0].sum()
-        assert rest.weight[rest.covariates[:, -1] < 0].sum() == found.sides[:, 1].sum()
-
-
-@given(rows_of_answers, rows_of_answers)
-def test_appended_pooled_and_taken_answers_keep_their_sides_and_covariates(first, second):
-    one, two = frame_of(first), frame_of(second)
-    names = [name for name in ("length", "long") if np.any(one[name]) and np.any(two[name])]
-    both = {name: one[name] + two[name] for name in one}
-    whole = read(both, columns={"covariates": names, "weights": "weight"}, reading={"task": "none"})
-    parts = [read(frame, columns={"covariates": names}, reading={"task": "none"}) for frame in (one, two)]
-    if all(part.sides is not None for part in (whole, *parts)):
-        assert same(parts[0].append(parts[1]), whole)
-        assert same(parts[1].append(parts[0]), whole)
-        assert same(whole.pooled(), read(both, columns={"covariates": names, "who": None}))
-    found = whole.take(np.arange(0, len(whole), 2))
-    for name in ("sides", "covariates"):
-        if getattr(whole, name) is not None and getattr(found, name) is not None:
-            assert np.array_equal(getattr(found, name), getattr(whole, name)[::2])
-    more = whole.with_items(["i00", "zz"])
-    assert more.sides is whole.sides or np.array_equal(more.sides, whole.sides)
-    assert more.take([]).covariates is None or more.take([]).covariates.shape == (0, len(names))
 
 
 def test_appending_ids_whose_order_turns_turns_sides_and_covariates_too():

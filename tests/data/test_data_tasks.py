@@ -9,29 +9,13 @@ import pandas as pd
 import polars as pl
 import pytest
 from benchmarks.splits import split_answers, split_hash
-from hypothesis import given
-from hypothesis import strategies as st
 
 from predilect.data import Comparisons, check, k_folds_answers
 from predilect.data import read as read_file
 from predilect.data.canonical import Answers, canonical_answers
 from predilect.errors import DataError
-from simulate import shuffled
 
 ONE = {"user": ["u"] * 4, "left": list("ppqr"), "right": list("qrpp"), "winner": list("pppp"), "task": [1, 1, 2, 2]}
-
-rows_in_tasks = st.lists(
-    st.tuples(
-        st.integers(0, 2),
-        st.integers(0, 2),
-        st.integers(1, 2),
-        st.sampled_from([1, 0, -1]),
-        st.sampled_from([1.0, 0.25, 3.0]),
-        st.sampled_from([None, 0, 1, 2, 3]),
-    ),
-    min_size=1,
-    max_size=24,
-)
 
 
 def choices(n_users=30, n_tasks=8, n_items=9, n_shown=4, seed=0):
@@ -50,78 +34,6 @@ def read(frame, columns=None, reading=None):
     said = {"task": "task"} if "task" in frame.columns and reading is None else {}
     return Comparisons.from_frame(
         frame, columns=said | (columns or {}), reading={"answer_is": "item"} | (reading or {})
-    )
-
-
-def frame_of(rows):
-    left = [f"i{row[1]}" for row in rows]
-    right = [f"i{(row[1] + row[2]) % 3}" for row in rows]
-    winner = [{1: a, -1: b, 0: "tie"}[row[3]] for a, b, row in zip(left, right, rows, strict=True)]
-    return {
-        "user": [f"u{row[0]}" for row in rows],
-        "left": left,
-        "right": right,
-        "winner": winner,
-        "weight": [row[4] for row in rows],
-        "task": [row[5] for row in rows],
-    }
-
-
-def identical(one, two):
-    arrays = ("user", "left", "right", "outcome", "weight")
-    same_tasks = (one.task is None and two.task is None) or np.array_equal(one.task, two.task)
-    return same_tasks and all(np.array_equal(getattr(one, name), getattr(two, name)) for name in arrays)
-
-
-@given(rows_in_tasks, st.randoms(use_true_random=False))
-def test_order_of_rows_sides_and_names_of_tasks_make_no_difference(rows, random):
-    frame = frame_of(rows)
-    moved = shuffled(frame, random)
-    # Each person's tasks get new names, which may be those of other people's.
-    names = {user: random.sample(["x", "1", "zz", "b"], 4) for user in ("u0", "u1", "u2")}
-    moved["task"] = [
-        None if task is None else names[user][task] for user, task in zip(moved["user"], moved["task"], strict=True)
-    ]
-    if all(task is None for task in moved["task"]):
-        moved["task"] = pl.Series(moved["task"], dtype=pl.String)
-    first, second = (Comparisons.from_frame(each, columns={"task": "task"}) for each in (frame, moved))
-    assert identical(first, second)
-    assert first == second
-    for split in (k_folds_answers(first, 3), split_answers(first, 0.4)[1]):
-        again = k_folds_answers(second, 3) if split.dtype == np.int8 else split_answers(second, 0.4)[1]
-        assert np.array_equal(split, again)
-
-
-@given(rows_in_tasks)
-def test_rows_are_those_of_a_plain_sum(rows):
-    """Against a dictionary: one row for each person, question, answer and task."""
-    comparisons = Comparisons.from_frame(frame_of(rows), columns={"task": "task"})
-    expected = {}
-    for user, left, right, winner, weight, task in zip(*frame_of(rows).values(), strict=True):
-        low, high = sorted((left, right))
-        outcome = 0 if winner == "tie" else 1 if winner == low else -1
-        members = expected.setdefault((user, task), {})
-        members[low, high, outcome] = members.get((low, high, outcome), 0) + weight
-    alone = {key: value for key, value in expected.items() if key[1] is None}
-    tasks = sorted((key[0], sorted(value.items())) for key, value in expected.items() if key[1] is not None)
-    found = {}
-    table = comparisons.to_frame("polars")
-    codes = [-1] * len(table) if comparisons.task is None else comparisons.task.tolist()
-    for row, code in zip(table.iter_rows(named=True), codes, strict=True):
-        found.setdefault((row["user"], code), []).append(((row["left"], row["right"], row["outcome"]), row["weight"]))
-    assert sorted((key[0], sorted(value)) for key, value in found.items() if key[1] >= 0) == tasks
-    assert {key[0]: dict(value) for key, value in found.items() if key[1] < 0} == {k[0]: v for k, v in alone.items()}
-    # Codes count the tasks in the order in which the rows meet them.
-    assert list(dict.fromkeys(code for code in codes if code >= 0)) == list(range(len(tasks)))
-
-
-@given(rows_in_tasks, st.sampled_from(["polars", "pandas"]))
-def test_round_trip(rows, kind):
-    comparisons = Comparisons.from_frame(frame_of(rows), columns={"task": "task"})
-    back = comparisons.to_frame(kind)
-    assert ("task" in back.columns) == (comparisons.task is not None)
-    assert (
-        Comparisons.from_frame(back, columns={"task": "task" if comparisons.task is not None else None}) == comparisons
     )
 
 
@@ -253,16 +165,6 @@ def test_take_and_more_items_carry_tasks():
         comparisons.task[0] = 3
     with pytest.raises(DataError, match="one code a row"):
         Comparisons(comparisons.users, comparisons.items, *([[0]] * 5), task=[0, 1])
-
-
-def test_any_rows_taken_round_trip():
-    comparisons = read(choices(n_users=12, n_items=3))
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        chosen = rng.random(comparisons.n_rows) < 0.5
-        chosen[comparisons.user_offsets[:-1]] = True  # nobody is lost
-        some = comparisons.take(chosen)
-        assert Comparisons.from_frame(some.to_frame(), columns={"task": "task"}) == some
 
 
 def test_appended_tasks_are_never_the_same():

@@ -133,23 +133,6 @@ def test_numbers_that_are_grades_are_no_sides_unless_said():
         read([1, 0], reading={"grades": ["a tad", "by far"]})
 
 
-def test_rows_of_different_grades_stay_apart_and_a_swap_turns_them():
-    rows = {"left": ["a", "a", "b", "a"], "right": ["b", "b", "a", "b"], "user": ["u"] * 4}
-    answers = Comparisons.from_frame(rows, outcome=[2, 1, -2, -2], reading={"side": False})
-    assert answers.n_rows == 3
-    assert sorted(zip(answers.code.tolist(), answers.weight.tolist(), strict=True)) == [(-3, 1), (2, 1), (3, 2)]
-    turned = Comparisons.from_frame(
-        rows | {"left": rows["right"], "right": rows["left"]}, outcome=[-2, -1, 2, 2], reading={"side": False}
-    )
-    assert turned == answers
-    assert answers.pooled().grade.tolist() == answers.grade.tolist()
-    assert answers.take([0]).grade.tolist() == answers.grade[:1].tolist()
-    assert answers.without_grades().n_rows == 2
-    frame = answers.to_frame()
-    assert sorted(frame["outcome"].to_list()) == [-2, 1, 2]
-    assert answers.append(answers).weight.tolist() == (2 * answers.weight).tolist()
-
-
 def test_one_grade_alone_says_nothing():
     assert read([-3, 0, 3, 3]).with_used_grades().grade is None
     kept = read([-3, 1, 3, 3]).with_used_grades()
