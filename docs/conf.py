@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from typer.main import get_command
 from typer.testing import CliRunner
 
 import predilect
+from predilect._stored import PART, Field, classes_of, stored_in
 from predilect.cli.main import app
 from predilect.data.read.options import OPTIONS
 
@@ -62,7 +64,26 @@ def options() -> str:
     return "\n".join(lines)
 
 
+def arrays() -> str:
+    """Every array that a saved population may have, as a table in Markdown."""
+
+    def rows(kind: type, path: str) -> Iterator[str]:
+        for name, (hint, how) in stored_in(kind).items():
+            at = path + name.strip("_")
+            if isinstance(how, Field):
+                shape = " or ".join(" × ".join(one.split()) for one in how.shape.split("|"))
+                left_out = "; may be absent" if how.optional else ""
+                yield f"| `{at}` | {shape} | {how.dtypes.split('|')[0]} | {how.wanted}{left_out} |"
+            elif how is PART:
+                for part in classes_of(hint):
+                    yield from rows(part, f"{at}.")
+
+    found = dict.fromkeys(rows(predilect.Population, ""))  # parts that personal and pooled models share come once
+    return "\n".join(["| array | shape | type | what is checked |", "|---|---|---|---|", *found])
+
+
 MADE = {
+    "docs/model-format": ("<!-- arrays -->", arrays),
     "docs/reference/commands": ("<!-- commands -->", commands),
     "docs/reference/reading": ("<!-- options -->", options),
 }

@@ -69,7 +69,7 @@ class Value:
 
 PART = "part"  # a field with stored fields of its own, of one class or of one out of several
 PLAIN = Value(plain, typed)  # words, numbers, and tuples of them
-DESCRIBED = Value(lambda value: value.to_dict(), lambda hint, value, _: _classes(hint)[0].from_dict(value))
+DESCRIBED = Value(lambda value: value.to_dict(), lambda hint, value, _: classes_of(hint)[0].from_dict(value))
 
 
 def numbers(shape: str, dtypes: str = "float64") -> Field:
@@ -190,7 +190,7 @@ def pack(whole: Any, path: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
         elif how is PART:
             values[key], more = pack(value, f"{path}{key}.")
             arrays |= more
-            if len(_classes(hint)) > 1:
+            if len(classes_of(hint)) > 1:
                 values[key]["class"] = type(value).__name__
         else:
             values[key] = how.written(value)
@@ -299,7 +299,7 @@ def _maker(kind: type) -> tuple[Callable[..., Any], tuple[str, ...]]:
     return make, tuple(signature(make).parameters)
 
 
-def _classes(hint: Any) -> tuple[Any, ...]:
+def classes_of(hint: Any) -> tuple[Any, ...]:
     """The alternatives of a type, None not among them."""
     alternatives = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     return tuple(one for one in alternatives if one is not NoneType)
@@ -311,7 +311,7 @@ def _may_be_none(hint: Any) -> bool:
 
 def _class_of(hint: Any, value: Any, at: str) -> Any:
     """The class of a part of these plain values; ValueError if it is none of the alternatives."""
-    classes = {one.__name__: one for one in _classes(hint)}
+    classes = {one.__name__: one for one in classes_of(hint)}
     if not isinstance(value, dict):
         raise ValueError(f"{at} is {quoted(value)}, and no part of a model")
     if len(classes) > 1 and value.get("class") not in list(classes):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import predilect
+from predilect.compression.criteria import CRITERIA
 from predilect.compression.model import CompressedModel
 from predilect.data import Vocabulary
 from predilect.errors import DataError, DataWarning
@@ -232,7 +233,7 @@ def test_a_loss_of_the_callers(models, tmp_path):
         ({"keep": 0}, "keeps nothing"), ({"keep": "200%"}, "at most 100 %"), ({"keep": 1e-11}, "rounds to none"),
         ({"keep": 9}, "there are 8 items"), ({"loss": "hinge"}, "loss must be"), ({"precision": "low"}, "precision"),
         ({"loss": lambda truth, mean, covariance, kept: truth[:, 0] * np.nan}, "gave nan"),
-        ({"criterion": "random"}, "criterion must be one of ucb, voi, ivm, pairs"),
+        ({"criterion": "random"}, f"criterion must be one of {', '.join(CRITERIA)}"),
         ({"keep": 2, "budget": 40}, "give keep"), ({"budget": 3}, "cannot be shared out"),
     ],
 )  # fmt: skip

@@ -22,6 +22,7 @@ N_DRAWS = 4000
 MANY_ITEMS, N_DRAWS_MANY_ITEMS = 10_000, 1000
 _ENTRIES_AT_ONCE = 20_000_000
 TIER_CONFIDENCE = 0.95
+TIER_RULE = "a new one opens at the first item that the tier's leader beats with more than 95 % probability"
 FALSE_DISCOVERY_RATE = 0.05
 _TIED = 1e-7  # what iterations and rounding leave open, of the largest score or standard deviation
 _ROUNDING = 1e-6

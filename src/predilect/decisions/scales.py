@@ -15,11 +15,11 @@ from predilect.data import Vocabulary
 from predilect.decisions.ranking import Board
 from predilect.errors import DataError
 from predilect.gaussian.posterior import Utilities
+from predilect.likelihoods.registry import LIKELIHOODS
+from predilect.likelihoods.views import LOGISTIC_SLOPE
 
 ScaleName = Literal["probit", "logit", "elo", "0-100", "share"]
 
-# The logistic function of 1.702 g is within .0095 of Φ(g) everywhere (Camilli 1994).
-LOGISTIC_SLOPE = 1.702
 ELO_OF_LOG_ODDS = 400.0 / math.log(10.0)
 
 
@@ -190,20 +190,26 @@ SCALES = {
 _OF_LOGIT = replace(
     SCALES["logit"],
     per_probit=1.0,
+    log_odds=1.0,
     meaning="Scores are log-odds: if two items lie g apart, the better one is preferred with probability "
     "1 / (1 + exp(-g)), which is 73 % for 1 and 88 % for 2.",
 )
-_SCALES_OF_LOGIT = {
-    "probit": _OF_LOGIT,
-    "logit": _OF_LOGIT,
-    "elo": replace(
-        SCALES["elo"],
-        per_probit=ELO_OF_LOG_ODDS,
-        meaning="Scores are Elo points, log-odds times 400 / ln 10 = 173.7: a gap of 100 means that the better item "
-        "is preferred with probability 64 %, a gap of 200 76 %.",
-    ),
-    "0-100": SCALES["0-100"],
-    "share": SCALES["share"],
+# Scales of models by the log-odds of one unit of their utilities.
+_BY_LOG_ODDS = {
+    LOGISTIC_SLOPE: SCALES,
+    1.0: {
+        "probit": _OF_LOGIT,
+        "logit": _OF_LOGIT,
+        "elo": replace(
+            SCALES["elo"],
+            per_probit=ELO_OF_LOG_ODDS,
+            log_odds=1.0,
+            meaning="Scores are Elo points, log-odds times 400 / ln 10 = 173.7: a gap of 100 means that the better "
+            "item is preferred with probability 64 %, a gap of 200 76 %.",
+        ),
+        "0-100": replace(SCALES["0-100"], log_odds=1.0),
+        "share": replace(SCALES["share"], log_odds=1.0),
+    },
 }
 
 
@@ -217,8 +223,7 @@ def scale_of(name: str | Scale, likelihood: str, base: float | None = None, anch
         return name
     if name not in SCALES:
         raise DataError(f"scale is one of {', '.join(SCALES)}, not {quoted(name)}")
-    is_logit = likelihood == "logit"
-    unit = replace((_SCALES_OF_LOGIT if is_logit else SCALES)[name], log_odds=1.0 if is_logit else LOGISTIC_SLOPE)
+    unit = _BY_LOG_ODDS[LIKELIHOODS[likelihood].log_odds][name]
     if base is None and anchor is None:
         return unit
     if not unit.is_linear:

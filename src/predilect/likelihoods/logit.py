@@ -116,3 +116,4 @@ class Logit(PairLikelihood):
     name: ClassVar[str] = "logit"
     unit: ClassVar[str] = "log-odds"
     tilted_scalar = tilted_scalar
+    log_odds: ClassVar[float] = 1.0

@@ -67,19 +67,23 @@ def _value_and_slope(outcome: int, z: float, delta: float) -> tuple[float, float
 # What the probit has closed forms for, by its ``tilted_scalar`` alone.
 _PLAIN = {probit.moments_scalar: _moments, expectation.value_and_slope: _value_and_slope}
 _STEP = 1e-4  # of central differences
+# The logistic function of 1.702 g is within .0095 of Φ(g) everywhere (Camilli 1994).
+LOGISTIC_SLOPE = 1.702
 
 
 @dataclass(frozen=True, slots=True)
 class PairLikelihood:
     """Likelihood of an answer to a pair: +1 (left), 0 (tie) or -1 (right), with a tie threshold δ.
 
-    Another one is a subclass with ``name`` and ``tilted_scalar``, a :func:`~predilect._compile.kernel` with arguments
-    and results of :func:`predilect.likelihoods.probit.tilted_scalar`, from which all else follows, and an entry in
-    :data:`predilect.likelihoods.registry.LIKELIHOODS`. What has a closed form may be replaced.
+    Another one is a subclass with ``name``, ``log_odds`` and ``tilted_scalar``, a
+    :func:`~predilect._compile.kernel` with arguments and results of :func:`predilect.likelihoods.probit.tilted_scalar`,
+    from which all else follows, and an entry in :data:`predilect.likelihoods.registry.LIKELIHOODS`. What has a closed
+    form may be replaced. Without normal noise a choice from several is a logit.
     """
 
     name: ClassVar[str]
     tilted_scalar: ClassVar[Any]
+    log_odds: ClassVar[float]  # of an answer, in one unit of utility: 1 where they are just that
     unit: ClassVar[str] = "units of the noise of one answer"  # of utilities
     has_normal_noise: ClassVar[bool] = False  # of which rows of one task may share the part of an item
 
@@ -163,6 +167,7 @@ class Probit(PairLikelihood):
     __slots__ = ()
     name = "probit"
     tilted_scalar = tilted_scalar
+    log_odds = LOGISTIC_SLOPE
     has_normal_noise = True
     all_tilted = staticmethod(probit.tilted)
     probabilities = staticmethod(probit.outcome_probabilities)

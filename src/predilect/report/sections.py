@@ -38,6 +38,7 @@ from predilect.charts.pictures import (
     segments_chart,
 )
 from predilect.data import Finding, Intake, check
+from predilect.decisions.ranking import TIER_RULE
 from predilect.decisions.scales import SCALES, Scale
 from predilect.decisions.versus import chances_of_no_side
 from predilect.evaluation.verdict import Verdict
@@ -284,7 +285,7 @@ def _reading(told: Contents) -> Iterator[Part]:
             "95 % interval: where the score lies with probability 95 %, going by these answers. That of the rank says "
             "which ranks are possible.",
             "P(best): the probability that the item is the best of the list.",
-            "Tier: a new one opens at the first item that the tier's leader beats with more than 95 % probability.",
+            f"Tier: {TIER_RULE}.",
         ]
     )
     yield Heading("How not to read it")
