@@ -105,9 +105,10 @@ def simulated() -> None:
     at_theirs = Simulated(problem, draws, diagonal=True).of_people(np.concatenate(theirs_in_ours))[0].sum()
 
     def by_its_draws() -> float:
-        return fit_simulated(
+        found = fit_simulated(
             problem, draws, diagonal=True, max_iter=model.max_iter, tolerance=1e-5, random_state=0, watch=None
-        )[1]
+        )
+        return float(found.values.sum())
 
     print(f"its draws: its estimates, by xlogit {peer.loglikelihood:.4f}, by ours {at_theirs:.4f}; "
           f"our maximum {by_its_draws():.2f}")  # fmt: skip

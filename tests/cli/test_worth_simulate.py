@@ -98,7 +98,7 @@ def test_tables_in_other_formats(folder):
 
 
 def test_mixed_logit_pieces_held_out_tasks_and_json(long, tmp_path, monkeypatch):
-    monkeypatch.setattr("predilect.models.mixed_logit.model._SWEEPS", 200)
+    monkeypatch.setattr("predilect.models.mixed_logit.training._SWEEPS", 200)
     out = ranked(long, tmp_path, "--model", "mixed-logit", "--read", "piecewise=price:3")
     ran = run("worth", out, "--holdout", 1, "--format", "json", "-o", tmp_path / "worth")
     assert ran.exit_code == 0, ran.output
@@ -109,12 +109,30 @@ def test_mixed_logit_pieces_held_out_tasks_and_json(long, tmp_path, monkeypatch)
     assert told["holdout"][0]["choices"] == 20.0
     assert "Verdict: the two models" in said(ran)
     assert "Held out: 20 choices of 20 people" in said(ran)
-    assert files_beside(tmp_path / "worth") == sorted([*TABLES, "holdout.csv"])
+    assert files_beside(tmp_path / "worth") == sorted([*TABLES, "holdout.csv", "summary.csv", "summary.tex"])
+
+
+def test_a_logit_and_latent_classes_by_the_command(long, tmp_path):
+    long.write_csv(tmp_path / "choices.csv")
+    ran = run("rank", tmp_path / "choices.csv", "--model", "logit", "-o", tmp_path / "logit")
+    assert ran.exit_code == 0, ran.output
+    ran = run("worth", tmp_path / "logit", "--explain", "-o", tmp_path / "worth")
+    assert "Likelihood: log likelihood at 0 -" in said(ran)
+    assert "clustered" in said(ran)
+    assert "The same coefficients for all people" in said(ran)
+    table = pl.read_csv(tmp_path / "worth" / "summary.csv")
+    assert table.columns[3:] == ["estimate", "hessian", "robust", "clustered", "z", "p"]
+    assert (tmp_path / "worth" / "summary.tex").read_text().startswith(r"\begin{tabular}")
+    ran = run("rank", tmp_path / "choices.csv", "--model", "latent-class,n_classes=2", "-o", tmp_path / "classes")
+    assert ran.exit_code == 0, ran.output
+    ran = run("worth", tmp_path / "classes", "-o", tmp_path / "of_classes")
+    assert "2 latent classes of people" in said(ran)
+    assert pl.read_csv(tmp_path / "of_classes" / "memberships.csv").columns[:2] == ["user", "class 1"]
 
 
 def test_too_few_sweeps_ask_for_nothing_that_the_command_lacks(long, tmp_path, monkeypatch):
-    monkeypatch.setattr("predilect.models.mixed_logit.model._SWEEPS", 20)
-    monkeypatch.setattr("predilect.models.mixed_logit.model._R_HAT", 1.0)
+    monkeypatch.setattr("predilect.models.mixed_logit.training._SWEEPS", 20)
+    monkeypatch.setattr("predilect.models.mixed_logit.training._R_HAT", 1.0)
     long.write_csv(tmp_path / "choices.csv")
     told = said(run("rank", tmp_path / "choices.csv", "--model", "mixed-logit"))
     assert "take fewer attributes, or more sweeps: --model mixed-logit,n_draws=..." in told
@@ -195,7 +213,7 @@ def test_ratings_have_part_worths_and_no_choices_to_explain(tmp_path):
 
 
 def test_best_worst_answers_without_attributes_have_scores(tmp_path, monkeypatch):
-    monkeypatch.setattr("predilect.models.mixed_logit.model._SWEEPS", 400)  # which is quicker than a search
+    monkeypatch.setattr("predilect.models.mixed_logit.training._SWEEPS", 400)  # which is quicker than a search
     rng, rows = np.random.default_rng(2), []
     for user in range(6):
         for _ in range(4):

@@ -10,7 +10,7 @@ import typer
 
 from predilect.cli.options import Folder, Force, OfName, OfOption, UserOption, of_whom
 from predilect.cli.session import Talk, session
-from predilect.cli.tables import with_intervals
+from predilect.cli.tables import as_rich, with_intervals
 from predilect.errors import DataError
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from predilect.data import Comparisons
     from predilect.data.choices import Choices
 
-_OF_PEOPLE = ("part_worths", "fit")  # tables with a row or more for each person
+_OF_FIT = ("log likelihood at 0", "log likelihood", "rho squared", "AIC", "BIC")
+_OF_PEOPLE = ("part_worths", "fit", "memberships")  # tables with a row or more for each person
 
 
 def worth(
@@ -91,6 +92,8 @@ def worth(
             with talk.progress("Writing"), target.writing() as place:
                 for name, table in tables.items():
                     write_csv(table, place / f"{name}.csv")
+                if "summary" in tables:
+                    (place / "summary.tex").write_text(model.summary().latex() + "\n", encoding="utf-8")
             talk.written = str(out)
         first = tables["scores"] if "scores" in tables else tables["coefficients" if user is None else "part_worths"]
         _say(talk, model, tables, price, user, of, notes)
@@ -110,7 +113,8 @@ def worth(
             what = "the scores" if "scores" in tables else "everybody's part-worths"
             talk.say(f"Nothing was written; -o DIR writes {what}.")
         else:
-            talk.say(f"Written to {out}: {', '.join(f'{name}.csv' for name in tables)}.")
+            also = ", summary.tex" if "summary" in tables else ""
+            talk.say(f"Written to {out}: {', '.join(f'{name}.csv' for name in tables)}{also}.")
         if "scores" not in tables:
             talk.say(f"Next: predilect simulate {shlex.quote(str(folder))} SCENARIOS says which share each item gets.")
 
@@ -153,6 +157,12 @@ def _tables(
         found["part_worths"] = found["part_worths"].filter(pl.col("user") == one)
     else:
         found |= {"coefficients": model.coefficients(), "importances": model.importances(of.value)}
+        if hasattr(model, "summary"):
+            found["summary"] = model.summary().table
+            if model.n_classes > 1:
+                found["classes"] = model.classes()
+            if model._member is not None:
+                found["memberships"] = model.memberships()
     if price is not None:
         found["willingness_to_pay"] = model.willingness_to_pay(price, user)
     if user is not None or not model.personal_:
@@ -222,6 +232,14 @@ def _say(
     talk.say(f"What one unit adds, or a level against the mean of all levels, in {fitted._likelihood.unit}:")
     if user is None:
         _show(talk, with_intervals(tables["coefficients"], {"mean": "Mean", "spread": "Between people"}))
+        if "classes" in tables:
+            talk.say("Classes of people, and their mean coefficients:")
+            _show(talk, as_rich(tables["classes"]))
+        if "summary" in tables:
+            summary = fitted.summary()
+            told = (f"{name} {summary.facts[name]:.2f}" for name in _OF_FIT if summary.facts.get(name) is not None)
+            talk.say(f"Likelihood: {', '.join(told)}.")
+            talk.detail(str(summary))
         talk.say("Importance: the share of the range of a person's utilities over the items.")
         heads = {"importance": "Importance", "spread": "Between people"}
         _show(talk, with_intervals(tables["importances"], heads, as_percent=True))

@@ -118,9 +118,11 @@ def coefficients(draws: PersonDraws) -> dict[str, Any]:
     central = draws.coefficients(-1)
     exponent = _exponents(central)  # of units in which squares neither overflow nor vanish
     total, squares, known = np.zeros(()), np.zeros(()), np.zeros(())
+    first = np.ldexp(draws.coefficients(0), -exponent)
     for code in range(draws.n_people):
-        away = np.ldexp(draws.coefficients(code) - central.mean(axis=0), -exponent)
-        total, squares, known = total + away, squares + away**2, known + away.var(axis=0)
+        one = np.ldexp(draws.coefficients(code), -exponent)
+        away = one - first
+        total, squares, known = total + away, squares + away**2, known + one.var(axis=0)
     n = draws.n_people
     spread = _summary(np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0.0)))
     if draws.of_one_population:
@@ -194,6 +196,28 @@ def _numbers(levels: Sequence[tuple[str, str]], c: FloatArray) -> dict[str, int]
         if not levels[mine[0]][1] or not is_category:
             found |= {" ".join(filter(None, levels[k])): k for k in mine}
     return found
+
+
+def contrasts(draws: PersonDraws, attribute: str, user: int = -1) -> dict[str, Any]:
+    """Columns level, against, mean, sd, lower, upper: differences of each two levels of a category.
+
+    DataError if the attribute is none.
+    """
+    c = draws.coefficients(user)
+    numbers = set(_numbers(draws.levels, c).values())
+    mine = [k for k, (name, _) in enumerate(draws.levels) if name == attribute and k not in numbers]
+    if not mine:
+        known = dict.fromkeys(name for k, (name, _) in enumerate(draws.levels) if k not in numbers)
+        raise DataError(
+            f'"{attribute}" is no category with levels to compare; these are: {", ".join(known) or "none"}.'
+            f"{did_you_mean(attribute, known)}"
+        )
+    first, second = np.triu_indices(len(mine), 1)
+    names = [draws.levels[k][1] for k in mine]
+    return {
+        "level": [names[k] for k in first], "against": [names[k] for k in second],
+        **_summary(c[:, np.array(mine)[first]] - c[:, np.array(mine)[second]]),
+    }  # fmt: skip
 
 
 def market_shares(

@@ -132,6 +132,33 @@ class Kit:
         code = -1 if user is None else self._user_code(user)
         return build_frame(conjoint.willingness_to_pay(draws, price, code), self._backend)
 
+    def contrasts(self, attribute: str, user: Any = None) -> Any:
+        """Differences between the levels of a category, each with its interval.
+
+        Parameters
+        ----------
+        attribute : str
+            A category.
+        user : id, optional
+            A person; by default the population's central one.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            A row for each two levels: level, against, mean (of the one minus the other), sd, lower, upper (95 %
+            interval).
+
+        Raises
+        ------
+        DataError
+            If the attribute is no category whose worth answers tell.
+        """
+        draws = self._person_draws()
+        if self.features_ is not None:
+            refuse_left_out(attribute, self.features_, self.attributes_)
+        code = -1 if user is None else self._user_code(user)
+        return build_frame(conjoint.contrasts(draws, attribute, code), self._backend)
+
     def fit_of_people(self, X: Any = None) -> Any:
         """How well everybody's choices are explained, and who answers no better than chance.
 

@@ -94,13 +94,33 @@ ENTRIES = (
     Entry("gpvu", "GPVU", "models.baselines", "a baseline, factors and a function of each person's own"),
     Entry("compressed", "CompressedModel", "compression.model"),
 )  # fmt: skip
-COMMANDS: Mapping[str, Entry] = {entry.name: entry for entry in ENTRIES if entry.about}
+# Settings of an estimator that have a name of their own in commands; saved models have that of the estimator.
+VARIANTS = (
+    Entry(
+        "logit",
+        "MixedLogit",
+        "models.mixed_logit",
+        "conditional logit: the same coefficients for all",
+        instead="is for answers of which some are one person's. Say -c who= for answers of nobody in particular,",
+        arguments=lambda _: {"distributions": "fixed"},
+    ),
+    Entry(
+        "latent-class",
+        "MixedLogit",
+        "models.mixed_logit",
+        "classes of people with coefficients of their own, two or n_classes of them",
+        instead="is for people who differ. Say --model logit,",
+        arguments=lambda _: {"distributions": "fixed", "n_classes": 2},
+    ),
+)
+COMMANDS: Mapping[str, Entry] = {entry.name: entry for entry in (*ENTRIES, *VARIANTS) if entry.about}
 _SAVED = {name: entry for entry in ENTRIES for name in (entry.name, *entry.also)}
 
 
 def estimator(name: str) -> Any:
     """The class of an estimator, by its name in commands and saved models."""
-    return getattr(import_module(f"predilect.{_SAVED[name].module}"), _SAVED[name].estimator)
+    entry = _SAVED.get(name) or COMMANDS[name]
+    return getattr(import_module(f"predilect.{entry.module}"), entry.estimator)
 
 
 def entry_of(kind: type) -> Entry:

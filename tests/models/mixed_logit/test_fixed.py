@@ -10,7 +10,6 @@ from simulate_choices import choices
 
 from predilect import Comparisons, MixedLogit
 from predilect.data.choices import choices_of
-from predilect.errors import DataError
 from predilect.likelihoods.special import Z_95
 
 DATA = choices(7, n_users=40, n_tasks=6, Omega=np.zeros((3, 3)))
@@ -101,13 +100,6 @@ def test_what_varies_between_people_is_as_sure_as_the_hessian_says_too():
         for seed in (0, 1)
     ]
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
-
-
-@pytest.mark.parametrize("distributions", ["fixed", dict.fromkeys(NAMES, "fixed")])
-def test_classes_of_people_who_cannot_differ_are_refused(distributions):
-    model = MixedLogit(n_classes=2, distributions=distributions, n_draws=20)
-    with pytest.raises(DataError, match=r"n_classes=2.*all coefficients are fixed.*the same.*n_classes=1"):
-        model.fit(DATA.answers, items=DATA.items)
 
 
 def test_an_answer_less_changes_the_errors():

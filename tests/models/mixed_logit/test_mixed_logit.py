@@ -294,7 +294,7 @@ def test_a_person_with_one_task_is_close_to_the_population():
     [
         ({"method": "em"}, "method must be one of"), ({"distributions": "gamma"}, "distributions must be one of"),
         ({"distributions": {"price": "triangular"}}, "needs method"), ({"price": 3}, "price must be the name"),
-        ({"n_classes": 2, "method": "simulated"}, "n_classes needs"), ({"n_draws": 3}, "n_draws must be"),
+        ({"n_classes": 0}, "n_classes must be"), ({"n_draws": 3}, "n_draws must be"),
     ],
 )  # fmt: skip
 def test_arguments_out_of_range(settings, message):

@@ -127,6 +127,28 @@ def _constants(answers: Comparisons) -> Coding:
     return Coding(contrast, contrast, levels, ("item",) * (n - 1))
 
 
+def labels_of(choices: Choices, features: ItemFeatures | None, space: FeatureSpace) -> FloatArray | None:
+    """Contrasts (n_items, L - 1) of the attribute that labels the alternatives; None if there is none.
+
+    Of no choice two items have the same value of it; of several such attributes that with the most values.
+    """
+    if features is None:
+        return None
+    owner = np.repeat(np.arange(choices.n_choices), np.diff(choices.ptr))
+    best: FloatArray | None = None
+    for source in dict.fromkeys(one.source for one in features.outputs if one.kind == "category"):
+        places = [k for k, one in enumerate(features.outputs) if one.source == source and one.kind == "category"]
+        centre, scale = (np.array([getattr(features.outputs[k], name) for k in places]) for name in ("centre", "scale"))
+        has = space.matrix[:, places] * scale + centre > 0.5
+        level = np.where(has.any(axis=1), has.argmax(axis=1), len(places))  # none: a level of its own
+        n = int(level[choices.item].max()) + 1
+        is_label = len(np.unique(owner * n + level[choices.item])) == len(owner)
+        if is_label and (best is None or n > best.shape[1] + 1):
+            seen = np.unique(level[choices.item])
+            best = (level[:, None] == seen[1:]).astype(np.float64)
+    return best if best is None or best.shape[1] else None
+
+
 def _refuse_unknown(answers: Comparisons, choices: Choices, space: FeatureSpace) -> None:
     asked = np.unique(choices.item)
     lost = answers.items.labels(asked[~space.known[asked]])

@@ -276,3 +276,20 @@ def log_normal(z: FloatArray, mean: FloatArray, precision: FloatArray, n: int) -
         for j in range(n):
             total -= 0.5 * (z[i] - mean[i]) * precision[i, j] * (z[j] - mean[j])
     return total
+
+
+@kernel
+def slopes_at(c: FloatArray, weight: FloatArray, rows: Rows, slope: FloatArray, curvature: FloatArray) -> None:
+    """Write the slopes of people's log-likelihoods at coefficients c (d,) that all share, shape (U, d).
+
+    ``curvature`` (d, d): minus the Hessian of the sum of these log-likelihoods with ``weight`` (U,).
+    """
+    d = len(c)
+    H = np.empty((d, d))
+    for k in range(d):
+        fill(curvature[k], 0.0)
+    for u in range(len(weight)):
+        _slope_and_curvature(u, c, rows, slope[u], H)
+        for k in range(d):
+            for j in range(d):
+                curvature[k, j] += weight[u] * H[k, j]

@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import typed
-from predilect._stored import PART
+from predilect._stored import PART, numbers
 from predilect._text import either, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, build_frame
@@ -29,19 +29,16 @@ from predilect.models.checks import check_choice, check_count, check_positive
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.kit import Kit
 from predilect.models.mixed_logit import outputs
-from predilect.models.mixed_logit.attributes import DISTRIBUTIONS, Columns, columns_of
-from predilect.models.mixed_logit.diagnosis import FEWEST, why_unusable, worst_of
+from predilect.models.mixed_logit.attributes import DISTRIBUTIONS, Columns, columns_of, labels_of
+from predilect.models.mixed_logit.diagnosis import why_unusable, worst_of
+from predilect.models.mixed_logit.estimates import Estimates, covariate_effects
 from predilect.models.mixed_logit.kit import Draws
 from predilect.models.mixed_logit.posterior import MixedLogitPosterior, unseen_draws
 from predilect.models.mixed_logit.problem import problem_of
-from predilect.models.mixed_logit.sampler import sample
-from predilect.models.mixed_logit.simulated import evidence_of, fit_simulated, halton
+from predilect.models.mixed_logit.training import Learning, is_logit, likelihood_of_constants
 from predilect.models.reading import Queries, Said, Training, read_answers, rows_of_features
 from predilect.progress import Watcher
-from predilect.shards import workers
 
-_SWEEPS, _DRAWS = 10_000, 500  # n_draws="auto"
-_R_HAT, _SLOPE = 1.05, 1e-5  # tol="auto"
 _STORED = 400  # populations that are kept
 _LARGEST_TRAITS = 5  # people for each trait, at least
 _ROWS_FOR_TIES = 2000
@@ -71,7 +68,8 @@ class MixedLogit(Estimator, Kit):
     Parameters
     ----------
     method : {"bayes", "simulated"}, default "bayes"
-        Hierarchical Bayes, by Gibbs sampling; or maximum simulated likelihood with Halton draws.
+        Hierarchical Bayes, by Gibbs sampling; or maximum simulated likelihood with Halton draws. Where all coefficients
+        are fixed, both are the maximum of the likelihood, by Newton's method.
     distributions : str or mapping of attribute to str, default "normal"
         "normal", "log-normal" (positive), "negative log-normal", "triangular" (simulated likelihood, diagonal
         covariance), or "fixed" for all people. Attributes that are not named are normal.
@@ -81,7 +79,8 @@ class MixedLogit(Estimator, Kit):
         Work in the space of willingness to pay for this attribute: the other coefficients are amounts of it, with the
         distributions above, times its own, minus a log-normal or (if "fixed") the same for all.
     n_classes : int, default 1
-        The population is a mixture of so many normals ("bayes").
+        The population is a mixture of so many normals ("bayes"). With fixed coefficients these are latent classes,
+        each with coefficients of its own; features of people say how probable each class is.
     n_draws : int or "auto", default "auto"
         Sweeps of a chain, of which the first half is left out (10 000); or Halton draws of a person (500).
     n_chains : int, default 2
@@ -137,6 +136,8 @@ class MixedLogit(Estimator, Kit):
     posterior_: Annotated[MixedLogitPosterior, PART] = field(init=False)
     columns_: Annotated[Columns, PART] = field(init=False)
     _traits: Annotated[Traits | None, PART] = field(init=False)
+    _estimates: Annotated[Estimates | None, PART] = field(init=False)
+    _member: Annotated[FloatArray | None, numbers("U K")] = field(init=False)  # of latent classes
 
     method: str = "bayes"
     distributions: str | Mapping[str, str] = "normal"
@@ -164,8 +165,6 @@ class MixedLogit(Estimator, Kit):
         if self.price is not None and not isinstance(self.price, str):
             raise ValueError(f"price must be the name of an attribute, not {quoted(self.price)}")
         check_count("n_classes", self.n_classes, 1)
-        if self.n_classes > 1 and self.method != "bayes":
-            raise ValueError('n_classes needs method="bayes"')
         check_count("n_draws", self.n_draws, 20, "auto")
         check_count("n_chains", self.n_chains, 1)
         check_count("max_iter", self.max_iter, 1)
@@ -182,38 +181,32 @@ class MixedLogit(Estimator, Kit):
             answers, choices, training.features, training.space, distributions=self.distributions, price=self.price,
             personal=personal,
         )  # fmt: skip
-        if self.n_classes > 1 and not columns.n_random:
+        if self.n_classes > 1 and not personal:
+            who = either("-c who=COLUMN", 'columns={"user": "COLUMN"}')
             raise DataError(
-                f"n_classes={self.n_classes} asks for classes of people, but all coefficients are fixed: those of all "
-                "classes would be the same. Classes with fixed coefficients of their own, a latent class logit, are "
-                "not there yet. Let coefficients vary between people (distributions), or take n_classes=1"
+                f"n_classes={self.n_classes} asks for classes of people, but the answers do not say who gave them. "
+                f"Name the column that does ({who}), or take one class"
+            )
+        if self.n_classes > 1 and not is_logit(columns, self) and (self.method != "bayes" or not columns.n_random):
+            raise DataError(
+                f"n_classes={self.n_classes} with method={self.method!r}: classes whose coefficients vary within them "
+                'need method="bayes", and classes in the space of willingness to pay coefficients that vary. Take '
+                'distributions="fixed" without a price: willingness_to_pay says amounts too'
             )
         self._traits, traits = _traits(training)
         problem = problem_of(choices, columns, traits, answers.n_users)
-        is_bayes = self.method == "bayes"
-        n_draws = (_SWEEPS if is_bayes else _DRAWS) if isinstance(self.n_draws, str) else int(self.n_draws)
-        tolerance = (_R_HAT if is_bayes else _SLOPE) if isinstance(self.tol, str) else float(self.tol)
-        diagonal = self.covariance == "diagonal"
-        with workers(self.n_jobs) as executor:
-            if is_bayes:
-                found = sample(
-                    problem, n_classes=int(self.n_classes), diagonal=diagonal, n_sweeps=n_draws,
-                    n_chains=int(self.n_chains), tolerance=tolerance,
-                    fewest=FEWEST if isinstance(self.tol, str) else 0, random_state=self.seed_, executor=executor,
-                    watch=watch,
-                )  # fmt: skip
-                evidence = evidence_of(problem, found.law)
-            else:
-                found, evidence = fit_simulated(
-                    problem, halton(problem, n_draws), diagonal=diagonal, max_iter=int(self.max_iter),
-                    tolerance=tolerance, random_state=self.seed_, watch=watch,
-                )  # fmt: skip
-            self.columns_ = columns
-            posterior = MixedLogitPosterior.of(columns, found.people, found.law.thinned(_STORED), self.seed_)
-            threshold = _tie_threshold(answers, posterior) if delta is None else delta
-        told = {"notes": list(columns.notes), "draws": n_draws, **found.diagnosis, "answers": choices.n_answers}
+        found = Learning(
+            problem, columns, covariate_effects(self._traits, training.people),
+            likelihood_of_constants(choices, labels_of(choices, training.features, training.space)),
+            answers.n_users if personal else None, self, watch,
+        ).found()  # fmt: skip
+        self.columns_, self._estimates, self._member = columns, found.estimates, found.member
+        posterior = MixedLogitPosterior.of(columns, found.people, found.law.thinned(_STORED), self.seed_)
+        threshold = _tie_threshold(answers, posterior) if delta is None else delta
+        notes = [*columns.notes, *found.diagnosis.pop("unbounded", [])]
+        told = {"notes": notes, **found.diagnosis, "answers": choices.n_answers}
         h = MixedLogitHyperparameters(columns.X.shape[1], int(self.n_classes))
-        return Learned(posterior, h, personal, threshold, evidence, found.report, told)
+        return Learned(posterior, h, personal, threshold, found.evidence, found.report, told)
 
     def _predicted(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """As :meth:`MixedLogitPosterior.predicted`."""
@@ -244,6 +237,14 @@ class MixedLogit(Estimator, Kit):
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         return self._predicted(queries, items, people)[:2]
 
+    def _relation(self) -> str:
+        n_classes = self.hyperparameters_.n_classes
+        if not self.personal_ or not self._is_logit:
+            return super()._relation()
+        if n_classes > 1:
+            return f"Each person is of one of {n_classes} classes; the board is that of their average"
+        return "The same coefficients for all people; the board is everybody's"
+
     def describe(self) -> list[str]:
         prior, columns = self.report_["prior"], self.columns_
         lines = [f"Attributes: {', '.join(columns.attributes)}.", *typed(list[str], prior["notes"], "notes")]
@@ -255,6 +256,11 @@ class MixedLogit(Estimator, Kit):
             )
             if why := why_unusable(largest, least):
                 lines.append(f"Not usable: {why}. Ask for more sweeps (n_draws), or for fewer attributes.")
+        elif self._is_logit and self.n_classes > 1:
+            shares = outputs.shares_of(self)
+            lines.append(
+                f"{self.n_classes} latent classes of people, with shares {', '.join(f'{one:.3g}' for one in shares)}."
+            )
         elif not columns.n_random:
             lines.append("Standard errors are those of the Hessian of the log-likelihood at its maximum.")
         else:
@@ -286,7 +292,13 @@ class MixedLogit(Estimator, Kit):
             raise ValueError("half of the traits")
 
     # What a choice researcher asks of a fitted model.
+    @property
+    def _is_logit(self) -> bool:
+        return is_logit(self.columns_, self)
+
     classes = outputs.classes
+    memberships = outputs.memberships
+    summary = outputs.summary
 
     @property
     def attributes_(self) -> list[str]:
@@ -295,12 +307,12 @@ class MixedLogit(Estimator, Kit):
 
     def _person_draws(self) -> Draws:
         check_is_fitted(self, "posterior_")
-        return Draws.of(self.posterior_, self.columns_, self.method == "simulated")
+        return Draws.of(self.posterior_, self.columns_, self.method == "simulated" and self.columns_.n_random > 0)
 
     def coefficients(self) -> Any:
         """As of every model with part-worths; of a logit with fixed coefficients the interval is 1.96 sd each way."""
         table = conjoint.coefficients(self._person_draws())
-        if self.method == "simulated" and not self.columns_.n_random and self.columns_.price < 0:
+        if self._is_logit and self.n_classes == 1:
             table |= {name: table["mean"] + z * table["sd"] for name, z in (("lower", -Z_95), ("upper", Z_95))}
         return build_frame(table, self._backend)
 

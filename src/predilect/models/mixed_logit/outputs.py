@@ -16,7 +16,9 @@ from predilect.data.choices import choices_of
 from predilect.decisions.conjoint import sd_of
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.dense import moments
+from predilect.models.checks import check_choice
 from predilect.models.choices import ChoiceSets
+from predilect.models.mixed_logit.estimates import ERRORS, Estimates, Summary, table_of
 from predilect.models.mixed_logit.posterior import MixedLogitPosterior
 from predilect.models.mixed_logit.problem import Law
 from predilect.models.reading import codes_of_sets
@@ -109,6 +111,12 @@ def score_of_choices(model: Any, answers: Comparisons, items: Any) -> float:
     return float(choices.weight @ np.log(found)) / choices.n_answers
 
 
+def shares_of(model: Any) -> FloatArray:
+    """Shares of the classes, (K,)."""
+    found = model.posterior_.law.share if model._member is None else model._member
+    return np.asarray(found.mean(axis=0))
+
+
 def classes(self: Any) -> Any:
     """Share of each class of the population, largest first, and the mean coefficients of its people.
 
@@ -119,13 +127,79 @@ def classes(self: Any) -> Any:
     """
     check_is_fitted(self, "posterior_")
     law, columns = self.posterior_.law, self.columns_
-    average, n_classes = np.eye(law.B.shape[2])[0], law.share.shape[1]
+    average, n_classes, shares = np.eye(law.B.shape[2])[0], law.share.shape[1], shares_of(self)
     table: dict[str, list[Any]] = {name: [] for name in ("class", "share", "attribute", "level", "mean", "sd")}
     for k in range(n_classes):
         one = Law(law.B[:, k : k + 1], law.Omega[:, k : k + 1], np.ones((len(law.B), 1)))
         means = one.central(average, columns.kind, columns.price) @ columns.report.T
         for place, (attribute, level) in enumerate(columns.levels):
-            row = (k + 1, law.share[:, k].mean(), attribute, level, means[:, place].mean(), sd_of(means)[place])
+            row = (k + 1, shares[k], attribute, level, means[:, place].mean(), sd_of(means)[place])
             for name, value in zip(table, row, strict=True):
                 table[name].append(value)
     return build_frame(table, self._backend)
+
+
+def memberships(self: Any) -> Any:
+    """How probable it is that each person is of each latent class, given their choices.
+
+    Returns
+    -------
+    table : data frame of the caller's kind
+        A row a person: user, "class 1" and so on (probabilities, which sum to 1; classes are numbered as in
+        :meth:`classes`), largest (the number of the likeliest class) and share (its probability).
+
+    Raises
+    ------
+    DataError
+        If the model has no latent classes.
+    """
+    check_is_fitted(self, "posterior_")
+    if self._member is None or self.users_ is None:
+        raise DataError(
+            'the model has no latent classes of people. Fit MixedLogit(distributions="fixed", n_classes=3), or rank '
+            "with --model latent-class"
+        )
+    member = self._member
+    columns = {f"class {k + 1}": member[:, k] for k in range(member.shape[1])}
+    largest = {"largest": member.argmax(axis=1) + 1, "share": member.max(axis=1)}
+    return build_frame({"user": list(self.users_.ids), **columns, **largest}, self._backend)
+
+
+def summary(self: Any, errors: str = "hessian") -> Summary:
+    """The table of estimates that a referee asks for.
+
+    Parameters
+    ----------
+    errors : {"hessian", "robust", "clustered"}, default "hessian"
+        Whose standard errors z and p are by: of the Hessian; robust to a wrong model, each choice by itself (of classes
+        and of coefficients that vary, each person); or robust and clustered by person. Hierarchical Bayes has posterior
+        standard deviations instead, and neither z nor p.
+
+    Returns
+    -------
+    Summary
+        ``print(summary)`` writes a table; ``summary.table`` is a frame, ``summary.facts`` log likelihoods, rho squared,
+        AIC and BIC, and ``summary.markdown()`` and ``summary.latex()`` are for papers.
+
+    Raises
+    ------
+    DataError
+        If the model does not know these errors: of a model saved by an older Predilect, or clustered without people.
+
+    Notes
+    -----
+    mixed-logit.md section 7. Robust errors have no factor for small samples, as in Apollo and Biogeme. BIC counts
+    choices.
+    """
+    check_is_fitted(self, "posterior_")
+    found: Estimates | None = self._estimates
+    if found is None:
+        raise DataError("the model was saved by an older Predilect, without its standard errors. Fit it again")
+    check_choice("errors", errors, ERRORS)
+    by = "posterior" if found.facts["draws"] and "AIC" not in found.facts else errors
+    if by != "posterior" and getattr(found, by) is None:
+        raise DataError(
+            "clustered errors need people with ids, and the answers do not say who gave them. Take errors='robust'"
+        )
+    table, rows = table_of(found, by)
+    return Summary(build_frame(table, self._backend), dict(found.facts), by, rows)

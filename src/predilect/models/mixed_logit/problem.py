@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, softmax
 
 from predilect._stored import amounts, numbers
 from predilect._types import FloatArray, IntArray
@@ -90,11 +90,15 @@ def problem_of(choices: Choices, columns: Columns, traits: FloatArray, n_users: 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """Population distributions of states z, one a draw: K classes with means B' traits and covariances Ω."""
+    """Population distributions of states z, one a draw: K classes with means B' traits and covariances Ω.
+
+    ``member``: log odds of the classes of somebody with traits, against the first; by default ``share`` is everybody's.
+    """
 
     B: Annotated[FloatArray, numbers("S K T+1 D")]
     Omega: Annotated[FloatArray, covariances("S K N N")]
     share: Annotated[FloatArray, amounts("S K")]
+    member: Annotated[FloatArray | None, numbers("S K T+1")] = None
 
     def checked(self) -> None:
         """ValueError unless shares sum to 1."""
@@ -104,7 +108,14 @@ class Law:
     def thinned(self, most: int) -> Law:
         """At most so many of the draws, evenly."""
         rows = np.unique(np.linspace(0, len(self.B) - 1, min(most, len(self.B))).round().astype(int))
-        return replace(self, B=self.B[rows], Omega=self.Omega[rows], share=self.share[rows])
+        member = None if self.member is None else self.member[rows]
+        return Law(self.B[rows], self.Omega[rows], self.share[rows], member)
+
+    def shares(self, traits: FloatArray) -> FloatArray:
+        """Shares of the classes among people with traits (G,), in each draw, (S, K)."""
+        if self.member is None or not traits[1:].any():
+            return self.share
+        return np.asarray(softmax(self.member @ traits, axis=1))
 
     def moments(self, traits: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean (S, d) and variance (S, n) of the states of people with traits (G,), over the classes."""
@@ -132,7 +143,8 @@ class Law:
         stratum = rng.permuted(np.tile(np.arange(S)[:, None], n + 1), axis=0)
         points = (stratum + rng.random((S, n + 1))) / S
         noise, lot = ndtri(points[:, :n]), points[:, n]
-        label = np.minimum((lot[:, None] > np.cumsum(self.share, axis=1)).sum(axis=1), self.share.shape[1] - 1)
+        share = self.shares(traits)
+        label = np.minimum((lot[:, None] > np.cumsum(share, axis=1)).sum(axis=1), share.shape[1] - 1)
         rows = np.arange(S)
         z = np.einsum("sgd,g->sd", self.B[rows, label], traits)
         noise[:, kind[:n] == TRIANGULAR] = triangular(noise[:, kind[:n] == TRIANGULAR])

@@ -1,0 +1,150 @@
+"""Training of ``MixedLogit``: the likelihood that its settings ask for, its maximum or draws, what is reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect._types import FloatArray
+from predilect.data.choices import Choices
+from predilect.models.mixed_logit.attributes import NORMAL, Columns
+from predilect.models.mixed_logit.diagnosis import FEWEST
+from predilect.models.mixed_logit.estimates import Estimates, by_delta, by_draws, facts_of
+from predilect.models.mixed_logit.logit import Classes, draws_of, fit_classes, law_of, maximised, scores_of_choices
+from predilect.models.mixed_logit.problem import Law, Problem, problem_of
+from predilect.models.mixed_logit.sampler import sample
+from predilect.models.mixed_logit.simulated import evidence_of, fit_simulated, halton, law_at
+from predilect.progress import Report, Watcher
+from predilect.shards import workers
+
+_SWEEPS, _DRAWS = 10_000, 500  # n_draws="auto"
+_R_HAT, _SLOPE = 1.05, 1e-5  # tol="auto"
+_NO_BOUND = (
+    "Answers leave some coefficients without a bound, as where an attribute always decides: their sizes are those of a "
+    "weak prior, and their errors as good as infinite."
+)
+
+
+class Found(NamedTuple):
+    """Result of learning: populations, coefficients of people (U, R, d), and what is said of both."""
+
+    law: Law
+    people: npt.NDArray[np.float32]
+    report: Report
+    diagnosis: dict[str, Any]
+    evidence: float
+    estimates: Estimates
+    member: FloatArray | None = None  # of latent classes, (U, K)
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What is learned from, and the settings of the model."""
+
+    problem: Problem
+    columns: Columns
+    covariates: tuple[list[str], FloatArray]
+    with_constants: float | None  # log likelihood
+    n_people: int | None
+    model: Any
+    watch: Watcher | None
+
+    def found(self) -> Found:
+        """By maximum likelihood where nothing varies within a class, or else as ``method`` says."""
+        if is_logit(self.columns, self.model):
+            return self._of_classes()
+        return self._by_draws() if self.model.method == "bayes" else self._simulated()
+
+    def _facts(self, evidence: float, n_parameters: int | None, draws: int, report: Report) -> dict[str, Any]:
+        p = self.problem
+        at_zero = -float(p.weight @ np.log(np.diff(p.row_ptr) + 1.0))
+        return facts_of(
+            at_zero, self.with_constants, evidence, n_parameters, float(p.weight.sum()), self.n_people, draws,
+            report.converged,
+        )  # fmt: skip
+
+    def _tolerance(self, usually: float) -> float:
+        return usually if isinstance(self.model.tol, str) else float(self.model.tol)
+
+    def _draws(self, usually: int) -> int:
+        return usually if isinstance(self.model.n_draws, str) else int(self.model.n_draws)
+
+    def _of_classes(self) -> Found:
+        m, K = self.model, int(self.model.n_classes)
+        # Traits say which class somebody is of, and nothing where there is one.
+        problem = self.problem if K > 1 else replace(self.problem, traits=self.problem.traits[:, :1])
+        at = fit_classes(
+            problem, K, max_iter=int(m.max_iter), tolerance=self._tolerance(_SLOPE), random_state=m.seed_,
+            watch=self.watch,
+        )  # fmt: skip
+        likelihood = Classes(problem, K)
+        law, people, member = draws_of(likelihood, at, np.random.default_rng(m.seed_))
+        if K == 1:
+            extra = np.zeros((len(law.B), 1, self.problem.traits.shape[1] - 1, law.B.shape[3]))
+            law = replace(law, B=np.concatenate([law.B, extra], axis=2))
+        by_person = at.at.slopes if self.n_people is not None else None
+        scores = {"robust": by_person if K > 1 else scores_of_choices(problem, at.theta), "clustered": by_person}
+        evidence = float(at.at.values.sum())
+        estimates = by_delta(
+            partial(law_of, likelihood), self.columns, self.covariates if K > 1 else ([], np.zeros((0, 0))), at.theta,
+            at.at.H, scores, self._facts(evidence, len(at.theta), 0, at.report),
+        )  # fmt: skip
+        told: dict[str, Any] = {"draws": 0, "unbounded": [] if at.is_bounded else [_NO_BOUND]}
+        return Found(law, people, at.report, told, evidence, estimates, member if K > 1 else None)
+
+    def _simulated(self) -> Found:
+        m, n_draws = self.model, self._draws(_DRAWS)
+        found = fit_simulated(
+            self.problem, halton(self.problem, n_draws), diagonal=m.covariance == "diagonal",
+            max_iter=int(m.max_iter), tolerance=self._tolerance(_SLOPE), random_state=m.seed_, watch=self.watch,
+        )  # fmt: skip
+        kept, evidence = found.sample, float(found.values.sum())
+        scores: dict[str, FloatArray | None] = dict.fromkeys(("robust", "clustered"), found.slopes)
+        estimates = by_delta(
+            partial(law_at, found.likelihood), self.columns, self.covariates, found.theta, found.H, scores,
+            self._facts(evidence, len(found.theta), n_draws, kept.report),
+        )  # fmt: skip
+        return Found(kept.law, kept.people, kept.report, {"draws": n_draws, **kept.diagnosis}, evidence, estimates)
+
+    def _by_draws(self) -> Found:
+        m, n_draws = self.model, self._draws(_SWEEPS)
+        with workers(m.n_jobs) as executor:
+            kept = sample(
+                self.problem, n_classes=int(m.n_classes), diagonal=m.covariance == "diagonal", n_sweeps=n_draws,
+                n_chains=int(m.n_chains), tolerance=self._tolerance(_R_HAT),
+                fewest=FEWEST if isinstance(m.tol, str) else 0, random_state=m.seed_, executor=executor,
+                watch=self.watch,
+            )  # fmt: skip
+        evidence = evidence_of(self.problem, kept.law)
+        facts = self._facts(evidence, None, n_draws, kept.report)
+        estimates = by_draws(kept.law, self.columns, self.covariates, facts)
+        return Found(kept.law, kept.people, kept.report, {"draws": n_draws, **kept.diagnosis}, evidence, estimates)
+
+
+def is_logit(columns: Columns, model: Any) -> bool:
+    """Whether no coefficient is to vary between people, so that the likelihood has a maximum in closed form.
+
+    Of one person alone coefficients do not vary either, but "bayes" has a prior for them unless they are to be fixed.
+    """
+    asked = model.distributions
+    values = [asked] if isinstance(asked, str) else [asked.get(name, "normal") for name in columns.attributes]
+    fixed = model.method == "simulated" or set(values) == {"fixed"}
+    return fixed and not columns.n_random and columns.price < 0
+
+
+def likelihood_of_constants(choices: Choices, labels: FloatArray | None) -> float | None:
+    """Log likelihood with a constant for each label of the alternatives (n_items, L - 1), and nothing else."""
+    if labels is None:
+        return None
+    d = labels.shape[1]
+    nothing: list[Any] = [None, np.zeros(d, dtype=np.int8), 0, -1, np.eye(d), (("", ""),) * d, ()]
+    nothing[1][:] = NORMAL
+    everybody = replace(choices, user=np.zeros_like(choices.user))
+    problem = problem_of(everybody, Columns(labels, *nothing), np.ones((1, 1)), 1)
+    one = Classes(problem, 1)
+    found = maximised(one.at, np.zeros(d), float(choices.weight.sum()), max_iter=50, tolerance=_SLOPE)
+    return float(found.at.values.sum())
