@@ -124,21 +124,6 @@ def test_a_model_of_another_kind_of_frame_and_one_that_holds_no_answers(votes_fr
     assert "may be asked again" not in said  # the advice was taken
 
 
-@pytest.mark.parametrize("text", ["left,right\n", "item\n", "item\napple\n"])
-def test_a_pool_that_is_empty(personal, tmp_path, text):
-    (tmp_path / "pool.csv").write_text(text)
-    table, said = asked(personal, "p03", "--candidates", tmp_path / "pool.csv")
-    assert table.columns == COLUMNS
-    assert table.is_empty()
-    assert "no pair is left" in said
-
-
-def test_no_model_there(tmp_path):
-    ran = run("ask", tmp_path / "typo", "p03")
-    assert ran.exit_code == 2
-    assert "there is no folder" in ran.stderr.replace("\n", " ")
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

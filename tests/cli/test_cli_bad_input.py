@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
-import polars as pl
 import pytest
 
 from cli.running import QUICK, files_beside, rank_json, run
@@ -63,38 +60,6 @@ def test_ranked_with_finite_numbers(tmp_path, case):
         assert document["model"]["name"] == "pooled"
 
 
-def test_mixed_kinds_of_ids_are_refused(tmp_path):
-    pl.DataFrame({"left": [1, 2], "right": ["b", "c"], "winner": ["left", "right"]}).write_parquet(
-        tmp_path / "v.parquet"
-    )
-    ran = run("rank", tmp_path / "v.parquet")
-    assert ran.exit_code == 2
-    assert "integers" in ran.stderr
-
-
-def test_truncated_parquet_is_refused(tmp_path, votes_frame):
-    votes_frame.write_parquet(tmp_path / "v.parquet")
-    data = (tmp_path / "v.parquet").read_bytes()
-    (tmp_path / "v.parquet").write_bytes(data[: len(data) // 2])
-    ran = run("rank", tmp_path / "v.parquet", "--out", tmp_path / "out")
-    assert ran.exit_code == 2
-    assert "truncated" in ran.stderr
-    assert files_beside(tmp_path) == ["v.parquet"]
-
-
-@pytest.mark.slow
-def test_fifty_thousand_items_are_refused_but_can_be_checked(tmp_path):
-    n = 50_000
-    pl.DataFrame(
-        {"left": [f"i{k}" for k in range(n)], "right": [f"i{(k + 1) % n}" for k in range(n)], "winner": ["left"] * n}
-    ).write_csv(tmp_path / "v.csv")
-    ran = run("rank", tmp_path / "v.csv", "--out", tmp_path / "out")
-    assert ran.exit_code == 2
-    assert "50000 items" in ran.stderr
-    assert files_beside(tmp_path) == ["v.csv"]
-    assert json.loads(run("check", tmp_path / "v.csv", "--format", "json").stdout)["n_items"] == n
-
-
 @pytest.mark.parametrize(
     ("features", "said"),
     [
@@ -133,16 +98,6 @@ def test_features_of_other_people_are_told(few_votes, tmp_path):
     assert ran.exit_code == 0, ran.output
     assert "there are no features of 8 of the 8 people (first:" in ran.stderr
     assert "Add them to --people FILE, spelled as in the answers." in ran.stderr
-
-
-def test_a_table_of_items_without_ids(few_votes, tmp_path):
-    (tmp_path / "items.csv").write_text("product,x\napple,1\n")
-    ran = run("rank", few_votes, "--items", tmp_path / "items.csv")
-    assert ran.exit_code == 2
-    assert (
-        "found no column with the item ids in the table of item features; its columns are "
-        '"product", "x". Call it "item".\n'
-    ) in ran.stderr
 
 
 @pytest.mark.parametrize(

@@ -94,12 +94,6 @@ def test_pairs_that_cannot_be_predicted(results, tmp_path, text, said):
     assert files_beside(tmp_path) == ["pairs.csv"]
 
 
-def test_a_folder_without_a_model_is_refused(pairs, tmp_path):
-    ran = run("predict", tmp_path, pairs)
-    assert ran.exit_code == 2
-    assert ran.stderr.startswith("Error: ")
-
-
 def test_check_tells_what_was_read_and_found(votes):
     ran = run("check", votes)
     assert ran.exit_code == 0

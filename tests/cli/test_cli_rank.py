@@ -260,7 +260,3 @@ def test_items_without_answers_are_ranked_by_their_features(votes, tmp_path):
     assert {row["item"]: row["n"] for row in document["board"]}["fig"] == 0
     assert any("same" in line for line in document["model"]["features"])
     assert "1 item without any answer" in ran.stderr
-
-
-def test_version_is_quick():
-    assert run("--version").stdout.startswith("predilect ")

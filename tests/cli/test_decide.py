@@ -80,9 +80,3 @@ def test_what_cannot_be_decided(personal, arguments, said):
     assert ran.exit_code == 2
     assert said in " ".join(ran.stderr.replace("│", " ").split())
     assert not ran.stdout
-
-
-def test_no_model_there(tmp_path):
-    ran = run("decide", tmp_path / "typo", "ann", "a", "b")
-    assert ran.exit_code == 2
-    assert "there is no folder" in " ".join(ran.stderr.split())

@@ -233,13 +233,6 @@ def test_no_id_becomes_a_formula_in_a_spreadsheet_and_other_files_keep_it(tmp_pa
     assert set(users["item"]) == set(users["user"]) == set(FORMULAS)
 
 
-def test_a_model_whose_description_is_nested_deeply_is_damaged(results, tmp_path):
-    (tmp_path / "model.json").write_text('{"schema": ' + "[" * 200_000)
-    ran = run("predict", tmp_path, results / "leaderboard.csv")
-    assert ran.exit_code == 2, ran.output
-    assert "not readable JSON" in ran.stderr
-
-
 def test_twenty_megabytes_of_winner_are_not_printed(tmp_path):
     (tmp_path / "v.csv").write_text("left,right,winner\na,b," + "x" * 20_000_000 + "\n")
     ran = run("check", tmp_path / "v.csv")

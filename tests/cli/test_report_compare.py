@@ -74,17 +74,6 @@ def test_a_place_where_no_page_can_be_is_refused(few_votes, results, tmp_path, p
     assert files_beside(tmp_path) == ["votes.csv"]
 
 
-def test_a_full_disk_leaves_no_page_behind(results, tmp_path, monkeypatch):
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("predilect.report.output.put_in_place", full)
-    ran = run("report", results, "-o", tmp_path / "board.html")
-    assert ran.exit_code == 1
-    assert "No space left on device" in told(ran)
-    assert files_beside(tmp_path) == []
-
-
 def test_a_model_alone_has_a_page_too_and_a_damaged_record_is_named(results, tmp_path):
     ran = run("report", results / "model", "-o", tmp_path / "board.html")
     assert ran.exit_code == 0, ran.output

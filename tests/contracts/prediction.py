@@ -256,7 +256,9 @@ class PredictionContract(EstimatorContract):
             assert list(scores.columns) == ["item", "mean", "sd", "lower", "upper", "n"]
             for name in scores.columns[1:]:
                 np.testing.assert_allclose(scores[name], whole[name], atol=1e-6)  # a board makes near ties equal
-            assert scores["item"].to_list() == whole["item"].to_list()
+            assert scores["item"].to_list() == whole["item"].to_list() == model.items_.ids
+            for name in whole.columns:
+                assert whole.sort("rank")[name].to_list() == list(model.rank(user)[name])
 
     def test_the_board_of_someone_unknown(self, model):
         with pytest.raises(DataError, match="user ids are not known"):

@@ -9,7 +9,6 @@ from scipy.stats import norm
 
 from predilect import Comparisons, GaSPK, Population
 from predilect.errors import DataError
-from predilect.models import CompressedModel
 from simulate import random_pairs
 
 FIXED = {
@@ -200,19 +199,6 @@ def test_a_part_of_a_covariate_is_refused():
         model.predict_proba(answer | {"length": ["long", "1"]})
     with pytest.raises(DataError, match=f"{said}.*Add it\\."):
         Population().fit(half, columns={"covariates": ["length"]})
-
-
-@pytest.mark.parametrize("settings", MODELS)
-def test_a_compressed_model_keeps_the_effects(settings, tmp_path):
-    frame, _ = crowd(14, side=0.5, length=0.4)
-    model = Population(**settings).fit(Comparisons.from_frame(frame, columns={"covariates": ["length"]}))
-    small = model.compress(keep=6)
-    small.save(tmp_path / "small")
-    asked = {"user": [1, 2], "left": [0, 3], "right": [1, 2], "length": [400.0, -100.0]}
-    for one in (small, CompressedModel.load(tmp_path / "small")):
-        np.testing.assert_allclose(one.predict_margin(asked)[0], model.predict_margin(asked)[0], rtol=1e-2)
-        gap = one.predict_margin(asked)[0] - one.predict_margin(asked | {"length": [0.0, 0.0]})[0]
-        np.testing.assert_allclose(gap, effect(model, "length")["effect"] * np.array([400.0, -100.0]))
 
 
 def test_the_table_of_people_says_how_often_each_chose_the_left():

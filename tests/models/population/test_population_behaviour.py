@@ -5,15 +5,12 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import polars as pl
 import pytest
 from scipy.stats import norm
 
 from predilect import Population
 from predilect._json import plain
-from predilect.decisions.ranking import rank_utilities
 from predilect.errors import DataError, DataWarning
-from predilect.gaussian.posterior import Utilities
 from simulate import comparisons, crowd
 from simulate_camps import agreeing, camps
 from tolerances import EXACT, ITERATIVE, STATISTICAL
@@ -49,41 +46,6 @@ def model():
 
 
 # Boards
-
-
-@pytest.mark.parametrize("user", [None, 4])
-def test_a_board_follows_its_definitions(model, user):
-    board = model.rank(user)
-    mean, covariance = model.utility_distribution() if user is None else model.utility_distribution(user)
-    item = board["item"].to_numpy()
-    sd = np.sqrt(np.diagonal(covariance))
-    assert abs(board["mean"].sum()) < EXACT
-    np.testing.assert_allclose(covariance.sum(axis=0), 0.0, atol=EXACT)
-    np.testing.assert_allclose(board["mean"], mean[item], atol=EXACT)
-    np.testing.assert_allclose(board["sd"], sd[item], atol=EXACT)
-    for name, quantile in (("lower", 0.025), ("upper", 0.975)):
-        np.testing.assert_allclose(board[name], norm.ppf(quantile, mean, sd)[item], atol=EXACT)
-    assert board["rank"].to_list() == [1, 2, 3, 4, 5, 6]
-    assert board["mean"].is_sorted(descending=True)
-    n_draws = 100_000
-    values, vectors = np.linalg.eigh(covariance)
-    normal = np.random.default_rng(5).standard_normal((n_draws, 6))
-    draws = mean + normal @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    places = 1 + np.argsort(np.argsort(-draws, axis=1), axis=1)
-    for row in board.iter_rows(named=True):
-        place = places[:, row["item"]]
-        # 4 000 draws say where a quantile is to so much
-        error = STATISTICAL * np.sqrt(0.025 * 0.975 / 4000)
-        assert np.mean(place < row["rank_low"]) < 0.025 + error
-        assert np.mean(place <= row["rank_low"]) > 0.025 - error
-        assert np.mean(place > row["rank_high"]) < 0.025 + error
-        assert np.mean(place >= row["rank_high"]) > 0.025 - error
-        p = np.mean(place == 1)
-        assert abs(row["p_best"] - p) <= STATISTICAL * np.sqrt((p * (1 - p) + 1e-4) / 4000)
-    assert board["tier"].to_list() == rank_utilities(Utilities.of(mean, covariance)).tier.tolist()
-    n_rows = CROWD if user is None else CROWD.take(CROWD.user == user)
-    counts = sum(np.bincount(getattr(n_rows, side), n_rows.weight, 6) for side in ("left", "right"))
-    assert board["n"].to_list() == counts[item].tolist()
 
 
 @both
@@ -217,35 +179,12 @@ def test_fifty_thousand_items_are_refused_at_once(personal):
 # Weights
 
 
-@both
-def test_whole_weights_count_answers(personal):
-    model = fitted("uvw", "pq qr pr", weight=[3, 1, 2], personal=personal, **GIVEN)
-    other = fitted("uuuvww", "pq pq pq qr pr pr", personal=personal, **GIVEN)
-    assert model.rank().equals(other.rank())
-    assert model.rank().schema["n"] == pl.Int64
-    assert model.n_answers_ == 6
-
-
 def test_fractions_of_an_answer():
     model = fitted("uv", "pq qr", weight=[0.5, 2.5], personal=False)
     assert dict(model.rank().select("item", "n").iter_rows()) == {"p": 0.5, "q": 3.0, "r": 2.5}
     with pytest.raises(DataError, match=r"1 rows have a weight below 1.*personal=False"):
         fitted("uv", "pq qr", weight=[0.5, 2.5])
     assert np.isfinite(fitted("uv", "pq qr", weight=[1.5, 2.5]).log_evidence_)
-
-
-def test_utilities_and_consensus_are_the_board_in_the_order_of_the_items():
-    model = fitted("uvuv", "pq qr pr qr")
-    for frame, board in ((model.utilities(), model.rank()), (model.utilities("u"), model.rank("u"))):
-        assert frame["item"].to_list() == model.items_.ids
-        assert frame.sort("rank").equals(board)
-    with pytest.warns(DataWarning, match="'w' is someone without answers"):
-        stranger = model.utilities("w")
-    assert stranger["n"].sum() == 0
-    with pytest.warns(DataWarning, match="'w' is someone without answers"):
-        mean, covariance = model.utility_distribution("w")
-    np.testing.assert_allclose(stranger["mean"].to_numpy(), mean, atol=EXACT)
-    np.testing.assert_allclose(stranger["sd"].to_numpy() ** 2, np.diagonal(covariance), atol=EXACT)
 
 
 def test_a_crowd_of_one_mind_is_said_to_have_no_rankings_of_its_people():

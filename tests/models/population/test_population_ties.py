@@ -13,7 +13,7 @@ from predilect import Calibration, Population
 from predilect.errors import DataWarning
 from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
 from simulate import comparisons, crowd
-from tolerances import EXACT, ITERATIVE
+from tolerances import EXACT
 
 ROWS = crowd(3, 30, 5, 12, delta=0.5)
 NODES = 1e-3  # of a probability, by the rule of 15 nodes
@@ -91,16 +91,6 @@ def test_an_update_learns_the_threshold_of_someone_new_and_forgetting_unlearns_i
     assert model.posterior_.tie_factors(np.array([30]))[0] > 1.2
     model.forget(ties, [0, 0, 0, 0])
     np.testing.assert_allclose(model.predict_proba(NOBODY), before, atol=EXACT)
-
-
-def test_taking_back_what_came_restores_a_known_person(model):
-    factor = model.posterior_.tie_factors(np.arange(30))
-    for user in (0, 1):
-        model.update(user=user, left=0, right=4, outcome=0)
-    assert np.all(model.posterior_.tie_factors(np.arange(2)) > factor[:2])
-    for user in (0, 1):
-        model.forget(user=user, left=0, right=4, outcome=0)
-    np.testing.assert_allclose(model.posterior_.tie_factors(np.arange(30)), factor, atol=ITERATIVE)
 
 
 def test_without_ties_nobody_has_a_threshold():
