@@ -12,7 +12,10 @@ from typing import Any
 
 from forked import forking
 
-__all__ = ["run_cases"]
+__all__ = ["MORE", "run_cases"]
+
+# How many times the cases, changes and kills of the tests are run: PREDILECT_CASES=30 for a night.
+MORE = int(os.environ.get("PREDILECT_CASES", "1"))
 
 
 def run_cases(

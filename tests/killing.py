@@ -1,7 +1,4 @@
-"""Processes that replace a result again and again, and are killed while they do; run as a program, it counts 500.
-
-python tests/killing.py 500
-"""
+"""Processes that replace a result again and again, and are killed while they do."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ import os
 import random
 import signal
 import sys
-import tempfile
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -101,11 +97,3 @@ def kill_again_and_again(kind: str, number: signal.Signals, n: int, path: Path, 
 def hidden(path: Path) -> list[str]:
     """Names beside the result."""
     return sorted(entry.name for entry in path.parent.iterdir() if entry != path)
-
-
-if __name__ == "__main__":
-    for kind in KINDS:
-        for number in SIGNALS:
-            with tempfile.TemporaryDirectory(dir=sys.argv[2] if sys.argv[2:] else None) as place:
-                found = kill_again_and_again(kind, number, int(sys.argv[1]) // 4, Path(place) / "out")
-            print(kind, number.name, found, flush=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import killing
+from cases import MORE
 from predilect import _replace
 from predilect._replace import put_in_place, staged
 
@@ -216,7 +217,7 @@ def test_everything_is_on_the_disk_before_it_takes_its_place(place, monkeypatch)
 @pytest.mark.parametrize("number", killing.SIGNALS)
 @pytest.mark.parametrize("kind", killing.KINDS)
 def test_a_result_is_there_and_whole_whenever_its_process_is_killed(tmp_path, kind, number):
-    found = killing.kill_again_and_again(kind, number, 10, tmp_path / "out")
+    found = killing.kill_again_and_again(kind, number, 10 * MORE, tmp_path / "out")
     codes = {-signal.SIGKILL} if number == signal.SIGKILL else {143}
     assert found == killing.Kills(absent=0, broken=0, leftovers=0, codes=codes)
 

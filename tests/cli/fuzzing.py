@@ -1,14 +1,11 @@
 """Random and damaged input for the commands, in processes of their own, and what became of it.
 
-    PYTHONPATH=tests python -m cli.fuzzing --check 20000 --rank 2000 --predict 400
-
-A case is made from its number alone, so that ``--only check:123`` runs one again. Cases run inside a child, which a
-new one replaces where it dies or hangs.
+A case is made from its number alone, so that ``Case("check", 123, folder, make_models(folder)).arguments`` are those of
+one again. Cases run inside a child, which a new one replaces where it dies or hangs; ``cases.MORE`` makes them more.
 """
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import gzip
 import json
@@ -17,13 +14,11 @@ import os
 import random
 import tempfile
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from typer.testing import CliRunner
 
 from cases import run_cases
 
@@ -301,39 +296,3 @@ def make_models(folder: Path) -> list[Path]:
         ran = run(*command)
         assert ran.exit_code == 0, ran.output
     return [folder / "personal", folder / "pooled"]
-
-
-def _main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    for command in ("check", "rank", "predict"):
-        parser.add_argument(f"--{command}", type=int, default=0, metavar="N")
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--only", metavar="COMMAND:N")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        models = make_models(Path(folder))
-        if given.only:
-            from predilect.cli.main import app
-
-            command, number = given.only.split(":")
-            kept = Path(tempfile.mkdtemp(prefix="fuzz-"))
-            case = Case(command, int(number), kept, models)
-            print(case.arguments, [(file.name, file.read_bytes()[:500]) for file in kept.iterdir()])
-            result = CliRunner().invoke(app, case.arguments, catch_exceptions=False)
-            print(result.exit_code, repr(result.stdout), repr(result.stderr))
-            return
-        for command in ("check", "rank", "predict"):
-            verdicts = fuzz(command, range(given.first, given.first + getattr(given, command)), models)
-            print(
-                command,
-                len(verdicts),
-                dict(Counter(verdict.split(":")[0] for verdict in verdicts.values())),
-                flush=True,
-            )
-            for number, verdict in sorted(verdicts.items()):
-                if not verdict.startswith("ok"):
-                    print(f"  {command}:{number} {verdict}", flush=True)
-
-
-if __name__ == "__main__":
-    _main()

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from cases import MORE
 from cli import fuzzing
 from cli.fuzzing import ESCAPES, Case, fuzz, make_models
 
@@ -19,6 +20,7 @@ def models(tmp_path_factory):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("command", "n_cases"), [("check", 1740), ("rank", 180), ("predict", 80)])
 def test_no_input_ends_in_a_traceback_a_death_a_hang_or_a_raw_escape(models, command, n_cases):
+    n_cases *= MORE
     verdicts = fuzz(command, range(n_cases), models)
     assert len(verdicts) == n_cases
     assert {number: verdict for number, verdict in verdicts.items() if not verdict.startswith("ok")} == {}

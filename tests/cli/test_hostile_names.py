@@ -98,7 +98,7 @@ FOLDER = [
     ["compare", "{}", "out"], ["report", "out", "--compare", "{}", "-o", "b.html"], ["predict", "{}", "pairs.csv"],
     ["predict", "out", "{}.csv"], ["predict", "out", "pairs.csv", "--out", "{}.csv", "--force"], ["ask", "{}"],
     ["ask", "out", "--candidates", "{}.csv"], ["decide", "{}", "u", "a", "b"], ["simulate", "out", "{}.csv"],
-    ["simulate", "{}", "pairs.csv"], ["report", "{}"],
+    ["simulate", "{}", "pairs.csv"], ["report", "{}", "-o", "b.html"],
     ["rank", "votes.csv", "--out", "votes.csv", *QUICK], ["predict", "votes.csv", "pairs.csv"],
 ]  # fmt: skip
 

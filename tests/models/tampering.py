@@ -1,26 +1,22 @@
 """Saved models of every kind, changed at random and then used: what no file may do to whoever opens it.
 
-``PYTHONPATH=tests python tests/models/tampering.py --cases 2000`` runs every kind in processes of its own and prints a
-table; a kind's name runs that kind alone. The same seed makes the same change.
+The same seed makes the same change: ``tamper(folder, seed)`` and ``use(folder, seed)`` are a case again.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import tempfile
-import time
 import traceback
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tampering_changes import tamper
-from tampering_kinds import N_USERS, kinds
+from tampering_kinds import N_USERS
 
 from cases import run_cases
 
@@ -195,34 +191,3 @@ def outcomes(original: Path, seeds: list[int]) -> Iterator[str]:
 def run(original: Path, start: int, stop: int) -> dict[int, str]:
     """The outcome of each case, those in which the process dies among them. A busy machine is no hang."""
     return run_cases(outcomes, (original,), range(start, stop), seconds=10 * SECONDS, processor=SECONDS)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kinds", nargs="*")
-    parser.add_argument("--cases", type=int, default=100)
-    parser.add_argument("--start", type=int, default=0)
-    parser.add_argument("--seed", type=int, help="One case, with its traceback.")
-    given = parser.parse_args()
-    makers = kinds()
-    for kind in given.kinds or makers:
-        with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            original = Path(scratch) / "model"
-            makers[kind]().save(original)
-            if given.seed is not None:
-                use(original, 0)
-                tamper(original, given.seed)
-                use(original, given.seed)
-                return
-            began = time.perf_counter()
-            found = run(original, given.start, given.start + given.cases)
-        told = Counter(found.values())
-        print(f"{kind}: {dict(told)} in {time.perf_counter() - began:.0f} s", flush=True)
-        for seed, what in found.items():
-            if what not in UNHARMED:
-                print(f"    {seed} {what}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -12,6 +12,7 @@ from tampering import UNHARMED, run
 from tampering_changes import seal
 from tampering_kinds import kinds
 
+from cases import MORE
 from predilect import load
 from predilect.errors import DataError
 
@@ -24,8 +25,8 @@ def test_no_change_of_a_saved_model_does_harm(kind, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a fit to a few answers
         MAKERS[kind]().save(tmp_path / "model")
-    found = run(tmp_path / "model", 0, 60)
-    assert len(found) == 60
+    found = run(tmp_path / "model", 0, 60 * MORE)
+    assert len(found) == 60 * MORE
     assert {seed: what for seed, what in found.items() if what not in UNHARMED} == {}
     assert {"refused at load", "no effect"} <= set(found.values())
 

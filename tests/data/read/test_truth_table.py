@@ -25,9 +25,9 @@ CASES = Path(__file__).parent / "cases"
 
 @dataclass(frozen=True)
 class Then:
-    """What is read where ``columns`` and ``reading`` are said."""
+    """What is read where ``columns`` and ``reading`` are said: what the case says, unless it is said here."""
 
-    says: str | Counter
+    says: str | Counter | None = None
     columns: dict[str, Any] | None = None
     reading: dict[str, Any] | None = None
 
@@ -208,7 +208,7 @@ FILES = {
         """,
         "a1 > b1\na1 = b1\nb1 > c1\na1 > c1",
         then=(
-            Then("a1 > b1\na1 = b1\nb1 > c1\na1 > c1", reading={"both_bad": "tie"}),
+            Then(reading={"both_bad": "tie"}),
             Then("a1 > b1\n(neither) > a1\n(neither) > b1\nb1 > c1\na1 > c1", reading={"both_bad": "item"}),
         ),
     ),
@@ -227,7 +227,7 @@ FILES = {
         "g: p1 > p2 = p4 > p3 > p5",
         asks=("best", "low", "high"),
         then=(
-            Then("g: p1 > p2 = p4 > p3 > p5", reading={"best": "low"}),
+            Then(reading={"best": "low"}),
             Then("g: p5 > p3 > p2 = p4 > p1", reading={"best": "high"}),
         ),
     ),
@@ -249,7 +249,7 @@ FILES = {
     ),
     "both orders of a pair": Case(
         BOTH_ORDERS, each_row(BOTH_ORDERS, "judge", "model_a", "model_b"), asks=("task",),
-        then=(Then(each_row(BOTH_ORDERS, "judge", "model_a", "model_b"), reading={"task": "none"}),),
+        then=(Then(reading={"task": "none"}),),
     ),
     "a count a side": Case(
         """
@@ -310,7 +310,7 @@ FILES = {
         "home,away,res\nX,Y,H\nY,Z,A\nZ,X,D\nX,Z,H\nY,X,A",
         "X > Y x 2\nZ > Y\nX = Z\nX > Z",
         asks=("answer",),
-        then=(Then("X > Y x 2\nZ > Y\nX = Z\nX > Z", columns={"answer": "res"}),),
+        then=(Then(columns={"answer": "res"}),),
         never=("drop",),
     ),
     "chosen, not chosen and the side": Case(
@@ -325,7 +325,6 @@ FILES = {
         "j1: e1 > e2\nj1: e1 > e3\nj2: e2 > e3\nj2: e1 > e3\nj2: e1 > e2",
         then=(
             Then(
-                "j1: e1 > e2\nj1: e1 > e3\nj2: e2 > e3\nj2: e1 > e3\nj2: e1 > e2",
                 columns={"won": "candidate_chosen", "lost": "candidate_not_chosen"}, reading={"task": "none"},
             ),
         ),
@@ -347,7 +346,7 @@ FILES = {
         """,
         "j1: X1 > X2\nj1: X1 > X3\nj2: X2 > X3\nj2: X3 > X1",
         asks=("task",),
-        then=(Then("j1: X1 > X2\nj1: X1 > X3\nj2: X2 > X3\nj2: X3 > X1", reading={"task": "none"}),),
+        then=(Then(reading={"task": "none"}),),
     ),
     "scores of two teams": Case(
         "match_id,team1,team2,score1,score2\n1,NRG,FUR,13,8\n2,FUR,C9,7,13\n3,C9,NRG,13,13",
@@ -368,7 +367,7 @@ FILES = {
         SIX,
         asks=("label", "vote"),
         then=(
-            Then(SIX, columns={"answer": "vote"}),
+            Then(columns={"answer": "vote"}),
             Then(
                 """
                 u0: tea > milk
@@ -427,7 +426,7 @@ FILES = {
         "u0: x > y\nu1: z > y\nu2: z > x\nu3: y > x\nu0: y > z\nu1: x > z",
         asks=("user", "annotator"),
         then=(
-            Then("u0: x > y\nu1: z > y\nu2: z > x\nu3: y > x\nu0: y > z\nu1: x > z", columns={"who": "annotator"}),
+            Then(columns={"who": "annotator"}),
         ),
     ),
     "marks of a school": Case(
@@ -506,14 +505,6 @@ FILES = {
         asks=("task",),
         then=(
             Then(
-                """
-                ann: tea > milk
-                ann: tea > juice
-                ann: juice > milk x 2
-                bob: tea > milk
-                bob: tea > juice
-                bob: juice > milk x 2
-                """,
                 reading={"task": "none"},
             ),
         ),
@@ -698,7 +689,7 @@ FILES = {
     ),
     "concepts, points to share": Case(
         sawtooth((10, 10, 70, 10, 70, 10, 10, 10)), SAWTOOTH, asks=("kind",), attributes=("brand", "price"),
-        then=(Then(SAWTOOTH, reading={"kind": "rating"}),),
+        then=(Then(reading={"kind": "rating"}),),
     ),
     "weights of a survey": Case(
         """
@@ -792,7 +783,7 @@ def test_what_a_question_leaves_open_can_be_said(name):
     for then in case.then:
         found = read(case, then.columns, then.reading)
         assert not isinstance(found, str), found
-        assert rounded(said_by(case, found)) == rounded(expected(then.says)), (then.columns, then.reading)
+        assert rounded(said_by(case, found)) == rounded(expected(then.says or case.says)), (then.columns, then.reading)
 
 
 @pytest.mark.parametrize("name", FILES)

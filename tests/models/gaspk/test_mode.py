@@ -50,26 +50,6 @@ def test_the_mode_is_stationary_and_its_curvature_is_the_hessian(delta):
         np.testing.assert_allclose(H.solve(product), step, atol=CONVERGED)
 
 
-def test_the_mode_is_the_covariance_times_the_gradient():
-    at = problem()
-    found = fit(at)
-    z = gather(at.answers.user, at.answers.point, at.gamma, found.F)
-    slope = at.answers.weight * Probit().at(at.answers.outcome, z)[1]
-    gradient = np.zeros_like(found.F)
-    np.add.at(gradient, at.answers.point, slope[:, None] * at.gamma[at.answers.user])
-    np.testing.assert_allclose(found.F, at.kernel(at.points) @ gradient, atol=CONVERGED)
-
-
-def test_blocks_of_the_curvature_are_semidefinite_and_of_the_rank_of_their_people():
-    at = problem(n_points=30)
-    B = fit(at).state.B
-    for t, block in enumerate(B):
-        people = np.unique(at.answers.user[at.answers.point == t])
-        np.testing.assert_allclose(block, block.T, atol=EXACT)
-        assert np.linalg.eigvalsh(block).min() > -EXACT
-        assert np.linalg.matrix_rank(block, tol=1e-10) <= min(3, len(people))
-
-
 @pytest.mark.parametrize("antisymmetric", [True, False])
 def test_one_characteristic_is_classification_of_the_points(antisymmetric):
     at = problem(n_c=1, antisymmetric=antisymmetric)
@@ -144,12 +124,6 @@ def test_a_thousand_contradictory_answers():
     np.testing.assert_allclose(found.F, 0.0, atol=ITERATIVE)
     left = curvature_at(found.state).variances(at.basis.root[:1], np.ones((1, 1)))
     assert 0.0 < left[0] < 1e-3
-
-
-def test_uniform_weights_make_all_characteristics_one():
-    at = problem()
-    found = find_mode(at.basis, at.answers, np.full((5, 3), 1 / 3), Probit(), Newton(), tolerance=1e-12)
-    np.testing.assert_allclose(found.F, np.repeat(found.F[:, :1], 3, axis=1), atol=EXACT)
 
 
 def test_a_preconditioner_serves_on_until_the_curvature_has_moved(monkeypatch):

@@ -158,24 +158,6 @@ def test_without_answers_weights_are_uniform(estimator):
     assert np.all(likeliest_weights(nobody, p.F, start=np.eye(N_C)[:3]).weights == 1.0 / N_C)
 
 
-def test_permuted_characteristics_permute_weights(estimator):
-    p = problem(8, delta=TIES, n_users=80)
-    order = np.array([2, 0, 3, 1])
-    permuted = replace(p, F=p.F[:, order])
-    np.testing.assert_allclose(estimator(permuted), estimator(p)[:, order], atol=ITERATIVE)
-
-
-def test_an_answer_given_twice_has_weight_two(estimator):
-    p = problem(9, delta=TIES, n_users=80)
-    a = p.answers
-    twice = columns(*(np.repeat(column, 2) for column in (a.user, a.point, a.outcome, a.weight)), 80)
-    np.testing.assert_allclose(
-        estimator(replace(p, answers=twice)),
-        estimator(replace(p, answers=replace(a, weight=2.0 * a.weight))),
-        atol=ITERATIVE,
-    )
-
-
 @pytest.mark.parametrize("alike", [True, False], ids=["one start", "starts that differ"])
 def test_people_with_equal_answers_have_the_weights_they_would_have_alone(alike):
     p = problem(12, n_users=6, most=4)
@@ -195,12 +177,6 @@ def test_people_with_equal_answers_have_the_weights_they_would_have_alone(alike)
     open_ = open_weights(again, p.F, together.weights, curvature, 1.0)
     np.testing.assert_array_equal(open_[:6], open_weights(a, p.F, first.weights, curvature[:n], 1.0))
     np.testing.assert_array_equal(open_[6:], open_weights(a, p.F, second.weights, curvature[:n], 1.0))
-
-
-def test_swapped_sides_change_nothing(estimator):
-    p = problem(10, delta=TIES, n_users=80)
-    swapped = replace(p, F=-p.F, answers=replace(p.answers, outcome=-p.answers.outcome))
-    np.testing.assert_allclose(estimator(swapped), estimator(p), atol=ITERATIVE)
 
 
 def test_equal_characteristics_leave_uniform_weights(estimator):
