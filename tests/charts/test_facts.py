@@ -18,7 +18,6 @@ from predilect.charts.pictures import (
     pairs_chart,
     part_worths_chart,
     people_chart,
-    ranks,
     segments_chart,
 )
 from predilect.charts.svg import svg
@@ -194,9 +193,3 @@ def test_shares_and_effects_are_drawn_with_their_numbers():
     }  # fmt: skip
     model = Population(**FIXED).fit(Comparisons.from_frame(answers, columns={"covariates": ["length"]}))
     assert "length" in words(picture(svg(effects(model))))
-
-
-def test_ranks_are_drawn_in_per_cent(model):
-    shares = rank_shares(model, best(model))
-    said = words(picture(svg(ranks(model))))
-    assert f"{100 * shares[0, 0]:.0f}" in said

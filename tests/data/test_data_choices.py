@@ -216,15 +216,6 @@ def test_a_few_rows_in_a_row_are_no_choices():
     assert Comparisons.from_frame(frame.head(2)).task is None
 
 
-def test_a_model_is_the_same_with_the_column_and_without():
-    frame = choices(n_users=8, n_tasks=6)
-    settings = {"strength": 5.0, "variance": 1.0, "consensus_variance": 1.0, "n_jobs": 1}
-    with_column, without = (Population(**settings).fit(found(data)) for data in (frame, frame.drop("task")))
-    questions = frame.head(20).select("user", "left", "right")
-    assert np.array_equal(with_column.predict_proba(questions), without.predict_proba(questions))
-    assert any("held together as 48 choices" in line for line in without.report_["intake"])
-
-
 def test_cross_validation_over_a_frame_and_updates_go_on():
     frame = choices(n_users=6, n_tasks=15).rename({"task": "choice_set"}).to_pandas()
     model = Population(strength=5.0, variance=1.0, consensus_variance=1.0, n_jobs=1)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-import pandas as pd
-import polars as pl
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -99,16 +97,6 @@ def test_what_cannot_be_written_is_said(model, tmp_path):
     with pytest.raises(OutputError, match="could not be written"):
         model.report("/proc/board.html")
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
-
-
-def test_the_report_takes_the_callers_frames(tmp_path):
-    votes = pd.DataFrame({"user": ["a", "b"] * 4, "left": ["tea", "milk"] * 4, "right": ["milk", "soup"] * 4})
-    fitted = GPPL().fit(votes, [1, 1, -1, 1, 1, 0, 1, 1])
-    fitted.report(tmp_path / "board.html")
-    text = Page((tmp_path / "board.html").read_text(encoding="utf-8")).text
-    for item in pl.DataFrame(fitted.rank())["item"]:
-        assert item in text
-    assert "<svg" in fitted._repr_html_()
 
 
 def test_a_verdict_shows_its_sentences_escaped(model):

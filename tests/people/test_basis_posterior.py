@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -139,22 +138,6 @@ def test_the_items_as_basis_are_the_items():
     asked = np.arange(N_USERS), np.array([0, 1, 2, 3, 4, 5]), np.array([6, 5, 4, 2, 1, 0])
     np.testing.assert_allclose(plain.centred_utilities(asked[0]), on_basis.centred_utilities(asked[0]), atol=EXACT)
     np.testing.assert_allclose(plain.margins(*asked), on_basis.margins(*asked), atol=EXACT)
-
-
-@pytest.mark.parametrize("on_items", [True, False])
-def test_the_same_bits_for_any_number_of_threads(on_items):
-    rows = crowd(8, 300, N_ITEMS, 9, delta=0.3)
-    truth = truth_on_items(rows, traits=False) if on_items else truth_of(rows, own=True, traits=True)
-    posterior, rng, everybody = posterior_of(truth, rows), np.random.default_rng(1), np.arange(300)
-    users, left = rng.integers(-1, 300, size=80_000), rng.integers(N_ITEMS, size=80_000)
-    asked = users, left, (left + 1) % N_ITEMS
-    alone = *posterior.margins(*asked), *posterior.centred_utilities(everybody)
-    for n_threads in (1, 2, 4):
-        with ThreadPoolExecutor(n_threads) as executor:
-            found = posterior.margins(*asked, executor=executor)
-            found += posterior.centred_utilities(everybody, executor=executor)
-        for one, other in zip(alone, found, strict=True):
-            np.testing.assert_array_equal(one, other)
 
 
 # New items

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from made_tables import content
-from predilect.data import Comparisons, read_frame
+from predilect.data import Comparisons
 from predilect.errors import DataError
 
 CASES = Path(__file__).parent / "cases"
@@ -798,12 +798,6 @@ def test_the_order_of_rows_means_nothing(name):
             assert rounded(said_by(case, again)) == rounded(expected(case.then[0].says))
         else:
             assert found == again
-
-
-def test_ids_of_people_keep_their_zeros_in_a_table_about_them(tmp_path):
-    path = tmp_path / "people.csv"
-    path.write_text(FILES["a table of people"].table)
-    assert list(read_frame(path)["participant"]) == ["001", "002", "003"]
 
 
 def test_codes_of_brands_are_no_numbers():

@@ -1,20 +1,14 @@
-"""Slow: how often intervals hold the truth, how much memory a million answers take, and items nobody has rated yet."""
+"""Slow: how often intervals hold the truth, and how much memory a million answers take."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from contextlib import nullcontext
-from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
-from benchmarks.splits import split_items
 
-from predilect import Comparisons, Population
-from predilect.errors import DataWarning
+from predilect import Population
 from simulate import probit_answers
 from simulate_features import FeaturedCrowd, featured_crowd
 
@@ -172,37 +166,3 @@ def test_memory_grows_by_the_data_and_little_else():
     few, many = peak_megabytes(100_000), peak_megabytes(1_000_000)
     assert many - few < 900_000 * 100 / 2**20 + 50
     assert many < 1024
-
-
-@pytest.mark.data
-def test_features_tell_how_sushi_that_nobody_has_rated_will_be_liked():
-    # Twenty items of set B are held out; an answer about one of them is predicted from its features.
-    folder = Path(os.environ["PREDILECT_DATA"]) / "sushi"
-    if not folder.is_dir():
-        pytest.skip(f"{folder} is missing")
-    items = pl.read_csv(folder / "items.csv").drop("name", "set_a_id").cast({"minor_group": pl.String})
-    order = pl.read_csv(folder / "rankings_b.csv").drop("user").to_numpy()
-    rng = np.random.default_rng(0)
-    places = np.sort(np.argsort(rng.random((5000, 20, 10)), axis=2)[..., :2], axis=2).reshape(5000, 40)
-    user = np.repeat(np.arange(5000), 20)
-    better, worse = (order[user, places[:, side::2].ravel()] for side in (0, 1))
-    answers = Comparisons.from_frame({"user": user, "left": better, "right": worse, "winner": better})
-    train, test = split_items(answers, 0.2, random_state=0)
-    test &= np.isin(answers.user, answers.user[train])
-    seen, asked = answers.take(train), answers.take(test)
-    known = np.unique(np.r_[seen.left, seen.right])
-    assert len(known) == 80
-    frame = seen.to_frame()
-    losses = []
-    for features in (items, None):
-        own = None if features is None else features.filter(pl.col("item").is_in(answers.items.array()[known].tolist()))
-        model = Population(n_jobs=2).fit(frame, items=own)
-        assert len(model.items_) == 80
-        told = pytest.warns(DataWarning, match="come without features") if features is None else nullcontext()
-        with told:
-            proba = model.predict_proba(asked, items=features)
-        losses.append(-np.log(proba[np.arange(len(asked)), 1 - asked.outcome]))
-    gain = losses[1] - losses[0]
-    by_person = np.bincount(asked.user, gain, minlength=5000)  # answers of one person are not independent
-    error = np.sqrt(np.sum((by_person - np.bincount(asked.user, minlength=5000) * gain.mean()) ** 2)) / len(gain)
-    assert gain.mean() > 2 * error
