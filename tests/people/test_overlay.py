@@ -11,6 +11,7 @@ from predilect.data.keyed_rows import MOST_ITEMS, MOST_VARIANTS, Rows, keys_of, 
 from predilect.gaussian.design import Sites
 from predilect.people.law import Basis, Effects
 from predilect.people.layout import lay_out
+from predilect.people.moved import Since, changed_since
 from predilect.people.person import Overlay, joined, person_of, side_by_side
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import SITE_TOLERANCE, settle, settled
@@ -49,7 +50,9 @@ def all_beside(posterior: PopulationPosterior) -> PopulationPosterior:
     nobody = replace(posterior.sites, precision=posterior.sites.precision * 0.0)  # what must not be looked at
     where = np.isin(np.repeat(np.arange(9), np.diff(posterior.people.answer_ptr)), list(persons))
     sites = Sites(np.where(where, nobody.precision, posterior.sites.precision), posterior.sites.linear)
-    return replace(posterior, sites=sites, overlay=Overlay().plus(persons, 0))
+    beside = replace(posterior, sites=sites, overlay=Overlay().plus(persons, 0))
+    # Only the crowd looks at them, to take off what they told: here nothing, so that it stays where it is.
+    return replace(beside, since=Since.nothing(len(posterior.m)).plus(changed_since(beside), -1.0))
 
 
 def queries(n_users: int = 9):

@@ -163,7 +163,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         effects = model._covariate_effects()
         self.covariates_ = None if effects is None else effects.of_anybody()
         self.tie_threshold_, self.n_answers_ = model.tie_threshold_, model.n_answers_
-        self.n_by_item_, self._n_of_crowd, self._backend = model.n_by_item_, model._n_of_crowd, model._backend
+        self.n_by_item_, self._backend = model.n_by_item_, model._backend
         self.features_: ItemFeatures | None = None
         self.user_features_: PersonFeatures | None = None
         self._space = FeatureSpace.empty(len(self.items_))

@@ -51,6 +51,8 @@ class SubsetPosterior(Posterior):
     calibration: Annotated[Calibration, CALIBRATION] = UNCALIBRATED
     # (n_users,), who came after the fit, where they are predicted differently
     newcomers: Annotated[BoolArray | None, flags("U")] = None
+    # (n_items,), mean of those; None where it is that of everybody
+    later_mean: Annotated[FloatArray | None, numbers("I")] = None
     # (n_users, 2): consistency and standard deviation of its logarithm; None where all are alike
     consistency: Annotated[FloatArray | None, amounts("U 2")] = None
     # (n_items,), ψ of the items' ties; or none
@@ -139,9 +141,9 @@ class SubsetPosterior(Posterior):
             of_law = self.law.margins(left[rest], right[rest])
             order = rest[np.argsort(users[rest], kind="stable")]
             mean[rest], var[rest] = of_law
-            if self.unseen is not None and self.newcomers is not None:
+            if self.later_mean is not None and self.newcomers is not None:
                 later = rest[self.newcomers[users[rest]]]
-                mean[later] = self.unseen.margins(left[later], right[later])[0]
+                mean[later] = self.later_mean[left[later]] - self.later_mean[right[later]]
             for rows in np.split(order, np.flatnonzero(np.diff(users[order])) + 1):
                 S, alpha, D = self._pull(int(users[rows[0]]))
                 items, place = np.unique(np.concatenate([left[rows], right[rows]]), return_inverse=True)
@@ -185,7 +187,10 @@ class SubsetPosterior(Posterior):
         if unseen is not None:
             unseen = _with_independent(unseen, n_new, _variance_of_an_item(unseen))
         law, whole = (_with_independent(one, n_new, of_law) for one in (self.law, self.whole))
-        return replace(self, law=law, whole=whole, unseen=unseen)
+        later = self.later_mean
+        if later is not None:
+            later = np.append(later, np.full(n_new, later.mean()))
+        return replace(self, law=law, whole=whole, unseen=unseen, later_mean=later)
 
     def pair_kinds(self, users: IntArray, left: IntArray, right: IntArray) -> npt.NDArray[np.int8]:
         """As of a population's posterior; a dropped item counts as one without an answer."""
@@ -237,7 +242,7 @@ class SubsetPosterior(Posterior):
     def _law(self, user: int) -> Utilities:
         """The population distribution that a person is a draw of."""
         later = self.newcomers is not None and self.newcomers[user]
-        return self.unseen if later and self.unseen is not None else self.law
+        return replace(self.law, mean=self.later_mean) if later and self.later_mean is not None else self.law
 
     def _pull(self, user: int) -> tuple[IntArray, FloatArray, FloatArray]:
         """S, C_SS⁻¹ (μ - m_S) and C_SS⁻¹ - C_SS⁻¹ Σ C_SS⁻¹: regression of the other items on a person's kept ones."""

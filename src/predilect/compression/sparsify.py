@@ -119,6 +119,7 @@ def restrict(model: Any, selection: Selection, *, local: bool = True, people: Pe
         selection.ptr, selection.items, np.concatenate(means), np.concatenate(triangles), law, whole,
         _answers_on(model, selection), _tie_factors(model, len(selection.ptr) - 1), unseen,
         _implied(model, selection), posterior.calibration, _newcomers(model),
+        posterior.newcomers_mean(),
         _consistency(model, len(selection.ptr) - 1), _item_ties(model), not model.personal_,
     )  # fmt: skip
 
@@ -192,7 +193,8 @@ def _laws(model: Any, people: People) -> tuple[Utilities, Utilities, Utilities |
     if model.personal_:
         if prior is None:
             return _law_of_people(model, people), posterior.crowd(), posterior.person(-1)
-        return prior, posterior.crowd(), posterior.person(-1) if posterior.shifts_newcomers else None
+        differs = posterior.shifts_newcomers or posterior.has_moved
+        return prior, posterior.crowd(), posterior.person(-1) if differs else None
     if prior is None or not posterior.is_pooled:
         raise DataError(f"the prior of a {type(posterior).__name__} is not known here; compress a personal model")
     return prior, posterior.crowd(), None

@@ -259,6 +259,15 @@ class Posterior(Protocol):
         return False
 
     @property
+    def has_moved(self) -> bool:
+        """Whether the crowd, and people without answers, moved with answers that came after the fit, and others not."""
+        return False
+
+    def newcomers_mean(self) -> FloatArray | None:
+        """Mean of newcomers of whom there are answers, (n_items,); None where it is that of everybody."""
+        return None
+
+    @property
     def n_items(self) -> int:
         """Number of items."""
         ...

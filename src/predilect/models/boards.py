@@ -273,8 +273,6 @@ class Ranking(Asking, Predicting):
     _kept_posterior: ClassVar[Any] = None  # class of :meth:`Posterior.restricted`'s result, where there is one
 
     n_by_item_: Annotated[FloatArray, amounts("I")]
-    # that of the fit, where the crowd did not move with answers that came since
-    _n_of_crowd: Annotated[FloatArray | None, amounts("I")] = None
     n_answers_: Annotated[float, within(0.0)]
     _backend: Annotated[str, PLAIN]
     report_: Annotated[dict[str, Any], REPORT]
@@ -363,7 +361,7 @@ class Ranking(Asking, Predicting):
         unit = scale_of(scale, now._likelihood.name, base, anchor)
         crowd = user is None
         utilities = now.posterior_.crowd() if crowd else now.posterior_.calibrated(now._user_code(user))
-        return now._frame(unit.of_board(now._board(utilities), utilities, now.items_), now._n_behind(user))
+        return now._frame(unit.of_board(now._board(utilities), utilities, now.items_), now._n_answers_by_item(user))
 
     def utilities(self, user: Any = None, *, ranks: bool = True) -> Any:
         """Utilities of the crowd, or of one person: the frame of :meth:`rank`, in the order of :attr:`items_`.
@@ -379,7 +377,7 @@ class Ranking(Asking, Predicting):
         """
         now = self._now()
         if user is None:
-            found, n = now.posterior_.crowd(), now._n_behind(None)
+            found, n = now.posterior_.crowd(), now._n_answers_by_item()
         else:
             code = now._user_or_unseen(user)
             found, is_unseen = now.posterior_.calibrated(code), code < 0 and now.personal_
@@ -428,12 +426,8 @@ class Ranking(Asking, Predicting):
     def _frame(self, board: Board, n_answers: FloatArray) -> Any:
         return build_frame(board_columns(board, self.items_, n_answers), self._backend)
 
-    def _n_behind(self, user: Any) -> FloatArray:
-        """Number of answers on each item that a board rests on; shape (n_items,)."""
-        return self._n_answers_by_item(user) if user is not None or self._n_of_crowd is None else self._n_of_crowd
-
     def _n_answers_by_item(self, user: Any = None) -> FloatArray:
-        """Number of answers on each item, of the crowd or of one person; shape (n_items,)."""
+        """Number of answers on each item that a board rests on, of the crowd or of one person; shape (n_items,)."""
         now = self._now()
         if user is None or not now.personal_:
             return now.n_by_item_.copy()

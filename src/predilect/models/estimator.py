@@ -329,7 +329,7 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         self.features_, self.user_features_, self._space = features, training.people, space
         self._backend = answers.backend
         self.n_answers_ = answers.n_answers
-        self.n_by_item_, self._n_of_crowd = answers_by_item(answers), None
+        self.n_by_item_ = answers_by_item(answers)
         self._begin(answers)
         self.report_ = plain(
             {

@@ -33,6 +33,14 @@ class Law:
         object.__setattr__(self, "shift", np.ascontiguousarray(self.shift))
         object.__setattr__(self, "cov", self.Phi @ self.Sigma if self.has_basis else self.Sigma)
 
+    def moved(self, step: FloatArray) -> Law:
+        """With a mean that is further by ``step``, (n_items,)."""
+        other: Law = object.__new__(Law)  # dataclasses.replace would compute the covariance again
+        for name in Law.__slots__:
+            object.__setattr__(other, name, getattr(self, name))
+        object.__setattr__(other, "mean", self.mean + step)
+        return other
+
     @property
     def functions(self) -> FloatArray | None:
         """Φ as the compiled loops take it: None without a basis, and what only a basis needs is not compiled."""

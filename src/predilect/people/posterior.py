@@ -21,6 +21,7 @@ from predilect.likelihoods.grades import Thresholds
 from predilect.people.combinations import Combinations, GivenConsensus
 from predilect.people.law import Basis, Effects, Law
 from predilect.people.layout import People
+from predilect.people.moved import Consensus, Since, changed_since, moved, told_by
 from predilect.people.person import Overlay, Person, joined, part_of, person_of, side_by_side
 from predilect.people.queries import NEWCOMER, centred_in, kinds_in, margins_in, offset_variance, person_in
 
@@ -34,6 +35,8 @@ class PopulationPosterior(Posterior):
     """Posterior of f_u = m + the deviation of user u, with the consensus m ~ N(m, C_m).
 
     Users' posteriors are not stored: two numbers per answer (the sites) and the population distribution determine them.
+    People with answers are draws of the population as it was fitted; the crowd, and people without answers, are of the
+    consensus ``now``, which moves with answers since.
     """
 
     m: Annotated[FloatArray, numbers("M")]  # consensus of the items (M = n_items), or of the functions of a basis
@@ -50,8 +53,12 @@ class PopulationPosterior(Posterior):
     covariates: Annotated[CovariateEffects | None, PART] = None  # of answers
     # d, by which the mean of newcomers differs from m
     newcomer_shift: Annotated[FloatArray | None, numbers("M")] = None
+    # C_m by answers alone, where what else is not known (effects of covariates and segments, contexts) widens it
+    C_answers: Annotated[FloatArray | None, covariances("M M")] = None
+    since: Annotated[Since | None, PART] = None  # of answers that came after the fit, but for those in ``overlay``
     law: Law = field(init=False)  # population distribution
     newcomer_law: Law = field(init=False)  # that of people whom the population was learned without
+    _now: Consensus | None = field(init=False, default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         basis, effects, d = self.basis, self.effects, self.newcomer_shift
@@ -90,10 +97,27 @@ class PopulationPosterior(Posterior):
         """Number of basis functions; None where these are the items."""
         return None if self.basis is None else len(self.m)
 
+    @property
+    def now(self) -> Consensus:
+        """The consensus given all answers; computed when it is first asked for."""
+        if self._now is None:
+            object.__setattr__(self, "_now", moved(self))
+        found = self._now
+        assert found is not None
+        return found
+
+    @property
+    def has_moved(self) -> bool:
+        return self.since is not None or len(self.overlay) > 0
+
     def answers_of(self, user: int) -> Person:
         """One user's answers and sites."""
         changed = self.overlay.get(user)
-        return person_of(self.people, self.sites, user) if changed is None else changed
+        return self.laid_out(user) if changed is None else changed
+
+    def laid_out(self, user: int) -> Person:
+        """One user's answers and sites as the layout has them."""
+        return person_of(self.people, self.sites, user)
 
     def answered_rows(self, user: int) -> tuple[IntArray, IntArray, IntArray]:
         person = self.answers_of(user)
@@ -111,6 +135,7 @@ class PopulationPosterior(Posterior):
             object.__setattr__(new, name, getattr(self, name))
         object.__setattr__(new, "overlay", self.overlay.plus(people, n_new))
         object.__setattr__(new, "covariates", covariates)
+        object.__setattr__(new, "_now", None)
         return new
 
     def consolidated(self, order: IntArray | None = None) -> PopulationPosterior:
@@ -129,14 +154,17 @@ class PopulationPosterior(Posterior):
                 np.zeros(n, bool) if newcomers is None else newcomers, np.ones(self.n_users - n, bool)
             )
             newcomers = newcomers if order is None else newcomers[order]
-        return replace(self, people=people, sites=sites, overlay=Overlay(), newcomers=newcomers)
+        since = changed_since(self)
+        return replace(self, people=people, sites=sites, overlay=Overlay(), newcomers=newcomers, since=since)
 
     def without(self, user: int) -> PopulationPosterior:
         """The same without one user of the layout, by code, in which all lie; later codes are one less; O(n_rows)."""
         others = np.delete(np.arange(self.people.n_users), user)
         people, sites = part_of(self.people, self.sites, others, n_basis=self.n_basis)
         newcomers = None if self.newcomers is None else self.newcomers[others]
-        return replace(self, people=people, sites=sites, newcomers=newcomers)
+        told = told_by(self, [(user, self.laid_out(user))])
+        since = (self.since or Since.nothing(len(self.m))).plus(told, -1.0)
+        return replace(self, people=people, sites=sites, newcomers=newcomers, since=since)
 
     def margins(
         self,
@@ -205,6 +233,9 @@ class PopulationPosterior(Posterior):
     def shifts_newcomers(self) -> bool:
         return self.newcomer_shift is not None
 
+    def newcomers_mean(self) -> FloatArray | None:
+        return self.newcomer_law.mean if self.shifts_newcomers else None
+
     def law_of(self, user: int) -> Law:
         """Population distribution of which a user, by code, is a draw once there are answers."""
         shifted = self.shifts_newcomers and self.came_later(np.array([user]))[0]
@@ -263,16 +294,17 @@ class PopulationPosterior(Posterior):
 
     def prior(self) -> Utilities:
         """Utilities of somebody whom the population was learned from, without their answers."""
-        return person_in(self, self.law, self.people, self.sites, -1)
+        return person_in(self, self.law, self.people, self.sites, -1, C_m=self.C_m)
 
     def prior_of(self, user: int) -> Utilities:
-        return person_in(self, self._law_now(user), self.people, self.sites, -1)
+        C_m = None if self.without_answers(np.array([user]))[0] else self.C_m
+        return person_in(self, self._law_now(user), self.people, self.sites, -1, C_m=C_m)
 
     def crowd(self, traits: FloatArray | None = None) -> Utilities:
         """Consensus, the mean of the population, in factored form; or the mean of those with ``traits`` (n_traits,)."""
         nothing = np.zeros(0, dtype=np.int64)
         Phi = None if self.basis is None else self.basis.Phi
-        mean, covariance = self.law.mean, self.C_m
+        mean, covariance = self.now.law.mean, self.now.C
         if traits is not None and self.effects is not None:
             mean, covariance = mean + self.law.shift @ traits, covariance + self.effects.spread(traits)
         return Utilities(mean, covariance, Phi, nothing, offset_variance(self))
@@ -309,19 +341,21 @@ class PopulationPosterior(Posterior):
         trace: float,
         effects: Effects | None = None,
         newcomer_shift: FloatArray | None = None,
+        C_answers: FloatArray | None = None,
     ) -> PopulationPosterior:
         """With new items appended that have no answers (population.md section 6): A = K_*o K_oo⁻¹, R = K_** - A K_o*.
 
-        ``consensus``, ``effects`` and ``newcomer_shift`` are over all items; ``scale`` is s₀, ``strength`` ν₀,
+        ``consensus``, ``effects``, ``newcomer_shift`` and ``C_answers`` are over all items; ``scale`` is s₀, ``strength`` ν₀,
         ``trace`` tr((s₀ K_oo)⁻¹ Σ_oo).
         """
         cross = A @ self.Sigma
         spread = scale * (strength + trace) / (strength + self.n_items) * R + cross @ A.T
         Sigma = symmetrise(np.block([[self.Sigma, cross.T], [cross, spread]]))
         people = replace(self.people, n_items=len(consensus.mean))
+        since = None if self.since is None else self.since.with_items(len(R))
         return PopulationPosterior(
             consensus.mean, consensus.covariance, Sigma, people, self.sites, None, effects, self.overlay,
-            self.calibration, self.newcomers, self.covariates, newcomer_shift=newcomer_shift,
+            self.calibration, self.newcomers, self.covariates, newcomer_shift, C_answers, since,
         )  # fmt: skip
 
     def with_items(self, Phi: FloatArray, share: FloatArray, consensus_variance: float) -> PopulationPosterior:
@@ -345,17 +379,20 @@ class PopulationPosterior(Posterior):
 
     def _law_now(self, user: int) -> Law:
         """Population distribution by which a user, by code, is predicted as things stand."""
-        shifted = self.shifts_newcomers and self.are_newcomers(np.array([user]))[0]
-        return self.newcomer_law if shifted else self.law
+        if self.without_answers(np.array([user]))[0]:
+            return self.now.newcomer_law
+        return self.law_of(user)
 
     def _by_law(self, users: IntArray) -> Iterator[tuple[IntArray | slice, Law, People, Sites, IntArray]]:
         """:meth:`_where`, with the population distribution of the rows."""
         for rows, people, sites, codes in self._where(users):
-            if not self.shifts_newcomers:
+            if not self.shifts_newcomers and not self.has_moved:
                 yield rows, self.law, people, sites, codes
                 continue
-            places, later = np.arange(len(users))[rows], self.are_newcomers(users[rows])
-            for law, some in ((self.law, ~later), (self.newcomer_law, later)):
+            places, new = np.arange(len(users))[rows], self.without_answers(users[rows])
+            later = self.came_later(users[rows]) & ~new if self.shifts_newcomers else np.zeros_like(new)
+            laws = ((self.law, ~(new | later)), (self.newcomer_law, later), (self.now.newcomer_law, new))
+            for law, some in laws:
                 if some.any():
                     yield places[some], law, people, sites, codes[some]
 

@@ -256,19 +256,24 @@ def _margins_by_items(
 
 
 def person_in(
-    posterior: Any, law: Law, people: People, sites: Sites, user: int, traits: FloatArray | None = None
-) -> Utilities:
-    """Utilities of one user of one layout, a draw of ``law``."""
+    posterior: Any, law: Law, people: People, sites: Sites, user: int, traits: FloatArray | None = None, *,
+    C_m: FloatArray | None = None,
+) -> Utilities:  # fmt: skip
+    """Utilities of one user of one layout, a draw of ``law``.
+
+    ``C_m``: covariance of the consensus, by default of the fit, and that of now for a user without answers.
+    """
     known = people.traits[user] if user >= 0 else np.zeros(people.traits.shape[1])
     known = traits if traits is not None and user < 0 else known
     M, basis = len(posterior.m), posterior.basis
-    C_m = posterior.C_m
+    nothing = user < 0 or people.answer_ptr[user] == people.answer_ptr[user + 1]
+    if C_m is None:
+        C_m = posterior.now.C if nothing else posterior.C_m
     mean = law.mean
     if posterior.effects is not None:
         mean = mean + law.shift @ known
         C_m = C_m + posterior.effects.spread(known)
     own = np.zeros(0, dtype=np.int64)
-    nothing = user < 0 or people.answer_ptr[user] == people.answer_ptr[user + 1]
     if nothing:
         return Utilities(
             mean, posterior.Sigma + C_m, None if basis is None else basis.Phi, own, _own_variance(posterior)
@@ -324,13 +329,14 @@ def centred_in(
     for _ in map_shards(work_one, cut(np.ones(len(others)), 1.0, _MOST_SHARDS), executor, n_ahead=_MOST_SHARDS):
         pass
     light = np.flatnonzero(~one_by_one)
+    C_m = posterior.now.C if law is posterior.now.newcomer_law else posterior.C_m
     light_mean = np.empty((len(light), posterior.n_items))
     light_var = np.empty_like(light_mean)
 
     def work(shard: tuple[int, int]) -> None:
         rows = slice(*shard)
         centred_utilities(
-            users[light[rows]], *_answers(law, people, sites), posterior.C_m, light_mean[rows], light_var[rows]
+            users[light[rows]], *_answers(law, people, sites), C_m, light_mean[rows], light_var[rows]
         )
 
     shards = cut(np.full(len(light), float(posterior.n_items)), _QUERIES_PER_SHARD, _MOST_SHARDS)
@@ -345,7 +351,7 @@ def _margins_without_answers(
 ) -> tuple[FloatArray, FloatArray]:
     mean = law.mean[left] - law.mean[right]
     var = _pair_variance(posterior, posterior.Sigma, law.rho, left, right)
-    var += _pair_variance(posterior, posterior.C_m, offset_variance(posterior), left, right)
+    var += _pair_variance(posterior, posterior.now.C, offset_variance(posterior), left, right)
     if posterior.effects is not None:
         mean = mean + np.einsum("ij,ij->i", law.shift[left] - law.shift[right], traits)
         for size, covariance in zip(posterior.effects.sizes(traits).T, posterior.effects.stack, strict=True):

@@ -15,7 +15,7 @@ from predilect.data.features import FeatureSpace
 from predilect.data.splits import thinned, with_moderate_counts
 from predilect.errors import DataError
 from predilect.gaussian.covariates import CovariateEffects
-from predilect.gaussian.dense import Factor, factorise
+from predilect.gaussian.dense import Factor, factorise, symmetrise
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.sandwich import dependence
 from predilect.models.population.fit import PopulationState, fit_population, fit_thresholds
@@ -39,6 +39,7 @@ from predilect.models.population.prior import (
 from predilect.models.population.segments import fit_segments
 from predilect.models.population.selection import Selection, select_model
 from predilect.people.contexts import with_contexts
+from predilect.people.expectation import expectation
 from predilect.people.law import Effects
 from predilect.people.layout import People, lay_out
 from predilect.people.posterior import PopulationPosterior
@@ -93,10 +94,12 @@ def train_personal(plan: Plan) -> Trained:
     chosen, candidate = selection.hyperparameters, selection.candidate
     if not chosen.trait_scale:
         plan = replace(plan, traits=None)
-    state, posterior, variances = _fitted(plan, selection)
+    prior = candidate.prior(chosen, plan.space)
+    state, posterior, variances = _fitted(plan, selection, prior)
     if plan.segments is not None:
         chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
     posterior = replace(with_contexts(posterior, plan.answers), calibration=chosen.calibration_of_predictions)
+    posterior = _by_answers_alone(posterior, prior, plan)
     delta = posterior.people.tie_threshold(state.delta)
     if chosen.calibration.newcomer_weight:
         rows = with_moderate_counts(plan.answers)
@@ -136,10 +139,22 @@ def _to_search(plan: Plan, start: Hyperparameters, bases: list[Functions | None]
     return start, [name for name in searchable if name not in given]
 
 
-def _fitted(plan: Plan, selection: Selection) -> tuple[PopulationState, PopulationPosterior, FloatArray]:
+def _by_answers_alone(posterior: PopulationPosterior, prior: PopulationPrior, plan: Plan) -> PopulationPosterior:
+    """With the covariance of the consensus that answers move, where more than answers went into C_m."""
+    if posterior.covariates is None and plan.segments is None and plan.answers.context is None:
+        return posterior
+    found = expectation(
+        posterior.people, posterior.sites, posterior.law, 1.0, n_sweeps=0, executor=plan.executor
+    )  # fmt: skip
+    precision = prior.precision_of_consensus() / prior.consensus_variance
+    return replace(posterior, C_answers=factorise(symmetrise(precision + found.H)).inverse())
+
+
+def _fitted(
+    plan: Plan, selection: Selection, prior: PopulationPrior
+) -> tuple[PopulationState, PopulationPosterior, FloatArray]:
     """The fit to all people, large crowds in stages; with variances of segments."""
     chosen, candidate, begin = selection.hyperparameters, selection.candidate, selection.start
-    prior = candidate.prior(chosen, plan.space)
     n_basis = None if candidate.functions is None else candidate.functions.n_functions
     thresholds = None if begin is None else begin.thresholds
     if begin is None or chosen.item_tie_spread:
@@ -276,7 +291,11 @@ def extend(
     if isinstance(posterior, GaussianPosterior):
         return posterior.extended(A, R, consensus_variance=h.consensus_variance)
     A_t, R_t, _ = _condition(space, new, h.consensus_weight, h.length_scale)
-    consensus = GaussianPosterior(*posterior.consensus()).extended(A_t, R_t, consensus_variance=h.consensus_variance)
+    consensus, C_answers = (
+        None if C is None else GaussianPosterior(posterior.m, C).extended(A_t, R_t, consensus_variance=h.consensus_variance)
+        for C in (posterior.C_m, posterior.C_answers)
+    )
+    assert consensus is not None
     trace = float(np.trace(K_oo.solve(posterior.Sigma))) / h.variance
     effects = posterior.effects
     if effects is not None:  # its prior is that of the consensus, with a scale of its own
@@ -291,6 +310,7 @@ def extend(
     return posterior.extended(
         A, R, consensus=consensus, scale=h.variance, strength=h.strength, trace=trace, effects=effects,
         newcomer_shift=None if shift is None else np.append(shift, A @ shift),
+        C_answers=None if C_answers is None else C_answers.covariance,
     )  # fmt: skip
 
 

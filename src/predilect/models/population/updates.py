@@ -245,17 +245,9 @@ def counts_after(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
     report.pop("verdict", None)
     return {
         "n_by_item_": model.n_by_item_ + sign * by_item,
-        "_n_of_crowd": _n_of_crowd(model),
         "n_answers_": model.n_answers_ + sign * total,
         "report_": report,
     }
-
-
-def _n_of_crowd(model: Any) -> FloatArray | None:
-    """Answers by item that the crowd's utilities rest on; None where they move with each answer."""
-    if not model.personal_:
-        return None
-    return model.n_by_item_ if model._n_of_crowd is None else model._n_of_crowd
 
 
 def consolidate(model: Any) -> None:

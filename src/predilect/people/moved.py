@@ -1,0 +1,100 @@
+"""The consensus after answers that came, or were taken back, since the fit: one Newton step of the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from predilect._stored import numbers
+from predilect._types import FloatArray
+from predilect.gaussian.dense import factorise, solve_lower, symmetrise, widened
+from predilect.people.expectation import expectation
+from predilect.people.law import Law
+from predilect.people.person import Person, side_by_side
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """By how much sums over people differ from those of the fit, at the fitted consensus; on the basis (M)."""
+
+    H: Annotated[FloatArray, numbers("M M")]  # Σ_u Xᵀ Q X
+    r: Annotated[FloatArray, numbers("M")]  # Σ_u Xᵀ α
+
+    @classmethod
+    def nothing(cls, M: int) -> Since:
+        """No change."""
+        return cls(np.zeros((M, M)), np.zeros(M))
+
+    def plus(self, other: Since, sign: float = 1.0) -> Since:
+        """The sum, or the difference."""
+        return Since(self.H + sign * other.H, self.r + sign * other.r)
+
+    def with_items(self, n: int) -> Since:
+        """With so many items more, of which nothing is told."""
+        return Since(np.pad(self.H, (0, n)), np.pad(self.r, (0, n)))
+
+
+class Consensus(NamedTuple):
+    """Consensus on the basis, m ~ N(m, C), and the population distributions about it: of everybody, of newcomers."""
+
+    m: FloatArray
+    C: FloatArray
+    law: Law
+    newcomer_law: Law
+
+
+def told_by(posterior: Any, persons: Iterable[tuple[int, Person]]) -> Since:
+    """What some people's answers say of the consensus, at their sites; each with the code of which they are."""
+    by_law: dict[int, tuple[Law, list[Person]]] = {}
+    for user, person in persons:
+        if len(person.outcome):
+            law = posterior.law_of(user)
+            by_law.setdefault(id(law), (law, []))[1].append(person)
+    total = Since.nothing(len(posterior.m))
+    for law, several in by_law.values():
+        people, sites = side_by_side(
+            several, posterior.n_items, largest_state=posterior.people.largest_state, n_basis=posterior.n_basis
+        )
+        people = replace(people, likelihood=posterior.people.likelihood)
+        found = expectation(people, sites, law, 1.0, n_sweeps=0)  # the threshold is of the evidence alone
+        total = total.plus(Since(found.H, found.r))
+    return total
+
+
+def changed_since(posterior: Any) -> Since | None:
+    """All that changed since the fit: what was merged into the layout, and the people beside it. None: nothing."""
+    since: Since | None = posterior.since
+    if not posterior.overlay:
+        return since
+    beside = list(posterior.overlay.items())
+    before = [(user, posterior.laid_out(user)) for user, _ in beside if user < posterior.people.n_users]
+    change = told_by(posterior, beside).plus(told_by(posterior, before), -1.0)
+    return change if since is None else since.plus(change)
+
+
+def moved(posterior: Any) -> Consensus:
+    """The consensus given all answers, by one Newton step from the fit: C⁻¹ = C_fit⁻¹ + ΔH, m = m_fit + C Δr.
+
+    population.md section 4. With A = P + Σ_u H_u and b = Σ_u (r_u + H_u m_fit), where H_u = Xᵀ Q X and r_u = Xᵀ α at
+    the fitted consensus and population covariance, it is N(A⁻¹ b, A⁻¹). Sums over people do not depend on the order in
+    which answers came. Effects of features, of segments and of covariates, and item-specific residuals stay as they
+    were fitted, and so does D in C + C D C, what contexts add. O(rows of the people touched, and M³).
+    """
+    m, C_m, law, later = posterior.m, posterior.C_m, posterior.law, posterior.newcomer_law
+    since = changed_since(posterior)
+    if since is None:
+        return Consensus(m, C_m, law, later)
+    C_fit = C_m if posterior.C_answers is None else posterior.C_answers
+    lower = factorise(C_fit).lower
+    K = factorise(symmetrise(np.eye(len(m)) + lower.T @ since.H @ lower)).inverse()  # C = L K Lᵀ with C_fit = L Lᵀ
+    step = lower @ (K @ (lower.T @ since.r))
+    C = symmetrise(lower @ K @ lower.T)
+    if posterior.C_answers is not None:
+        half = K @ solve_lower(lower, solve_lower(lower, C_m - C_fit).T) @ K  # K Lᵀ D L K
+        C = widened(C, symmetrise(lower @ half @ lower.T))
+    of_items = step if posterior.basis is None else posterior.basis.Phi @ step
+    law = law.moved(of_items)
+    return Consensus(m + step, C, law, later.moved(of_items) if posterior.shifts_newcomers else law)
