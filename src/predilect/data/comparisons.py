@@ -183,6 +183,12 @@ class Comparisons:
         return cls.read_with(frame, options)
 
     @classmethod
+    def nothing(cls, items: Vocabulary, backend: str = "polars") -> Comparisons:
+        """No answers, and nobody who gave one, about some items."""
+        none = np.zeros(0, dtype=np.int32)
+        return cls(Vocabulary([]), items, none, none, none, none.astype(np.int8), np.zeros(0), backend=backend)
+
+    @classmethod
     def read_with(cls, frame: Any, options: ReadOptions) -> Comparisons:
         """:meth:`from_frame` by the options of the readers."""
         refuse_without_threads()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from typing import Any, cast
@@ -17,6 +17,15 @@ import polars as pl
 from predilect._forks import refuse_without_threads
 from predilect._text import did_you_mean, quoted, shown
 from predilect.errors import DataError, DataWarning
+
+
+def is_list(values: Any) -> bool:
+    """Whether these are ids and not a table."""
+    if isinstance(values, np.ndarray):
+        return values.ndim == 1 and values.dtype.names is None
+    if isinstance(values, str) or hasattr(values, "columns") or hasattr(values, "column_names"):
+        return False
+    return isinstance(values, Sequence | set | frozenset | pl.Series) or type(values).__name__ == "Series"
 
 
 def open_frame(frame: Any) -> tuple[Any, str]:

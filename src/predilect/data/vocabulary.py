@@ -141,7 +141,10 @@ class Vocabulary:
         return place if place < len(ids) and ids[place] == value else -1
 
     def own(self, value: Any) -> Any:
-        """One id as this vocabulary would hold it; None for what is missing, or not an id of its kind."""
+        """One id as this vocabulary would hold it; None for what is missing, or not an id of its kind.
+
+        One without ids may become of either kind.
+        """
         if isinstance(value, str):
             if not self.is_integer:
                 return value if value.strip() else None
@@ -156,7 +159,7 @@ class Vocabulary:
         elif isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, int | np.integer):
             return None
         try:
-            return int(value) if self.is_integer else str(int(value))
+            return int(value) if self.is_integer or not len(self) else str(int(value))
         except ValueError:  # more digits than Python writes
             return None
 

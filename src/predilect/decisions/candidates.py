@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.comparisons import joint_rows
+from predilect.data.frames import is_list
 from predilect.data.read.columns import pair_columns
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.posterior import Posterior, Utilities
@@ -127,7 +127,7 @@ def candidate_pairs(
     """
     if candidates is None:
         chosen = np.arange(len(items))
-    elif isinstance(candidates, Vocabulary) or _is_list(candidates):
+    elif isinstance(candidates, Vocabulary) or is_list(candidates):
         if not len(candidates):
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         chosen = np.unique(items.codes(candidates)).astype(np.int64)
@@ -148,15 +148,6 @@ def candidate_pairs(
                 rank = mean + _OPTIMISM * np.sqrt(np.maximum(rank, 0.0))
         chosen = np.sort(chosen[best_first(rank, rng)[:MOST_ITEMS]])
     return all_pairs(chosen)
-
-
-def _is_list(values: Any) -> bool:
-    """Whether these are ids and not a table."""
-    if isinstance(values, np.ndarray):
-        return values.ndim == 1 and values.dtype.names is None
-    if isinstance(values, str) or hasattr(values, "columns") or hasattr(values, "column_names"):
-        return False
-    return isinstance(values, Sequence | set | frozenset | pl.Series) or type(values).__name__ == "Series"
 
 
 def answered_rows(model: Fitted, user: Any, code: int) -> tuple[IntArray, IntArray, IntArray] | None:

@@ -35,7 +35,7 @@ from predilect.gaussian.dense import semidefinite_root
 
 _DRAWS = 400  # of the utilities: the information of a set is known to about .01 bits
 _MOST_ITEMS = 60  # of which sets are made
-_LARGEST_SET = 20
+LARGEST_SET = 20
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 # Where there are very many sets; of eight items right to .003 of a chance.
@@ -48,8 +48,8 @@ def suggest_set(
     repeat: bool = False, random_state: int = 0,
 ) -> Any:  # fmt: skip
     """See :meth:`Asking.suggest_set <predilect.models.asking.Asking.suggest_set>`."""
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 2 <= size <= _LARGEST_SET:
-        raise DataError(f"size must be a whole number of alternatives from 2 to {_LARGEST_SET}; got {quoted(size)}")
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 2 <= size <= LARGEST_SET:
+        raise DataError(f"size must be a whole number of alternatives from 2 to {LARGEST_SET}; got {quoted(size)}")
     model = copy.copy(model)  # as it is now, whatever other threads do
     if not model.posterior_.by_utilities:
         raise DataError(
@@ -78,12 +78,12 @@ def suggest_set(
     var = np.diagonal(covariance)[first] + np.diagonal(covariance)[second] - 2.0 * covariance[first, second]
     told = bald(mean[items][first] - mean[items][second], np.maximum(var, 0.0))
     starts = ([int(first[k]), int(second[k])] for k in best_first(told, rng))
-    chosen = next((start for start in starts if _is_open(start, len(items), size, closed)), [])
+    chosen = next((start for start in starts if is_open(start, len(items), size, closed)), [])
     while chosen and len(chosen) < size:
         rest = np.array([place for place in range(len(items)) if place not in chosen])
         told, _ = _information(draws, np.column_stack([np.tile(chosen, (len(rest), 1)), rest]))
         nexts = ([*chosen, int(place)] for place in rest[best_first(told, rng)])
-        chosen = next(more for more in nexts if _is_open(more, len(items), size, closed))
+        chosen = next(more for more in nexts if is_open(more, len(items), size, closed))
     names = model.items_.series().gather(pl.Series(items[chosen], dtype=pl.Int64)).alias("item")
     begun = [_information(draws, np.array([chosen[:k]])) for k in range(2, len(chosen) + 1)]
     scores = [0.0, *(float(bits[0]) for bits, _ in begun)] if chosen else []
@@ -91,7 +91,7 @@ def suggest_set(
     return build_frame({"item": names, "p_best": chances, "score": np.array(scores, dtype=np.float64)}, model._backend)
 
 
-def _is_open(begun: list[int], n_items: int, size: int, closed: list[set[int]]) -> bool:
+def is_open(begun: list[int], n_items: int, size: int, closed: list[set[int]]) -> bool:
     """Whether a set that begins so may be completed to one that is not closed."""
     n_closed = sum(one.issuperset(begun) for one in closed)
     return n_closed < math.comb(n_items - len(begun), size - len(begun))
@@ -101,11 +101,11 @@ def _barred(
     model: Fitted, user: Any, answered: tuple[IntArray, IntArray, IntArray] | None, exclude: Any, repeat: bool
 ) -> list[frozenset[int]]:  # fmt: skip
     """Sets of items, by code, that are not to be asked; ``answered``: see :func:`answered_rows`."""
-    barred = [] if exclude is None else _read_sets(exclude, model, user)
+    barred = [] if exclude is None else read_sets(exclude, model, user)
     if repeat:
         return barred
     if answered is not None:
-        return barred + _sets_of_rows(*answered)
+        return barred + sets_of_rows(*answered)
     if exclude is None:
         warnings.warn(
             f"this model does not hold who answered what: a set that {quoted(user)} answered may be asked again. "
@@ -114,13 +114,13 @@ def _barred(
     return barred
 
 
-def _read_sets(exclude: Any, model: Fitted, user: Any) -> list[frozenset[int]]:
+def read_sets(exclude: Any, model: Fitted, user: Any) -> list[frozenset[int]]:
     """Sets of a person's, or of all where nobody is named, by codes of their items."""
     if isinstance(exclude, Comparisons):
         left, right, whose = read_pairs(exclude, model.items_)
         mine = rows_of(user, whose, len(left))
         tasks = np.full(len(left), -1) if exclude.task is None else exclude.task
-        return _sets_of_rows(left[mine], right[mine], tasks[mine])
+        return sets_of_rows(left[mine], right[mine], tasks[mine])
     if isinstance(exclude, list | tuple):
         return [frozenset(model.items_.codes(list(one)).tolist()) for one in exclude]
     table, _ = open_frame(exclude)
@@ -142,7 +142,7 @@ def _read_sets(exclude: Any, model: Fitted, user: Any) -> list[frozenset[int]]:
     return [frozenset(codes[mine & (number == one)].tolist()) for one in np.unique(number[mine])]
 
 
-def _sets_of_rows(left: IntArray, right: IntArray, task: IntArray) -> list[frozenset[int]]:
+def sets_of_rows(left: IntArray, right: IntArray, task: IntArray) -> list[frozenset[int]]:
     """Items of each task, and of each row that is an answer by itself."""
     found: dict[int, set[int]] = {}
     for row, (one, other, number) in enumerate(zip(left.tolist(), right.tolist(), task.tolist(), strict=True)):

@@ -284,6 +284,16 @@ class Posterior(Protocol):
         """Utilities of the crowd."""
         ...
 
+    def about_crowd(self, user: int, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean of one user's margins, the variance within the user, and what the crowd's makes of it, (n,) each.
+
+        The last two sum to the variance of :meth:`margins`. Where a model does not tell them apart, all of the crowd's
+        variance counts, as for somebody without answers.
+        """
+        mean, var = self.margins(np.full(len(left), user), left, right)
+        shared = np.minimum(self.crowd().margins(left, right)[1], var)
+        return mean, var - shared, shared
+
     def calibrated(self, user: int = -1) -> Utilities:
         """Utilities of one user as boards and questions take them: with the variances that :meth:`widenings` says."""
         return self.person(user).widened(float(self.widenings(np.array([user]))[0]))

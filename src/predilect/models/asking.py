@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from predilect.decisions import acting, queries, sets
+from predilect._text import quoted
+from predilect.data.frames import is_list
+from predilect.decisions import acting, crowd, queries, sets
 from predilect.decisions import scores as of_items
 from predilect.decisions import versus as of_pairs
 from predilect.decisions.acting import Decision
+from predilect.decisions.crowd import Questions, Weights
 from predilect.decisions.scales import Scale, ScaleName
+from predilect.errors import DataError
 from predilect.models.registry import estimator
 
 
 class Asking:
     """Base of estimators: decisions from their posterior."""
 
+    _asked: tuple[Any, dict[Any, Weights]] | None = None  # weights of questions, and the posterior they are of
+
     def suggest(
-        self, user: Any = None, n: int = 1, *, candidates: Any = None, strategy: str = "bald", exclude: Any = None,
-        repeat: bool = False, random_state: int = 0,
+        self, user: Any = None, n: int = 1, *, target: str = "person", k: int = 1, candidates: Any = None,
+        strategy: str = "bald", exclude: Any = None, repeat: bool = False, retired: Iterable[Any] = (),
+        difficulty: float | None = None, random_state: Any = 0,
     ) -> Any:  # fmt: skip
         """Choose the pairs to ask one person next, the most useful first.
 
         Parameters
         ----------
+        target : {"person", "board", "best", "top", "random"}, default "person"
+            What the answers should tell: what this person prefers; where the items stand on the crowd's board; which
+            item is first on it; which are the first ``k``; or any pair. All but the first are drawn: many people who
+            are asked at once are asked different things.
+        k : int, default 1
+            Of "top".
+        retired : list of items, optional
+            Items that are not asked about. Not with "person", where ``candidates`` say so.
+        difficulty : float, optional
+            No pair of which the likelier answer is less likely than this, for somebody new. Not with "person".
         user : id, optional
             Who is asked; by default, and with a warning for an id that the model does not know, somebody without
             answers.
@@ -43,7 +60,8 @@ class Asking:
         repeat : bool, default False
             Whether pairs that the person answered may be asked again.
         random_state : int, default 0
-            Seed of what is drawn: pairs of equal scores, and with "random" any pair.
+            Seed of what is drawn: pairs of equal scores, with "random" any pair, and all questions about the crowd;
+            these also take a NumPy Generator, or None to draw anew each time.
 
         Returns
         -------
@@ -52,6 +70,8 @@ class Asking:
             better item above the average item; with "random" bits of information. Of a pair after the first the score
             is what it adds. Fewer than n rows if there are not so many pairs, none at all if every pair was answered.
             Which side is shown left is yours to shuffle: pairs come in the order of the items, or of ``candidates``.
+            About the crowd the score is the bits of one such answer about the board, sides are drawn, and a further
+            column, probability, says with which chance a pair was drawn, given those above it.
 
         Raises
         ------
@@ -80,27 +100,111 @@ class Asking:
         ('juice', 'milk')
         """
         fitted: Any = self
+        if target != "person":
+            retired = self._not_among(candidates, retired)
+            weights = self._weights(target, k=k, retired=retired, difficulty=difficulty)
+            return crowd.suggest_about_crowd(
+                self, weights, user, n, exclude=exclude, repeat=repeat, random_state=random_state
+            )
         return queries.suggest(
             fitted, user, candidates, n, strategy, exclude=exclude, repeat=repeat, random_state=random_state
         )
 
-    def suggest_each(
-        self, candidates: Any, *, strategy: str = "bald", repeat: bool = False, random_state: int = 0
-    ) -> Any:
-        """Choose one question for each of many people, each from a pool of their own.
+    def questions(
+        self, target: str = "board", *, k: int = 1, retired: Iterable[Any] = (), difficulty: float | None = None,
+        quota: bool | None = None, shown: Any = None, eps: float = 0.1,
+    ) -> Questions:  # fmt: skip
+        """Prepare questions about the crowd's board, which then take about a millisecond each.
 
         Parameters
         ----------
-        candidates : data frame
-            Columns user, left and right: the pools of all people.
-        strategy, repeat, random_state
+        target, k, retired, difficulty
+            As of :meth:`suggest`, without "person".
+        quota : bool, optional
+            Whether, while some item was shown less than half as often as the average one, only pairs with such an item
+            are asked; by default yes, but with "random".
+        shown : mapping of item to number, optional
+            How often items were shown; by default the answers on each.
+        eps : float, default 0.1
+            Share of questions that are any pair, so that no pair has a chance below eps / number of pairs.
+
+        Returns
+        -------
+        Questions
+            With methods ``ask(user, n)``, ``ask_each(users)`` and ``ask_set(user, size)``. The weights of pairs are
+            those of the board as it is now; what a person has answered is looked up when they are asked.
+
+        Raises
+        ------
+        DataError
+            If a setting is out of range, or an item is not known.
+
+        Notes
+        -----
+        docs/math/population.md#what-to-ask. With "board" a pair is drawn by exp(I / τ), I being the information of the
+        answer about the consensus; the weights of pairs are those of somebody without answers, and within blocks of 64
+        pairs those of the person. With "best" and "top" by top-two Thompson sampling (Russo 2016), from 4 000 draws of
+        the board. Probabilities are exact. Some 5 to 30 ms for 200 items; of more than 1 000 items 1 000 are drawn.
+
+        Examples
+        --------
+        >>> import predilect
+        >>> questions = predilect.Population().fit(None, items=["tea", "milk", "juice"]).questions()
+        >>> questions.ask("ann", random_state=0)[0].probability
+        0.3333333333333333
+        """
+        return Questions(self, self._weights(
+            target, k=k, retired=tuple(retired), difficulty=difficulty, quota=quota, shown=shown, eps=eps
+        ))  # fmt: skip
+
+    def _weights(self, target: str, **settings: Any) -> Weights:
+        """Weights of pairs in the present state of the model, which are made once."""
+        model: Any = self
+        posterior, shown = model.posterior_, settings.get("shown")
+        held = self._asked
+        if held is None or held[0] is not posterior:
+            held = self._asked = posterior, {}
+        counts = None if shown is None else tuple(sorted(shown.items(), key=repr))
+        key = target, tuple(sorted((settings | {"shown": counts}).items(), key=lambda one: one[0]))
+        if key not in held[1]:
+            held[1][key] = crowd.weights_of(model, target, **settings, random_state=model.seed_)
+        return held[1][key]
+
+    def _not_among(self, candidates: Any, retired: Iterable[Any]) -> tuple[Any, ...]:
+        """Items that are not asked about: those that are retired, and all but the candidates."""
+        model: Any = self
+        if candidates is None:
+            return tuple(retired)
+        if not is_list(candidates):
+            raise DataError(
+                "questions about the crowd are drawn from all pairs of some items: give candidates=[item, ...], or "
+                'target="person"'
+            )
+        chosen = set(model.items_.codes(candidates).tolist())
+        return (*retired, *(one for code, one in enumerate(model.items_.ids) if code not in chosen))
+
+    def suggest_each(
+        self, candidates: Any, *, target: str | None = None, k: int = 1, strategy: str = "bald", exclude: Any = None,
+        repeat: bool = False, retired: Iterable[Any] = (), difficulty: float | None = None, random_state: Any = 0,
+    ) -> Any:  # fmt: skip
+        """Choose one question for each of many people, each from a pool of their own, or about the crowd's board.
+
+        Parameters
+        ----------
+        candidates : data frame, or list of ids
+            Columns user, left and right: the pools of all people. Or the people themselves, who are asked about the
+            board.
+        target : str, optional
+            With a list of people, as of :meth:`suggest`; by default "board". No pair is asked twice while a person has
+            others left.
+        strategy, repeat, random_state, k, exclude, retired, difficulty
             As :meth:`suggest` takes them.
 
         Returns
         -------
         questions : data frame of the caller's kind
             One row a person who has a pair left, sorted by user: columns user, left, right, score, p_left, p_tie,
-            p_right.
+            p_right. Of a list of people in their order, with a column probability.
 
         Raises
         ------
@@ -112,11 +216,21 @@ class Asking:
         The choice of :meth:`suggest` with n = 1, in one prediction for everybody: a microsecond or two a candidate.
         """
         fitted: Any = self
+        if is_list(candidates):
+            weights = self._weights(target or "board", k=k, retired=tuple(retired), difficulty=difficulty)
+            return crowd.suggest_to_each(
+                self, weights, candidates, exclude=exclude, repeat=repeat, random_state=random_state
+            )
+        if target not in (None, "person"):
+            raise DataError(
+                f"pools of each person are for questions about these people, not target={quoted(target)}. About the "
+                "crowd give a list of people"
+            )
         return queries.suggest_each(fitted, candidates, strategy, repeat=repeat, random_state=random_state)
 
     def suggest_set(
-        self, user: Any = None, size: int = 4, candidates: Sequence[Any] | None = None, *, exclude: Any = None,
-        repeat: bool = False, random_state: int = 0,
+        self, user: Any = None, size: int = 4, candidates: Sequence[Any] | None = None, *, target: str = "person",
+        k: int = 1, exclude: Any = None, repeat: bool = False, random_state: Any = 0,
     ) -> Any:  # fmt: skip
         """Choose the alternatives of which to ask one person for the best.
 
@@ -129,6 +243,8 @@ class Asking:
             How many alternatives, from 2 to 20.
         candidates : list of items, optional
             What may be shown; by default all items.
+        target, k
+            As of :meth:`suggest`: about the crowd's board the set is drawn.
         exclude : Comparisons, data frame, or list of lists of items, optional
             Further sets not to ask, such as those on the person's screen, and all that were answered if the model was
             loaded without its answers. A frame has a column item, and task where it holds several sets; where people
@@ -143,7 +259,8 @@ class Asking:
         question : data frame of the caller's kind
             Columns item, p_best (the probability that it is chosen) and score: the bits that the answer is expected to
             tell about the person's utilities, of the items down to this row (the first tells nothing). A row an
-            alternative; whose place on the screen is yours to shuffle. No rows if every set was answered.
+            alternative; whose place on the screen is yours to shuffle. No rows if every set was answered. About the
+            crowd: item, in the order to show, and probability, that of the whole draw.
 
         Raises
         ------
@@ -167,6 +284,11 @@ class Asking:
         ['juice', 'milk', 'tea']
         """
         fitted: Any = self
+        if target != "person":
+            weights = self._weights(target, k=k, retired=self._not_among(candidates, ()))
+            return crowd.suggest_set_about_crowd(
+                self, weights, user, size, exclude=exclude, repeat=repeat, random_state=random_state
+            )
         return sets.suggest_set(
             fitted, user, size, candidates, exclude=exclude, repeat=repeat, random_state=random_state
         )

@@ -37,7 +37,7 @@ from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.kernels.stored import kernel_from_dict, kernel_to_dict
 from predilect.models.boards import Ranking
 from predilect.models.checks import LARGEST, check_count, check_flags, given_threshold
-from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
+from predilect.models.reading import Said, Training, answers_by_item, feature_lines, read_training
 from predilect.models.registry import entry_of
 from predilect.models.saving import number, read_model, restore, sizes_of, write_model
 from predilect.models.shown import Shown
@@ -282,11 +282,12 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         ----------
         X : Comparisons or data frame
             A frame needs columns for left, right and (unless ``y`` is given) the answer, and perhaps who gave it; they
-            are found by common names, or named by ``columns``.
+            are found by common names, or named by ``columns``. ``Population`` also takes None, or a frame without rows,
+            where ``items`` are given: the prior, by which all are alike.
         y : array of int, shape (n,), optional
             1 left, 0 tie, -1 right, or booleans (True: left), for the rows of a frame; not 1 and 0 alone.
-        items : data frame or ItemFeatures, optional
-            Features of items, one row an item. Items without answers are ranked too.
+        items : data frame, ItemFeatures, or list of ids, optional
+            Features of items, one row an item, or the items alone. Items without answers are ranked too.
         people : data frame or PersonFeatures, optional
             Features of people, one row a person; kept, and used as the description of the class says.
         columns, reading : dict, optional
@@ -309,11 +310,18 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         self._check()
         self._draw_seed()
         delta = self._given_threshold()
-        training = self._prepared(read_training(X, y, items, people, delta, columns, reading))
+        training = self._prepared(self._read_training(X, y, items, people, delta, columns, reading))
         learned = self._learn(training, delta, watch)
         self._keep(training, learned)
         learned.fit.require(self.strict)
         return self
+
+    def _read_training(
+        self, X: Any, y: npt.ArrayLike | None, items: Any, people: Any, delta: float | None, columns: Said,
+        reading: Said,
+    ) -> Training:  # fmt: skip
+        """The input of ``fit``, as :func:`read_training` has it."""
+        return read_training(X, y, items, people, delta, columns, reading)
 
     def _keep(self, training: Training, learned: Learned) -> None:
         """Set the attributes that every fitted model has."""

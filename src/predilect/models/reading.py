@@ -17,7 +17,7 @@ from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.comparisons import SIDE
 from predilect.data.features import FeatureSpace
-from predilect.data.frames import as_text, clean_ids, column_names, index_names, open_frame, to_columns
+from predilect.data.frames import as_text, clean_ids, column_names, index_names, is_list, open_frame, to_columns
 from predilect.data.intake import counted
 from predilect.data.read.columns import pair_columns, refuse_index
 from predilect.data.read.covariates import covariate_columns, differences, flat, refuse_missing
@@ -119,13 +119,21 @@ class Training:
 
 
 def read_training(
-    X: Any, y: npt.ArrayLike | None, items: Any, users: Any, delta: float | None, columns: Said, reading: Said
+    X: Any, y: npt.ArrayLike | None, items: Any, users: Any, delta: float | None, columns: Said, reading: Said, *,
+    has_prior: bool = False, ties: bool = False,
 ) -> Training:  # fmt: skip
-    """Input of ``fit``; DataError if there is nothing to learn from, or ties that the threshold ``delta`` rules out."""
-    comparisons = read_answers(X, y, columns=columns, reading=reading)
-    if not comparisons.n_rows:
+    """Input of ``fit``; DataError if there is nothing to learn from, or ties that the threshold ``delta`` rules out.
+
+    ``has_prior``: the model says something of ``items`` of which there are no answers; ``ties``: and of those of which
+    all answers, of people who are known, are ties.
+    """
+    comparisons = _no_answers(X, items) if has_prior else None
+    began = comparisons is not None
+    if comparisons is None:
+        comparisons = read_answers(X, y, columns=columns, reading=reading)
+    if not comparisons.n_rows and not began:
         raise DataError("there are no answers to learn from. Were they all left out of these comparisons?")
-    if not np.any(comparisons.outcome):
+    if not np.any(comparisons.outcome) and not (began or (ties and comparisons.has_users)):
         raise DataError(
             f"all {amount(comparisons.n_answers)} answers are ties: nothing says which item is better. Collect answers "
             "that prefer one, or check which words were read as ties"
@@ -138,6 +146,8 @@ def read_training(
     if items is None:
         items = comparisons.item_table
     comparisons = replace(comparisons, item_table=None)
+    if is_list(items):
+        comparisons, items = comparisons.with_items(items), None
     features = items if isinstance(items, ItemFeatures) or items is None else ItemFeatures.from_frame(items)
     if features is not None:
         if given:  # those that were read before are of the command, which says so itself, or of a fold
@@ -147,6 +157,32 @@ def read_training(
     if people is not None and people is not users and comparisons.has_users:
         warn_of_people_without_features(comparisons, people)
     return Training(comparisons, features, people, feature_space(features, comparisons.items))
+
+
+def _no_answers(X: Any, items: Any) -> Comparisons | None:
+    """No answers about the ``items``, where ``X`` holds none; None where it does. DataError without items."""
+    if isinstance(X, Comparisons):
+        if X.n_rows:
+            return None
+        known, backend = X.items, X.backend
+    elif X is None:
+        known, backend = Vocabulary([]), "polars"
+    else:
+        table, backend = open_frame(X)
+        names = column_names(table)
+        if not names or len(to_columns(table, names[:1])[names[0]]):
+            return None
+        known = Vocabulary([])
+    if items is None and len(known) < 2:
+        raise DataError(
+            f"there are no answers, and no items of which the prior could speak. Give answers, or the items "
+            f"({either('--items FILE', 'items=[...]')})"
+        )
+    found = Comparisons.nothing(known, backend)
+    count = len(Vocabulary([*known, *items])) if is_list(items) else 2
+    if count < 2:
+        raise DataError("there are no answers, and fewer than two items. A comparison needs two: items=[...]")
+    return found
 
 
 def warn_of_items_without_features(comparisons: Comparisons, features: ItemFeatures) -> None:
@@ -185,7 +221,7 @@ def answers_by_item(comparisons: Comparisons) -> FloatArray:
     counts = np.bincount(comparisons.left, comparisons.weight, n) + np.bincount(
         comparisons.right, comparisons.weight, n
     )
-    return np.asarray(counts)
+    return np.asarray(counts, dtype=np.float64)  # NumPy counts nothing in whole numbers
 
 
 def feature_lines(features: ItemFeatures, space: FeatureSpace) -> list[str]:

@@ -284,9 +284,9 @@ def number(value: Any) -> Any:
 
 def sizes_of(document: dict[str, Any]) -> dict[str, int]:
     """Sizes that a document gives: I items, U people, and F and G columns of the features of both."""
-    features, people = document["features"], document["user_features"]
+    features, people, users = document["features"], document["user_features"], document["users"]
     return {
-        "I": len(document["items"]), "U": len(document["users"] or [None]),
+        "I": len(document["items"]), "U": 1 if users is None else len(users),
         "F": 0 if features is None else len(features["outputs"]),
         "G": 0 if people is None else len(people["outputs"]),
     }  # fmt: skip

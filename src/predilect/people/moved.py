@@ -67,12 +67,28 @@ def told_by(posterior: Any, persons: Iterable[tuple[int, Person]]) -> Since:
 def changed_since(posterior: Any) -> Since | None:
     """All that changed since the fit: what was merged into the layout, and the people beside it. None: nothing."""
     since: Since | None = posterior.since
-    if not posterior.overlay:
-        return since
-    beside = list(posterior.overlay.items())
-    before = [(user, posterior.laid_out(user)) for user, _ in beside if user < posterior.people.n_users]
-    change = told_by(posterior, beside).plus(told_by(posterior, before), -1.0)
-    return change if since is None else since.plus(change)
+    return summed(posterior).total if posterior.overlay else since
+
+
+class Summed(NamedTuple):
+    """What changed since the fit, with some people beside the layout: by code, as they are in the sum."""
+
+    total: Since
+    people: dict[int, Person]
+
+
+def summed(posterior: Any) -> Summed:
+    """Sums with all people beside the layout, from those of a posterior before, of which only some people differ."""
+    before: Summed | None = posterior.summed_before
+    if before is None:
+        before = Summed(posterior.since or Since.nothing(len(posterior.m)), {})
+    held, n = before.people, posterior.people.n_users
+    new = {user: person for user, person in posterior.overlay.items() if held.get(user) is not person}
+    gone = [
+        (user, held[user] if user in held else posterior.laid_out(user)) for user in new if user in held or user < n
+    ]  # fmt: skip
+    total = before.total.plus(told_by(posterior, new.items())).plus(told_by(posterior, gone), -1.0)
+    return Summed(total, held | new)
 
 
 def moved(posterior: Any) -> Consensus:

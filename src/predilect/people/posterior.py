@@ -21,9 +21,17 @@ from predilect.likelihoods.grades import Thresholds
 from predilect.people.combinations import Combinations, GivenConsensus
 from predilect.people.law import Basis, Effects, Law
 from predilect.people.layout import People
-from predilect.people.moved import Consensus, Since, changed_since, moved, told_by
+from predilect.people.moved import Consensus, Since, Summed, changed_since, moved, summed, told_by
 from predilect.people.person import Overlay, Person, joined, part_of, person_of, side_by_side
-from predilect.people.queries import NEWCOMER, centred_in, kinds_in, margins_in, offset_variance, person_in
+from predilect.people.queries import (
+    NEWCOMER,
+    apart_from_crowd,
+    centred_in,
+    kinds_in,
+    margins_in,
+    offset_variance,
+    person_in,
+)
 
 _LOOK_UP_ONE_BY_ONE = 1000
 _N_PARTS = 64
@@ -59,6 +67,9 @@ class PopulationPosterior(Posterior):
     law: Law = field(init=False)  # population distribution
     newcomer_law: Law = field(init=False)  # that of people whom the population was learned without
     _now: Consensus | None = field(init=False, default=None, repr=False, compare=False)
+    _summed: Summed | None = field(init=False, default=None, repr=False, compare=False)
+    # the layout of one of the changed users, who is often asked about several times
+    _alone: tuple[int, tuple[People, Sites]] | None = field(init=False, default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         basis, effects, d = self.basis, self.effects, self.newcomer_shift
@@ -101,10 +112,17 @@ class PopulationPosterior(Posterior):
     def now(self) -> Consensus:
         """The consensus given all answers; computed when it is first asked for."""
         if self._now is None:
+            if self.overlay:
+                object.__setattr__(self, "_summed", summed(self))
             object.__setattr__(self, "_now", moved(self))
         found = self._now
         assert found is not None
         return found
+
+    @property
+    def summed_before(self) -> Summed | None:
+        """Sums over people that those of now differ from by a few people, or None."""
+        return self._summed
 
     @property
     def has_moved(self) -> bool:
@@ -136,7 +154,21 @@ class PopulationPosterior(Posterior):
         object.__setattr__(new, "overlay", self.overlay.plus(people, n_new))
         object.__setattr__(new, "covariates", covariates)
         object.__setattr__(new, "_now", None)
+        object.__setattr__(new, "_alone", None)
         return new
+
+    def about_crowd(self, user: int, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """See :meth:`Posterior.about_crowd <predilect.gaussian.posterior.Posterior.about_crowd>`; O(k (k + M)) a pair.
+
+        population.md section 4, "What to ask": with Q = Xᵀ Q X the person's answers, f_u given the consensus m has mean
+        const + (I - Σ Q) m and covariance Σ - Σ Q Σ.
+        """
+        left, right = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
+        if user in self.overlay:
+            people, sites, place = *self._beside([user]), 0
+        else:
+            people, sites, place = self.people, self.sites, user
+        return apart_from_crowd(self, self._law_now(user), people, sites, place, left, right)
 
     def consolidated(self, order: IntArray | None = None) -> PopulationPosterior:
         """The same in one layout, with users in the order of their new codes, by default the same; O(n_rows)."""
@@ -246,7 +278,7 @@ class PopulationPosterior(Posterior):
         users = np.asarray(users, dtype=np.int64)
         unseen = np.ones(len(users), dtype=bool)
         for rows, people, _, codes in self._where(users):
-            unseen[rows] = (codes < 0) | (np.diff(people.answer_ptr)[codes] == 0)
+            unseen[rows] = (codes < 0) | (people.answer_ptr[codes + 1] == people.answer_ptr[codes])
         return unseen
 
     def tie_factors(self, users: IntArray) -> FloatArray:
@@ -259,9 +291,10 @@ class PopulationPosterior(Posterior):
 
     def _of_people(self, name: str, users: IntArray, of_unseen: float = 1.0) -> FloatArray:
         users = np.asarray(users, dtype=np.int64)
-        found = np.empty(len(users))
+        found = np.full(len(users), of_unseen)
         for rows, people, _, codes in self._where(users):
-            found[rows] = np.where(codes >= 0, getattr(people, name)[codes], of_unseen)
+            known = codes >= 0
+            found[np.arange(len(users))[rows][known]] = getattr(people, name)[codes[known]]
         return found
 
     def person(self, user: int = -1, traits: FloatArray | None = None) -> Utilities:
@@ -345,8 +378,8 @@ class PopulationPosterior(Posterior):
     ) -> PopulationPosterior:
         """With new items appended that have no answers (population.md section 6): A = K_*o K_oo⁻¹, R = K_** - A K_o*.
 
-        ``consensus``, ``effects``, ``newcomer_shift`` and ``C_answers`` are over all items; ``scale`` is s₀, ``strength`` ν₀,
-        ``trace`` tr((s₀ K_oo)⁻¹ Σ_oo).
+        ``consensus``, ``effects``, ``newcomer_shift`` and ``C_answers`` are over all items; ``scale`` is s₀,
+        ``strength`` ν₀, ``trace`` tr((s₀ K_oo)⁻¹ Σ_oo).
         """
         cross = A @ self.Sigma
         spread = scale * (strength + trace) / (strength + self.n_items) * R + cross @ A.T
@@ -398,7 +431,13 @@ class PopulationPosterior(Posterior):
 
     def _beside(self, users: list[int]) -> tuple[People, Sites]:
         """Layout of some of the changed users."""
+        alone = self._alone
+        if alone is not None and users == [alone[0]]:
+            return alone[1]
         persons = [self.overlay[user] for user in users]
         if not persons:  # with traits of the right number
             persons = [Person.without_answers(np.zeros((1, self.people.traits.shape[1])))]
-        return side_by_side(persons, self.n_items, largest_state=self.people.largest_state, n_basis=self.n_basis)
+        found = side_by_side(persons, self.n_items, largest_state=self.people.largest_state, n_basis=self.n_basis)
+        if len(users) == 1:
+            object.__setattr__(self, "_alone", (users[0], found))
+        return found

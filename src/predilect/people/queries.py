@@ -179,12 +179,14 @@ def margins_in(
     unseen = (users < 0) | (people.answer_ptr[users + 1] == people.answer_ptr[users])
     rows = np.flatnonzero(unseen)
     if len(rows):
-        known = people.traits[users[rows]] * (users[rows] >= 0)[:, None]
+        known, there = np.zeros((len(rows), people.traits.shape[1])), users[rows] >= 0
+        known[there] = people.traits[users[rows][there]]
         if traits is not None:
             known = np.where((users[rows] < 0)[:, None], traits[rows], known)
         mean[rows], var[rows] = _margins_without_answers(posterior, law, left[rows], right[rows], known)
         var[rows] += np.einsum("ij,ij->i", asked[rows], asked[rows])
-    heavy = ~unseen & people.is_heavy[users]
+    heavy = ~unseen
+    heavy[heavy] = people.is_heavy[users[heavy]]
     for user in np.unique(users[heavy]).tolist():
         rows = np.flatnonzero(users == user)
         if posterior.basis is None or asked.shape[1]:
@@ -311,6 +313,45 @@ def _person_by_items(
     return Utilities.of(mean + G @ x, symmetrise(covariance))
 
 
+def apart_from_crowd(
+    posterior: Any, law: Law, people: People, sites: Sites, user: int, left: IntArray, right: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
+    """Mean of a user's margins, and its variance within the user and by the consensus as it is now, (n,) each."""
+    C, own_C = posterior.now.C, offset_variance(posterior)
+    if user < 0 or people.answer_ptr[user] == people.answer_ptr[user + 1]:
+        traits = people.traits[user] if user >= 0 else np.zeros(people.traits.shape[1])
+        mean = law.mean[left] - law.mean[right] + (law.shift[left] - law.shift[right]) @ traits
+        within = _pair_variance(posterior, posterior.Sigma, law.rho, left, right)
+        return mean, within, _pair_variance(posterior, C, own_C, left, right)
+    items, x, Q = people.sums(user, sites, law)
+    k = len(items)
+    x, Q = x[:k], Q[:k, :k]
+    # Σ e on the own items, (k, n), and how far the own items' consensus moves the margin.
+    if law.has_basis:
+        e = law.Phi[left] - law.Phi[right]
+        c = law.cov[items] @ e.T
+    else:
+        c = law.Sigma[items[:, None], left] - law.Sigma[items[:, None], right]
+    if len(law.rho):
+        c += law.rho[items][:, None] * ((items[:, None] == left) - 1.0 * (items[:, None] == right))
+    moved = Q @ c
+    traits = people.traits[user]
+    mean = law.mean[left] - law.mean[right] + (law.shift[left] - law.shift[right]) @ traits + x @ c
+    within = _pair_variance(posterior, posterior.Sigma, law.rho, left, right) - np.einsum("kn,kn->n", c, moved)
+    if law.has_basis:
+        a = e - moved.T @ law.Phi[items]
+        shared = np.einsum("ij,ij->i", a @ C, a)
+        if len(own_C):
+            shared += own_C[left] + own_C[right] + own_C[items] @ moved**2
+            at_own = (items[:, None] == left) - 1.0 * (items[:, None] == right)
+            shared -= 2.0 * np.einsum("kn,kn->n", own_C[items][:, None] * at_own, moved)
+    else:
+        across = C[items[:, None], left] - C[items[:, None], right]
+        shared = pair_variance(C, left, right)
+        shared += np.einsum("kn,kn->n", moved, C[np.ix_(items, items)] @ moved - 2.0 * across)
+    return mean, within, shared
+
+
 def centred_in(
     posterior: Any, law: Law, people: People, sites: Sites, users: IntArray,
     executor: ThreadPoolExecutor | None,
@@ -335,9 +376,7 @@ def centred_in(
 
     def work(shard: tuple[int, int]) -> None:
         rows = slice(*shard)
-        centred_utilities(
-            users[light[rows]], *_answers(law, people, sites), C_m, light_mean[rows], light_var[rows]
-        )
+        centred_utilities(users[light[rows]], *_answers(law, people, sites), C_m, light_mean[rows], light_var[rows])
 
     shards = cut(np.full(len(light), float(posterior.n_items)), _QUERIES_PER_SHARD, _MOST_SHARDS)
     for _ in map_shards(work, shards, executor, n_ahead=_MOST_SHARDS):

@@ -32,10 +32,6 @@ BAD = {
     "frame and one": (ANSWER | {"more": columns([0]), "outcome": 1}, "not both"),
     "y alone": ({"y": [1]}, "no frame"),
     "nothing": ({}, "left is missing"),
-    "unknown items in a frame": (
-        {"more": {"user": ["a"] * 2, "left": ["item 1"] * 2, "right": ["item 2", "x"], "winner": ["left"] * 2}},
-        "1 of the items.*'x'.*refit",
-    ),
     "a frame without people": (
         {"more": {"left": ["item 1"], "right": ["item 2"], "winner": ["left"]}}, "do not say who"
     ),
@@ -62,9 +58,6 @@ def test_ties_where_there_were_none():
         settings = FIXED | {"tie_threshold": "auto", "personal": personal, "tol": 1e-2}
         model = Population(**settings).fit(frame, strict.outcome.astype(int))
         before = state(model)
-        tie = {"user": ["person 0001"] * 2, "left": ["item 1"] * 2, "right": ["item 2"] * 2, "winner": ["left", "tie"]}
-        with pytest.raises(DataError, match=r"without ties.*Fit again"):
-            model.update(tie)
         with pytest.raises(DataError, match=r"ties \(first: 'zoe': a tie of 'item 1' and 'item 2'\)"):
             model.update(user="zoe", left="item 1", right="item 2", winner="tie")
         assert state(model) == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from array import array
 from dataclasses import replace
 from itertools import pairwise
@@ -19,14 +20,14 @@ from predilect.data.keyed_rows import MOST_ITEMS, MOST_VARIANTS, keys_of, sides_
 from predilect.data.orders import as_orders, rows_by_answer
 from predilect.data.read.names import TIE_WORDS
 from predilect.data.read.winners import numbers_of
-from predilect.errors import DataError
+from predilect.errors import DataError, DataWarning
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.models.reading import Said, covariates_of, read_answers
 
 _DUST = 1e-9  # weights are counts, and removal leaves rounding errors
 _JOIN = (
-    "Items join at a refit: fit() on all answers. To predict for an item before, give its features to "
-    "predict_proba(..., items=...)"
+    "An item joins by update(..., items=[...]), or at a refit: fit() on all answers. To predict for an item before, "
+    "give its features to predict_proba(..., items=...)"
 )
 
 
@@ -70,6 +71,7 @@ class Batch(NamedTuple):
     names: list[Any]  # who answered, row by row; empty where users are not identified
     effects: CovariateEffects | None = None  # the model's, with the patterns of these answers
     orders: BatchedOrders | None = None
+    left_out: tuple[dict[str, Any], ...] = ()  # rows that the model cannot take
 
     @property
     def every_key(self) -> IntArray:
@@ -205,6 +207,9 @@ def _many(model: Any, more: Any, y: npt.ArrayLike | None, said: tuple[Said, Said
     answers = as_orders(answers) if model._likelihood.has_normal_noise else replace(answers, joint=False)
     _refuse_other_covariates(answers, names_of_covariates)
     code = model.items_.codes(answers.items.series(), unknown="minus_one")
+    left_out: tuple[dict[str, Any], ...] = ()
+    if may_add:
+        answers, left_out = _without_unknown(model, answers, code)
     left, right = code[answers.left], code[answers.right]
     lost = (left < 0) | (right < 0)
     if lost.any():
@@ -240,7 +245,46 @@ def _many(model: Any, more: Any, y: npt.ArrayLike | None, said: tuple[Said, Said
         later = [*model._added_users, *new]
         names = [known[user] if user < n else later[user - n] for user in who.tolist()]
     key = keys_of(left, right, outcome, variant)
-    return Batch(who.astype(np.int64), key, weight, new, names, effects, orders)
+    return Batch(who.astype(np.int64), key, weight, new, names, effects, orders, left_out)
+
+
+def _without_unknown(
+    model: Any, answers: Comparisons, code: npt.NDArray[np.int32]
+) -> tuple[Comparisons, tuple[dict[str, Any], ...]]:
+    """Answers that the model can take, and the rows that it cannot; a task is one answer. With a warning."""
+    lost = (code[answers.left] < 0) | (code[answers.right] < 0)
+    ties = (answers.outcome == 0) & (model.tie_threshold_ == 0.0) & ~lost
+    out, task = lost | ties, joint_rows(answers)
+    if not out.any():
+        return answers, ()
+    out |= (task >= 0) & np.isin(task, task[out & (task >= 0)])
+    rows = np.flatnonzero(out)
+    ids, people = answers.items.ids, answers.users.ids
+    said = tuple(
+        {
+            "user": people[answers.user[row]] if answers.has_users else None, "left": ids[answers.left[row]],
+            "right": ids[answers.right[row]], "outcome": int(answers.outcome[row]),
+            "weight": float(answers.weight[row]), "why": "tie" if ties[row] else "item",
+        }
+        for row in rows.tolist()
+    )  # fmt: skip
+    unknown = [ids[one] for one in np.union1d(answers.left[lost], answers.right[lost]).tolist() if code[one] < 0]
+    why = []
+    if unknown:
+        why.append(
+            f"{len(unknown)} of the items are not known to the model (first: {unknown[0]!r})."
+            f"{did_you_mean(unknown[0], model.items_)} {_JOIN}"
+        )
+    if ties.any():
+        first = said[rows.tolist().index(int(np.argmax(ties)))]
+        why.append(
+            f"{int(ties.sum())} are ties (first: {first['left']!r} and {first['right']!r}), but the model was fitted "
+            "without ties and holds them impossible. Fit again on answers with ties, or with ties=True"
+        )
+    warnings.warn(
+        f"{len(rows)} of {answers.n_rows} rows were left out: {'. '.join(why)}", DataWarning, stacklevel=7
+    )  # fmt: skip
+    return answers.take(~out), said
 
 
 def _orders(

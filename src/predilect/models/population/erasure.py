@@ -36,7 +36,7 @@ def erase(model: Any, user: Any) -> None:
             f"user {quoted(user)} is not one of the {len(users)} people of the model: there is nobody to erase."
             f"{did_you_mean(user, users)}"
         )
-    if code >= 0 and len(users) == 1:
+    if code >= 0 and len(users) == 1 and model.n_fitted_:
         raise DataError(f"there is nobody else in the model than {quoted(user)}: delete it, and its files")
     changed: dict[str, Any] = {}
     if code >= 0 and model.personal_:

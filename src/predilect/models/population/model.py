@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain
-from predilect._stored import PART
+from predilect._stored import PART, PLAIN
 from predilect._text import amount, either, shown
 from predilect._types import FloatArray
 from predilect.data import Comparisons, PersonFeatures
@@ -52,7 +53,7 @@ from predilect.models.population.tables import (
 )
 from predilect.models.population.train import extend, train_personal, train_pooled
 from predilect.models.population.updates import begin_updates
-from predilect.models.reading import Queries, Training
+from predilect.models.reading import Queries, Said, Training, read_training
 from predilect.people.layout import patterns_of
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
@@ -100,6 +101,9 @@ class Population(Tables):
         number (δ, σ_δ, σ_ψ) thresholds depend on the items too: about l and r it is e^((ψ_l + ψ_r) / 2) times as large,
         ψ is N(0, σ_ψ²). "auto" is ("auto", "auto", "auto"): thresholds depend on people, and on items, where held-out
         answers gain by it (pooled: the evidence), with the spread of largest evidence.
+    ties : bool, default False
+        Ties may come, even if no answer is one yet: the threshold is then such that the mean probability of a tie is
+        1 / (10 + number of answers).
     consistency : float or "auto", default "auto"
         σ_a: people differ in how consistently they answer. The noise of person u's answers is 1 / a_u times the
         crowd's, log a_u is N(0, σ_a²), and is learned with everything else; thresholds of ties are in units of the
@@ -134,6 +138,10 @@ class Population(Tables):
     n_answers_ : float
     comparisons_ : Comparisons or None
         The answers; None after :meth:`load`.
+    provisional_items_ : list
+        Items that joined by :meth:`update`, until the next fit.
+    left_out_ : list of dict
+        Rows that the last :meth:`update` left out: ``row`` in the table, ``why`` ("item" or "tie") and ``what``.
     verdict_ : Verdict or None
         Of :meth:`verdict`, once it was asked for; None again after :meth:`update` and :meth:`forget`.
     classes_ : array of int, shape (3,)
@@ -165,6 +173,7 @@ class Population(Tables):
     counts_: Annotated[AnswerCounts, None] = field(init=False)  # not stored, or set: the posterior holds the answers
     _functions: Annotated[Functions | None, PART] = field(init=False)
     _traits: Annotated[Traits | None, PART] = field(init=False)
+    provisional_items_: Annotated[list[str | int], PLAIN] = field(init=False)
 
     personal: bool = True
     strength: Auto = "auto"
@@ -177,6 +186,7 @@ class Population(Tables):
     n_inducing: int | str = "auto"
     user_features: bool | str = "auto"
     tie_threshold: Auto | tuple[Auto, Auto] | tuple[Auto, Auto, Auto] = "auto"
+    ties: bool = False
     consistency: Auto = "auto"
     tol: Auto = "auto"
     max_iter: int = 300
@@ -191,7 +201,19 @@ class Population(Tables):
         check_settings(self)
         given_hyperparameters(self)
 
+    def _read_training(
+        self, X: Any, y: npt.ArrayLike | None, items: Any, people: Any, delta: float | None, columns: Said,
+        reading: Said,
+    ) -> Training:  # fmt: skip
+        return read_training(
+            X, y, items, people, delta, columns, reading, has_prior=bool(self.personal), ties=self.ties
+        )
+
     def _prepared(self, training: Training) -> Training:
+        self._all_ties = None
+        if self.ties and self.personal and training.comparisons.n_rows and not np.any(training.comparisons.outcome):
+            self._all_ties = training.comparisons
+            training = replace(training, comparisons=Comparisons.nothing(training.comparisons.items))
         answers = training.comparisons.with_used_grades()
         check_answers(answers)
         if answers.contexts is not None and len(answers.contexts) < FEWEST_CONTEXTS:
@@ -220,6 +242,12 @@ class Population(Tables):
             self.report_["side"] = plain(self._side_test._asdict())
         if (context := training.comparisons.context) is not None:
             self.report_["contexts"] = len(np.unique(context[context >= 0]))
+        answers = training.comparisons
+        if self.ties and self._given_threshold() is None and not answers.has_ties and not answers.grades:
+            self.report_["awaited_ties"] = self.tie_threshold_
+        if self._all_ties is not None:  # nothing to learn hyper-parameters from
+            ties, self._all_ties = self._all_ties, None
+            self.update(ties)
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         comparisons, features, people, space = training.comparisons, training.features, training.people, training.space
@@ -227,7 +255,9 @@ class Population(Tables):
         if comparisons.covariates is not None:
             rms = np.sqrt(np.average(comparisons.covariates**2, axis=0, weights=comparisons.weight))
             comparisons = replace(comparisons, covariates=comparisons.covariates / unit_of(rms))
-        given, personal = given_hyperparameters(self), bool(self.personal) and training.personal
+        given, begins = given_hyperparameters(self), not comparisons.n_rows
+        personal = bool(self.personal) and (training.personal or begins)
+        people = None if begins else people  # nobody to take features from
         length_scale = math.sqrt(features.n_columns_before_constants or 1) if features is not None else 1.0
         traits, traits_of_users = None, None
         segments = None if people is None or not people.segments else self._segments(people, training)
@@ -241,7 +271,7 @@ class Population(Tables):
                 comparisons, space, traits_of_users, self.user_features is True, segments, given, length_scale,
                 self.basis, None if isinstance(self.n_inducing, str) else self.n_inducing, delta,
                 None if isinstance(self.tol, str) else float(self.tol), self.max_iter, self.seed_, executor, watch,
-                self._likelihood,
+                self._likelihood, self.ties, 0.0 if self._all_ties is None else self._all_ties.n_answers,
             )  # fmt: skip
             trained = train_personal(plan) if personal else train_pooled(plan)
         self._functions, self.verdict_ = trained.functions, None
@@ -351,9 +381,11 @@ class Population(Tables):
         Raises
         ------
         DataError
-            If a setting is out of range, or the model was loaded and holds no such verdict.
+            If a setting is out of range, there are no answers, or the model was loaded and holds no such verdict.
         """
         check_is_fitted(self, "posterior_")
+        if not self.n_answers_:
+            raise DataError("the model holds no answers yet that could show whether personal rankings predict better")
         seed = self.seed_ if random_state is None else random_state
         return verdict_of(
             self, n_folds=n_folds, max_people=max_people, n_bootstrap=n_bootstrap, random_state=seed, watch=watch
@@ -431,6 +463,11 @@ def _use_of_features(model: Any) -> str:
 
 def _prior_line(model: Any) -> str:
     prior, chosen = model.report_["prior"], model.hyperparameters_
+    if not model.n_fitted_:
+        return (
+            f"There were no answers at the fit: all items are alike before there are some (variance "
+            f"{chosen.consensus_variance:.2g}, and {chosen.variance:.2g} between people)."
+        )
     n_trials = len(prior.get("trials", []))
     if n_trials == 0:
         return "The prior is by evidence, as there are too few answers to try it on held-out ones."

@@ -41,6 +41,13 @@ class Plan:
     executor: ThreadPoolExecutor | None = None
     watch: Watcher | None = None
     likelihood: type[PairLikelihood] = Probit
+    ties: bool = False  # ties may come, even if none has been seen
+    n_ties: float = 0.0  # answers, ties all of them, that come after the prior
+
+    @property
+    def awaits_ties(self) -> bool:
+        """Whether ties may come of which nothing is known yet."""
+        return self.ties and self.delta is None and not self.answers.has_ties and not self.answers.grades
 
     def keys(self) -> Any:
         """What tells answers apart whatever their items and people are called."""

@@ -18,6 +18,7 @@ from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.dense import Factor, factorise, symmetrise
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.sandwich import dependence
+from predilect.models.population.beginning import PRIOR, nothing_learned, prior_posterior, threshold_of_ties
 from predilect.models.population.fit import PopulationState, fit_population, fit_thresholds
 from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import (
@@ -46,7 +47,7 @@ from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Report
 
 # Dense items x items algebra: about 50 n² floats, scipy's bounds among them, and a few n³ operations a pass.
-_MOST_ITEMS_PERSONAL = 3000
+MOST_ITEMS_PERSONAL = 3000
 _MOST_ITEMS_POOLED = 10_000
 # Stands for an improper flat prior, and keeps an item that never wins finite. All utilities share this variance, so
 # that differences keep 8 digits after the point.
@@ -88,7 +89,9 @@ def train_personal(plan: Plan) -> Trained:
     start = _start(plan)
     bases = _bases(plan, start.length_scale)
     if None in bases:
-        _refuse_many_items(plan.answers.n_items, _MOST_ITEMS_PERSONAL, "Population(personal=True)")
+        _refuse_many_items(plan.answers.n_items, MOST_ITEMS_PERSONAL, "Population(personal=True)")
+    if not plan.answers.n_rows:
+        return _train_nothing(plan, None if None in bases else bases[0])
     start, free = _to_search(plan, start, bases)
     selection = select_model(plan, bases, start, free)
     chosen, candidate = selection.hyperparameters, selection.candidate
@@ -110,6 +113,13 @@ def train_personal(plan: Plan) -> Trained:
     return Trained(
         posterior, chosen, delta, state.evidence, state.report, selection.to_dict(), candidate.functions,
     )  # fmt: skip
+
+
+def _train_nothing(plan: Plan, functions: Functions | None) -> Trained:
+    """The prior."""
+    h = _start(replace(plan, given=PRIOR | dict(plan.given)))
+    posterior, delta = prior_posterior(plan, h, functions)
+    return Trained(posterior, h, delta, 0.0, nothing_learned(), {"chosen": h.to_dict()}, functions)
 
 
 def _to_search(plan: Plan, start: Hyperparameters, bases: list[Functions | None]) -> tuple[Hyperparameters, list[str]]:
@@ -184,6 +194,11 @@ def _fitted(
     def fit(people: People, prior: PopulationPrior, start: PopulationState | None = None) -> PopulationState:
         cut = people if start is None else people.with_thresholds(start.thresholds)
         state = fit_population(cut, prior, start=start, population=begin, **options)
+        if plan.awaits_ties:
+            delta = threshold_of_ties(
+                state.posterior(cut, prior), n_ties=0.0, n_answers=cut.n_answers, seed=plan.random_state
+            )
+            state = fit_population(cut, prior, start=state, **options | {"delta": delta})
         if thresholds is None:
             return state
         return fit_thresholds(people, prior, state, chosen.item_tie_spread, **options)
@@ -218,7 +233,7 @@ def _bases(plan: Plan, length_scale: float) -> list[Functions | None]:
         if n_items > n_inducing:  # both together hold the kernel alone as a limit
             kinds += ["attributes+inducing" if linear and not few_items else "inducing"]
         if few_items or not kinds:
-            kinds += ["items"] if n_items <= _MOST_ITEMS_PERSONAL else ["inducing"]
+            kinds += ["items"] if n_items <= MOST_ITEMS_PERSONAL else ["inducing"]
     points = np.zeros((0, n_columns))
     if any(kind.endswith("inducing") for kind in kinds):
         points = inducing_points(space, n_inducing, plan.random_state)
@@ -255,6 +270,9 @@ def train_pooled(plan: Plan) -> Trained:
         best.mode, C, Phi, Believed(chosen, space, functions), dependence(best, C, answers), covariates,
         best.rows.thresholds,
     )  # fmt: skip
+    if plan.awaits_ties:
+        delta = threshold_of_ties(posterior, n_ties=0.0, n_answers=answers.n_answers, seed=plan.random_state)
+        return train_pooled(replace(plan, delta=delta))
     return Trained(
         posterior, chosen, best.tie_threshold, best.evidence, best.report,
         {"chosen": chosen.to_dict(), "basis": kind, "trials": found.trials}, functions,
@@ -263,7 +281,7 @@ def train_pooled(plan: Plan) -> Trained:
 
 def _pooled_basis(plan: Plan, length_scale: float) -> Functions | None:
     """Basis of the pooled model: the items, or the richest functions where there are too many items."""
-    few = len(plan.space.known) <= _MOST_ITEMS_PERSONAL
+    few = len(plan.space.known) <= MOST_ITEMS_PERSONAL
     if plan.basis == "items" or (plan.basis == "auto" and (few or not plan.space.informative)):
         return None
     found = _bases(plan, length_scale)[-1]
@@ -292,7 +310,9 @@ def extend(
         return posterior.extended(A, R, consensus_variance=h.consensus_variance)
     A_t, R_t, _ = _condition(space, new, h.consensus_weight, h.length_scale)
     consensus, C_answers = (
-        None if C is None else GaussianPosterior(posterior.m, C).extended(A_t, R_t, consensus_variance=h.consensus_variance)
+        None
+        if C is None
+        else GaussianPosterior(posterior.m, C).extended(A_t, R_t, consensus_variance=h.consensus_variance)
         for C in (posterior.C_m, posterior.C_answers)
     )
     assert consensus is not None

@@ -38,6 +38,9 @@ def begin_updates(model: Any, comparisons: Comparisons | None) -> None:
     model._added_users = {}
     model._pooled_rows = None
     model._pooled_prior = None
+    model.left_out_ = []
+    if comparisons is not None:
+        model.provisional_items_ = []
 
 
 def change(model: Any, batch: Batch, sign: int, people: Any = None) -> None:
@@ -47,6 +50,7 @@ def change(model: Any, batch: Batch, sign: int, people: Any = None) -> None:
     model, a weight is below 1, or an answer to remove is not held.
     """
     if not len(batch.every_key):
+        model.left_out_ = list(batch.left_out)
         return
     if sign > 0 and model.tie_threshold_ == 0.0:
         _refuse_ties(model, batch)
@@ -69,11 +73,13 @@ def change(model: Any, batch: Batch, sign: int, people: Any = None) -> None:
         n = len(model.users_) + len(model._added_users)
         changed["_added_users"] = model._added_users | {user: code for code, user in enumerate(batch.new, n)}
     who = [] if batch.orders is None else [_name_of(model, batch, code) for code in batch.orders.users.tolist()]
+    changed |= {"left_out_": list(batch.left_out)}
     changed |= {"_log": model._log.plus(batch, sign, who), "verdict_": None, **counts_after(model, batch, sign)}
     vars(model).update(changed)
     if model.personal_:
         beside = len(model.posterior_.overlay)
-        if beside > _MOST_BESIDE + _SHARE_BESIDE * model.posterior_.people.n_users:
+        # The first people of all say whether ids are text or numbers.
+        if beside > _MOST_BESIDE + _SHARE_BESIDE * model.posterior_.people.n_users or not len(model.users_):
             consolidate(model)
 
 
@@ -90,7 +96,8 @@ def _refuse_ties(model: Any, batch: Batch) -> None:
     if tie.any():
         raise DataError(
             f"{int(tie.sum())} of the answers are ties (first: {batch.describe(model, int(np.argmax(tie)))}), but the "
-            "model was fitted without ties and holds them impossible. Fit again on answers with ties, or leave them out"
+            "model was fitted without ties and holds them impossible. "
+            "Fit again on answers with ties, or with ties=True, or leave them out"
         )
 
 
@@ -244,6 +251,7 @@ def counts_after(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
     report = model.report_ | {"updates": counts}
     report.pop("verdict", None)
     return {
+        "_asked": None,
         "n_by_item_": model.n_by_item_ + sign * by_item,
         "n_answers_": model.n_answers_ + sign * total,
         "report_": report,

@@ -12,6 +12,8 @@ from predilect.data import Comparisons
 from predilect.models.estimator import Turn
 from predilect.models.population.batches import AnswerLog, read_batch
 from predilect.models.population.erasure import erase
+from predilect.models.population.new_items import joining, with_new_items
+from predilect.models.population.refits import reason_to_refit
 from predilect.models.population.updates import change, consolidate
 from predilect.models.reading import Said
 
@@ -22,6 +24,8 @@ class Updating:
     _log: AnswerLog
     _turn: Turn
     personal_: bool
+    n_answers_: float
+    report_: dict[str, Any]
 
     def update(
         self,
@@ -35,19 +39,22 @@ class Updating:
         winner: Any = None,
         weight: float = 1.0,
         people: Any = None,
+        items: Any = None,
         columns: Said = None,
         reading: Said = None,
     ) -> Self:
-        """Add answers, with the fitted population held fixed.
+        """Add answers, and items, without a refit.
 
-        The utilities of the people who answered are updated at once. The consensus and the population covariance move
-        only at a refit, ``fit`` on all answers; the pooled model's one utility function does move.
+        The utilities of the people who answered are updated at once, with the population as it was fitted, and the
+        crowd's board, which newcomers begin from, moves by one Newton step of the fit. How people differ, thresholds,
+        effects and the calibration stay until a refit, ``fit`` on all answers; :attr:`needs_refit_` says when.
 
         Parameters
         ----------
         more : Comparisons or data frame, optional
-            As :meth:`fit` takes them. All are taken in or, after an error, none. Covariates of the model that they lack
-            are equal on both sides, as those of an answer given by name.
+            As :meth:`fit` takes them. Rows about an item that the model does not know, and ties in a model that holds
+            them impossible, are left out, with a warning and in ``left_out_``; after an error nothing is taken in.
+            Covariates of the model that they lack are equal on both sides, as those of an answer given by name.
         y : array of int, shape (n,), optional
             Outcomes of the rows of a frame.
         user, left, right : id, optional
@@ -61,6 +68,9 @@ class Updating:
             How many identical answers the one stands for.
         people : data frame, optional
             Features of new people, if the model uses them; without them a new person is taken for an average one.
+        items : list of ids or data frame, optional
+            Items that join, perhaps with their features: those that the model knows already count for nothing. Without
+            features an item is taken for one of the kind of the others. Not of the pooled model.
         columns, reading : dict, optional
             As of :meth:`fit`, of a frame.
 
@@ -71,7 +81,10 @@ class Updating:
         Raises
         ------
         DataError
-            If an item is not known, a tie is impossible in this model, or anything is missing. Nothing is changed.
+            If an item of the one answer is not known, or a tie is impossible in this model, or anything is missing.
+            Nothing is changed.
+        DataWarning
+            If rows were left out.
 
         Notes
         -----
@@ -79,7 +92,8 @@ class Updating:
         result is that of a person with all these answers, in whatever order they came; the same answer twice is one of
         weight 2. Where rows of a task are one answer, it comes, or goes, as a whole. O(n_u min(n_u, k_u)²) for a person
         with n_u answers on k_u items, however many answers the model holds; the pooled model O(pairs with answers +
-        n_items³).
+        n_items³). The board's step is computed when it is asked for, O(answers of the people touched + n_items³): sums
+        over people, which do not depend on the order of answers.
 
         Threads may share a model: of ``update``, ``forget`` and ``consolidate`` one runs at a time; predictions,
         boards, questions and ``verdict`` wait for none, ``save`` only before it begins, and all see the model as it was
@@ -96,7 +110,7 @@ class Updating:
         3.0
         """
         answer = {"user": user, "left": left, "right": right, "outcome": outcome, "winner": winner}
-        self._change(1, more, y, weight, answer, (columns, reading), people)
+        self._change(1, more, y, weight, answer, (columns, reading), people, items)
         return self
 
     def forget(
@@ -183,18 +197,45 @@ class Updating:
         return self
 
     @property
+    def n_fitted_(self) -> float:
+        """Number of answers that the population was fitted to; 0: it is the prior."""
+        since = self.report_.get("updates", {})
+        came, went = since.get("answers_added", 0.0), since.get("answers_taken_back", 0.0)
+        return max(self.n_answers_ - came + went, 0.0)
+
+    @property
+    def needs_refit_(self) -> str | None:
+        """Why a refit, ``fit`` on all answers, is due; None if it is not.
+
+        The board moves with updates by one Newton step, and how people differ, thresholds and the calibration stay:
+        that is good for small changes. A refit is due after a tenth as many answers as the fit had (after the prior: 10
+        answers of two people), when an item moved by more than its standard deviation, after a first tie, and when
+        there are answers on items that joined.
+        """
+        check_is_fitted(self, "posterior_")
+        return reason_to_refit(copy.copy(self))
+
+    @property
     def comparisons_(self) -> Comparisons | None:
         """The answers; None after :meth:`load`. New pairs have no task."""
         return self._log.comparisons
 
     def _change(
         self, sign: int, more: Any, y: Any, weight: float, answer: dict[str, Any], said: tuple[Said, Said],
-        people: Any = None,
+        people: Any = None, items: Any = None,
     ) -> None:  # fmt: skip
         if "posterior_" not in vars(self):  # scikit-learn's own check takes as long as the update
             check_is_fitted(self, "posterior_")
         with self._turn:
-            change(self, read_batch(self, more, y, said, weight=weight, may_add=sign > 0, **answer), sign, people)
+            new = [] if items is None else joining(self, items)
+            now = copy.copy(self) if new else self
+            if new:
+                vars(now).update(with_new_items(self, new, items))
+            if items is None or more is not None or any(value is not None for value in answer.values()):
+                batch = read_batch(now, more, y, said, weight=weight, may_add=sign > 0, **answer)
+                change(now, batch, sign, people)
+            if new:
+                vars(self).update(vars(now))
 
     def _snapshot(self) -> Self:
         """Snapshot of the model with everybody in one layout."""
