@@ -86,9 +86,6 @@ IN_PYTHON = {
     ),
     "update: unknown item": (lambda m: m.update(**ONE | {"left": "coffee"}, outcome=1), "one of the 3 items.*refit"),
     "update: a slip": (lambda m: m.update(**ONE | {"left": "Tea"}, outcome=1), 'Did you mean "tea"?'),
-    "update: a slip in a frame": (
-        lambda m: m.update(pd.DataFrame([ONE | {"left": "Tea", "winner": "milk"}])), 'Did you mean "tea"?'
-    ),
     "update: no such outcome": (lambda m: m.update(**ONE, outcome=2), "1 .left is better., 0 .a tie. or -1"),
     "update: no outcome": (lambda m: m.update(**ONE), r"give outcome= .*or winner="),
     "update: no winner": (lambda m: m.update(**ONE, winner=None), "None is no answer"),

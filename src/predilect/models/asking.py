@@ -141,10 +141,11 @@ class Asking:
 
         Notes
         -----
-        docs/math/population.md#what-to-ask. With "board" a pair is drawn by exp(I / τ), I being the information of the
-        answer about the consensus; the weights of pairs are those of somebody without answers, and within blocks of 64
-        pairs those of the person. With "best" and "top" by top-two Thompson sampling (Russo 2016), from 4 000 draws of
-        the board. Probabilities are exact. Some 5 to 30 ms for 200 items; of more than 1 000 items 1 000 are drawn.
+        docs/math/population.md#what-to-ask-the-crowd. With "board" a pair is drawn by exp(I / τ), I being the
+        information of the answer about the consensus; the weights of pairs are those of somebody without answers, and
+        within blocks of 64 pairs those of the person. With "best" and "top" by top-two Thompson sampling (Russo 2016),
+        from 4 000 draws of the board. Probabilities are exact. Some 5 to 40 ms for 200 items, and a question about one;
+        of more than 1 000 items 1 000 are drawn.
 
         Examples
         --------

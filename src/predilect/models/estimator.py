@@ -37,7 +37,7 @@ from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.kernels.stored import kernel_from_dict, kernel_to_dict
 from predilect.models.boards import Ranking
 from predilect.models.checks import LARGEST, check_count, check_flags, given_threshold
-from predilect.models.reading import Said, Training, answers_by_item, feature_lines, read_training
+from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
 from predilect.models.registry import entry_of
 from predilect.models.saving import number, read_model, restore, sizes_of, write_model
 from predilect.models.shown import Shown
@@ -310,18 +310,17 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         self._check()
         self._draw_seed()
         delta = self._given_threshold()
-        training = self._prepared(self._read_training(X, y, items, people, delta, columns, reading))
+        training = self._prepared(
+            read_training(X, y, items, people, delta, columns, reading, **self._without_answers())
+        )
         learned = self._learn(training, delta, watch)
         self._keep(training, learned)
         learned.fit.require(self.strict)
         return self
 
-    def _read_training(
-        self, X: Any, y: npt.ArrayLike | None, items: Any, people: Any, delta: float | None, columns: Said,
-        reading: Said,
-    ) -> Training:  # fmt: skip
-        """The input of ``fit``, as :func:`read_training` has it."""
-        return read_training(X, y, items, people, delta, columns, reading)
+    def _without_answers(self) -> dict[str, bool]:
+        """Whether the model says something without answers, as :func:`read_training` takes it."""
+        return {}
 
     def _keep(self, training: Training, learned: Learned) -> None:
         """Set the attributes that every fitted model has."""

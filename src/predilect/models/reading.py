@@ -167,6 +167,8 @@ def _no_answers(X: Any, items: Any) -> Comparisons | None:
         known, backend = X.items, X.backend
     elif X is None:
         known, backend = Vocabulary([]), "polars"
+    elif items is None:
+        return None
     else:
         table, backend = open_frame(X)
         names = column_names(table)

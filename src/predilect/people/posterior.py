@@ -158,10 +158,10 @@ class PopulationPosterior(Posterior):
         return new
 
     def about_crowd(self, user: int, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """See :meth:`Posterior.about_crowd <predilect.gaussian.posterior.Posterior.about_crowd>`; O(k (k + M)) a pair.
+        """Margins apart from the crowd's; O(k (k + M)) a pair.
 
-        population.md section 4, "What to ask": with Q = Xᵀ Q X the person's answers, f_u given the consensus m has mean
-        const + (I - Σ Q) m and covariance Σ - Σ Q Σ.
+        population.md section 4, "What to ask the crowd": given the consensus m, f_u has mean const + (I - Σ Q) m and
+        covariance Σ - Σ Q Σ, with Q = Xᵀ Q X of the person's answers.
         """
         left, right = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
         if user in self.overlay:

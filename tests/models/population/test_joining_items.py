@@ -24,7 +24,7 @@ def plain() -> Population:
 
 
 def test_a_new_item_differs_from_the_others_as_these_do():
-    """answers.md section 7: over people by their mean, in the consensus by their mean squared difference."""
+    """Over people by the mean of theirs, in the consensus by their mean squared difference."""
     posterior = plain().posterior_
     for n_new in (1, 3):
         found = exchangeable(posterior, n_new)
@@ -122,7 +122,7 @@ def test_a_new_items_place_moves_to_that_of_a_fit_which_knew_it():
 
 
 def test_a_moved_board_with_a_new_item_is_dense_conditioning():
-    """Its consensus as answers.md section 7 has it, iterated with the fitted sites: here one step is exact."""
+    """One Newton step with the new item in the prior, as population.md section 4, "Without answers", has it."""
     model = plain().update(columns(LATER)).update(items=["zz"])
     model.update(user="person 0002", left="item 2", right="zz", winner="zz")
     model.update(user="person 0014", left="item 1", right="zz", winner="zz")
@@ -167,6 +167,14 @@ def test_a_row_that_is_not_known_refuses_no_batch(kind):
     with pytest.warns(DataWarning, match="2 of 2 rows"):
         model.update({name: column[1:3] for name, column in ROWS.items()})
     assert model.n_answers_ == n + 3
+
+
+def test_a_slip_in_a_row_is_named():
+    model = fitted("items")
+    with pytest.warns(DataWarning, match=r"first: 'Item 1'\)\. Did you mean \"item 1\"\?"):
+        model.update({"user": ["zoe"], "left": ["Item 1"], "right": ["item 2"], "winner": ["right"]})
+    with pytest.raises(TypeError, match="column"):
+        model.update(columns([0]), column={"left": "x"})
 
 
 @pytest.mark.parametrize("personal", [True, False])

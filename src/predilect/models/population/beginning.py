@@ -60,7 +60,7 @@ def nothing_learned() -> Report:
 def threshold_of_ties(posterior: Any, *, n_ties: float, n_answers: float, seed: int) -> float:
     """δ at which the mean probability of a tie is (1 + n_ties) / (10 + n_answers), for somebody without answers.
 
-    answers.md section 7. The mean is over all pairs of items, or 5 000 of them.
+    population.md section 4, "Without answers". The mean is over all pairs of items, or 5 000 of them.
     """
     n = posterior.n_items
     left, right = np.triu_indices(n, 1)

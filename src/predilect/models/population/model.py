@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._json import plain
@@ -53,7 +52,7 @@ from predilect.models.population.tables import (
 )
 from predilect.models.population.train import extend, train_personal, train_pooled
 from predilect.models.population.updates import begin_updates
-from predilect.models.reading import Queries, Said, Training, read_training
+from predilect.models.reading import Queries, Training
 from predilect.people.layout import patterns_of
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
@@ -201,13 +200,8 @@ class Population(Tables):
         check_settings(self)
         given_hyperparameters(self)
 
-    def _read_training(
-        self, X: Any, y: npt.ArrayLike | None, items: Any, people: Any, delta: float | None, columns: Said,
-        reading: Said,
-    ) -> Training:  # fmt: skip
-        return read_training(
-            X, y, items, people, delta, columns, reading, has_prior=bool(self.personal), ties=self.ties
-        )
+    def _without_answers(self) -> dict[str, bool]:
+        return {"has_prior": bool(self.personal), "ties": bool(self.ties)}
 
     def _prepared(self, training: Training) -> Training:
         self._all_ties = None

@@ -38,7 +38,7 @@ def joining(model: Any, items: Any) -> list[Any]:
 def with_new_items(model: Any, new: list[Any], items: Any) -> dict[str, Any]:
     """What changes in a model of people when items join; ``items``: the table of their features, or a list.
 
-    answers.md section 7, population.md section 6. O(people and answers, n_items²).
+    population.md section 4, "Without answers", and section 6. O(people and answers, n_items²).
     """
     if not model.personal_:
         raise DataError(
@@ -75,9 +75,9 @@ def with_new_items(model: Any, new: list[Any], items: Any) -> dict[str, Any]:
 def exchangeable(posterior: PopulationPosterior, n_new: int) -> PopulationPosterior:
     """With items of which nothing is known but that they are of the kind of the others.
 
-    answers.md section 7. Σ_*o = 1ᵀΣ / I; new items differ from each other and from the others by what these differ by
-    on average, over people, and in the consensus by what the fit says of these, their uncertainty included. Joining one
-    after the other, or at once, is the same.
+    population.md section 4, "Without answers". Σ_*o = 1ᵀΣ / I; new items differ from each other and from the others
+    by what these differ by on average, over people, and in the consensus by what the fit says of these, their
+    uncertainty included. Joining one after the other, or at once, is the same.
     """
     m, C_m = posterior.m, posterior.C_m
     spread = _spread(C_m) + float(np.sum((m - m.mean()) ** 2)) / (len(m) - 1)

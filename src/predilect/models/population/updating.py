@@ -18,6 +18,11 @@ from predilect.models.population.updates import change, consolidate
 from predilect.models.reading import Said
 
 
+def _said(columns: Said = None, reading: Said = None) -> tuple[Said, Said]:
+    """Columns of a frame, and how they are read."""
+    return columns, reading
+
+
 class Updating:
     """Base of estimators that take answers after the fit."""
 
@@ -40,8 +45,7 @@ class Updating:
         weight: float = 1.0,
         people: Any = None,
         items: Any = None,
-        columns: Said = None,
-        reading: Said = None,
+        **read: Said,
     ) -> Self:
         """Add answers, and items, without a refit.
 
@@ -110,7 +114,7 @@ class Updating:
         3.0
         """
         answer = {"user": user, "left": left, "right": right, "outcome": outcome, "winner": winner}
-        self._change(1, more, y, weight, answer, (columns, reading), people, items)
+        self._change(1, more, y, weight, answer, _said(**read), people, items)
         return self
 
     def forget(
