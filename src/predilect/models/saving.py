@@ -34,7 +34,7 @@ Read = TypeVar("Read")
 _HEADERS = threading.Lock()
 
 SCHEMA = "predilect/model"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 _DEEPEST = 50  # levels of nesting in what is read and kept as it is
 # What reading a file that is damaged, on purpose or not, may end with.
 _DAMAGE = (

@@ -136,11 +136,11 @@ class Updating:
         The fitted population is held fixed. With ``user`` alone the person is erased: the answers, the id, the
         features and all that was found out about the person are gone, from the model and from what it saves; a saved
         folder, a table or a page that was written before has to be written anew. Predictions for the id are then those
-        for somebody unknown, and for everybody else they are the same to the bit. What the answers had told of the
-        population stays until the next :meth:`fit`: the consensus and its covariance, how people differ, effects of
-        features and covariates, thresholds, the prior, the calibration, and how features are scaled. None of it has a
-        part for this person alone; in a crowd of a few, it can still tell of one. Whoever came by :meth:`update` has
-        told the population nothing. The pooled model does move: its answers are then without theirs.
+        for somebody unknown, and for everybody else they are the same to the bit. The crowd's board is without them.
+        What the answers had told of the population stays until the next :meth:`fit`: the consensus that others' own
+        boards begin from, how people differ, effects of features and covariates, thresholds, the prior, the
+        calibration, and how features are scaled. None of it has a part for this person alone; in a crowd of a few, it
+        can still tell of one. Whoever came by :meth:`update` has told the population nothing.
 
         Of answers: somebody who has the answers of the fit (or of :meth:`consolidate`) again is as before to the bit;
         otherwise utilities agree to the tolerance of the iteration, some 1e-10, since it goes on from where it stands.
