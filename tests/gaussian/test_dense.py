@@ -10,7 +10,9 @@ from predilect.gaussian.dense import (
     NotPositiveDefiniteError,
     eigenpairs,
     factorise,
+    gram_of_lower,
     inverse_and_log_det,
+    inverse_root,
     mirror,
     root_of_difference,
     sandwiched,
@@ -50,6 +52,16 @@ def test_inverse_and_log_determinant_at_once(n):
     inverse, log_det = inverse_and_log_det(A)
     np.testing.assert_allclose(inverse @ A, np.eye(n), atol=EXACT)
     np.testing.assert_allclose(inverse, inverse.T, atol=EXACT)
+    assert abs(log_det - np.linalg.slogdet(A)[1]) < CONVERGED
+
+
+@pytest.mark.parametrize("n", [0, 1, 30, 249, 700])
+def test_a_root_of_the_inverse_is_a_triangle(n):
+    A = with_condition(1e4, n, seed=n)
+    W, log_det = inverse_root(A)
+    np.testing.assert_array_equal(np.triu(W, 1), 0.0)
+    np.testing.assert_allclose(W @ A @ W.T, np.eye(n), atol=EXACT)
+    np.testing.assert_allclose(gram_of_lower(W), W.T @ W, atol=EXACT * (np.abs(W).max(initial=0.0)) ** 2)
     assert abs(log_det - np.linalg.slogdet(A)[1]) < CONVERGED
 
 

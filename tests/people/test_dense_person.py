@@ -181,6 +181,25 @@ def test_a_state_is_gaussian_conditioning(n_answers):
     np.testing.assert_allclose(Q, expected[np.ix_(items, items)], atol=ITERATIVE)  # 1e5² of rounding
 
 
+@pytest.mark.parametrize("lowest", [-20, -9, -2])
+@pytest.mark.parametrize("variance", [1e-4, 1.0, 100.0])
+def test_a_variance_keeps_its_digits_however_little_an_answer_says(variance, lowest):
+    rng = np.random.default_rng(7)
+    n, n_items = 12, 15
+    left, right = (side.astype(np.int32) for side in random_pairs(rng, n, n_items))
+    person = DensePerson(left, right, variance * random_covariance(rng, n_items), np.zeros(n_items))
+    precision = 10.0 ** rng.uniform(lowest, 2, size=n)
+    precision[0] = 0.0
+    # (G⁻¹ + Λ)⁻¹ = (I + G Λ)⁻¹ G by elimination in long numbers, in turns of the rows; pivots are 1 and more.
+    rows = np.hstack([np.eye(n) + person.prior * precision, person.prior]).astype(np.longdouble)
+    for i in range(n):
+        rows[i] /= rows[i, i]
+        others = np.arange(n) != i
+        rows[others] -= rows[others, i, None] * rows[i]
+    expected = np.diagonal(rows[:, n:]).astype(float)
+    np.testing.assert_allclose(person.condition(precision, np.zeros(n)).var, expected, rtol=EXACT)
+
+
 def test_a_fit_is_the_same_on_both_paths():
     answers = comparisons(crowd(8, 6, 4, 15, delta=DELTA))
     prior = PopulationPrior(np.eye(4), 10.0, 2.0, 4.0)

@@ -12,7 +12,15 @@ import numpy.typing as npt
 
 from predilect._compile import kernel
 from predilect._types import FloatArray
-from predilect.gaussian.dense import Factor, factorise, inverse_and_log_det, semidefinite_root, symmetrise
+from predilect.gaussian.dense import (
+    Factor,
+    factorise,
+    gram_of_lower,
+    inverse_and_log_det,
+    inverse_root,
+    semidefinite_root,
+    symmetrise,
+)
 from predilect.gaussian.design import pair_variance
 
 
@@ -73,8 +81,9 @@ def add_person(items, x, Q, H, D):
             D[items[i], items[j]] += x[i] * x[j] - Q[i, j]
 
 
-# With λ g above it, the variance of a margin comes from the diagonal of B⁻¹, and keeps 12 digits.
-_TOLD = 1e-3
+# With λ g above the first, the variance of a margin comes from the diagonal of B⁻¹, and keeps 12 digits; above the
+# second from its rows.
+_TOLD, _HEARD = 1e-3, 1e-12
 # S⁻¹ + P is accurate where S is well conditioned, and no answer a precision far beyond the prior's:
 # what is lost is about eps times the first, and eps times the square of the second.
 _LARGEST_CONDITION, _TAME = 1e4, 1e3
@@ -91,8 +100,8 @@ class DenseState:
     quadratic: float  # eᵀ C e with e = η - Λ z̄
     precision: FloatArray  # of the sites, (n,)
     alpha: FloatArray  # α = η - Λ mean, (n,)
-    # B⁻¹ for B = I + Λ^½ G Λ^½ (n, n); in item space (S⁻¹ + P)⁻¹ with P = Xᵀ Λ X (k, k);
-    # empty where there is a factor
+    # W (n, n), lower triangular, with B⁻¹ = Wᵀ W for B = I + Λ^½ G Λ^½; in item space (S⁻¹ + P)⁻¹ with P = Xᵀ Λ X
+    # (k, k); empty where there is a factor
     inverse: FloatArray
     factor: Factor | None = None  # in item space that of I + Lᵀ P L, where S⁻¹ would lose digits
 
@@ -101,10 +110,10 @@ class DensePerson:
     """Prior of one user, to be conditioned on sites repeatedly; sides are positions in the user's own items.
 
     ``prior`` is S (k, k) where n <= k, or that of more items, of which ``items`` (k,) are the user's; otherwise L (k,
-    d) with S = L Lᵀ. Pair space where n <= k: n³ operations each time, O(n (n + k)) for the sums. Item space otherwise:
-    k³ and n k, or, where S⁻¹ would lose digits, 3.5 k³ + n k and 2 k³, less where d < k. Memory n² or k². ``noise`` (n,
-    n), of tasks, joins the prior, in pair space. So do covariates ``sway`` (n, n_effects), whose effects on the user
-    are independent, of variance ``effect_variance``.
+    d) with S = L Lᵀ. Pair space where n <= k: ⅔ n³ operations each time, ⅓ n³ + O(n (n + k)) for the sums. Item space
+    otherwise: k³ and n k, or, where S⁻¹ would lose digits, 3.5 k³ + n k and 2 k³, less where d < k. Memory n² or k².
+    ``noise`` (n, n), of tasks, joins the prior, in pair space. So do covariates ``sway`` (n, n_effects), whose effects
+    on the user are independent, of variance ``effect_variance``.
     """
 
     def __init__(
@@ -152,21 +161,15 @@ class DensePerson:
         """Posterior under the sites (n,) of all copies of each row together."""
         e = linear - precision * self.z_bar
         if self.in_pair_space:
-            G, g = self.prior, np.diagonal(self.prior)
-            root = np.sqrt(precision)
+            G, root = self.prior, np.sqrt(precision)
             B = root[:, None] * G * root
             B.ravel()[:: len(B) + 1] += 1.0
-            inverse, log_det = inverse_and_log_det(B)
+            W, log_det = inverse_root(B)
             # α first and the mean from it: a site of high precision would magnify the mean's rounding in η - Λ mean.
-            alpha = e - root * (inverse @ (root * (G @ e)))
+            alpha = e - root * (W.T @ (W @ (root * (G @ e))))
             shift = G @ alpha
-            told = precision * g > _TOLD
-            var = np.empty(len(g))
-            # C = Λ^-½ (I - B⁻¹) Λ^-½ is exact to rounding of 1 / λ: not where an answer says next to nothing.
-            var[told] = (1.0 - np.diagonal(inverse)[told]) / precision[told]
-            rows = G[~told] * root
-            var[~told] = g[~told] - np.einsum("ij,ij->i", rows @ inverse, rows)
-            return DenseState(self.z_bar + shift, var, log_det, float(e @ shift), precision, alpha, inverse)
+            var = self._variances(precision, root, W)
+            return DenseState(self.z_bar + shift, var, log_det, float(e @ shift), precision, alpha, W)
         if precision.max() <= self._tame:
             return self._by_precision(precision, linear, e)
         L = self.prior
@@ -184,6 +187,21 @@ class DensePerson:
         alpha = linear - precision * mean
         return DenseState(mean, var, factor.log_det(), quadratic, precision, alpha, np.zeros((0, 0)), factor)
 
+    def _variances(self, precision: FloatArray, root: FloatArray, W: FloatArray) -> FloatArray:
+        """Diagonal of C = Λ^-½ (I - B⁻¹) Λ^-½ = Λ^-½ B⁻¹ Λ^½ G in pair space, to rounding of itself, (n,)."""
+        G, g = self.prior, np.diagonal(self.prior)
+        # The first form loses digits where an answer says next to nothing, the second where it says nothing at all.
+        told = precision * g > _TOLD
+        var = np.empty(len(g))
+        var[told] = (1.0 - np.einsum("ij,ij->j", W, W)[told]) / precision[told]
+        some = ~told & (precision * g > _HEARD)
+        if some.any():
+            var[some] = np.einsum("ij,ij,j->i", gram_of_lower(W)[some], G[some], root) / root[some]
+        none = ~(told | some)
+        if none.any():
+            var[none] = g[none] - np.einsum("ij,ij->j", *[W @ (root[:, None] * G[:, none])] * 2)
+        return var
+
     def _by_precision(self, precision: FloatArray, linear: FloatArray, e: FloatArray) -> DenseState:
         """Posterior from S⁻¹ + P: a third of the operations."""
         S, log_det = inverse_and_log_det(self.prior_precision + self._laplacian(precision))
@@ -199,18 +217,15 @@ class DensePerson:
         """Each row's part of tr (ααᵀ - Q) N, (n,), for the noise N of tasks."""
         if self.noise is None:
             return np.zeros(len(self.left))
-        root = np.sqrt(state.precision)
-        Q = root[:, None] * state.inverse * root
-        return np.asarray(((np.outer(state.alpha, state.alpha) - Q) * self.noise).sum(axis=1))
+        return np.asarray(((np.outer(state.alpha, state.alpha) - _of_rows(state)) * self.noise).sum(axis=1))
 
     def sums(self, state: DenseState) -> tuple[FloatArray, FloatArray]:
         """The sums x = Xᵀ α (s) and Xᵀ Q_u X (s, s) on the user's own items and effects of covariates."""
         x = self._of_items(state.alpha)
         left, right = self.left, self.right
         if self.in_pair_space:
-            root = np.sqrt(state.precision)
             one_side, Q = np.zeros((self.n_items, len(left))), np.zeros((self.n_items, self.n_items))
-            of_rows = root[:, None] * state.inverse * root
+            of_rows = _of_rows(state)
             gather(of_rows, left, right, one_side)
             gather(np.ascontiguousarray(one_side.T), left, right, Q)
             if not self.sway.shape[1]:
@@ -311,6 +326,12 @@ class CountedPerson:
             gather(told, self.left, self.right, cross)
             P = np.block([[P, cross], [cross.T, symmetrise(self.sway.T @ told)]])
         return semidefinite_root(P)
+
+
+def _of_rows(state: DenseState) -> FloatArray:
+    """Q = Λ^½ B⁻¹ Λ^½ in pair space, (n, n)."""
+    root = np.sqrt(state.precision)
+    return root[:, None] * gram_of_lower(state.inverse) * root
 
 
 def _is_tame(L: FloatArray) -> bool:

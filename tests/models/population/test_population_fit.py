@@ -98,6 +98,32 @@ def test_where_the_prior_outweighs_the_people_closed_form_steps_find_what_lbfgs_
     assert minimized
 
 
+def test_where_the_prior_outweighs_the_people_a_search_that_holds_the_covariance_finds_the_same(monkeypatch):
+    # Own consistencies and thresholds make plain steps slow: L-BFGS takes over, with and without Σ among what it moves.
+    n_items = 12
+    people = laid_out(crowd(9, 5, n_items, 30, delta=0.4))
+    prior = PopulationPrior(alike(n_items), 15.0, 0.5, 2.0, consistency_spread=0.5, tie_spread=0.5)
+    sizes = []
+    minimize = search.minimize
+
+    def counted(function, x0, **options):
+        sizes.append(len(x0))
+        return minimize(function, x0, **options)
+
+    monkeypatch.setattr(search, "minimize", counted)
+    moved = fit_population(people, prior, **TIGHT)
+    n_moved = sizes[0]
+    sizes.clear()
+    monkeypatch.setattr(search, "_FUNCTIONS_FOR_FIXED_POINT", n_items)
+    held = fit_population(people, prior, **TIGHT)
+    assert sizes
+    assert n_moved - max(sizes) == n_items * (n_items + 1) // 2
+    assert held.report.converged
+    assert abs(held.objective - moved.objective) < ITERATIVE
+    for name in ("m", "Sigma", "C_m", "delta", "log_consistency", "log_tie_factor"):
+        np.testing.assert_allclose(getattr(held, name), getattr(moved, name), atol=1e-4, err_msg=name)
+
+
 def test_the_consensus_step_is_the_newton_step_of_j(problem):
     # With sites fixed J is quadratic in m; its dense form gives maximum and curvature without r and H.
     rows, people, prior, state = problem

@@ -106,6 +106,9 @@ class Search:
         self.sites = Sites.flat(0)
         self.passes = 0
         self.site_tolerance = _SITE_TOLERANCE
+        few = prior.n_functions < _FUNCTIONS_FOR_FIXED_POINT or prior.Phi is not None
+        # Whether Σ is nearly its prior's: an M step leaves at most the share U / (U + ν₀) of the way.
+        self.is_rigid = prior.strength >= people.n_active * (_RIGID if few else 1.0)
 
     def first_point(self, delta: float) -> Point:
         """Starting point without an earlier fit."""
@@ -203,11 +206,9 @@ class Search:
 
         A step leaves at most the share U / (U + ν₀) of the way in Σ, and of J the square of it: with ν₀ >= U this takes
         a handful of passes, without the M³ operations of L-BFGS's coordinates. Where a step gains more than half of
-        what the one before did, something else is slow, and L-BFGS takes over.
+        what the one before did, something else is slow, and L-BFGS takes over, of all but Σ.
         """
-        prior = self.prior
-        few = len(point.m) < _FUNCTIONS_FOR_FIXED_POINT or prior.Phi is not None
-        if prior.strength < self.people.n_active * (_RIGID if few else 1.0):
+        if not self.is_rigid:
             return point, math.inf, True
         current = self.evaluate(point, n_sweeps=3)
         value, gain, n_slow = current.evidence + self.log_prior(point), math.inf, 0
@@ -233,9 +234,7 @@ class Search:
             log_consistency = consistency_step(log_consistency, prior.consistency_spread, current)
         return Point(
             m=consensus_mode(point.m, self.precision, current),
-            Sigma=covariance_step(
-                point.Sigma, current, self.people.n_active, prior.variance * prior.K, prior.strength, power=power
-            ),
+            Sigma=self._covariance(point, current, power),
             delta=delta,
             offset=offset_step(point.offset, self.offset_precision, current),
             own_scale=own_scale_step(
@@ -245,6 +244,13 @@ class Search:
             log_tie_factor=log_tie_factor,
             log_consistency=log_consistency,
             gamma=point.gamma + self._C_gamma(point) @ self._pull_of_gamma(point, current),
+        )
+
+    def _covariance(self, point: Point, current: Expectation, power: float) -> FloatArray:
+        """M step of Σ."""
+        prior = self.prior
+        return covariance_step(
+            point.Sigma, current, self.people.n_active, prior.variance * prior.K, prior.strength, power=power
         )
 
     def _pull_of_gamma(self, point: Point, current: Expectation) -> FloatArray:
@@ -279,10 +285,19 @@ class Search:
             self.sites.precision[:], self.sites.linear[:] = held.precision, held.linear
         return None
 
+    def with_covariance(self, point: Point, residual: float, tolerance: float) -> tuple[Point, float, bool]:
+        """An M step of Σ after L-BFGS held it; the point, J's last rise, and whether more is to be had."""
+        current = self.evaluate(point)
+        new = replace(point, Sigma=self._covariance(point, current, power=1.0))
+        value = current.evidence + self.log_prior(point)
+        rise = self.evaluate(new).evidence + self.log_prior(new) - value
+        return new, max(residual, abs(rise)), rise > tolerance
+
     def lbfgs(self, start: Point, current: Expectation, tolerance: float, max_iter: int) -> tuple[Point, float, bool]:
         """Maximum of J by L-BFGS in coordinates whitened at ``start``, of which ``current`` is the E step.
 
-        The point, J's last rise, whether to go on.
+        The point, J's last rise, whether to go on. Where the prior outweighs the people, Σ is held, and an M step of it
+        follows: without its M² / 2 coordinates no M³ operations are left in a pass.
         """
         coordinates = _Coordinates(self, start, self.metric(start, current))
         known: Expectation | None = current
@@ -316,7 +331,8 @@ class Search:
             options={"maxfun": max(1, max_iter - self.passes - 1), "maxiter": max_iter, "maxcor": history,
                      "ftol": 0.0, "gtol": 1e-10 * self.people.n_answers},
         )  # fmt: skip
-        point = coordinates.point(np.asarray(result.x))[0]
+        x = np.asarray(result.x)
+        point = coordinates.point(x, coordinates.covariance(x)[0])
         if result.success:  # the gradient vanished: a maximum
             residual = min(residual, tolerance)
         elif "ABNORMAL" in str(result.message):
@@ -325,29 +341,58 @@ class Search:
             residual = -float(result.fun) - values[0] if values else 0.0
             self.site_tolerance *= 0.1
             return point, residual, residual > tolerance
-        return point, residual, bool(np.any(np.abs(result.x) >= 0.999 * reach))
+        again = bool(np.any(np.abs(x) >= 0.999 * reach))
+        if again or coordinates.whitened is not None or self.passes >= max_iter - 1:
+            return point, residual, again
+        return self.with_covariance(point, residual, tolerance)
+
+
+class _Whitened:
+    """Σ = L F Fᵀ Lᵀ with L the factor of Σ at the start, by the lower triangle of F, logarithms on its diagonal."""
+
+    def __init__(self, search: Search, start: Point) -> None:
+        n, nu = len(start.m), search.prior.strength
+        self.L, self.nu = factorise(start.Sigma).lower, nu
+        self.root = solve_lower(self.L, search.root)  # of s₀ K₀, whitened
+        self.tril = np.flatnonzero(np.tri(n, dtype=bool))  # flat positions: far quicker than pairs of indices
+        self.diagonal = np.arange(n)
+        self.fixed = 2.0 * nu * float(np.log(np.diagonal(self.L)).sum())
+        self.scale = 1.0 / math.sqrt(search.people.n_active + nu)
+
+    def covariance(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Σ, F, and the factor L F of Σ."""
+        n = len(self.diagonal)
+        F = np.zeros((n, n))
+        F.ravel()[self.tril] = self.scale * x
+        F[self.diagonal, self.diagonal] = np.exp(F[self.diagonal, self.diagonal])
+        A = self.L @ F
+        return symmetrise(A @ A.T), F, A
+
+    def log_prior(self, F: FloatArray, A: FloatArray, D: FloatArray) -> tuple[float, FloatArray]:
+        """Log prior density of Σ, up to a constant, and the gradient of J for the sum ``D`` over people."""
+        Y, nu = solve_lower(F, self.root), self.nu
+        value = -nu * float(np.log(F[self.diagonal, self.diagonal]).sum()) - 0.5 * self.fixed
+        G = self.L.T @ (D @ A)
+        G += nu * solve_lower(F, Y @ Y.T, transposed=True)
+        G[self.diagonal, self.diagonal] = G[self.diagonal, self.diagonal] * F[self.diagonal, self.diagonal] - nu
+        return value - 0.5 * nu * float(np.vdot(Y, Y)), self.scale * G.ravel()[self.tril]
 
 
 class _Coordinates:
     """Whitened parameter vector: the Hessian of J is about 1 where the answers determine the parameters well.
 
-    Order: m, Cholesky factor of the whitened Σ (logarithms on its diagonal), item offsets, log of their scale, trait
-    effects, log δ, people's own factors of δ, their consistency, effects of covariates.
+    Order: m, Cholesky factor of the whitened Σ (logarithms on its diagonal; nothing where Σ is held), item offsets, log
+    of their scale, trait effects, log δ, people's own factors of δ, their consistency, effects of covariates.
     """
 
     def __init__(self, search: Search, start: Point, metric: Metric) -> None:
         self.search, self.start = search, start
         people, nu = search.people, search.prior.strength
         M, n_own, n_traits = len(start.m), len(start.offset), start.B.shape[1]
-        self.L = factorise(start.Sigma).lower
+        self.whitened = None if search.is_rigid else _Whitened(search, start)
         self.T = factorise(metric.C_m).lower
         self.T_B = factorise(metric.C_B).lower
         self.t_offset = np.sqrt(metric.offset_variance)
-        self.root = solve_lower(self.L, search.root)  # of s₀ K₀, whitened
-        self.tril = np.flatnonzero(np.tri(M, dtype=bool))  # flat positions: far quicker than pairs of indices
-        self.diagonal = np.arange(M)
-        self.fixed = 2.0 * nu * float(np.log(np.diagonal(self.L)).sum())
-        self.scale_of_factor = 1.0 / math.sqrt(people.n_active + nu)
         self.scale_of_own = 1.0 / math.sqrt(len(people.item_idx) + nu) if n_own else 0.0
         self.scale_of_delta = 1.0 / math.sqrt(people.n_answers) if search.learn_delta else 0.0
         n_ties = len(start.log_tie_factor)
@@ -356,32 +401,30 @@ class _Coordinates:
         n_care, spread = len(start.log_consistency), search.prior.consistency_spread
         self.t_care = 1.0 / np.sqrt(metric.care_information + spread**-2) if n_care else np.zeros(0)
         self.T_gamma = factorise(metric.C_gamma).lower
-        sizes = [M, len(self.tril), n_own, min(n_own, 1), M * n_traits, 1, n_ties, n_care, len(start.gamma)]
+        n_factor = 0 if self.whitened is None else len(self.whitened.tril)
+        sizes = [M, n_factor, n_own, min(n_own, 1), M * n_traits, 1, n_ties, n_care, len(start.gamma)]
         ends = np.cumsum(sizes).tolist()
         self.m, self.factor, self.offset, self.own, self.B, self.delta, self.ties, self.care, self.gamma = map(
             slice, [0, *ends[:-1]], ends
         )
         # A line search that leaps farther finds overflow; if the maximum lies beyond, the caller starts again there.
         self.reach = np.full(ends[-1], _LARGEST_MOVE)
-        self.reach[self.factor] = _LARGEST_LOG_MOVE / self.scale_of_factor
+        if self.whitened is not None:
+            self.reach[self.factor] = _LARGEST_LOG_MOVE / self.whitened.scale
         self.reach[self.own] = _LARGEST_LOG_MOVE / (self.scale_of_own or 1.0)
         self.reach[self.delta] = _LARGEST_LOG_MOVE / (self.scale_of_delta or 1.0)
         self.reach[self.ties] = _LARGEST_LOG_MOVE / self.t_ties
         self.reach[self.care] = _LARGEST_LOG_MOVE / self.t_care
 
-    def point(self, x: FloatArray) -> tuple[Point, FloatArray, FloatArray]:
-        """Parameters, factor of the whitened Σ, and factor of Σ."""
-        start, n = self.start, len(self.diagonal)
-        F = np.zeros((n, n))
-        F.ravel()[self.tril] = self.scale_of_factor * x[self.factor]
-        F[self.diagonal, self.diagonal] = np.exp(F[self.diagonal, self.diagonal])
-        A = self.L @ F
+    def point(self, x: FloatArray, Sigma: FloatArray) -> Point:
+        """Parameters, with a Σ."""
+        start = self.start
         own = start.own_scale
         if self.scale_of_own:
             own *= math.exp(self.scale_of_own * float(x[self.own][0]))
-        point = Point(
+        return Point(
             m=start.m + self.T @ x[self.m],
-            Sigma=symmetrise(A @ A.T),
+            Sigma=Sigma,
             delta=start.delta * math.exp(self.scale_of_delta * float(x[self.delta][0])),
             offset=start.offset + self.t_offset * x[self.offset],
             own_scale=own,
@@ -390,26 +433,26 @@ class _Coordinates:
             log_consistency=start.log_consistency + self.t_care * x[self.care],
             gamma=start.gamma + self.T_gamma @ x[self.gamma],
         )
-        return point, F, A
+
+    def covariance(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Σ, and the factors of :class:`_Whitened`, empty where Σ is held."""
+        if self.whitened is None:
+            return self.start.Sigma, np.zeros((0, 0)), np.zeros((0, 0))
+        return self.whitened.covariance(x[self.factor])
 
     def objective(self, x: FloatArray, known: Expectation | None = None) -> tuple[float, FloatArray]:
         """J, up to a constant, and its gradient; ``known``: the E step at x, if that was made."""
         search, nu = self.search, self.search.prior.strength
-        point, F, A = self.point(x)
+        Sigma, F, A = self.covariance(x)
+        point = self.point(x, Sigma)
         current = search.evaluate(point) if known is None else known
-        Y = solve_lower(F, self.root)
-        value = (
-            current.evidence
-            - nu * float(np.log(F[self.diagonal, self.diagonal]).sum())
-            - 0.5 * (self.fixed + nu * float(np.vdot(Y, Y)) + float(point.m @ search.precision @ point.m))
-            + search._log_prior_of_rest(point)
-        )
-        G = self.L.T @ (current.D @ A)
-        G += nu * solve_lower(F, Y @ Y.T, transposed=True)
-        G[self.diagonal, self.diagonal] = G[self.diagonal, self.diagonal] * F[self.diagonal, self.diagonal] - nu
+        of_consensus = search.precision @ point.m
+        value = current.evidence - 0.5 * float(point.m @ of_consensus) + search._log_prior_of_rest(point)
         gradient = np.zeros_like(x)
-        gradient[self.m] = self.T.T @ (current.r - search.precision @ point.m)
-        np.multiply(self.scale_of_factor, G.ravel()[self.tril], out=gradient[self.factor])
+        gradient[self.m] = self.T.T @ (current.r - of_consensus)
+        if self.whitened is not None:
+            of_covariance, gradient[self.factor] = self.whitened.log_prior(F, A, current.D)
+            value += of_covariance
         if len(point.offset):
             gradient[self.offset] = self.t_offset * (current.r_items - search.offset_precision * point.offset)
             slope = point.own_scale * float(search.prior.own_share @ current.own_D)
