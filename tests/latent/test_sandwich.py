@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,6 +60,34 @@ def test_people_are_left_out_one_at_a_time(basis, n_answers):
     Phi = np.random.default_rng(1).standard_normal((9, 3)) if basis == "functions" else None
     rows, state = fitted(frame, Phi, 0.3)
     np.testing.assert_allclose(dependence(state, state.C_m, rows), by_hand(rows, state), atol=1e-8, rtol=1e-8)
+
+
+@pytest.mark.parametrize("basis", ["items", "functions"])
+@pytest.mark.parametrize("covariate", [False, True])
+def test_many_who_say_little_are_summed_at_once(basis, covariate, monkeypatch):
+    frame, _ = crowd(60, 9, 12, 0.8, 0, delta=0.3)
+    Phi = np.random.default_rng(1).standard_normal((9, 3)) if basis == "functions" else None
+    rows, state = fitted(frame, Phi, 0.3)
+    if covariate:
+        x = np.random.default_rng(2).standard_normal((rows.n_rows, 1))
+        rows = replace(rows, covariates=x, covariate_names=("x",))
+        state = fit_pooled(rows, np.eye(len(state.m)), 1.0, delta=0.3, Phi=Phi)
+    C = state.covariance()
+    summed = []
+    by_series = sandwich._Scores._summed
+
+    def counted(scores, *of):
+        summed.append(int(of[-1].max()) + 1)
+        return by_series(scores, *of)
+
+    monkeypatch.setattr(sandwich._Scores, "_summed", counted)
+    found = dependence(state, C, rows)
+    assert summed[0] > 30
+    monkeypatch.setattr(sandwich, "_LITTLE", 0.0)
+    np.testing.assert_allclose(found, dependence(state, C, rows), rtol=EXACT, atol=EXACT * np.abs(found).max())
+    assert len(summed) == 1
+    if not covariate:
+        np.testing.assert_allclose(found, by_hand(rows, state), atol=1e-8, rtol=1e-8)
 
 
 def test_someone_left_out_moves_the_mode_by_what_is_reckoned():

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 from scipy.special import ndtri, stdtrit
 
-from predilect._types import FloatArray, IntArray
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.checks import connected_items
 from predilect.gaussian.dense import symmetrise
@@ -19,6 +19,9 @@ FEWEST_GROUPS = 5  # people without whom nothing is known of how much they diffe
 FEWEST_CONTEXTS = 2
 _MOST_FUNCTIONS = 3000  # products of dense matrices of all items take minutes beyond
 _NUMBERS_AT_ONCE = 2_000_000
+# Pair space costs the square of a group's rows: with more than such a share of M a series takes less, where the group
+# has little of all information.
+_ROWS_FOR_SERIES, _LITTLE, _ROUNDING = 6, 0.2, 1e-14
 
 
 def dependence(state: PooledState, C: FloatArray, comparisons: Comparisons) -> FloatArray | None:
@@ -28,8 +31,9 @@ def dependence(state: PooledState, C: FloatArray, comparisons: Comparisons) -> F
     left out: x_u = (I - H_u C)⁻¹ g_u, with the score g_u and the information H_u of the person's answers, H = Σ_u H_u,
     and t of Student's law. With contexts the same sum over them is added, and that over the answers of one person in
     one context taken off, as these are in both. None where fewer than five people, and than two contexts, are named, or
-    M is beyond 3 000; 0 for groups of items on which fewer answered. population.md section 4. O(Σ_u n_u min(n_u, M)² +
-    U M²) for n_u rows of each of U people.
+    M is beyond 3 000; 0 for groups of items on which fewer answered. population.md section 4. O(n + U M²) for n rows
+    of U people of whom each says little of the crowd; of others, and of answers about several items, Σ_u n_u min(n_u,
+    M)² for n_u rows of each.
 
     ``C`` (M, M) is the covariance of ``state``, of effects of covariates too.
     """
@@ -84,8 +88,16 @@ class _Scores(NamedTuple):
         group = np.unique(group[order], return_inverse=True)[1]
         counts = np.bincount(group)
         n_groups, offsets = len(counts), np.concatenate([[0], np.cumsum(counts)])
-        # Groups with more rows than M one by one, the others in pair space, all with as many rows at once.
-        busy = np.flatnonzero(counts > M)
+        # Of many rows that together say little, all groups at once; others with more rows than M one by one, and the
+        # rest in pair space, all with as many rows at once.
+        by_series = self._say_little(answers, information, group, counts)
+        series = np.zeros((0, M))
+        if by_series.any():
+            assert isinstance(information, np.ndarray)
+            little = np.flatnonzero(by_series[group])
+            number = (np.cumsum(by_series) - 1)[group[little]]
+            series = self._summed(_at(answers, little), score[little], information[little], number)
+        busy = np.flatnonzero((counts > M) & ~by_series)
         x = np.empty((len(busy), M))
         for place, one in enumerate(busy.tolist()):
             own = np.arange(offsets[one], offsets[one + 1])
@@ -93,8 +105,9 @@ class _Scores(NamedTuple):
             H_u = prior.information(theirs, _of_rows(information, own))
             x[place] = np.linalg.solve(np.eye(M) - H_u @ C, prior.gather(theirs, score[own]))
         pull = np.zeros(len(score))
-        for n in np.unique(counts[counts <= M]).tolist():
-            begin = offsets[:-1][counts == n]
+        rest = (counts <= M) & ~by_series
+        for n in np.unique(counts[rest]).tolist():
+            begin = offsets[:-1][rest & (counts == n)]
             most = max(1, _NUMBERS_AT_ONCE // n**2)
             for start in range(0, len(begin), most):
                 some = begin[start : start + most, None] + np.arange(n)
@@ -104,15 +117,16 @@ class _Scores(NamedTuple):
                 else:
                     system = np.eye(n) - _within(information, some) @ covariance
                 pull[some] = np.linalg.solve(system, score[some][:, :, None])[:, :, 0]
-        places = (np.r_[group, group], np.r_[answers.left, answers.right])
-        of_groups = csr_array((np.r_[pull, -pull], places), shape=(n_groups, answers.n_items))
+        rows = np.flatnonzero(rest[group])
+        places = (np.tile(group[rows], 2), np.r_[answers.left[rows], answers.right[rows]])
+        of_groups = csr_array((np.r_[pull[rows], -pull[rows]], places), shape=(n_groups, answers.n_items))
         if prior.Phi is not None:
             of_groups = csr_array(of_groups @ prior.Phi)
         if answers.covariates is not None:
             of_effects = np.zeros((n_groups, prior.n_effects))
             np.add.at(of_effects, group, pull[:, None] * answers.covariates)
             of_groups = hstack([of_groups, csr_array(of_effects)], format="csr")
-        between = x.T @ x
+        between = x.T @ x + series.T @ series
         between += (of_groups.T @ of_groups).toarray()
         n_islands = int(self.island.max()) + 1
         pairs = np.unique(group * n_islands + self.island[answers.left])
@@ -121,6 +135,50 @@ class _Scores(NamedTuple):
             on_island = np.sqrt(_of_few(np.bincount(pairs % n_islands, minlength=n_islands), fewest))
             factor[: answers.n_items] = on_island[self.island]
         return factor[:, None] * between * factor, factor
+
+    def _say_little(
+        self, answers: PooledAnswers, information: Precision, group: IntArray, counts: IntArray
+    ) -> BoolArray:  # fmt: skip
+        """Of which groups the series of :meth:`_summed` is short and takes less than pair space, (n_groups,)."""
+        many = counts * _ROWS_FOR_SERIES > max(len(self.C), answers.n_items)
+        if not isinstance(information, np.ndarray) or not many.any():
+            return np.zeros(len(counts), dtype=bool)
+        rows = np.flatnonzero(many[group])
+        of_rows = np.zeros(len(group))
+        of_rows[rows] = information[rows] * _margin_covariance(self.C, self.prior.Phi, answers, rows[:, None])[:, 0, 0]
+        return many & (np.bincount(group, of_rows, len(counts)) < _LITTLE)
+
+    def _summed(
+        self, answers: PooledAnswers, score: FloatArray, information: FloatArray, group: IntArray
+    ) -> FloatArray:  # fmt: skip
+        """The series x_g = Σ_k (H_g C)ᵏ g_g of all groups at once, (n_groups, M), to rounding.
+
+        The trace of H_g C bounds its largest eigenvalue, and so by how much each term is smaller than the one before.
+        A term takes n_groups M² operations, and some for each row.
+        """
+        Phi, n_items = self.prior.Phi, answers.n_items
+        n_groups, n_functions = int(group.max()) + 1, self.prior.n_functions
+
+        def gathered(flow: FloatArray) -> FloatArray:
+            cells = n_groups * n_items
+            of_items = np.bincount(group * n_items + answers.left, flow, cells)
+            of_items = (of_items - np.bincount(group * n_items + answers.right, flow, cells)).reshape(n_groups, n_items)
+            found = [of_items if Phi is None else of_items @ Phi]
+            if answers.covariates is not None:
+                found += [np.bincount(group, flow * one, n_groups)[:, None] for one in answers.covariates.T]
+            return np.hstack(found)
+
+        term = gathered(score)
+        total = term.copy()
+        while np.abs(term).max() > _ROUNDING * np.abs(total).max():
+            moved = term @ self.C
+            of_items = moved[:, :n_functions] if Phi is None else moved[:, :n_functions] @ Phi.T
+            margin = of_items[group, answers.left] - of_items[group, answers.right]
+            if answers.covariates is not None:
+                margin += np.einsum("ij,ij->i", moved[group, n_functions:], answers.covariates)
+            term = gathered(information * margin)
+            total += term
+        return total
 
 
 def _of_rows(information: Precision, rows: IntArray) -> Precision:
