@@ -13,12 +13,15 @@ from predilect.gaussian.dense import (
     gram_of_lower,
     inverse_and_log_det,
     inverse_root,
+    lower_times,
     mirror,
     root_of_difference,
     sandwiched,
     semidefinite_root,
     solve_lower,
+    square_of_lower,
     symmetrise,
+    times_lower,
     widened,
 )
 from predilect.gaussian.kernels import squared_exponential
@@ -63,6 +66,21 @@ def test_a_root_of_the_inverse_is_a_triangle(n):
     np.testing.assert_allclose(W @ A @ W.T, np.eye(n), atol=EXACT)
     np.testing.assert_allclose(gram_of_lower(W), W.T @ W, atol=EXACT * (np.abs(W).max(initial=0.0)) ** 2)
     assert abs(log_det - np.linalg.slogdet(A)[1]) < CONVERGED
+
+
+@pytest.mark.parametrize("n", [0, 1, 30, 300])
+def test_products_with_triangles_are_products(n):
+    rng = np.random.default_rng(n)
+    B, L = rng.standard_normal((n, n)), np.tril(rng.standard_normal((n, n)))
+    held = B.copy(), L.copy()
+    for order in ("C", "F"):
+        lower = np.array(L, order=order)
+        np.testing.assert_allclose(lower_times(lower, B), L @ B, atol=EXACT)
+        np.testing.assert_allclose(lower_times(lower, B, transposed=True), L.T @ B, atol=EXACT)
+        np.testing.assert_allclose(times_lower(B, lower), B @ L, atol=EXACT)
+        np.testing.assert_allclose(square_of_lower(lower), L @ L.T, atol=EXACT)
+    np.testing.assert_array_equal(B, held[0])
+    np.testing.assert_array_equal(L, held[1])
 
 
 @pytest.mark.parametrize("n", [1, 40, 700])

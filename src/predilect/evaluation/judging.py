@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,9 @@ _MOST_ROWS = 100_000
 # Above, a fit is mostly items x items algebra: two of the folds are enough, as each holds out a share of everybody.
 _MANY_ITEMS = 300
 _FOLDS_MANY_ITEMS = 2
+# Settings that are known are tried against a prior so much stronger, unless it is rigid already.
+_STRONGER, _RIGID = math.sqrt(10.0), 1e4
+_ANSWERS_ON_AN_ITEM = 4.0  # fewer say little of an item, and nothing of how people differ on it
 _OWNERS = 1.5  # people an island of items, at most, for it to be one person's
 
 
@@ -67,18 +71,21 @@ class Trial:
         self.places = [mask[self.ever] for mask in self.masks]  # of each fold's answers among those asked
 
     def run(
-        self, name: str, estimator: Any, features: ItemFeatures | None, parts: Sequence[BoolArray] | None = None
-    ) -> FloatArray:
+        self, name: str, estimator: Any, features: ItemFeatures | None, parts: Sequence[BoolArray] | None = None,
+        known: Mapping[str, Any] | None = None,
+    ) -> FloatArray:  # fmt: skip
         """Held-out log-probabilities of (left, tie, right) of the rows asked, and of the answers as given, (n, 4).
 
         The last counts a task of several rows as a whole, at each of them.
 
-        With ``parts``, masks of rows that share no item, each is fitted by itself and on its own items.
+        With ``parts``, masks of rows that share no item, each is fitted by itself and on its own items. Settings that
+        are ``known`` are kept, unless a stronger prior does better on the first fold: then that chooses its own.
         """
         found = np.empty((self.asked.n_rows, 4))
         n_short = n_fits = 0
         self.begun.append(name)
         n_parts = max(self.n_runs, len(self.begun)) * len(self.masks)
+        kept = known or {}
         for number, mask in enumerate(self.masks, 1):
             tell_parts(self.watch, (len(self.begun) - 1) * len(self.masks) + number - 1, n_parts)
             watch = self._watch(f"{name}, part {number} of {len(self.masks)}")
@@ -87,31 +94,47 @@ class Trial:
                     continue
                 own = self.comparisons if parts is None else _of_own_items(self.comparisons.take(part))
                 train, test = own.take(~mask[part]), own.take(mask[part])
-                model = clone(estimator)
-                if self.comparisons.has_ties and (parts is not None or not train.has_ties):
-                    given = model.tie_threshold  # a pair, where a spread of people's own was chosen
-                    spread = given[1:] if isinstance(given, tuple) else (0.0,)
-                    model.set_params(tie_threshold=(self.tie_threshold, *spread))
-                with warnings.catch_warnings(record=True) as caught:
-                    warnings.simplefilter("always")  # fits that fall short are counted
-                    # What the data are like was said at the fit to all of them.
-                    warnings.simplefilter("ignore", DataWarning)
-                    if watch is not None:
-                        watch("", n_fits)  # until the fit tells of itself, which may take a while
-                    model.fit(train, items=features, watch=watch)
-                    place = (mask & part)[self.ever]
-                    found[place, :3] = model.predict_log_proba(test)
-                    found[place, 3] = model._answer_log_proba(test)
-                n_short += any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+                if watch is not None:
+                    watch("", n_fits)  # until the fit tells of itself, which may take a while
+                model, converged = self._fitted(_with(estimator, kept), train, features, parts is not None, watch)
+                if n_fits == 0 and kept.get("strength", _RIGID) < _RIGID:
+                    stronger = _with(estimator, {**kept, "strength": _STRONGER * kept["strength"]})
+                    if _is_better(self._fitted(stronger, train, features, parts is not None, watch)[0], model, test):
+                        model, converged = self._fitted(estimator, train, features, parts is not None, watch)
+                place = (mask & part)[self.ever]
+                found[place, :3] = model.predict_log_proba(test)
+                found[place, 3] = model._answer_log_proba(test)
+                n_short += not converged
                 n_fits += 1
                 if n_fits == 1:
-                    chosen = self.chosen[name] = model.hyperparameters_.to_dict() | model._choices
-                    estimator = clone(estimator).set_params(
-                        **{key: value for key, value in chosen.items() if key in estimator.get_params()}
-                    )
+                    kept = self.chosen[name] = model.hyperparameters_.to_dict() | model._choices
         if n_short:
             self.notes.append(f"{n_short} of {n_fits} fits behind the verdict ({name}) did not converge.")
         return found
+
+    def _fitted(
+        self, estimator: Any, train: Comparisons, features: ItemFeatures | None, apart: bool, watch: Watcher | None
+    ) -> tuple[Any, bool]:
+        """A fit, and whether it converged; answers ``apart`` are some of those to be fitted."""
+        model = clone(estimator)
+        if self.comparisons.has_ties and (apart or not train.has_ties):
+            given = model.tie_threshold  # a pair, where a spread of people's own was chosen
+            spread = given[1:] if isinstance(given, tuple) else (0.0,)
+            model.set_params(tie_threshold=(self.tie_threshold, *spread))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")  # fits that fall short are counted
+            # What the data are like was said at the fit to all of them.
+            warnings.simplefilter("ignore", DataWarning)
+            model.fit(train, items=features, watch=watch)
+        return model, not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+
+    @property
+    def items_are_new(self) -> bool:
+        """Whether there are many items, and hardly an answer on each: without features nothing of a person's carries
+        from one to another, and a model of all people on all items takes long to find that out.
+        """
+        rows = self.comparisons
+        return rows.n_items > _MANY_ITEMS and 2.0 * rows.n_answers < _ANSWERS_ON_AN_ITEM * rows.n_items
 
     def islands(self) -> list[BoolArray] | None:
         """Rows cut where no item is shared, into parts of some 300 items at most; None for fewer or shared ones.
@@ -148,6 +171,21 @@ class Trial:
     def _watch(self, stage: str) -> Watcher | None:
         watch = self.watch
         return None if watch is None else lambda _, done: watch(f"held-out answers: {stage}", done)
+
+
+def _with(estimator: Any, settings: Mapping[str, Any]) -> Any:
+    """An estimator with those of the settings that it has."""
+    names = estimator.get_params()
+    return clone(estimator).set_params(**{name: value for name, value in settings.items() if name in names})
+
+
+def _is_better(model: Any, other: Any, test: Comparisons) -> bool:
+    """Whether held-out answers are likelier by half a standard error, as a search asks of a setting."""
+    weight = weights_of_rows(with_moderate_counts(test))
+    weight = weight / weight.sum()
+    gain = model._answer_log_proba(test) - other._answer_log_proba(test)
+    mean = float(weight @ gain)
+    return mean > 0.5 * float(np.sqrt(weight**2 @ (gain - mean) ** 2))
 
 
 def _of_own_items(comparisons: Comparisons) -> Comparisons:
@@ -194,6 +232,7 @@ def judge(
     n_bootstrap: int = 2000,
     random_state: int = 0,
     tie_threshold: float = 0.0,
+    known: Mapping[str, Any] | None = None,
     watch: Watcher | None = None,
 ) -> Verdict:
     """Whether personal rankings, item features, ties and covariates of answers improve predictions of held-out answers.
@@ -214,6 +253,9 @@ def judge(
         Draws the people, the folds and the resamples.
     tie_threshold : float, default 0
         For folds whose training answers happen to hold no tie.
+    known : mapping, optional
+        Settings of personal rankings, as a fit to all answers chose them: kept in the folds, unless a stronger prior
+        does better on the first.
     watch : callable, optional
         Called with progress: ``watch(stage, done)``.
 
@@ -277,7 +319,7 @@ def judge(
     islands = trial.islands() if has_features else None
     try:
         # Personal first: if it fails, on thousands of items say, it should do so before the other is fitted.
-        personal = trial.run("personal rankings", clone(base).set_params(personal=True), features)
+        personal = trial.run("personal rankings", clone(base).set_params(personal=True), features, known=known)
         all_as_one = clone(base).set_params(personal=False)
         if islands is not None:
             # With the basis of the personal rankings: its own choice would be the items, which take long to fit, and
@@ -290,8 +332,9 @@ def judge(
         asked = base.get_params().get("consistency", 0.0)
         if asked != 0.0 and (care or contests["personal"].outcome == "better"):  # or care would be called taste
             alike = clone(base).set_params(
-                personal=True, user_features=False, consistency=care or asked, **base._of_one_mind
-            )
+                personal=True, user_features=False, consistency=care or asked,
+                tie_threshold=trial.chosen["personal rankings"]["tie_threshold"], **base._of_one_mind,
+            )  # fmt: skip
             careful = trial.run("one ranking for all, with care", alike, features)
             hold("care", careful, pooled)
             if contests["care"].outcome == "better":
@@ -309,7 +352,7 @@ def judge(
                 plain = clone(base).set_params(personal=contests["personal"].outcome == "better")
                 if "basis" in plain.get_params():  # one of attributes cannot do without them
                     plain.set_params(basis="auto")
-                if islands is not None:
+                if islands is not None or trial.items_are_new:
                     plain.set_params(personal=False)
                 hold(question, favoured, trial.run("no item features", plain, None, islands))
             elif question == "covariates":
@@ -405,7 +448,10 @@ def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict
             f"a loaded model has no answers to hold out, and {why}. Fit again on the answers and call verdict() before "
             "save()"
         )
-    verdict = judge(now, now.comparisons_, now.features_, tie_threshold=now.tie_threshold_, watch=watch, **settings)
+    known = now.hyperparameters_.to_dict() | now._choices if now.personal_ else None
+    verdict = judge(
+        now, now.comparisons_, now.features_, tie_threshold=now.tie_threshold_, known=known, watch=watch, **settings
+    )
     with model._turn:
         if model._log is now._log:  # no answer came or went meanwhile
             _keep_verdict(model, verdict)

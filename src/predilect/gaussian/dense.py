@@ -172,7 +172,7 @@ def _fill_inverse_root(matrix: FloatArray, W: FloatArray) -> float:
     first_root = np.asfortranarray(W[first, first])
     S = dtrmm(1.0, first_root, matrix[last, first], side=1, lower=1, trans_a=1)
     log_det += _fill_inverse_root(matrix[last, last] - S @ S.T, W[last, last])
-    W[last, first] = dtrmm(-1.0, np.asfortranarray(W[last, last]), dtrmm(1.0, first_root, S, side=1, lower=1), lower=1)
+    W[last, first] = -lower_times(np.asfortranarray(W[last, last]), times_lower(S, first_root))
     return log_det
 
 
@@ -184,6 +184,22 @@ def gram_of_lower(W: FloatArray) -> FloatArray:
     below = np.asarray(dlauum(W.T, lower=0)[0]).T
     mirror(below)
     return below
+
+
+def square_of_lower(A: FloatArray) -> FloatArray:
+    """A Aᵀ of a lower triangular A, exactly symmetric; ⅓ n³ operations."""
+    # Backwards, Aᵀ is a lower triangle W, and A Aᵀ is Wᵀ W.
+    return gram_of_lower(np.ascontiguousarray(A.T[::-1, ::-1]))[::-1, ::-1]
+
+
+def lower_times(L: FloatArray, right: FloatArray, transposed: bool = False) -> FloatArray:
+    """L right, or Lᵀ right if ``transposed``, for a lower triangular L (n, n): half the operations of a product."""
+    return np.asarray(dtrmm(1.0, L, right, lower=1, trans_a=int(transposed))) if right.size else np.zeros(right.shape)
+
+
+def times_lower(left: FloatArray, L: FloatArray) -> FloatArray:
+    """The product of any matrix and a lower triangular L (n, n): half the operations of another."""
+    return np.asarray(dtrmm(1.0, L, left, side=1, lower=1)) if left.size else np.zeros(left.shape)
 
 
 def inverse_and_log_det(matrix: FloatArray) -> tuple[FloatArray, float]:

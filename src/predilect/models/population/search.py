@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from predilect._types import FloatArray
-from predilect.gaussian.dense import factorise, solve_lower, symmetrise
+from predilect.gaussian.dense import factorise, lower_times, solve_lower, square_of_lower, symmetrise, times_lower
 from predilect.gaussian.design import Sites
 from predilect.models.population.prior import PopulationPrior, first_scale
 from predilect.people.empirical_bayes import (
@@ -366,15 +366,15 @@ class _Whitened:
         F = np.zeros((n, n))
         F.ravel()[self.tril] = self.scale * x
         F[self.diagonal, self.diagonal] = np.exp(F[self.diagonal, self.diagonal])
-        A = self.L @ F
-        return symmetrise(A @ A.T), F, A
+        A = lower_times(self.L, F)
+        return square_of_lower(A), F, A
 
     def log_prior(self, F: FloatArray, A: FloatArray, D: FloatArray) -> tuple[float, FloatArray]:
         """Log prior density of Σ, up to a constant, and the gradient of J for the sum ``D`` over people."""
         Y, nu = solve_lower(F, self.root), self.nu
         value = -nu * float(np.log(F[self.diagonal, self.diagonal]).sum()) - 0.5 * self.fixed
-        G = self.L.T @ (D @ A)
-        G += nu * solve_lower(F, Y @ Y.T, transposed=True)
+        G = lower_times(self.L, times_lower(D, A), transposed=True)
+        G += nu * solve_lower(F, square_of_lower(Y), transposed=True)
         G[self.diagonal, self.diagonal] = G[self.diagonal, self.diagonal] * F[self.diagonal, self.diagonal] - nu
         return value - 0.5 * nu * float(np.vdot(Y, Y)), self.scale * G.ravel()[self.tril]
 
