@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from predilect import Calibration, Comparisons, Population
 from predilect.data import ItemFeatures, k_folds_answers
@@ -79,6 +80,30 @@ def test_where_people_agree_there_is_nothing_in_it():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("strength", [30.0, 0.01])
+def test_settings_of_the_fit_are_kept_unless_a_stronger_prior_does_better(strength):
+    answers = comparisons(camps(0))
+    fold = k_folds_answers(answers, 5, random_state=1)
+    trial = held_out.Trial(answers, fold, 0.0, None)
+    free = Population(**FIXED | {"strength": "auto"})
+    known = Population(**FIXED | {"strength": strength}).fit(answers)
+    found = trial.run("kept", free, None, known=known.hyperparameters_.to_dict() | known._choices)
+    if strength == 30.0:
+        assert trial.chosen["kept"]["strength"] == strength
+        np.testing.assert_array_equal(found, trial.run("given", clone(free).set_params(strength=strength), None))
+    else:  # whoever learns answers by heart is found out, and the first fold searches
+        assert trial.chosen["kept"]["strength"] > 3.0 * strength
+        np.testing.assert_array_equal(found, trial.run("searched", free, None))
+
+
+def test_many_new_items_are_told_from_few_and_from_items_that_recur():
+    for n_items, n_answers, new in ((400, 700, True), (400, 1600, False), (290, 300, False)):
+        row = np.arange(n_answers)
+        left, right = row % n_items, (row + 1 + row // n_items) % n_items
+        rows = Comparisons.from_frame({"user": row % 40, "left": left, "right": right}, outcome=np.ones(n_answers))
+        assert held_out.Trial(rows, k_folds_answers(rows, 5), 0.0, None).items_are_new == new
+
+
 def test_ties_by_closeness_and_ties_by_chance():
     assert judge(Population(**FIXED), comparisons(crowd(2, 60, 6, 20, delta=0.5))).ties.outcome == "better"
     rows = crowd(2, 60, 6, 20, consensus_sd=2.0)

@@ -189,7 +189,7 @@ def gram_of_lower(W: FloatArray) -> FloatArray:
 def square_of_lower(A: FloatArray) -> FloatArray:
     """A Aᵀ of a lower triangular A, exactly symmetric; ⅓ n³ operations."""
     # Backwards, Aᵀ is a lower triangle W, and A Aᵀ is Wᵀ W.
-    return gram_of_lower(np.ascontiguousarray(A.T[::-1, ::-1]))[::-1, ::-1]
+    return np.ascontiguousarray(gram_of_lower(np.ascontiguousarray(A.T[::-1, ::-1]))[::-1, ::-1])
 
 
 def lower_times(L: FloatArray, right: FloatArray, transposed: bool = False) -> FloatArray:

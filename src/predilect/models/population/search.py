@@ -334,6 +334,7 @@ class Search:
         )  # fmt: skip
         x = coordinates.within_reach(np.asarray(result.x))[0]
         point = coordinates.point(x, coordinates.covariance(x)[0])
+        again = bool(np.any(np.abs(x) >= _NEARLY * reach))
         if result.success:  # the gradient vanished: a maximum
             residual = min(residual, tolerance)
         elif "ABNORMAL" in str(result.message):
@@ -341,8 +342,7 @@ class Search:
             # lag behind. The caller finds out by starting again with tighter sites.
             residual = -float(result.fun) - values[0] if values else 0.0
             self.site_tolerance *= 0.1
-            return point, residual, residual > tolerance
-        again = bool(np.any(np.abs(x) >= _NEARLY * reach))
+            again = residual > tolerance
         if again or coordinates.whitened is not None or self.passes >= max_iter - 1:
             return point, residual, again
         return self.with_covariance(point, residual, tolerance)
