@@ -1,25 +1,43 @@
-"""The conjoint kit of a mixed logit."""
+"""The conjoint kit of a mixed logit, and what it says of choices by a population model too."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from matplotlib import pyplot
 from simulate_choices import choices
+from sklearn.base import clone
 
 from predilect import Comparisons, MixedLogit, Population, plot
 from predilect.data import ItemFeatures
 from predilect.errors import DataError
-from predilect.models.mixed_logit.outputs import chances_of_sets
 from predilect.report.page import page
 from predilect.report.sections import contents_of
 from tolerances import EXACT
 
 DATA = choices(6, n_users=20, n_tasks=5)
 ITEMS = DATA.items | {"color": [("red", "blue", "green")[i % 3] for i in range(30)]}
+
+
+USERS = [f"u{user:04d}" for user in range(20)]
+GIVEN: dict[str, Any] = {"variance": 0.5, "strength": 20.0, "calibration": None, "n_jobs": 1}
+# With attributes alone, of which a search may leave something to each item. Shares of a population are of draws.
+MODELS = {
+    "mixed logit": (MixedLogit(n_draws=200, tol=100.0, n_jobs=1), EXACT),
+    "attributes": (Population(basis="attributes", feature_weight=1.0, **GIVEN), 0.005),
+    "items": (Population(basis="items", **GIVEN), 0.005),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def kind(request):
+    """A model, not to be changed, and what its shares are right to."""
+    model, of_draws = MODELS[request.param]
+    return model.fit(DATA.answers, items=ITEMS), of_draws
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +101,13 @@ def test_in_the_space_of_willingness_amounts_are_bounded():
     assert table["lower"].is_finite().all()
 
 
+def chances(model, user: str, items: list[str]):
+    return model.predict_choice({"user": [user] * len(items), "task": [0] * len(items), "item": items})
+
+
 @pytest.mark.parametrize("rule", ["share", "first_choice", "randomised"])
-def test_shares_of_a_scenario_sum_to_one(model, rule):
+def test_shares_of_a_scenario_sum_to_one(kind, rule):
+    model, of_draws = kind
     table = model.simulate({"two": ["i1", "i2"], "three": ["i1", "i2", "new"]}, rule, items={
         "item": ["new"], "price": [-1.5], "speed": [0.0], "size": [0.0], "color": ["red"]})  # fmt: skip
     assert table["item"].to_list() == ["i1", "i2", "i1", "i2", "new"]
@@ -93,11 +116,49 @@ def test_shares_of_a_scenario_sum_to_one(model, rule):
         assert (one["lower"] <= one["share"]).all()
         assert (one["share"] <= one["upper"]).all()
     if rule == "share":
-        users = [f"u{user:04d}" for user in range(20)]
-        chances = np.mean(chances_of_sets(model, [["i1", "i2"]] * 20, users), axis=0)
-        np.testing.assert_allclose(table["share"][:2], chances, atol=1e-6)
-    with pytest.raises(DataError, match="one item"):
-        model.simulate(["i1"], rule)
+        means = np.mean([chances(model, user, ["i1", "i2"]) for user in USERS], axis=0)
+        np.testing.assert_allclose(table["share"][:2], means, atol=max(of_draws, 1e-6))
+    for offers, message in ((["i1"], "one item"), (["i1", "i1"], "is between two or more")):
+        with pytest.raises(DataError, match=message):
+            model.simulate(offers, rule)
+
+
+def test_a_price_curve_meets_the_item_at_its_own_price(kind):
+    model, of_draws = kind
+    prices = [-1.5, ITEMS["price"][1], 1.5]
+    table = model.price_curve(["i1", "i2"], "i1", "price", prices)
+    assert table.columns == ["price", "item", "share", "lower", "upper", "of"]
+    mine = table.filter(pl.col("item") == "i1")
+    assert mine["price"].to_list() == prices
+    np.testing.assert_allclose(table["share"][2:4], model.simulate(["i1", "i2"])["share"], atol=of_draws)
+    moved = {name: [column[1]] for name, column in ITEMS.items()} | {"item": ["cheap"], "price": [-1.5]}
+    if model.__class__ is MixedLogit or model.basis == "attributes":  # else what i1 has to itself stays with it
+        share = model.simulate(["cheap", "i2"], items=moved)["share"]
+        np.testing.assert_allclose(table["share"][:2], share, atol=of_draws)
+    assert mine["share"].is_sorted(descending=True)
+    new = model.price_curve(["i2", "cheap"], "cheap", "price", prices, items=moved).filter(pl.col("item") == "cheap")
+    assert new["share"].is_sorted(descending=True)
+    for item, price, message in (("i9", "price", "not on offer"), ("i2", "color", "these are: price, speed, size")):
+        with pytest.raises(DataError, match=message):
+            model.price_curve(["i1", "i2"], item, price, [1.0])
+
+
+def test_the_fit_of_people_is_the_geometric_mean_of_what_their_choices_had(kind):
+    model, of_draws = kind
+    table = model.fit_of_people()
+    assert table.columns == ["user", "choices", "rlh", "chance", "p_guessing", "guesses"]
+    assert table["user"].to_list() == USERS
+    assert set(table["choices"]) == {5.0}
+    np.testing.assert_allclose(table["chance"], 1.0 / 3.0, atol=EXACT)
+    logs = []
+    for _, one in DATA.answers.to_frame().filter(pl.col("user") == USERS[3]).group_by("task"):
+        best = one[one["winner"][0]][0]
+        rest = {*one["left"], *one["right"]} - {best}
+        logs.append(np.log(chances(model, USERS[3], [best, *rest])[0]))
+    mine = table.row(3, named=True)
+    assert abs(mine["rlh"] - np.exp(np.mean(logs))) < of_draws
+    assert mine["rlh"] > mine["chance"]
+    assert table.equals(model.fit_of_people(DATA.answers))
 
 
 def winners(rows):
@@ -119,25 +180,9 @@ def with_guesses(n_guessing):
     )
 
 
-def test_the_fit_of_people_is_the_geometric_mean_of_what_their_choices_had(model):
-    table = model.fit_of_people()
-    assert table.columns == ["user", "choices", "rlh", "chance", "p_guessing", "guesses"]
-    assert set(table["choices"]) == {5.0}
-    np.testing.assert_allclose(table["chance"], 1.0 / 3.0, atol=EXACT)
-    mine = DATA.answers.to_frame().filter(pl.col("user") == "u0003")
-    logs = []
-    for _, one in mine.group_by("task"):
-        best = set(winners(one))
-        assert len(best) == 1
-        rest = [item for item in {*one["left"], *one["right"]} if item not in best]
-        logs.append(np.log(chances_of_sets(model, [[*best, *rest]], "u0003")[0][0]))
-    assert abs(table["rlh"][3] - np.exp(np.mean(logs))) < EXACT
-    assert table.equals(model.fit_of_people(DATA.answers))
-
-
-def test_people_who_guess_are_found():
-    answers = with_guesses(6)
-    table = MixedLogit(n_draws=400, tol=100.0, n_jobs=1).fit(answers, items=ITEMS).fit_of_people()
+@pytest.mark.parametrize("model", [MixedLogit(n_draws=400, tol=100.0, n_jobs=1), MODELS["attributes"][0]])
+def test_people_who_guess_are_found(model):
+    table = clone(model).fit(with_guesses(6), items=ITEMS).fit_of_people()
     assert table["guesses"].to_list() == [p > 0.9 for p in table["p_guessing"]]
     assert table["p_guessing"][:6].mean() > table["p_guessing"][6:].mean() + 0.2
 
@@ -198,13 +243,6 @@ def test_none_of_these_has_a_constant_of_its_own():
         model = estimator.fit(Comparisons.from_frame(more, columns={"task": "task"}), items=items)
         assert model.importances()["attribute"].to_list() == ["price", "None", "speed", "size", "color"]
         assert set(model.simulate(["None", "i1"])["item"]) == {"None", "i1"}
-
-
-def test_a_price_curve_meets_the_item_at_its_own_price(model):
-    table = model.price_curve(["i1", "i2"], "i1", "price", [-1.5, ITEMS["price"][1], 1.5])
-    np.testing.assert_allclose(table["share"][2:4], model.simulate(["i1", "i2"])["share"], atol=EXACT)
-    moved = {name: [column[1]] for name, column in ITEMS.items()} | {"item": ["cheap"], "price": [-1.5]}
-    np.testing.assert_allclose(table["share"][:2], model.simulate(["cheap", "i2"], items=moved)["share"], atol=EXACT)
 
 
 def test_plots_and_pages_are_in_log_odds(model):

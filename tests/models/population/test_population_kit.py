@@ -113,15 +113,6 @@ def test_intervals_of_part_worths_hold_what_was_simulated(model):
     assert importance["color"] > 0.2
 
 
-@pytest.mark.parametrize("rule", ["share", "first_choice", "randomised"])
-def test_shares_of_a_scenario_sum_to_one(model, rule):
-    table = model.simulate({"two": ["i1", "i2"], "three": ["i1", "i2", "i3"]}, rule)
-    for _, one in table.group_by("scenario"):
-        assert abs(one["share"].sum() - 1.0) < 1e-9
-    with pytest.raises(DataError, match="is between two or more"):
-        model.simulate(["i1", "i1"], rule)
-
-
 def test_new_items_are_known_by_their_attributes(model):
     """With the attributes of a known one they differ from it by what it has to itself, without any by nothing."""
     new = {"item": ["new"], **{name: [column[3]] for name, column in ITEMS.items() if name != "item"}}
@@ -169,34 +160,6 @@ def test_shares_beyond_what_was_seen_are_told(model):
     assert (table["share"] <= table["upper"]).all()
     with pytest.warns(DataWarning, match=r"1 of 2 offers lie outside"):  # and not that the price was 6
         model.price_curve(["far", "i2"], "far", "price", [3.0, 6.0], items=new | {"size": [0.0, 0.0]})
-
-
-def test_a_price_curve_falls_and_meets_the_item_at_its_own_price(model):
-    prices = [2.0, ITEMS["price"][2], 5.0]
-    table = model.price_curve(["i1", "i2", "i3"], "i2", "price", prices)
-    assert table.columns == ["price", "item", "share", "lower", "upper", "of"]
-    mine = table.filter(pl.col("item") == "i2")
-    assert mine["price"].to_list() == prices
-    assert mine["share"].is_sorted(descending=True)
-    now = model.simulate(["i1", "i2", "i3"])["share"]
-    np.testing.assert_allclose(table["share"][3:6], now, atol=0.005)  # of draws
-    more = {"item": ["new"], **{name: [column[2]] for name, column in ITEMS.items() if name != "item"}}
-    new = model.price_curve(["i1", "new", "i3"], "new", "price", [2.0, 5.0], items=more).filter(pl.col("item") == "new")
-    assert new["share"][0] > new["share"][1]
-    for item, price, message in (("i9", "price", "not on offer"), ("i2", "color", "these are: price, size")):
-        with pytest.raises(DataError, match=message):
-            model.price_curve(["i1", "i2"], item, price, [1.0])
-
-
-def test_shares_of_two_are_probabilities_of_a_pair():
-    """The mean over people of P(left), with the utilities of each person uncertain."""
-    model = Population(basis="attributes", variance=0.5, strength=20.0, calibration=None, n_jobs=1).fit(
-        DATA, items=ITEMS
-    )
-    users = list(model.users_.ids)
-    pairs = {"user": users, "left": ["i1"] * len(users), "right": ["i2"] * len(users)}
-    share = model.simulate({"": ["i1", "i2"]})["share"][0]
-    assert abs(share - model.predict_proba(pairs)[:, 0].mean()) < 0.01
 
 
 def test_the_same_seed_gives_the_same_bits_and_order_of_items_does_not_matter(model):
@@ -288,25 +251,6 @@ def test_without_attributes_it_says_what_to_give():
         Population(**GIVEN).fit(DATA, items=same).importances()
     with pytest.raises(DataError, match="no attribute that is a number; these are: "):
         Population(**GIVEN, basis="attributes").fit(DATA, items=ITEMS).willingness_to_pay("color")
-
-
-def test_the_fit_of_people_is_the_geometric_mean_of_what_their_choices_had():
-    model = Population(basis="attributes", variance=0.5, strength=20.0, calibration=None, n_jobs=1).fit(
-        DATA, items=ITEMS
-    )
-    table = model.fit_of_people()
-    assert table["user"].to_list() == list(model.users_.ids)
-    assert set(table["choices"]) == {8.0}
-    sets = {"task": [0, 0, 0], "user": ["u3"] * 3}
-    logs = []
-    for _, one in DATA.to_frame().filter(pl.col("user") == "u3").group_by("task"):
-        shown = [*{*one["left"], *one["right"]}]
-        best = one["left"][0] if one["winner"][0] == "left" else one["right"][0]
-        logs.append(np.log(model.predict_choice(sets | {"item": shown})[shown.index(best)]))
-    mine = table.row(by_predicate=pl.col("user") == "u3", named=True)
-    assert abs(mine["rlh"] - np.exp(np.mean(logs))) < 0.01
-    assert mine["rlh"] > mine["chance"]
-    assert mine["p_guessing"] < 0.5
 
 
 @pytest.mark.data
