@@ -348,6 +348,33 @@ def test_a_price_curve_of_one_item(folder, tmp_path, rule):
     assert mine["share"][0] > mine["share"][2]
 
 
+def test_elasticities_and_the_price_that_brings_most(folder, tmp_path):
+    market = tmp_path / "market.csv"
+    market.write_text("item,price,screen\nours,3,large\ntheirs,2,small\n")
+    ran = run("--format", "csv", "simulate", folder, market, "--elasticities", "price")
+    table = pl.read_csv(io.StringIO(ran.stdout))
+    assert table.columns == ["scenario", "item", "changes", "elasticity", "lower", "upper", "of"]
+    assert (table.filter(pl.col("item") == pl.col("changes"))["elasticity"] < 0.0).all()
+    ran = run("simulate", folder, market, "--vary", "ours.price=1,2,3", "--maximise", "margin", "--cost", "0.5")
+    assert ran.exit_code == 0, ran.output
+    assert "Largest: at " in said(ran)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--maximise", "revenue"), "--maximise is about the values of --vary"),
+        (("--elasticities", "price", "--vary", "ours.price=1,2"), "different questions"),
+        (("--elasticities", "price", "--rule", "randomised"), "leave --rule out"),
+        (("--cost", "2"), "--cost is for --maximise margin"),
+    ],
+)
+def test_options_of_simulate_that_do_not_go_together(folder, tmp_path, options, message):
+    market = tmp_path / "market.csv"
+    market.write_text("item,price,screen\nours,3,large\ntheirs,2,small\n")
+    assert message in refused("simulate", folder, market, *options)
+
+
 def test_prices_that_were_not_seen_are_told_and_shares_lie_in_their_intervals(folder, tmp_path):
     file = scenarios(tmp_path / "s.csv", "\n".join([
         "scenario,item", *(f'{name},"{item}"' for name in ("a", "b") for item in KNOWN)

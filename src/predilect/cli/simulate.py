@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,6 +28,9 @@ class RuleName(StrEnum):
     share = "share"
     first_choice = "first-choice"
     randomised = "randomised"
+
+
+AimName = StrEnum("AimName", ["share", "revenue", "margin"])  # what is to be largest
 
 
 def simulate(
@@ -55,13 +59,33 @@ def simulate(
             help="Change a number of one item, such as ours.price=1,2,3, in every scenario that offers it.",
         ),
     ] = None,
+    maximise: Annotated[
+        AimName | None,
+        typer.Option(
+            "--maximise",
+            help="Of the values of --vary, which makes the item's share, its revenue (share times value) or its margin "
+            "(share times value less --cost) largest.",
+        ),
+    ] = None,
+    cost: Annotated[
+        float, typer.Option("--cost", metavar="C", help="Of one item that is sold, for --maximise margin.")
+    ] = 0.0,
+    elasticities: Annotated[
+        str | None,
+        typer.Option(
+            "--elasticities", metavar="PRICE",
+            help="In place of shares, by how many per cent each share changes with one per cent of this number of each "
+            "item.",
+        ),
+    ] = None,
     of: OfOption = OfName.population,
     out: OutFile = None,
     force: Force = False,
 ) -> None:  # fmt: skip
     """Say which share of people would choose each of the items on offer, by the model in DIR.
 
-    Prints scenario, item, share, its 95 % interval and of whom it is; with --vary also the value, as price.
+    Prints scenario, item, share, its 95 % interval and of whom it is; with --vary also the value, as price; with
+    --maximise what each value brings for each person who chooses, and the probability that it brings the most.
 
     Example: predilect simulate results scenarios.csv --vary ours.price=1,2,3
     """
@@ -79,14 +103,32 @@ def simulate(
                 f"{folder} holds a model without attributes. Rank choices between described alternatives, or give "
                 "rank --items FILE"
             )
+        _refuse(rule, vary, maximise, cost, elasticities)
         offered, items = _offered(fitted, read_table(scenarios)[1])
-        if vary is None:
+        if elasticities is not None:
+            what, heads = "Elasticities", {"elasticity": "Elasticity"}
+            table = _each(offered, lambda one: fitted.elasticities(one, elasticities, items=items, of=of.value))
+        elif vary is None:
+            what, heads = "Shares", {"share": "Share"}
             table = fitted.simulate(offered, rule.name, items=items, of=of.value)
         else:
-            table = _curves(fitted, offered, items, vary, rule.name, of.value)
+            what, heads = "Shares", {"share": "Share"}
+            with_item, item, price, values = _varied(fitted, offered, vary)
+            if maximise is not None:
+                what, heads = "Amounts", {"brings": "Brings", "p_best": "P(best)"}
+                given = {"cost": cost, "items": items, "of": of.value}
+                table = _each(
+                    with_item, lambda one: fitted.best_price(one, item, price, values, maximise.value, **given)
+                )
+            else:
+                table = _each(with_item, lambda one: fitted.price_curve(
+                    one, item, price, values, rule.name, items=items, of=of.value
+                ))  # fmt: skip
         if talk.kind == "table":
-            talk.show(with_intervals(table, {"share": "Share"}, as_percent=True))
-            talk.say(of_whom(of, "Shares and their intervals"))
+            talk.show(with_intervals(table, heads, as_percent="share" in heads))
+            for row in table.filter("is_best").iter_rows(named=True) if "is_best" in table.columns else ():
+                talk.say(f"Largest: at {row['price']:g}, with probability {row['p_best']:.2f}.")
+            talk.say(of_whom(of, f"{what} and their intervals"))
         if target is not None:
             target.write(lambda path: write_csv(table, path))
             talk.written = str(out)
@@ -163,12 +205,34 @@ def _differ(features: ItemFeatures, given: pl.DataFrame, matrix: FloatArray) -> 
     return np.asarray((stated & (np.abs(encode(features.outputs, columns)[0] - matrix) > 1e-9)).any(axis=1))
 
 
-def _curves(
-    fitted: Any, offered: dict[str, list[Any]], items: Any, vary: str, rule: str, of: str
-) -> pl.DataFrame:  # fmt: skip
-    """Shares at every value of one number of one item."""
+def _refuse(
+    rule: RuleName, vary: str | None, maximise: AimName | None, cost: float, elasticities: str | None
+) -> None:  # fmt: skip
+    """DataError for options that do not go together."""
+    if maximise is not None and vary is None:
+        raise DataError("--maximise is about the values of --vary ITEM.ATTRIBUTE=1,2,3. Give it too")
+    if elasticities is not None and vary is not None:
+        raise DataError("--elasticities and --vary are different questions. Ask one at a time")
+    if rule is not RuleName.share and (maximise is not None or elasticities is not None):
+        raise DataError("--maximise and --elasticities are about choices by probabilities: leave --rule out")
+    if cost and maximise is not AimName.margin:
+        raise DataError("--cost is for --maximise margin")
+
+
+def _each(offered: dict[str, list[Any]], table: Callable[[list[Any]], pl.DataFrame]) -> pl.DataFrame:
+    """A table for each scenario, one under the other, with its name first."""
     import polars as pl
 
+    found = [(name, table(one)) for name, one in offered.items()]
+    return pl.concat(
+        [one.insert_column(0, pl.repeat(name, len(one), eager=True).alias("scenario")) for name, one in found]
+    )
+
+
+def _varied(
+    fitted: Any, offered: dict[str, list[Any]], vary: str
+) -> tuple[dict[str, list[Any]], str, str, list[float]]:  # fmt: skip
+    """Scenarios that offer the item which is to change, the item, its attribute, and the values of that."""
     said, equals, text = vary.rpartition("=")
     known = sorted((name for name in fitted.features_.sources if said.endswith(f".{name}")), key=len)
     if not equals or not known:
@@ -178,16 +242,10 @@ def _curves(
         )
     price = known[-1]
     item, values = said.removesuffix(f".{price}"), numbers_in(text, "--vary")
-    found: list[pl.DataFrame] = [
-        fitted.price_curve(one, item, price, values, rule, items=items, of=of).insert_column(
-            0, pl.repeat(name, len(values) * len(one), eager=True).alias("scenario")
-        )
-        for name, one in offered.items()
-        if item in map(str, one)
-    ]
+    found = {name: one for name, one in offered.items() if item in map(str, one)}
     if not found:
         there = dict.fromkeys(str(one) for items in offered.values() for one in items)
         raise DataError(
             f"no scenario offers {item!r}, whose {price} should change (--vary).{did_you_mean(item, there)}"
         )
-    return pl.concat(found)
+    return found, item, price, values

@@ -141,11 +141,11 @@ def importances(draws: PersonDraws, of: str = "population", seed: int = 0) -> di
     """Columns attribute, importance, spread, lower, upper, of: shares of utility's range that attributes make, sum 1.
 
     ``importance`` is the mean over people, with the 95 % interval of that of the people ``of`` whom it is, see
-    :func:`_average`; ``spread`` the standard deviation between people.
+    :func:`average`; ``spread`` the standard deviation between people.
     """
     of_people = (_shares(draws.ranges(code)) for code in range(draws.n_people))
-    mean, spread, by_draw = _average(of_people, of, seed)
-    lower, upper = _ends(by_draw, mean)
+    mean, spread, by_draw = average(of_people, of, seed)
+    lower, upper = ends(by_draw, mean)
     names = attributes_of(draws)
     return {
         "attribute": names, "importance": mean, "spread": spread, "lower": lower, "upper": upper,
@@ -227,7 +227,7 @@ def market_shares(
 
     "share": everybody chooses by the probabilities of the model. "randomised": everybody takes what is best, in each
     draw of their coefficients. "first_choice": what is best by mean utilities, of which the share is more extreme than
-    it is sure: its interval is that of "randomised", made to hold it. ``of``: see :func:`_average`.
+    it is sure: its interval is that of "randomised", made to hold it. ``of``: see :func:`average`.
     """
     if rule not in RULES:
         raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, not {rule!r}")
@@ -240,15 +240,15 @@ def market_shares(
                 by_means.append(_best(V.mean(axis=0, keepdims=True))[0])
             yield draws.chances(V) if rule == "share" else _best(V)
 
-    mean, _, by_draw = _average(of_people(), of, seed)
-    lower, upper = _ends(by_draw, mean)
+    mean, _, by_draw = average(of_people(), of, seed)
+    lower, upper = ends(by_draw, mean)
     if not by_means:
         return mean, lower, upper
     share = np.mean(by_means, axis=0)
     return share, np.minimum(lower, share), np.maximum(upper, share)
 
 
-def _average(of_people: Iterable[FloatArray], of: str, seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def average(of_people: Iterable[FloatArray], of: str, seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Mean of people's draws (R, k) over people and draws, their spread, (k,); and the average in each draw, (R, k).
 
     Of "respondents" the average over the people who answered. Of "population", whose sample they are, that by the
@@ -267,7 +267,7 @@ def _average(of_people: Iterable[FloatArray], of: str, seed: int) -> tuple[Float
     return np.mean(means, axis=0), sd_of(np.array(means)), np.asarray(total / weights)
 
 
-def _ends(by_draw: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+def ends(by_draw: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Ends of the interval of 95 % of the draws (R, k) of parts of 1 below their mean, and of those above it; two (k,).
 
     The mean, unlike the median, may lie beyond the 2.5 and 97.5 % quantiles: of a share that is next to nothing in

@@ -15,9 +15,12 @@ from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
 from predilect.data.attributes import refuse_left_out
 from predilect.data.choices import choices_of
 from predilect.data.features import FeatureSpace
-from predilect.decisions import conjoint
+from predilect.decisions import conjoint, offers
 from predilect.errors import DataError, DataWarning
+from predilect.models.checks import check_choice
 from predilect.models.reading import beyond, codes_of_sets, read_answers
+
+_STEP = 1e-4  # of a price, for the slope of utilities at it
 
 
 class Kit:
@@ -279,21 +282,177 @@ class Kit:
         """
         draws = self._person_draws()
         offered = _offered("", scenario)
-        place = next((k for k, one in enumerate(offered) if str(one) == str(item)), -1)
-        if place < 0:
-            raise DataError(f"item {quoted(item)}, whose {price} should change, is not on offer")
-        features = self.features_
-        if features is None:
-            raise DataError(f"the model was fitted without attributes, so that no {price} can change")
-        refuse_left_out(price, features, self.attributes_)
-        (codes,), described = codes_of_sets(self, [offered], items)
-        encoded = np.concatenate([self._space.matrix, described])
+        place = _place_of(offered, item, price)
+        codes, encoded = self._on_offer(offered, price, items)
+        features, described = self.features_, encoded[len(self.items_) :]
+        assert features is not None
         changes = [features.shifted(encoded[codes[place]], price, float(value)) for value in values]
         others = encoded[[code for code in np.unique(codes) if code >= len(self.items_) and code != codes[place]]]
         self._warn_beyond(np.concatenate([encoded[codes[place]] + np.array(changes), others]))
         rows = self._rows(codes, described)
         moved = [(float(v), offered, self._moved(rows, place, one)) for v, one in zip(values, changes, strict=True)]
         return self._shares(draws, "price", moved, rule, of)
+
+    def elasticities(self, scenario: Sequence[Any], price: str, *, items: Any = None, of: str = "population") -> Any:
+        """Elasticities of market shares by a price, or any number, of each item on offer.
+
+        Parameters
+        ----------
+        scenario : list of item ids
+            What is on offer.
+        price : str
+            The attribute.
+        items, of
+            As in :meth:`simulate`.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            A row for each two items: item (whose share), changes (whose price), elasticity (per cent of the share by
+            one per cent of the price), lower, upper (95 % interval), of. Own elasticities are those with the same item
+            twice.
+
+        Raises
+        ------
+        DataError
+            As :meth:`price_curve`.
+        """
+        draws, ids = self._person_draws(), _offered("", scenario)
+        k = len(ids)
+        codes, encoded = self._on_offer(ids, price, items)
+        rows = self._rows(np.tile(codes, 2), encoded[len(self.items_) :])
+        assert self.features_ is not None
+        now = self.features_.numbers(encoded[codes])[price]
+        step = _STEP * np.maximum(np.abs(now), _STEP * float(np.ptp(self.features_.numbers(self._space.matrix)[price])))
+        for j in range(k):
+            change = self.features_.shifted(encoded[codes[j]], price, float(now[j] + step[j]))
+            rows = self._moved(rows, k + j, change)
+        found = offers.elasticities(draws, rows, step, now, of, self.seed_)
+        table = {"item": [one for one in ids for _ in ids], "changes": ids * k}
+        columns = dict(zip(("elasticity", "lower", "upper"), (part.ravel() for part in found), strict=True))
+        return build_frame({**table, **columns, "of": [of] * k * k}, self._backend)
+
+    def best_price(
+        self, scenario: Sequence[Any], item: Any, price: str, values: Sequence[float], maximise: str = "revenue", *,
+        cost: float = 0.0, items: Any = None, of: str = "population",
+    ) -> Any:  # fmt: skip
+        """What each of several prices of one item would bring, and which brings the most.
+
+        Parameters
+        ----------
+        scenario, item, price, values
+            As in :meth:`price_curve`.
+        maximise : {"share", "revenue", "margin"}, default "revenue"
+            The share of the item; times its price; or times its price less ``cost``.
+        cost : float, default 0
+            Of one that is sold ("margin").
+        items, of
+            As in :meth:`simulate`.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            A row a price: price, brings (for each person who chooses), lower, upper (95 % interval), p_best (the
+            probability that no other of the prices brings more), is_best (of the row with the largest ``brings``), of.
+
+        Raises
+        ------
+        DataError
+            As :meth:`price_curve`.
+        """
+        check_choice("maximise", maximise, offers.AIMS)
+        draws, ids = self._person_draws(), _offered("", scenario)
+        place, k = _place_of(ids, item, price), len(ids)
+        codes, encoded = self._on_offer(ids, price, items)
+        assert self.features_ is not None
+        rows = self._rows(np.append(codes, np.repeat(codes[place], len(values))), encoded[len(self.items_) :])
+        changes = [self.features_.shifted(encoded[codes[place]], price, float(value)) for value in values]
+        self._warn_beyond(encoded[codes[place]] + np.array(changes))
+        sets = []
+        for number, (value, change) in enumerate(zip(values, changes, strict=True)):
+            rows = self._moved(rows, k + number, change)
+            there = np.arange(k)
+            there[place] = k + number
+            worth = {"share": 1.0, "revenue": float(value), "margin": float(value) - cost}[maximise]
+            sets.append(offers.Offer(there, np.array([place]), np.array([worth])))
+        return self._best({"price": [float(value) for value in values]}, draws, rows, sets, of)
+
+    def best_line(
+        self, ours: Sequence[Any], against: Sequence[Any], size: int, maximise: str = "share", *,
+        price: str | None = None, cost: Mapping[Any, float] | float = 0.0, items: Any = None, of: str = "population",
+    ) -> Any:  # fmt: skip
+        """Which of our offers to bring to market together, against others that are there.
+
+        Parameters
+        ----------
+        ours : list of item ids
+            What could be offered.
+        against : list of item ids
+            What others offer, and the outside option.
+        size : int
+            Number of offers in a line.
+        maximise : {"share", "revenue", "margin"}, default "share"
+            The share of all our offers; or Σ share times price; or Σ share times price less cost.
+        price : str, optional
+            The attribute that is the price; needed for "revenue" and "margin".
+        cost : float or mapping of item to float, default 0
+            Of one that is sold ("margin").
+        items, of
+            As in :meth:`simulate`.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            A row a line, the best first: line (ids with " + " between them), brings, lower, upper, p_best, is_best, of.
+
+        Raises
+        ------
+        DataError
+            As :meth:`simulate`; if there are more than 2 000 lines, or a cost is missing.
+        """
+        check_choice("maximise", maximise, offers.AIMS)
+        if maximise != "share" and price is None:
+            raise DataError(f"maximise={maximise!r} needs the attribute that is the price: price=...")
+        draws, ids = self._person_draws(), _offered("", [*ours, *against])
+        codes, encoded = self._on_offer(ids, price, items)
+        lacking = [one for one in ours if one not in cost] if isinstance(cost, Mapping) else []
+        if lacking:
+            raise DataError(f"cost names no amount for {quoted(lacking[0])}. Give one for each of our offers")
+        worth = np.ones(len(ours))
+        if price is not None and maximise != "share" and self.features_ is not None:
+            worth = self.features_.numbers(encoded[codes])[price][: len(ours)]
+            if maximise == "margin":
+                worth = worth - np.array([cost[one] if isinstance(cost, Mapping) else cost for one in ours])
+        others = np.arange(len(ours), len(ids))
+        lines = offers.lines_of(len(ours), size)
+        sets = [offers.Offer(np.append(np.array(one), others), np.arange(size), worth[list(one)]) for one in lines]
+        names = [" + ".join(str(ours[k]) for k in one) for one in lines]
+        rows = self._rows(codes, encoded[len(self.items_) :])
+        return self._best({"line": names}, draws, rows, sets, of, in_order=True)
+
+    def _on_offer(self, ids: list[Any], price: str | None, items: Any) -> tuple[IntArray, FloatArray]:
+        """Codes of items on offer, and encoded attributes of all; DataError if there is no such price."""
+        if self.features_ is None:
+            raise DataError(f"the model was fitted without attributes, so that no {price or 'price'} can change")
+        if price is not None:
+            refuse_left_out(price, self.features_, self.attributes_)
+        (codes,), described = codes_of_sets(self, [ids], items)
+        encoded = np.concatenate([self._space.matrix, described])
+        if price is not None:
+            self.features_.shifted(encoded[codes[0]], price, 0.0)
+        return codes, encoded
+
+    def _best(
+        self, labels: dict[str, list[Any]], draws: conjoint.PersonDraws, rows: Any, sets: list[offers.Offer], of: str,
+        in_order: bool = False,
+    ) -> Any:  # fmt: skip
+        """What sets bring, with what they are called."""
+        found = offers.best_of(draws, rows, sets, of, self.seed_)
+        order = np.argsort(-found[0], kind="stable") if in_order else np.arange(len(sets))
+        table: dict[str, Any] = {name: [column[k] for k in order] for name, column in labels.items()}
+        table |= {name: part[order] for name, part in zip(("brings", "lower", "upper", "p_best"), found, strict=True)}
+        table["is_best"] = order == int(np.argmax(found[0]))
+        return build_frame({**table, "of": [of] * len(sets)}, self._backend)
 
     def _warn_beyond(self, offers: FloatArray) -> None:
         """Warn of encoded attributes, (n, n_columns), outside the range of those of the items of the fit."""
@@ -319,6 +478,14 @@ class Kit:
             for column, values in zip(table.values(), columns, strict=True):
                 column += values
         return build_frame(table, self._backend)
+
+
+def _place_of(ids: list[Any], item: Any, price: str) -> int:
+    """Where an item is on offer; DataError if it is not."""
+    place = next((k for k, one in enumerate(ids) if str(one) == str(item)), -1)
+    if place < 0:
+        raise DataError(f"item {quoted(item)}, whose {price} should change, is not on offer")
+    return place
 
 
 def _offered(name: str, items: Sequence[Any]) -> list[Any]:

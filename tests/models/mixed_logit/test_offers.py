@@ -1,0 +1,86 @@
+"""Elasticities and best offers: against differences of shares, and by hand."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+from simulate_choices import choices
+
+from predilect import MixedLogit, Population
+from predilect.errors import DataError
+from tolerances import EXACT, ITERATIVE
+
+DATA = choices(3, n_users=30, n_tasks=6)
+ITEMS = {**DATA.items, "price": [round(one + 4.0, 2) for one in DATA.items["price"]]}
+SETS = sorted(ITEMS["item"], key=lambda one: ITEMS["price"][int(one[1:])])[10:13]  # of prices around the middle
+
+
+@pytest.fixture(scope="module", params=["classes", "population"])
+def model(request):
+    kind = MixedLogit(distributions="fixed", n_classes=2) if request.param == "classes" else Population()
+    return kind.fit(DATA.answers, items=ITEMS)
+
+
+def test_elasticities_are_differences_of_shares(model):
+    table = pl.DataFrame(model.elasticities(SETS, "price"))
+    assert table.columns == ["item", "changes", "elasticity", "lower", "upper", "of"]
+    price = dict(zip(ITEMS["item"], ITEMS["price"], strict=True))
+    share = dict(pl.DataFrame(model.simulate(SETS))["item", "share"].iter_rows())
+    if isinstance(model, Population):  # whose draws are made anew for other sets: signs and sizes alone
+        own = table.filter(pl.col("item") == pl.col("changes"))
+        assert (own["elasticity"] < 0.0).all()
+        assert (table.filter(pl.col("item") != pl.col("changes"))["elasticity"] > 0.0).all()
+        return
+    for changed in SETS:
+        p, h = price[changed], 1e-4
+        found = pl.DataFrame(model.price_curve(SETS, changed, "price", [p - h, p + h]))
+        low, high = found["share"].to_numpy().reshape(2, 3)
+        by_differences = (high - low) / (2 * h) * p / np.array([share[one] for one in SETS])
+        mine = table.filter(pl.col("changes") == changed)["elasticity"]
+        np.testing.assert_allclose(mine, by_differences, rtol=ITERATIVE)
+    assert ((table["lower"] < table["elasticity"]) & (table["elasticity"] < table["upper"])).all()
+
+
+def test_the_best_price_brings_what_the_curve_says(model):
+    values = [3.0, 4.0, 5.0, 6.0]
+    shares = pl.DataFrame(model.price_curve(SETS, SETS[1], "price", values)).filter(pl.col("item") == SETS[1])
+    for aim, worth in (("share", np.ones(4)), ("revenue", np.array(values)), ("margin", np.array(values) - 1.0)):
+        table = pl.DataFrame(model.best_price(SETS, SETS[1], "price", values, aim, cost=1.0))
+        tolerance = EXACT if isinstance(model, MixedLogit) else 0.02  # draws of other sets
+        np.testing.assert_allclose(table["brings"], worth * shares["share"].to_numpy(), rtol=tolerance)
+        assert table["is_best"].arg_max() == int(np.argmax(table["brings"]))
+        assert table["p_best"].sum() == pytest.approx(1.0)
+        assert ((table["lower"] <= table["brings"]) & (table["brings"] <= table["upper"])).all()
+
+
+def test_the_best_line_is_that_of_all_subsets(model):
+    ours, against = ["i4", "i5", "i6", "i7"], ["i8", "i9"]
+    table = pl.DataFrame(model.best_line(ours, against, 2, "revenue", price="price"))
+    price = dict(zip(ITEMS["item"], ITEMS["price"], strict=True))
+    brings = {}
+    for line in combinations(ours, 2):
+        share = dict(pl.DataFrame(model.simulate([*line, *against]))["item", "share"].iter_rows())
+        brings[" + ".join(line)] = sum(share[one] * price[one] for one in line)
+    tolerance = EXACT if isinstance(model, MixedLogit) else 0.02
+    assert dict(table["line", "brings"].iter_rows()) == pytest.approx(brings, rel=tolerance)
+    assert table["brings"].is_sorted(descending=True)
+
+
+def test_what_cannot_be_offered(model):
+    with pytest.raises(DataError, match="needs the attribute that is the price"):
+        model.best_line(["i1", "i2"], ["i3"], 1, "revenue")
+    with pytest.raises(DataError, match="a line of 3 out of 2 offers cannot be"):
+        model.best_line(["i1", "i2"], ["i3"], 3)
+    with pytest.raises(DataError, match="more than the 2000"):
+        model.best_line([f"i{k}" for k in range(20)], ["i25"], 10)
+    with pytest.raises(DataError, match="cost names no amount for"):
+        model.best_line(["i1", "i2"], ["i3"], 1, "margin", price="price", cost={"i1": 2.0})
+    with pytest.raises(ValueError, match="maximise must be one of"):
+        model.best_price(SETS, SETS[0], "price", [1.0, 2.0], "profit")
+    with pytest.raises(DataError, match='"weight" is no number in use'):
+        model.elasticities(SETS, "weight")
+    with pytest.raises(DataError, match="is not on offer"):
+        model.best_price(SETS, "i99", "price", [1.0, 2.0])
