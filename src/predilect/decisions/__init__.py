@@ -2,3 +2,7 @@
 
 Fitted models have them as methods: ``suggest``, ``suggest_set``, ``decide``, ``versus``, ``scores`` ...
 """
+
+from predilect.decisions.designs import Design, design
+
+__all__ = ["Design", "design"]
