@@ -72,7 +72,7 @@ def test_somebody_new_and_names_with_commas(personal, tmp_path):
         (["apple", "banana", "--cost-question", "nan"], "--cost-question must be a number from 0 up"),
         (["apple", "banana", "--cost-defer", "inf"], "--cost-defer must be a number from 0 up, not inf"),
         (["apple", "banana", "--cost-wrong", "much"], "--cost-wrong"),
-        ([], "Missing argument 'OPTION...'"),
+        ([], "a choice needs two options or more"),
     ],
 )
 def test_what_cannot_be_decided(personal, arguments, said):
@@ -80,3 +80,46 @@ def test_what_cannot_be_decided(personal, arguments, said):
     assert ran.exit_code == 2
     assert said in " ".join(ran.stderr.replace("│", " ").split())
     assert not ran.stdout
+
+
+def test_decisions_for_everyone(personal, tmp_path):
+    table, said = decided(personal, "--everyone", *ALL, "--cost-question", "0.01")
+    model = load(personal)
+    expected = model.decide_many(ALL, cost_question=0.01)
+    assert table["user"].to_list() == list(model.users_.ids)
+    assert table["action"].to_list() == expected["action"].to_list()
+    assert "expected cost" in said
+    loss = tmp_path / "loss.csv"
+    loss.write_text("item,cost\napple,1\nbanana,20\ncherry,5\n")
+    table, _ = decided(personal, "p03", *ALL, "--cost-wrong", loss)
+    assert (
+        tuple(table["option"]) == model.decide("p03", ALL, cost_wrong={"apple": 1, "banana": 20, "cherry": 5}).options
+    )
+    loss.write_text("item,apple,banana\napple,0,1\nbanana,2,0\n")
+    table, _ = decided(personal, "p03", "apple", "banana", "--cost-wrong", loss)
+    loss.write_text("item,apple\napple,0\nbanana,2\n")
+    for arguments, message in (
+        (("p03", "apple", "banana", "--cost-wrong", loss), "needs columns item and cost"),
+        (("p03", "apple", "banana", "--cost-wrong", "much"), "takes a number or a file"),
+        ((), "say whose choice it is"),
+    ):
+        ran = run("decide", personal, *arguments)
+        assert ran.exit_code == 2
+        assert message in " ".join(ran.output.split())
+
+
+def test_options_that_were_not_in_the_answers(tmp_path):
+    rng = np.random.default_rng(0)
+    price = rng.integers(1, 9, (60, 2))
+    pairs = pl.DataFrame({
+        "user": np.arange(60) % 6, "left": [f"t{a}" for a in price[:, 0]], "right": [f"t{b + 10}" for b in price[:, 1]],
+        "winner": np.where(price[:, 0] < price[:, 1] + rng.normal(size=60), "left", "right"),
+    })  # fmt: skip
+    items = pl.DataFrame({"item": [f"t{k}" for k in (*range(1, 9), *range(11, 19))], "price": [*range(1, 9)] * 2})
+    Population().fit(pairs, items=items).save(tmp_path / "model")
+    (tmp_path / "new.csv").write_text("item,price\nsmart,2.5\nplain,6.5\n")
+    table, _ = decided(tmp_path / "model", "--everyone", "--items", tmp_path / "new.csv", "--cost-question", "9")
+    assert len(table) == 6
+    assert set(table["option"]) == {"smart"}
+    table, _ = decided(tmp_path / "model", "3", "t1", "plain", "--items", tmp_path / "new.csv")
+    assert table["option"][0] == "t1"

@@ -187,3 +187,70 @@ def test_examples_of_the_page_and_of_the_methods():
     ):
         assert found.attempted > 4
         assert found.failed == 0
+
+
+def test_a_loss_by_option_is_weighed_by_hand():
+    choice = told(a=0.3, b=0.7)
+    found = choice(cost_wrong={"a": 1.0, "b": 10.0}, cost_question=5.0)
+    assert (found.action, found.option) == ("act", "a")  # less likely, and wrong at a tenth of the cost
+    assert (found.probability, found.expected_loss) == pytest.approx((0.3, 0.7), abs=EXACT)
+    assert found.reason.startswith(
+        "Act: take a. Acting on a is right with probability 0.3 and has the expected loss 0.7;"
+    )
+    same = choice(cost_wrong={"a": {"b": 1.0}, "b": {"a": 10.0}}, cost_question=5.0)
+    assert same.costs == pytest.approx(found.costs, abs=EXACT)
+
+
+def test_questions_under_a_matrix_of_losses_against_all_answers():
+    """By Luce's axiom, who would choose none of the options asked about names one by its chance among them."""
+    rng = np.random.default_rng(0)
+    names, p = ["a", "b", "c", "d"], np.array([0.4, 0.3, 0.2, 0.1])
+    L = rng.uniform(1.0, 9.0, (4, 4)) * (1.0 - np.eye(4))
+    matrix = {one: dict(zip(names, row.tolist(), strict=True)) for one, row in zip(names, L, strict=True)}
+    found = told(**dict(zip(names, p.tolist(), strict=True)))(cost_wrong=matrix, cost_question=0.5)
+    asking = {}
+    for m in (2, 3):
+        odds = np.exp(np.log(p) + rng.gumbel(size=(400_000, 4)))  # utilities of people who choose so
+        best, named = odds.argmax(axis=1), odds[:, :m].argmax(axis=1)
+        asking[m] = 0.5 * np.log2(m) + L[named, best].mean()
+    assert found.costs["ask"] == pytest.approx(min(asking.values()), abs=0.02)
+    assert found.costs["act"] == pytest.approx((L @ p).min(), abs=EXACT)
+
+
+def test_decisions_for_many_are_those_one_by_one():
+    model = Population(calibration=None, n_jobs=1).fit(
+        {
+            "user": ["ann", "bob", "cas", "dan"] * 3,
+            "left": ["tea"] * 4 + ["milk"] * 4 + ["tea"] * 4,
+            "right": ["milk"] * 4 + ["juice"] * 4 + ["juice"] * 4,
+            "winner": ["tea", "milk", "tea", "milk"] + ["milk", "juice"] * 2 + ["tea", "juice"] * 2,
+        }
+    )
+    options = ["tea", "juice", "milk"]
+    for costs in ({}, {"cost_question": 0.01}, {"cost_wrong": {"tea": 1, "milk": 3, "juice": 2}},
+                  {"cost_defer": 0.1, "default": "tea"}):  # fmt: skip
+        table = model.decide_many(options, **costs)
+        assert len(table) == 4
+        for row in table.iter_rows(named=True):
+            one = model.decide(row["user"], options, **costs)
+            assert (row["action"], row["option"]) == (one.action, one.option)
+            assert row["question"] == (" | ".join(one.question) or None)
+            assert row["probability"] == pytest.approx(one.probability, abs=EXACT)
+            assert row["cost"] == pytest.approx(min(one.costs.values()), abs=EXACT)
+            assert row["value"] == pytest.approx(one.value, abs=EXACT)
+    assert model.decide_many(options, ["cas"])["user"].to_list() == ["cas"]
+    with pytest.raises(DataError, match="does not know 'eve'"):
+        model.decide_many(options, ["eve"])
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        ({"a": 1.0}, "names no amount for b"), ({"a": 1.0, "b": -1.0}, "the loss of taking b is -1"),
+        ({"a": {}, "b": 1.0}, "taking a names no amount for where b is wanted"),
+        ({"a": "much", "b": 1.0}, "the loss of taking a is"),
+    ],
+)  # fmt: skip
+def test_losses_that_do_not_fit(loss, said):
+    with pytest.raises(DataError, match=said):
+        told(a=0.3, b=0.7)(cost_wrong=loss)

@@ -54,7 +54,9 @@ def test_the_error_is_about_the_least_that_a_referee_finds():
 
 
 def test_a_fit_to_made_up_answers_has_the_errors_that_were_promised():
-    found = design(LEVELS, 6, 2, priors=PRIORS | {"None": (-0.5, 0.0)}, outside=True, n_blocks=2, balanced=True, n_starts=2)
+    found = design(
+        LEVELS, 6, 2, priors=PRIORS | {"None": (-0.5, 0.0)}, outside=True, n_blocks=2, balanced=True, n_starts=2
+    )
     summary = MixedLogit(distributions="fixed").fit(found.answers(300)).summary().table
     both = found.expected(300).join(pl.DataFrame(summary), on=["attribute", "level"])
     assert len(both) == 10

@@ -32,6 +32,35 @@ class RuleName(StrEnum):
 
 AimName = StrEnum("AimName", ["share", "revenue", "margin"])  # what is to be largest
 
+VaryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--vary",
+        metavar="ITEM.ATTRIBUTE=1,2,3",
+        help="Change a number of one item, such as ours.price=1,2,3, in every scenario that offers it.",
+    ),
+]
+MaximiseOption = Annotated[
+    AimName | None,
+    typer.Option(
+        "--maximise",
+        help="Of the values of --vary, which makes the item's share, its revenue (share times value) or its margin "
+        "(share times value less --cost) largest.",
+    ),
+]
+CostOption = Annotated[
+    float, typer.Option("--cost", metavar="C", help="Of one item that is sold, for --maximise margin.")
+]
+ElasticitiesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--elasticities",
+        metavar="PRICE",
+        help="In place of shares, by how many per cent each share changes with one per cent of this number of each "
+        "item.",
+    ),
+]
+
 
 def simulate(
     ctx: typer.Context,
@@ -52,32 +81,10 @@ def simulate(
             "utilities; randomised: what is best in each draw of them.",
         ),
     ] = RuleName.share,
-    vary: Annotated[
-        str | None,
-        typer.Option(
-            "--vary", metavar="ITEM.ATTRIBUTE=1,2,3",
-            help="Change a number of one item, such as ours.price=1,2,3, in every scenario that offers it.",
-        ),
-    ] = None,
-    maximise: Annotated[
-        AimName | None,
-        typer.Option(
-            "--maximise",
-            help="Of the values of --vary, which makes the item's share, its revenue (share times value) or its margin "
-            "(share times value less --cost) largest.",
-        ),
-    ] = None,
-    cost: Annotated[
-        float, typer.Option("--cost", metavar="C", help="Of one item that is sold, for --maximise margin.")
-    ] = 0.0,
-    elasticities: Annotated[
-        str | None,
-        typer.Option(
-            "--elasticities", metavar="PRICE",
-            help="In place of shares, by how many per cent each share changes with one per cent of this number of each "
-            "item.",
-        ),
-    ] = None,
+    vary: VaryOption = None,
+    maximise: MaximiseOption = None,
+    cost: CostOption = 0.0,
+    elasticities: ElasticitiesOption = None,
     of: OfOption = OfName.population,
     out: OutFile = None,
     force: Force = False,
@@ -104,26 +111,26 @@ def simulate(
                 "rank --items FILE"
             )
         _refuse(rule, vary, maximise, cost, elasticities)
+        if (vary is not None or elasticities is not None) and not hasattr(fitted, "price_curve"):
+            raise DataError(
+                f"{folder} holds a {fitted.report_['model']} model, which has shares alone: --vary and --elasticities "
+                "need coefficients. Rank with --model population, mixed-logit or logit"
+            )
         offered, items = _offered(fitted, read_table(scenarios)[1])
+        given = {"items": items, "of": of.value}
+        what, heads = "Shares", {"share": "Share"}
         if elasticities is not None:
             what, heads = "Elasticities", {"elasticity": "Elasticity"}
-            table = _each(offered, lambda one: fitted.elasticities(one, elasticities, items=items, of=of.value))
+            table = _each(offered, lambda one: fitted.elasticities(one, elasticities, **given))
         elif vary is None:
-            what, heads = "Shares", {"share": "Share"}
-            table = fitted.simulate(offered, rule.name, items=items, of=of.value)
+            table = fitted.simulate(offered, rule.name, **given)
         else:
-            what, heads = "Shares", {"share": "Share"}
-            with_item, item, price, values = _varied(fitted, offered, vary)
-            if maximise is not None:
-                what, heads = "Amounts", {"brings": "Brings", "p_best": "P(best)"}
-                given = {"cost": cost, "items": items, "of": of.value}
-                table = _each(
-                    with_item, lambda one: fitted.best_price(one, item, price, values, maximise.value, **given)
-                )
+            offered, *curve = _varied(fitted, offered, vary)
+            if maximise is None:
+                table = _each(offered, lambda one: fitted.price_curve(one, *curve, rule.name, **given))
             else:
-                table = _each(with_item, lambda one: fitted.price_curve(
-                    one, item, price, values, rule.name, items=items, of=of.value
-                ))  # fmt: skip
+                what, heads = "Amounts", {"brings": "Brings", "p_best": "P(best)"}
+                table = _each(offered, lambda one: fitted.best_price(one, *curve, maximise.value, cost=cost, **given))
         if talk.kind == "table":
             talk.show(with_intervals(table, heads, as_percent="share" in heads))
             for row in table.filter("is_best").iter_rows(named=True) if "is_best" in table.columns else ():

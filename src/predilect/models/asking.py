@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from predilect._text import quoted
+from predilect.data import build_frame
 from predilect.data.frames import is_list
 from predilect.decisions import acting, crowd, queries, sets
 from predilect.decisions import scores as of_items
 from predilect.decisions import versus as of_pairs
-from predilect.decisions.acting import Decision
+from predilect.decisions.acting import Decision, Loss
 from predilect.decisions.crowd import Questions, Weights
 from predilect.decisions.scales import Scale, ScaleName
 from predilect.errors import DataError
@@ -295,8 +296,8 @@ class Asking:
         )
 
     def decide(
-        self, user: Any, options: Any, *, cost_wrong: float = 1.0, cost_question: float = 0.1,
-        cost_defer: float | None = None, default: Any = None,
+        self, user: Any, options: Any, *, cost_wrong: Loss = 1.0, cost_question: float = 0.1,
+        cost_defer: float | None = None, default: Any = None, items: Any = None,
     ) -> Decision:  # fmt: skip
         """Decide for a person between some options, ask them a question, or leave the choice to them: what costs least.
 
@@ -306,9 +307,11 @@ class Asking:
             Whose choice it is; None, and with a warning an id that the model does not know, is somebody without
             answers.
         options : list of items
-            Two or more different items that the model knows, in any order.
-        cost_wrong : float, default 1
-            Cost of an act that is wrong: the person would have chosen another of the options.
+            Two or more different items, in any order; that the model knows, or that stand in ``items``.
+        cost_wrong : float, or mapping, default 1
+            Cost of an act that is wrong: the person would have chosen another of the options. A mapping gives it by the
+            option that is taken, ``{"A": 5, "B": 20}``, or by that and the one that is wanted, ``{"A": {"B": 5}, "B":
+            {"A": 20}}``.
         cost_question : float, default 0.1
             Cost of asking which of two options the person would choose; of m options it is log2(m) times that.
         cost_defer : float, optional
@@ -316,6 +319,8 @@ class Asking:
         default : item, optional
             One of the options that stands unless the person objects: leaving the choice to them then costs nothing
             where it is what they would choose. Of equally likely options it is taken.
+        items : data frame, optional
+            Attributes of options that the model does not know, one row an item.
 
         Returns
         -------
@@ -356,7 +361,41 @@ class Asking:
         fitted: Any = self
         return acting.decide(
             fitted, user, options, cost_wrong=cost_wrong, cost_question=cost_question, cost_defer=cost_defer,
-            default=default,
+            default=default, items=items,
+        )  # fmt: skip
+
+    def decide_many(
+        self, options: Any, users: Any = None, *, cost_wrong: Loss = 1.0, cost_question: float = 0.1,
+        cost_defer: float | None = None, default: Any = None, items: Any = None,
+    ) -> Any:  # fmt: skip
+        """Decide for many people between the same options, as :meth:`decide` does for one.
+
+        Parameters
+        ----------
+        options, cost_wrong, cost_question, cost_defer, default, items
+            As of :meth:`decide`.
+        users : list of ids, optional
+            By default all people of the model.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            A row a person: user, action ("act", "ask" or "defer"), option (what to take, or the default that stands),
+            question (options to ask about, with " | " between them), probability, expected_loss, cost (expected, of the
+            action), value (of the answer to the best question).
+
+        Raises
+        ------
+        DataError
+            As :meth:`decide`; if the model tells nobody apart, or does not know somebody.
+        """
+        fitted: Any = self
+        return build_frame(
+            acting.decide_many(
+                fitted, options, users, cost_wrong=cost_wrong, cost_question=cost_question, cost_defer=cost_defer,
+                default=default, items=items,
+            ),
+            fitted._backend,
         )  # fmt: skip
 
     def versus(self, pairs: Sequence[tuple[Any, Any]], user: Any = None, *, scale: ScaleName | Scale = "probit") -> Any:

@@ -153,7 +153,7 @@ def test_accept_is_the_prediction_for_such_items(wide):
     pairs = pl.DataFrame({"user": ["p03"] * 20, "left": ids[:20], "right": ids[20:40]})
     t = wide.trade_offs_.pairs(wide._space.matrix, np.arange(20), np.arange(20, 40))
     found = wide.accept(wide.trade_offs_.in_units(t), user="p03")
-    np.testing.assert_allclose(found.select("p_left", "p_tie", "p_right"), wide.predict_proba(pairs), atol=EXACT)
+    np.testing.assert_allclose(found.select("p_accept", "p_tie", "p_reject"), wide.predict_proba(pairs), atol=EXACT)
     mean, var = wide.predict_margin(pairs)
     np.testing.assert_allclose(found["mean"], mean, atol=EXACT)
     np.testing.assert_allclose(found["sd"], np.sqrt(var), atol=EXACT)
@@ -166,16 +166,16 @@ def test_accept_averages_the_noise_of_an_answer_and_what_is_not_known(wide):
     n, delta = 100_000, wide.tie_threshold_
     assert delta > 0.1
     f = found["mean"].to_numpy() + np.random.default_rng(1).standard_normal((n, 4)) * found["sd"].to_numpy()
-    for name, chance in (("p_left", ndtr(f - delta)), ("p_right", ndtr(-f - delta))):
+    for name, chance in (("p_accept", ndtr(f - delta)), ("p_reject", ndtr(-f - delta))):
         error = STATISTICAL * chance.std(axis=0) / np.sqrt(n) + EXACT
         np.testing.assert_array_less(np.abs(chance.mean(axis=0) - found[name].to_numpy()), error)
-    total = found["p_left"] + found["p_tie"] + found["p_right"]
+    total = found["p_accept"] + found["p_tie"] + found["p_reject"]
     np.testing.assert_allclose(total, 1.0, atol=EXACT)
 
 
 def test_together_probabilities_are_shares_and_evaluations_an_average(wide):
     together, each = wide.accept(TRADE_OFFS), wide.accept(TRADE_OFFS, "all")
-    for name in ("p_left", "p_tie", "p_right", "mean"):
+    for name in ("p_accept", "p_tie", "p_reject", "mean"):
         np.testing.assert_allclose(together[name], each[name].to_numpy().reshape(30, 4).mean(axis=0), atol=EXACT)
     mean, covariance = wide.evaluation_distribution(TRADE_OFFS)
     np.testing.assert_allclose(together["mean"], mean, atol=EXACT)
@@ -184,7 +184,7 @@ def test_together_probabilities_are_shares_and_evaluations_an_average(wide):
     assert together.columns[:3] == ["price", "comfort", "fuel=gas"]
     # Swapping sides and the name of the category that is minus another.
     turned = {"price": [-4.0], "fuel=oil": [1]}
-    assert wide.accept(turned)["p_right"][0] == pytest.approx(together["p_left"][0], abs=EXACT)
+    assert wide.accept(turned)["p_reject"][0] == pytest.approx(together["p_accept"][0], abs=EXACT)
 
 
 def test_recovers_what_people_would_pay(linear):
@@ -424,3 +424,21 @@ def test_a_column_of_the_caller_is_not_replaced(linear):
     model.trade_offs_ = replace(model.trade_offs_, dimensions=dimensions)
     with pytest.raises(DataError, match='an attribute is called "mean"'):
         model.accept({"mean": [1.0]})
+
+
+def test_market_shares_are_means_over_the_people(wide):
+    ids = list(wide.items_.ids)[:3]
+    table = pl.DataFrame(wide.simulate({"now": ids}))
+    people = list(wide.users_.ids)
+    sets = pl.DataFrame(
+        {"user": [one for one in people for _ in ids], "task": [0] * 3 * len(people), "item": ids * len(people)}
+    )
+    p = wide.predict_choice(sets).reshape(-1, 3)
+    np.testing.assert_allclose(table["share"], p.mean(axis=0), atol=EXACT)
+    assert ((table["lower"] <= table["share"]) & (table["share"] <= table["upper"])).all()
+    respondents = pl.DataFrame(wide.simulate(ids, of="respondents"))
+    assert respondents["lower"].to_list() == respondents["share"].to_list()
+    with pytest.raises(DataError, match="take the rule share"):
+        wide.simulate(ids, "randomised")
+    with pytest.raises(DataError, match="fewer than two items"):
+        wide.simulate(ids[:1])

@@ -53,7 +53,7 @@ def indifference(
     -------
     frame : data frame of the caller's kind
         Columns user (if asked for), the attribute, the other one (where the mean evaluation is 0), lower and upper
-        (95 % interval) and share_without. Units are in the names. With p_left > p_right on one side of the curve and
+        (95 % interval) and share_without. Units are in the names. With p_accept > p_reject on one side of the curve and
         less on the other.
 
     Raises

@@ -42,8 +42,8 @@ class GaSPK(Estimator):
 
     Parameters
     ----------
-    n_components : int or "auto", default 10
-        "auto": 1, 2, 3, 5 or 10, by held-out answers.
+    n_components : int or "auto", default "auto"
+        "auto": 1, 2, 3, 5 or 10, by held-out answers, and then as if that number had been given.
     gamma : {"auto", "exact", "heuristic"}, default "auto"
         Weights of people: the most probable ones, or by how well each characteristic by itself explains their answers.
         "auto": exact, in the paper's preset heuristic.
@@ -140,7 +140,7 @@ class GaSPK(Estimator):
     _hyperparameters_type: ClassVar[Any] = GaSPKHyperparameters
     posterior_: GaSPKPosterior = field(init=False)
 
-    n_components: int | str = 10
+    n_components: int | str = "auto"
     gamma: str = "auto"
     concentration: float | str = "auto"
     tau: str | Callable[[FloatArray, FloatArray], FloatArray] = "difference"
@@ -301,6 +301,7 @@ class GaSPK(Estimator):
     accept = gaspk_outputs.accept
     evaluation_distribution = gaspk_outputs.evaluation_distribution
     segments = gaspk_outputs.segments
+    simulate = gaspk_outputs.simulate
     characteristics = gaspk_outputs.characteristics
     indifference = gaspk_boundaries.indifference
     willingness = gaspk_boundaries.willingness

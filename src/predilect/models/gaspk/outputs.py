@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from predilect._types import FloatArray
 from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.errors import DataError, DataWarning
 from predilect.likelihoods.probit import outcome_probabilities
-from predilect.likelihoods.special import Z_95
+from predilect.likelihoods.special import TAILS_95, Z_95
+from predilect.models.checks import check_choice
 from predilect.models.gaspk.posterior.joint import joint
 from predilect.models.gaspk.questions import (
     all_people,
@@ -26,6 +28,7 @@ from predilect.models.gaspk.tradeoffs.map import Step, TradeOffMap, steps_of
 from predilect.models.reading import ROUNDING
 
 _PAIRS_AT_ONCE = 500_000
+_BOOTSTRAPS = 1000
 
 
 def accept(model: Any, trade_offs: Any, user: Any = None) -> Any:
@@ -44,10 +47,10 @@ def accept(model: Any, trade_offs: Any, user: Any = None) -> Any:
     Returns
     -------
     frame : data frame of the caller's kind
-        One row a person and trade-off: user (if asked for), the columns given, p_left (of accepting it), p_tie, p_right
-        (of rejecting it); mean, sd, lower and upper of the evaluation f_u, with 95 % interval, in units of the noise of
-        one answer. Without ``user`` probabilities are the average of the people's: the share that is expected to
-        accept. Evaluations are then those of the average of the people, and it is not the probability of their mean.
+        One row a person and trade-off: user (if asked for), the columns given, p_accept, p_tie, p_reject; mean, sd,
+        lower and upper of the evaluation f_u, with 95 % interval, in units of the noise of one answer. Without ``user``
+        probabilities are the average of the people's: the share that is expected to accept. Evaluations are then those
+        of the average of the people, and it is not the probability of their mean.
 
     Raises
     ------
@@ -83,7 +86,7 @@ def accept(model: Any, trade_offs: Any, user: Any = None) -> Any:
         columns |= {name: series.gather(point) for name, series in given.items()}
     sd = np.sqrt(np.maximum(var, 0.0))
     added = {
-        "p_left": chances[:, 0], "p_tie": chances[:, 1], "p_right": chances[:, 2], "mean": mean, "sd": sd,
+        "p_accept": chances[:, 0], "p_tie": chances[:, 1], "p_reject": chances[:, 2], "mean": mean, "sd": sd,
         "lower": mean - Z_95 * sd, "upper": mean + Z_95 * sd,
     }  # fmt: skip
     return frame_of(model, columns, added)
@@ -112,6 +115,58 @@ def evaluation_distribution(model: Any, trade_offs: Any, user: Any = None) -> tu
     if who is not None and len(who[0]) != 1:
         raise DataError(f"evaluations of one person at a time have a joint posterior; {len(who[0])} were named.")
     return joint(model.posterior_, model.hyperparameters_.kernel, mixtures_of(model, who), t)
+
+
+def simulate(model: Any, scenarios: Any, rule: str = "share", *, items: Any = None, of: str = "population") -> Any:
+    """Market shares of items that are on offer together: the mean over the people of the fit.
+
+    Parameters
+    ----------
+    model : GaSPK
+        Fitted.
+    scenarios : mapping of name to list of item ids, or one list
+        What is on offer.
+    rule : {"share"}, default "share"
+        By the probabilities of the model: there are no draws of people's utilities.
+    items : data frame, optional
+        Attributes of items that the model does not know, one row an item.
+    of : {"population", "respondents"}, default "population"
+        Of whom the share is.
+
+    Returns
+    -------
+    frame : data frame of the caller's kind
+        Columns scenario, item, share, lower, upper (95 % interval, by the Bayesian bootstrap of the people; of
+        "respondents" the share itself, since what is not known of their characteristics is in their chances already),
+        of.
+
+    Raises
+    ------
+    DataError
+        As ``predict_choice``, or for another rule.
+    """
+    if rule != "share":
+        raise DataError("a GaSPK model has no draws of utilities to choose the best of: take the rule share")
+    check_choice("of", of, ("population", "respondents"))
+    offered = scenarios if isinstance(scenarios, Mapping) else {"": scenarios}
+    people = all_people(model) if model.personal_ and model.users_ is not None else [None]
+    weights = np.random.default_rng([model.seed_, len(people)]).standard_exponential((_BOOTSTRAPS, len(people)))
+    weights /= weights.sum(axis=1, keepdims=True)
+    table: dict[str, list[Any]] = {name: [] for name in ("scenario", "item", "share", "lower", "upper", "of")}
+    for name, given in offered.items():
+        ids = list(given)
+        n, k = len(people), len(ids)
+        if k < 2:
+            raise DataError(f"scenario {name!r} has fewer than two items: a choice is between two or more")
+        sets = {"task": np.repeat(np.arange(n), k).tolist(), "item": ids * n}
+        if people != [None]:
+            sets["user"] = [one for one in people for _ in ids]
+        p = np.asarray(model.predict_choice(pl.DataFrame(sets, strict=False), items=items)).reshape(n, k)
+        share = p.mean(axis=0)
+        lower, upper = np.quantile(weights @ p, TAILS_95, axis=0) if of == "population" else (share, share)
+        for column, values in zip(table.values(), ([name] * k, ids, share, lower, upper, [of] * k), strict=True):
+            column += list(values)
+    return frame_of(model, table, {})
 
 
 def segments(model: Any) -> Any:

@@ -134,7 +134,7 @@ def plot_indifference(
     fixed: dict[str, Any] = {}
     for name, value in (other or {}).items():
         fixed[name] = np.full(len(grid[one.label]), float(value))
-    chances = _table(accept(model, {**grid, **fixed}, user))["p_left"].reshape(len(up.values), -1)
+    chances = _table(accept(model, {**grid, **fixed}, user))["p_accept"].reshape(len(up.values), -1)
 
     low, high = 2 * up.values[0] - up.values[-1], 2 * up.values[-1] - up.values[0]
     middle, lower, upper = (np.clip(curve[name], low, high) for name in names[1:4])

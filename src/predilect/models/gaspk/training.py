@@ -51,6 +51,12 @@ def fit_gaspk(
     choices, told = read_choices(settings, training)
     prior = Prior(settings, choices, max(settings.numbers), answers.n_rows)
     chosen, trials = choose(settings, prior, told, answers, training.space, executor, watch)
+    if len(settings.numbers) > 1:
+        # The best prior of the largest number is not that of the one that was found: as if that had been asked for.
+        settings = replace(settings, numbers=(chosen.candidate.n_c,))
+        prior = Prior(settings, choices, chosen.candidate.n_c, answers.n_rows)
+        chosen, more = choose(settings, prior, told, answers, training.space, executor, watch)
+        trials += more
     calibration = chosen.calibration if settings.spread is None else Calibration(float(settings.spread))
     kernel, n_c, whole = chosen.candidate.kernel, chosen.candidate.n_c, told.answers(answers)
     settings = replace(settings, concentration=chosen.candidate.concentration)

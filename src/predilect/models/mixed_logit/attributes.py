@@ -18,6 +18,7 @@ from predilect.data.attributes import Coding, independent, left_out
 from predilect.data.choices import Choices, decided_by, within_choices
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
+from predilect.models.mixed_logit.terms import Terms, is_product_of
 
 NORMAL, POSITIVE, NEGATIVE, TRIANGULAR, FIXED = 0, 1, -1, 2, 3
 DISTRIBUTIONS = {
@@ -45,6 +46,9 @@ class Columns:
     report: Annotated[FloatArray, numbers("L D")]
     levels: Annotated[tuple[tuple[str, str], ...], PLAIN]  # attribute and level, which is empty for a number
     notes: Annotated[tuple[str, ...], PLAIN]
+    # Of columns that are products: constants of the first factor, and the second one from 1 and the encoded features.
+    shift: Annotated[FloatArray | None, numbers("D")] = None
+    times: Annotated[FloatArray | None, numbers("F+1 D")] = None
 
     def checked(self) -> None:
         """ValueError if kinds, the price or levels are none of these columns."""
@@ -58,23 +62,36 @@ class Columns:
         """Names of the attributes, each once."""
         return list(dict.fromkeys(attribute for attribute, _ in self.levels))
 
+    @property
+    def sources(self) -> list[str]:
+        """The attribute of each column."""
+        return [self.levels[int(np.flatnonzero(column)[0])][0] for column in self.report.T]
+
     def rows(self, matrix: FloatArray) -> FloatArray:
         """Columns (n, d) of new items from their encoded features; zeros where items are their own attributes."""
-        return matrix @ self.map if self.map is not None else np.zeros((len(matrix), self.X.shape[1]))
+        if self.map is None:
+            return np.zeros((len(matrix), self.X.shape[1]))
+        found = matrix @ self.map
+        if self.shift is not None and self.times is not None:
+            found = (found + self.shift) * (self.times[0] + matrix @ self.times[1:])
+        return found
 
 
 def columns_of(
     answers: Comparisons, choices: Choices, features: ItemFeatures | None, space: FeatureSpace, *,
-    distributions: str | Mapping[str, str], price: str | None, personal: bool,
+    distributions: str | Mapping[str, str], price: str | None, personal: bool, terms: Terms | None = None,
 ) -> Columns:  # fmt: skip
     """The columns for some choices; DataError for attributes that cannot be used as asked for."""
+    products = None
     if features is None:
         coding = _constants(answers)
         raw = coding.map
     else:
         _refuse_unknown(answers, choices, space)
-        coding = Coding.of(features)
+        coding, products = (Coding.of(features), None) if terms is None else terms.coded(features)
         raw = space.matrix @ coding.map
+        if products is not None:
+            raw = (raw + products[0]) * (products[1][0] + space.matrix @ products[1][1:])
     source = list(coding.source)
     kinds = _kinds(distributions, price, source, features)
     deviation, chosen = within_choices(raw, choices)
@@ -103,10 +120,11 @@ def columns_of(
         kind[where] = NEGATIVE
     scale = 1.0 / unit[order]
     coding = coding.only(order)
+    shift, times = (None, None) if products is None else (products[0][order] * scale, products[1][:, order])
     notes += [line for k in keep if (line := decided_by(chosen[:, k], source[k]))]
     return Columns(
         raw[:, order] * scale, None if features is None else coding.map * scale, kind, n_random, where,
-        coding.report * scale, coding.levels, tuple(notes),
+        coding.report * scale, coding.levels, tuple(notes), shift, times,
     )  # fmt: skip
 
 
@@ -175,6 +193,7 @@ def _kinds(
             + (dropped[0] if dropped else f"Name one of them.{did_you_mean(unknown[0], names)}")
         )
     numbers = set() if features is None else {one.source for one in features.outputs if one.kind == "number"}
+    numbers |= {name for name in names if is_product_of(name, numbers)}
     found = np.array([DISTRIBUTIONS[asked.get(name, "normal")] for name in source], dtype=np.int64)
     for name, kind in zip(source, found, strict=True):
         if name not in numbers and (name == price or kind not in (NORMAL, FIXED)):

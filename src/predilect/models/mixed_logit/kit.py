@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from predilect._types import FloatArray
 from predilect.decisions.conjoint import Span, logit_chances, ranges_of, spans_of
 from predilect.models.mixed_logit.attributes import Columns
 from predilect.models.mixed_logit.posterior import MixedLogitPosterior
+
+
+class Rows(NamedTuple):
+    """Columns of items (k, d), and their encoded attributes (k, n_features)."""
+
+    X: FloatArray
+    encoded: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +50,9 @@ class Draws:
         """How far utilities are apart by each attribute over the items, (R, n_attributes)."""
         return ranges_of(self._draws(user), self.spans)
 
-    def utilities(self, user: int | None, rows: FloatArray) -> FloatArray:
+    def utilities(self, user: int | None, rows: Rows) -> FloatArray:
         """Utilities of items, (R, n_items)."""
-        return self._draws(user) @ rows.T
+        return self._draws(user) @ rows.X.T
 
     def chances(self, V: FloatArray) -> FloatArray:
         """Probabilities of each item to be chosen, from utilities (R, n_items)."""

@@ -233,7 +233,8 @@ def draws_of(
     """Populations by the standard errors, coefficients of people (U, R, d) and memberships (U, K), by their codes."""
     problem, K = likelihood.problem, likelihood.n_classes
     law = law_of(likelihood, populations_around(found.theta, found.at.H, rng, _KEPT_LAWS))
-    c = law.B[:: _KEPT_LAWS // _KEPT_PEOPLE, :, 0].astype(np.float32)
+    near = law_of(likelihood, populations_around(found.theta, found.at.H, rng, _KEPT_PEOPLE))
+    c = near.B[:, :, 0].astype(np.float32)
     member = np.empty_like(found.at.member)
     member[problem.people] = found.at.member
     U = problem.n_users

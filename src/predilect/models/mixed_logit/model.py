@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
@@ -32,9 +32,11 @@ from predilect.models.mixed_logit import outputs
 from predilect.models.mixed_logit.attributes import DISTRIBUTIONS, Columns, columns_of, labels_of
 from predilect.models.mixed_logit.diagnosis import why_unusable, worst_of
 from predilect.models.mixed_logit.estimates import Estimates, covariate_effects
-from predilect.models.mixed_logit.kit import Draws
+from predilect.models.mixed_logit.kit import Draws, Rows
 from predilect.models.mixed_logit.posterior import MixedLogitPosterior, unseen_draws
 from predilect.models.mixed_logit.problem import problem_of
+from predilect.models.mixed_logit.shifts import Shifts
+from predilect.models.mixed_logit.terms import Terms
 from predilect.models.mixed_logit.training import Learning, is_logit, likelihood_of_constants
 from predilect.models.reading import Queries, Said, Training, read_answers, rows_of_features
 from predilect.progress import Watcher
@@ -70,6 +72,11 @@ class MixedLogit(Estimator, Kit):
     method : {"bayes", "simulated"}, default "bayes"
         Hierarchical Bayes, by Gibbs sampling; or maximum simulated likelihood with Halton draws. Where all coefficients
         are fixed, both are the maximum of the likelihood, by Newton's method.
+    attributes : list of str, optional
+        Terms of utility, by default all attributes: their names (constants of alternatives too); products such as
+        "price:quality"; "price[bus]", the coefficient of price that the alternatives with the level bus have besides;
+        and "price:income", how the coefficient of price depends on a covariate of people (``people=``). Terms are the
+        names of attributes from then on. The last sort is the same for people of equal covariates.
     distributions : str or mapping of attribute to str, default "normal"
         "normal", "log-normal" (positive), "negative log-normal", "triangular" (simulated likelihood, diagonal
         covariance), or "fixed" for all people. Attributes that are not named are normal.
@@ -140,6 +147,7 @@ class MixedLogit(Estimator, Kit):
     _member: Annotated[FloatArray | None, numbers("U K")] = field(init=False)  # of latent classes
 
     method: str = "bayes"
+    attributes: Sequence[str] | None = None
     distributions: str | Mapping[str, str] = "normal"
     covariance: str = "full"
     price: str | None = None
@@ -176,10 +184,10 @@ class MixedLogit(Estimator, Kit):
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         answers, personal = training.comparisons, training.personal
-        choices = choices_of(answers)
+        choices, terms = choices_of(answers), self._terms(training)
         columns = columns_of(
             answers, choices, training.features, training.space, distributions=self.distributions, price=self.price,
-            personal=personal,
+            personal=personal, terms=terms,
         )  # fmt: skip
         if self.n_classes > 1 and not personal:
             who = either("-c who=COLUMN", 'columns={"user": "COLUMN"}')
@@ -194,19 +202,43 @@ class MixedLogit(Estimator, Kit):
                 'distributions="fixed" without a price: willingness_to_pay says amounts too'
             )
         self._traits, traits = _traits(training)
+        reported, shifts, covariates = columns, None, covariate_effects(self._traits, training.people)
+        if terms is not None and terms.by_people and training.people is not None:
+            _refuse_shifts(terms, columns, training, int(self.n_classes))
+            traits, covariates = traits[:, :1], ([], np.zeros((0, 0)))
+            shifts = Shifts.of(
+                terms, columns.sources, columns.report, columns.levels, training.people, answers.users
+            )  # fmt: skip
         problem = problem_of(choices, columns, traits, answers.n_users)
+        if shifts is not None:
+            self._traits = shifts.traits
+            shifts, problem, reported = shifts.extended(problem, columns)
         found = Learning(
-            problem, columns, covariate_effects(self._traits, training.people),
+            problem, reported, covariates,
             likelihood_of_constants(choices, labels_of(choices, training.features, training.space)),
-            answers.n_users if personal else None, self, watch,
+            answers.n_users if personal else None, is_logit(columns, self), self, watch,
         ).found()  # fmt: skip
+        law, people = found.law.thinned(_STORED), found.people
+        if shifts is not None:
+            law, people = replace(law, B=shifts.folded(law.B)), shifts.of_each(people)
         self.columns_, self._estimates, self._member = columns, found.estimates, found.member
-        posterior = MixedLogitPosterior.of(columns, found.people, found.law.thinned(_STORED), self.seed_)
+        posterior = MixedLogitPosterior.of(columns, people, law, self.seed_)
         threshold = _tie_threshold(answers, posterior) if delta is None else delta
         notes = [*columns.notes, *found.diagnosis.pop("unbounded", [])]
         told = {"notes": notes, **found.diagnosis, "answers": choices.n_answers}
         h = MixedLogitHyperparameters(columns.X.shape[1], int(self.n_classes))
         return Learned(posterior, h, personal, threshold, found.evidence, found.report, told)
+
+    def _terms(self, training: Training) -> Terms | None:
+        """The specification that was asked for; DataError if it cannot be had."""
+        if self.attributes is None:
+            return None
+        if training.features is None:
+            raise DataError(
+                "attributes names attributes of items, and items have none. Give a table of them "
+                f"({either('--items FILE', 'items=...')})"
+            )
+        return Terms.of(list(self.attributes), training.features, training.people)
 
     def _predicted(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """As :meth:`MixedLogitPosterior.predicted`."""
@@ -316,13 +348,16 @@ class MixedLogit(Estimator, Kit):
             table |= {name: table["mean"] + z * table["sd"] for name, z in (("lower", -Z_95), ("upper", Z_95))}
         return build_frame(table, self._backend)
 
-    def _rows(self, codes: IntArray, described: FloatArray) -> FloatArray:
-        return outputs.rows_of(self, codes, described)
+    def _rows(self, codes: IntArray, described: FloatArray) -> Rows:
+        encoded = np.concatenate([self._space.matrix, described])[codes]
+        return Rows(outputs.rows_of(self, codes, described), encoded)
 
-    def _moved(self, rows: FloatArray, place: int, change: FloatArray) -> FloatArray:
-        found = rows.copy()
-        found[place] += self.columns_.rows(change[None])[0]
-        return found
+    def _moved(self, rows: Rows, place: int, change: FloatArray) -> Rows:
+        X, encoded = rows.X.copy(), rows.encoded.copy()
+        encoded[place] += change
+        before, after = self.columns_.rows(np.stack([rows.encoded[place], encoded[place]]))
+        X[place] += after - before
+        return Rows(X, encoded)
 
     def predict_choice(self, X: Any, *, items: Any = None, people: Any = None) -> FloatArray:
         """Probability of each alternative to be chosen, as the best of its set, (n_rows,).
@@ -344,6 +379,25 @@ class MixedLogit(Estimator, Kit):
         answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0, columns=columns, reading=reading)
         of_pairs = super()._score_and_accuracy(answers, items=items, people=people)
         return (outputs.score_of_choices(self, answers, items), of_pairs[1]) if answers.joint else of_pairs
+
+
+def _refuse_shifts(terms: Terms, columns: Columns, training: Training, n_classes: int) -> None:
+    """DataError where coefficients cannot depend on covariates of people."""
+    name = terms.by_people[0].name
+    if not training.personal:
+        raise DataError(f'"{name}" needs to know who answered. Say which column does ({either("-c who=", "columns")})')
+    if n_classes > 1:
+        raise DataError(
+            f'"{name}" with n_classes={n_classes}: covariates of people say which class they are of, and coefficients '
+            "are those of the class. Leave the interaction out, or take one class"
+        )
+    asked = {one.attribute for one in terms.by_people}
+    mine = [k for k, source in enumerate(columns.sources) if source in asked]
+    if columns.price >= 0 or (columns.kind[mine] != 0).any():
+        raise DataError(
+            f'"{name}" is added to the coefficient of an attribute, which must be normal or fixed, and not in the '
+            "space of willingness to pay. Take another distribution"
+        )
 
 
 def _traits(training: Training) -> tuple[Traits | None, FloatArray]:

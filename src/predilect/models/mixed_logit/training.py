@@ -50,12 +50,13 @@ class Learning:
     covariates: tuple[list[str], FloatArray]
     with_constants: float | None  # log likelihood
     n_people: int | None
+    is_logit: bool
     model: Any
     watch: Watcher | None
 
     def found(self) -> Found:
         """By maximum likelihood where nothing varies within a class, or else as ``method`` says."""
-        if is_logit(self.columns, self.model):
+        if self.is_logit:
             return self._of_classes()
         return self._by_draws() if self.model.method == "bayes" else self._simulated()
 

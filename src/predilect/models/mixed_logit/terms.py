@@ -1,0 +1,159 @@
+"""The specification of a logit: attributes by name, their products, and products with covariates of people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from predilect._text import did_you_mean, either, first_few, shown
+from predilect._types import FloatArray
+from predilect.data import ItemFeatures, PersonFeatures
+from predilect.data.attributes import Coding
+from predilect.errors import DataError
+
+_SPECIFIC = re.compile(r"(.+)\[(.+)\]\Z", re.DOTALL)
+MOST_NAMED = 10
+
+
+class ByPeople(NamedTuple):
+    """An attribute whose coefficient depends on a covariate of people."""
+
+    name: str
+    attribute: str
+    covariate: str
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Terms of utility: attributes, products of two ("price:quality", "price[bus]"), and those by people."""
+
+    plain: tuple[str, ...]
+    products: tuple[tuple[str, str, str, str], ...]  # name, first, second, and the level of the second, or ""
+    by_people: tuple[ByPeople, ...]
+
+    @classmethod
+    def of(cls, asked: Sequence[str], features: ItemFeatures, people: PersonFeatures | None) -> Terms:
+        """DataError for a name that is not there, or twice."""
+        twice = [one for k, one in enumerate(asked) if one in asked[:k]]
+        if twice:
+            raise DataError(f'attributes names "{shown(twice[0])}" twice')
+        known, covariates = features.sources, [] if people is None else people.sources
+        plain: list[str] = []
+        products: list[tuple[str, str, str, str]] = []
+        by_people: list[ByPeople] = []
+        for name in asked:
+            first, colon, second = name.partition(":")
+            specific = _SPECIFIC.match(name)
+            if name in known:
+                plain.append(name)
+            elif specific and specific[1] in known:
+                products.append((name, specific[1], *_level_of(features, specific[2], name)))
+            elif not colon:
+                raise DataError(
+                    f'there is no attribute "{shown(name)}"; there are {first_few(known, MOST_NAMED)}.'
+                    f"{did_you_mean(name, known)}"
+                )
+            else:
+                sides = [side.strip() for side in (first, second)]
+                sides = sides if sides[0] in known else sides[::-1]
+                lost = [one for one in sides if one not in known and one not in covariates]
+                if lost or sides[0] not in known:
+                    there = f"; covariates of people are {', '.join(covariates)}" if covariates else ""
+                    said = f'there is no "{shown(lost[0])}"' if lost else "neither is an attribute of items"
+                    raise DataError(
+                        f'"{shown(name)}" is an interaction, and {said}: attributes are '
+                        f"{first_few(known, MOST_NAMED)}{there}. Covariates of people come in a table "
+                        f"({either('--people FILE', 'people=...')})"
+                    )
+                if sides[1] in known:
+                    products.append((name, sides[0], sides[1], ""))
+                else:
+                    by_people.append(ByPeople(name, sides[0], sides[1]))
+        found = cls(tuple(plain), tuple(products), tuple(by_people))
+        for one in by_people:
+            if one.attribute not in plain:
+                raise DataError(
+                    f'"{shown(one.name)}" says how the coefficient of {shown(one.attribute)} depends on '
+                    f'{shown(one.covariate)}: name "{shown(one.attribute)}" among the attributes too'
+                )
+        if not plain and not products:
+            raise DataError("attributes is an empty list. Name some, or leave it out for all of them")
+        return found
+
+    def coded(self, features: ItemFeatures) -> tuple[Coding, tuple[FloatArray, FloatArray] | None]:
+        """Columns of the terms, and of products the constants of their first factors (d,) and second factors (F+1, d).
+
+        A factor is in its own units: products of centred numbers would have other coefficients of their parts.
+        """
+        whole = Coding.of(features)
+        coding = whole.only([k for k, name in enumerate(whole.source) if name in self.plain])
+        if not self.products:
+            return coding, None
+        n = len(features.outputs)
+        shift, times = [np.zeros(coding.map.shape[1])], [np.eye(n + 1, 1).repeat(coding.map.shape[1], axis=1)]
+        for name, first, second, level in self.products:
+            A, a, report_a, levels_a = factor(whole, features, first)
+            B, b, report_b, levels_b = factor(whole, features, second, level)
+            k, m = A.shape[1], B.shape[1]
+            shift.append(np.repeat(a, m))
+            times.append(np.vstack([np.tile(b, k), np.tile(B, k)]))
+            levels = [(name, ":".join(filter(None, (one, other)))) for one in levels_a for other in levels_b]
+            coding = replace(
+                coding, map=np.hstack([coding.map, np.repeat(A, m, axis=1)]),
+                report=blocks(coding.report, products_of(report_a, report_b)), levels=(*coding.levels, *levels),
+                source=coding.source + (name,) * (k * m),
+            )  # fmt: skip
+        return coding, (np.concatenate(shift), np.hstack(times))
+
+
+def is_product_of(name: str, numbers: Collection[str]) -> bool:
+    """Whether a term is a number times a number, or times whether an alternative is one."""
+    specific = _SPECIFIC.match(name)
+    first, _, second = name.partition(":")
+    return (specific is not None and specific[1] in numbers) or {first.strip(), second.strip()} <= set(numbers)
+
+
+def _level_of(features: ItemFeatures, level: str, name: str) -> tuple[str, str]:
+    """The category that has a level; DataError if none has, or several have."""
+    found = [one.source for one in features.outputs if one.kind == "category" and one.category == level]
+    if len(found) != 1:
+        known = [str(one.category) for one in features.outputs if one.kind == "category"]
+        why = "no category has this level" if not found else f"{' and '.join(found)} have it"
+        raise DataError(
+            f'"{shown(name)}" is a coefficient for "{shown(level)}" alone, and {why}.{did_you_mean(level, known)}'
+        )
+    return found[0], level
+
+
+def factor(
+    whole: Coding, features: ItemFeatures, source: str, level: str = ""
+) -> tuple[FloatArray, FloatArray, FloatArray, list[str]]:
+    """Columns (F, k) of an attribute in its units with their constants (k,), the way back (L, k), and the levels."""
+    outputs = features.outputs
+    if level:
+        place = next(k for k, one in enumerate(outputs) if (one.source, one.category) == (source, level))
+        A = np.zeros((len(outputs), 1))
+        A[place, 0] = outputs[place].scale
+        return A, np.array([outputs[place].centre]), np.ones((1, 1)), [""]
+    mine = [k for k, name in enumerate(whole.source) if name == source]
+    told = [k for k, (name, _) in enumerate(whole.levels) if name == source]
+    A = whole.map[:, mine]
+    # A column is Σ map (raw - centre) / scale.
+    centre = np.array([one.centre / one.scale for one in outputs])
+    return A, centre @ A, whole.report[np.ix_(told, mine)], [whole.levels[k][1] for k in told]
+
+
+def products_of(first: FloatArray, second: FloatArray) -> FloatArray:
+    """The way back of products of columns, from those of both."""
+    return np.asarray(np.kron(first, second), dtype=np.float64)
+
+
+def blocks(first: FloatArray, second: FloatArray) -> FloatArray:
+    """A matrix with two others along its diagonal."""
+    found = np.zeros((first.shape[0] + second.shape[0], first.shape[1] + second.shape[1]))
+    found[: len(first), : first.shape[1]], found[len(first) :, first.shape[1] :] = first, second
+    return found
