@@ -204,11 +204,13 @@ class _Asked:
             raise DataError(f"the options hold {shown(twice[0])} twice")
         if len(names) < 2:
             raise DataError(f"a choice needs two options or more; got {len(names)}")
-        if default is not None and str(default) not in texts:
-            if items is None:
-                model.items_.codes([default])
-            raise DataError(f"the default {shown(default)} is none of the options")
-        stands = -1 if default is None else texts.index(str(default))
+        stands = -1
+        if default is not None:
+            code = int(model.items_.codes([default], unknown="raise" if items is None else "minus_one")[0])
+            same = codes[order] == code if code >= 0 else np.array([one == default for one in names])
+            if not same.any():
+                raise DataError(f"the default {shown(default)} is none of the options")
+            stands = int(np.argmax(same))
         loss = _loss(cost_wrong, names)
         return cls(names, codes[order], loss, float(cost_question), cost_defer, stands)
 
