@@ -41,7 +41,7 @@ class Terms:
         twice = [one for k, one in enumerate(asked) if one in asked[:k]]
         if twice:
             raise DataError(f'attributes names "{shown(twice[0])}" twice')
-        known, covariates = features.sources, [] if people is None else people.sources
+        known, covariates = Coding.of(features).attributes, [] if people is None else people.sources
         plain: list[str] = []
         products: list[tuple[str, str, str, str]] = []
         by_people: list[ByPeople] = []
