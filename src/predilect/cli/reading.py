@@ -22,15 +22,13 @@ from predilect.data.frames import as_text
 from predilect.data.intake import counted
 from predilect.data.read.columns import no_column
 from predilect.data.read.names import TASK, guess_one
-from predilect.data.read.options import ReadOptions, WinnerIs, from_command, option
-from predilect.data.read.profiles import LABEL
-from predilect.data.read.readers import UNPACK_LIMIT, read_file, read_table
+from predilect.data.read.options import ReadOptions, from_command, option
+from predilect.data.read.readers import UNPACK_LIMIT, as_the_whole, read_file, read_table
 from predilect.data.read.recognise import used_columns
 from predilect.errors import DataError
 from predilect.models.reading import warn_of_items_without_features
 
 MOST_SEGMENTS = 200
-_READINGS: dict[str, WinnerIs] = {"item ids": "item", "side words": "side", "signs": "sign"}
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ class Source:
                 )
             return Reading(whole, people=PersonFeatures.from_frame(frame, user, segments=more))
         value = _segment_values(frame, by)
-        options = _as_the_whole(options, whole)
+        options = as_the_whole(options, whole)
         parts: dict[str, Comparisons | str] = {}
         for segment in value.drop_nulls().unique().sort().to_list():
             try:
@@ -142,25 +140,6 @@ class Source:
             except DataError as error:
                 parts[segment] = str(error)
         return Reading(whole, parts, value.null_count())
-
-
-def _as_the_whole(options: ReadOptions, whole: Comparisons) -> ReadOptions:
-    """Options by which a part is read as the whole was, where it alone might fit another reading."""
-    found = ReadOptions(**options)
-    if found.get("winner_is") is None:
-        found["winner_is"] = _READINGS.get(whole.intake.winner_reading)
-    described = whole.intake.attributes and not any(role.startswith("feature ") for role in whole.intake.columns)
-    if described and found.get("profile") is None:
-        # What is the same in all of a segment still is a part of its items' ids.
-        found["profile"] = [name for name in whole.intake.attributes if name != LABEL]
-    if not whole.intake.tasks_read:
-        found["task"] = whole.intake.columns.get("task", None if whole.intake.choices_found else False)
-    if whole.grades:
-        found["grades"] = whole.grades
-    # Few answers may look as if they had no sides, or had some, where all together tell.
-    if found.get("side") is None and whole.intake.no_sides and not whole.intake.tasks_read:
-        found["side"] = False
-    return found
 
 
 def read_features(path: Path | None, answers: Comparisons, settings: Settings) -> ItemFeatures | None:

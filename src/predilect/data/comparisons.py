@@ -523,7 +523,7 @@ def joined(first: Comparisons, second: Comparisons) -> Comparisons:
     contexts = first.contexts or second.contexts
     if first.contexts is not None and second.contexts is not None:
         contexts = first.contexts.extend(second.contexts)
-    grades = _joined_grades(first.grades, second.grades)
+    grades = joined_grades(first.grades, second.grades)
     parts = [
         one._answers()._replace(
             user=users.codes(one.users)[one.user],
@@ -551,7 +551,7 @@ def joined(first: Comparisons, second: Comparisons) -> Comparisons:
     )
     return replace(
         first, joint=joint == {True}, users=users, items=items, intake=merged, covariate_names=names, contexts=contexts,
-        grades=grades, item_table=_joined_tables(first.item_table, second.item_table), **answers._asdict(),
+        grades=grades, item_table=joined_tables(first.item_table, second.item_table), **answers._asdict(),
     )  # fmt: skip
 
 
@@ -562,7 +562,7 @@ def _context_in(one: Comparisons, contexts: Vocabulary) -> NDArray[np.int32]:
     return np.append(contexts.codes(one.contexts.series()), np.int32(ALONE))[one.context]
 
 
-def _joined_tables(first: pl.DataFrame | None, second: pl.DataFrame | None) -> pl.DataFrame | None:
+def joined_tables(first: pl.DataFrame | None, second: pl.DataFrame | None) -> pl.DataFrame | None:
     """What describes the items of both; DataError where the two say different things of one item."""
     if first is None or second is None:
         return second if first is None else first
@@ -576,7 +576,7 @@ def _joined_tables(first: pl.DataFrame | None, second: pl.DataFrame | None) -> p
     return both.sort("item")
 
 
-def _joined_grades(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+def joined_grades(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
     """Names of the grades of two sets of answers; DataError where their order is not known."""
     if not first or not second or first == second:
         return first or second

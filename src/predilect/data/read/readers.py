@@ -9,12 +9,12 @@ import sqlite3
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 
@@ -32,7 +32,8 @@ from predilect.data.read.files import (
     unpacked_size,
 )
 from predilect.data.read.names import ITEM, PEOPLE_OF_TABLES, guess_one
-from predilect.data.read.options import ReadOptions, option, read_options
+from predilect.data.read.options import ReadOptions, WinnerIs, option, read_options
+from predilect.data.read.profiles import LABEL
 from predilect.data.read.recognise import used_columns
 from predilect.errors import DataError, DataWarning
 
@@ -133,6 +134,28 @@ def read_file(path: Path, options: ReadOptions, unpack_limit: float = UNPACK_LIM
         raise
     unused = tuple(name for name in names if name not in comparisons.intake.columns.values())
     return replace(comparisons, intake=replace(comparisons.intake, ignored_columns=unused))
+
+
+_READINGS: dict[str, WinnerIs] = {"item ids": "item", "side words": "side", "signs": "sign"}
+
+
+def as_the_whole(options: ReadOptions, whole: Comparisons) -> ReadOptions:
+    """Options by which a part is read as the whole was, where it alone might fit another reading."""
+    found = ReadOptions(**options)
+    if found.get("winner_is") is None:
+        found["winner_is"] = _READINGS.get(whole.intake.winner_reading)
+    described = whole.intake.attributes and not any(role.startswith("feature ") for role in whole.intake.columns)
+    if described and found.get("profile") is None:
+        # What is the same in all of a segment still is a part of its items' ids.
+        found["profile"] = [name for name in whole.intake.attributes if name != LABEL]
+    if not whole.intake.tasks_read:
+        found["task"] = whole.intake.columns.get("task", None if whole.intake.choices_found else False)
+    if whole.grades:
+        found["grades"] = whole.grades
+    # Few answers may look as if they had no sides, or had some, where all together tell.
+    if found.get("side") is None and whole.intake.no_sides and not whole.intake.tasks_read:
+        found["side"] = False
+    return found
 
 
 def read_frame(path: str | Path, *, id_column: str | None = None, unpack_limit: float = UNPACK_LIMIT) -> pl.DataFrame:
@@ -271,6 +294,98 @@ def _load(
         frame = read_preflib(data, str(path))
         return frame.columns, frame
     return read_delimited(data, str(path), _TEXT[kind], wanted)
+
+
+BLOCK = 1 << 23  # bytes of text, or rows of Parquet times 64, that are read at a time
+_BYTES_A_ROW = 64
+
+
+def read_blocks(
+    path: str | Path, wanted: Wanted | None = None, *, table: str | None = None, unpack_limit: float = UNPACK_LIMIT,
+    size: int = BLOCK,
+) -> Iterator[pl.DataFrame]:  # fmt: skip
+    """As :func:`read_table`, the rows in blocks of about ``size`` bytes; raises DataError.
+
+    Delimited text, lines of JSON and Parquet are read block by block; what is packed in a .zip, an array of JSON, a
+    workbook, a database and PrefLib's orders are one block, and ``unpack_limit`` holds for these alone.
+    """
+    path = existing(path, f"one file: {_KINDS}")
+    kind = _kind(path)
+    by_line = kind in _TEXT or (kind in _JSON and not _is_array(path))
+    if table is not None or not (by_line or kind == ".parquet") or not path.stat().st_size:
+        yield read_table(path, wanted, table=table, unpack_limit=unpack_limit)[1]
+        return
+    line = 1
+    try:
+        if kind == ".parquet":
+            scan = pl.scan_parquet(path)
+            keep = wanted_of(scan.collect_schema().names(), wanted)
+            n_rows, step = int(scan.select(pl.len()).collect().item()), max(size // _BYTES_A_ROW, 1)
+            for start in range(0, n_rows, step):
+                yield scan.select(keep).slice(start, step).collect()
+            return
+        with _opened(path) as stream:
+            for begins, data in text_blocks(stream, size, header=kind in _TEXT):
+                line = begins
+                if kind in _TEXT:
+                    yield read_delimited(data, str(path), _TEXT[kind], wanted)[1]
+                    continue
+                _refuse_deep(data, path)
+                frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+                yield frame.select(wanted_of(frame.columns, wanted))
+    except _UNREADABLE as error:
+        raise DataError(f"{path} cannot be read from line {line} on: {str(error).splitlines()[0]}.") from error
+    except DataError as error:
+        if line == 1:
+            raise
+        raise DataError(f"{error} Rows are counted from line {line} of {path}.") from error
+
+
+def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
+    return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+def _is_array(path: Path) -> bool:
+    with _opened(path) as stream:
+        return bool(stream.read(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[")
+
+
+def text_blocks(stream: IO[bytes] | gzip.GzipFile, size: int, *, header: bool) -> Iterator[tuple[int, bytes]]:
+    """Blocks of whole records of a text, each below its first lines up to the header, and the line each begins at.
+
+    A record ends at the end of a line with an even number of double quotes before it.
+    """
+    above, rest, line, is_first = b"", b"", 1, True
+    while piece := stream.read(size):
+        rest += piece
+        if header and not above:
+            end = _end_of_header(rest)
+            above, rest = rest[:end], rest[end:]
+            line += above.count(b"\n")
+        end = _end_of_records(rest, header) if above or not header else 0
+        if end:
+            yield (1 if is_first else line), above + rest[:end]
+            line, is_first = line + rest.count(b"\n", 0, end), False
+            rest = rest[end:]
+    if is_first or rest.strip():
+        yield (1 if is_first else line), above + rest
+
+
+def _end_of_header(data: bytes) -> int:
+    """Where the rows begin; 0 if that is not within ``data``."""
+    said = re.match(rb"(\xef\xbb\xbf)?[\r\n]*(sep=[,;\t|]\r?\n)?", data)
+    end = 0 if said is None else said.end()
+    while (end := data.find(b"\n", end) + 1) > 0:
+        if not data.count(b'"', 0, end) % 2:
+            return end
+    return 0
+
+
+def _end_of_records(data: bytes, quoted: bool) -> int:
+    end = data.rfind(b"\n") + 1
+    while quoted and end and data.count(b'"', 0, end) % 2:
+        end = data.rfind(b"\n", 0, data.rfind(b'"', 0, end)) + 1
+    return end
 
 
 def _refuse_deep(data: bytes, path: Path) -> None:

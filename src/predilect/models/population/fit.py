@@ -123,34 +123,10 @@ def fit_population(
     start = start or population
     if learn_delta and start and start.delta > 0.0:
         scale = start.delta
-    point = search.first_point(scale)
-    if start is not None:
-        # What the other fit does not have (offsets, trait effects, thresholds) starts at its default.
-        offset = start.offset if len(start.offset) == len(point.offset) else point.offset
-        B = start.B if start.B.shape == point.B.shape else point.B
-        own_scale = start.own_scale if len(point.offset) else point.own_scale
-
-        def of_people(theirs: FloatArray, ours: FloatArray) -> FloatArray:
-            return theirs if len(theirs) == len(ours) and start is not population else ours
-
-        point = Point(
-            start.m, start.Sigma, scale, offset, own_scale, B,
-            of_people(start.log_tie_factor, point.log_tie_factor),
-            of_people(start.log_consistency, point.log_consistency),
-            start.gamma if len(start.gamma) == len(point.gamma) else point.gamma,
-        )  # fmt: skip
+    point = starting_point(search, scale, start, own=start is not population)
     search.sites = sites
     enough = tolerance * people.n_answers
-    point, residual, again = search.fixed_point(point, enough, max_iter)
-    if again:
-        n_steps = 3 if start is None else 1
-        point, current = search.closed_form(point, n_steps if math.isinf(residual) else 0)
-    while again and search.passes < max_iter:
-        point, residual, again = search.lbfgs(point, current, enough, max_iter)
-        if again:
-            point, current = search.closed_form(point, 0)
-        elif kept and (found := search.wider(point)) is not None:
-            (point, current), residual, again = found, math.inf, True
+    point, residual = climb(search, point, enough, max_iter, is_new=start is None, kept=kept)
     law = search.law(point)
     log_tie_factor, final, _ = settle_all(
         search.people_at(point), sites, law, point.delta, prior.tie_spread if search.learn_ties else 0.0,
@@ -169,17 +145,7 @@ def fit_population(
     if len(point.gamma):
         C_m, C_gamma = covariate_information(search.people_at(point), sites, law).joint(C_m, search.gamma_precision)
     residual = residual if final.is_sound else math.inf
-    report = Report(
-        method="population EP",
-        iterations=search.passes,
-        residual=residual / people.n_answers,
-        tolerance=tolerance,
-        converged=residual <= enough,  # before it is divided, which may round it to above the tolerance
-        jitter=search.jitter,
-        seconds=time.perf_counter() - began,
-        unit="nats an answer",
-        advice=either("look for extreme weights", "allow more passes (max_iter=...), or loosen the tolerance"),
-    )
+    report = report_of(search, residual, tolerance, people.n_answers, began)
     objective = final.evidence + search.log_prior(point)
     return PopulationState(
         point.m, point.Sigma, C_m, point.delta, sites, final.evidence, objective, report, point.offset,
@@ -188,6 +154,61 @@ def fit_population(
         None if people.thresholds is None else people.thresholds.scaled(point.delta), prior.covariate_spread,
         final.own_slopes[:, 4:],
     )  # fmt: skip
+
+
+def starting_point(search: Search, scale: float, start: PopulationState | None, *, own: bool = True) -> Point:
+    """Where a search begins: at another fit, or with nothing known; ``own``: whether that was of the same people.
+
+    What the other fit does not have (offsets, trait effects, thresholds) starts at its default.
+    """
+    point = search.first_point(scale)
+    if start is None:
+        return point
+    offset = start.offset if len(start.offset) == len(point.offset) else point.offset
+    B = start.B if start.B.shape == point.B.shape else point.B
+    own_scale = start.own_scale if len(point.offset) else point.own_scale
+
+    def of_people(theirs: FloatArray, ours: FloatArray) -> FloatArray:
+        return theirs if len(theirs) == len(ours) and own else ours
+
+    return Point(
+        start.m, start.Sigma, scale, offset, own_scale, B,
+        of_people(start.log_tie_factor, point.log_tie_factor),
+        of_people(start.log_consistency, point.log_consistency),
+        start.gamma if len(start.gamma) == len(point.gamma) else point.gamma,
+    )  # fmt: skip
+
+
+def climb(
+    search: Search, point: Point, enough: float, max_iter: int, *, is_new: bool, kept: bool = True
+) -> tuple[Point, float]:
+    """Maximum of J from a point on, until it rises by less than ``enough``, and its last rise; see fit_population."""
+    point, residual, again = search.fixed_point(point, enough, max_iter)
+    if again:
+        n_steps = 3 if is_new else 1
+        point, current = search.closed_form(point, n_steps if math.isinf(residual) else 0)
+    while again and search.passes < max_iter:
+        point, residual, again = search.lbfgs(point, current, enough, max_iter)
+        if again:
+            point, current = search.closed_form(point, 0)
+        elif kept and (found := search.wider(point)) is not None:
+            (point, current), residual, again = found, math.inf, True
+    return point, residual
+
+
+def report_of(search: Search, residual: float, tolerance: float, n_answers: float, began: float) -> Report:
+    """How a fit went: ``residual`` and ``tolerance`` are in nats, and in nats an answer."""
+    return Report(
+        method="population EP",
+        iterations=search.passes,
+        residual=residual / n_answers,
+        tolerance=tolerance,
+        converged=residual <= tolerance * n_answers,  # before it is divided, which may round it to above the tolerance
+        jitter=search.jitter,
+        seconds=time.perf_counter() - began,
+        unit="nats an answer",
+        advice=either("look for extreme weights", "allow more passes (max_iter=...), or loosen the tolerance"),
+    )
 
 
 _MOST_ROUNDS, _RESTING = 4, 5e-3  # of fits for cuts, and the change of their logarithms at which they rest

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -25,10 +27,11 @@ from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.sandwich import FEWEST_CONTEXTS
 from predilect.latent.sides import test_of_side
 from predilect.likelihoods.calibration import Calibration, restored_calibration
-from predilect.models.checks import given_threshold
+from predilect.models.checks import check_count, check_flags, given_threshold
 from predilect.models.estimator import AnswerCounts, Learned
 from predilect.models.people_models import traits_of_new_users
 from predilect.models.population.batches import check_answers
+from predilect.models.population.in_parts import PopulationInParts, fit_in_parts
 from predilect.models.population.kit import describe_attributes
 from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import Believed, PooledColumns, PooledPosterior, pooled_rows
@@ -244,14 +247,39 @@ class Population(Tables):
             self.update(ties)
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
+        begins = not training.comparisons.n_rows
+        training = replace(training, people=None if begins else training.people)  # nobody to take features from
+        people, personal = training.people, bool(self.personal) and (training.personal or begins)
+        with workers(self.n_jobs) as executor:
+            plan, traits, rms = self._plan(training, personal, delta, executor, watch)
+            trained = train_personal(plan) if personal else train_pooled(plan)
+        self._functions, self.verdict_ = trained.functions, None
+        posterior = trained.posterior
+        if posterior.covariates is not None:
+            named = replace(
+                posterior.covariates, names=plan.answers.covariate_names, rms=rms,
+                patterns=patterns_of(plan.answers)["patterns"],
+            )  # fmt: skip
+            posterior = replace(posterior, covariates=named)
+        self._traits = traits if trained.hyperparameters.trait_scale > 0.0 else None
+        if people is not None and plan.segments is not None:
+            self._traits = joint_traits(people, self._traits)
+        return Learned(
+            posterior, trained.hyperparameters, personal, trained.delta, trained.log_evidence, trained.fit,
+            trained.selection,
+        )  # fmt: skip
+
+    def _plan(
+        self, training: Training, personal: bool, delta: float | None, executor: ThreadPoolExecutor | None,
+        watch: Watcher | None,
+    ) -> tuple[Plan, Traits | None, FloatArray]:  # fmt: skip
+        """What the fit learns from, the map to traits of people, and the size of each covariate, (n_covariates,)."""
         comparisons, features, people, space = training.comparisons, training.features, training.people, training.space
         rms = np.zeros(0)
         if comparisons.covariates is not None:
             rms = np.sqrt(np.average(comparisons.covariates**2, axis=0, weights=comparisons.weight))
             comparisons = replace(comparisons, covariates=comparisons.covariates / unit_of(rms))
-        given, begins = given_hyperparameters(self), not comparisons.n_rows
-        personal = bool(self.personal) and (training.personal or begins)
-        people = None if begins else people  # nobody to take features from
+        given = given_hyperparameters(self)
         length_scale = math.sqrt(features.n_columns_before_constants or 1) if features is not None else 1.0
         traits, traits_of_users = None, None
         segments = None if people is None or not people.segments else self._segments(people, training)
@@ -260,29 +288,13 @@ class Population(Tables):
             matrix = matrix[:, other_columns(people)]
             traits = Traits.of(matrix, known)
             traits_of_users = traits.transform(matrix, known)
-        with workers(self.n_jobs) as executor:
-            plan = Plan(
-                comparisons, space, traits_of_users, self.user_features is True, segments, given, length_scale,
-                self.basis, None if isinstance(self.n_inducing, str) else self.n_inducing, delta,
-                None if isinstance(self.tol, str) else float(self.tol), self.max_iter, self.seed_, executor, watch,
-                self._likelihood, self.ties, 0.0 if self._all_ties is None else self._all_ties.n_answers,
-            )  # fmt: skip
-            trained = train_personal(plan) if personal else train_pooled(plan)
-        self._functions, self.verdict_ = trained.functions, None
-        posterior = trained.posterior
-        if posterior.covariates is not None:
-            named = replace(
-                posterior.covariates, names=comparisons.covariate_names, rms=rms,
-                patterns=patterns_of(comparisons)["patterns"],
-            )  # fmt: skip
-            posterior = replace(posterior, covariates=named)
-        self._traits = traits if trained.hyperparameters.trait_scale > 0.0 else None
-        if people is not None and segments is not None:
-            self._traits = joint_traits(people, self._traits)
-        return Learned(
-            posterior, trained.hyperparameters, personal, trained.delta, trained.log_evidence, trained.fit,
-            trained.selection,
+        plan = Plan(
+            comparisons, space, traits_of_users, self.user_features is True, segments, given, length_scale,
+            self.basis, None if isinstance(self.n_inducing, str) else self.n_inducing, delta,
+            None if isinstance(self.tol, str) else float(self.tol), self.max_iter, self.seed_, executor, watch,
+            self._likelihood, self.ties, 0.0 if self._all_ties is None else self._all_ties.n_answers,
         )  # fmt: skip
+        return plan, traits, rms
 
     def _segments(self, people: PersonFeatures, training: Training) -> Segments:
         if self.personal and training.personal:
@@ -347,6 +359,70 @@ class Population(Tables):
         assert isinstance(posterior, PopulationPosterior)
         return posterior.people.answers_by_item(start, stop)
 
+    def fit_parts(
+        self,
+        parts: Any,
+        *,
+        items: Any = None,
+        pool: Any = None,
+        work: str | Path | None = None,
+        start: PopulationInParts | None = None,
+        most_people: int = 20_000,
+        watch: Watcher | None = None,
+    ) -> PopulationInParts:
+        """Fit the model to answers in parts, which need not fit in memory, on one machine or several.
+
+        Hyper-parameters, basis, calibration, the test of sides and cuts of grades are chosen by :meth:`fit`'s rules on
+        the answers of a sample of people; the population is then that of all, to the tolerance of the fit. With the
+        same hyper-parameters it is the one that :meth:`fit` finds.
+
+        Parameters
+        ----------
+        parts : path or Parts
+            What :func:`predilect.parts.partition` made.
+        items : data frame or ItemFeatures, optional
+            Features of items, as of :meth:`fit`.
+        pool : optional
+            Who works: None (threads), "processes", any ``concurrent.futures.Executor``, "ray" (this machine, or the
+            cluster that it belongs to), or the address of a cluster of Ray. The result has the same bits for any.
+        work : path, optional
+            Folder for the laid-out answers, their state and every pass so far, some 110 bytes a row; by default
+            beside the parts, called after them with ``.fit``. A fit that was stopped goes on there. Workers on other
+            machines use the same path, on a disk of their own or shared.
+        start : PopulationInParts, optional
+            An earlier fit, such as that of yesterday's answers: its hyper-parameters are taken, and where items are
+            the same, its population is where the search begins.
+        most_people : int, default 20 000
+            People in the sample, with at most a million rows: those of least hash.
+        watch : callable, optional
+            Called with progress: ``watch(stage, done)``.
+
+        Returns
+        -------
+        PopulationInParts
+            The model, without answers: for those, it reads a part.
+
+        Raises
+        ------
+        DataError
+            If a part is missing, damaged or not the manifest's, or fails twice; if answers have contexts; if the pool
+            is none, or died.
+        OutputError
+            If the folder of the work cannot be written.
+
+        Notes
+        -----
+        population.md section 4. Memory: one part for each thread, the sample, and about 12 M² floats for M items or
+        functions. Consistency and thresholds of people are maximised by the workers, and are no coordinates of the
+        search; so where these differ between people, results agree with :meth:`fit` to its tolerance.
+        """
+        check_flags(self)
+        check_count("random_state", self.random_state, 0, None)
+        check_count("most_people", most_people, 2, None)
+        self._check()
+        self._draw_seed()
+        return fit_in_parts(self, parts, items, pool, work, start, most_people, watch)
+
     def verdict(
         self,
         *,
@@ -390,8 +466,9 @@ class Population(Tables):
     def _relation(self) -> str:
         if not self.personal_ or self.users_ is None:
             return ""
+        n_people = self.report_.get("parts", {}).get("n_users", len(self.users_))
         return (
-            f"Each of {len(self.users_)} people has an equal voice, however much they answered: the board is the "
+            f"Each of {n_people} people has an equal voice, however much they answered: the board is the "
             "average person's"
         )
 

@@ -278,12 +278,12 @@ class Search:
         room = [replace(point, Sigma=_WIDER * point.Sigma)]
         if len(point.offset):
             room.append(replace(point, own_scale=_WIDER * point.own_scale))
-        held = self.sites.copy()
+        held = self.held()
         for new in room:
             current = self.evaluate(new, n_sweeps=_SETTLED)
             if current.is_sound and current.evidence + self.log_prior(new) > value:
                 return new, current
-            self.sites.precision[:], self.sites.linear[:] = held.precision, held.linear
+            self.restore(held)
         return None
 
     def with_covariance(self, point: Point, residual: float, tolerance: float) -> tuple[Point, float, bool]:
@@ -293,6 +293,14 @@ class Search:
         value = current.evidence + self.log_prior(point)
         rise = self.evaluate(new).evidence + self.log_prior(new) - value
         return new, max(residual, abs(rise)), rise > tolerance
+
+    def held(self) -> Any:
+        """The sites as they are, for :meth:`restore`."""
+        return self.sites.copy()
+
+    def restore(self, held: Any) -> None:
+        """Put the sites back to what they were."""
+        self.sites.precision[:], self.sites.linear[:] = held.precision, held.linear
 
     def lbfgs(self, start: Point, current: Expectation, tolerance: float, max_iter: int) -> tuple[Point, float, bool]:
         """Maximum of J by L-BFGS in coordinates whitened at ``start``, of which ``current`` is the E step.

@@ -18,6 +18,7 @@ from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.dense import Factor, factorise, symmetrise
 from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.sandwich import dependence
+from predilect.likelihoods.grades import Thresholds
 from predilect.models.population.beginning import PRIOR, nothing_learned, prior_posterior, threshold_of_ties
 from predilect.models.population.fit import PopulationState, fit_population, fit_thresholds
 from predilect.models.population.plan import Plan
@@ -84,35 +85,59 @@ def train_personal(plan: Plan) -> Trained:
 
     DataError if there are more items than dense algebra can hold.
     """
+    plan, start, bases = _to_choose(plan)
+    if not plan.answers.n_rows:
+        return _train_nothing(plan, None if None in bases else bases[0])
+    plan, selection = selected(plan, start, bases)
+    chosen = selection.hyperparameters
+    staged = to_begin(plan, selection)
+    state, posterior, variances = _fitted(plan, selection, staged)
+    if plan.segments is not None:
+        chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
+    posterior = _by_answers_alone(with_contexts(posterior, plan.answers), staged.prior, plan)
+    posterior = predicting(posterior, plan, chosen, state.delta)
+    return Trained(
+        posterior, chosen, posterior.people.tie_threshold(state.delta), state.evidence, state.report,
+        selection.to_dict(), selection.candidate.functions,
+    )  # fmt: skip
+
+
+def selected(plan: Plan, start: Hyperparameters, bases: list[Functions | None]) -> tuple[Plan, Selection]:
+    """Hyper-parameters and basis by evidence and held-out answers; the plan without traits that are not used."""
+    start, free = _to_search(plan, start, bases)
+    selection = select_model(plan, bases, start, free)
+    return (plan if selection.hyperparameters.trait_scale else replace(plan, traits=None)), selection
+
+
+def chosen_of(plan: Plan) -> tuple[Plan, Selection]:
+    """:func:`selected`, from what the plan says of the basis; DataError if there are too many items."""
+    plan, start, bases = _to_choose(plan)
+    return selected(plan, start, bases)
+
+
+def _to_choose(plan: Plan) -> tuple[Plan, Hyperparameters, list[Functions | None]]:
+    """The plan, where the search for hyper-parameters starts, and the bases to choose from; DataError."""
     if plan.traits is not None and not plan.traits.shape[1]:
         plan = replace(plan, traits=None)  # features are the same for all people
     start = _start(plan)
     bases = _bases(plan, start.length_scale)
     if None in bases:
         _refuse_many_items(plan.answers.n_items, MOST_ITEMS_PERSONAL, "Population(personal=True)")
-    if not plan.answers.n_rows:
-        return _train_nothing(plan, None if None in bases else bases[0])
-    start, free = _to_search(plan, start, bases)
-    selection = select_model(plan, bases, start, free)
-    chosen, candidate = selection.hyperparameters, selection.candidate
-    if not chosen.trait_scale:
-        plan = replace(plan, traits=None)
-    prior = candidate.prior(chosen, plan.space)
-    state, posterior, variances = _fitted(plan, selection, prior)
-    if plan.segments is not None:
-        chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
-    posterior = replace(with_contexts(posterior, plan.answers), calibration=chosen.calibration_of_predictions)
-    posterior = _by_answers_alone(posterior, prior, plan)
-    delta = posterior.people.tie_threshold(state.delta)
-    if chosen.calibration.newcomer_weight:
-        rows = with_moderate_counts(plan.answers)
-        keys = keys_of_answers(rows, plan.space)
-        rows = thinned(rows, _ROWS_FOR_NEWCOMERS, random_state=plan.random_state, keys=keys)
-        shift = chosen.calibration.newcomer_weight * shift_of_newcomers(posterior, rows, delta)
-        posterior = replace(posterior, newcomer_shift=shift)
-    return Trained(
-        posterior, chosen, delta, state.evidence, state.report, selection.to_dict(), candidate.functions,
-    )  # fmt: skip
+    return plan, start, bases
+
+
+def predicting(
+    posterior: PopulationPosterior, plan: Plan, chosen: Hyperparameters, delta: float
+) -> PopulationPosterior:
+    """The posterior as it predicts: calibrated, and with the mean of people whom it was learned without."""
+    posterior = replace(posterior, calibration=chosen.calibration_of_predictions)
+    if not chosen.calibration.newcomer_weight:
+        return posterior
+    rows = with_moderate_counts(plan.answers)
+    keys = keys_of_answers(rows, plan.space)
+    rows = thinned(rows, _ROWS_FOR_NEWCOMERS, random_state=plan.random_state, keys=keys)
+    shift = shift_of_newcomers(posterior, rows, posterior.people.tie_threshold(delta))
+    return replace(posterior, newcomer_shift=chosen.calibration.newcomer_weight * shift)
 
 
 def _train_nothing(plan: Plan, functions: Functions | None) -> Trained:
@@ -161,35 +186,12 @@ def _by_answers_alone(posterior: PopulationPosterior, prior: PopulationPrior, pl
 
 
 def _fitted(
-    plan: Plan, selection: Selection, prior: PopulationPrior
+    plan: Plan, selection: Selection, staged: Staged
 ) -> tuple[PopulationState, PopulationPosterior, FloatArray]:
-    """The fit to all people, large crowds in stages; with variances of segments."""
-    chosen, candidate, begin = selection.hyperparameters, selection.candidate, selection.start
-    n_basis = None if candidate.functions is None else candidate.functions.n_functions
-    thresholds = None if begin is None else begin.thresholds
-    if begin is None or chosen.item_tie_spread:
-        thresholds = pooled_thresholds(plan.answers, plan.delta, chosen.item_tie_spread)
-    watch = plan.watch
-    options: dict[str, Any] = {
-        "delta": plan.delta, "executor": plan.executor,
-        "progress": None if watch is None else lambda done, _: watch("fitting", done),
-    }  # fmt: skip
-
-    def laid_out(some: Plan) -> People:
-        return lay_out(
-            some.answers, n_basis=n_basis, likelihood=plan.likelihood, traits=some.traits, thresholds=thresholds
-        )
-
-    n_people, rng = _PEOPLE_TO_START, np.random.default_rng(plan.random_state)
-    while plan.answers.n_users > 2 * n_people:  # most passes are over some of the people
-        begin = fit_population(
-            laid_out(plan.some(rng, n_people)), prior, tolerance=plan.tolerance or _STAGE_TOLERANCE,
-            max_iter=min(plan.max_iter, _STAGE_PASSES), population=begin, site_tolerance=1e-4,
-            **options,
-        )  # fmt: skip
-        n_people *= _GROWTH
-    people = laid_out(plan)
-    options |= {"tolerance": _tolerance(plan.tolerance, plan.answers.n_rows), "max_iter": plan.max_iter}
+    """The fit to all people; with variances of segments."""
+    chosen, prior, thresholds, begin = selection.hyperparameters, staged.prior, staged.thresholds, staged.begin
+    people, options = staged.laid_out(plan), staged.options
+    options |= {"tolerance": tolerance_of(plan.tolerance, plan.answers.n_rows), "max_iter": plan.max_iter}
 
     def fit(people: People, prior: PopulationPrior, start: PopulationState | None = None) -> PopulationState:
         cut = people if start is None else people.with_thresholds(start.thresholds)
@@ -209,7 +211,53 @@ def _fitted(
     return state, state.posterior(people, prior), np.zeros(0)
 
 
-def _tolerance(given: float | None, n_rows: int) -> float:
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Where the fit to all people begins: the prior, the cuts, and a population fitted to some of them."""
+
+    prior: PopulationPrior
+    thresholds: Thresholds | None
+    begin: PopulationState | None
+    n_basis: int | None
+    options: dict[str, Any]  # of fit_population
+
+    def laid_out(self, plan: Plan) -> People:
+        """Layout of the answers of a plan."""
+        return lay_out(
+            plan.answers, n_basis=self.n_basis, likelihood=plan.likelihood, traits=plan.traits,
+            thresholds=self.thresholds,
+        )  # fmt: skip
+
+    def stage(self, plan: Plan, begin: PopulationState | None) -> PopulationState:
+        """A loose fit to the people of a plan."""
+        return fit_population(
+            self.laid_out(plan), self.prior, tolerance=plan.tolerance or _STAGE_TOLERANCE,
+            max_iter=min(plan.max_iter, _STAGE_PASSES), population=begin, site_tolerance=1e-4, **self.options,
+        )  # fmt: skip
+
+
+def to_begin(plan: Plan, selection: Selection) -> Staged:
+    """What the fit to all people begins with; of large crowds, most passes are over some of the people."""
+    chosen, candidate, begin = selection.hyperparameters, selection.candidate, selection.start
+    n_basis = None if candidate.functions is None else candidate.functions.n_functions
+    thresholds = None if begin is None else begin.thresholds
+    if begin is None or chosen.item_tie_spread:
+        thresholds = pooled_thresholds(plan.answers, plan.delta, chosen.item_tie_spread)
+    watch = plan.watch
+    options: dict[str, Any] = {
+        "delta": plan.delta, "executor": plan.executor,
+        "progress": None if watch is None else lambda done, _: watch("fitting", done),
+    }  # fmt: skip
+    staged = Staged(candidate.prior(chosen, plan.space), thresholds, begin, n_basis, options)
+    n_people, rng = _PEOPLE_TO_START, np.random.default_rng(plan.random_state)
+    while plan.answers.n_users > 2 * n_people:
+        begin = staged.stage(plan.some(rng, n_people), begin)
+        n_people *= _GROWTH
+    return replace(staged, begin=begin)
+
+
+def tolerance_of(given: float | None, n_rows: int) -> float:
+    """Nats an answer by which J must rise, by default."""
     return _TOLERANCE * max(1.0, math.sqrt(n_rows / _ANSWERS_AT_TOLERANCE)) if given is None else given
 
 

@@ -1,0 +1,291 @@
+"""The fit to answers in parts: the search of ``fit``, whose passes over the answers a pool of workers makes.
+
+A pass sends the parameters to the workers and gets sums back, added in one order whoever the workers are. What is of
+one person (the own threshold, the consistency) is maximised where the person's answers lie, and is no coordinate of
+the search: at its maximum it has no part in the gradient. Each pass is written down under a digest of all before it, so
+that a fit that was stopped goes through the same passes again without their work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from predilect._text import either
+from predilect._types import FloatArray
+from predilect.errors import DataError, OutputError
+from predilect.gaussian.covariates import unit_of
+from predilect.gaussian.dense import factorise
+from predilect.gaussian.design import Sites
+from predilect.likelihoods.grades import Thresholds
+from predilect.likelihoods.probit import starting_threshold
+from predilect.models.population.fit import (
+    PopulationState,
+    climb,
+    fit_thresholds,
+    report_of,
+    starting_point,
+)
+from predilect.models.population.plan import Plan
+from predilect.models.population.prior import Hyperparameters, PopulationPrior
+from predilect.models.population.search import Point, Progress, Search
+from predilect.models.population.selection import Selection
+from predilect.models.population.train import selected, to_begin, tolerance_of
+from predilect.parts import Parts
+from predilect.parts.cells import (
+    START,
+    Counts,
+    Pass,
+    Spec,
+    added,
+    counts,
+    finish,
+    gamma_information,
+    groups_of,
+    sweep,
+    unpacked,
+)
+from predilect.parts.pools import Pool
+from predilect.people.expectation import Expectation
+
+_WINDOW, _SITE_TOLERANCE = 5, 1e-9  # as of fit_population
+_OWN_GAIN = 1e-3  # of the tolerance: what steps in people's own coordinates may leave
+
+
+@dataclass(frozen=True)
+class _Crowd:
+    """What a search asks of the people, who are elsewhere."""
+
+    counts: Counts
+    thresholds: Thresholds | None
+    n_covariates: int
+
+    @property
+    def outcome(self) -> FloatArray:
+        """Whether there are ties."""
+        return np.array([0.0 if self.counts.ties else 1.0])
+
+    @property
+    def traits(self) -> FloatArray:
+        """None of people."""
+        return np.zeros((self.counts.n_users, 0))
+
+    @property
+    def patterns(self) -> FloatArray:
+        """As many columns as there are covariates."""
+        return np.zeros((1, self.n_covariates))
+
+    @property
+    def item_idx(self) -> range:
+        """As long as there are pairs of a person and an own item."""
+        return range(self.counts.n_pairs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.counts, name)
+
+    def scale_of_thresholds(self, delta: float | None) -> tuple[float, bool]:
+        """As of :class:`~predilect.people.layout.People`."""
+        if self.thresholds is None:
+            weight = np.array([self.counts.ties, self.counts.n_answers - self.counts.ties])
+            start = starting_threshold(np.array([0, 1], np.int8), weight, delta)
+            return start, delta is None and self.counts.ties > 0.0
+        return self.thresholds.scale, not (delta and self.thresholds.tie_threshold)
+
+
+class Passes:
+    """Passes over the parts, and what was found in those that were made before."""
+
+    def __init__(self, spec: Spec, pool: Pool, n_parts: int, n_functions: int) -> None:
+        self.spec, self.pool = spec, pool
+        self.groups = groups_of(n_parts, n_functions * (n_functions + 1))
+        self.now, self.n_lost, self.n_known = START, 0, 0
+        self.own_gain = 0.0
+
+    def sums(self, work: Any, *args: Any) -> Any:
+        """What ``work`` finds in all parts, added up in their order."""
+        total: Any = None
+        for found in self.pool.each(work, self.spec, self.groups, *args):
+            total = found if total is None else added(total, found)
+        return total
+
+    def next(self, law: Any, delta: float, gamma: FloatArray, n_sweeps: int, tolerance: float) -> Pass:
+        """The pass that comes after those so far."""
+        digest = hashlib.blake2b(self.now.encode(), digest_size=8)
+        for array in (law.Sigma, law.mean, law.Phi, law.rho, gamma, np.array([delta, n_sweeps, tolerance])):
+            digest.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
+        return Pass(law, delta, gamma, n_sweeps, tolerance, self.now, digest.hexdigest(), (), self.own_gain)
+
+    def expectation(self, one: Pass, held: Iterable[str]) -> Expectation:
+        """Sums over all people after a pass; at once if it was made before."""
+        file = self.spec.scratch / "passes" / f"{one.after}.npz"
+        self.now = one.after
+        if file.is_file():
+            with np.load(file) as known:
+                self.n_known += 1
+                return unpacked(Expectation(**{name: _number(known[name]) for name in known.files}))
+        found, lost = self.sums(sweep, one._replace(keep=tuple(held)))
+        self.n_lost += lost
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            new = file.with_name(f".{file.name}")
+            np.savez(new, **{part.name: getattr(found, part.name) for part in fields(Expectation)})
+            new.replace(file)
+        except OSError as error:
+            raise OutputError(
+                f"{file} could not be written: {error.strerror}. Make room, or keep the fit elsewhere (work=FOLDER)"
+            ) from error
+        return unpacked(found)
+
+
+def _number(array: FloatArray) -> Any:
+    return array.item() if array.ndim == 0 else array
+
+
+class PartedSearch(Search):
+    """The search over answers in parts; what is of one person is no coordinate of it."""
+
+    def __init__(
+        self, over: Passes, crowd: _Crowd, prior: PopulationPrior, progress: Progress | None, learn_delta: bool
+    ) -> None:
+        people: Any = crowd
+        super().__init__(people, prior, None, progress, _WINDOW, learn_delta)
+        self.over = over
+        self.held_names: list[str] = []
+        self.learn_ties = self.learn_care = False  # by the workers
+
+    def people_at(self, point: Point) -> Any:
+        return self.people
+
+    def evaluate(self, point: Point, n_sweeps: int = 2) -> Expectation:
+        self.passes += 1
+        one = self.over.next(self.law(point), point.delta, point.gamma, n_sweeps, self.site_tolerance)
+        return self.over.expectation(one, self.held_names)
+
+    def held(self) -> Any:
+        self.held_names = [self.over.now]
+        return self.over.now
+
+    def restore(self, held: Any) -> None:
+        self.over.now = held
+
+    def _C_gamma(self, point: Point) -> FloatArray:
+        if not len(point.gamma):
+            return np.zeros((0, 0))
+        one = Pass(self.law(point), point.delta, point.gamma, 2, self.site_tolerance, self.over.now, self.over.now)
+        information = self.over.sums(gamma_information, one)
+        return factorise(information + self.gamma_precision * np.eye(len(point.gamma))).inverse()
+
+
+def fit_over_parts(
+    over: Passes, prior: PopulationPrior, plan: Plan, begin: PopulationState | None, progress: Progress | None
+) -> PopulationState:
+    """Maximum of J over the population, as ``fit_population`` finds it; states of the parts are left converged."""
+    began = time.perf_counter()
+    found: Counts = over.sums(counts)
+    spec = over.spec
+    crowd = _Crowd(found, spec.thresholds, len(spec.unit))
+    scale, learn_delta = crowd.scale_of_thresholds(plan.delta)
+    if learn_delta and begin is not None and begin.delta > 0.0:
+        scale = begin.delta
+    tolerance = tolerance_of(plan.tolerance, found.n_rows)
+    over.own_gain = _OWN_GAIN * tolerance * found.n_answers / max(sum(map(len, over.groups)), 1)
+    search = PartedSearch(over, crowd, prior, progress, learn_delta)
+    point = starting_point(search, scale, begin, own=False)
+    enough = tolerance * found.n_answers
+    point, residual = climb(search, point, enough, plan.max_iter, is_new=begin is None)
+    one = over.next(search.law(point), point.delta, point.gamma, 100, _SITE_TOLERANCE)
+    end = over.sums(finish, one, bool(len(point.gamma)))
+    over.now = one.after
+    search.passes += 1
+    final = unpacked(end.expectation)
+    metric = search.metric(point, final)
+    C_m, C_gamma = metric.C_m, metric.C_gamma
+    if end.covariates is not None:
+        C_m, C_gamma = end.covariates.joint(C_m, search.gamma_precision)
+    residual = residual if final.is_sound else math.inf
+    nothing = np.zeros(0)
+    return PopulationState(
+        point.m, point.Sigma, C_m, point.delta, Sites.flat(0), final.evidence,
+        final.evidence + end.log_prior + search.log_prior(point), report_of(search, residual, tolerance,
+        found.n_answers, began), point.offset, metric.offset_variance, point.own_scale, point.B, metric.C_B, nothing,
+        nothing, nothing, nothing, point.gamma, C_gamma,
+        None if spec.thresholds is None else spec.thresholds.scaled(point.delta), prior.covariate_spread,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What a fit to parts begins with: the plan for a sample of the people, and what was chosen by it."""
+
+    plan: Plan
+    selection: Selection
+    prior: PopulationPrior
+    thresholds: Thresholds | None
+    begin: PopulationState | None
+    n_basis: int | None
+
+
+def begun(plan: Plan, is_whole: bool, start: Selection | None) -> Begun:
+    """Choose hyper-parameters, basis and cuts by the people of a plan, and fit to these if they are not all.
+
+    ``start``: those of an earlier fit are taken, and its population if that is of the same items.
+    """
+    if start is None:
+        plan, selection = selected(plan)
+    else:
+        plan, selection = replace(plan, traits=None), start
+    staged = to_begin(plan, selection)
+    begin, thresholds = staged.begin, staged.thresholds
+    chosen = selection.hyperparameters
+    if thresholds is not None:
+        begin = staged.stage(plan, begin)
+        options = staged.options | {
+            "tolerance": tolerance_of(plan.tolerance, plan.answers.n_rows), "max_iter": plan.max_iter
+        }  # fmt: skip
+        begin = fit_thresholds(staged.laid_out(plan), staged.prior, begin, chosen.item_tie_spread, **options)
+        thresholds = begin.thresholds
+    elif not is_whole and (start is None or begin is None):
+        begin = staged.stage(plan, begin)
+    return Begun(plan, selection, staged.prior, thresholds, begin, staged.n_basis)
+
+
+def spec_of(
+    parts: Parts, work: Path, plan: Plan, with_side: bool, chosen: Hyperparameters, made: Begun, rms: FloatArray
+) -> Spec:
+    """What workers need to know of a fit."""
+    answers = plan.answers
+    spec = Spec(
+        parts.path.resolve(), parts.checksum, work, answers.items, made.n_basis, plan.likelihood, made.thresholds,
+        with_side, answers.grades, answers.joint, unit_of(rms) if len(rms) else np.zeros(0),
+        chosen.tie_spread if answers.has_ties or answers.grades else 0.0, chosen.consistency_spread,
+        tuple(chosen.covariate_spread),
+    )  # fmt: skip
+    digest = hashlib.blake2b(digest_size=6)
+    for one in (
+        spec.checksum, answers.items.ids, spec.n_basis, plan.likelihood.name, spec.with_side, spec.grades, spec.joint,
+        spec.unit.tolist(), spec.tie_spread, spec.consistency_spread, spec.covariate_spread,
+        None if made.thresholds is None else (made.thresholds.cuts.tolist(), made.thresholds.of_items.tolist()),
+    ):  # fmt: skip
+        digest.update(repr(one).encode())
+    return replace(spec, scratch=work / digest.hexdigest())
+
+
+def refuse_unable(parts: Parts, personal: bool) -> None:
+    """DataError for what a fit to parts does not do."""
+    if parts.has_contexts:
+        raise DataError(
+            f"the answers of {parts.path} have contexts, which a fit to parts does not know. Partition the files "
+            f"without: {either('leave -c context= out', 'columns={...} without context')}"
+        )
+    if not personal:
+        raise DataError(
+            "a fit to parts is of people: personal=False pools them. Of pooled answers only the counts of pairs "
+            "matter: fit Population(personal=False) to a table of them with weights"
+        )
