@@ -26,8 +26,13 @@ def check(
     what was found, a row each.
     """
     with session(replace(ctx.obj, explain=True)) as talk:
-        given, file, items = file, talk.file(file), talk.file(items)
-        said = Said.of(talk, column, read, design, item_map)
+        said, items = Said.of(talk, column, read, design, item_map), talk.file(items)
+        if file.is_dir():
+            from predilect.cli.partition import check_parts
+
+            check_parts(talk, file, said, items)
+            return
+        given, file = file, talk.file(file)
         from dataclasses import asdict
 
         import polars as pl

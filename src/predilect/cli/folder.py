@@ -22,13 +22,28 @@ class Results:
     given: Path
 
     @classmethod
-    def of(cls, path: Path) -> Results:
+    def read(cls, path: Path) -> Results:
         """Load what a folder holds; DataError if that is no model."""
         from predilect.models.registry import load
 
         model = load(path)
         model._backend = "polars"  # whatever it was fitted with
         return cls(model, path if (path / "model").is_dir() else None, path)
+
+    def of(self, user: Any) -> Any:
+        """The model that knows a person, if anything does: of answers in parts, the part of the id is read."""
+        from predilect.models.population.in_parts import PopulationInParts, is_in_parts
+
+        if user is None or not is_in_parts(self.given):
+            return self.model
+        found = PopulationInParts.load(self.given)
+        return found.part(found.parts.part_of(user))
+
+    def predicting(self) -> Any:
+        """The model of everybody's predictions: of answers in parts, one that reads those that it needs."""
+        from predilect.models.population.in_parts import PopulationInParts, is_in_parts
+
+        return PopulationInParts.load(self.given) if is_in_parts(self.given) else self.model
 
     @property
     def document(self) -> dict[str, Any]:
@@ -50,8 +65,10 @@ class Results:
         path = None if self.folder is None else self.folder / "answers.parquet"
         return path if path is not None and path.is_file() else None
 
-    def with_answers(self) -> Any:
-        """The model, with the answers of its fit where it does not hold them and the folder does."""
+    def with_answers(self, user: Any = None) -> Any:
+        """The model that knows a person, with the answers of its fit where the folder holds them and not the model."""
+        if (found := self.of(user)) is not self.model:
+            return found
         if self._answers is not None and "comparisons_" in vars(self.model) and self.model.comparisons_ is None:
             self.model.comparisons_ = self.answers("a question")
         return self.model

@@ -18,6 +18,7 @@ from predilect.cli.ask import ask
 from predilect.cli.check import check
 from predilect.cli.compare import compare
 from predilect.cli.decide import decide
+from predilect.cli.partition import partition
 from predilect.cli.predict import predict
 from predilect.cli.rank import rank
 from predilect.cli.report import report
@@ -99,7 +100,7 @@ def _add(command: Callable[..., None], epilog: str = "") -> None:
 
 _add(check)
 _add(rank, f"Models: {MODELS}. ")
-for _command in (show, report, compare, predict, ask, decide, worth, simulate):
+for _command in (show, report, compare, predict, ask, decide, worth, simulate, partition):
     _add(_command)
 
 FormatName = StrEnum("FormatName", ["table", "csv", "md", "json"])  # of what is printed

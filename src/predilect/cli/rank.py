@@ -104,8 +104,16 @@ def rank(
     Example: predilect rank votes.csv -o results
     """  # fmt: skip
     with session(ctx.obj) as talk:
-        common, file, items, people = ctx.obj, talk.file(file), talk.file(items), talk.file(people)
+        common, items, people = ctx.obj, talk.file(items), talk.file(people)
         said = Said.of(talk, column, read, design, item_map)
+        if file.is_dir():
+            from predilect.cli.partition import rank_parts
+
+            pooled = personal if personal is Personal.no else None
+            refused = {"--people": people, "--segment": segment, "--by": by, "--personal no": pooled}
+            rank_parts(talk, file, said, refused, items, model, out, force, _command(ctx, said), common)
+            return
+        file = talk.file(file)
         from predilect._files import input_records
         from predilect.cli.fitting import MOST_ROWS, Fitter, asked_for
         from predilect.cli.reading import Source, read_features, read_people, say_findings, say_intake

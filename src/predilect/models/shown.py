@@ -43,7 +43,7 @@ class Shown(BaseEstimator):
         fitted: Any = self
         counts = [(len(fitted.items_), "item", "items"), (fitted.n_answers_, "answer", "answers")]
         if fitted.personal_ and fitted.users_ is not None:
-            counts.insert(0, (len(fitted.users_) + len(fitted._added_users), "person", "people"))
+            counts.insert(0, (fitted._n_people, "person", "people"))
         told = ", ".join(f"{grouped(n)} {one if n == 1 else many}" for n, one, many in counts)
         return f"{type(self).__name__}({told})"
 

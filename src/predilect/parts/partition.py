@@ -298,7 +298,7 @@ class _Read:
     has_contexts: bool = False
     grades: tuple[str, ...] = ()
     table: pl.DataFrame | None = None
-    intake: Intake = field(default_factory=Intake)
+    intake: Intake | None = None
 
     def write(self, part: int, answers: Comparisons | None) -> None:
         """Write one part, with the answers that were there before."""
@@ -329,7 +329,8 @@ class _Read:
             self.grades = joined_grades(self.grades, one.grades)
         if answers is not None:
             self.table = joined_tables(self.table, answers.item_table)
-            self.intake = replace(self.intake.merge(answers.intake), unused_users=())
+            merged = answers.intake if self.intake is None else self.intake.merge(answers.intake)
+            self.intake = replace(merged, unused_users=())
 
     def parts(self, dealt: _Dealt) -> Parts:
         """What the manifest says."""
@@ -339,6 +340,7 @@ class _Read:
         items = Vocabulary(counts["id"])
         n_by_item = np.zeros(len(items))
         n_by_item[items.codes(counts["id"])] = counts["n"].to_numpy()
+        assert self.intake is not None  # there was a first block
         used = {*self.intake.columns.values()}
         ignored = tuple(name for name in dealt.names if name not in used)
         if self.old is not None:

@@ -119,6 +119,7 @@ class RankOutput:
     segments: Mapping[Any, Ranking | Refused | SharedSegment]
     document: Mapping[str, Any]
     numbers: bool = False  # whether ids came out of text, in which a number has no type
+    in_parts: Any = None  # of answers in parts: what the fit found out of them, which takes the place of the answers
 
     def write(self, place: Path, jobs: int | None, watch: Callable[[str, int], None]) -> list[str]:
         """Write every file into an empty folder; their names, in the order in which somebody would open them."""
@@ -129,12 +130,15 @@ class RankOutput:
         if self.segments:
             writers["segments.csv"] = lambda path: write_csv(segment_table(self.segments), path)
         model = self.overall.model
-        for name, table in model._further_tables().items():
+        for name, table in model._further_tables().items() if self.in_parts is None else ():
             writers[f"{name}.csv"] = partial(_write_table, table)
-        if model.personal_:
-            writers["users.parquet"] = lambda path: self._write_people(path, jobs)
-        writers["answers.parquet"] = self.overall.comparisons.to_frame("polars").write_parquet
-        writers["model"] = model.save
+        if self.in_parts is not None:
+            writers["model"] = lambda path: self.in_parts.write(path.parent)
+        else:
+            if model.personal_:
+                writers["users.parquet"] = lambda path: self._write_people(path, jobs)
+            writers["answers.parquet"] = self.overall.comparisons.to_frame("polars").write_parquet
+            writers["model"] = model.save
         for number, (name, write) in enumerate(writers.items(), 1):
             watch(name, number)
             write(place / name)
@@ -158,7 +162,7 @@ class RankOutput:
         names = ["leaderboard.png", "leaderboard.svg"]
         watch(names[0], 0)
         model = self.overall.model
-        people = f" of {len(model.users_)} people" if model.users_ is not None else ""
+        people = "" if model._n_people is None else f" of {model._n_people} people"
         title = f"{len(self.overall.board)} items, from {amount(model.n_answers_)} answers{people}"
         plot_board(self.overall.board, SCALES["probit"], title, [place / name for name in names])
         charts = dict(model._further_charts())

@@ -134,7 +134,7 @@ def _model(model: Any, comparisons: Comparisons) -> dict[str, Any]:
     report = model.report_
     return {
         "name": report["model"],
-        "n_users": comparisons.n_users if comparisons.has_users else None,
+        "n_users": model._n_people,
         "n_items": len(model.items_),
         "n_answers": model.n_answers_,
         "tie_threshold": model.tie_threshold_,

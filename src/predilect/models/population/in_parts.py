@@ -19,6 +19,7 @@ from predilect._types import FloatArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.comparisons import SIDE
 from predilect.data.frames import open_frame
+from predilect.data.orders import weights_of_rows
 from predilect.data.read.names import PEOPLE, guess_one
 from predilect.errors import DataError, OutputError
 from predilect.gaussian.design import Sites
@@ -108,17 +109,41 @@ class PopulationInParts:
         DataError
             As predict_proba.
         """
+        return self._predict_margin_and_proba(X, items=items)[2]
+
+    def _predict_margin_and_proba(
+        self, X: Any, *, items: Any = None, people: Any = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Means and variances of the margins, (n,), and the probabilities, in the order of the rows."""
         table, _ = open_frame(X)
         frame = pl.DataFrame(table) if isinstance(table, dict) else table.to_polars()
+        out = np.empty((len(frame), 5))
         column = guess_one(frame.columns, PEOPLE)
-        if column is None:
-            return np.asarray(self.population.predict_proba(frame, items=items))
-        part = parts_of(frame[column], len(self.parts), column).to_numpy()
-        out = np.empty((len(frame), 3))
+        part = np.zeros(len(frame)) if column is None else parts_of(frame[column], len(self.parts), column).to_numpy()
         for number in np.unique(part).tolist():
             rows = np.flatnonzero(part == number)
-            out[rows] = self.part(number).predict_proba(frame[rows], items=items)
-        return out
+            model = self.population if column is None else self.part(number)
+            mean, variance, chance = model._predict_margin_and_proba(frame[rows], items=items, people=people)
+            out[rows] = np.column_stack([mean, variance, chance])
+        return out[:, 0], out[:, 1], out[:, 2:]
+
+    def _score_and_accuracy(
+        self, answers: Comparisons, *, items: Any = None, people: Any = None
+    ) -> tuple[float, float]:
+        """Mean log-likelihood of answers, and the share that was the likeliest."""
+        part = parts_of(answers.users.series(), len(self.parts)).to_numpy()[answers.user]
+        sums = np.zeros(3)
+        for number in np.unique(part).tolist():
+            some = answers.take(part == number)
+            model, n = self.part(number), float(weights_of_rows(some).sum())
+            sums += n * np.array([*model._score_and_accuracy(some, items=items, people=people), 1.0])
+        return float(sums[0] / sums[2]), float(sums[1] / sums[2])
+
+    def __getattr__(self, name: str) -> Any:
+        """What is of the crowd: items, report, thresholds, names of covariates."""
+        if name.startswith("__") or name == "population":
+            raise AttributeError(name)
+        return getattr(self.population, name)
 
     def top_parts(self, k: int = 10, *, path: str | Path | None = None, watch: Watcher | None = None) -> pl.DataFrame:
         """The best ``k`` items of everybody: user, item, mean, sd and rank, sorted by part, user and rank.
@@ -302,7 +327,7 @@ def _as_fitted(model: Any, answers: Comparisons, joint: bool) -> Comparisons:
 
 
 def fit_in_parts(
-    model: Any, given: Any, items: Any, pool: Any, work: str | Path | None, start: PopulationInParts | None,
+    model: Any, given: Any, items: Any, pool: Any, work: str | Path | None, start: Any,
     most_people: int, watch: Watcher | None,
 ) -> PopulationInParts:  # fmt: skip
     """See :meth:`Population.fit_parts <predilect.Population.fit_parts>`."""
@@ -322,7 +347,7 @@ def fit_in_parts(
         training = replace(training, comparisons=answers)
     with workers(model.n_jobs) as executor:
         plan, _, rms = model._plan(training, True, delta, executor, watch)
-        earlier = None if start is None else _selection_of(start, plan)
+        earlier = None if start is None else _selection_of(_crowd_of(start), plan)
         made = begun(plan, sample.n_users == parts.n_users, earlier)
     chosen = made.selection.hyperparameters
     spec = spec_of(parts, place.resolve(), made.plan, SIDE in answers.covariate_names, chosen, made, rms)
@@ -368,9 +393,15 @@ def _posterior(state: Any, made: Begun, plan: Any, rms: FloatArray) -> Populatio
     return replace(predicting(posterior, made.plan, made.selection.hyperparameters, state.delta), sites=Sites.flat(0))
 
 
-def _selection_of(start: PopulationInParts, plan: Any) -> Selection:
+def _crowd_of(start: Any) -> Any:
+    """The population of an earlier fit, or of the folder in which one was saved."""
+    from predilect.models.population.model import Population
+
+    return Population.load(start) if isinstance(start, str | Path) else getattr(start, "population", start)
+
+
+def _selection_of(old: Any, plan: Any) -> Selection:
     """Hyper-parameters of an earlier fit, and its population where items are the same."""
-    old = start.population
     candidate, begin = Candidate.of(old._functions, plan.space), None
     if old.items_ == plan.answers.items:
         posterior = old.posterior_

@@ -366,7 +366,7 @@ class Population(Tables):
         items: Any = None,
         pool: Any = None,
         work: str | Path | None = None,
-        start: PopulationInParts | None = None,
+        start: PopulationInParts | str | Path | None = None,
         most_people: int = 20_000,
         watch: Watcher | None = None,
     ) -> PopulationInParts:
@@ -389,8 +389,8 @@ class Population(Tables):
             Folder for the laid-out answers, their state and every pass so far, some 110 bytes a row; by default
             beside the parts, called after them with ``.fit``. A fit that was stopped goes on there. Workers on other
             machines use the same path, on a disk of their own or shared.
-        start : PopulationInParts, optional
-            An earlier fit, such as that of yesterday's answers: its hyper-parameters are taken, and where items are
+        start : PopulationInParts or path, optional
+            An earlier fit, or the folder that it was saved to, such as that of yesterday's answers: its hyper-parameters are taken, and where items are
             the same, its population is where the search begins.
         most_people : int, default 20 000
             People in the sample, with at most a million rows: those of least hash.
@@ -466,9 +466,8 @@ class Population(Tables):
     def _relation(self) -> str:
         if not self.personal_ or self.users_ is None:
             return ""
-        n_people = self.report_.get("parts", {}).get("n_users", len(self.users_))
         return (
-            f"Each of {n_people} people has an equal voice, however much they answered: the board is the "
+            f"Each of {self._n_people} people has an equal voice, however much they answered: the board is the "
             "average person's"
         )
 
