@@ -27,7 +27,7 @@ def check(
     """
     with session(replace(ctx.obj, explain=True)) as talk:
         said, items = Said.of(talk, column, read, design, item_map), talk.file(items)
-        if file.is_dir():
+        if file.is_dir() and any(file.glob("part-*.parquet")):
             from predilect.cli.partition import check_parts
 
             check_parts(talk, file, said, items)

@@ -53,7 +53,7 @@ def partition(
         given = [talk.file(file) for file in files]
         said = Said.of(talk, column, read, design, item_map)
         from predilect.cli.reading import Source
-        from predilect.parts.partition import partition_files
+        from predilect.parts.dealing import partition_files
 
         settings = Source.of(given[0], said).settings
         with talk.progress("Partitioning") as watch:

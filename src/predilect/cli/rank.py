@@ -106,7 +106,7 @@ def rank(
     with session(ctx.obj) as talk:
         common, items, people = ctx.obj, talk.file(items), talk.file(people)
         said = Said.of(talk, column, read, design, item_map)
-        if file.is_dir():
+        if file.is_dir() and any(file.glob("part-*.parquet")):
             from predilect.cli.partition import rank_parts
 
             pooled = personal if personal is Personal.no else None

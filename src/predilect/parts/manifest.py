@@ -58,7 +58,7 @@ class PartRecord:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A folder that :func:`partition` wrote: answers by person, in Parquet files of about equal size.
+    """A folder that :func:`predilect.parts.partition` wrote: answers by person, in Parquet files of about equal size.
 
     Attributes
     ----------

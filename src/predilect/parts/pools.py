@@ -34,18 +34,22 @@ class OfExecutor:
     def each(self, work: Callable[..., Any], spec: Spec, groups: Groups, *args: Any) -> Iterator[Any]:
         """See :class:`Pool`. An executor that died is made again once, where that is known how."""
         waiting = self._submitted(work, spec, groups, args)
-        for place, group in enumerate(groups):
-            for attempt in range(1, _ATTEMPTS + 1):
-                try:
-                    yield waiting[place].result()
-                    break
-                except BrokenExecutor as error:
-                    if self.remake is None or attempt == _ATTEMPTS:
-                        raise DataError(
-                            f"the pool lost a worker at part {group[0]} of {spec.parts} ({error}). {_RESUME}"
-                        ) from error
-                    self.executor = self.remake()
-                    waiting = waiting[:place] + self._submitted(work, spec, groups[place:], args)
+        try:
+            for place, group in enumerate(groups):
+                for attempt in range(1, _ATTEMPTS + 1):
+                    try:
+                        yield waiting[place].result()
+                        break
+                    except BrokenExecutor as error:
+                        if self.remake is None or attempt == _ATTEMPTS:
+                            raise DataError(
+                                f"the pool lost a worker at part {group[0]} of {spec.parts} ({error}). {_RESUME}"
+                            ) from error
+                        self.executor = self.remake()
+                        waiting[place:] = self._submitted(work, spec, groups[place:], args)
+        finally:
+            for one in waiting:
+                one.cancel()
 
     def _submitted(
         self, work: Callable[..., Any], spec: Spec, groups: Groups, args: tuple[Any, ...]

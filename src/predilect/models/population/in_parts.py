@@ -274,7 +274,7 @@ class PopulationInParts:
         DataError
             If the folder holds no such model, or the answers are others than those of the fit.
         """
-        from predilect.models.population.model import Population
+        from predilect.models.registry import load
 
         path = Path(path)
         try:
@@ -291,7 +291,7 @@ class PopulationInParts:
                 f"{found.path} holds other answers than those that {path} was fitted to. Fit again: start= takes the "
                 "old model for where the search begins"
             )
-        return cls(Population.load(path / "model"), found, path / _STATES, str(said[2]), bool(said[3]))
+        return cls(load(path / "model"), found, path / _STATES, str(said[2]), bool(said[3]))
 
 
 def _write_folder(path: Path, write: Callable[[Path], None]) -> None:
@@ -395,9 +395,9 @@ def _posterior(state: Any, made: Begun, plan: Any, rms: FloatArray) -> Populatio
 
 def _crowd_of(start: Any) -> Any:
     """The population of an earlier fit, or of the folder in which one was saved."""
-    from predilect.models.population.model import Population
+    from predilect.models.registry import load
 
-    return Population.load(start) if isinstance(start, str | Path) else getattr(start, "population", start)
+    return load(start) if isinstance(start, str | Path) else getattr(start, "population", start)
 
 
 def _selection_of(old: Any, plan: Any) -> Selection:

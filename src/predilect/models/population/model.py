@@ -390,8 +390,8 @@ class Population(Tables):
             beside the parts, called after them with ``.fit``. A fit that was stopped goes on there. Workers on other
             machines use the same path, on a disk of their own or shared.
         start : PopulationInParts or path, optional
-            An earlier fit, or the folder that it was saved to, such as that of yesterday's answers: its hyper-parameters are taken, and where items are
-            the same, its population is where the search begins.
+            An earlier fit, or the folder that it was saved to, such as that of yesterday's answers: its
+            hyper-parameters are taken, and where items are the same, its population is where the search begins.
         most_people : int, default 20 000
             People in the sample, with at most a million rows: those of least hash.
         watch : callable, optional

@@ -1,0 +1,69 @@
+"""``predilect partition``, and ``check``, ``rank`` and the others on answers in parts."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from running import run
+from simulate_parts import votes
+
+SETTINGS = "population,strength=10,variance=1,consensus_variance=2,calibration=null,consistency=0"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with votes, their parts, and the results of both."""
+    place = tmp_path_factory.mktemp("parts")
+    votes().write_csv(place / "votes.csv")
+    run("partition", place / "votes.csv", "-o", place / "parts", "--parts", 3)
+    run("rank", place / "parts", "-o", place / "results", "--model", SETTINGS)
+    run("rank", place / "votes.csv", "-o", place / "one", "--model", SETTINGS, "--personal", "yes")
+    return place
+
+
+def test_the_board_is_that_of_the_file(folder):
+    one, many = (pl.read_csv(folder / name / "leaderboard.csv") for name in ("one", "results"))
+    assert many["item"].to_list() == one["item"].to_list()
+    np.testing.assert_allclose(many["mean"], one["mean"], atol=1e-8)
+    document = json.loads((folder / "results" / "leaderboard.json").read_text())
+    assert document["model"]["n_users"] == 60
+    assert {entry.name for entry in (folder / "results").iterdir()} >= {"model", "states", "parts.json"}
+
+
+@pytest.mark.parametrize("question", [("show",), ("show", "--user", "p7"), ("ask", "p7", "-n", "2")])
+def test_a_person_is_asked_of_the_part_that_holds_them(folder, question):
+    command, *rest = question
+    one, many = (run(command, folder / name, *rest, "--format", "csv").stdout for name in ("one", "results"))
+    for mine, theirs in zip(many.splitlines(), one.splitlines(), strict=True):
+        for a, b in zip(mine.split(","), theirs.split(","), strict=True):
+            assert a == b or float(a) == pytest.approx(float(b), abs=1e-6)
+
+
+def test_predictions_are_those_of_the_file(folder):
+    one, many = (run("predict", folder / name, folder / "votes.csv", "-o", folder / f"{name}.csv") for name in
+                 ("one", "results"))  # fmt: skip
+    assert "log loss" in many.stderr
+    tables = [pl.read_csv(folder / f"{name}.csv") for name in ("one", "results")]
+    np.testing.assert_allclose(tables[1]["p_left"], tables[0]["p_left"], atol=1e-8)
+    assert one.exit_code == many.exit_code == 0
+
+
+def test_check_reads_every_part(folder):
+    said = run("check", folder / "parts").stdout
+    assert "no person is in two" in said
+    file = next((folder / "parts").glob("part-0001*"))
+    kept = file.read_bytes()
+    file.write_bytes(kept[:-1] + b"?")
+    assert run("check", folder / "parts").stderr.count("checksum") == 1
+    file.write_bytes(kept)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [(["--by", "user"], "--by"), (["--personal", "no"], "--personal no"), (["-c", "who=user"], "say it to predilect"),
+     (["--model", "gaspk"], "population"), (["--model", "population,pool=3"], "a pool is None")],
+)  # fmt: skip
+def test_what_parts_do_not_know_is_refused(folder, options, said):
+    assert said in run("rank", folder / "parts", *options).stderr.replace("\n", " ")

@@ -1,0 +1,330 @@
+"""The fit to answers in parts: the same population as on one machine, by any workers, whatever is lost on the way."""
+
+import json
+import os
+import shutil
+import signal
+import warnings
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import predilect
+from predilect.errors import DataError, OutputError
+from predilect.models.population.in_parts import PopulationInParts
+from predilect.parts.cells import START, Pass, State, cell, read_state, sweep
+from predilect.people.law import Law
+from simulate_parts import in_parts, votes
+from tolerances import CONVERGED, ITERATIVE
+
+GIVEN = {"strength": 10.0, "variance": 1.0, "consensus_variance": 2.0, "calibration": None, "consistency": 0.0}
+PAIRS = votes().head(40).select("user", "left", "right")
+
+
+def fitted(parts, work=None, pool=None, **settings) -> PopulationInParts:
+    return predilect.Population(n_jobs=1, **settings).fit_parts(parts, work=work, pool=pool)
+
+
+def bits(model: PopulationInParts) -> bytes:
+    posterior = model.population.posterior_
+    return posterior.m.tobytes() + posterior.Sigma.tobytes() + model.predict_parts(PAIRS).tobytes()
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory):
+    return in_parts(tmp_path_factory.mktemp("crowd"), votes())
+
+
+@pytest.fixture(scope="module")
+def model(crowd):
+    return fitted(crowd, **GIVEN)
+
+
+def test_the_population_is_that_of_fit(crowd, model):
+    one = predilect.Population(n_jobs=1, **GIVEN).fit(predilect.read(crowd.path.parent / "votes.csv"))
+    many = model.population
+    np.testing.assert_allclose(many.posterior_.m, one.posterior_.m, rtol=0.0, atol=CONVERGED)
+    np.testing.assert_allclose(many.posterior_.Sigma, one.posterior_.Sigma, rtol=0.0, atol=CONVERGED)
+    np.testing.assert_allclose(many.posterior_.C_m, one.posterior_.C_m, rtol=0.0, atol=CONVERGED)
+    assert many.log_evidence_ == pytest.approx(one.log_evidence_, abs=ITERATIVE)
+    np.testing.assert_allclose(model.predict_parts(PAIRS), one.predict_proba(PAIRS), rtol=0.0, atol=CONVERGED)
+    np.testing.assert_allclose(model.rank()["mean"], one.rank()["mean"], rtol=0.0, atol=CONVERGED)
+    assert model.rank()["n"].to_list() == one.rank()["n"].to_list()
+    assert model.rank("p7").equals(one.rank("p7")) or np.allclose(model.rank("p7")["mean"], one.rank("p7")["mean"])
+    best = model.top_parts(2)
+    ours = {user: rows["item"].to_list() for (user,), rows in best.group_by("user", maintain_order=True)}
+    assert ours == {user: one.rank(user)["item"].to_list()[:2] for user in ours}
+    assert len(ours) == one.posterior_.n_users
+    assert repr(many) == repr(one)
+    assert many.describe() == one.describe()
+
+
+CASES = {
+    "consistency": (votes(), {**GIVEN, "consistency": 0.4}),
+    "ties of their own": (votes(ties=0.5), {**GIVEN, "tie_threshold": ("auto", 0.5)}),
+    "sides": (votes().with_columns(winner=pl.when(pl.int_range(480) % 3 == 0).then("left").otherwise("winner")), GIVEN),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_what_differs_between_people_is_found_by_the_workers(tmp_path, name):
+    frame, settings = CASES[name]
+    parts = in_parts(tmp_path, frame)
+    settings = settings | {"tol": 1e-13, "max_iter": 3000}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", predilect.errors.ConvergenceWarning)  # so tight that rounding may be in the way
+        one = predilect.Population(n_jobs=1, **settings).fit(predilect.read(tmp_path / "votes.csv"))
+        many = fitted(parts, **settings)
+    np.testing.assert_allclose(many.predict_parts(PAIRS), one.predict_proba(PAIRS), rtol=0.0, atol=ITERATIVE)
+    for user in ("p3", "p4"):
+        mine, theirs = (m.people().filter(pl.col("user") == user) for m in (many.of(user), one))
+        np.testing.assert_allclose(mine["consistency"], theirs["consistency"], rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_what_is_chosen_is_what_fit_chooses_of_the_sample(tmp_path):
+    rng = np.random.default_rng(3)
+    items = pl.DataFrame({"item": [f"item {k}" for k in range(6)], "size": rng.standard_normal(6)})
+    parts = in_parts(tmp_path, votes(ties=0.4), n_parts=4)
+    one = predilect.Population(n_jobs=1).fit(predilect.read(tmp_path / "votes.csv"), items=items)
+    many = predilect.Population(n_jobs=1).fit_parts(parts, items=items)
+    assert many.population.hyperparameters_ == one.hyperparameters_
+    held = votes(seed=1, n_people=60)
+    assert abs(many._score_and_accuracy(predilect.Comparisons.from_frame(held))[0] - one.score(held)) < 1e-3
+
+
+def test_of_a_sample_the_rest_joins_for_the_population(tmp_path):
+    parts = in_parts(tmp_path, votes(200))
+    settings = GIVEN | {"tol": 1e-10}
+    one = predilect.Population(n_jobs=1, **settings).fit(predilect.read(tmp_path / "votes.csv"))
+    many = predilect.Population(n_jobs=1, **settings).fit_parts(parts, most_people=40)
+    assert 20 < many.population.report_["parts"]["sample"] < 80
+    np.testing.assert_allclose(many.population.posterior_.m, one.posterior_.m, rtol=0.0, atol=1e-4)
+
+
+class Backwards(Executor):
+    """Does everything at once, the last first: as late as results are asked for."""
+
+    def __init__(self) -> None:
+        self.waiting: list = []
+
+    def submit(self, function, *args, **how):
+        future: Future = Future()
+        self.waiting.append((future, function, args))
+        future.result = lambda timeout=None: self._done(future)
+        return future
+
+    def _done(self, future):
+        while self.waiting:
+            one, function, args = self.waiting.pop()
+            one.set_result(function(*args))
+        return Future.result(future)
+
+
+def test_workers_do_not_change_a_bit(crowd, model, tmp_path):
+    with ThreadPoolExecutor(3) as threads:
+        assert bits(fitted(crowd, tmp_path / "threads", threads, **GIVEN)) == bits(model)
+    assert bits(fitted(crowd, tmp_path / "backwards", Backwards(), **GIVEN)) == bits(model)
+
+
+@pytest.mark.slow
+def test_processes_do_not_change_a_bit(crowd, model, tmp_path):
+    assert bits(fitted(crowd, tmp_path / "work", "processes", **GIVEN)) == bits(model)
+
+
+class Cut(Exception):
+    """A fit that ends somewhere."""
+
+
+@pytest.mark.parametrize("after", [1, 4])
+def test_a_fit_that_was_stopped_goes_on_with_the_same_bits(crowd, model, tmp_path, after):
+    def stop(stage, done):
+        if stage == "fitting" and done > after:
+            raise Cut
+
+    with pytest.raises(Cut):
+        predilect.Population(n_jobs=1, **GIVEN).fit_parts(crowd, work=tmp_path / "work", watch=stop)
+    again = fitted(crowd, tmp_path / "work", **GIVEN)
+    assert again.population.report_["parts"]["passes_known"] > after - 1
+    assert again.population.report_["parts"]["lost"] == 0
+    assert bits(again) == bits(model)
+
+
+def test_parts_that_are_lost_are_read_again(crowd, model, tmp_path):
+    work, seen = tmp_path / "work", 0
+
+    def lose(stage, done):
+        nonlocal seen
+        seen += stage == "fitting"
+        if seen in (3, 7):
+            for folder in work.glob(f"*/part-000{seen % 3}"):
+                shutil.rmtree(folder)
+
+    found = predilect.Population(n_jobs=1, **GIVEN).fit_parts(crowd, work=work, watch=lose)
+    assert found.population.report_["parts"]["lost"] == 2
+    held = predilect.Comparisons.from_frame(votes(seed=1))
+    assert abs(found._score_and_accuracy(held)[0] - model._score_and_accuracy(held)[0]) < 1e-4
+
+
+def spec_of(model: PopulationInParts, work: Path):
+    from predilect.parts.cells import Spec
+
+    return Spec(model.parts.path, model.parts.checksum, work, model.population.items_)
+
+
+def test_a_state_of_another_pass_is_never_used(model, tmp_path):
+    spec, law = spec_of(model, tmp_path), Law(np.eye(6), np.zeros(6))
+    first = sweep(spec, 0, Pass(law, 0.0, np.zeros(0), 50, 1e-9, START, "one"))[0]
+    people, folder = cell(spec, 0)
+    assert read_state(folder, "two", people) is None
+    # A copy that stood still while others went on, under another name and law: the answer is that of no copy at all.
+    other = Law(3.0 * np.eye(6), np.linspace(0.0, 1.0, 6))
+    stale, lost = sweep(spec, 0, Pass(other, 0.0, np.zeros(0), 1, 0.0, "two", "three"))
+    assert lost == 1
+    fresh = sweep(replace(spec, scratch=tmp_path / "fresh"), 0, Pass(other, 0.0, np.zeros(0), 100, 1e-9, START, "x"))[0]
+    assert stale.evidence == pytest.approx(fresh.evidence, abs=ITERATIVE)
+    assert abs(stale.evidence - first.evidence) > 1.0
+    # A file of the right name, of other answers.
+    np.save(folder / "state-sites-four.npy", np.zeros((2, 3)))
+    np.save(folder / "state-own-four.npy", np.zeros((3, 0)))
+    assert read_state(folder, "four", people) is None
+    assert isinstance(read_state(folder, "three", people), State)
+
+
+def test_states_that_nobody_needs_are_removed(model):
+    # The last pass, and the one before it, from which it is made again.
+    for folder in model._states.glob("part-*"):
+        assert len(list(folder.glob("state-sites-*"))) == 2
+
+
+class Dying(Executor):
+    """Dies at some call."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def submit(self, function, *args, **how):
+        from concurrent.futures.process import BrokenProcessPool
+
+        self.left -= 1
+        future: Future = Future()
+        if self.left < 0:
+            future.set_exception(BrokenProcessPool("a process died"))
+        else:
+            future.set_result(function(*args))
+        return future
+
+
+def test_a_pool_that_died_is_said_and_the_fit_goes_on_with_another(crowd, model, tmp_path):
+    with pytest.raises(DataError, match="lost a worker at part 1"):
+        fitted(crowd, tmp_path / "work", Dying(10), **GIVEN)
+    assert bits(fitted(crowd, tmp_path / "work", **GIVEN)) == bits(model)
+    with ThreadPoolExecutor(1) as closed:
+        pass
+    with pytest.raises(DataError, match="takes no work"):
+        fitted(crowd, tmp_path / "work2", closed, **GIVEN)
+
+
+@pytest.mark.slow
+def test_processes_that_are_killed_are_started_again(crowd, model, tmp_path):
+    killed = []
+
+    def kill(stage, done):
+        import multiprocessing
+
+        children = [one for one in multiprocessing.active_children() if one.name.startswith("SpawnProcess")]
+        if stage == "fitting" and done in (2, 5) and done not in killed and children:
+            killed.append(done)
+            os.kill(children[0].pid, signal.SIGKILL)
+
+    found = predilect.Population(n_jobs=1, **GIVEN).fit_parts(
+        crowd, pool="processes", work=tmp_path / "work", watch=kill
+    )
+    assert killed
+    assert bits(found) == bits(model)
+
+
+def test_a_part_that_fails_twice_is_named(crowd, tmp_path, monkeypatch):
+    calls = []
+
+    def fails(people, *_, **__):
+        calls.append(people.n_users)
+        raise ZeroDivisionError("a kernel failed")
+
+    monkeypatch.setattr("predilect.parts.cells.expectation", fails)
+    with pytest.raises(DataError, match=r"part 0 of .* failed twice \(ZeroDivisionError: a kernel failed\)"):
+        fitted(crowd, tmp_path / "work", **GIVEN)
+    assert calls[0] == calls[1]
+
+
+def test_no_space_for_the_state_is_said(crowd, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("predilect.parts.cells.np.save", full)
+    with pytest.raises(OutputError, match=r"No space left.*work="):
+        fitted(crowd, tmp_path / "work", **GIVEN)
+
+
+def test_what_parts_do_not_know_is_refused(crowd, tmp_path):
+    with pytest.raises(DataError, match="pools them"):
+        predilect.Population(personal=False).fit_parts(crowd)
+    with pytest.raises(DataError, match="no folder of parts"):
+        predilect.Population().fit_parts(tmp_path)
+    with pytest.raises(DataError, match="a pool is None"):
+        fitted(crowd, tmp_path / "work", 3, **GIVEN)
+    frame = votes().with_columns(prompt=pl.Series(["a", "b"] * 240))
+    (tmp_path / "c").mkdir()
+    parts = in_parts(tmp_path / "c", frame, columns={"context": "prompt"})
+    with pytest.raises(DataError, match="have contexts"):
+        fitted(parts, **GIVEN)
+
+
+def test_ray_that_is_not_there_is_asked_for(crowd, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(DataError, match=r"pip install 'predilect\[ray\]'"):
+        fitted(crowd, tmp_path / "work", "ray", **GIVEN)
+
+
+def test_a_saved_model_reads_the_part_of_a_person(crowd, model, tmp_path):
+    model.save(tmp_path / "model")
+    with pytest.raises(FileExistsError):
+        model.save(tmp_path / "model")
+    again = PopulationInParts.load(tmp_path / "model")
+    assert bits(again) == bits(model)
+    assert again.rank().equals(model.rank())
+    assert type(predilect.load(tmp_path / "model")) is predilect.Population
+    with pytest.raises(DataError, match="not known"):
+        again.of("nobody")
+    shutil.rmtree(tmp_path / "model" / "states" / "part-0001")
+    with pytest.raises(DataError, match="does not hold"):
+        PopulationInParts.load(tmp_path / "model").part(1)
+    with pytest.raises(DataError, match="no part 7"):
+        again.part(7)
+    written = model.top_parts(1, path=tmp_path / "top")
+    assert pl.read_parquet(tmp_path / "top" / "*.parquet").equals(model.top_parts(1))
+    assert written["n_rows"].sum() == model.parts.n_users
+    document = json.loads((tmp_path / "model" / "parts.json").read_text())
+    (tmp_path / "model" / "parts.json").write_text(json.dumps(document | {"checksum": "x"}))
+    with pytest.raises(DataError, match="other answers"):
+        PopulationInParts.load(tmp_path / "model")
+
+
+def test_a_new_day_begins_where_the_last_one_ended(tmp_path):
+    parts = in_parts(tmp_path, votes(80))
+    day = fitted(parts, **GIVEN)
+    day.save(tmp_path / "day")
+    votes(20, seed=2).with_columns(user="user" + pl.lit(" of day 2")).write_csv(tmp_path / "more.csv")
+    parts = predilect.parts.partition(tmp_path / "more.csv", tmp_path / "parts", add=True)
+    cold = fitted(parts, **GIVEN)
+    warm = predilect.Population(n_jobs=1, calibration=None).fit_parts(parts, start=tmp_path / "day")
+    assert warm.population.hyperparameters_ == day.population.hyperparameters_
+    passes = [one.population.report_["fit"]["iterations"] for one in (warm, cold)]
+    assert passes[0] < passes[1]
+    np.testing.assert_allclose(warm.population.posterior_.m, cold.population.posterior_.m, atol=0.02)
+    assert warm.part(0).update(user="a new one", left="item 1", right="item 2", outcome=1).n_answers_ == 801.0

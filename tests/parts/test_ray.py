@@ -1,0 +1,42 @@
+"""Actors of Ray as workers: the same bits as threads, also when actors are killed."""
+
+import os
+import signal
+
+import pytest
+
+import predilect
+from simulate_parts import in_parts, votes
+from test_fit_parts import GIVEN, bits, fitted
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'predilect[ray]'")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray warns of what it may change
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two processors of this machine."""
+    ray.init(num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory):
+    return in_parts(tmp_path_factory.mktemp("crowd"), votes(), n_parts=4)
+
+
+def test_actors_do_not_change_a_bit(cluster, crowd, tmp_path):
+    one = fitted(crowd, tmp_path / "threads", **GIVEN)
+    assert bits(fitted(crowd, tmp_path / "ray", "ray", **GIVEN)) == bits(one)
+
+
+@pytest.mark.parametrize("at", [1, 4, 9])
+def test_actors_that_are_killed_are_started_again(cluster, crowd, tmp_path, at):
+    def kill(stage, done):
+        if stage == "fitting" and done == at:
+            alive = [one for one in ray.util.state.list_actors() if one.state == "ALIVE"]
+            os.kill(alive[0].pid, signal.SIGKILL)
+
+    found = predilect.Population(n_jobs=1, **GIVEN).fit_parts(crowd, work=tmp_path / "ray", pool="ray", watch=kill)
+    assert bits(found) == bits(fitted(crowd, tmp_path / "threads", **GIVEN))
