@@ -5,8 +5,8 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-
 from running import run
+
 from simulate_parts import votes
 
 SETTINGS = "population,strength=10,variance=1,consensus_variance=2,calibration=null,consistency=0"

@@ -4,10 +4,11 @@ import os
 import signal
 
 import pytest
+from test_fit_parts import GIVEN, bits, fitted
 
 import predilect
+from predilect.parts.pools import OfRay
 from simulate_parts import in_parts, votes
-from test_fit_parts import GIVEN, bits, fitted
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'predilect[ray]'")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray warns of what it may change
@@ -32,11 +33,19 @@ def test_actors_do_not_change_a_bit(cluster, crowd, tmp_path):
 
 
 @pytest.mark.parametrize("at", [1, 4, 9])
-def test_actors_that_are_killed_are_started_again(cluster, crowd, tmp_path, at):
+def test_actors_that_are_killed_are_started_again(cluster, crowd, tmp_path, at, monkeypatch):
+    pools = []
+
+    class Seen(OfRay):
+        def __init__(self, address):
+            super().__init__(address)
+            pools.append(self)
+
+    monkeypatch.setattr("predilect.parts.pools.OfRay", Seen)
+
     def kill(stage, done):
         if stage == "fitting" and done == at:
-            alive = [one for one in ray.util.state.list_actors() if one.state == "ALIVE"]
-            os.kill(alive[0].pid, signal.SIGKILL)
+            os.kill(ray.get(pools[0].actors[0].__ray_call__.remote(lambda _: os.getpid())), signal.SIGKILL)
 
     found = predilect.Population(n_jobs=1, **GIVEN).fit_parts(crowd, work=tmp_path / "ray", pool="ray", watch=kill)
     assert bits(found) == bits(fitted(crowd, tmp_path / "threads", **GIVEN))

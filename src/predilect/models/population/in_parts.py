@@ -348,14 +348,14 @@ def fit_in_parts(
     with workers(model.n_jobs) as executor:
         plan, _, rms = model._plan(training, True, delta, executor, watch)
         earlier = None if start is None else _selection_of(_crowd_of(start), plan)
-        made = begun(plan, sample.n_users == parts.n_users, earlier)
+        made = begun(plan, parts.n_answers, earlier)
     chosen = made.selection.hyperparameters
     spec = spec_of(parts, place.resolve(), made.plan, SIDE in answers.covariate_names, chosen, made, rms)
     with opened(pool, model.n_jobs) as crew:
         over = Passes(spec, crew, len(parts), made.prior.n_functions)
         progress = None if watch is None else lambda done, _: watch("fitting", done)
-        state = fit_over_parts(over, made.prior, made.plan, made.begin, progress)
-    posterior = _posterior(state, made, plan, rms)
+        state, of_answers = fit_over_parts(over, made.prior, made.plan, made.begin, progress)
+    posterior = replace(_posterior(state, made, plan, rms), C_answers=of_answers)
     model._functions, model._traits, model.verdict_ = made.selection.candidate.functions, None, None
     threshold = posterior.people.tie_threshold(state.delta)
     learned = Learned(

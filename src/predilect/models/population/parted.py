@@ -26,6 +26,7 @@ from predilect.gaussian.dense import factorise
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.grades import Thresholds
 from predilect.likelihoods.probit import starting_threshold
+from predilect.models.population.beginning import threshold_of_ties
 from predilect.models.population.fit import (
     PopulationState,
     climb,
@@ -37,7 +38,7 @@ from predilect.models.population.plan import Plan
 from predilect.models.population.prior import Hyperparameters, PopulationPrior
 from predilect.models.population.search import Point, Progress, Search
 from predilect.models.population.selection import Selection
-from predilect.models.population.train import selected, to_begin, tolerance_of
+from predilect.models.population.train import chosen_of, to_begin, tolerance_of
 from predilect.parts import Parts
 from predilect.parts.cells import (
     START,
@@ -185,8 +186,11 @@ class PartedSearch(Search):
 
 def fit_over_parts(
     over: Passes, prior: PopulationPrior, plan: Plan, begin: PopulationState | None, progress: Progress | None
-) -> PopulationState:
-    """Maximum of J over the population, as ``fit_population`` finds it; states of the parts are left converged."""
+) -> tuple[PopulationState, FloatArray | None]:
+    """Maximum of J over the population, as ``fit_population`` finds it; states of the parts are left converged.
+
+    With the covariance of the consensus by answers alone, where more went into that of the state.
+    """
     began = time.perf_counter()
     found: Counts = over.sums(counts)
     spec = over.spec
@@ -206,18 +210,20 @@ def fit_over_parts(
     search.passes += 1
     final = unpacked(end.expectation)
     metric = search.metric(point, final)
-    C_m, C_gamma = metric.C_m, metric.C_gamma
+    C_m, C_gamma, of_answers = metric.C_m, metric.C_gamma, None
     if end.covariates is not None:
+        of_answers = C_m
         C_m, C_gamma = end.covariates.joint(C_m, search.gamma_precision)
     residual = residual if final.is_sound else math.inf
     nothing = np.zeros(0)
-    return PopulationState(
+    state = PopulationState(
         point.m, point.Sigma, C_m, point.delta, Sites.flat(0), final.evidence,
         final.evidence + end.log_prior + search.log_prior(point), report_of(search, residual, tolerance,
         found.n_answers, began), point.offset, metric.offset_variance, point.own_scale, point.B, metric.C_B, nothing,
         nothing, nothing, nothing, point.gamma, C_gamma,
         None if spec.thresholds is None else spec.thresholds.scaled(point.delta), prior.covariate_spread,
     )  # fmt: skip
+    return state, of_answers
 
 
 @dataclass(frozen=True)
@@ -232,13 +238,14 @@ class Begun:
     n_basis: int | None
 
 
-def begun(plan: Plan, is_whole: bool, start: Selection | None) -> Begun:
+def begun(plan: Plan, n_answers: float, start: Selection | None) -> Begun:
     """Choose hyper-parameters, basis and cuts by the people of a plan, and fit to these if they are not all.
 
-    ``start``: those of an earlier fit are taken, and its population if that is of the same items.
+    ``n_answers``: of all people. ``start``: what an earlier fit chose, and its population if that is of the same
+    items.
     """
     if start is None:
-        plan, selection = selected(plan)
+        plan, selection = chosen_of(plan)
     else:
         plan, selection = replace(plan, traits=None), start
     staged = to_begin(plan, selection)
@@ -251,8 +258,12 @@ def begun(plan: Plan, is_whole: bool, start: Selection | None) -> Begun:
         }  # fmt: skip
         begin = fit_thresholds(staged.laid_out(plan), staged.prior, begin, chosen.item_tie_spread, **options)
         thresholds = begin.thresholds
-    elif not is_whole and (start is None or begin is None):
+    elif plan.awaits_ties or (plan.answers.n_answers < n_answers and (start is None or begin is None)):
         begin = staged.stage(plan, begin)
+    if plan.awaits_ties and begin is not None:
+        posterior = begin.posterior(staged.laid_out(plan), staged.prior)
+        delta = threshold_of_ties(posterior, n_ties=0.0, n_answers=n_answers, seed=plan.random_state)
+        plan = replace(plan, delta=delta)
     return Begun(plan, selection, staged.prior, thresholds, begin, staged.n_basis)
 
 
