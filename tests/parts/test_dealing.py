@@ -212,9 +212,14 @@ def test_a_folder_is_not_replaced_unasked_and_nothing_is_left_behind(tmp_path):
 
 
 def test_a_part_larger_than_memory_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("os.sysconf", lambda name: 1)
+    monkeypatch.setattr("predilect.parts.manifest.free_memory", lambda: 1e3)
     with pytest.raises(DataError, match=r"GB of memory.*more than 3 parts"):
         in_parts(tmp_path, votes())
+    monkeypatch.undo()
+    parts = in_parts(tmp_path, votes())
+    monkeypatch.setattr("predilect.parts.manifest.free_memory", lambda: 1e3)
+    with pytest.raises(DataError, match=r"part 0 takes.*into\s+more than 3 parts"):
+        parts.answers(0)
 
 
 def test_no_space_is_said(tmp_path, monkeypatch):

@@ -167,6 +167,8 @@ def rank_parts(
         with talk.progress("Writing") as watch, target.writing() as place:
             written = RankOutput(overall, {}, document, in_parts=fitted).write(place, common.jobs, watch)
         talk.written = str(out)
+        if "work" not in how:
+            fitted._remove_work()
     if talk.kind == "table":
         say_board(talk, overall.board, scale, MOST_ROWS, where=out)
     say_model(talk, overall, scale, True)

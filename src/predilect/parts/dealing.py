@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +22,16 @@ from predilect.data.read.options import ReadOptions, option, read_options
 from predilect.data.read.readers import BLOCK, UNPACK_LIMIT, as_the_whole, read_blocks
 from predilect.data.read.recognise import used_columns
 from predilect.errors import DataError, OutputError
-from predilect.parts.manifest import ITEM_TABLE, MANIFEST, PartRecord, Parts, answer_counts, frame_of, parts_of
+from predilect.parts.manifest import (
+    ITEM_TABLE,
+    MANIFEST,
+    PartRecord,
+    Parts,
+    answer_counts,
+    frame_of,
+    parts_of,
+    refuse_large,
+)
 from predilect.progress import Watcher
 
 ROWS_A_PART, MOST_PARTS, FEWEST_PARTS = 250_000, 4096, 4
@@ -240,7 +248,7 @@ class _Dealt:
         file = self.folder / str(part)
         if not file.exists():
             return None
-        _refuse_large(part, file.stat().st_size, self.n_parts)
+        refuse_large(f"part {part}", _TIMES * file.stat().st_size, self.n_parts)
         pieces = []
         with file.open("rb") as stream:
             while length := stream.read(8):
@@ -268,19 +276,6 @@ _PART = "part of predilect"
 
 def _packing(file: Path) -> float:
     return _PACKED if file.suffix.lower() in (".gz", ".zip", ".parquet", ".xlsx") else 1.0
-
-
-def _refuse_large(part: int, n_bytes: int, n_parts: int) -> None:
-    """DataError if there is not the memory to read a part."""
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return  # no such count on this system
-    if _TIMES * n_bytes > free:
-        raise DataError(
-            f"part {part} takes about {_TIMES * n_bytes / 1e9:.1f} GB of memory to read, and {free / 1e9:.1f} GB are "
-            f"free. Partition into more than {n_parts} parts: {either('--parts N', 'n_parts=...')}"
-        )
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import polars as pl
 
 from predilect._files import file_record
 from predilect._json import plain, typed
-from predilect._text import amount, shown
+from predilect._text import amount, either, shown
 from predilect._types import FloatArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.canonical import ALONE, Answers, canonical_answers, packed
@@ -186,6 +187,7 @@ class Parts:
             If the file is not the one of the manifest, or holds a person of another part.
         """
         record, file = self.records[part], self.path / self.records[part].file
+        refuse_large(f"part {part}", _BYTES_A_ROW * record.n_rows, len(self))
         try:
             found = file_record(file)
             if found["sha256"] != record.sha256:
@@ -286,6 +288,28 @@ class Parts:
             yield record.file
         if not np.allclose(counts, self.n_by_item):
             raise DataError(f"{self.path}: the counts of items of the manifest are not those of the parts. {_AGAIN}")
+
+
+_BYTES_A_ROW = 250  # of memory, while a part is read and laid out
+
+
+def free_memory() -> float:
+    """Bytes of memory that can be had, as far as the system says; infinite where it does not."""
+    try:
+        with Path("/proc/meminfo").open(encoding="ascii") as file:
+            said = next(line for line in file if line.startswith("MemAvailable:"))
+        return 1024.0 * float(said.split()[1])
+    except (OSError, StopIteration):
+        return math.inf
+
+
+def refuse_large(what: str, n_bytes: float, n_parts: int) -> None:
+    """DataError if there is not the memory to read a part."""
+    if n_bytes > (free := free_memory()):
+        raise DataError(
+            f"{what} takes about {n_bytes / 1e9:.1f} GB of memory to read, and {free / 1e9:.1f} GB are free. Partition "
+            f"into more than {n_parts} parts: {either('--parts N', 'n_parts=...')}"
+        )
 
 
 _FLAGS = ("has_ties", "joint", "has_contexts")

@@ -77,10 +77,11 @@ class OfRay:
         if not ray.is_initialized():
             try:
                 ray.init(address=address, logging_level="error", log_to_driver=False)
-            except (ConnectionError, ValueError, RuntimeError) as error:
+            except Exception as error:  # of many kinds, bare ones among them
+                where = "on this machine" if address is None else f"at {address}"
                 raise DataError(
-                    f"there is no cluster of Ray at {address} ({error}). Start it: ray start --head on one machine, "
-                    "then ray start --address=HOST:6379 on the others"
+                    f"Ray cannot be reached {where} ({str(error) or type(error).__name__}). Start it: ray start --head "
+                    "on one machine, then ray start --address=HOST:6379 on the others"
                 ) from error
         n_actors = max(1, int(ray.cluster_resources().get("CPU", 1)))
         actor = ray.remote(max_restarts=-1, max_task_retries=_ATTEMPTS, num_cpus=1)(_Actor)

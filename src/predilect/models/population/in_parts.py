@@ -265,6 +265,12 @@ class PopulationInParts:
                     "state": self._state, "joint": self._joint}  # fmt: skip
         (folder / _FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
+    def _remove_work(self) -> None:
+        """Remove the folder of the fit, of which the model that was saved holds all that people need."""
+        shutil.rmtree(self._states, ignore_errors=True)
+        if not any(self._states.parent.iterdir()):
+            self._states.parent.rmdir()
+
     @classmethod
     def load(cls, path: str | Path, parts: str | Path | None = None) -> Self:
         """Read a folder that :meth:`save` wrote; ``parts`` says where the answers are now.

@@ -233,9 +233,9 @@ def _side_of_answers(posterior: Any) -> FloatArray | None:
 
 def describe_consistency(model: Any) -> list[str]:
     """Sentences on how people differ in the noise of their answers; none where they do not."""
-    people = model.posterior_.people
-    if not model.hyperparameters_.consistency_spread or not people.n_users:
+    if not model.hyperparameters_.consistency_spread or not model.posterior_.people.n_users:
         return []
+    people = model.posterior_.people
     answered = np.flatnonzero(np.diff(people.answer_ptr))
     low, high = np.quantile(1.0 / people.consistency[answered], [0.25, 0.75])
     n_noisy = int((people.consistency[answered] < NOISY).sum())
