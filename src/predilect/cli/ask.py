@@ -89,7 +89,7 @@ def ask(
         from predilect.cli.folder import Results
         from predilect.data.read.readers import read_table
 
-        results, seed = Results.read(folder), ctx.obj.seed
+        results, seed = Results.of(folder), ctx.obj.seed
         fitted = results.with_answers(user)
         pool = None if candidates is None else _pairs_or_items(candidates)
         again = "" if repeat or user is None else " --repeat also asks what was answered."

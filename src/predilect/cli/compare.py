@@ -33,7 +33,7 @@ def compare(
         from predilect.report.tables import write_csv
 
         target = None if out is None else OutputFile(out, force, what="the changes need")
-        before, after = Results.read(old).model, Results.read(new).model
+        before, after = Results.of(old).model, Results.of(new).model
         changes = changes_between(after, before, scale_said(scale, after._likelihood.name), str(old))
         columns = ("item", "old", "new", "difference", "lower", "upper", "more_than_chance", "old_rank", "new_rank")
         if target is not None:

@@ -88,7 +88,8 @@ def decide(
         from predilect.data.read.readers import read_table
 
         items = talk.file(items)
-        fitted = Results.of(folder).model
+        results = Results.of(folder)
+        fitted = results.knowing(user if not everyone else None)
         offered = None if items is None else _described(read_table(items)[1])
         named = [*([user] if user is not None and everyone else []), *(options or [])]
         if not named and offered is not None:
@@ -100,7 +101,7 @@ def decide(
             "default": default, "items": offered,
         }  # fmt: skip
         if everyone:
-            table = fitted.decide_many(named, **given)
+            table = pl.concat([one.decide_many(named, **given) for one in results.everybody()])
             counts = table["action"].value_counts(sort=True)
             talk.result(table, "decisions", {"model": fitted.report_["model"], "decisions": table.to_dicts()})
             told = ", ".join(f"{action} for {n}" for action, n in counts.iter_rows())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ class Results:
     given: Path
 
     @classmethod
-    def read(cls, path: Path) -> Results:
+    def of(cls, path: Path) -> Results:
         """Load what a folder holds; DataError if that is no model."""
         from predilect.models.registry import load
 
@@ -30,7 +31,7 @@ class Results:
         model._backend = "polars"  # whatever it was fitted with
         return cls(model, path if (path / "model").is_dir() else None, path)
 
-    def of(self, user: Any) -> Any:
+    def knowing(self, user: Any) -> Any:
         """The model that knows a person, if anything does: of answers in parts, the part of the id is read."""
         from predilect.models.population.in_parts import PopulationInParts, is_in_parts
 
@@ -38,6 +39,16 @@ class Results:
             return self.model
         found = PopulationInParts.load(self.given)
         return found.part(found.parts.part_of(user))
+
+    def everybody(self) -> Iterator[Any]:
+        """Models that hold everybody: of answers in parts, one a part."""
+        from predilect.models.population.in_parts import PopulationInParts, is_in_parts
+
+        if not is_in_parts(self.given):
+            yield self.model
+            return
+        found = PopulationInParts.load(self.given)
+        yield from map(found.part, range(len(found.parts)))
 
     def predicting(self) -> Any:
         """The model of everybody's predictions: of answers in parts, one that reads those that it needs."""
@@ -67,7 +78,7 @@ class Results:
 
     def with_answers(self, user: Any = None) -> Any:
         """The model that knows a person, with the answers of its fit where the folder holds them and not the model."""
-        if (found := self.of(user)) is not self.model:
+        if (found := self.knowing(user)) is not self.model:
             return found
         if self._answers is not None and "comparisons_" in vars(self.model) and self.model.comparisons_ is None:
             self.model.comparisons_ = self.answers("a question")

@@ -47,9 +47,9 @@ def report(
         from predilect.report.sections import contents_of
 
         target = OutputFile(out, force, what="the report needs")
-        results = Results.read(folder)
+        results = Results.of(folder)
         model, document = results.model, results.document
-        old = None if compare is None else Results.read(compare).model
+        old = None if compare is None else Results.of(compare).model
         unit = scale_said(scale, model._likelihood.name)
         with talk.progress("Writing"):
             told = contents_of(

@@ -73,7 +73,7 @@ def show(
             raise DataError("--user and --segment are different boards. Ask for one at a time")
         from predilect.cli.folder import Results
 
-        fitted = Results.read(folder).of(user)
+        fitted = Results.of(folder).knowing(user)
         unit = scale_said(scale, fitted._likelihood.name)
         if accept or indifference is not None or pay_with is not None:
             _trade_offs(talk, fitted, str(folder), accept, indifference, pay_with, user)
