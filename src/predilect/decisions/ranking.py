@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -188,3 +189,23 @@ def _beaten(items: IntArray, utilities: Utilities, tied: float) -> BoolArray:
     """Whether the first of some items is better than each with probability above .95, (n,)."""
     found = utilities.differences(np.full(len(items), items[:1]), items)
     return (found.mean > tied) & (found.p_better > TIER_CONFIDENCE)
+
+
+def best_items(
+    model: Any, start: int, stop: int, n_best: int, executor: ThreadPoolExecutor | None
+) -> tuple[IntArray, dict[str, Any]]:  # fmt: skip
+    """Best items of the people ``start`` to ``stop`` of a snapshot, (stop - start, n_best), and columns of them.
+
+    These are user, item, mean, sd and rank, sorted by person and rank; equal items are in the order of their ids.
+    """
+    who = np.arange(start, stop)
+    mean, variance = model.posterior_.centred_utilities(who, executor=executor)
+    sd = np.sqrt(np.maximum(variance * model.posterior_.widenings(who)[:, None], 0.0))  # rounding may leave -1e-17
+    best = np.argsort(-mean, axis=1, kind="stable")[:, :n_best]
+    return best, {
+        "user": model.users_.series().gather(np.repeat(who, best.shape[1])),
+        "item": model.items_.series().gather(best.ravel()),
+        "mean": np.take_along_axis(mean, best, axis=1).ravel(),
+        "sd": np.take_along_axis(sd, best, axis=1).ravel(),
+        "rank": np.tile(np.arange(1, best.shape[1] + 1), stop - start),
+    }

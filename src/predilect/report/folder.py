@@ -19,8 +19,7 @@ import polars as pl
 from predilect._text import amount
 from predilect.charts.on_axes import can_plot, write_chart
 from predilect.charts.pictures import board_chart, segments_chart
-from predilect.data import Vocabulary
-from predilect.decisions.ranking import is_whole
+from predilect.decisions.ranking import best_items, is_whole
 from predilect.decisions.scales import SCALES, Scale
 from predilect.report.leaderboard import Ranking, Refused, SharedSegment, segment_table
 from predilect.report.tables import whole_numbers, write_csv
@@ -62,29 +61,16 @@ def write_people(
 
 
 def _chunks(model: Any, executor: ThreadPoolExecutor | None, rows_per_chunk: int) -> Iterator[pl.DataFrame]:
-    users: Vocabulary = model.users_
-    items: Vocabulary = model.items_
-    n_items = len(items)
+    n_items = len(model.items_)
     step = max(1, rows_per_chunk // n_items)
     n_shown = n_items if n_items <= MOST_ITEMS else BEST
     n_type = np.int64 if is_whole(model.n_by_item_) else np.float64
-    for start in range(0, len(users), step):
-        stop = min(start + step, len(users))
-        mean, variance = model.posterior_.centred_utilities(np.arange(start, stop), executor=executor)
-        variance *= model.posterior_.widenings(np.arange(start, stop))[:, None]
-        sd = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave -1e-17
-        order = np.argsort(-mean, axis=1, kind="stable")[:, :n_shown]  # equal ones keep the order of the ids
-        counts = model._answers_of_people(start, stop)
-        yield pl.DataFrame(
-            {
-                "user": users.series()[start:stop].gather(np.repeat(np.arange(stop - start), n_shown)),
-                "item": items.series().gather(order.ravel()),
-                "mean": np.take_along_axis(mean, order, axis=1).ravel(),
-                "sd": np.take_along_axis(sd, order, axis=1).ravel(),
-                "rank": np.tile(np.arange(1, n_shown + 1), stop - start),
-                "n": np.take_along_axis(counts, order, axis=1).ravel().astype(n_type),
-            }
-        )
+    n_people = len(model.users_)
+    for start in range(0, n_people, step):
+        stop = min(start + step, n_people)
+        best, columns = best_items(model, start, stop, n_shown, executor)
+        counts = np.take_along_axis(model._answers_of_people(start, stop), best, axis=1)
+        yield pl.DataFrame(columns | {"n": counts.ravel().astype(n_type)})
 
 
 MOST_DRAWN, MOST_SEGMENTS_DRAWN = 150, 60  # in the pictures of a folder: items of the board; segments and their items

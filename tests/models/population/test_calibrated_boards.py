@@ -7,6 +7,8 @@ import polars as pl
 import pytest
 
 from predilect import Calibration, Population
+from predilect.errors import DataError
+from predilect.models.population import tables
 from predilect.report.folder import write_people
 from tolerances import EXACT
 
@@ -77,6 +79,25 @@ def test_the_export_has_the_deviations_of_the_boards(tmp_path):
     write_people(tmp_path / "users.parquet", model)
     table = pl.read_parquet(tmp_path / "users.parquet").filter(pl.col("user") == "p3").sort("item")
     np.testing.assert_allclose(table["sd"], model.rank("p3").sort("item")["sd"], atol=1e-6)
+
+
+def test_the_top_of_everybody_is_that_of_their_boards(monkeypatch):
+    model = fitted(unseen_ratio=5.0)
+    model.update({"user": ["new"], "left": ["i0"], "right": ["i4"], "winner": ["left"]})
+    monkeypatch.setattr(tables, "_PEOPLE_AT_ONCE", 5)  # three blocks
+    top = model.top(2)
+    assert top["user"].unique(maintain_order=True).to_list() == sorted({*ANSWERS["user"], "new"})
+    for (user,), rows in top.group_by("user"):
+        board = model.rank(user).sort("rank").head(2)
+        assert rows["item"].to_list() == board["item"].to_list()
+        assert rows["rank"].to_list() == [1, 2]
+        for name in ("mean", "sd"):
+            np.testing.assert_allclose(rows[name], board[name], atol=EXACT)
+    assert len(model.top(100)) == 13 * 6
+    with pytest.raises(ValueError, match="k must be a whole number from 1 up, not 0"):
+        model.top(0)
+    with pytest.raises(DataError, match="tells nobody apart"):
+        Population(personal=False, n_jobs=1).fit(ANSWERS).top()
 
 
 @pytest.mark.parametrize("strategy", ["bald", "eubo"])

@@ -15,12 +15,14 @@ from predilect._text import either, shown
 from predilect._types import FloatArray, IntArray
 from predilect.data import build_frame
 from predilect.data.comparisons import SIDE
+from predilect.decisions.ranking import best_items
 from predilect.decisions.scales import Scale, ScaleName, scale_of
 from predilect.errors import DataError
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.latent.sandwich import FEWEST_CONTEXTS
 from predilect.likelihoods.grades import Intervals
 from predilect.likelihoods.special import Z_95
+from predilect.models.checks import check_count
 from predilect.models.estimator import Estimator
 from predilect.models.kit import Kit
 from predilect.models.population.kit import Draws, Rows, coding_of, draws_of, rows_of
@@ -28,8 +30,11 @@ from predilect.models.population.segments import segment_boards
 from predilect.models.population.updating import Updating
 from predilect.people.covariates import own_effects
 from predilect.people.layout import NOISY
+from predilect.shards import workers
 
 _TOLD_APART = 0.01  # of the factors of noise, between the quartiles
+_NOBODY_APART = "the pooled model tells nobody apart: fit with personal=True, and a column of users"
+_PEOPLE_AT_ONCE = 1000
 _ALIKE = 0.98  # correlation of two effects
 
 
@@ -64,8 +69,42 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         check_is_fitted(self, "posterior_")
         now = self._snapshot()
         if not now.personal_:
-            raise DataError("the pooled model tells nobody apart: fit with personal=True, and a column of users")
+            raise DataError(_NOBODY_APART)
         return build_frame(people_columns(now), now._backend)
+
+    def top(self, k: int = 10) -> Any:
+        """The best ``k`` items of everybody who answered.
+
+        Returns
+        -------
+        top : data frame of the caller's kind
+            Columns user, item, mean and sd (of the centred utility, as in :meth:`utilities`) and rank, sorted by user
+            and rank.
+
+        Raises
+        ------
+        ValueError
+            If ``k`` is no whole number from 1 up.
+        DataError
+            If the model is pooled, and tells nobody apart.
+
+        Notes
+        -----
+        Some .3 ms a person at 200 items, where :meth:`rank` takes 45 for its joint draws. People are taken 1 000 at a
+        time: memory is that of the table.
+        """
+        check_is_fitted(self, "posterior_")
+        check_count("k", k, 1)
+        now: Any = self._snapshot()
+        if not now.personal_:
+            raise DataError(_NOBODY_APART)
+        n_people = len(now.users_)
+        with workers(now.n_jobs) as executor:
+            parts = [
+                pl.DataFrame(best_items(now, start, min(start + _PEOPLE_AT_ONCE, n_people), int(k), executor)[1])
+                for start in range(0, n_people, _PEOPLE_AT_ONCE)
+            ]
+        return build_frame(pl.concat(parts).to_dict(), now._backend)
 
     def predict_grades(self, X: Any, *, items: Any = None, people: Any = None) -> FloatArray:
         """Probabilities of graded answers to pairs; arguments as of :meth:`predict_proba`.
