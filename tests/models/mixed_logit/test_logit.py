@@ -173,6 +173,18 @@ def test_the_order_of_rows_and_the_names_of_people_make_no_difference():
     np.testing.assert_allclose(one, other, rtol=ITERATIVE)
 
 
+def test_the_same_choice_twice_is_a_choice_of_weight_two():
+    frame = classes_study(2, U=30, T=3)[4].with_columns(weight=pl.lit(1.0))
+    twice = pl.concat([frame, frame.with_columns(pl.col("task") + 1000)])
+    heavy = frame.with_columns(weight=pl.lit(2.0))
+    one, other = (
+        MixedLogit(distributions="fixed").fit(each, columns={"weights": "weight"}).summary().table
+        for each in (twice, heavy)
+    )
+    for name in ("estimate", "hessian", "robust", "clustered"):
+        np.testing.assert_allclose(one[name], other[name], rtol=1e-8)
+
+
 def test_prints_of_the_table(tmp_path):
     model = MixedLogit(distributions="fixed", n_classes=2, n_jobs=1).fit(STUDY[0])
     summary = model.summary("robust")

@@ -112,13 +112,16 @@ class Classes:
 
 
 def scores_of_choices(problem: Problem, c: FloatArray) -> FloatArray:
-    """Slopes of the log-likelihoods of choices at coefficients (d,) that all share, (T, d)."""
+    """Slopes of the log-likelihoods of choices at coefficients (d,) that all share, (T, d), times √weight.
+
+    So a choice of weight 2 counts in the sum of their squares as two choices do.
+    """
     size, first = np.diff(problem.row_ptr), problem.row_ptr[:-1]
     V = problem.D @ c
     top = np.maximum(np.maximum.reduceat(V, first), 0.0)
     odds = np.exp(V - np.repeat(top, size))
     share = odds / np.repeat(np.exp(-top) + np.add.reduceat(odds, first), size)
-    return np.asarray(-problem.weight[:, None] * np.add.reduceat(share[:, None] * problem.D, first, axis=0))
+    return np.asarray(-np.sqrt(problem.weight)[:, None] * np.add.reduceat(share[:, None] * problem.D, first, axis=0))
 
 
 class Maximum(NamedTuple):
