@@ -152,3 +152,28 @@ def test_other_bad_input(personal, tmp_path):
     ):
         assert run("ask", *arguments).exit_code == 2
     assert files_beside(tmp_path) == []
+
+
+@pytest.mark.parametrize("target", ["board", "best", "top", "random"])
+def test_questions_about_the_crowd_are_those_of_the_library(personal, target):
+    more, settings = (["--first", 2], {"k": 2}) if target == "top" else ([], {})
+    table, _ = asked(personal, "p03", "-n", 3, "--target", target, *more, "--seed", 1)
+    expected = load(personal / "model").suggest("p03", 3, target=target, random_state=1, **settings)
+    assert table.columns == [*COLUMNS, "probability"]
+    for side in ("left", "right"):
+        assert table[side].cast(pl.String).to_list() == expected[side].cast(pl.String).to_list()
+    np.testing.assert_allclose(table["probability"], expected["probability"], atol=EXACT)
+    found, _ = asked(personal, "p03", "--size", 3, "--target", target, *more, "--seed", 1)
+    assert found.columns == ["item", "probability"]
+
+
+def test_what_goes_with_questions_about_the_crowd_alone(personal):
+    for more in (["--difficulty", 0.6], ["--first", 2]):
+        ran = run("ask", personal, "p03", *more)
+        assert ran.exit_code == 2
+        assert "questions about the crowd" in ran.stderr
+    ran = run("ask", personal, "p03", "--size", 3, "--target", "board", "--difficulty", 0.6)
+    assert ran.exit_code == 2
+    assert "goes without -n, --strategy and --difficulty" in ran.stderr
+    table, _ = asked(personal, "-n", 3, "--target", "board", "--difficulty", 0.51)
+    assert (np.maximum(table["p_left"], table["p_right"]) >= 0.51).all()

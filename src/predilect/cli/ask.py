@@ -12,7 +12,42 @@ from predilect.cli.options import Folder
 from predilect.cli.session import session
 from predilect.errors import DataError
 
+TargetName = StrEnum("TargetName", ["person", "board", "best", "top", "random"])  # what the answers are for
 StrategyName = StrEnum("StrategyName", ["bald", "entropy", "eubo", "random"])  # criterion of the next question
+
+Target = Annotated[
+    TargetName,
+    typer.Option(
+        "--target",
+        help="What the answers should tell: what USER prefers; where the items stand for the crowd (board); which is "
+        "best; which are the --first K (top); random: any pair. All but the first are drawn, with --seed.",
+    ),
+]
+First = Annotated[
+    int | None,
+    typer.Option("--first", metavar="K", min=1, show_default="1", help="With --target top: the first so many items."),
+]
+Difficulty = Annotated[
+    float | None,
+    typer.Option(
+        "--difficulty",
+        metavar="P",
+        min=0.0,
+        max=1.0,
+        show_default="any",
+        help="About the crowd: no pair of which the likelier answer is less likely than P.",
+    ),
+]
+Exclude = Annotated[
+    Path | None,
+    typer.Option(
+        "--exclude",
+        metavar="FILE",
+        help="Pairs that are not asked, of this person where there is a column of people: answers that came after "
+        "the model, or all, if the model does not hold them. With --size sets: answers, or a column item, and task "
+        "where there are several.",
+    ),
+]
 
 
 def ask(
@@ -38,6 +73,9 @@ def ask(
             "item is expected to be best; random: any pair.",
         ),
     ] = StrategyName.bald,
+    target: Target = TargetName.person,
+    first: First = None,
+    difficulty: Difficulty = None,
     candidates: Annotated[
         Path | None,
         typer.Option(
@@ -59,16 +97,7 @@ def ask(
             help="Ask for the best of so many items in place of pairs: prints item, p_best and score, a row an item.",
         ),
     ] = None,
-    exclude: Annotated[
-        Path | None,
-        typer.Option(
-            "--exclude",
-            metavar="FILE",
-            help="Pairs that are not asked, of this person where there is a column of people: answers that came after "
-            "the model, or all, if the model does not hold them. With --size sets: answers, or a column item, and task "
-            "where there are several.",
-        ),
-    ] = None,
+    exclude: Exclude = None,
     repeat: Annotated[
         bool,
         typer.Option(
@@ -79,8 +108,9 @@ def ask(
     """Choose the pairs to ask USER next, by the model in DIR.
 
     Prints left, right, score (bits that the answer tells, beyond those of the pairs above; with eubo the expected
-    utility of the better item above the average item), p_left, p_tie and p_right, as CSV. Nothing but the header if
-    no pair is left.
+    utility of the better item above the average item), p_left, p_tie and p_right, as CSV; about the crowd the bits of
+    one such answer about the board, sides as drawn, and probability, the chance with which the pair was drawn. Nothing
+    but the header if no pair is left.
 
     Example: predilect ask results ann -n 5
     """
@@ -94,24 +124,36 @@ def ask(
         pool = None if candidates is None else _pairs_or_items(candidates)
         again = "" if repeat or user is None else " --repeat also asks what was answered."
         about = {"model": fitted.report_["model"], "user": user}
+        about_crowd = _about_crowd(target, first, difficulty)
+        about["target"] = target.value
         if size is not None:
-            if n != 1 or strategy is not StrategyName.bald:
-                raise DataError("--size asks for one set, by information: it goes without -n and --strategy")
+            if n != 1 or strategy is not StrategyName.bald or difficulty is not None:
+                raise DataError("--size asks for one set: it goes without -n, --strategy and --difficulty")
             if pool is not None and hasattr(pool, "columns"):
                 raise DataError("a set is made of items: give --candidates FILE a column item")
             shown = None if exclude is None else _sets(exclude)
-            table = fitted.suggest_set(user, size, pool, exclude=shown, repeat=repeat, random_state=seed)
+            table = fitted.suggest_set(user, size, pool, exclude=shown, repeat=repeat, random_state=seed, **about_crowd)
             if table.is_empty():
                 talk.say(f"No set of {size} is left to ask.{again}")
             talk.result(table, "set", {**about, "set": table.to_dicts()})
             return
         asked = None if exclude is None else read_table(exclude)[1]
         table = fitted.suggest(user, n, candidates=pool, strategy=strategy.value, exclude=asked, repeat=repeat,
-                               random_state=seed)  # fmt: skip
+                               random_state=seed, **about_crowd)  # fmt: skip
         if len(table) < n:
             left = f"{len(table) or 'no'} pair{'s are' if len(table) > 1 else ' is'} left to ask"
             talk.say(f"Asked for {n}, but {left}.{again}")
         talk.result(table, "questions", {**about, "strategy": strategy.value, "questions": table.to_dicts()})
+
+
+def _about_crowd(target: TargetName, first: int | None, difficulty: float | None) -> dict[str, Any]:
+    """Arguments of questions about the crowd; none of those about a person."""
+    if target is not TargetName.person:
+        limits = {} if difficulty is None else {"difficulty": difficulty}
+        return {"target": target.value, "k": first or 1, **limits}
+    if difficulty is not None or first is not None:
+        raise DataError("--difficulty and --first are of questions about the crowd: say --target board, best or top")
+    return {}
 
 
 def _sets(path: Path) -> Any:

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from predilect._stored import SINGLE, amounts, codes, numbers, optional
 from predilect._types import BoolArray, FloatArray, IntArray
@@ -29,6 +29,7 @@ from predilect.likelihoods.probit import margins_in_noise
 from predilect.likelihoods.special import TAILS_95, Z_95
 from predilect.likelihoods.views import PairLikelihood, Probit
 
+_MOST_PAIRS = 5000
 _DENSE_ITEMS = 2000  # items up to which the residual's covariance is formed
 
 
@@ -293,6 +294,25 @@ class Posterior(Protocol):
         mean, var = self.margins(np.full(len(left), user), left, right)
         shared = np.minimum(self.crowd().margins(left, right)[1], var)
         return mean, var - shared, shared
+
+    def information_of_answers(self, n_people: int | None = None) -> tuple[FloatArray, FloatArray | None]:
+        """Information that an answer adds about the crowd's utilities, in their state, (M, M), on average.
+
+        And all that may still be added where there are ``n_people`` in all, None where their number is open. Here of an
+        answer about any two items, of somebody without answers; what is learned of people is not known to end.
+        """
+        crowd = self.crowd()
+        n, rows = len(crowd.mean), np.eye(len(crowd.mean)) if crowd.Phi is None else crowd.rows()
+        left, right = np.triu_indices(n, 1)
+        if len(left) > _MOST_PAIRS:
+            some = np.linspace(0, len(left) - 1, _MOST_PAIRS).astype(np.int64)
+            left, right = left[some], right[some]
+        mean, within, _ = self.about_crowd(-1, left, right)
+        unit = np.sqrt(1.0 + np.maximum(within, 0.0))
+        x = mean / unit
+        told = np.exp(-x * x - log_ndtr(x) - log_ndtr(-x)) / (2.0 * np.pi * unit**2)
+        X = rows[left] - rows[right]
+        return (X.T * told) @ X / len(left), None
 
     def calibrated(self, user: int = -1) -> Utilities:
         """Utilities of one user as boards and questions take them: with the variances that :meth:`widenings` says."""

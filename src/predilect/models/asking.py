@@ -9,10 +9,12 @@ from predilect._text import quoted
 from predilect.data import build_frame
 from predilect.data.frames import is_list
 from predilect.decisions import acting, crowd, queries, sets
+from predilect.decisions import outlook as of_claims
 from predilect.decisions import scores as of_items
 from predilect.decisions import versus as of_pairs
 from predilect.decisions.acting import Decision, Loss
 from predilect.decisions.crowd import Questions, Weights
+from predilect.decisions.outlook import Outlook
 from predilect.decisions.scales import Scale, ScaleName
 from predilect.errors import DataError
 from predilect.models.registry import estimator
@@ -184,6 +186,51 @@ class Asking:
             )
         chosen = set(model.items_.codes(candidates).tolist())
         return (*retired, *(one for code, one in enumerate(model.items_.ids) if code not in chosen))
+
+    def outlook(
+        self, claim: str = "best", level: float = 0.95, *, k: int = 1, n_people: int | None = None,
+        random_state: int = 0,
+    ) -> Outlook:  # fmt: skip
+        """Whether a claim about the crowd's board is settled, and about how many more answers will settle it.
+
+        Parameters
+        ----------
+        claim : {"best", "top", "tiers"}, default "best"
+            Which item is first; which are the first ``k``, as a set; or that the leader of each tier is above that of
+            the next.
+        level : float, default 0.95
+            The probability from which a claim is settled.
+        k : int, default 1
+            Of "top".
+        n_people : int, optional
+            How many people there are in all, where no others will answer: then there is an end to what they can tell.
+        random_state : int, default 0
+            Seed of the draws.
+
+        Returns
+        -------
+        Outlook
+            Its text says it in a sentence.
+
+        Raises
+        ------
+        DataError
+            If a setting is out of range, or all items are in one tier.
+
+        Notes
+        -----
+        docs/math/population.md#when-to-stop. The answers to come are taken to tell what answers told so far, and people
+        to answer as often; so the number is a guess, good to a factor of two at best. Some tenths of a second.
+
+        Examples
+        --------
+        >>> import predilect
+        >>> answers = {"user": list("abcdefgh"), "left": ["tea"] * 8, "right": ["milk"] * 8, "winner": ["tea"] * 8}
+        >>> model = predilect.Population().fit(answers)
+        >>> model.outlook().items
+        ('tea',)
+        """
+        return of_claims.outlook(self, claim, level, k=k, n_people=n_people, random_state=random_state)
 
     def suggest_each(
         self, candidates: Any, *, target: str | None = None, k: int = 1, strategy: str = "bald", exclude: Any = None,

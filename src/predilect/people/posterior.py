@@ -12,13 +12,15 @@ import numpy.typing as npt
 
 from predilect._stored import PART, flags, numbers
 from predilect._types import BoolArray, FloatArray, IntArray
+from predilect.errors import DataError
 from predilect.gaussian.covariates import CovariateEffects
-from predilect.gaussian.dense import covariances, symmetrise
+from predilect.gaussian.dense import covariances, factorise, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.likelihoods.grades import Thresholds
 from predilect.people.combinations import Combinations, GivenConsensus
+from predilect.people.expectation import expectation
 from predilect.people.law import Basis, Effects, Law
 from predilect.people.layout import People
 from predilect.people.moved import Consensus, Since, Summed, changed_since, moved, summed, told_by
@@ -34,6 +36,7 @@ from predilect.people.queries import (
 )
 
 _LOOK_UP_ONE_BY_ONE = 1000
+_ENOUGH_PEOPLE = 200  # of whom what an answer tells of the consensus is known well
 _N_PARTS = 64
 _LIKE_THE_CROWD, _KNOWN = np.ones(1), np.zeros(1)
 
@@ -169,6 +172,33 @@ class PopulationPosterior(Posterior):
         else:
             people, sites, place = self.people, self.sites, user
         return apart_from_crowd(self, self._law_now(user), people, sites, place, left, right)
+
+    def information_of_answers(self, n_people: int | None = None) -> tuple[FloatArray, FloatArray | None]:
+        """Information of an answer about the consensus, (M, M), and all that ``n_people`` may still add; None: no end.
+
+        population.md section 4, "When to stop": the mean of Xᵀ Q X per answer over 200 people, those who came or
+        answered since the fit first. A person whose every utility is known tells Σ⁻¹. DataError for fewer people than
+        have answered.
+        """
+        active = np.flatnonzero(~self.without_answers(np.arange(self.n_users)))
+        limit = None
+        if n_people is not None:
+            if n_people < len(active):
+                raise DataError(f"n_people={n_people} is fewer than the {len(active)} people who have answered")
+            told = expectation(self.people, self.sites, self.law, 1.0, n_sweeps=0).H
+            since = changed_since(self)
+            if since is not None:
+                gone = Since.nothing(len(self.m)) if self.since is None else self.since
+                told = told + since.H - gone.H
+            limit = symmetrise(n_people * factorise(self.Sigma).inverse() - told)
+        if not len(active):
+            return Posterior.information_of_answers(self)[0], limit
+        later = [user for user in active.tolist() if user in self.overlay or user >= self.people.n_users]
+        rest = [user for user in active.tolist() if user not in self.overlay]
+        users = (later + rest[:: max(1, -(-len(rest) // _ENOUGH_PEOPLE))])[:_ENOUGH_PEOPLE]
+        persons = [(user, self.answers_of(user)) for user in users]
+        n_answers = sum(float(person.weight.sum()) for _, person in persons)
+        return told_by(self, persons).H / n_answers, limit
 
     def consolidated(self, order: IntArray | None = None) -> PopulationPosterior:
         """The same in one layout, with users in the order of their new codes, by default the same; O(n_rows)."""
