@@ -2,7 +2,7 @@
 
 People's utilities are N(m, .5 I) about a consensus m ~ N(0, I), and answers have the noise of the model. Everybody
 answers one question after the other, in turns of random order; the model takes each answer by ``update``, new weights
-of questions are made every five answers, and it is fitted anew at each half more of answers. Ways are compared on the
+of questions are made every five answers, and it is fitted anew at 100, 300 and 900 answers. Ways are compared on the
 same truths and people.
 
 boards: the rank correlation of the board with m. best: answers until the first place is right, and stays. stop: answers
@@ -29,7 +29,9 @@ from predilect.errors import ConvergenceWarning, DataWarning
 RESULTS = Path(__file__).parent / "results"
 CROWDS = {"10 items": (10, 100, 1000), "200 items": (200, 100, 1000)}
 SOUGHT = {"20 items": (20, 100, 1500), "60 items": (60, 100, 2500)}
-EVERY, FIRST_FIT, GROWTH, BETWEEN = 5, 50, 1.5, 0.5
+STOPPED = {"10 items": (10, 100, 800)}
+CHECK = 10  # answers from one look at the rule to the next
+EVERY, FIRST_FIT, GROWTH, BETWEEN = 5, 100, 3.0, 0.5
 CHECKED = (250, 500, 750, 1000)
 LEVEL = 0.95
 # The hyper-parameters are those of the truth, so that a fit takes no search; both ways have the same.
@@ -119,11 +121,37 @@ def best(way: str, seed: int, size: tuple[int, int, int]) -> dict[str, Any]:
     return {"way": way, "seed": seed, "stays": stays, **of_time, "unseen": int((poll.shown == 0).sum())}
 
 
+def stop(way: str, seed: int, size: tuple[int, int, int]) -> dict[str, Any]:
+    """Answers until ``outlook`` says that first place is settled, whether it is right, and what was said."""
+    n_items, n_people, n_answers = size
+    # Truths are those of the prior, which is not fitted anew.
+    world = World.drawn(np.random.default_rng([seed, 0]), n_items, n_people)
+    poll = Poll(world, way, seed, start=Population(**GIVEN).fit(None, items=[f"i{k:03d}" for k in range(n_items)]))
+    told = 0.0
+    for n in range(1, n_answers + 1):
+        if not poll.step():
+            break
+        if n % CHECK:
+            continue
+        mean, covariance = poll.model.utility_distribution()
+        draws = np.random.default_rng(n).multivariate_normal(mean, covariance, size=1000, method="eigh")
+        if np.bincount(draws.argmax(axis=1)).max() < (LEVEL - 0.05) * 1000:  # far from settled: not worth the asking
+            continue
+        found = poll.model.outlook("best", LEVEL)
+        told = found.probability
+        if found.enough:
+            break
+    first = int(np.argmax(world.truth))
+    chosen = int(np.argmax(poll.board()))
+    stopped = told >= LEVEL
+    return {"way": way, "seed": seed, "stopped": stopped, "answers": n, "right": chosen == first, "told": told}
+
+
 def run(kind: str, ways: list[str], seeds: range, sharpness: float | None, out: Path | None, sizes: list[str]) -> None:
     """Run and print a line of JSON a poll, as soon as it is done."""
     if sharpness is not None:
         crowd._SHARPNESS = sharpness  # type: ignore[misc]
-    measure, all_sizes = (board, CROWDS) if kind == "boards" else (best, SOUGHT)
+    measure, all_sizes = {"boards": (board, CROWDS), "best": (best, SOUGHT), "stop": (stop, STOPPED)}[kind]
     for seed in seeds:
         for size in sizes or list(all_sizes):
             for way in ways:
@@ -138,7 +166,7 @@ def run(kind: str, ways: list[str], seeds: range, sharpness: float | None, out: 
 def main(arguments: list[str] | None = None) -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.polls", description=__doc__)
-    parser.add_argument("kind", choices=("boards", "best"))
+    parser.add_argument("kind", choices=("boards", "best", "stop"))
     parser.add_argument("--ways", nargs="+", choices=crowd.TARGETS, default=["random", "board"])
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 40), metavar=("FROM", "TO"))
     parser.add_argument("--sizes", nargs="+", default=[])
