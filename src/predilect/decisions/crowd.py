@@ -22,7 +22,7 @@ from predilect.errors import DataError
 from predilect.gaussian.dense import semidefinite_root
 
 TARGETS = ("board", "best", "top", "random")
-_SHARPNESS = 10.0  # w = exp(I / τ), τ = (largest I - median I) / this: best of 3, 6, 10 in simulation
+_SHARPNESS = 3.0  # w = exp(I / τ), τ = (largest I - median I) / this
 _EQUAL = 1e-9  # bits: below such a difference of I all pairs are alike
 _BLOCK = 64  # pairs of which a person's own information is computed
 _MOST_ITEMS = 1000  # of which all pairs are weighed; of more a random subset in each state
