@@ -63,6 +63,14 @@ def test_the_population_is_that_of_fit(crowd, model):
     assert many.describe() == one.describe()
 
 
+def test_strangers_are_predicted_as_fit_does(crowd, tmp_path):
+    settings = GIVEN | {"calibration": predilect.Calibration(newcomer_weight=0.5, variance_factor=1.2)}
+    one = predilect.Population(n_jobs=1, **settings).fit(predilect.read(crowd.path.parent / "votes.csv"))
+    many = fitted(crowd, tmp_path / "work", **settings)
+    pairs = PAIRS.with_columns(user=pl.lit("a stranger"))
+    np.testing.assert_allclose(many.predict_parts(pairs), one.predict_proba(pairs), rtol=0.0, atol=CONVERGED)
+
+
 CASES = {
     "consistency": (votes(), {**GIVEN, "consistency": 0.4}),
     "ties of their own": (votes(ties=0.5), {**GIVEN, "tie_threshold": ("auto", 0.5)}),

@@ -73,8 +73,8 @@ class OfRay:
             import ray
         except ImportError as error:
             raise DataError("a pool of Ray needs Ray: pip install 'predilect[ray]', on every machine") from error
-        self.ray = ray
-        if not ray.is_initialized():
+        self.ray, self.is_ours = ray, not ray.is_initialized()
+        if self.is_ours:
             try:
                 ray.init(address=address, logging_level="error", log_to_driver=False)
             except Exception as error:  # of many kinds, bare ones among them
@@ -107,6 +107,8 @@ class OfRay:
         """Give the processors back."""
         for actor in self.actors:
             self.ray.kill(actor)
+        if self.is_ours:
+            self.ray.shutdown()
 
 
 class _Actor:

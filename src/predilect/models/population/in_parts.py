@@ -348,15 +348,12 @@ def fit_in_parts(
     training = model._prepared(read_training(sample, None, items, None, delta, None, None))
     if not training.personal:
         raise DataError(f"{parts.path} holds the answers of one person; a fit to parts needs two or more")
-    answers = training.comparisons.with_items(parts.items)
-    if len(answers.items) > len(training.comparisons.items):
-        training = replace(training, comparisons=answers)
     with workers(model.n_jobs) as executor:
         plan, _, rms = model._plan(training, True, delta, executor, watch)
         earlier = None if start is None else _selection_of(_crowd_of(start), plan)
         made = begun(plan, parts.n_answers, earlier)
     chosen = made.selection.hyperparameters
-    spec = spec_of(parts, place.resolve(), made.plan, SIDE in answers.covariate_names, chosen, made, rms)
+    spec = spec_of(parts, place.resolve(), made.plan, SIDE in training.comparisons.covariate_names, chosen, made, rms)
     with opened(pool, model.n_jobs) as crew:
         over = Passes(spec, crew, len(parts), made.prior.n_functions)
         progress = None if watch is None else lambda done, _: watch("fitting", done)

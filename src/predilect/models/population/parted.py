@@ -119,7 +119,14 @@ class Passes:
     def next(self, law: Any, delta: float, gamma: FloatArray, n_sweeps: int, tolerance: float) -> Pass:
         """The pass that comes after those so far."""
         digest = hashlib.blake2b(self.now.encode(), digest_size=8)
-        for array in (law.Sigma, law.mean, law.Phi, law.rho, gamma, np.array([delta, n_sweeps, tolerance])):
+        for array in (
+            law.Sigma,
+            law.mean,
+            law.Phi,
+            law.rho,
+            gamma,
+            np.array([delta, n_sweeps, tolerance, self.own_gain]),
+        ):
             digest.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
         return Pass(law, delta, gamma, n_sweeps, tolerance, self.now, digest.hexdigest(), (), self.own_gain)
 

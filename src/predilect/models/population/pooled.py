@@ -390,7 +390,8 @@ def shift_of_newcomers(posterior: PopulationPosterior, answers: Comparisons, del
     stranger's margin. Newton's method on a concave function, O(n_rows + M³) a step; with functions O(n_rows M² + M³).
     """
     users, left, right = answers.user, answers.left, answers.right
-    mean, var = posterior.margins(np.full(len(users), -1), left, right, traits=posterior.people.traits[users])
+    traits = posterior.people.traits[users] if posterior.people.traits.shape[1] else None
+    mean, var = posterior.margins(np.full(len(users), -1), left, right, traits=traits)
     if posterior.covariates is not None:
         mean, var = posterior.covariates.added(mean, var, answers.covariates)
     var = posterior.calibration.components(var, np.full(len(var), 2 + NEWCOMER))[0][1]
