@@ -50,6 +50,25 @@ def test_predictions_are_those_of_the_file(folder):
     assert one.exit_code == many.exit_code == 0
 
 
+def test_averages_are_of_the_people_of_one_part(folder):
+    items = folder / "items.csv"
+    pl.DataFrame({"item": [f"item {k}" for k in range(6)], "size": range(6)}).write_csv(items)
+    pl.DataFrame({"scenario": ["s"] * 2, "item": ["item 0", "item 1"], "size": [0, 1]}).write_csv(folder / "sets.csv")
+    made = run("rank", folder / "parts", "--items", items, "-o", folder / "with items", "--model", SETTINGS)
+    assert made.exit_code == 0, made.output
+    asked = [
+        ("worth",),
+        ("worth", "--user", "p7"),
+        ("simulate", folder / "sets.csv"),
+        ("report", "-o", folder / "p.md"),
+    ]
+    for command, *rest in asked:
+        told = run(command, folder / "with items", *rest)
+        assert told.exit_code == 0, told.output
+        assert ("of the first part" in told.output) == ("--user" not in rest)
+    assert "60 people" in (folder / "p.md").read_text()
+
+
 def test_check_reads_every_part(folder):
     said = run("check", folder / "parts").stdout
     assert "no person is in two" in said

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from predilect.errors import DataError
 
 if TYPE_CHECKING:
+    from predilect.cli.session import Talk
     from predilect.data import Comparisons
 
 
@@ -39,6 +40,22 @@ class Results:
             return self.model
         found = PopulationInParts.load(self.given)
         return found.part(found.parts.part_of(user))
+
+    def with_people(self, talk: Talk, user: Any = None) -> Results:
+        """Results whose model knows a person, or holds people to take averages of: in parts, those of the first one.
+
+        Whom a part holds is as good as drawn by chance.
+        """
+        from predilect.models.population.in_parts import PopulationInParts, is_in_parts
+
+        if not is_in_parts(self.given):
+            return self
+        if user is not None:
+            return replace(self, model=self.knowing(user))
+        found = PopulationInParts.load(self.given)
+        model = found.part(0)
+        talk.say(f"{len(model.users_)} people, those of the first part, stand for all {found.parts.n_users}.")
+        return replace(self, model=model)
 
     def everybody(self) -> Iterator[Any]:
         """Models that hold everybody: of answers in parts, one a part."""

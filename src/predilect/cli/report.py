@@ -47,7 +47,7 @@ def report(
         from predilect.report.sections import contents_of
 
         target = OutputFile(out, force, what="the report needs")
-        results = Results.of(folder)
+        results = Results.of(folder).with_people(talk)
         model, document = results.model, results.document
         old = None if compare is None else Results.of(compare).model
         unit = scale_said(scale, model._likelihood.name)

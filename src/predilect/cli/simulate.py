@@ -104,7 +104,7 @@ def simulate(
         from predilect.report.tables import write_csv
 
         target = None if out is None else OutputFile(out, force, what="the shares need")
-        fitted = Results.of(folder).model
+        fitted = Results.of(folder).with_people(talk).model
         if not hasattr(fitted, "simulate") or fitted.features_ is None:
             raise DataError(
                 f"{folder} holds a model without attributes. Rank choices between described alternatives, or give "

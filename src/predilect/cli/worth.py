@@ -81,7 +81,7 @@ def worth(
         from predilect.report.tables import write_csv
 
         target = None if out is None else OutputFolder(out, force)
-        results = Results.of(folder)
+        results = Results.of(folder).with_people(talk, user)
         model = results.model
         _refuse(results, price, anchor, holdout)
         with talk.progress("Tables"):
