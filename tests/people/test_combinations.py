@@ -32,7 +32,8 @@ def test_with_the_consensus_integrated_out_they_are_the_persons_own(kind):
     asked = Combinations.of(posterior, A, one_by_one)
     for user in (-1, 0, 5, posterior.n_users - 1):
         given = posterior.combined(user, asked)
-        each = given.moved[:M].T @ posterior.C_m @ given.moved[:M] + (given.moved[M:].T * own) @ given.moved[M:]
+        C = posterior.C_m if user >= 0 else posterior.now.C  # whoever has not answered is of the crowd as it is now
+        each = given.moved[:M].T @ C @ given.moved[:M] + (given.moved[M:].T * own) @ given.moved[M:]
         mean, covariance = posterior.person(user).combined(A)
         np.testing.assert_allclose(given.mean, mean, atol=EXACT)
         np.testing.assert_allclose(given.covariance + each, covariance, atol=EXACT)
@@ -42,6 +43,11 @@ def test_with_the_consensus_integrated_out_they_are_the_persons_own(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_draws_of_the_consensus_have_its_covariance(kind):
+    moved = model_of(kind).update(columns(LATER)).posterior_
+    asked = Combinations.of(moved, A, ConsensusDraws.of(moved, 40_000, np.random.default_rng(0)))
+    _, covariance = moved.crowd().combined(A)
+    found = moved.combined(-1, asked).moved
+    np.testing.assert_allclose(np.cov(found.T), covariance, atol=0.04 * covariance.max())
     posterior = model_of(kind).posterior_
     draws = ConsensusDraws.of(posterior, 40_000, np.random.default_rng(0))
     found = Combinations.of(posterior, A, draws).moved

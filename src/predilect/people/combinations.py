@@ -21,14 +21,20 @@ class ConsensusDraws:
 
     functions: FloatArray
     own: FloatArray
+    now: FloatArray | None = None  # of the consensus as it moved since the fit, which people without answers are of
 
     @classmethod
     def of(cls, posterior: Any, n_draws: int, rng: np.random.Generator) -> ConsensusDraws:
         """Draws of N(0, C_m), and of the residuals; O(n_draws (M² + n_items)), n_items only with residuals."""
-        root = semidefinite_root(posterior.C_m)
-        functions = rng.standard_normal((n_draws, root.shape[1])) @ root.T
+        root, now = semidefinite_root(posterior.C_m), None
+        normal = rng.standard_normal((n_draws, root.shape[1]))
         sd = np.sqrt(offset_variance(posterior))
-        return cls(functions, rng.standard_normal((n_draws, len(sd))) * sd)
+        own = rng.standard_normal((n_draws, len(sd))) * sd
+        if posterior.has_moved:
+            moved = semidefinite_root(posterior.now.C)
+            same = moved.shape == root.shape
+            now = (normal if same else rng.standard_normal((n_draws, moved.shape[1]))) @ moved.T
+        return cls(normal @ root.T, own, now)
 
     def of_items(self, items: IntArray, Phi: FloatArray | None) -> FloatArray:
         """Those of some items, (H, k)."""
@@ -78,8 +84,11 @@ class Combinations:
         """
         traits = people.traits[user] if user >= 0 else np.zeros(people.traits.shape[1])
         mean, moved, covariance = self.A @ (law.mean + law.shift @ traits), self.moved, self.prior
-        on_basis = self.on_basis
-        if user >= 0 and people.answer_ptr[user] < people.answer_ptr[user + 1]:
+        on_basis, now = self.on_basis, self.consensus.now
+        nothing = user < 0 or people.answer_ptr[user] == people.answer_ptr[user + 1]
+        if nothing and now is not None:
+            moved = now @ self.on_basis.T + (self.consensus.own @ self.A.T if self.consensus.own.shape[1] else 0.0)
+        if not nothing:
             items, x, Q = people.sums(user, sites, law)
             k, Phi = len(items), law.functions
             cross = self.on_basis @ law.cov[items].T
