@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from predilect._types import FloatArray
 from predilect.gaussian.dense import factorise, lower_times, solve_lower, square_of_lower, symmetrise, times_lower
@@ -41,7 +41,9 @@ _WIDER, _SETTLED = 4.0, 5  # scales tried where a search has ended, and sweeps o
 _SLOW_STEPS = 2  # the first may come from a start that another prior left far off
 _LARGEST_LOG_MOVE = 3.0  # of δ, and of a standard deviation along a factor of Σ, before L-BFGS starts again
 _LARGEST_MOVE = 100.0  # of the rest, in posterior standard deviations
-_NEARLY = 0.7  # of that: where it is as far as L-BFGS meant to go
+# Coordinates with bounds, which SciPy turns into lists and back at every start: of more it takes longer than a pass.
+# Without, they are bent to stay within reach, and such a share of it is as far as L-BFGS meant to go.
+_MOST_BOUNDED, _NEARLY = 10_000, 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,18 +311,24 @@ class Search:
         follows: without its M² / 2 coordinates no M³ operations are left in a pass.
         """
         coordinates = _Coordinates(self, start, self.metric(start, current))
-        known: Expectation | None = current
+        reach = coordinates.reach
+        first = coordinates.objective(np.zeros(len(reach)), current)  # it begins at 0, which is ``start``
+        known: tuple[float, FloatArray] | None = first
+        few = len(reach) <= _MOST_BOUNDED
+        # Without bounds L-BFGS-B's first step has length 1. In units of the gradient that is the gradient itself, which
+        # in whitened coordinates is the step to take.
+        unit = 1.0 if few else float(np.linalg.norm(first[1])) or 1.0
 
         def negative_objective(z: FloatArray) -> tuple[float, FloatArray]:
             nonlocal known
-            x, slope = coordinates.within_reach(z)
+            x, slope = (z, 1.0) if few else coordinates.within_reach(unit * z)
             # A trial point so far off that J overflows is only refused by the line search.
             with np.errstate(over="ignore", invalid="ignore"):
-                value, gradient = coordinates.objective(x, known)  # it begins at 0, which is ``start``
+                value, gradient = known or coordinates.objective(x)
             known = None
             if self.progress:
                 self.progress(self.passes, value)
-            return -value, -slope * gradient
+            return -value, -unit * slope * gradient
 
         values: list[float] = []
         residual = math.inf
@@ -333,16 +341,16 @@ class Search:
                 if residual <= tolerance:
                     raise StopIteration
 
-        reach = coordinates.reach
         history = int(np.clip(_HISTORY_FLOATS // (2 * len(reach)), 4, _MOST_HISTORY))
         result = minimize(
             negative_objective, np.zeros(len(reach)), jac=True, method="L-BFGS-B", callback=stop,
+            bounds=Bounds(-reach, reach) if few else None,
             options={"maxfun": max(1, max_iter - self.passes - 1), "maxiter": max_iter, "maxcor": history,
-                     "ftol": 0.0, "gtol": 1e-10 * self.people.n_answers},
+                     "ftol": 0.0, "gtol": 1e-10 * unit * self.people.n_answers},
         )  # fmt: skip
-        x = coordinates.within_reach(np.asarray(result.x))[0]
+        x = np.asarray(result.x) if few else coordinates.within_reach(unit * np.asarray(result.x))[0]
         point = coordinates.point(x, coordinates.covariance(x)[0])
-        again = bool(np.any(np.abs(x) >= _NEARLY * reach))
+        again = bool(np.any(np.abs(x) >= (0.999 if few else _NEARLY) * reach))
         if result.success:  # the gradient vanished: a maximum
             residual = min(residual, tolerance)
         elif "ABNORMAL" in str(result.message):
@@ -444,10 +452,7 @@ class _Coordinates:
         )
 
     def within_reach(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Coordinates x = z / √(1 + (z / reach)²), and their slopes in z: L-BFGS needs no bounds to stay within reach.
-
-        Bounds would take it longer, at every start, than a pass over a small crowd does.
-        """
+        """Coordinates x = z / √(1 + (z / reach)²), which stay within reach without bounds, and their slopes in z."""
         root = np.sqrt(1.0 + (z / self.reach) ** 2)
         return z / root, root**-3
 
