@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 from predilect import Calibration, Comparisons, Population
 from predilect.data import ItemFeatures, k_folds_answers
