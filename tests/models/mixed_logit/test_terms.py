@@ -105,6 +105,12 @@ def test_people_have_the_coefficients_of_their_covariates(model):
     assert abs(mean[0] - mean[1]) > 1e-3
 
 
+def test_the_description_names_the_terms_by_people(model):
+    assert "by cost:income, alternative:home:" in model.describe()[1]
+    assert "people of equal covariates" in model._relation()
+    assert "the same coefficients for all people" in fitted(["cost", "time"])._relation().lower()
+
+
 def test_constants_are_left_out_where_they_are_not_named():
     X = first_chosen(COST, TIME)
     b = referee.logit(X)

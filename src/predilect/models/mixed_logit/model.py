@@ -275,11 +275,26 @@ class MixedLogit(Estimator, Kit):
             return super()._relation()
         if n_classes > 1:
             return f"Each person is of one of {n_classes} classes; the board is that of their average"
+        if self._by_people:
+            return "The same coefficients for people of equal covariates; the board is that of their average"
         return "The same coefficients for all people; the board is everybody's"
+
+    @property
+    def _by_people(self) -> list[str]:
+        """Terms that say how coefficients depend on covariates of people."""
+        told = {attribute for attribute, _, _ in ([] if self._estimates is None else self._estimates.labels)}
+        return (
+            [] if self.attributes is None else [one for one in self.attributes if one in told - set(self.attributes_)]
+        )
 
     def describe(self) -> list[str]:
         prior, columns = self.report_["prior"], self.columns_
         lines = [f"Attributes: {', '.join(columns.attributes)}.", *typed(list[str], prior["notes"], "notes")]
+        if self._by_people:
+            lines.append(
+                f"Coefficients depend on covariates of people by {', '.join(self._by_people)}: those that are shown "
+                f"are for the average of the people, and the effects stand in {either('summary.csv', 'summary()')}."
+            )
         if "r_hat_means" in prior:
             largest, least = worst_of(prior)
             lines.append(
