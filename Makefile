@@ -51,7 +51,7 @@ test-lowest: $(LOWEST)/.dev
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -n $(N_TEST_PROCESSES) -m "not slow" \
 		--timeout 900 tests/data tests/cli/test_cli_predict_check.py tests/cli/test_cli_column_orders.py \
 		tests/cli/test_cli_bad_input.py tests/gaussian/test_dense.py \
-		tests/models/population/test_population_contract.py tests/report/test_report_output.py \
+		tests/models/population/test_population_contract.py tests/report/test_report_output.py tests/live \
 		tests/benchmarks/test_benchmark_peers.py
 
 check: lint types test
@@ -104,5 +104,5 @@ $(LOWEST)/.dev: pyproject.toml constraints-lowest.txt
 		{ echo "The lowest versions are tested with Python 3.11. Try: make test-lowest PYTHON_LOWEST=python3"; exit 1; }
 	$(PYTHON_LOWEST) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt \
-		--editable ".[bench]" hypothesis pandas pyarrow pytest pytest-timeout pytest-xdist
+		--editable ".[bench]" httpx hypothesis pandas pyarrow pytest pytest-timeout pytest-xdist
 	@touch $@

@@ -46,9 +46,10 @@ def commands() -> str:
     """What the program says of itself and of each command, in Markdown."""
     program = CliRunner(env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"})
     parts = []
-    for name in get_command(app).commands:
-        told = program.invoke(app, [name, "--help"], prog_name="predilect").output
-        parts.append(f"## {name}\n\n```text\n{told.strip()}\n```\n")
+    for name, command in get_command(app).commands.items():
+        for words in [[name], *([name, one] for one in getattr(command, "commands", ()))]:
+            told = program.invoke(app, [*words, "--help"], prog_name="predilect").output
+            parts.append(f"## {' '.join(words)}\n\n```text\n{told.strip()}\n```\n")
     told = program.invoke(app, ["--help"], prog_name="predilect").output
     return "\n".join([*parts, f"## Options of every command\n\n```text\n{told.strip()}\n```\n"])
 

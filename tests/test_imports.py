@@ -20,7 +20,7 @@ from syntax import statements
 SOURCE = Path(predilect.__file__).parent
 ROOMS = (
     "likelihoods", "gaussian", "data", "latent", "people", "factors", "decisions", "evaluation", "charts", "plot",
-    "report", "parts", "models", "compression", "cli",
+    "report", "parts", "models", "compression", "live", "cli",
 )  # fmt: skip
 # Not rooms: what stands below all of them, and data files.
 GROUND = {

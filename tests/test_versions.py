@@ -27,6 +27,7 @@ TOOLS = {
     "playwright",
     "pyyaml",
     "ruff",
+    "schemathesis",
     "scipy-stubs",
     "sphinx",
     "statsmodels",

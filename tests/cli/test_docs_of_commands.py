@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import typer.core
 import typer.main
 
 from cli.running import run
@@ -42,8 +43,14 @@ def alone(text: str) -> set[str]:
 
 
 def flags_of(command: str) -> set[str]:
-    """Options of a command."""
-    return {flag for one in COMMANDS[command].params for flag in (*one.opts, *one.secondary_opts)} | COMMON
+    """Options of a command, and of those within it."""
+    every = [COMMANDS[command], *within(command).values()]
+    return {flag for each in every for one in each.params for flag in (*one.opts, *one.secondary_opts)} | COMMON
+
+
+def within(command: str) -> dict[str, typer.core.TyperCommand]:
+    """Commands that a command consists of, by their names."""
+    return getattr(COMMANDS[command], "commands", {})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -72,13 +79,14 @@ def test_few_commands_with_few_options_of_one_meaning_each():
     """At most twelve commands and twelve options each, all of them shown; those of every command stand apart."""
     assert len(COMMANDS) <= 12
     metavars: dict[str, set[str]] = {}
-    for name, command in COMMANDS.items():
+    inner = {(name, part): one for name in COMMANDS for part, one in within(name).items()}
+    for words, command in ({(name,): one for name, one in COMMANDS.items()} | inner).items():
         options = [one for one in command.params if one.param_type_name == "option"]
-        assert len(options) <= 12, name
-        text = run(name, "--help").stdout
+        assert len(options) <= 12, words
+        text = run(*words, "--help").stdout
         for one in options:
             assert not one.hidden
-            assert re.search(rf"^│ \*?\s*{one.opts[0]} ", text, re.M), (name, one.opts)
+            assert re.search(rf"^│ \*?\s*{one.opts[0]} ", text, re.M), (words, one.opts)
             metavars.setdefault(one.opts[0], set()).add(str(one.metavar))
     # Where a word takes two forms, they are of one thing: a folder or a page is where results go.
     twice = {flag: forms for flag, forms in metavars.items() if len(forms) > 1}

@@ -19,6 +19,7 @@ from predilect.cli.check import check
 from predilect.cli.compare import compare
 from predilect.cli.decide import decide
 from predilect.cli.partition import partition
+from predilect.cli.poll import app as poll
 from predilect.cli.predict import predict
 from predilect.cli.rank import rank
 from predilect.cli.report import report
@@ -102,6 +103,7 @@ _add(check)
 _add(rank, f"Models: {MODELS}. ")
 for _command in (show, report, compare, predict, ask, decide, worth, simulate, partition):
     _add(_command)
+app.add_typer(poll)
 
 FormatName = StrEnum("FormatName", ["table", "csv", "md", "json"])  # of what is printed
 

@@ -54,13 +54,14 @@ def write_csv(table: pl.DataFrame, path: Path) -> None:
 
     Text that begins as a formula does, and is no number, gets an apostrophe before it, and so do names of columns.
     """
-    text = [_no_formula(column) for column in table if column.dtype == pl.String]
+    text = [no_formula(column) for column in table if column.dtype == pl.String]
     table = table.with_columns(text)
-    table.columns = _no_formula(pl.Series(table.columns)).to_list()
+    table.columns = no_formula(pl.Series(table.columns)).to_list()
     table.write_csv(path)
 
 
-def _no_formula(text: pl.Series) -> pl.Series:
+def no_formula(text: pl.Series) -> pl.Series:
+    """Text that no spreadsheet takes for a formula."""
     obeyed = text.str.contains(r"^[=+\-@\t\r＝＋－＠]") & ~text.str.contains(_NUMBER)
     return text.zip_with(~obeyed.fill_null(False), "'" + text)
 

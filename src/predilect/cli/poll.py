@@ -1,0 +1,370 @@
+"""``predilect poll``: live polls in the terminal: make one, serve it, look at it, take out what it holds."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from predilect.cli.options import Force, OutFile
+from predilect.cli.session import Talk, session
+from predilect.errors import DataError
+
+if TYPE_CHECKING:
+    from predilect.live import Poll
+    from predilect.live.exports import Export
+
+app = typer.Typer(
+    name="poll", no_args_is_help=True, rich_markup_mode="rich",
+    help="Live polls: ask a crowd, keep every answer, stop in time. Needs pip install 'predilect[live]'.",
+    epilog="Start with: predilect poll new poll.db ideas.txt --question 'Which idea first?', then predilect poll serve "
+    "poll.db.",
+)  # fmt: skip
+
+Database = Annotated[
+    str, typer.Argument(metavar="POLL", show_default=False, help="A file, poll.db, or postgresql://HOST/NAME.")
+]
+Name = Annotated[
+    str | None, typer.Option("--name", metavar="NAME", show_default="the only one", help="Which poll of several.")
+]
+KindName = StrEnum("KindName", {"pair": "pair", "best": "best", "best_worst": "best-worst", "order": "order"})
+StrategyName = StrEnum("StrategyName", ["board", "best", "top", "person", "random"])
+ExportName = StrEnum("ExportName", ["answers", "shown", "items", "board", "participants", "events"])
+
+
+@app.command("new")
+def new(
+    ctx: typer.Context,
+    poll: Database,
+    items: Annotated[
+        Path,
+        typer.Argument(
+            metavar="ITEMS", show_default=False,
+            help="What is compared: a text file with one a line, or a table with columns item, image and attributes; - "
+            "for standard input.",
+        ),
+    ],
+    question: Annotated[
+        str, typer.Option("--question", metavar="TEXT", show_default=False, help="What everybody is asked.")
+    ],
+    kind: Annotated[
+        KindName, typer.Option("--kind", help="Two items, or the best, best and worst, or the order of a few.")
+    ] = KindName.pair,
+    strategy: Annotated[
+        StrategyName,
+        typer.Option(
+            "--strategy", help="What questions are for: the whole board, first place, the first few, each "
+            "participant's own ranking; random, where participants are graded.",
+        ),
+    ] = StrategyName.board,
+    criterion: Annotated[
+        list[str] | None,
+        typer.Option("--criterion", metavar="TEXT", help="Asked in turn about the same items; as often as needed."),
+    ] = None,
+    more: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Another setting, as often as needed: instruction, consent, language, "
+            "ties, skips, undo, proposals, limit, own_ranking, public, level, retest, difficulty, retention_days, "
+            "images, pids, completion, size, top.",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", show_default="at random", help="Of the poll, in addresses."),
+    ] = None,
+) -> None:  # fmt: skip
+    """Make a poll, and print the organiser's token, which is kept nowhere.
+
+    Example: predilect poll new poll.db ideas.txt --question "Which idea should we do first?"
+    """
+    with session(ctx.obj) as talk:
+        given = _items(talk, items)
+        live = _live()
+        settings = _settings(more or []) | {"kind": kind.value, "strategy": strategy.value}
+        made = live.Poll.create(
+            poll, question=question, items=given, name=name, background=False, criteria=criterion or [], **settings
+        )
+        with made:
+            told = {"poll": made.name, "items": len(given), "token": made.token}
+            if talk.kind == "table":
+                talk.say(f"A poll of {len(given)} items, {made.name}. Serve it: predilect poll serve {poll}")
+                talk.show(f"The organiser's token, which is shown this once: {made.token}")
+            else:
+                _print(talk, [told], "poll-new", told)
+
+
+@app.command("serve")
+def serve(
+    ctx: typer.Context,
+    poll: Annotated[
+        str,
+        typer.Argument(
+            metavar="POLL", show_default=False, help="A file, a folder of such files, or postgresql://HOST/NAME."
+        ),
+    ],
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Where to listen; 0.0.0.0 for every network.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 for any that is free.")] = 8000,
+    root_path: Annotated[
+        str, typer.Option("--root-path", metavar="PATH", help="Path below which a proxy puts it, such as /polls.")
+    ] = "",
+    https: Annotated[
+        bool, typer.Option("--https", help="Visitors come by TLS, through a proxy: cookies are marked as secure.")
+    ] = False,
+    proxies: Annotated[
+        list[str] | None,
+        typer.Option("--proxy", metavar="ADDRESS", help="A proxy whose X-Forwarded-For is believed; repeatable."),
+    ] = None,
+    processes: Annotated[
+        int, typer.Option("--processes", metavar="N", min=1, max=64, help="Processes that answer.")
+    ] = 1,
+    joins: Annotated[
+        int, typer.Option("--joins", metavar="N", min=1, help="New participants of one address in a minute.")
+    ] = 600,
+    access_log: Annotated[
+        bool, typer.Option("--access-log", help="Write a line for each request, with addresses of visitors.")
+    ] = False,
+    seconds: Annotated[
+        float | None, typer.Option("--stop-after", metavar="SECONDS", min=0, help="Stop by itself; for trials.")
+    ] = None,
+) -> None:
+    """Serve the pages and the API of a poll, or of all polls of a folder, until Ctrl-C or SIGTERM.
+
+    Example: predilect poll serve poll.db --port 8080
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends as after Ctrl-C, in its own time
+    with session(ctx.obj) as talk:
+        _live()
+        from predilect.live.web.serving import Serving, run
+
+        told = Serving(poll, host, port, root_path, https, tuple(proxies or ()), processes, joins, access_log, seconds)
+        run(told, talk.say)
+
+
+@app.command("status")
+def status(ctx: typer.Context, poll: Database, name: Name = None) -> None:
+    """Say how a poll stands: who answered, the board, and how many answers settle first place.
+
+    Example: predilect poll status poll.db
+    """
+    with session(ctx.obj) as talk, _open(poll, name) as opened:
+        people, settings = opened.people(), opened.settings
+        boards = []
+        for place, text in enumerate(settings.boards):
+            rows = opened.board(place).select("item", "mean", "lower", "upper", "p_best", "n").to_dicts()
+            boards.append({"criterion": text, "outlook": str(opened.outlook(criterion=place)), "board": rows})
+        told = {"poll": opened.name, "question": settings.question, "status": opened.status, **people, "boards": boards}
+        if talk.kind != "table":
+            _print(talk, [row | {"criterion": one["criterion"]} for one in boards for row in one["board"]],
+                   "poll-status", told)  # fmt: skip
+            return
+        talk.show(f"{settings.question} ({opened.status})")
+        talk.show(f"{people['with_answers']} of {people['people']} people gave {people['answers']} answers.")
+        for one in boards:
+            if len(boards) > 1:
+                talk.show(f"\n{one['criterion']}")
+            talk.show(one["outlook"])
+            _print(talk, one["board"][:20], "poll-status", told)
+
+
+@app.command("export")
+def export(
+    ctx: typer.Context,
+    poll: Database,
+    kind: Annotated[
+        ExportName, typer.Argument(metavar="[KIND]", help="answers, shown, items, board, participants, events.")
+    ] = ExportName.answers,
+    out: OutFile = None,
+    name: Name = None,
+    show_pids: Annotated[
+        bool, typer.Option("--pids", help="Outer references as they came, and not hashed.")
+    ] = False,
+    force: Force = False,
+) -> None:  # fmt: skip
+    """Write a table of a poll: as CSV to standard output, or to a .csv, .json or .parquet file.
+
+    The answers are in a layout that predilect rank reads.
+
+    Example: predilect poll export poll.db answers -o answers.csv
+    """
+    with session(ctx.obj, "csv") as talk, _open(poll, name) as opened:
+        table = opened.export(cast("Export", kind.value), show_pids=show_pids)
+        if out is None:
+            talk.result(table, f"poll-{kind.value}", {"poll": opened.name, kind.value: table.to_dicts()})
+            return
+        from predilect.live.exports import written
+        from predilect.report.output import OutputFile
+
+        form = out.suffix.removeprefix(".")
+        if form not in ("csv", "json", "parquet"):
+            raise DataError(f"{out} ends in {out.suffix or 'nothing'}; a table is .csv, .json or .parquet")
+        content = written(table, kind.value, form)
+        OutputFile(out, force, what="the export needs").write(lambda place: place.write_bytes(content))
+        talk.written = str(out)
+        talk.say(f"{len(table)} rows written to {out}.")
+
+
+@app.command("erase")
+def erase(
+    ctx: typer.Context,
+    poll: Database,
+    participants: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PARTICIPANT...]", show_default=False,
+            help="Names, or what exports call them, such as p17.",
+        ),
+    ] = None,
+    expired: Annotated[
+        bool, typer.Option("--expired", help="Everybody, if the poll was closed longer ago than its retention_days.")
+    ] = False,
+    name: Name = None,
+) -> None:  # fmt: skip
+    """Erase participants: their ids and answers, and what these told of the board. Back-ups are yours to mend.
+
+    Example: predilect poll erase poll.db p17
+    """
+    with session(ctx.obj) as talk, _open(poll, name) as opened:
+        if bool(participants) == expired:
+            raise DataError("name participants to erase, or give --expired")
+        gone = [_number(opened, one) for one in participants or ()]
+        if expired:
+            gone = opened.expired(time.time())
+        for number in gone:
+            opened.erase(number)
+        talk.say(f"Erased {len(gone)} participants.")
+
+
+@app.command("token")
+def token(
+    ctx: typer.Context,
+    poll: Database,
+    pid: Annotated[
+        str | None,
+        typer.Option("--pid", metavar="ID", help="Print the signature of a panel's id, and leave the token alone."),
+    ] = None,
+    name: Name = None,
+) -> None:
+    """Make a new token for the organiser, who lost the old one, which is worth nothing from then on.
+
+    Example: predilect poll token poll.db
+    """
+    with session(ctx.obj) as talk, _open(poll, name) as opened:
+        made = opened.new_token() if pid is None else opened.sign(pid)
+        if talk.kind == "table":
+            talk.show(made)
+        else:
+            told = {"poll": opened.name, "token" if pid is None else "signature": made}
+            _print(talk, [told], "poll-token", told)
+
+
+@app.command("backup")
+def backup(
+    ctx: typer.Context,
+    poll: Database,
+    target: Annotated[Path, typer.Argument(metavar="COPY", show_default=False, help="File to make.")],
+) -> None:
+    """Copy an SQLite file of polls while it is in use; PostgreSQL has pg_dump.
+
+    Example: predilect poll backup poll.db copy.db
+    """
+    with session(ctx.obj) as talk:
+        _live()
+        from predilect.live.tables import Database as Tables
+
+        database = Tables(poll)
+        database.backup(target)
+        database.close()
+        talk.written = str(target)
+        talk.say(f"Copied to {target}.")
+
+
+def _live() -> Any:
+    """The polls, or what to install."""
+    try:
+        from predilect import live
+    except ImportError as error:
+        raise DataError(str(error)) from error
+    return live
+
+
+def _open(poll: str, name: str | None) -> Poll:
+    opened: Poll = _live().Poll.open(poll, name, background=False)
+    return opened
+
+
+def _number(poll: Poll, word: str) -> int:
+    """Number of a participant by name, or as exports write it."""
+    if (known := poll.who(name=word)) is not None:
+        return known
+    if word[:1] == "p" and word[1:].isdecimal() and len(word) < 19:
+        return int(word[1:])
+    raise DataError(f'the poll knows no participant "{word}". predilect poll export POLL participants lists them')
+
+
+def _items(talk: Talk, path: Path) -> list[Any]:
+    """Items of a text file, one a line, or of a table with a column item."""
+    path = talk.file(path)
+    if path.suffix in (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx"):
+        from predilect.data.read.names import ITEM, guess_one
+        from predilect.data.read.readers import read_table
+
+        names, table = read_table(path)
+        column = guess_one(names, ITEM) or ("name" if "name" in names else None)
+        if column is None:
+            raise DataError(f"{path.name} has no column item; its columns are {', '.join(names)}. Rename one")
+        others = [name for name in names if name not in (column, "image")]
+        rows = zip(*(list(table[name]) for name in (column, *others)), strict=True)
+        images = list(table["image"]) if "image" in names else [None] * len(list(table[column]))
+        return [
+            {"name": str(name), "image": image or "",
+             "attributes": {key: str(value) for key, value in zip(others, values, strict=True) if value is not None}}
+            for (name, *values), image in zip(rows, images, strict=True)
+        ]  # fmt: skip
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path.name} is no UTF-8 text, with an item on each line") from error
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _settings(said: list[str]) -> dict[str, Any]:
+    """Settings of KEY=VALUE: numbers, yes and no, lists with commas, texts."""
+    from predilect.live.settings import Settings
+
+    found: dict[str, Any] = {}
+    defaults = Settings(question="?").to_dict()
+    for one in said:
+        key, equals, value = one.partition("=")
+        key = key.replace("-", "_")
+        if not equals:
+            raise DataError(f'--set takes KEY=VALUE, such as limit=20; got "{one}"')
+        default = defaults.get(key)
+        if isinstance(default, bool):
+            if value not in ("yes", "no"):
+                raise DataError(f'--set {key} is yes or no; got "{value}"')
+            found[key] = value == "yes"
+        elif isinstance(default, int | float):
+            try:
+                found[key] = json.loads(value) if value[:1] != '"' else None
+            except ValueError:
+                raise DataError(f'--set {key} is a number; got "{value}"') from None
+        elif isinstance(default, tuple):
+            found[key] = [part.strip() for part in value.split(",")]
+        else:
+            found[key] = value
+    return found
+
+
+def _print(talk: Talk, rows: list[dict[str, Any]], schema: str, document: dict[str, Any]) -> None:
+    import polars as pl
+
+    talk.result(pl.DataFrame(rows), schema, document)

@@ -1,0 +1,247 @@
+"""What a process believes about one board of a poll: a model that follows the log."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+import zipfile
+from bisect import bisect_right
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import sqlalchemy as sa
+
+from predilect.live.answers import comparisons, rows, standing, user_of
+from predilect.live.log import Log
+from predilect.live.state import Answer, Change, State
+from predilect.live.tables import models
+from predilect.models.registry import estimator, load
+
+_SECONDS_OF_AN_ASKER, _SECONDS_OF_AN_OUTLOOK = 0.25, 5.0
+_MANY = 20  # changes from which a frame is faster than one answer at a time
+FEWEST_ANSWERS, FEWEST_PEOPLE = 10, 2  # below, the prior: all items alike
+
+
+def names_of(state: State) -> list[str]:
+    """Items that a model knows: what is asked about, and what was."""
+    return [item.name for item in state.items if item.state in ("active", "retired")]
+
+
+def fitted(state: State, criterion: int) -> Any:
+    """The model of a criterion, fitted to the answers that stand; None for fewer than 10, or of one person.
+
+    The same events give the same model, in whichever process.
+    """
+    answers = standing(state.changes, criterion)
+    if len(answers) < FEWEST_ANSWERS or len({answer.participant for answer in answers}) < FEWEST_PEOPLE:
+        return None
+    return _new(state).fit(comparisons(state, answers), items=names_of(state))
+
+
+def prior(state: State) -> Any:
+    """The model before there are answers: all items are alike."""
+    return _new(state).fit(None, items=names_of(state))
+
+
+def _new(state: State) -> Any:
+    assert state.settings is not None
+    return estimator("population")(ties=state.settings.ties and state.settings.kind == "pair", n_jobs=1)
+
+
+def packed(model: Any) -> bytes:
+    """A saved model as one piece."""
+    with TemporaryDirectory(prefix="predilect-") as place:
+        folder = Path(place) / "model"
+        model.save(folder)
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as archive:
+            for file in sorted(folder.iterdir()):
+                archive.write(file, file.name)
+    return content.getvalue()
+
+
+def unpacked(content: bytes) -> Any:
+    """The model that :func:`packed` took."""
+    with TemporaryDirectory(prefix="predilect-") as place:
+        folder = Path(place) / "model"
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            archive.extractall(folder)
+        return load(folder)
+
+
+class Belief:
+    """The model of one criterion: the newest refit, with all that came after it.
+
+    ``made_at`` is the sequence of the refit, 0 for the prior; ``sequence`` how far the log is taken in.
+    """
+
+    def __init__(self, log: Log, criterion: int) -> None:
+        self.log, self.criterion = log, criterion
+        self.made_at, self.sequence = -1, 0
+        self.model: Any = None
+        self._lock = threading.RLock()
+        self._erased = 0  # erasures that the model has followed
+        self._asker: tuple[float, Any] | None = None
+        self._making = threading.Lock()
+        self._boards: tuple[float, int, Any] | None = None
+        self._outlooks: dict[Any, tuple[float, int, Any]] = {}
+        self._looking = threading.Lock()
+
+    def catch_up(self) -> Any:
+        """The model, with every event that this process knows."""
+        with self._lock:
+            with self.log.lock:
+                state = self.log.state
+                if self.model is None:
+                    self._begin(state, prior(state), 0)
+                last = state.sequence
+                if last == self.sequence:
+                    return self.model
+                changes, erased = self._changes_after(self.sequence), state.erasures[self._erased :]
+                names = names_of(state) if state.board_changed > self.sequence else []
+            self._add_items(names)
+            for _, number in erased:
+                if self.knows(user := user_of(number)):
+                    self.model.forget(user=user)
+                self.made_at = min(self.made_at, number - 1)  # a refit without them takes this one's place
+            self._change(*_came_and_went(changes, self.criterion))
+            self._erased += len(erased)
+            self.sequence = last
+            return self.model
+
+    def renew(self) -> bool:
+        """Take the newest refit that is stored, if it is newer than this one's; whether it did."""
+        chosen = (
+            sa.select(models.c.sequence, models.c.folder)
+            .where(models.c.poll == self.log.poll, models.c.criterion == self.criterion,
+                   models.c.sequence > max(self.made_at, 0), models.c.folder.is_not(None))
+            .order_by(models.c.sequence.desc()).limit(1)
+        )  # fmt: skip
+        with self.log.database.reading() as connection:
+            row = connection.execute(chosen).first()
+        if row is None:
+            return False
+        model = unpacked(row.folder)
+        with self._lock, self.log.lock:
+            if self.log.state.sequence < row.sequence:
+                return False  # of events that this process has yet to read
+            if any(sequence > row.sequence for sequence, _ in self.log.state.erasures) and self._lost(row.sequence):
+                return False
+            self._begin(self.log.state, model, row.sequence)
+        self.catch_up()
+        return True
+
+    def _lost(self, sequence: int) -> bool:
+        """Whether a refit was thrown away meanwhile, as somebody was erased."""
+        chosen = sa.select(models.c.sequence).where(
+            models.c.poll == self.log.poll, models.c.criterion == self.criterion, models.c.sequence == sequence
+        )
+        with self.log.database.reading() as connection:
+            return connection.scalar(chosen) is None
+
+    def _begin(self, state: State, model: Any, sequence: int) -> None:
+        self.model, self.made_at, self.sequence = model, sequence, sequence
+        # A stored refit holds nobody who is erased: it is thrown away with them.
+        self._erased = len(state.erasures) if sequence else 0
+        self._asker = self._boards = None
+        self._add_items(names_of(state))
+
+    def _add_items(self, names: Sequence[str]) -> None:
+        missing = [name for name in names if self.model.items_.code(name) < 0]
+        if missing:
+            self.model.update(items=missing)
+
+    def _changes_after(self, sequence: int) -> list[Change]:
+        changes = self.log.state.changes
+        return changes[bisect_right(changes, sequence, key=lambda change: change.sequence) :]
+
+    def _change(self, came: list[Answer], went: list[Answer]) -> None:
+        """Take answers in, and others out; one at a time, or many as a frame."""
+        state = self.log.state
+        assert state.settings is not None
+        for answers, change in ((went, self.model.forget), (came, self.model.update)):
+            if state.settings.kind == "pair" and len(answers) < _MANY:
+                columns = rows(state, answers)
+                for values in zip(*columns.values(), strict=True):
+                    change(**dict(zip(columns, values, strict=True)))
+            elif answers:
+                change(comparisons(state, answers))
+
+    def knows(self, user: str) -> bool:
+        """Whether the model has answers of somebody."""
+        return user in self.model._added_users or self.model.users_.code(user) >= 0
+
+    def asker(self) -> Any:
+        """What chooses questions, of a state of the board at most a quarter of a second old.
+
+        The model stands still as long: to move the board takes milliseconds, and whoever asks has it left out what they
+        have seen, answered a moment ago or not.
+        """
+        made, now = self._asker, time.monotonic()
+        if made is not None and (now - made[0] < _SECONDS_OF_AN_ASKER or not self._making.acquire(blocking=False)):
+            return made[1]  # or another thread makes the next one
+        if made is None:
+            self._making.acquire()
+        try:
+            if (late := self._asker) is not made and late is not None:
+                return late[1]
+            model = self.catch_up()
+            with self.log.lock:
+                state = self.log.state
+                settings = state.settings
+                assert settings is not None
+                retired = [item.name for item in state.items if item.state == "retired"]
+                shown = dict(zip([item.name for item in state.items], state.times_shown, strict=True))
+            told = {"target": settings.strategy, "k": _within(model, settings.top), "retired": retired}
+            asker = model.questions(**told, difficulty=settings.difficulty or None, shown=shown)
+            self._asker = (time.monotonic(), asker)
+            return asker
+        finally:
+            self._making.release()
+
+    def board(self, max_age: float = 0.0) -> Any:
+        """The crowd's board, a polars frame of the active items, best first; at most so many seconds old."""
+        model, now = self.catch_up(), time.monotonic()
+        with self._looking:
+            made, at, table = self._boards or (-1.0, -1, None)
+            if table is None or (at != self.sequence and now - made >= max_age):
+                at = self.sequence
+                table = model.rank()
+                self._boards = (time.monotonic(), at, table)
+        return self._active(table)
+
+    def own(self, number: int) -> Any:
+        """The board of a participant, a polars frame of the active items, best first; None without answers."""
+        model, user = self.catch_up(), user_of(number)
+        return self._active(model.rank(user)) if self.knows(user) else None
+
+    def outlook(self, claim: str, level: float, k: int) -> Any:
+        """The model's outlook on a claim, of a state of the board at most some seconds old."""
+        model, sequence, now = self.catch_up(), self.sequence, time.monotonic()
+        with self._looking:
+            made, at, found = self._outlooks.get((claim, level, k), (-1.0, -1, None))
+            if at != sequence and (at < 0 or now - made > _SECONDS_OF_AN_OUTLOOK):
+                found = model.outlook(claim, level, k=_within(model, k))
+                self._outlooks[claim, level, k] = (time.monotonic(), sequence, found)
+            return found
+
+    def _active(self, table: Any) -> Any:
+        with self.log.lock:
+            names = {item.name for item in self.log.state.active()}
+        return table.filter(table["item"].is_in(list(names)))
+
+
+def _within(model: Any, k: int) -> int:
+    """How many places a claim is about: fewer than there are items."""
+    return min(k, max(1, len(model.items_) - 1))
+
+
+def _came_and_went(changes: list[Change], criterion: int) -> tuple[list[Answer], list[Answer]]:
+    """Answers of a criterion that some changes add for good, and earlier ones that they take back."""
+    came = {one.answer.sequence for one in changes if one.is_added}
+    went = [one.answer for one in changes
+            if one.criterion == criterion and not one.is_added and one.answer.sequence not in came]  # fmt: skip
+    return standing(changes, criterion), went

@@ -1,0 +1,209 @@
+"""What leaves a poll: tables of answers, of what was shown, of people; all that is kept of one of them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections import Counter
+from datetime import UTC, datetime
+from itertools import chain
+from typing import Any, Literal, get_args
+
+import polars as pl
+import sqlalchemy as sa
+
+from predilect._text import did_you_mean, quoted
+from predilect.errors import DataError
+from predilect.live.answers import user_of
+from predilect.live.state import Answer, State
+from predilect.live.tables import events, participants
+from predilect.report.tables import no_formula
+
+Export = Literal["answers", "shown", "items", "board", "participants", "events"]
+_SMALLEST_GROUP = 5
+_FAST = 1.0  # seconds in which hardly anybody reads two texts
+
+
+def export(poll: Any, kind: str, show_pids: bool) -> pl.DataFrame:
+    """The table of a kind; DataError if there is none of that name."""
+    kinds = get_args(Export)
+    if kind not in kinds:
+        raise DataError(f"there are exports {', '.join(kinds)}; got {quoted(kind)}.{did_you_mean(kind, kinds)}")
+    if kind == "board":
+        boards = [pl.DataFrame(poll.board(place)).with_columns(criterion=pl.lit(name))
+                  for place, name in enumerate(poll.settings.boards)]  # fmt: skip
+        return pl.concat(boards)
+    if kind == "events":
+        return _events(poll)
+    if kind == "participants":
+        return _participants(poll, show_pids)
+    with poll.log.lock:
+        state: State = poll.log.state
+        return {"answers": _answers, "shown": _shown, "items": _items}[kind](state)
+
+
+def written(table: pl.DataFrame, kind: str, form: str) -> bytes:
+    """A table as a file: "csv", "json" or "parquet"; answers as they are, so that they are read again as they were.
+
+    In the others a spreadsheet obeys no formula that somebody proposed as an item.
+    """
+    content = io.BytesIO()
+    if form == "csv" and kind != "answers":
+        table = table.with_columns(no_formula(column) for column in table if column.dtype == pl.String)
+    if form == "csv":
+        table.write_csv(content)
+    elif form == "json":
+        table.write_json(content)
+    else:
+        table.write_parquet(content)
+    return content.getvalue()
+
+
+def moment(seconds: float) -> str:
+    """A time as ISO 8601 has it, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def _answers(state: State) -> pl.DataFrame:
+    """Answers that stand, in a layout that ``predilect rank`` reads."""
+    assert state.settings is not None
+    kind, boards = state.settings.kind, state.settings.boards
+    answers = sorted(
+        chain.from_iterable(one.answers.values() for one in state.people.values()), key=lambda one: one.sequence
+    )
+    rows = []
+    for answer in answers:
+        names = [state.items[number - 1].name for number in answer.items]
+        row: dict[str, Any] = {"user": user_of(answer.participant), "criterion": boards[answer.criterion]}
+        row |= _placed(kind, names, answer)
+        rows.append(row | {"question": answer.shown, "time": moment(answer.time)})
+    size = state.settings.n_shown
+    heads = {
+        "pair": ["left", "right", "winner"],
+        "best": [*(f"item{k + 1}" for k in range(size)), "best"],
+        "best-worst": [*(f"item{k + 1}" for k in range(size)), "best", "worst"],
+        "order": [f"rank{k + 1}" for k in range(size)],
+    }[kind]
+    types = dict.fromkeys(["user", "criterion", *heads], pl.String) | {"question": pl.Int64, "time": pl.String}
+    return pl.DataFrame(rows, schema=types, orient="row")
+
+
+def _placed(kind: str, names: list[str], answer: Answer) -> dict[str, str]:
+    """What was shown and answered, by the columns of a kind; empty cells of a skipped question."""
+    value = answer.value
+    if kind == "pair":
+        winner = "skip" if value is None else "tie" if not value else ("left", "right")[value[0]]
+        return {"left": names[0], "right": names[1], "winner": winner}
+    chosen = [names[place] for place in value] if value else []
+    if kind == "order":
+        return {f"rank{k + 1}": name for k, name in enumerate(chosen)}
+    shown = {f"item{k + 1}": name for k, name in enumerate(names)}
+    return shown | dict(zip(("best", "worst"), chosen, strict=False))
+
+
+def _shown(state: State) -> pl.DataFrame:
+    every = chain.from_iterable(one.shown.values() for one in state.people.values())
+    rows = [
+        {
+            "question": one.sequence, "user": user_of(one.participant), "time": moment(one.time),
+            "items": " | ".join(state.items[number - 1].name for number in one.items), "probability": one.probability,
+            "retest": one.retest,
+        }
+        for one in sorted(every, key=lambda one: one.sequence)
+    ]  # fmt: skip
+    types = {"question": pl.Int64, "user": pl.String, "time": pl.String, "items": pl.String,
+             "probability": pl.Float64, "retest": pl.Boolean}  # fmt: skip
+    return pl.DataFrame(rows, schema=types)
+
+
+def _items(state: State) -> pl.DataFrame:
+    attributes = sorted({name for item in state.items for name in item.attributes})
+    rows = [
+        {
+            "number": item.number, "item": item.name, "state": item.state, "image": item.image,
+            "times_shown": state.times_shown[item.number - 1], "reports": item.reports,
+        } | {f"attribute {name}": item.attributes.get(name) for name in attributes}
+        for item in state.items
+    ]  # fmt: skip
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _participants(poll: Any, show_pids: bool) -> pl.DataFrame:
+    """Who took part; outer references as HMAC by the poll's key, so that nobody can try all of a short form."""
+    with poll.database.reading() as connection:
+        chosen = sa.select(participants).where(participants.c.poll == poll.log.poll).order_by(participants.c.number)
+        kept = {row.number: row for row in connection.execute(chosen)}
+    rows = []
+    with poll.log.lock:
+        for number, person in sorted(poll.log.state.people.items()):
+            pid = kept[number].pid if number in kept else None
+            if pid is not None and not show_pids:
+                pid = hashlib.sha256(f"{poll.log.signing}{pid}".encode()).hexdigest()[:16]
+            rows.append({
+                "user": user_of(number), "joined": moment(person.time), "language": person.language or None, "pid": pid,
+                "shown": len(person.shown), "answers": sum(one.value is not None for one in person.answers.values()),
+                "skipped": sum(one.value is None for one in person.answers.values()), "proposals": person.proposals,
+            })  # fmt: skip
+    types = {"user": pl.String, "joined": pl.String, "language": pl.String, "pid": pl.String, "shown": pl.Int64,
+             "answers": pl.Int64, "skipped": pl.Int64, "proposals": pl.Int64}  # fmt: skip
+    return pl.DataFrame(rows, schema=types)
+
+
+def _events(poll: Any) -> pl.DataFrame:
+    chosen = sa.select(events.c.sequence, events.c.time, events.c.kind, events.c.participant, events.c.payload)
+    with poll.database.reading() as connection:
+        rows = connection.execute(chosen.where(events.c.poll == poll.log.poll).order_by(events.c.sequence)).all()
+    types = {"sequence": pl.Int64, "time": pl.String, "kind": pl.String, "user": pl.String, "payload": pl.String}
+    return pl.DataFrame(
+        [(row.sequence, moment(row.time), row.kind, None if row.participant is None else user_of(row.participant),
+          row.payload) for row in rows],
+        schema=types, orient="row",
+    )  # fmt: skip
+
+
+def own(state: State, number: int) -> dict[str, Any]:
+    """All that is kept of one participant."""
+    assert state.settings is not None
+    person, boards = state.people[number], state.settings.boards
+    return {
+        "question": state.settings.question, "joined": moment(person.time), "language": person.language,
+        "answers": [
+            {
+                "time": moment(one.time), "criterion": boards[one.criterion],
+                "shown": [state.items[item - 1].name for item in one.items],
+                "answer": [state.items[one.items[place] - 1].name for place in one.value or ()],
+                "kind": "skip" if one.value is None else "tie" if not one.value else state.settings.kind,
+            }
+            for one in sorted(person.answers.values(), key=lambda one: one.sequence)
+        ],
+        "questions_without_answer": [
+            {"time": moment(one.time), "shown": [state.items[item - 1].name for item in one.items]}
+            for one in person.open_questions(state.n_criteria)
+        ],
+        "proposals": [item.name for item in state.items if item.proposer == number],
+    }  # fmt: skip
+
+
+def people(state: State) -> dict[str, Any]:
+    """Numbers by which vote stuffing shows; a group of fewer than five people is only called that."""
+    hours = Counter(moment(one.time)[:13] for one in state.people.values())
+    languages = Counter(one.language or "?" for one in state.people.values())
+    fast = slow = 0
+    for person in state.people.values():
+        for answer in person.answers.values():
+            took = answer.time - person.shown[answer.shown].time
+            fast += took < _FAST
+            slow += took >= _FAST
+    return {
+        "people": len(state.people),
+        "with_answers": sum(bool(one.answers) for one in state.people.values()),
+        "answers": sum(state.n_answers),
+        "faster_than_a_second": fast,
+        "share_faster_than_a_second": fast / (fast + slow) if fast + slow else None,
+        "joined_by_hour": _groups(hours),
+        "languages": _groups(languages),
+    }
+
+
+def _groups(counts: Counter[str]) -> dict[str, int | str]:
+    return {name: n if n >= _SMALLEST_GROUP else "fewer than 5" for name, n in sorted(counts.items())}

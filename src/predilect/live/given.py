@@ -1,0 +1,139 @@
+"""What callers give, checked: answers, items, keys; and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from predilect._text import did_you_mean, one_line, quoted
+from predilect.errors import DataError
+from predilect.live.settings import LONGEST_TEXT, storable
+from predilect.live.state import Item, Participant, Shown, State
+
+_LONGEST_KEY, _MOST_ITEMS, _MOST_ATTRIBUTES = 200, 3000, 30
+
+
+class Refused(DataError):
+    """What was asked for cannot be had now; ``status`` is HTTP's number for why."""
+
+    def __init__(self, said: str, status: int = 409) -> None:
+        super().__init__(said)
+        self.status = status
+
+
+def digest(secret: str) -> str:
+    """SHA-256 of a secret of 32 random bytes, in hexadecimal."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def check_key(key: str | None) -> None:
+    """DataError for a key that cannot be kept."""
+    if key is not None and not 0 < len(storable(key)) <= _LONGEST_KEY:
+        raise DataError(f"a key has 1 to {_LONGEST_KEY} characters")
+
+
+def repeated(person: Participant, key: str | None) -> int | None:
+    """Event that came with this key before, if any."""
+    return None if key is None else person.keys.get(key)
+
+
+def person_of(state: State, number: int) -> Participant:
+    """The participant of a number; Refused if there is none."""
+    person = state.people.get(number)
+    if person is None:
+        raise Refused(f"the poll knows no participant {number}", 404)
+    return person
+
+
+def item_of(state: State, item: str | int) -> Item:
+    """The item of a name or a number; Refused if there is none."""
+    found = state.by_name.get(item) if isinstance(item, str) else state.item(item)
+    if found is None:
+        raise Refused(f"the poll has no item {quoted(item)}.{did_you_mean(item, state.by_name)}", 404)
+    return found
+
+
+def question_of(
+    state: State, person: Participant, shown: int, criterion: int | None, old: int | None, before: int | None
+) -> tuple[Shown, int]:
+    """The question that an answer is to, and on which criterion; Refused if there is none."""
+    if old is not None:
+        there = person.answers.get(old if before is None else before)
+        if there is None:
+            raise Refused(f"there is no answer {old} of this participant to replace", 404)
+        return person.shown[there.shown], there.criterion
+    asked = person.shown.get(shown)
+    if asked is None:
+        raise Refused(f"no question {shown} was put before this participant", 404)
+    if criterion is None:
+        criterion = person.next_criterion(asked, state.n_criteria)
+        # Answered on all: a repetition of the last, or a mistake.
+        criterion = state.n_criteria - 1 if criterion is None else criterion
+        if before is not None and before in person.answers:
+            criterion = person.answers[before].criterion
+    if not 0 <= criterion < state.n_criteria:
+        raise Refused(f"the poll has {state.n_criteria} criteria, from 0", 404)
+    return asked, criterion
+
+
+def read_answer(state: State, shown: Shown, answer: Any) -> tuple[int, ...] | None:
+    """Places on the screen that an answer names, () for a tie and None for a skip; DataError if it does not fit."""
+    settings = state.settings
+    assert settings is not None
+    names = [state.items[number - 1].name for number in shown.items]
+    if answer is None or (answer == "skip" and "skip" not in names):
+        if not settings.skips:
+            raise Refused("this poll takes no skipped questions", 403)
+        return None
+    if answer == "tie" and "tie" not in names:
+        if settings.kind != "pair" or not settings.ties:
+            raise Refused("this poll takes no ties", 403)
+        return ()
+    if settings.kind == "pair" and answer in ("left", "right") and answer not in names:
+        return (0,) if answer == "left" else (1,)
+    several = isinstance(answer, Sequence) and not isinstance(answer, str)
+    places = tuple(_place(one, names, shown.items) for one in (answer if several else [answer]))
+    wanted = {"pair": 1, "best": 1, "best-worst": 2, "order": len(names)}[settings.kind]
+    if len(places) != wanted or len(set(places)) < len(places):
+        raise DataError(
+            f'an answer of kind "{settings.kind}" names {wanted} of the items shown, each once; got {quoted(answer)}'
+        )
+    return places
+
+
+def _place(answer: Any, names: list[str], numbers: tuple[int, ...]) -> int:
+    if isinstance(answer, str) and answer in names:
+        return names.index(answer)
+    if isinstance(answer, int) and not isinstance(answer, bool) and answer in numbers:
+        return numbers.index(answer)
+    raise DataError(f"{quoted(answer)} is none of the items shown.{did_you_mean(answer, names)}")
+
+
+def read_items(items: Iterable[str | Mapping[str, Any]], state: State) -> list[dict[str, Any]]:
+    """Items as the log keeps them; DataError for one without a name, twice, too long, or with an odd image."""
+    found: list[dict[str, Any]] = []
+    names: set[str] = set(state.by_name)
+    for one in items:
+        said = {"name": one} if isinstance(one, str) else dict(one)
+        name, image, attributes = said.pop("name", ""), said.pop("image", ""), said.pop("attributes", None) or {}
+        if said:
+            raise DataError(f"an item has name, image and attributes; got {quoted(next(iter(said)))}")
+        if not isinstance(name, str) or not (name := " ".join(storable(name).split())):
+            raise DataError(f"an item needs a name; got {quoted(one)}")
+        if len(name) > LONGEST_TEXT:
+            raise DataError(f"the name of an item has {len(name)} characters; at most {LONGEST_TEXT} are shown")
+        if name in names:
+            raise Refused(f'the item "{one_line(name)}" is there twice')
+        names.add(name)
+        if image and not re.match(r"https?://", str(image)):
+            raise DataError(f"an image is an address, https://...; got {quoted(image)}")
+        if not isinstance(attributes, Mapping) or len(attributes) > _MOST_ATTRIBUTES:
+            raise DataError(f'attributes of the item "{one_line(name)}" are a dict of at most {_MOST_ATTRIBUTES} texts')
+        texts = {storable(str(key))[:200]: storable(str(value))[:LONGEST_TEXT] for key, value in attributes.items()}
+        more = {"image": storable(str(image)), "attributes": texts}
+        found.append({"name": name} | {key: value for key, value in more.items() if value})
+    if len(names) > _MOST_ITEMS:
+        raise DataError(f"there are {len(names)} items; a poll has at most {_MOST_ITEMS}")
+    return found

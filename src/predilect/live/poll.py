@@ -1,0 +1,712 @@
+"""A poll: one question about one list of items, asked of many people; every answer is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import random
+import re
+import secrets
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import sqlalchemy as sa
+
+from predilect._text import one_line, quoted
+from predilect.errors import DataError, OutputError
+from predilect.live.belief import Belief
+from predilect.live.erasing import erase
+from predilect.live.exports import Export, export, own, people
+from predilect.live.given import (
+    Refused,
+    check_key,
+    digest,
+    item_of,
+    person_of,
+    question_of,
+    read_answer,
+    read_items,
+    repeated,
+)
+from predilect.live.log import THEMSELVES, Log, New, Plan
+from predilect.live.questions import Asked, Drawn, draw
+from predilect.live.refits import Refitter, Worker, missing
+from predilect.live.settings import FIXED, Settings, storable
+from predilect.live.state import Item, Participant, Shown, State, Status
+from predilect.live.tables import Database, participants, polls
+
+_LONGEST_KEY, _LONGEST_NAME, _MOST_ITEMS, _MOST_PROPOSALS = 200, 200, 3000, 20
+_SECONDS_BETWEEN_LOOKS = 0.25
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a participant is asked: items in the order on the screen, and the criterion."""
+
+    shown: int
+    items: tuple[Item, ...]
+    criterion: int
+    text: str
+    kind: str
+    retest: bool
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of an answer: its number, and whether the same key had come before."""
+
+    answer: int
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a participant is; ``left`` is None where there is no limit."""
+
+    answered: int
+    left: int | None
+    ranking_after: int | None
+    status: Status
+
+
+class Poll:
+    """A poll in a database; made by :meth:`create` or :meth:`open`, to be used by any number of threads.
+
+    A participant is a text, whatever the caller calls people, or the number that :meth:`join` gave.
+
+    Attributes
+    ----------
+    name : str
+        Of the poll in its database, and in addresses.
+    token : str or None
+        The organiser's, of a poll that was just made: it is stored nowhere.
+
+    Notes
+    -----
+    docs/howto/live-polls.md. The log of events is the truth, and an answer is in it, on the disk, when :meth:`tell`
+    returns. The models are caches that follow it: own answers count at once, those of other processes within a quarter
+    of a second, and refits are made in a process of their own.
+
+    Examples
+    --------
+    >>> from predilect.live import Poll
+    >>> poll = Poll.create("sqlite://", question="Which drink?", items=["tea", "milk"])  # doctest: +SKIP
+    >>> question = poll.ask("ann")[0]  # doctest: +SKIP
+    >>> poll.tell("ann", question.shown, "tea")  # doctest: +SKIP
+    """
+
+    def __init__(self, database: Database, name: str | None = None, *, background: bool = True) -> None:
+        self.database = database
+        self.log = Log(database, name)
+        self.name = self.log.name
+        self.token: str | None = None
+        self._background = background
+        self._beliefs: dict[int, Belief] = {}
+        self._worker = Worker(database)
+        self._stored = self._erased = 0  # newest refit that is known to be stored, and erasures known then
+        self._people: tuple[float, dict[str, Any]] = (0.0, {})
+        self._ending = threading.Event()
+        self._follower: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._source = random.SystemRandom()
+
+    # Opening
+
+    @classmethod
+    def create(
+        cls, url: str | Path, *, question: str, items: Iterable[str | Mapping[str, Any]], name: str | None = None,
+        background: bool = True, **settings: Any,
+    ) -> Poll:  # fmt: skip
+        """Make a poll; the database is made too, if there is none.
+
+        Parameters
+        ----------
+        url : str or Path
+            A file, ``poll.db``, or an address of PostgreSQL, ``postgresql://HOST/NAME``.
+        question : str
+        items : list of str, or of dicts
+            Names, or dicts with ``name``, ``image`` (an address) and ``attributes`` (a dict of texts).
+        name : str, optional
+            Of the poll in addresses: letters, digits and hyphens; by default some letters at random.
+        background : bool, default True
+            Whether a thread and a process of this program make refits; otherwise call :meth:`refit`.
+        **settings
+            As :class:`Settings` has them.
+
+        Raises
+        ------
+        DataError
+            If a setting or an item cannot be used, or there is a poll of this name.
+        OutputError
+            If the database cannot be written.
+        """
+        said = Settings.of({"question": question, **settings})
+        listed = read_items(items, State())
+        if len(listed) < said.n_shown:
+            raise DataError(f"a question shows {said.n_shown} items, and there are {len(listed)}. Give more items")
+        name = secrets.token_hex(4) if name is None else name
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}", name):
+            raise DataError(f"the name of a poll is letters, digits and hyphens; got {quoted(name)}")
+        token = secrets.token_urlsafe(32)
+        database = Database(url, create=True)
+        row = {"name": name, "sequence": 0, "token": digest(token), "signing": secrets.token_urlsafe(32)}
+        with database.writing() as connection:
+            if connection.scalar(sa.select(polls.c.poll).where(polls.c.name == name)) is not None:
+                raise DataError(f'{database.place} holds a poll "{name}" already. Choose another name')
+            key: Any = connection.execute(sa.insert(polls).values(row)).inserted_primary_key
+            number = int(key[0])
+            Log.extend(connection, number, [
+                New("state", {"settings": said.to_dict(), "status": "open"}), New("item_added", {"items": listed}),
+            ])  # fmt: skip
+        made = cls(database, name, background=background)
+        made.token = token
+        return made
+
+    @classmethod
+    def open(cls, url: str | Path, name: str | None = None, *, background: bool = True) -> Poll:
+        """Open a poll; of several in one database the one with this name.
+
+        Raises
+        ------
+        DataError
+            If there is none, or several and no name is given.
+        """
+        return cls(Database(url), name, background=background)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Finish what is being written, and close the connections; the poll itself stays as it is."""
+        self._ending.set()
+        if self._follower is not None:
+            self._follower.join()
+        self._worker.close()
+        self.log.close()
+        self.database.close()
+
+    @property
+    def settings(self) -> Settings:
+        """As they are now."""
+        with self.log.lock:
+            assert self.log.state.settings is not None
+            return self.log.state.settings
+
+    @property
+    def status(self) -> Status:
+        """Whether it is draft, open, paused or closed."""
+        with self.log.lock:
+            return self.log.state.status
+
+    @property
+    def items(self) -> list[Item]:
+        """All items, in whatever state."""
+        with self.log.lock:
+            return list(self.log.state.items)
+
+    # Participants
+
+    def join(
+        self, name: str | None = None, *, secret: str | None = None, pid: str | None = None, language: str = ""
+    ) -> int:
+        """Number of a participant; a new one, unless there is one of this name or secret.
+
+        ``name`` is what the caller calls them, ``secret`` what they show to come back (only its SHA-256 is kept), and
+        ``pid`` an outer reference, which is no key.
+        """
+        for what, value in (("name", name), ("pid", pid)):
+            if value is not None and not 0 < len(storable(value)) <= _LONGEST_NAME:
+                raise DataError(f"the {what} of a participant has 1 to {_LONGEST_NAME} characters")
+        hashed = None if secret is None else digest(secret)
+
+        def decide(state: State, connection: Any) -> Plan:
+            known = self._find(connection, name, hashed)
+            if known is not None:
+                return Plan(lambda _: known)
+            if state.status == "closed":
+                raise Refused("the poll is closed")
+
+            def keep(connection: Any, numbers: list[int]) -> None:
+                row = {"poll": self.log.poll, "number": numbers[0], "name": name, "secret": hashed, "pid": pid}
+                connection.execute(sa.insert(participants).values(row))
+
+            joined = New("joined", {"language": language} if language else {}, THEMSELVES)
+            return Plan(lambda numbers: numbers[0], [joined], keep)
+
+        return int(self.log.write(("join", name or hashed or secrets.token_hex(8)), decide))
+
+    def readmit(self, name: str, secret: str, pid: str | None = None, language: str = "") -> int:
+        """Number of the participant of a name, who has this secret from now on."""
+        number = self.join(name, secret=secret, pid=pid, language=language)
+        with self.database.writing(self.log.poll) as connection:
+            this = (participants.c.poll == self.log.poll) & (participants.c.number == number)
+            connection.execute(sa.update(participants).where(this).values(secret=digest(secret)))
+        return number
+
+    def who(self, *, name: str | None = None, secret: str | None = None) -> int | None:
+        """Number of the participant with a name or a secret; None if there is none."""
+        with self.database.reading() as connection:
+            number = self._find(connection, name, None if secret is None else digest(secret))
+        if number is not None and not self.has(number):
+            self.log.refresh()
+        return number
+
+    def has(self, number: int) -> bool:
+        """Whether there is a participant of this number."""
+        with self.log.lock:
+            return number in self.log.state.people
+
+    def _find(self, connection: Any, name: str | None, hashed: str | None) -> int | None:
+        one = participants.c.name == name if name is not None else participants.c.secret == hashed
+        found = connection.scalar(sa.select(participants.c.number).where(participants.c.poll == self.log.poll, one))
+        return None if found is None else int(found)
+
+    def _number(self, participant: str | int, *, new: bool = False) -> int:
+        if isinstance(participant, str):
+            known = self.who(name=participant)
+            if known is None and new:
+                return self.join(participant)
+            if known is not None:
+                return known
+        elif self.has(participant):
+            return participant
+        raise Refused(f"the poll knows no participant {quoted(participant)}", 404)
+
+    # Questions and answers
+
+    def ask(self, participant: str | int, n: int = 1) -> list[Question]:
+        """Questions for a participant: those that are open first, until they are answered, then new ones.
+
+        Fewer than ``n``, or none, if the limit is reached, nothing is left to ask, or the poll is not open.
+        """
+        number = self._number(participant, new=True)
+        drawn = self._drawn(number, n)
+        if drawn:
+            self.log.write(number, lambda state, _: Plan(lambda _: None, self._shown(state, number, drawn, n)))
+        return self._questions(number, n)
+
+    def _drawn(self, number: int, n: int, closing: int = 0) -> list[Drawn]:
+        """New questions, so that ``n`` are open once the one that is ``closing`` is answered."""
+        self._follow()
+        with self.log.lock:
+            state = self.log.state
+            person = person_of(state, number)
+            wanted = self._wanted(state, person, n, closing)
+            asked = Asked.of(state, person) if wanted else None
+            criterion = len(person.shown) % state.n_criteria
+        return [] if asked is None else draw(asked, wanted, lambda: self.belief(criterion), self._source)
+
+    def _shown(self, state: State, number: int, drawn: list[Drawn], n: int, closing: int = 0) -> list[New]:
+        """Events of the questions that are still wanted, and about items that are still asked about."""
+        active = {item.number for item in state.active()}
+        wanted = self._wanted(state, person_of(state, number), n, closing)
+        return [one.event(number) for one in drawn[:wanted] if active.issuperset(one.items)]
+
+    def _wanted(self, state: State, person: Participant, n: int, closing: int = 0) -> int:
+        """How many new questions to draw, so that ``n`` are open; ``closing`` is about to be answered."""
+        assert state.settings is not None
+        if state.status != "open":
+            return 0
+        limit = state.settings.limit - len(person.shown) if state.settings.limit else n
+        n_open = sum(one.sequence != closing for one in person.open_questions(state.n_criteria))
+        return max(0, min(n - n_open, limit))
+
+    def _questions(self, number: int, n: int) -> list[Question]:
+        with self.log.lock:
+            state = self.log.state
+            settings, person = self.settings, person_of(state, number)
+            if state.status != "open":
+                return []
+            return [self._question(state, settings, person, one) for one in person.open_questions(state.n_criteria)[:n]]
+
+    def _question(self, state: State, settings: Settings, person: Participant, shown: Shown) -> Question:
+        criterion = person.next_criterion(shown, state.n_criteria) or 0
+        items = tuple(state.items[number - 1] for number in shown.items)
+        return Question(shown.sequence, items, criterion, settings.boards[criterion], settings.kind, shown.retest)
+
+    def tell(
+        self, participant: str | int, shown: int, answer: Any, *, criterion: int | None = None, key: str | None = None
+    ) -> Told:
+        """Keep an answer: when this returns, it is on the disk.
+
+        Parameters
+        ----------
+        participant : str or int
+        shown : int
+            ``shown`` of the question.
+        answer : item, list of items, "left", "right", "tie" or "skip"
+            An item is its name or its number. Of a pair the better item, its side, or a tie; of "best" the best item;
+            of "best-worst" the best and the worst; of "order" all items, the best first. "skip" for no answer.
+        criterion : int, optional
+            By default the first one on which the question is not answered.
+        key : str, optional
+            The same key again, of the same participant, gives the first result and counts once.
+
+        Raises
+        ------
+        DataError
+            If there is no such question, the answer does not fit it, it was answered otherwise already, the key was
+            used for something else, or the poll is not open.
+        OutputError
+            If nothing could be written.
+        """
+        return self._answer(self._number(participant), answer, key, shown=shown, criterion=criterion)
+
+    def tell_and_ask(
+        self, participant: str | int, shown: int, answer: Any, n: int, *, criterion: int | None = None,
+        key: str | None = None,
+    ) -> tuple[Told, list[Question]]:  # fmt: skip
+        """Keep an answer as :meth:`tell` does, and give the next ``n`` questions, all in one commit."""
+        number = self._number(participant)
+        told = self._answer(number, answer, key, shown=shown, criterion=criterion, n=n)
+        return told, self._questions(number, n)
+
+    def skip(self, participant: str | int, shown: int, *, key: str | None = None) -> Told:
+        """Keep that a participant gives no answer to a question; it is not asked again."""
+        return self.tell(participant, shown, "skip", key=key)
+
+    def replace(self, participant: str | int, old: int, answer: Any, *, key: str | None = None) -> Told:
+        """Put an answer in the place of an earlier one, ``old``; the log keeps both, the board the last."""
+        return self._answer(self._number(participant), answer, key, old=old)
+
+    def _answer(
+        self, number: int, answer: Any, key: str | None, *, shown: int = 0, criterion: int | None = None,
+        old: int | None = None, n: int = 0,
+    ) -> Told:  # fmt: skip
+        with self.log.lock:
+            person = person_of(self.log.state, number)
+            is_last = self.log.state.n_criteria - sum(one == shown for one, _ in person.given) <= 1
+        closing = shown if is_last else 0
+        drawn = self._drawn(number, n, closing) if n else []
+
+        def decide(state: State, _: Any) -> Plan:
+            person = person_of(state, number)
+            before = repeated(person, key)
+            asked, on = question_of(state, person, shown, criterion, old, before)
+            value = read_answer(state, asked, answer)
+            if before is not None:
+                there = person.answers.get(before)
+                if there is not None and there.value != value:
+                    raise Refused("this key was used for another answer. Send each answer with a key of its own")
+                return Plan(lambda _: Told(before, True))
+            if state.status != "open":
+                raise Refused(f"the poll is {state.status}")
+            given = person.given.get((asked.sequence, on))
+            payload = {"shown": asked.sequence, "value": None if value is None else list(value)}
+            payload |= {"criterion": on} if on else {}
+            if old is not None and person.answers[old].value == value:
+                return Plan(lambda _: Told(old, True))
+            if old is not None and not self.settings.undo:
+                raise Refused("answers of this poll cannot be changed", 403)
+            if old is not None:
+                payload["replaces"] = old
+            elif given is not None:
+                if person.answers[given].value == value:
+                    return Plan(lambda _: Told(given, True))
+                raise Refused("this question was answered already. Replace that answer, or take it back")
+            more = self._shown(state, number, drawn, n, closing)
+            return Plan(lambda numbers: Told(numbers[0]), [New("answered", payload, number, key), *more])
+
+        check_key(key)
+        told: Told = self.log.write(number, decide)
+        self._follow()
+        return told
+
+    def undo(self, participant: str | int, *, key: str | None = None) -> int:
+        """Take back the last answer of a participant, whose question is open again; the number of that answer."""
+        number = self._number(participant)
+
+        def decide(state: State, _: Any) -> Plan:
+            person = person_of(state, number)
+            if (before := repeated(person, key)) is not None:
+                return Plan(lambda _: before)
+            if not self.settings.undo:
+                raise Refused("answers of this poll cannot be taken back", 403)
+            if state.status != "open":
+                raise Refused(f"the poll is {state.status}")
+            last = person.last_answer()
+            if last is None:
+                raise Refused("there is no answer to take back")
+            return Plan(lambda _: last.sequence, [New("undone", {"answer": last.sequence}, number, key)])
+
+        check_key(key)
+        return int(self.log.write(number, decide))
+
+    # Items
+
+    def propose_item(self, participant: str | int, text: str, *, key: str | None = None) -> int:
+        """Propose an item, which is shown once the organiser accepts it; its number."""
+        number = self._number(participant, new=True)
+
+        def decide(state: State, _: Any) -> Plan:
+            person = person_of(state, number)
+            if (before := repeated(person, key)) is not None:
+                known = next(item.number for item in state.items if item.added_at == before)
+                return Plan(lambda _: known)
+            if not self.settings.proposals:
+                raise Refused("this poll takes no proposals", 403)
+            if state.status != "open":
+                raise Refused(f"the poll is {state.status}")
+            if person.proposals >= _MOST_PROPOSALS:
+                raise Refused(f"a participant may propose {_MOST_PROPOSALS} items", 429)
+            listed = [one | {"state": "proposed"} for one in read_items([text], state)]
+            place = len(state.items) + 1
+            return Plan(lambda _: place, [New("item_added", {"items": listed}, number, key)])
+
+        check_key(key)
+        return int(self.log.write(None, decide))
+
+    def add_items(self, items: Iterable[str | Mapping[str, Any]]) -> list[int]:
+        """Add items while the poll runs; their numbers."""
+        said = list(items)
+
+        def decide(state: State, _: Any) -> Plan:
+            listed = read_items(said, state)
+            first = len(state.items) + 1
+            return Plan(lambda _: list(range(first, first + len(listed))), [New("item_added", {"items": listed})])
+
+        return list(self.log.write(None, decide))
+
+    def moderate(self, item: str | int, accept: bool) -> None:
+        """Accept an item that was proposed, or retired, or refuse one that was proposed."""
+
+        def decide(state: State, _: Any) -> Plan:
+            found = item_of(state, item)
+            if not accept and found.state not in ("proposed", "refused"):
+                raise Refused(f'the item "{one_line(found.name)}" is asked about already. Retire it')
+            new = "active" if accept else "refused"
+            changed = [New("item_state", {"item": found.number, "state": new})] if found.state != new else []
+            return Plan(lambda _: None, changed)
+
+        self.log.write(None, decide)
+
+    def retire(self, item: str | int) -> None:
+        """Ask no more about an item; its answers stay."""
+
+        def decide(state: State, _: Any) -> Plan:
+            found = item_of(state, item)
+            assert state.settings is not None
+            if found.state == "active" and len(state.active()) <= state.settings.n_shown:
+                raise Refused(f"a question shows {state.settings.n_shown} items, and no more are left")
+            changed = [New("item_retired", {"item": found.number})] if found.state == "active" else []
+            return Plan(lambda _: None, changed)
+
+        self.log.write(None, decide)
+
+    def report(self, participant: str | int, item: str | int) -> None:
+        """Tell the organiser that an item should not be there."""
+        number = self._number(participant)
+
+        def decide(state: State, _: Any) -> Plan:
+            found = item_of(state, item)
+            if not any(found.number in shown.items for shown in person_of(state, number).shown.values()):
+                raise Refused("only an item that was shown to you can be reported", 403)
+            new = [] if (number, found.number) in state.reports else [New("reported", {"item": found.number}, number)]
+            return Plan(lambda _: None, new)
+
+        self.log.write(number, decide)
+
+    # The organiser
+
+    def pause(self) -> None:
+        """Ask nobody, and take no answers, until :meth:`resume`."""
+        self._set_status("paused")
+
+    def resume(self) -> None:
+        """Open a poll that is paused or closed."""
+        self._set_status("open")
+
+    def close(self) -> None:
+        """End the poll: nobody may join or answer. (:meth:`disconnect` lets go of the database.)"""
+        self._set_status("closed")
+
+    def _set_status(self, status: Status) -> None:
+        def decide(state: State, _: Any) -> Plan:
+            return Plan(lambda _: None, [New("state", {"status": status})] if state.status != status else [])
+
+        self.log.write(None, decide)
+
+    def change(self, **settings: Any) -> None:
+        """Change settings; those that say what answers mean, only before there are answers."""
+
+        def decide(state: State, _: Any) -> Plan:
+            assert state.settings is not None
+            before = state.settings.to_dict()
+            new = Settings.of(before | settings)
+            moved = [name for name in FIXED if new.to_dict()[name] != before[name]]
+            if moved and state.n_events:
+                raise Refused(f"{', '.join(moved)} cannot change once there are answers. Make another poll")
+            return Plan(lambda _: None, [New("state", {"settings": new.to_dict()})] if new != state.settings else [])
+
+        self.log.write(None, decide)
+
+    def new_token(self) -> str:
+        """A new token of the organiser; the old one is worth nothing from now on."""
+        token = secrets.token_urlsafe(32)
+        with self.database.writing(self.log.poll) as connection:
+            chosen = sa.update(polls).where(polls.c.poll == self.log.poll)
+            connection.execute(chosen.values(token=digest(token)))
+        return token
+
+    def is_organiser(self, token: str) -> bool:
+        """Whether a token is the organiser's."""
+        with self.database.reading() as connection:
+            kept = connection.scalar(sa.select(polls.c.token).where(polls.c.poll == self.log.poll))
+        return hmac.compare_digest(str(kept), digest(token))
+
+    def sign(self, pid: str) -> str:
+        """Signature of an outer reference: HMAC-SHA-256 in hexadecimal by the poll's key."""
+        return hmac.new(self.log.signing.encode(), pid.encode(), hashlib.sha256).hexdigest()
+
+    # What came out
+
+    def belief(self, criterion: int = 0) -> Belief:
+        """The model of a criterion in this process."""
+        with self._lock:
+            if criterion not in self._beliefs:
+                if not 0 <= criterion < self.log.state.n_criteria:
+                    raise Refused(f"the poll has {self.log.state.n_criteria} criteria, from 0", 404)
+                self._beliefs[criterion] = Belief(self.log, criterion)
+                self._beliefs[criterion].renew()
+            return self._beliefs[criterion]
+
+    def board(self, criterion: int = 0, *, max_age: float = 0.0) -> Any:
+        """The crowd's board: columns as ``Population.rank`` has them, the best item first.
+
+        It holds every answer that this process knows, or one that was made up to ``max_age`` seconds ago comes again.
+        """
+        self._follow()
+        return self.belief(criterion).board(max_age)
+
+    def outlook(self, claim: str = "best", level: float | None = None, criterion: int = 0) -> Any:
+        """How likely the claim is, and about how many more answers settle it: ``Population.outlook``."""
+        self._follow()
+        settings = self.settings
+        level = settings.level if level is None else level
+        return self.belief(criterion).outlook(claim, level, settings.top)
+
+    def mine(self, participant: str | int, criterion: int = 0) -> Any:
+        """The participant's own board, or None before they gave enough answers to see it."""
+        number = self._number(participant)
+        self._follow()
+        with self.log.lock:
+            needed = self.settings.own_ranking
+            n = sum(
+                answer.value is not None and answer.criterion == criterion
+                for answer in person_of(self.log.state, number).answers.values()
+            )
+        if not needed or n < needed:
+            return None
+        return self.belief(criterion).own(number)
+
+    def progress(self, participant: str | int) -> Progress:
+        """How far a participant is."""
+        number = self._number(participant)
+        with self.log.lock:
+            state, settings = self.log.state, self.settings
+            person = person_of(state, number)
+            done = len(person.shown) - len(person.open_questions(state.n_criteria))
+            left = max(0, settings.limit - done) if settings.limit else None
+            return Progress(done, left, settings.own_ranking or None, state.status)
+
+    def people(self, *, max_age: float = 0.0) -> dict[str, Any]:
+        """Numbers about who answered, by which stuffing shows; groups of fewer than five are not told."""
+        made, found = self._people
+        if not found or time.monotonic() - made >= max_age:
+            with self.log.lock:
+                found = people(self.log.state)
+            self._people = (time.monotonic(), found)
+        return found
+
+    def export(self, kind: Export = "answers", *, show_pids: bool = False) -> Any:
+        """A table, as a polars frame: "answers", "shown", "items", "board", "participants" or "events".
+
+        Outer references are hashed, unless ``show_pids``.
+        """
+        self.log.refresh()
+        return export(self, kind, show_pids)
+
+    def own(self, participant: str | int) -> dict[str, Any]:
+        """All that is kept of a participant, as plain values."""
+        number = self._number(participant)
+        with self.log.lock:
+            return own(self.log.state, number)
+
+    def erase(self, participant: str | int) -> None:
+        """Erase a participant: the id, the answers, and what they told of the board; cannot be undone.
+
+        The rows of the log keep their numbers and nothing else. Back-ups and exports are the organiser's to mend.
+        """
+        erase(self.log, self._number(participant))
+        for belief in list(self._beliefs.values()):
+            belief.catch_up()
+        self._follow()
+
+    def expired(self, now: float) -> list[int]:
+        """Participants whose time to be kept is over: all, ``retention_days`` after the poll was closed."""
+        with self.log.lock:
+            state, days = self.log.state, self.settings.retention_days
+            is_over = days and state.closed_at is not None and now >= state.closed_at + 86_400 * days
+            return sorted(state.people) if is_over else []
+
+    # Refits
+
+    def refit(self) -> int | None:
+        """Make the refit that is due in this process, if any, and take it up; its sequence."""
+        made = Refitter(self.database, self.name).refit()
+        for belief in list(self._beliefs.values()):
+            belief.renew()
+        return made
+
+    def numbers(self) -> dict[str, int]:
+        """How much there is, for those who watch a server."""
+        with self.log.lock:
+            state = self.log.state
+            return {
+                "answers": sum(state.n_answers), "participants": len(state.people), "refits_due": len(state.due),
+                "refits_failed": self._worker.failures,
+            }  # fmt: skip
+
+    def _follow(self) -> None:
+        """Start the thread that reads what others wrote, has refits made, and takes them up."""
+        if not self._background or self._follower is not None:
+            return
+        with self._lock:
+            if self._follower is None:
+                self._follower = threading.Thread(target=self._look, name=f"follower of {self.name}", daemon=True)
+                self._follower.start()
+
+    def _look(self) -> None:
+        while not self._ending.wait(_SECONDS_BETWEEN_LOOKS):
+            try:
+                self.look()
+            except (DataError, OutputError):
+                continue  # the database is away for now: whoever asks next is told
+
+    def look(self) -> None:
+        """Read what others wrote, ask for the refit that is due, take up the newest one."""
+        self.log.refresh()
+        with self.log.lock:
+            due = self.log.state.due[-1] if self.log.state.due else 0
+            n_erased = len(self.log.state.erasures)
+        if n_erased > self._erased:
+            self._erased, self._stored = n_erased, 0  # refits that held them are made anew
+        if due > self._stored:
+            if missing(self.log) is not None:
+                self._worker.ask(self.name)
+            else:
+                for belief in list(self._beliefs.values()):
+                    belief.renew()
+                self._stored = due
+        for belief in list(self._beliefs.values()):
+            belief.catch_up()

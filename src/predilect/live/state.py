@@ -1,0 +1,273 @@
+"""What a poll's events say so far: a fold over the log, the same in every process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from predilect.live.settings import Settings
+
+Status = Literal["draft", "open", "paused", "closed"]
+ItemState = Literal["proposed", "active", "retired", "refused"]
+
+
+class Event(NamedTuple):
+    """One row of the log."""
+
+    sequence: int
+    time: float  # seconds since 1970
+    kind: str
+    participant: int | None
+    payload: dict[str, Any] | None  # None of the erased
+    key: str | None = None
+
+
+@dataclass(slots=True)
+class Item:
+    """Something that is compared."""
+
+    number: int
+    name: str
+    image: str = ""
+    attributes: dict[str, str] = field(default_factory=dict)
+    state: ItemState = "active"
+    proposer: int | None = None
+    reports: int = 0
+    added_at: int = 0  # sequence of the event
+
+
+class Shown(NamedTuple):
+    """A question that was put before a participant."""
+
+    sequence: int
+    time: float
+    participant: int
+    items: tuple[int, ...]  # numbers, in the order on the screen
+    probability: float | None  # with which these items were drawn; None of a repeated pair
+    retest: bool
+
+
+class Answer(NamedTuple):
+    """An answer that stands."""
+
+    sequence: int
+    time: float
+    participant: int
+    shown: int  # sequence of the question
+    items: tuple[int, ...]  # of the question
+    criterion: int
+    value: tuple[int, ...] | None  # places on the screen, the best first; () a tie, None a skip
+
+
+class Change(NamedTuple):
+    """What an event means for the model of a criterion."""
+
+    sequence: int
+    criterion: int
+    is_added: bool
+    answer: Answer
+
+
+@dataclass(slots=True)
+class Participant:
+    """What a participant was asked and answered."""
+
+    number: int
+    time: float
+    language: str = ""
+    shown: dict[int, Shown] = field(default_factory=dict)
+    answers: dict[int, Answer] = field(default_factory=dict)  # by sequence
+    given: dict[tuple[int, int], int] = field(default_factory=dict)  # (question, criterion) to answer
+    keys: dict[str, int] = field(default_factory=dict)  # to the event, of "undone" to what it took back
+    proposals: int = 0
+
+    def open_questions(self, n_criteria: int) -> list[Shown]:
+        """Questions that are not answered on every criterion, the oldest first."""
+        return [one for one in self.shown.values() if self.next_criterion(one, n_criteria) is not None]
+
+    def next_criterion(self, shown: Shown, n_criteria: int) -> int | None:
+        """The first criterion on which a question is not answered."""
+        return next((k for k in range(n_criteria) if (shown.sequence, k) not in self.given), None)
+
+    def last_answer(self) -> Answer | None:
+        """The latest answer that stands."""
+        return self.answers[max(self.answers)] if self.answers else None
+
+
+def due_counts() -> Iterator[int]:
+    """Numbers of answers at which the model is fitted anew: 10 · 1.1^k, at least 50 apart."""
+    last, value = -50, 10.0
+    while True:
+        if (count := -int(-value // 1)) >= last + 50:
+            yield count
+            last = count
+        value *= 1.1
+
+
+class State:
+    """The fold of a poll's events.
+
+    ``sequence`` is that of the last one; ``due`` are sequences at which a refit is due, ``n_events`` how many answers
+    were ever given, erased ones too; ``changes`` what they mean for the models, in order.
+    """
+
+    def __init__(self) -> None:
+        self.sequence = 0
+        self.settings: Settings | None = None
+        self.status: Status = "draft"
+        self.closed_at: float | None = None
+        self.items: list[Item] = []
+        self.by_name: dict[str, Item] = {}
+        self.people: dict[int, Participant] = {}
+        self.changes: list[Change] = []
+        self.times_shown: list[int] = []
+        self.n_events = 0
+        self.n_answers = [0]  # that stand, by criterion
+        self.due: list[int] = []
+        self.reports: set[tuple[int, int]] = set()  # of whom, about which item
+        self.erasures: list[tuple[int, int]] = []  # sequence, and number of whoever was erased
+        self.board_changed = 0  # sequence at which the items or the settings last changed
+        self._counts = due_counts()
+        self._next_due = next(self._counts)
+
+    @property
+    def n_criteria(self) -> int:
+        """Number of boards."""
+        assert self.settings is not None
+        return len(self.settings.boards)
+
+    def active(self) -> list[Item]:
+        """Items that are asked about."""
+        return [item for item in self.items if item.state == "active"]
+
+    def item(self, number: int) -> Item | None:
+        """The item of a number, from 1."""
+        return self.items[number - 1] if 0 < number <= len(self.items) else None
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event."""
+        assert event.sequence == self.sequence + 1, f"event {event.sequence} after {self.sequence}"
+        self.sequence = event.sequence
+        if event.kind == "answered":
+            self.n_events += 1
+            if self.n_events == self._next_due:
+                self.due.append(event.sequence)
+                self._next_due = next(self._counts)
+        if event.payload is not None:
+            getattr(self, f"_on_{event.kind}")(event, event.payload)
+
+    def _on_state(self, event: Event, said: dict[str, Any]) -> None:
+        if "settings" in said:
+            self.settings = Settings.of(said["settings"])
+            self.board_changed = event.sequence
+            self.n_answers += [0] * (self.n_criteria - len(self.n_answers))
+        if "status" in said:
+            self.status = said["status"]
+            self.closed_at = event.time if self.status == "closed" else None
+
+    def _on_item_added(self, event: Event, said: dict[str, Any]) -> None:
+        for one in said["items"]:
+            item = Item(len(self.items) + 1, proposer=event.participant, added_at=event.sequence, **one)
+            self.items.append(item)
+            self.by_name[item.name] = item
+            self.times_shown.append(0)
+        if event.participant is not None:
+            self.people[event.participant].proposals += len(said["items"])
+            if event.key is not None:
+                self.people[event.participant].keys[event.key] = event.sequence
+        self.board_changed = event.sequence
+
+    def _on_item_state(self, event: Event, said: dict[str, Any]) -> None:
+        self.items[said["item"] - 1].state = said["state"]
+        self.board_changed = event.sequence
+
+    def _on_item_retired(self, event: Event, said: dict[str, Any]) -> None:
+        self._on_item_state(event, {**said, "state": "retired"})
+
+    def _on_reported(self, event: Event, said: dict[str, Any]) -> None:
+        self.items[said["item"] - 1].reports += 1
+        if event.participant is not None:
+            self.reports.add((event.participant, said["item"]))
+
+    def _on_joined(self, event: Event, said: dict[str, Any]) -> None:
+        assert event.participant is not None
+        self.people[event.participant] = Participant(event.participant, event.time, said.get("language", ""))
+
+    def _on_shown(self, event: Event, said: dict[str, Any]) -> None:
+        assert event.participant is not None
+        items = tuple(said["items"])
+        shown = Shown(event.sequence, event.time, event.participant, items, said["p"], said.get("retest", False))
+        self.people[event.participant].shown[event.sequence] = shown
+        for number in items:
+            self.times_shown[number - 1] += 1
+
+    def _on_answered(self, event: Event, said: dict[str, Any]) -> None:
+        assert event.participant is not None
+        person = self.people[event.participant]
+        if "replaces" in said:
+            self._take_back(person, said["replaces"], event.sequence)
+        value = said["value"]
+        shown = person.shown[said["shown"]]
+        answer = Answer(event.sequence, event.time, person.number, shown.sequence, shown.items,
+                        said.get("criterion", 0), None if value is None else tuple(value))  # fmt: skip
+        person.answers[event.sequence] = answer
+        person.given[answer.shown, answer.criterion] = event.sequence
+        if event.key is not None:
+            person.keys[event.key] = event.sequence
+        if value is not None:
+            self.n_answers[answer.criterion] += 1
+            self.changes.append(Change(event.sequence, answer.criterion, True, answer))
+
+    def _on_undone(self, event: Event, said: dict[str, Any]) -> None:
+        assert event.participant is not None
+        person = self.people[event.participant]
+        self._take_back(person, said["answer"], event.sequence)
+        if event.key is not None:
+            person.keys[event.key] = said["answer"]
+
+    def _on_erased(self, event: Event, said: dict[str, Any]) -> None:
+        """Somebody is gone; a log that is read afterwards holds nothing of theirs before this event."""
+        number = said["number"]
+        self.erasures.append((event.sequence, number))
+        person = self.people.pop(number, None)
+        if person is None:
+            return
+        for answer in person.answers.values():
+            if answer.value is not None:
+                self.n_answers[answer.criterion] -= 1
+        for shown in person.shown.values():
+            for place in shown.items:
+                self.times_shown[place - 1] -= 1
+        for item in self.items:
+            if item.proposer == number:
+                self._disown(item)
+        self.changes = [one for one in self.changes if one.answer.participant != number]
+        self.reports = {one for one in self.reports if one[0] != number}
+
+    def _disown(self, item: Item) -> None:
+        """An item outlives whoever proposed it if it was accepted; otherwise its text goes too."""
+        item.proposer = None
+        if item.state in ("proposed", "refused"):
+            del self.by_name[item.name]
+            item.name, item.image, item.attributes, item.state = erased_name(item.number), "", {}, "refused"
+            self.by_name[item.name] = item
+
+    def _take_back(self, person: Participant, sequence: int, at: int) -> None:
+        answer = person.answers.pop(sequence)
+        del person.given[answer.shown, answer.criterion]
+        if answer.value is not None:
+            self.n_answers[answer.criterion] -= 1
+            self.changes.append(Change(at, answer.criterion, False, answer))
+
+
+def erased_name(number: int) -> str:
+    """What stands in place of the text of a proposal whose author was erased."""
+    return f"(erased {number})"
+
+
+def decoded(row: Any) -> Event:
+    """An event from a row of the table."""
+    payload = None if row.payload is None else json.loads(row.payload)
+    return Event(row.sequence, row.time, row.kind, row.participant, payload, row.key)

@@ -1,0 +1,244 @@
+"""The tables of polls, in SQLite or PostgreSQL: opening, schema version, upgrade in place."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from predilect.errors import DataError, OutputError
+
+VERSION = 1
+_LONGEST_WAIT = 30.0  # seconds that a writer waits for another process
+_LOCK = 0x70726564  # "pred"
+
+_meta = sa.MetaData()
+facts = sa.Table(
+    "facts",
+    _meta,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+polls = sa.Table(
+    "polls",
+    _meta,
+    sa.Column("poll", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("sequence", sa.BigInteger, nullable=False),  # of its last event
+    sa.Column("token", sa.Text, nullable=False),  # SHA-256 of the organiser's
+    sa.Column("signing", sa.Text, nullable=False),  # key by which outer references are signed
+)
+events = sa.Table(
+    "events",
+    _meta,
+    sa.Column("poll", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("time", sa.Float(53), nullable=False),  # seconds since 1970
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("participant", sa.BigInteger),  # number; none of the organiser and of the erased
+    sa.Column("payload", sa.Text),  # JSON; none of the erased
+    sa.Column("key", sa.Text),
+    sa.UniqueConstraint("poll", "participant", "key"),
+)
+participants = sa.Table(
+    "participants",
+    _meta,
+    sa.Column("poll", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.Text),  # what the caller of Python, or a signed reference, calls them
+    sa.Column("secret", sa.Text),  # SHA-256
+    sa.Column("pid", sa.Text),  # an outer reference, never a key
+    sa.UniqueConstraint("poll", "name"),
+    sa.UniqueConstraint("poll", "secret"),
+)
+models = sa.Table(
+    "models",
+    _meta,
+    sa.Column("poll", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("criterion", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("folder", sa.LargeBinary),  # zip of a saved model; none where the answers up to there make none
+)
+leases = sa.Table(
+    "leases",
+    _meta,
+    sa.Column("poll", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("holder", sa.Text, nullable=False),
+    sa.Column("until", sa.Float(53), nullable=False),
+)
+
+# From a version to the next: what a connection has to run. Applied in one transaction.
+UPGRADES: dict[int, Callable[[sa.Connection], None]] = {}
+
+
+def address(url: str | Path) -> sa.URL:
+    """Address of a database: a file of SQLite, or a URL; PostgreSQL through psycopg.
+
+    Raises DataError for another kind of database.
+    """
+    text = str(url)
+    if "://" not in text:
+        return sa.URL.create("sqlite", database=str(Path(text).resolve()))
+    try:
+        found = sa.make_url(text)
+    except sa.exc.ArgumentError as error:
+        raise DataError(f'"{text}" is no address of a database. Give poll.db, or postgresql://HOST/NAME') from error
+    kind = found.get_backend_name()
+    if kind == "postgresql":
+        return found.set(drivername="postgresql+psycopg")
+    if kind != "sqlite":
+        raise DataError(
+            f"polls are kept in SQLite or PostgreSQL, not in {kind}. Give poll.db, or postgresql://HOST/NAME"
+        )
+    return found
+
+
+class Database:
+    """Connections to the tables of one database, which are made or upgraded when it is opened.
+
+    Raises DataError if there is no such file and ``create`` is False, if it is no database of polls, or a newer
+    Predilect made it; OutputError if it cannot be written.
+    """
+
+    def __init__(self, url: str | Path, *, create: bool = False) -> None:
+        self.url = address(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self.file = Path(self.url.database or "") if self.is_sqlite else None
+        if self.file is not None:
+            if not create and not self.file.is_file():
+                raise DataError(f"there is no poll in {self.file}. Make one with Poll.create, or predilect poll new")
+            if not self.file.parent.is_dir():
+                raise DataError(f"there is no folder {self.file.parent}. Make it first, or give another place")
+        options: dict[str, Any] = {"connect_args": {"timeout": _LONGEST_WAIT}} if self.is_sqlite else {}
+        self.engine = sa.create_engine(self.url, pool_pre_ping=not self.is_sqlite, pool_size=8, **options)
+        if self.is_sqlite:
+            sa.event.listen(self.engine, "connect", _set_up_sqlite)
+        with self.refusals():
+            self._prepare(create)
+
+    @property
+    def place(self) -> str:
+        """The file, or the address without its password."""
+        return str(self.file) if self.file is not None else self.url.render_as_string(hide_password=True)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Connection to read with, which sees one state of the database."""
+        with self.refusals(), self.engine.connect() as connection:
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN")
+            yield connection
+
+    @contextmanager
+    def writing(self, poll: int | None = None) -> Iterator[sa.Connection]:
+        """Transaction that alone may write to the poll; committed at the end, rolled back after an error."""
+        with self.refusals(), self.engine.connect() as connection:
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            if poll is not None and not self.is_sqlite:
+                connection.execute(sa.select(polls.c.poll).where(polls.c.poll == poll).with_for_update())
+            yield connection
+            connection.commit()
+
+    @contextmanager
+    def refusals(self) -> Iterator[None]:
+        """Errors of the database in our words: OutputError."""
+        try:
+            yield
+        except sa.exc.DatabaseError as error:
+            said = str(error.orig).strip().splitlines()[0] if error.orig is not None else str(error)
+            told = f"{self.place} could not be used: {said}"
+            if "file is not a database" in said:
+                raise DataError(f"{self.place} is no database of polls") from error
+            if "full" in said or "No space" in said:
+                told += ". Make room on the disk; what was acknowledged is kept"
+            raise OutputError(told) from error
+
+    def _prepare(self, create: bool) -> None:
+        with self.writing() as connection:
+            if not self.is_sqlite:  # one process at a time makes the tables
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+            there = sa.inspect(connection).has_table("facts")
+            if not there and not create:
+                raise DataError(f"{self.place} holds no polls. Make one with Poll.create, or predilect poll new")
+            if not there:
+                _meta.create_all(connection)
+                connection.execute(sa.insert(facts).values(name="version", value=str(VERSION)))
+                connection.execute(sa.insert(facts).values(name="secret", value=secrets.token_urlsafe(32)))
+            version = _version(connection)
+            if version > VERSION:
+                raise DataError(
+                    f"{self.place} has schema version {version}, and this Predilect knows up to {VERSION}. Install a "
+                    "newer one"
+                )
+            if version < VERSION and self.file is not None:
+                kept = self.file.with_name(f"{self.file.name}.version{version}")
+                if not kept.exists():
+                    _copy(self.file, kept)
+            for number in range(version, VERSION):
+                UPGRADES[number](connection)
+            if version < VERSION:
+                connection.execute(sa.update(facts).where(facts.c.name == "version").values(value=str(VERSION)))
+
+    def secret(self) -> str:
+        """Key of this database, for what is signed within it."""
+        with self.reading() as connection:
+            return str(connection.scalar(sa.select(facts.c.value).where(facts.c.name == "secret")))
+
+    def names(self) -> list[str]:
+        """Names of its polls, the oldest first."""
+        with self.reading() as connection:
+            return list(connection.scalars(sa.select(polls.c.name).order_by(polls.c.poll)))
+
+    def backup(self, target: Path) -> None:
+        """Copy an SQLite database while it is in use; DataError for PostgreSQL, which has pg_dump, or if it exists."""
+        if self.file is None:
+            raise DataError("PostgreSQL has a back-up of its own: pg_dump")
+        if target.exists():
+            raise DataError(f"{target} exists already. Choose another name")
+        _copy(self.file, target)
+
+    def scrub(self) -> None:
+        """Let nothing of deleted rows stay in the files: SQLite cuts its log, PostgreSQL writes its tables anew."""
+        with self.refusals(), self.engine.connect() as connection:
+            alone = connection.execution_options(isolation_level="AUTOCOMMIT")
+            if self.is_sqlite:
+                busy = alone.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+                if busy:
+                    raise OutputError(f"{self.place} is in use by a long reader, so traces may be left. Erase again")
+                return
+            for table in (events, participants, models):
+                alone.exec_driver_sql(f"VACUUM (FULL) {table.name}")  # without it old bytes stay in free space
+
+
+def _set_up_sqlite(connection: Any, _: Any) -> None:
+    """Durable commits beside readers; deleted rows are overwritten; SQLAlchemy and not sqlite3 begins transactions."""
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for setting in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
+        cursor.execute(f"PRAGMA {setting}")
+    cursor.close()
+
+
+def _version(connection: sa.Connection) -> int:
+    found = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "version"))
+    return int(found or 0)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a database that may be in use, whole or not at all; OutputError if it cannot be written."""
+    try:
+        with closing(sqlite3.connect(source)) as there, closing(sqlite3.connect(target)) as copy:
+            there.backup(copy)
+    except (OSError, sqlite3.Error) as error:
+        target.unlink(missing_ok=True)
+        raise OutputError(f"{target} could not be written: {error}. Choose another place, or make room") from error

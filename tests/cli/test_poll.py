@@ -1,0 +1,143 @@
+"""``predilect poll`` in the terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason="needs predilect[live]")
+
+from cli.running import run
+from live.polls import answered
+from predilect.live import Poll
+
+
+@pytest.fixture
+def poll(tmp_path):
+    """A file with a poll, and its token."""
+    (tmp_path / "ideas.txt").write_text("tea\n\n milk \njuice\n", encoding="utf-8")
+    settings = ("--question", "Which?", "--strategy", "random", "--set", "limit=9", "--set", "public=yes")
+    made = run("poll", "new", tmp_path / "poll.db", tmp_path / "ideas.txt", *settings, "--format", "json")
+    assert made.exit_code == 0, made.output
+    return tmp_path / "poll.db", json.loads(made.stdout)["token"]
+
+
+def test_a_poll_is_made_answered_and_exported(poll, tmp_path):
+    file, token = poll
+    with Poll.open(file, background=False) as opened:
+        assert opened.is_organiser(token)
+        assert (opened.settings.limit, opened.settings.public) == (9, True)
+        assert [item.name for item in opened.items] == ["tea", "milk", "juice"]
+        answered(opened, ["ann", "bob"], 3)
+    out = tmp_path / "answers.csv"
+    assert run("poll", "export", file, "answers", "-o", out).exit_code == 0
+    ranked = run("check", out)
+    assert ranked.exit_code == 0, ranked.output
+    assert "6 answers" in ranked.output or "6 rows" in ranked.output
+    told = run("poll", "export", file, "items", "--format", "json")
+    assert [row["times_shown"] for row in json.loads(told.stdout)["items"]] == [4, 4, 4]
+    assert run("poll", "export", file, "answers", "-o", tmp_path / "answers.txt").exit_code == 2
+    assert run("poll", "export", file, "answers", "-o", out).exit_code == 2  # is there already
+
+
+def test_items_come_from_a_table_with_attributes(tmp_path):
+    (tmp_path / "ideas.csv").write_text("item,image,cost\ntea,https://x.example/t.png,1\nmilk,,2\n", encoding="utf-8")
+    assert run("poll", "new", tmp_path / "p.db", tmp_path / "ideas.csv", "--question", "Which?").exit_code == 0
+    with Poll.open(tmp_path / "p.db", background=False) as opened:
+        first, second = opened.items
+        assert (first.image, first.attributes, second.image) == ("https://x.example/t.png", {"cost": "1"}, "")
+
+
+def test_status_says_how_it_stands(poll):
+    file, _ = poll
+    with Poll.open(file, background=False) as opened:
+        answered(opened, ["ann", "bob"], 3)
+    told = run("poll", "status", file)
+    assert told.exit_code == 0, told.output
+    assert "2 of 2 people gave 6 answers." in told.output
+    whole = json.loads(run("poll", "status", file, "--format", "json").stdout)
+    assert [row["n"] for row in whole["boards"][0]["board"]] == [4, 4, 4]
+
+
+def test_people_are_erased_tokens_renewed_and_files_copied(poll, tmp_path):
+    file, token = poll
+    with Poll.open(file, background=False) as opened:
+        answered(opened, ["ann", "bob", "cas"], 1)
+        number = opened.who(name="bob")
+    assert run("poll", "erase", file, "ann", f"p{number}").exit_code == 0
+    assert run("poll", "erase", file, "ann").exit_code == 2
+    assert run("poll", "erase", file).exit_code == 2
+    new = run("poll", "token", file).stdout.strip()
+    signature = run("poll", "token", file, "--pid", "7").stdout.strip()
+    assert run("poll", "backup", file, tmp_path / "copy.db").exit_code == 0
+    assert run("poll", "backup", file, tmp_path / "copy.db").exit_code == 2
+    with Poll.open(tmp_path / "copy.db", background=False) as opened:
+        assert opened.is_organiser(new)
+        assert not opened.is_organiser(token)
+        assert opened.sign("7") == signature
+        assert len(opened.export("answers")) == 1
+        opened.change(retention_days=1)
+        opened.close()
+        assert opened.expired(time.time()) == []
+        assert len(opened.expired(time.time() + 90_000)) == 1
+    assert run("poll", "erase", tmp_path / "copy.db", "--expired").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["status", "nowhere.db"], "there is no poll"),
+        (["new", "x.db", "nothing.txt", "--question", "Which?"], "nothing.txt"),
+        (["serve", "nowhere.db"], "there is no poll"),
+    ],
+)
+def test_mistakes_are_named(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = run("poll", *words)
+    assert told.exit_code == 2
+    assert said in told.output
+
+
+def test_settings_that_are_none(tmp_path):
+    (tmp_path / "ideas.txt").write_text("tea\nmilk\n", encoding="utf-8")
+    start = ["poll", "new", tmp_path / "poll.db", tmp_path / "ideas.txt", "--question", "Which?"]
+    for one, said in (
+        ("limits=3", 'Did you mean "limit"'),
+        ("public=maybe", "yes or no"),
+        ("limit", "KEY=VALUE"),
+        ("limit=x", "number"),
+    ):
+        told = run(*start, "--set", one)
+        assert told.exit_code == 2
+        assert said in told.output
+
+
+@pytest.mark.slow
+def test_it_serves_until_it_is_told_to_stop(poll):
+    file, _ = poll
+    command = [sys.executable, "-m", "predilect", "poll", "serve", file, "--port", "0", "--stop-after", "100"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            line = process.stdout.readline()
+            assert "participants http://127.0.0.1:" in line
+            port = int(line.split("127.0.0.1:")[1].split("/")[0])
+            for _ in range(200):
+                try:
+                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
+                        assert answer.read() == b"ok\n"
+                    break
+                except OSError:
+                    time.sleep(0.1)
+            os.kill(process.pid, signal.SIGTERM)
+            out, error = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 0, error
+    assert "every answer that was acknowledged is kept" in out

@@ -1,0 +1,194 @@
+"""The model of a poll is a cache: the same board from the same log, in whichever process, whatever happened between."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import numpy as np
+import pytest
+
+from live.polls import DRINKS, answered, made, reply
+from live.test_kept import url  # noqa: F401  the databases
+from predilect.live import Poll
+from predilect.live.answers import over
+from tolerances import ITERATIVE
+
+PEOPLE = [f"person {k}" for k in range(8)]
+
+
+def scores(poll):
+    """Scores of the board, by item."""
+    return dict(poll.board().select("item", "mean").iter_rows())
+
+
+def close(one, other):
+    assert one.keys() == other.keys()
+    assert np.allclose(
+        [one[item] for item in sorted(one)], [other[item] for item in sorted(other)], rtol=0, atol=ITERATIVE
+    )
+
+
+def test_the_board_begins_alike_and_moves_with_every_answer(tmp_path):
+    with made(tmp_path, strategy="board") as poll:
+        assert set(scores(poll).values()) == {0.0}
+        (question,) = poll.ask("ann")
+        better, worse = (item.name for item in question.items)
+        poll.tell("ann", question.shown, better)
+        first = scores(poll)
+        assert first[better] > 0.0 > first[worse]
+        poll.replace("ann", 5, worse)
+        close(scores(poll), {**first, better: first[worse], worse: first[better]})
+        poll.undo("ann")
+        assert max(map(abs, scores(poll).values())) < ITERATIVE
+        assert poll.board()["n"].sum() == 0
+
+
+def test_a_restart_has_the_board_of_an_uninterrupted_run(tmp_path):
+    with made(tmp_path, strategy="random") as poll:
+        answered(poll, PEOPLE, 8)
+        poll.undo(PEOPLE[0])
+        before = poll.board()  # of the prior, with every answer as it came
+        with Poll.open(tmp_path / "poll.db", background=False) as again:
+            close(scores(again), scores(poll))
+            assert again.refit() == poll.log.state.due[-1]
+            assert poll.refit() is None
+            assert poll.belief().made_at == again.belief().made_at == poll.log.state.due[-1]
+            close(scores(again), scores(poll))
+            answered(again, PEOPLE[:3], 1, seed=5)
+            poll.look()
+            close(scores(again), scores(poll))
+        with Poll.open(tmp_path / "poll.db", background=False) as again:
+            close(scores(again), scores(poll))
+        assert poll.board()["sd"][0] != before["sd"][0]
+
+
+def test_whoever_is_erased_told_the_board_nothing(tmp_path):
+    with made(tmp_path, strategy="random", name="one") as poll, made(tmp_path, strategy="random", name="two") as other:
+        source = random.Random(3)
+        for person in [*PEOPLE, "gone"]:
+            for _ in range(8):
+                (question,) = poll.ask(person)
+                better = reply(question, source)
+                poll.tell(person, question.shown, better)
+                if person != "gone":
+                    tell_same(other, person, question, better)
+        poll.refit()
+        scores(poll)
+        poll.erase("gone")
+        poll.refit()
+        other.refit()
+        # The last refit of the one was due at a later answer, but that of them all was due at the same one.
+        assert not any("gone" in str(value) for value in poll.own(PEOPLE[0]).values())
+        with Poll.open(tmp_path / "poll.db", "one", background=False) as again:
+            close(scores(again), scores(poll))
+        assert dict(poll.board().select("item", "n").iter_rows()) == dict(other.board().select("item", "n").iter_rows())
+
+
+def tell_same(poll, person, question, better):
+    """Give the answer of another poll, about the same items."""
+    from predilect.live.log import New, Plan
+
+    number = poll.join(person)
+    items = [item.number for item in question.items]
+    shown = poll.log.write(
+        number, lambda state, _: Plan(lambda made: made[0], [New("shown", {"items": items, "p": None}, number)])
+    )
+    poll.tell(number, shown, better)
+
+
+def test_items_that_come_later_join_the_board(tmp_path):
+    with made(tmp_path, strategy="board") as poll:
+        answered(poll, PEOPLE, 3)
+        poll.refit()
+        poll.add_items(["mate"])
+        poll.retire("tea")
+        board = scores(poll)
+        assert "mate" in board
+        assert "tea" not in board
+        asked = {item.name for k in range(12) for question in poll.ask(f"new {k}", 3) for item in question.items}
+        assert "mate" in asked
+        assert "tea" not in asked
+
+
+@pytest.mark.parametrize("strategy", ["board", "best", "top", "person"])
+@pytest.mark.parametrize("kind", ["pair", "best", "best-worst", "order"])
+def test_every_strategy_asks_every_kind(tmp_path, kind, strategy):
+    with made(tmp_path, kind=kind, size=3, strategy=strategy, top=2) as poll:
+        answered(poll, PEOPLE[:4], 3)
+        shown = poll.export("shown")
+        assert len(shown) == 12
+        assert all(len(set(row["items"].split(" | "))) == (2 if kind == "pair" else 3) for row in shown.to_dicts())
+        if kind == "pair":
+            pairs = [(row["user"], frozenset(row["items"].split(" | "))) for row in shown.to_dicts()]
+            assert len(set(pairs)) == len(pairs)
+        if strategy == "person":
+            assert shown["probability"].null_count() == 12
+        else:
+            assert all(0.0 < chance <= 1.0 for chance in shown["probability"])
+        before = scores(poll)
+        assert max(before.values()) > 0.0
+        if strategy == "board":
+            assert poll.refit() == poll.log.state.due[0]
+            assert poll.belief().made_at == poll.log.state.due[0]
+            assert max(scores(poll).values()) > 0.0
+            assert poll.ask("new")
+
+
+def test_what_an_answer_about_a_set_tells():
+    assert over("best", 3, (1,)) == [(1, 0), (1, 2)]
+    assert over("best-worst", 4, (2, 0)) == [(2, 0), (2, 1), (2, 3), (1, 0), (3, 0)]
+    assert over("order", 3, (2, 0, 1)) == [(2, 0), (2, 1), (0, 1)]
+
+
+def test_own_rankings_come_after_enough_answers(tmp_path):
+    with made(tmp_path, own_ranking=3) as poll:
+        answered(poll, ["ann", "bob"], 2)
+        assert poll.mine("ann") is None
+        answered(poll, ["ann"], 1)
+        assert set(poll.mine("ann")["item"]) == set(DRINKS)
+
+
+def test_repeated_pairs_have_their_sides_swapped(tmp_path):
+    with made(tmp_path, retest=0.5, items=[f"i{k}" for k in range(12)]) as poll:
+        answered(poll, ["ann"], 30)
+        shown = poll.export("shown").to_dicts()
+        again = [row for row in shown if row["retest"]]
+        assert len(again) > 5
+        for row in again:
+            before = next(one for one in shown if set(one["items"].split(" | ")) == set(row["items"].split(" | ")))
+            assert before["items"].split(" | ") == row["items"].split(" | ")[::-1]
+            assert shown.index(row) - shown.index(before) >= 5
+
+
+def test_the_outlook_is_the_models(tmp_path):
+    with made(tmp_path) as poll:
+        answered(poll, PEOPLE, 4)
+        found = poll.outlook()
+        assert found.claim == "best"
+        assert found.level == 0.95
+        assert found.enough == (found.probability >= 0.95)
+        assert poll.outlook("top", level=0.6).level == 0.6
+
+
+@pytest.mark.slow
+def test_two_processes_show_the_same_and_see_each_other_at_once(url):  # noqa: F811
+    with made(url) as poll:
+        answered(poll, PEOPLE, 8)
+    with Poll.open(url) as one, Poll.open(url) as other:
+        one.board(), other.board()
+        wanted = one.log.state.due[-1]
+        limit = time.monotonic() + 120.0
+        while min(poll.belief().made_at for poll in (one, other)) < wanted:
+            assert time.monotonic() < limit, "no process of its own made the refit"
+            time.sleep(0.1)
+        close(scores(one), scores(other))
+        answered(one, PEOPLE[:2], 1)
+        limit = time.monotonic() + 30.0  # the bar is a second on a machine that is not busy
+        while other.log.state.sequence < one.log.state.sequence:
+            assert time.monotonic() < limit
+            time.sleep(0.05)
+        close(scores(one), scores(other))
+        one.disconnect()
+        answered(other, PEOPLE[:2], 1)
+        assert len(other.export("answers")) == 8 * len(PEOPLE) + 4 - len(PEOPLE) * 0
