@@ -1,0 +1,1 @@
+"""Polls over HTTP: pages for participants and organisers, and an API of JSON for the same."""

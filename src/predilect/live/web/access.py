@@ -1,0 +1,127 @@
+"""Who asks: participants by their secret, organisers by their token, in a header or a cookie; tokens of forms."""
+
+from __future__ import annotations
+
+import hmac
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from predilect.live.given import Refused
+from predilect.live.poll import Poll
+from predilect.live.web.hosting import Host, form_token
+from predilect.live.web.limits import Rate
+
+POLICY = (
+    "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'{images}; form-action 'self'; "
+    "base-uri 'none'; object-src 'none'; frame-ancestors 'none'"
+)
+_A_YEAR = 365 * 86_400
+_LONGEST_SECRET = 200
+
+
+class Visitor(NamedTuple):
+    """A participant who asks: number, secret, and whether a cookie said so."""
+
+    number: int
+    secret: str
+    by_cookie: bool
+
+
+class Access:
+    """What a visitor may do, decided from a request."""
+
+    def __init__(self, host: Host, *, joins: int = 600, is_secure: bool = False, root: str = "") -> None:
+        self.host, self.is_secure, self.root = host, is_secure, root
+        self.answers, self.joins = Rate(2.0, 10.0), Rate(joins / 60.0, float(joins))
+        self.attempts = Rate(0.2, 20.0)  # to guess a token, an address
+
+    def participant(self, request: Request, poll: Poll) -> Visitor | None:
+        """The participant who asks; None for somebody who has yet to join."""
+        secret, by_cookie = _secret(request, f"participant-{poll.name}")
+        number = None if secret is None else self.host.participant(poll, secret)
+        if number is None or secret is None:
+            if secret is not None and not by_cookie:
+                raise Refused("no participant has this secret", 403)
+            return None
+        return Visitor(number, secret, by_cookie)
+
+    def remembered(self, request: Request, poll: Poll) -> Visitor | None:
+        """The participant who asks, if this process knows the secret without asking the database."""
+        secret, by_cookie = _secret(request, f"participant-{poll.name}")
+        number = None if secret is None else self.host.remembered(poll, secret)
+        return None if number is None or secret is None else Visitor(number, secret, by_cookie)
+
+    def needed(self, request: Request, poll: Poll) -> Visitor:
+        """The participant who asks; Refused for anybody else."""
+        visitor = self.participant(request, poll)
+        if visitor is None:
+            raise Refused("join the poll first", 403)
+        return visitor
+
+    def organiser(self, request: Request, poll: Poll) -> str | None:
+        """The token of the organiser who asks; None for anybody else."""
+        token, by_cookie = _secret(request, f"organiser-{poll.name}")
+        if token is None or not token.isascii():
+            return None
+        if poll.is_organiser(token):
+            return token
+        if not by_cookie:
+            self.attempts.take(address_of(request))
+        return None
+
+    def ruling(self, request: Request, poll: Poll) -> str:
+        """The token of the organiser who asks; Refused for anybody else."""
+        token = self.organiser(request, poll)
+        if token is None:
+            raise Refused("this is for the organiser. Sign in with the token", 403)
+        return token
+
+    def check_header(self, request: Request, poll: Poll, secret: str) -> None:
+        """Refused if a browser's cookie speaks for a request of the API that none of our pages made."""
+        if "authorization" not in request.headers:
+            self.check_form(request.headers.get("x-form-token", ""), poll, secret)
+
+    def check_form(self, given: str, poll: Poll, secret: str) -> None:
+        """Refused if the token of a form is not that of a page made for this visitor."""
+        if not hmac.compare_digest(given.encode("utf-8", "surrogatepass"), form_token(secret, poll.name).encode()):
+            raise Refused("this form is not of one of our pages. Open the page again", 403)
+
+    def check_origin(self, request: Request) -> None:
+        """Refused if a browser says that a form stands on a page from elsewhere."""
+        site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+        # Where no referrer is sent the origin is "null"; browsers that say nothing of the site do send the origin.
+        is_ours = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+        if site not in ("same-origin", "none") if site is not None else not is_ours:
+            raise Refused("this form is not of one of our pages. Open the page again", 403)
+
+    def remember(self, answer: Response, what: str, poll: Poll, secret: str) -> None:
+        """Set the cookie of a participant or an organiser, for the pages of this poll alone."""
+        path = f"{self.root}/{'p' if what == 'participant' else 'o'}/{poll.name}"
+        for place in (path, f"{self.root}/api/polls/{poll.name}"):
+            answer.set_cookie(
+                f"{what}-{poll.name}", secret, max_age=_A_YEAR, path=place, httponly=True, samesite="lax",
+                secure=self.is_secure,
+            )  # fmt: skip
+
+    def forget(self, answer: Response, what: str, poll: Poll) -> None:
+        """Remove that cookie."""
+        path = f"{self.root}/{'p' if what == 'participant' else 'o'}/{poll.name}"
+        for place in (path, f"{self.root}/api/polls/{poll.name}"):
+            answer.delete_cookie(f"{what}-{poll.name}", path=place)
+
+
+def address_of(request: Request) -> str:
+    """Address of a visitor, as the server or a trusted proxy has it; kept in memory only, to count."""
+    return "" if request.client is None else request.client.host
+
+
+def _secret(request: Request, cookie: str) -> tuple[str | None, bool]:
+    header = request.headers.get("authorization", "")
+    scheme, _, value = header.partition(" ")
+    if scheme.lower() == "bearer":
+        return (value.strip()[:_LONGEST_SECRET] or None), False
+    value = request.cookies.get(cookie, "")
+    return (value[:_LONGEST_SECRET] or None), True

@@ -1,0 +1,355 @@
+"""The API: JSON for the verbs of a poll, described by OpenAPI at ``/docs``."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field
+
+from predilect._json import plain
+from predilect.live.exports import Export
+from predilect.live.given import Refused
+from predilect.live.poll import Poll, Question
+from predilect.live.settings import LONGEST_TEXT
+from predilect.live.state import Item
+from predilect.live.web.access import Access, Visitor, address_of
+
+Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
+Number = Annotated[int, Field(ge=1, le=2**53)]
+Key = Annotated[str | None, Field(min_length=1, max_length=200, description="The same key again counts once.")]
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Joining(_Given):
+    """Somebody who agrees to take part."""
+
+    consent: Literal[True]
+    language: Literal["en", "de", ""] = ""
+    pid: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    signature: Annotated[str, Field(max_length=64)] = ""
+
+
+class Joined(BaseModel):
+    """What a participant shows to come back, as ``Authorization: Bearer``; it is not kept."""
+
+    secret: str
+
+
+class Shown(BaseModel):
+    """An item of a question."""
+
+    number: int
+    name: str
+    image: str = ""
+    attributes: dict[str, str] = {}
+
+
+class Asked(BaseModel):
+    """A question, with the items in the order in which they are to be shown."""
+
+    shown: int
+    criterion: int
+    text: str
+    kind: str
+    items: list[Shown]
+
+
+class Answering(_Given):
+    """An answer: an item's number or name, several of them, or left, right, tie, skip."""
+
+    shown: Number
+    answer: Number | Text | Annotated[list[Number | Text], Field(min_length=1, max_length=8)]
+    criterion: Annotated[int | None, Field(ge=0, le=9)] = None
+    key: Key = None
+    ask: Annotated[int, Field(ge=0, le=5, description="Send so many questions with the answer.")] = 0
+
+
+class Answered(BaseModel):
+    """The number of an answer that is kept, and the next questions, if they were asked for."""
+
+    answer: int
+    repeated: bool
+    questions: list[Asked] = []
+
+
+class Replacing(_Given):
+    """Another answer in the place of an earlier one."""
+
+    answer: Number | Text | Annotated[list[Number | Text], Field(min_length=1, max_length=8)]
+    key: Key = None
+
+
+class Keyed(_Given):
+    """A request that counts once."""
+
+    key: Key = None
+
+
+class Proposing(_Given):
+    """An item that a participant proposes."""
+
+    text: Text
+    key: Key = None
+
+
+class NewItem(_Given):
+    """An item of the organiser."""
+
+    name: Text
+    image: Annotated[str, Field(max_length=2000)] = ""
+    attributes: dict[str, str] = {}
+
+
+class Adding(_Given):
+    """Items of the organiser."""
+
+    items: Annotated[list[NewItem], Field(min_length=1, max_length=3000)]
+
+
+class Moderating(_Given):
+    """Whether a proposal is accepted."""
+
+    accept: bool
+
+
+class Status(_Given):
+    """What a poll is to be."""
+
+    status: Literal["open", "paused", "closed"]
+
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"description": said, "content": {"application/json": {"example": {"error": "..."}}}}
+    for status, said in {
+        400: "not what the poll takes", 403: "not allowed", 404: "not there", 409: "not now", 422: "not readable",
+        429: "too many requests",
+    }.items()
+}  # fmt: skip
+
+
+def access_of(request: Request) -> Access:
+    """What decides who may do what."""
+    found: Access = request.app.state.access
+    return found
+
+
+async def poll_of(request: Request, poll: Annotated[str, Path(max_length=64)]) -> Poll:
+    """The poll that a path names."""
+    host = access_of(request).host
+    found = host.opened(poll)
+    return await run_in_threadpool(host.poll, poll) if found is None else found
+
+
+ThePoll = Annotated[Poll, Depends(poll_of)]
+
+
+async def whose(request: Request, poll: ThePoll) -> Visitor:
+    """The participant who asks."""
+    access = access_of(request)
+    visitor = access.remembered(request, poll)
+    if visitor is None:
+        visitor = await run_in_threadpool(access.needed, request, poll)
+    if request.method != "GET":
+        access.check_header(request, poll, visitor.secret)
+    return visitor
+
+
+def ruled(request: Request, poll: ThePoll) -> None:
+    """Nobody but the organiser."""
+    token = access_of(request).ruling(request, poll)
+    if request.method != "GET":
+        access_of(request).check_header(request, poll, token)
+
+
+async def answering(request: Request, poll: ThePoll, who: Annotated[Visitor, Depends(whose)]) -> Visitor:
+    """The participant who writes, not too often."""
+    access_of(request).answers.take((poll.name, who.number))
+    return who
+
+
+Who = Annotated[Visitor, Depends(whose)]
+Writer = Annotated[Visitor, Depends(answering)]
+ItemNumber = Annotated[int, Path(ge=1, le=2**53)]
+Criterion = Annotated[int, Query(ge=0, le=9)]
+OF_ORGANISER: dict[str, Any] = {"tags": ["organiser"], "dependencies": [Depends(ruled)]}
+routes = APIRouter(prefix="/api/polls/{poll}", responses=REFUSALS)
+
+
+@routes.get("", tags=["participants"])
+def describe(poll: ThePoll) -> dict[str, Any]:
+    """What the poll asks, and what it takes."""
+    settings = poll.settings
+    return {
+        "poll": poll.name, "status": poll.status, "question": settings.question, "kind": settings.kind,
+        "criteria": settings.criteria, "instruction": settings.instruction, "consent": settings.consent,
+        "ties": settings.ties, "skips": settings.skips, "undo": settings.undo, "proposals": settings.proposals,
+        "limit": settings.limit, "public": settings.public,
+    }  # fmt: skip
+
+
+@routes.post("/participants", status_code=201, tags=["participants"])
+def join(request: Request, poll: ThePoll, joining: Joining) -> Joined:
+    """Take part; the secret is sent this once."""
+    access_of(request).joins.take(address_of(request))
+    return Joined(secret=joined(poll, joining.language, joining.pid, joining.signature))
+
+
+@routes.post("/questions", tags=["participants"])
+def ask(poll: ThePoll, who: Who, n: Annotated[int, Query(ge=1, le=5)] = 1) -> list[Asked]:
+    """The next questions: the same until they are answered."""
+    return [_asked(question) for question in poll.ask(who.number, n)]
+
+
+@routes.post("/answers", status_code=201, tags=["participants"])
+def tell(poll: ThePoll, who: Writer, given: Answering) -> Answered:
+    """Keep an answer: it is on the disk when this one is sent."""
+    told, questions = poll.tell_and_ask(
+        who.number, given.shown, given.answer, given.ask, criterion=given.criterion, key=given.key
+    )
+    return Answered(answer=told.answer, repeated=told.repeated, questions=[_asked(one) for one in questions])
+
+
+@routes.put("/answers/{answer}", tags=["participants"])
+def replace(poll: ThePoll, who: Writer, answer: ItemNumber, given: Replacing) -> Answered:
+    """Put an answer in the place of an earlier one."""
+    told = poll.replace(who.number, answer, given.answer, key=given.key)
+    return Answered(answer=told.answer, repeated=told.repeated)
+
+
+@routes.post("/undo", tags=["participants"])
+def undo(poll: ThePoll, who: Writer, given: Keyed) -> dict[str, int]:
+    """Take back the last answer."""
+    return {"answer": poll.undo(who.number, key=given.key)}
+
+
+@routes.post("/proposals", status_code=201, tags=["participants"])
+def propose(poll: ThePoll, who: Writer, given: Proposing) -> dict[str, int]:
+    """Propose an item."""
+    return {"item": poll.propose_item(who.number, given.text, key=given.key)}
+
+
+@routes.post("/items/{item}/report", status_code=204, response_model=None, tags=["participants"])
+def report(poll: ThePoll, who: Writer, item: ItemNumber) -> None:
+    """Tell the organiser that an item should not be there."""
+    poll.report(who.number, item)
+
+
+@routes.get("/me", tags=["participants"])
+def me(poll: ThePoll, who: Who) -> dict[str, Any]:
+    """How far this participant is, and all that is kept of them."""
+    progress = poll.progress(who.number)
+    return {"answered": progress.answered, "left": progress.left, "kept": poll.own(who.number)}
+
+
+@routes.get("/me/ranking", tags=["participants"])
+def mine(poll: ThePoll, who: Who, criterion: Criterion = 0) -> list[dict[str, Any]]:
+    """The participant's own ranking, once there are answers enough."""
+    table = poll.mine(who.number, criterion)
+    if table is None:
+        raise Refused("there are too few answers for a ranking of your own")
+    return _rows(table)
+
+
+@routes.delete("/me", status_code=204, response_model=None, tags=["participants"])
+def leave(poll: ThePoll, who: Who) -> None:
+    """Erase this participant."""
+    poll.erase(who.number)
+
+
+@routes.get("/board", tags=["participants"])
+def board(request: Request, poll: ThePoll, criterion: Criterion = 0) -> list[dict[str, Any]]:
+    """The crowd's board: of everybody where it is public, otherwise of the organiser."""
+    if not poll.settings.public:
+        access_of(request).ruling(request, poll)
+    return _rows(poll.board(criterion, max_age=1.0))
+
+
+@routes.get("/outlook", **OF_ORGANISER)
+def outlook(poll: ThePoll, claim: Literal["best", "top", "tiers"] = "best", criterion: Criterion = 0) -> dict[str, Any]:
+    """How likely a claim is, and about how many more answers settle it."""
+    found = poll.outlook(claim, criterion=criterion)
+    return {
+        "claim": found.claim, "level": found.level, "items": plain(found.items), "probability": found.probability,
+        "enough": found.enough, "more_answers": found.more_answers, "may_never": found.may_never, "text": str(found),
+    }  # fmt: skip
+
+
+@routes.get("/people", **OF_ORGANISER)
+def people(poll: ThePoll) -> dict[str, Any]:
+    """Numbers about who answered."""
+    return poll.people()
+
+
+@routes.get("/export/{kind}", **OF_ORGANISER)
+def export(poll: ThePoll, kind: Export, pids: bool = False) -> list[dict[str, Any]]:
+    """A table of the poll."""
+    return _rows(poll.export(kind, show_pids=pids))
+
+
+@routes.post("/items", status_code=201, **OF_ORGANISER)
+def add(poll: ThePoll, given: Adding) -> dict[str, list[int]]:
+    """Add items."""
+    return {"items": poll.add_items([one.model_dump() for one in given.items])}
+
+
+@routes.post("/items/{item}/moderate", status_code=204, response_model=None, **OF_ORGANISER)
+def moderate(poll: ThePoll, item: ItemNumber, given: Moderating) -> None:
+    """Accept or refuse a proposal."""
+    poll.moderate(item, given.accept)
+
+
+@routes.post("/items/{item}/retire", status_code=204, response_model=None, **OF_ORGANISER)
+def retire(poll: ThePoll, item: ItemNumber) -> None:
+    """Ask no more about an item."""
+    poll.retire(item)
+
+
+@routes.put("/status", status_code=204, response_model=None, **OF_ORGANISER)
+def change(poll: ThePoll, given: Status) -> None:
+    """Open, pause or close the poll."""
+    {"open": poll.resume, "paused": poll.pause, "closed": poll.close}[given.status]()
+
+
+@routes.delete("/participants/{number}", status_code=204, response_model=None, **OF_ORGANISER)
+def erase(poll: ThePoll, number: ItemNumber) -> None:
+    """Erase a participant, by the number that exports write after "p"."""
+    poll.erase(number)
+
+
+def joined(poll: Poll, language: str, pid: str | None, signature: str) -> str:
+    """Secret of somebody who takes part; Refused for an outer reference that the poll does not take."""
+    secret = secrets.token_urlsafe(32)
+    way = poll.settings.pids
+    if pid is not None and way == "none":
+        pid = None
+    if way == "signed":
+        if pid is None or not secrets.compare_digest(poll.sign(pid), signature.encode("ascii", "replace").decode()):
+            raise Refused("this poll is for people who come by a signed link", 403)
+        # One participant a signed reference: who comes back gets a new secret for the same one.
+        poll.readmit(f"pid {pid}", secret, pid, language)
+        return secret
+    poll.join(secret=secret, pid=pid, language=language)
+    return secret
+
+
+def _asked(question: Question) -> Asked:
+    return Asked(
+        shown=question.shown, criterion=question.criterion, text=question.text, kind=question.kind,
+        items=[_shown(item) for item in question.items],
+    )  # fmt: skip
+
+
+def _shown(item: Item) -> Shown:
+    return Shown(number=item.number, name=item.name, image=item.image, attributes=item.attributes)
+
+
+def _rows(table: Any) -> list[dict[str, Any]]:
+    """Rows of a table as JSON has them."""
+    rows: list[dict[str, Any]] = plain(table.to_dicts(), words=False)
+    return rows

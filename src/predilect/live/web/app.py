@@ -1,0 +1,158 @@
+"""The application: the API, the pages, what is said to machines, and the headers of every answer."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.staticfiles import StaticFiles
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from predilect._version import __version__
+from predilect.errors import DataError, OutputError
+from predilect.live.given import Refused
+from predilect.live.web import api, organiser, pages
+from predilect.live.web.access import POLICY, Access
+from predilect.live.web.hosting import Host
+
+_LONGEST_BODY = 1_000_000  # bytes
+_HEADERS = {
+    "Content-Security-Policy": POLICY.format(images=""), "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}  # fmt: skip
+_log = logging.getLogger("predilect.live")
+
+
+def create_app(host: Host, *, joins: int = 600, is_secure: bool = False, root: str = "") -> FastAPI:
+    """The application that serves the polls of a host; ``joins`` is how many may join from an address in a minute."""
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        host.close()
+
+    app = FastAPI(
+        title="Predilect polls", version=__version__, lifespan=life, root_path=root, docs_url=None, redoc_url=None,
+        openapi_url="/api/openapi.json",
+    )  # fmt: skip
+    app.state.access = Access(host, joins=joins, is_secure=is_secure, root=root)
+    app.state.counts, app.state.seconds = Counter(), [0.0]
+    app.include_router(api.routes)
+    app.include_router(pages.routes)
+    app.include_router(organiser.routes)
+    app.mount("/static", StaticFiles(directory=str(files("predilect.live.web") / "static")), name="static")
+    app.add_middleware(Around, counts=app.state.counts, seconds=app.state.seconds)
+    app.add_api_route("/favicon.ico", _icon, include_in_schema=False)
+    app.add_api_route("/health", _health, include_in_schema=False)
+    app.add_api_route("/metrics", _metrics, include_in_schema=False)
+    app.exception_handler(DataError)(_refused)
+    app.exception_handler(OutputError)(_unwritten)
+    app.exception_handler(HTTPException)(_not_there)
+    app.exception_handler(RequestValidationError)(_unreadable)
+    return app
+
+
+class Around:
+    """Counts and times requests, refuses what is too long, and sets the headers that keep pages to themselves."""
+
+    def __init__(self, app: ASGIApp, counts: Counter[str], seconds: list[float]) -> None:
+        self.app, self.counts, self.seconds = app, counts, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = time.perf_counter()
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self.counts[f'predilect_requests_total{{status="{message["status"]}"}}'] += 1
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                if not scope["path"].startswith("/static"):
+                    headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        given = Headers(scope=scope)
+        length = given.get("content-length", "0")
+        is_stream = "chunked" in given.get("transfer-encoding", "")
+        if is_stream or not length.isdecimal() or int(length) > _LONGEST_BODY:
+            await JSONResponse({"error": "this is too long"}, 413)(scope, receive, send_with_headers)
+        else:
+            await self.app(scope, receive, send_with_headers)
+        self.seconds[0] += time.perf_counter() - started
+
+
+def _wants_page(request: Request) -> bool:
+    return "/api/" not in request.url.path and "text/html" in request.headers.get("accept", "")
+
+
+def _answer(request: Request, status: int, said: str) -> Response:
+    headers = {"Retry-After": "2"} if status == 429 else {}
+    if _wants_page(request):
+        answer = pages.refusal(request, status, said)
+        answer.headers.update(headers)
+        return answer
+    return JSONResponse({"error": said}, status, headers=headers)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    return _answer(request, error.status if isinstance(error, Refused) else 400, str(error))
+
+
+def _unwritten(request: Request, error: Exception) -> Response:
+    _log.error("%s", error)
+    return _answer(request, 503, "nothing could be written, and nothing is lost. Try again in a moment")
+
+
+def _not_there(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    answer = _answer(request, error.status_code, str(error.detail))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def _unreadable(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first: dict[str, Any] = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return _answer(request, 422, f"{where}: {first['msg']}")
+
+
+def _icon(request: Request) -> Response:
+    """What browsers ask for beside a page that names no icon."""
+    content = (files("predilect.live.web") / "static" / "poll.svg").read_bytes()
+    return Response(content, media_type="image/svg+xml")
+
+
+def _health(request: Request) -> Response:
+    """Whether the database can be read, for whoever restarts what does not answer."""
+    host: Host = request.app.state.access.host
+    host.each(lambda poll: poll.log.refresh())
+    return PlainTextResponse("ok\n")
+
+
+def _metrics(request: Request) -> Response:
+    """Numbers for Prometheus, of this process; no poll is named."""
+    counts: Counter[str] = request.app.state.counts
+    host: Host = request.app.state.access.host
+    polls = host.each(lambda poll: poll.numbers())
+    lines = [f"{name} {value}" for name, value in sorted(counts.items())]
+    lines.append(f"predilect_request_seconds_sum {request.app.state.seconds[0]}")
+    lines.append(f"predilect_request_seconds_count {sum(counts.values())}")
+    lines.append(f"predilect_polls_open {len(polls)}")
+    totals = ("answers", "participants", "refits_failed", "refits_due")
+    lines += [f"predilect_{name} {sum(one[name] for one in polls)}" for name in totals]
+    return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")

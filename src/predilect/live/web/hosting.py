@@ -1,0 +1,112 @@
+"""The polls that a process serves: those of a file, of a folder of files, or of a PostgreSQL."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from predilect.errors import DataError
+from predilect.live.given import Refused, digest
+from predilect.live.poll import Poll
+from predilect.live.tables import Database
+
+_MOST_REMEMBERED = 100_000
+
+
+class Host:
+    """Polls by name, each opened when it is first asked for.
+
+    ``code`` is what somebody needs who makes a poll on the pages.
+
+    Raises
+    ------
+    DataError
+        If there is no such place, or two of its files hold polls of one name.
+    """
+
+    def __init__(self, place: str, code: str | None = None) -> None:
+        self.place, self.code = place, code or secrets.token_urlsafe(12)
+        self.folder = Path(place) if "://" not in place and Path(place).is_dir() else None
+        self._polls: dict[str, Poll] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._lock = threading.Lock()
+        self._files: dict[str, str | Path] = {}
+        self._look()
+
+    def _look(self) -> None:
+        """Find the polls that there are."""
+        files: list[str | Path] = [self.place] if self.folder is None else sorted(self.folder.glob("*.db"))
+        found: dict[str, str | Path] = {}
+        for file in files:
+            database = Database(file)
+            for name in database.names():
+                if name in found:
+                    raise DataError(f'{found[name]} and {file} both hold a poll "{name}". Move one of them away')
+                found[name] = file
+            database.close()
+        self._files = found
+
+    def names(self) -> list[str]:
+        """Names of the polls."""
+        return list(self._files)
+
+    def opened(self, name: str) -> Poll | None:
+        """The poll of a name, if it is open already."""
+        return self._polls.get(name)
+
+    def poll(self, name: str) -> Poll:
+        """The poll of a name; Refused if there is none."""
+        found = self._polls.get(name)
+        if found is not None:
+            return found
+        with self._lock:
+            if name not in self._files:
+                self._look()  # another process may have made it
+            if name not in self._files:
+                raise Refused("there is no such poll", 404)
+            if name not in self._polls:
+                self._polls[name] = Poll.open(self._files[name], name)
+            return self._polls[name]
+
+    def create(self, **said: Any) -> Poll:
+        """Make a poll, in a file of its own where a folder is served."""
+        name = secrets.token_hex(4)
+        place = self.place if self.folder is None else self.folder / f"{name}.db"
+        made = Poll.create(place, name=name, **said)
+        with self._lock:
+            self._files[name], self._polls[name] = place, made
+        return made
+
+    def remembered(self, poll: Poll, secret: str) -> int | None:
+        """Number of the participant with a secret, if it was asked for before, and they are still there."""
+        number = self._numbers.get((poll.name, digest(secret)))
+        return number if number is not None and poll.has(number) else None
+
+    def participant(self, poll: Poll, secret: str) -> int | None:
+        """Number of the participant with a secret; None if there is none."""
+        key, number = (poll.name, digest(secret)), self.remembered(poll, secret)
+        if number is None:
+            number = poll.who(secret=secret)
+            if len(self._numbers) > _MOST_REMEMBERED:
+                self._numbers.clear()
+            if number is not None:
+                self._numbers[key] = number
+        return number
+
+    def each(self, what: Callable[[Poll], Any]) -> list[Any]:
+        """What a function makes of every poll that is open."""
+        return [what(poll) for poll in list(self._polls.values())]
+
+    def close(self) -> None:
+        """Finish what is being written, and let go of everything."""
+        self.each(Poll.disconnect)
+
+
+def form_token(secret: str, poll: str) -> str:
+    """What a form carries that only a page made for whoever holds the secret can know."""
+    return hmac.new(secret.encode("utf-8", "surrogatepass"), f"form {poll}".encode(), hashlib.sha256).hexdigest()

@@ -1,0 +1,233 @@
+"""Pages of the organiser: the board as it grows, items, people, exports, settings, and new polls."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import html
+import re
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import HTMLResponse, Response
+
+from predilect.errors import DataError
+from predilect.live.exports import Export, written
+from predilect.live.given import Refused
+from predilect.live.poll import Poll
+from predilect.live.web.access import address_of
+from predilect.live.web.api import ThePoll, access_of
+from predilect.live.web.hosting import form_token
+from predilect.live.web.pages import Field, page, to, with_places
+
+routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+_SWITCHES = ("public", "proposals", "ties", "skips", "undo")
+_COUNTS = ("limit", "own_ranking", "retention_days")
+_LONG = Annotated[str, Form(max_length=900_000)]
+
+
+def _ruled(request: Request, poll: Poll, csrf: str | None = None) -> dict[str, Any]:
+    """What every page of the organiser needs; Refused for anybody else, and for a form that is not ours."""
+    access = access_of(request)
+    token = access.ruling(request, poll)
+    if csrf is not None:
+        access.check_form(csrf, poll, token)
+    return {"csrf": form_token(token, poll.name)}
+
+
+@routes.get("/o/{poll}")
+def board(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, le=9)] = 0) -> Response:
+    """The board, or for whoever is not signed in the way to do so."""
+    if access_of(request).organiser(request, poll) is None:
+        return page(request, "sign_in.html", poll, wrong="")
+    more = _ruled(request, poll)
+    people, rows = poll.people(max_age=2.0), with_places(poll.board(criterion, max_age=1.0).to_dicts())
+    outlook = poll.outlook(criterion=criterion) if people["answers"] else None
+    link = f"{request.base_url}".rstrip("/") + f"/p/{poll.name}"
+    return page(request, "board.html", poll, rows=rows, people=people, outlook=outlook, link=link, criterion=criterion,
+                status_now=poll.status, **more)  # fmt: skip
+
+
+@routes.post("/o/{poll}/sign-in")
+def sign_in(request: Request, poll: ThePoll, token: Field = "") -> Response:
+    """Exchange the token for a cookie."""
+    access = access_of(request)
+    access.check_origin(request)
+    if not token.strip().isascii() or not poll.is_organiser(token.strip()):
+        access.attempts.take(address_of(request))
+        return page(request, "sign_in.html", poll, wrong="token_wrong", status=403)
+    answer = to(request, f"/o/{poll.name}")
+    access.remember(answer, "organiser", poll, token.strip())
+    return answer
+
+
+@routes.post("/o/{poll}/sign-out")
+def sign_out(request: Request, poll: ThePoll, csrf: Field = "") -> Response:
+    """Forget the cookie."""
+    _ruled(request, poll, csrf)
+    answer = to(request, f"/o/{poll.name}")
+    access_of(request).forget(answer, "organiser", poll)
+    return answer
+
+
+@routes.post("/o/{poll}/status")
+def status(
+    request: Request, poll: ThePoll, status: Annotated[Literal["open", "paused", "closed"], Form()], csrf: Field = ""
+) -> Response:
+    """Open, pause or close the poll."""
+    _ruled(request, poll, csrf)
+    {"open": poll.resume, "paused": poll.pause, "closed": poll.close}[status]()
+    return to(request, f"/o/{poll.name}")
+
+
+@routes.get("/o/{poll}/items")
+def items(request: Request, poll: ThePoll) -> Response:
+    """All items, and proposals that wait."""
+    more = _ruled(request, poll)
+    with poll.log.lock:
+        shown = dict(enumerate(poll.log.state.times_shown, 1))
+    return page(request, "items.html", poll, items=poll.items, shown=shown, **more)
+
+
+@routes.post("/o/{poll}/items")
+def add_items(request: Request, poll: ThePoll, csrf: Field = "", names: _LONG = "") -> Response:
+    """Add items, one a line."""
+    _ruled(request, poll, csrf)
+    poll.add_items(lines(names))
+    return to(request, f"/o/{poll.name}/items")
+
+
+@routes.post("/o/{poll}/items/{item}")
+def change_item(
+    request: Request, poll: ThePoll, item: int, what: Annotated[Literal["accept", "refuse", "retire"], Form()],
+    csrf: Field = "",
+) -> Response:  # fmt: skip
+    """Accept, refuse or retire an item."""
+    _ruled(request, poll, csrf)
+    if what == "retire":
+        poll.retire(item)
+    else:
+        poll.moderate(item, what == "accept")
+    return to(request, f"/o/{poll.name}/items")
+
+
+@routes.get("/o/{poll}/people")
+def people(request: Request, poll: ThePoll) -> Response:
+    """Numbers about who answered."""
+    return page(request, "people.html", poll, people=poll.people(), **_ruled(request, poll))
+
+
+@routes.get("/o/{poll}/export/{name}")
+def export(request: Request, poll: ThePoll, name: str, pids: bool = False) -> Response:
+    """A table: answers.csv, board.json, shown.parquet and the like."""
+    _ruled(request, poll)
+    found = re.fullmatch(r"(answers|shown|items|board|participants|events)\.(csv|json|parquet)", name)
+    if found is None:
+        raise Refused("there is no such table", 404)
+    kind, form = found.groups()
+    told: Export = kind  # type: ignore[assignment]
+    content = written(poll.export(told, show_pids=pids), kind, form)
+    kinds = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/octet-stream"}
+    headers = {"Content-Disposition": f'attachment; filename="{poll.name}-{name}"'}
+    return Response(content, media_type=kinds[form], headers=headers)
+
+
+@routes.get("/o/{poll}/settings")
+def settings(request: Request, poll: ThePoll) -> Response:
+    """What may be changed."""
+    return page(request, "settings.html", poll, **_ruled(request, poll))
+
+
+@routes.post("/o/{poll}/settings")
+async def change_settings(request: Request, poll: ThePoll) -> Response:
+    """Change settings."""
+    from fastapi.concurrency import run_in_threadpool
+
+    async with request.form(max_files=0, max_fields=40) as form:
+        said = {name: str(value) for name, value in form.items()}
+    return await run_in_threadpool(_change_settings, request, poll, said)
+
+
+def _change_settings(request: Request, poll: Poll, said: dict[str, str]) -> Response:
+    _ruled(request, poll, said.get("csrf", ""))
+    poll.change(**_said_of(said))
+    return to(request, f"/o/{poll.name}/settings")
+
+
+def _said_of(said: dict[str, str]) -> dict[str, Any]:
+    """Settings that a form holds."""
+    found: dict[str, Any] = {name: said.get(name) == "yes" for name in _SWITCHES}
+    for name in _COUNTS:
+        value = said.get(name, "0")
+        if not value.isdecimal() or len(value) > 9:
+            raise DataError(f"{name} is a whole number")
+        found[name] = int(value)
+    return found | {
+        name: said[name] for name in ("question", "instruction", "consent", "strategy", "language") if name in said
+    }
+
+
+@routes.get("/o/{poll}/report")
+def report(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, le=9)] = 0) -> Response:
+    """The page of a report on the board, with a policy of its own: its style and script are in it."""
+    _ruled(request, poll)
+    model = poll.belief(criterion).catch_up()
+    if not model.n_answers_:
+        raise Refused("there are no answers to report on")
+    from predilect.report.page import page as whole
+    from predilect.report.sections import contents_of
+
+    told = whole(contents_of(model, title=poll.settings.boards[criterion]))
+    return HTMLResponse(told, headers={"Content-Security-Policy": policy_of(told)})
+
+
+def policy_of(told: str) -> str:
+    """Policy that allows the styles and the script that stand in a page, by their hashes, and nothing else."""
+    inside = {name: re.findall(rf"<{name}>(.*?)</{name}>", told, flags=re.S) for name in ("style", "script")}
+    attributes = sorted(set(re.findall(r'\sstyle="([^"]*)"', told)))
+    styles = _hashes([*inside["style"], *map(html.unescape, attributes)])
+    return (
+        f"default-src 'none'; style-src 'unsafe-hashes' {styles}; script-src {_hashes(inside['script'])}; "
+        "base-uri 'none'; frame-ancestors 'none'"
+    )
+
+
+def _hashes(texts: list[str]) -> str:
+    return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in texts)
+
+
+@routes.get("/new")
+def new(request: Request) -> Response:
+    """The form of a new poll."""
+    return page(request, "new.html", None, wrong="", said={})
+
+
+@routes.post("/new")
+async def create(request: Request) -> Response:
+    """Make a poll, and show its token this once."""
+    from fastapi.concurrency import run_in_threadpool
+
+    async with request.form(max_files=0, max_fields=40) as form:
+        said = {name: str(value) for name, value in form.items()}
+    return await run_in_threadpool(_create, request, said)
+
+
+def _create(request: Request, said: dict[str, str]) -> Response:
+    access = access_of(request)
+    access.check_origin(request)
+    if not hmac.compare_digest(said.get("code", "").strip().encode(), access.host.code.encode()):
+        access.attempts.take(address_of(request))
+        raise Refused("this is not the code of this server, which it printed when it started", 403)
+    try:
+        made = access.host.create(items=lines(said.get("items", "")), kind=said.get("kind", "pair"), **_said_of(said))
+    except DataError as error:
+        return page(request, "new.html", None, wrong=str(error), said=said, status=400)
+    answer = page(request, "made.html", made, token=made.token)
+    access.remember(answer, "organiser", made, str(made.token))
+    return answer
+
+
+def lines(text: str) -> list[str]:
+    """Items that somebody pasted: one a line, empty lines left out."""
+    return [line.strip() for line in text.splitlines() if line.strip()]

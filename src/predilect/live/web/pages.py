@@ -1,0 +1,273 @@
+"""Pages of participants: consent, questions, their own ranking, their own data."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from predilect.errors import DataError
+from predilect.live.given import Refused
+from predilect.live.poll import Poll
+from predilect.live.settings import Settings
+from predilect.live.web.access import POLICY, Access, Visitor, address_of
+from predilect.live.web.api import ThePoll, access_of, joined
+from predilect.live.web.hosting import form_token
+from predilect.live.web.texts import LANGUAGES, Speech, preferred
+
+routes = APIRouter(prefix="/p/{poll}", include_in_schema=False, default_response_class=HTMLResponse)
+templates = Environment(
+    loader=PackageLoader("predilect.live.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+    lstrip_blocks=True,
+)  # fmt: skip
+Field = Annotated[str, Form(max_length=20_000)]
+_SHOWN_AT_ONCE = 2  # the second waits in the page until the first is answered
+_COOKIE = "language"
+
+
+def page(
+    request: Request, template: str, poll: Poll | None, *, status: int = 200, csrf: str = "", **values: Any
+) -> Response:
+    """A page from a template, in the visitor's language."""
+    access = access_of(request)
+    default = "en" if poll is None else poll.settings.language
+    language = language_of(request, default)
+    images = "" if poll is None else "".join(f" https://{host}" for host in poll.settings.images)
+    told = templates.get_template(template).render(
+        say=Speech(language), root=access.root, poll=poll, settings=None if poll is None else poll.settings, csrf=csrf,
+        other=LANGUAGES[1 - LANGUAGES.index(language)], path=request.url.path, **values,
+    )  # fmt: skip
+    answer = HTMLResponse(told, status)
+    if images:
+        answer.headers["Content-Security-Policy"] = POLICY.format(images=images)
+    if request.query_params.get("lang") in LANGUAGES:
+        answer.set_cookie(_COOKIE, language, max_age=86_400 * 365, samesite="lax", path=access.root or "/")
+    return answer
+
+
+def language_of(request: Request, default: str) -> str:
+    """The language of the page: what was chosen, or what the browser asks for."""
+    for chosen in (request.query_params.get("lang"), request.cookies.get(_COOKIE)):
+        if chosen in LANGUAGES:
+            return str(chosen)
+    return preferred(request.headers.get("accept-language", ""), default)
+
+
+def refusal(request: Request, status: int, said: str) -> Response:
+    """A page that says why something was not possible."""
+    return page(request, "message.html", None, status=status, title="not_possible", said=said, back="")
+
+
+def to(request: Request, path: str) -> Response:
+    """Send the browser to another page of ours."""
+    return RedirectResponse(access_of(request).root + path, 303)
+
+
+def allowed_image(settings: Settings, address: str) -> str:
+    """The address of an image, if the organiser allows its host; nothing otherwise."""
+    return address if any(address.startswith(f"https://{host}/") for host in settings.images) else ""
+
+
+templates.globals["allowed_image"] = allowed_image
+
+
+@routes.get("")
+def start(request: Request, poll: ThePoll) -> Response:
+    """What the poll is about, or for a participant the next question."""
+    visitor = access_of(request).participant(request, poll)
+    if visitor is None:
+        pid, signature = (request.query_params.get(name, "")[:200] for name in ("pid", "sig"))
+        return page(request, "welcome.html", poll, pid=pid, signature=signature)
+    return question(request, poll, visitor)
+
+
+def question(request: Request, poll: Poll, visitor: Visitor, *, wrong: str = "", status: int = 200) -> Response:
+    """The page of the next question, which holds the one after it; or thanks, if there is none."""
+    asked = poll.ask(visitor.number, _SHOWN_AT_ONCE)
+    progress = poll.progress(visitor.number)
+    common: dict[str, Any] = {
+        "csrf": form_token(visitor.secret, poll.name), "progress": progress,
+        "has_ranking": poll.settings.own_ranking and progress.answered >= poll.settings.own_ranking,
+    }  # fmt: skip
+    if not asked:
+        return page(request, "done.html", poll, completion=_completion(poll, progress.left), **common)
+    return page(request, "question.html", poll, status=status, questions=asked, wrong=wrong, **common)
+
+
+def _completion(poll: Poll, left: int | None) -> str:
+    return poll.settings.completion if left == 0 else ""
+
+
+@routes.post("/join")
+def join(
+    request: Request, poll: ThePoll, agreed: Field = "", language: Field = "", pid: Field = "", signature: Field = ""
+) -> Response:
+    """Take part."""
+    access = access_of(request)
+    access.check_origin(request)
+    if access.participant(request, poll) is None:
+        if agreed != "yes":
+            raise Refused("nobody takes part without agreeing to it. Go back, and tick the box", 400)
+        access.joins.take(address_of(request))
+        secret = joined(poll, language if language in LANGUAGES else "", pid[:200] or None, signature[:64])
+        answer = to(request, f"/p/{poll.name}")
+        access.remember(answer, "participant", poll, secret)
+        return answer
+    return to(request, f"/p/{poll.name}")
+
+
+@routes.get("/r/{secret}")
+def come_back(request: Request, poll: ThePoll, secret: str) -> Response:
+    """A participant's link: exchanged for the cookie, and out of sight."""
+    access = access_of(request)
+    if access.host.participant(poll, secret) is None:
+        access.attempts.take(address_of(request))
+        raise Refused("this link is of no participant", 403)
+    answer = to(request, f"/p/{poll.name}")
+    access.remember(answer, "participant", poll, secret)
+    return answer
+
+
+def _checked(request: Request, poll: Poll, csrf: str) -> tuple[Access, Visitor]:
+    """The participant who sent a form of one of our pages."""
+    access = access_of(request)
+    visitor = access.needed(request, poll)
+    access.check_form(csrf, poll, visitor.secret)
+    access.answers.take((poll.name, visitor.number))
+    return access, visitor
+
+
+@routes.post("/answer")
+async def answer(request: Request, poll: ThePoll) -> Response:
+    """Keep an answer, and show the next question."""
+    from fastapi.concurrency import run_in_threadpool
+
+    async with request.form(max_files=0, max_fields=40) as form:
+        said = {name: str(value) for name, value in form.items()}
+    return await run_in_threadpool(_keep_answer, request, poll, said)
+
+
+def _keep_answer(request: Request, poll: Poll, said: dict[str, str]) -> Response:
+    _, visitor = _checked(request, poll, said.get("csrf", ""))
+    shown, criterion = _whole(said.get("shown", "")), _whole(said.get("criterion", "0"))
+    given, wrong = _given(poll.settings.kind, said)
+    if wrong:
+        key = "incomplete_order" if poll.settings.kind == "order" else "incomplete_best_worst"
+        return question(request, poll, visitor, wrong=key, status=400)
+    with poll.log.lock:
+        old = poll.log.state.people[visitor.number].given.get((shown, criterion))
+    if old is None:
+        poll.tell(visitor.number, shown, given, criterion=criterion)
+    else:  # sent twice, or somebody went back to it
+        poll.replace(visitor.number, old, given)
+    return to(request, f"/p/{poll.name}")
+
+
+def _given(kind: str, said: dict[str, str]) -> tuple[Any, bool]:
+    """The answer that a form holds, and whether something is missing in it."""
+    word = said.get("answer", "")
+    if word in ("left", "right", "tie", "skip"):
+        return word, False
+    if kind == "best-worst":
+        pair = [_whole(said[name]) for name in ("best", "worst") if name in said]
+        return pair, len(set(pair)) < 2
+    if kind == "order":
+        places = {_whole(name[5:]): said[name] for name in said if name.startswith("place")}
+        wanted = [str(place) for place in range(1, len(places) + 1)]
+        return sorted(places, key=lambda number: places[number]), sorted(places.values()) != wanted or not places
+    return _whole(word), False
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or len(text) > 15:
+        raise DataError("a form is not as our pages have it. Open the page again")
+    return int(text)
+
+
+@routes.post("/undo")
+def undo(request: Request, poll: ThePoll, csrf: Field = "") -> Response:
+    """Take back the last answer."""
+    _, visitor = _checked(request, poll, csrf)
+    poll.undo(visitor.number)
+    return to(request, f"/p/{poll.name}")
+
+
+@routes.post("/propose")
+def propose(request: Request, poll: ThePoll, csrf: Field = "", text: Field = "") -> Response:
+    """Propose an item."""
+    _, visitor = _checked(request, poll, csrf)
+    poll.propose_item(visitor.number, text)
+    return page(request, "message.html", poll, title="propose", said="proposed", back=f"/p/{poll.name}")
+
+
+@routes.post("/report")
+def report(request: Request, poll: ThePoll, csrf: Field = "", item: Field = "") -> Response:
+    """Report an item."""
+    _, visitor = _checked(request, poll, csrf)
+    poll.report(visitor.number, _whole(item))
+    return page(request, "message.html", poll, title="report", said="reported", back=f"/p/{poll.name}")
+
+
+@routes.get("/mine")
+def mine(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, le=9)] = 0) -> Response:
+    """The participant's own ranking."""
+    visitor = access_of(request).needed(request, poll)
+    table = poll.mine(visitor.number, criterion)
+    rows = [] if table is None else with_places(table.to_dicts())
+    return page(request, "ranking.html", poll, rows=rows, criterion=criterion, is_own=True, people=0, n=0)
+
+
+@routes.get("/results")
+def results(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, le=9)] = 0) -> Response:
+    """The crowd's board, where everybody may see it."""
+    if not poll.settings.public:
+        raise Refused("the results of this poll are not public", 403)
+    people = poll.people(max_age=2.0)
+    rows = with_places(poll.board(criterion, max_age=1.0).to_dicts())
+    return page(request, "ranking.html", poll, rows=rows, criterion=criterion, is_own=False,
+                people=people["with_answers"], n=people["answers"])  # fmt: skip
+
+
+def with_places(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of a board with where their bars begin and end, from 0 to 100."""
+    if not rows:
+        return rows
+    low, high = min(row["lower"] for row in rows), max(row["upper"] for row in rows)
+    width = (high - low) or 1.0
+    for row in rows:
+        row |= {name: round(100.0 * (row[column] - low) / width, 2)
+                for name, column in (("from", "lower"), ("to", "upper"), ("at", "mean"))}  # fmt: skip
+    return rows
+
+
+@routes.get("/me")
+def me(request: Request, poll: ThePoll) -> Response:
+    """What a participant can do about what is kept of them."""
+    visitor = access_of(request).needed(request, poll)
+    link = f"{request.base_url}".rstrip("/") + f"/p/{poll.name}/r/{quote(visitor.secret)}"
+    return page(request, "me.html", poll, csrf=form_token(visitor.secret, poll.name), link=link)
+
+
+@routes.get("/me.json")
+def my_data(request: Request, poll: ThePoll) -> Response:
+    """All that is kept of a participant."""
+    visitor = access_of(request).needed(request, poll)
+    told = json.dumps(poll.own(visitor.number), ensure_ascii=False, indent=1)
+    name = f'attachment; filename="{poll.name}.json"'
+    return Response(told, media_type="application/json", headers={"Content-Disposition": name})
+
+
+@routes.post("/erase")
+def erase(request: Request, poll: ThePoll, csrf: Field = "", sure: Field = "") -> Response:
+    """Erase a participant who asks for it."""
+    access, visitor = _checked(request, poll, csrf)
+    if sure != "yes":
+        return to(request, f"/p/{poll.name}/me")
+    poll.erase(visitor.number)
+    gone = page(request, "message.html", poll, title="erase", said="erased", back="")
+    access.forget(gone, "participant", poll)
+    return gone

@@ -1,0 +1,73 @@
+"""Running the application: one process or several, until it is told to stop, when it finishes what it began."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import uvicorn
+from fastapi import FastAPI
+
+from predilect.live.web.app import create_app
+from predilect.live.web.hosting import Host
+
+_SETTINGS = "PREDILECT_SERVING"
+_SECONDS_TO_STOP = 20
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What is served, and how."""
+
+    place: str
+    host: str = "127.0.0.1"
+    port: int = 8000
+    root_path: str = ""
+    https: bool = False
+    proxies: tuple[str, ...] = ()
+    processes: int = 1
+    joins: int = 600
+    access_log: bool = False
+    stop_after: float | None = None
+    code: str = ""
+
+
+def application() -> FastAPI:
+    """The application of one of several processes, which find their settings in the environment."""
+    told = Serving(**json.loads(os.environ[_SETTINGS]))
+    root = told.root_path.rstrip("/")
+    return create_app(Host(told.place, told.code or None), joins=told.joins, is_secure=told.https, root=root)
+
+
+def run(told: Serving, say: Callable[[str], object]) -> None:
+    """Serve until SIGTERM, Ctrl-C, or ``stop_after`` seconds; requests under way are finished.
+
+    Raises DataError if there are no polls at the place.
+    """
+    first = Host(told.place, told.code or None)
+    base = f"http://{told.host}:{told.port}{told.root_path.rstrip('/')}"
+    for name in first.names():
+        say(f"{name}: participants {base}/p/{name}, organiser {base}/o/{name}")
+    say(f"New polls: {base}/new, with the code {first.code}")
+    first.close()
+    os.environ[_SETTINGS] = json.dumps(asdict(told) | {"code": first.code})
+    if told.stop_after is not None:
+        timer = threading.Timer(told.stop_after, os.kill, (os.getpid(), signal.SIGTERM))
+        timer.daemon = True
+        timer.start()
+    try:
+        uvicorn.run(
+            "predilect.live.web.serving:application", factory=True, host=told.host, port=told.port,
+            workers=told.processes if told.processes > 1 else None, access_log=told.access_log, log_level="warning",
+            proxy_headers=bool(told.proxies), forwarded_allow_ips=",".join(told.proxies) or None,
+            timeout_graceful_shutdown=_SECONDS_TO_STOP, server_header=False, date_header=False,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        pass
+    finally:
+        os.environ.pop(_SETTINGS, None)
+    say("Stopped; every answer that was acknowledged is kept.")

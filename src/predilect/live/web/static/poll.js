@@ -1,0 +1,124 @@
+// Pages work without this: it shows the next question at once, takes keys, and keeps the board fresh.
+"use strict";
+document.documentElement.classList.add("scripted");
+const main = document.getElementById("content");
+let sending = Promise.resolve();
+let waiting = 0;
+
+function parsed(text) {
+  return new DOMParser().parseFromString(text, "text/html");
+}
+
+function putIn(page, focus) {
+  main.replaceChildren(...page.getElementById("content").childNodes);
+  if (focus) {
+    main.focus();
+  }
+}
+
+function say(text) {
+  const place = document.getElementById("wrong");
+  if (place) {
+    place.textContent = text;
+  }
+}
+
+function fields(form, button) {
+  const found = new URLSearchParams(new FormData(form));
+  if (button && button.name) {
+    found.set(button.name, button.value);
+  }
+  return found;
+}
+
+async function send(address, body) {
+  const answer = await fetch(address, {
+    method: "POST", body, headers: { Accept: "text/html" }, credentials: "same-origin",
+  });
+  const page = parsed(await answer.text());
+  return { isThere: answer.ok || page.getElementById("now") !== null, page };
+}
+
+// Answers go one after the other; a question that could not be sent is shown again.
+function answer(form, button) {
+  const body = fields(form, button);
+  const address = form.getAttribute("action");
+  const next = document.getElementById("next");
+  const old = form.cloneNode(true);
+  if (next) {
+    document.getElementById("now").replaceChildren(next.content);
+    next.remove();
+    document.querySelector("#now legend").setAttribute("tabindex", "-1");
+    document.querySelector("#now legend").focus();
+  } else {
+    form.querySelectorAll("button").forEach((one) => { one.disabled = true; });
+  }
+  say("");
+  waiting += 1;
+  sending = sending.then(async () => {
+    try {
+      const { isThere, page } = await send(address, body);
+      waiting -= 1;
+      if (!isThere) {
+        location.reload();
+        return;
+      }
+      const now = document.querySelector("#now form");
+      const fresh = page.querySelector("#now form");
+      if (waiting) {
+        return;
+      }
+      if (now && fresh && next && now.dataset.shown === fresh.dataset.shown) {
+        fresh.replaceWith(now); // somebody may be in the middle of it
+        const kept = document.activeElement;
+        putIn(page, false);
+        if (main.contains(kept)) {
+          kept.focus();
+        }
+      } else {
+        putIn(page, true);
+      }
+    } catch {
+      waiting -= 1;
+      document.getElementById("now").replaceChildren(old);
+      const place = document.getElementById("wrong");
+      say(place.dataset.notSent);
+    }
+  });
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.classList.contains("question")) {
+    event.preventDefault();
+    answer(form, event.submitter);
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  const within = event.target.closest("input, select, textarea");
+  if (within || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) {
+    return;
+  }
+  const button = document.querySelector(`#content [data-key="${event.key}"]`);
+  if (button) {
+    event.preventDefault();
+    button.click();
+  }
+});
+
+const live = document.getElementById("live");
+if (live) {
+  setInterval(async () => {
+    if (document.hidden || live.contains(document.activeElement)) {
+      return;
+    }
+    const found = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+    if (found && found.ok) {
+      const fresh = parsed(await found.text()).getElementById("live");
+      if (fresh) {
+        live.replaceChildren(...fresh.childNodes);
+      }
+    }
+  }, 1000 * Number(live.dataset.every));
+}

@@ -1,0 +1,339 @@
+"""Pages and API without a browser: who may do what, forms, headers, what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from importlib.resources import files
+
+import pytest
+
+from live.polls import DRINKS, answered, made
+from live.served import browser, fields, joined, served
+from predilect.live import Poll
+from predilect.live.given import Refused
+from predilect.live.web.limits import Rate
+from predilect.live.web.texts import LANGUAGES, Speech, preferred, texts
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A server with one poll of every kind, and their organisers' tokens."""
+    folder = tmp_path_factory.mktemp("served")
+    tokens = {}
+    for kind in ("pair", "best", "best-worst", "order"):
+        told = {"name": kind, "kind": kind, "proposals": True, "public": kind == "pair", "consent": "Agreed, then."}
+        with made(folder / f"{kind}.db", [*DRINKS, SCRIPT, "שלום"], **told) as poll:
+            tokens[kind] = poll.token
+            answered(poll, ["ann"], 1)
+    with served(str(folder)) as (address, host):
+        yield address, host, tokens
+
+
+@pytest.fixture
+def address(place):
+    return place[0]
+
+
+def test_somebody_agrees_answers_takes_back_and_leaves(place):
+    address, host, _ = place
+    client = browser(address)
+    page = client.get("/p/pair?lang=en").text
+    assert "Agreed, then." in page
+    assert page.index("What is kept") < page.index("Take part")
+    assert client.post("/p/pair/join", data=fields(page, "/join")).status_code == 400  # without agreeing
+    answer = client.post("/p/pair/join", data=fields(page, "/join") | {"agreed": "yes"})
+    poll = host.poll("pair")
+    form = fields(answer.text, "/answer")
+    for _ in range(2):  # twice, as a browser does that is told to load the page again
+        answer = client.post("/p/pair/answer", data=form | {"answer": "left"})
+        assert answer.status_code == 200
+        assert "Answered: 1" in answer.text
+    kept = client.get("/p/pair/me.json").json()
+    assert [one["kind"] for one in kept["answers"]] == ["pair"]
+    answer = client.post("/p/pair/undo", data=fields(answer.text, "/undo"))
+    assert "Answered: 0" in answer.text
+    assert client.post("/p/pair/answer", data=form | {"answer": "tie"}).status_code == 200
+    n_people = len(poll.log.state.people)
+    client.post("/p/pair/erase", data=fields(client.get("/p/pair/me").text, "/erase") | {"sure": "yes"})
+    assert len(poll.log.state.people) == n_people - 1
+    assert "Take part" in client.get("/p/pair").text
+
+
+@pytest.mark.parametrize("kind", ["best", "best-worst", "order"])
+def test_sets_are_answered_by_their_forms(place, kind):
+    address, host, _ = place
+    client = joined(address, kind)
+    page = client.get(f"/p/{kind}").text
+    form = fields(page, "/answer")
+    names_of = {"best": 'answer" value="', "best-worst": 'best" value="', "order": "place"}
+    numbers = list(dict.fromkeys(re.findall(rf'name="{names_of[kind]}(\d+)"', page.split("<template")[0])))
+    assert len(numbers) == 4
+    if kind == "best":
+        said, wrong = {"answer": numbers[2]}, {"answer": "999"}
+    elif kind == "best-worst":
+        said, wrong = {"best": numbers[0], "worst": numbers[3]}, {"best": numbers[0], "worst": numbers[0]}
+    else:
+        said = {f"place{number}": str(place) for place, number in enumerate(numbers, 1)}
+        wrong = said | {f"place{numbers[0]}": "2"}
+    refused = client.post(f"/p/{kind}/answer", data=form | wrong)
+    assert refused.status_code == 400
+    assert client.post(f"/p/{kind}/answer", data=form | said).status_code == 200
+    row = host.poll(kind).export("answers").tail(1).to_dicts()[0]
+    names = {str(item.number): item.name for item in host.poll(kind).items}
+    expected = [names[number] for number in numbers]
+    told = {
+        "best": lambda: row["best"] == expected[2],
+        "best-worst": lambda: (row["best"], row["worst"]) == (expected[0], expected[3]),
+        "order": lambda: [row[f"rank{place}"] for place in range(1, 5)] == expected,
+    }
+    assert told[kind]()
+
+
+def test_a_link_lets_a_participant_come_back_elsewhere(address):
+    client = joined(address, "pair")
+    link = re.search(r'href="([^"]*/r/[^"]+)"', client.get("/p/pair/me").text)[1]
+    other = browser(address)
+    answer = other.get(link)
+    assert [one.status_code for one in answer.history] == [303]
+    assert str(answer.url).endswith("/p/pair")
+    assert other.get("/p/pair/me.json").json() == client.get("/p/pair/me.json").json()
+    assert browser(address).get("/p/pair/r/nobody").status_code == 403
+
+
+def test_nobody_sends_forms_for_another(address):
+    ann, bob = joined(address, "pair"), joined(address, "pair")
+    of_ann = fields(ann.get("/p/pair").text, "/answer")
+    of_bob = fields(bob.get("/p/pair").text, "/answer")
+    # A page from elsewhere knows no token; that of somebody else is of no use.
+    for csrf in ("", "0" * 64, of_bob["csrf"]):
+        for path, more in (
+            ("answer", {"answer": "left"}),
+            ("undo", {}),
+            ("erase", {"sure": "yes"}),
+            ("propose", {"text": "x"}),
+        ):
+            assert ann.post(f"/p/pair/{path}", data=of_ann | more | {"csrf": csrf}).status_code == 403
+    assert ann.post("/p/pair/answer", data=of_ann | {"shown": of_bob["shown"], "answer": "left"}).status_code == 404
+    foreign = {"origin": "http://elsewhere.example", "sec-fetch-site": "cross-site"}
+    assert browser(address).post("/p/pair/join", data={"agreed": "yes"}, headers=foreign).status_code == 403
+    assert browser(address).post("/o/pair/sign-in", data={"token": "x"}, headers=foreign).status_code == 403
+
+
+def test_pages_of_the_organiser_are_the_organisers(place):
+    address, host, tokens = place
+    ann = joined(address, "pair")
+    for path in ("items", "people", "settings", "report", "export/answers.csv"):
+        assert ann.get(f"/o/pair/{path}").status_code == 403
+    for token in (tokens["best"], "nothing", "ä"):
+        assert ann.post("/o/pair/sign-in", data={"token": token}).status_code == 403
+    ruler = browser(address)
+    assert ruler.post("/o/pair/sign-in", data={"token": tokens["pair"]}).status_code == 200
+    page = ruler.get("/o/pair/items").text
+    assert SCRIPT not in page
+    csrf = fields(page, "/o/pair/items")["csrf"]
+    assert ruler.post("/o/pair/items", data={"names": "beer\n\n mate "}).status_code == 403  # without the form's token
+    assert ruler.post("/o/pair/items", data={"names": "beer\n\n mate ", "csrf": csrf}).status_code == 200
+    assert {"beer", "mate"} <= {item.name for item in host.poll("pair").items}
+    ann.post("/p/pair/propose", data=fields(ann.get("/p/pair").text, "/propose") | {"text": SCRIPT + "!"})
+    number = next(item.number for item in host.poll("pair").items if item.name == SCRIPT + "!")
+    assert ruler.post(f"/o/pair/items/{number}", data={"what": "refuse", "csrf": csrf}).status_code == 200
+    assert ruler.get("/o/pair/people").status_code == 200
+    table = ruler.get("/o/pair/export/answers.csv")
+    assert table.text.startswith("user,criterion,left,right,winner")
+    assert ruler.get("/o/pair/export/answers.parquet").content[:4] == b"PAR1"
+    assert ruler.post("/o/pair/status", data={"status": "paused", "csrf": csrf}).status_code == 200
+    assert "paused" in ann.get("/p/pair").text
+    ruler.post("/o/pair/status", data={"status": "open", "csrf": csrf})
+    told = fields(ruler.get("/o/pair/settings").text, "/settings")
+    told |= {"question": "Which one?", "strategy": "random", "language": "de", "public": "yes", "ties": "yes",
+             "undo": "yes", "skips": "yes", "proposals": "yes",
+             "limit": "0", "own_ranking": "3", "retention_days": "7"}  # fmt: skip
+    assert ruler.post("/o/pair/settings", data=told).status_code == 200
+    assert host.poll("pair").settings.own_ranking == 3
+    assert "7 Tage" in browser(address).get("/p/pair").text  # nobody asked for English
+    ruler.post("/o/pair/sign-out", data={"csrf": csrf})
+    assert ruler.get("/o/pair/items").status_code == 403
+
+
+def test_a_poll_is_made_by_pasting_a_list(place):
+    address, host, _ = place
+    client = browser(address)
+    said = {"question": "Which?", "items": "a\nb\n\nc", "kind": "pair", "strategy": "random", "limit": "0",
+            "own_ranking": "0", "retention_days": "0", "language": "en"}  # fmt: skip
+    assert client.post("/new", data=said | {"code": "guess"}).status_code == 403
+    twice = client.post("/new", data=said | {"code": "the-code", "items": "a\na"})
+    assert twice.status_code == 400
+    assert "there twice" in twice.text
+    page = client.post("/new", data=said | {"code": "the-code"}).text
+    token, name = re.search(r'id="made-token">([^<]+)<', page)[1], re.search(r'href="/o/([^"]+)"', page)[1]
+    assert host.poll(name).is_organiser(token)
+    assert client.get(f"/o/{name}/items").status_code == 200  # signed in by making it
+    assert Poll.open(host.folder / f"{name}.db", background=False).settings.question == "Which?"
+
+
+def test_every_answer_keeps_to_itself(address):
+    client = joined(address, "pair")
+    for path in ("/p/pair", "/p/nothing", "/api/polls/pair", "/api/polls/pair/board?criterion=x", "/static/poll.js"):
+        headers = client.get(path).headers
+        assert "default-src 'self'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["x-content-type-options"] == "nosniff"
+    cookie = next(one for one in client.cookies.jar if one.name == "participant-pair")
+    assert cookie.has_nonstandard_attr("HttpOnly")
+    assert cookie.get_nonstandard_attr("SameSite") == "lax"
+    page = client.get("/p/pair").text
+    assert SCRIPT not in page
+    assert "http://" not in page.replace(address, "")
+    assert not re.search(r"\son\w+=|style=|javascript:", page)
+
+
+def test_secrets_and_tokens_of_the_api(place):
+    address, _, tokens = place
+    client = browser(address, headers={"accept": "application/json"})
+    paths = "/api/polls/pair"
+    assert client.post(f"{paths}/participants", json={"consent": False}).status_code == 422
+    who = [
+        {"authorization": "Bearer " + client.post(f"{paths}/participants", json={"consent": True}).json()["secret"]}
+        for _ in range(2)
+    ]
+    (question,) = client.post(f"{paths}/questions", headers=who[0]).json()
+    said = {"shown": question["shown"], "answer": question["items"][0]["number"], "key": "k", "ask": 1}
+    for headers, status in ((who[1], 404), ({}, 403), ({"authorization": "Bearer x"}, 403)):
+        assert client.post(f"{paths}/answers", json=said, headers=headers).status_code == status
+    told = client.post(f"{paths}/answers", json=said, headers=who[0])
+    assert told.status_code == 201
+    assert len(told.json()["questions"]) == 1
+    number = told.json()["answer"]
+    assert client.put(f"{paths}/answers/{number}", json={"answer": "tie"}, headers=who[1]).status_code == 404
+    assert client.put(f"{paths}/answers/{number}", json={"answer": "tie"}, headers=who[0]).status_code == 200
+    for verb, path in (("GET", "people"), ("GET", "outlook"), ("GET", "export/answers"), ("PUT", "status")):
+        for headers in ({}, who[0], {"authorization": f"Bearer {tokens['best']}"}):
+            answer = client.request(
+                verb, f"{paths}/{path}", headers=headers, json={"status": "closed"} if verb == "PUT" else None
+            )
+            assert answer.status_code == 403, path
+    ruler = {"authorization": f"Bearer {tokens['pair']}"}
+    assert client.get(f"{paths}/people", headers=ruler).status_code == 200
+    rows = client.get(f"{paths}/export/participants", headers=ruler).json()
+    assert client.delete(f"{paths}/participants/{rows[-1]['user'][1:]}", headers=ruler).status_code == 204
+    assert client.delete(f"{paths}/me", headers=who[0]).status_code == 204
+    assert client.get(f"{paths}/me", headers=who[0]).status_code == 403
+    assert client.get("/api/polls/nothing").status_code == 404
+    assert client.get("/api/openapi.json").status_code == 200
+
+
+def test_the_cookie_alone_speaks_for_no_request_of_the_api(address):
+    client = joined(address, "pair")
+    assert client.post("/api/polls/pair/questions").status_code == 403
+    csrf = fields(client.get("/p/pair").text, "/answer")["csrf"]
+    assert client.post("/api/polls/pair/questions", headers={"x-form-token": csrf}).status_code == 200
+    assert client.get("/api/polls/pair/me").status_code == 200
+
+
+def test_signed_references_resume_and_open_ones_do_not(tmp_path):
+    with made(tmp_path, pids="signed", name="signed") as poll:
+        signature = poll.sign("panel 7")
+    with made(tmp_path, pids="open", name="open"):
+        pass
+    with served(str(tmp_path / "poll.db")) as (address, host):
+
+        def take_part(name, pid, sig=""):
+            client = browser(address)
+            page = client.get(f"/p/{name}", params={"pid": pid, "sig": sig}).text
+            answer = client.post(f"/p/{name}/join", data=fields(page, "/join") | {"agreed": "yes"})
+            return client, answer.status_code
+
+        assert take_part("signed", "panel 7", "0" * 64)[1] == 403
+        assert take_part("signed", "panel 8", signature)[1] == 403
+        first, status = take_part("signed", "panel 7", signature)
+        assert status == 200
+        form = fields(first.get("/p/signed").text, "/answer")
+        first.post("/p/signed/answer", data=form | {"answer": "left"})
+        again, _ = take_part("signed", "panel 7", signature)
+        assert len(again.get("/p/signed/me.json").json()["answers"]) == 1
+        assert len(host.poll("signed").log.state.people) == 1
+        take_part("open", "panel 7")
+        take_part("open", "panel 7")
+        assert len(host.poll("open").log.state.people) == 2
+        hashed, plain = (
+            host.poll("open").export("participants", show_pids=show)["pid"].to_list() for show in (False, True)
+        )
+        assert plain == ["panel 7"] * 2
+        assert hashed[0] == hashed[1] != plain[0]
+
+
+def test_too_many_requests_are_refused(tmp_path):
+    with made(tmp_path, name="x", items=[f"i{k}" for k in range(9)]):
+        pass
+    with served(str(tmp_path / "poll.db"), joins=3) as (address, _):
+        client = joined(address, "x")
+        statuses = []
+        for _ in range(14):
+            form = fields(client.get("/p/x").text, "/answer")
+            answer = client.post("/p/x/answer", data=form | {"answer": "left"})
+            statuses.append(answer.status_code)
+        assert statuses[:10] == [200] * 10
+        assert 429 in statuses
+        for _ in range(2):
+            joined(address, "x")
+        page = browser(address).get("/p/x").text
+        refused = browser(address).post("/p/x/join", data=fields(page, "/join") | {"agreed": "yes"})
+        assert refused.status_code == 429
+        assert refused.headers["retry-after"]
+
+
+def test_rates_by_the_clock():
+    now = [0.0]
+    rate = Rate(2.0, 10.0, clock=lambda: now[0])
+    for _ in range(10):
+        rate.take("a")
+    with pytest.raises(Refused):
+        rate.take("a")
+    rate.take("b")
+    now[0] = 0.5
+    rate.take("a")
+    with pytest.raises(Refused):
+        rate.take("a")
+
+
+def test_what_machines_ask(address):
+    client = browser(address)
+    assert client.get("/health").text == "ok\n"
+    told = client.get("/metrics").text
+    assert re.search(r"^predilect_answers \d+$", told, re.M)
+    assert all(re.fullmatch(r"\w+(\{\w+=\"\w+\"\})? [\d.e+-]+", line) for line in told.splitlines())
+    assert client.post("/p/pair/join", content=b"x" * 1_000_001).status_code == 413
+
+
+def test_both_languages_say_the_same_things():
+    first, second = (texts(language) for language in LANGUAGES)
+    assert first.keys() == second.keys()
+    placed = {key: [sorted(re.findall(r"\{\w+\}", one[key])) for one in (first, second)] for key in first}
+    assert {key for key, (one, other) in placed.items() if one != other} == set()
+    templates = files("predilect.live.web") / "templates"
+    used = {
+        key for file in templates.iterdir() for key in re.findall(r'say\("(\w+)"[,)]', file.read_text(encoding="utf-8"))
+    }
+    assert used <= first.keys()
+    for language in LANGUAGES:
+        tomllib.loads((files("predilect.live.web") / "texts" / f"{language}.toml").read_text(encoding="utf-8"))
+
+
+def test_the_language_that_a_browser_asks_for():
+    assert preferred("de-AT,de;q=0.9,en;q=0.8", "en") == "de"
+    assert preferred("fr, en;q=0.3, de;q=0.5", "en") == "de"
+    assert preferred("fr", "de") == "de"
+    assert preferred("de;q=0, en;q=nonsense", "en") == "en"
+    assert Speech("de").number(-1.25) == "\u22121,25"
+    assert Speech("en").percent(0.999) == "> 99\u00a0%"
+
+
+def test_personal_data_are_all_there_is(address):
+    client = joined(address, "pair")
+    kept = json.loads(client.get("/p/pair/me.json").text)
+    assert set(kept) == {"question", "joined", "language", "answers", "questions_without_answer", "proposals"}

@@ -1,0 +1,273 @@
+"""The pages of a poll in a real browser: whole paths by keyboard, on a phone, without script; accessibility."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+
+pytest.importorskip("fastapi", reason="needs predilect[live]")
+pytest.importorskip("sqlalchemy", reason="needs predilect[live]")
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install -e .[outside]")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
+
+from live.polls import answered, made  # noqa: E402
+from live.served import served  # noqa: E402
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: apt-get install chromium"),
+]
+ITEMS = [
+    "A library that is open on Sundays", "<img src=x onerror=alert(1)>", "פארק חדש ליד הנהר", "More buses after ten",
+    {"name": "Trees in every street", "attributes": {"cost": "2 million", "begins": "2027"}},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        # No sandbox: the tests may run as root, on pages of their own.
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A server with a poll of each kind; address, host and organisers' tokens."""
+    folder, tokens = tmp_path_factory.mktemp("browser"), {}
+    for kind in ("pair", "best", "best-worst", "order"):
+        told = {"name": kind, "kind": kind, "proposals": True, "public": True, "own_ranking": 2,
+                "question": "Which idea?",
+                "consent": "We ask for a study.", "instruction": "There is no wrong answer."}  # fmt: skip
+        with made(folder / f"{kind}.db", ITEMS, **told) as poll:
+            tokens[kind] = poll.token
+            answered(poll, [f"p{k}" for k in range(4)], 3)
+    with served(str(folder)) as (address, host):
+        yield address, host, tokens
+
+
+@pytest.fixture
+def opened(browser, place):
+    """A page of somebody new, as a function of width, colours and script; what it asked for is kept."""
+    contexts = []
+
+    def open_page(width=1280, colours="light", script=True, language="en"):
+        context = browser.new_context(
+            viewport={"width": width, "height": 800}, color_scheme=colours, java_script_enabled=script,
+            locale=language, base_url=place[0],
+        )  # fmt: skip
+        contexts.append(context)
+        context.set_default_timeout(60_000)  # the first board may compile loops
+        page = context.new_page()
+        page.asked, page.wrong = [], []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("pageerror", lambda error: page.wrong.append(str(error)))
+        page.on("dialog", lambda dialog: page.wrong.append(dialog.message))
+        page.on("console", lambda said: page.wrong.append(said.text) if said.type == "error" else None)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+WIDE = """width => [...document.querySelectorAll("main *, header *")].filter(one => !one.closest(".scroll *")
+  && one.getBoundingClientRect().right > width).map(one => one.outerHTML.slice(0, 200))"""
+
+
+def check(page, address, width):
+    """The page asks nothing of anybody else, fits the screen, and has no fault that axe finds."""
+    page.wait_for_load_state()
+    assert [url for url in page.asked if not url.startswith(address)] == []
+    assert page.wrong == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, page.evaluate(WIDE, width)
+    found = axe.Axe().run(page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"][:200], one["nodes"][0]["failureSummary"][:300]) for one in found] == []
+
+
+def tab_to(page, selector):
+    """Move the focus by Tab until it is on an element."""
+    for _ in range(60):
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not reach {selector}")
+
+
+def join(page, kind):
+    page.goto(f"/p/{kind}")
+    tab_to(page, "input[name=agreed]")
+    page.keyboard.press("Space")
+    tab_to(page, "button.main")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("form.question")
+
+
+@pytest.mark.parametrize(("width", "colours"), [(360, "light"), (1280, "dark")])
+def test_a_participant_goes_the_whole_way_by_keyboard(opened, place, width, colours):
+    address, host, _ = place
+    page = opened(width, colours)
+    page.goto("/p/pair")
+    assert page.locator("h1").inner_text() == "Which idea?"
+    check(page, address, width)
+    join(page, "pair")
+    check(page, address, width)
+    progress = page.locator("#progress")
+    # Arrow keys answer at once: what comes next was in the page.
+    for n, key in enumerate(("ArrowLeft", "ArrowRight", "ArrowDown"), 1):
+        before = page.locator("#now form").get_attribute("data-shown")
+        page.keyboard.press(key)
+        page.wait_for_selector(f"#now form:not([data-shown='{before}'])")
+        page.wait_for_selector(f"text=Answered: {n}")
+    page.keyboard.press("Backspace")
+    page.wait_for_selector("text=Answered: 2")
+    # And by Tab alone.
+    tab_to(page, "button[value=skip]")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Answered: 3")
+    assert progress.inner_text().startswith("Answered: 3")
+    tab_to(page, "a[href$='/mine']")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("table.board")
+    assert page.locator("table.board tbody tr").count() == 5
+    check(page, address, width)
+    page.goto("/p/pair/results")
+    check(page, address, width)
+    page.goto("/p/pair/me")
+    check(page, address, width)
+    link = page.locator(".link a").get_attribute("href")
+    other = opened(width, colours)
+    other.goto(link)
+    other.wait_for_selector("form.question")
+    assert "/r/" not in other.url
+    page.goto("/p/pair")
+    n_people = len(host.poll("pair").log.state.people)
+    tab_to(page, "details summary")
+    page.keyboard.press("Enter")
+    tab_to(page, "#text")
+    page.keyboard.type("<script>alert(2)</script>")
+    tab_to(page, "form[action$='/propose'] button")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Thank you")
+    page.goto("/p/pair/me")
+    tab_to(page, "input[name=sure]")
+    page.keyboard.press("Space")
+    tab_to(page, "form[action$='/erase'] button")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Nothing of yours is kept")
+    assert len(host.poll("pair").log.state.people) == n_people - 1
+
+
+@pytest.mark.parametrize("kind", ["best", "best-worst", "order"])
+@pytest.mark.parametrize("script", [True, False])
+def test_sets_are_answered(opened, place, kind, script):
+    address, host, _ = place
+    page = opened(360, script=script)
+    page.goto(f"/p/{kind}")
+    page.locator("input[name=agreed]").check()
+    page.locator("button.main").click()
+    page.wait_for_selector("form.question")
+    if script:
+        check(page, address, 360)
+    n = host.poll(kind).log.state.n_events
+    if kind == "best":
+        page.locator("#now button.card").nth(1).click()
+    elif kind == "best-worst":
+        page.locator("#now input[name=best]").nth(0).check()
+        page.locator("#now input[name=worst]").nth(3).check()
+        page.locator("#now button.main").click()
+    else:
+        for place_of, one in enumerate(page.locator("#now select").all(), 1):
+            one.select_option(str(place_of))
+        page.locator("#now button.main").click()
+    page.wait_for_selector("text=Answered: 1")
+    assert host.poll(kind).log.state.n_events == n + 1
+
+
+def test_a_participant_needs_no_script(opened, place):
+    page = opened(360, script=False, language="de-DE")
+    page.goto("/p/pair")
+    page.locator("input[name=agreed]").check()
+    page.get_by_role("button", name="Teilnehmen").click()
+    for n in range(1, 3):
+        page.locator("button.card").first.click()
+        assert page.locator("#progress").inner_text() == f"Beantwortet: {n}"
+    page.get_by_role("button", name="Letzte Antwort zurücknehmen").click()
+    assert page.locator("#progress").inner_text() == "Beantwortet: 1"
+    page.get_by_role("link", name="English").click()
+    page.goto("/p/pair")
+    assert page.locator("#progress").inner_text() == "Answered: 1"
+
+
+def test_an_answer_that_cannot_be_sent_is_shown_again(opened, place):
+    page = opened()
+    join(page, "pair")
+    shown = page.locator("#now form").get_attribute("data-shown")
+    page.route("**/answer", lambda route: route.abort())
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("#wrong:not(:empty)")
+    assert page.locator("#now form").get_attribute("data-shown") == shown
+    page.unroute("**/answer")
+    page.locator("#now button[value=left]").click()
+    page.wait_for_selector("text=Answered: 1")
+
+
+@pytest.mark.parametrize(("width", "colours"), [(360, "dark"), (1280, "light")])
+def test_an_organiser_goes_the_whole_way_by_keyboard(opened, place, width, colours):
+    address, host, tokens = place
+    page = opened(width, colours)
+    page.goto("/o/best")
+    check(page, address, width)
+    tab_to(page, "#token")
+    page.keyboard.type(tokens["best"])
+    page.keyboard.press("Enter")
+    page.wait_for_selector("table.board")
+    check(page, address, width)
+    assert page.locator("table.board tbody tr").count() == len(host.poll("best").log.state.active())
+    tab_to(page, "a[href$='/items']")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#names")
+    check(page, address, width)
+    tab_to(page, "#names")
+    name = f"Benches in the park, {width}"
+    page.keyboard.type(name)
+    tab_to(page, "form[action$='/items'] button")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"text={name}")
+    for path in ("people", "settings", ""):
+        page.goto(f"/o/best/{path}".rstrip("/"))
+        check(page, address, width)
+    tab_to(page, "button[name=status][value=paused]")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("button[name=status][value=open]")
+    assert host.poll("best").status == "paused"
+    tab_to(page, "button[name=status][value=open]")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("button[name=status][value=paused]")
+    page.goto("/o/best/report")
+    assert page.locator("h1").inner_text() == "Which idea?"
+    assert page.wrong == []
+    assert page.locator("table.sortable thead button").count() > 0  # its script runs, and its style is there
+    assert page.evaluate("getComputedStyle(document.body).margin") == "0px"
+
+
+def test_a_poll_is_made_on_the_pages_and_its_board_is_live(opened, place):
+    _, host, _ = place
+    page = opened()
+    page.goto("/new")
+    page.locator("#code").fill("the-code")
+    page.locator("#question").fill("Which drink?")
+    page.locator("#items").fill("tea\nmilk\n\njuice\n")
+    page.locator("#strategy").select_option("random")
+    page.get_by_role("button", name="Create").click()
+    token = page.locator("#made-token").inner_text()
+    name = re.search(r"/o/(\w+)", page.get_by_role("link", name="Organiser").get_attribute("href"))[1]
+    assert host.poll(name).is_organiser(token)
+    page.get_by_role("link", name="Organiser").click()
+    page.wait_for_selector("text=0 answers of 0 people")
+    answered(host.poll(name), ["ann"], 1)
+    page.wait_for_selector("text=1 answers of 1 people", timeout=15_000)
