@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,21 +34,19 @@ def _programs() -> Path | None:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """Address of a PostgreSQL that was started for the tests, reached by a socket in a folder of its own."""
     programs = _programs()
     if programs is None:
         pytest.skip("needs PostgreSQL: apt-get install postgresql")
-    place = tmp_path_factory.mktemp("pg")
+    # Not among pytest's folders, which are for their owner alone, whereas PostgreSQL does not run as root.
+    place = Path(tempfile.mkdtemp(prefix="predilect-pg-"))
     data, log = place / "data", place / "log"
-    # It does not run as root, and its socket's name must be short.
     run = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.geteuid() == 0 else []
     if run:
         if shutil.which("setpriv") is None:
             pytest.skip("PostgreSQL does not run as root, and there is no setpriv")
         shutil.chown(place, "postgres", "postgres")
-        for folder in [place, *place.parents[:3]]:
-            folder.chmod(folder.stat().st_mode | 0o055)
     kept: dict[str, Any] = {"cwd": place, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": 120}
     subprocess.run(
         [*run, programs / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "-N"], check=True, **kept
@@ -58,4 +57,5 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     try:
         yield f"postgresql://postgres@/postgres?host={place}"
     finally:
-        subprocess.run([*control, "-m", "immediate", "stop"], check=False, **kept)
+        subprocess.run([*control, "-m", "immediate", "stop"], check=True, **kept)
+        shutil.rmtree(place)

@@ -287,6 +287,22 @@ def test_too_many_requests_are_refused(tmp_path):
         assert refused.headers["retry-after"]
 
 
+@pytest.mark.parametrize("start", ["", "/polls"])  # a proxy may take the path off, or leave it
+def test_a_poll_below_a_path_of_the_site(tmp_path, start):
+    with made(tmp_path, name="x"):
+        pass
+    with served(str(tmp_path / "poll.db"), root="/polls", is_secure=True) as (address, _):
+        client = browser(address, follow_redirects=False)
+        page = client.get(f"{start}/p/x").text
+        assert 'action="/polls/p/x/join"' in page
+        assert 'href="/polls/p/x?lang=de"' in page
+        answer = client.post(f"{start}/p/x/join", data=fields(page, "/join") | {"agreed": "yes"})
+        assert answer.headers["location"] == "/polls/p/x"
+        assert "path=/polls/p/x;" in answer.headers["set-cookie"].lower()
+        assert "secure" in answer.headers["set-cookie"].lower()
+        assert client.get(f"{start}/static/poll.css").status_code == 200
+
+
 def test_rates_by_the_clock():
     now = [0.0]
     rate = Rate(2.0, 10.0, clock=lambda: now[0])

@@ -42,7 +42,7 @@ def create_app(host: Host, *, joins: int = 600, is_secure: bool = False, root: s
         host.close()
 
     app = FastAPI(
-        title="Predilect polls", version=__version__, lifespan=life, root_path=root, docs_url=None, redoc_url=None,
+        title="Predilect polls", version=__version__, lifespan=life, docs_url=None, redoc_url=None,
         openapi_url="/api/openapi.json",
     )  # fmt: skip
     app.state.access = Access(host, joins=joins, is_secure=is_secure, root=root)
@@ -51,7 +51,7 @@ def create_app(host: Host, *, joins: int = 600, is_secure: bool = False, root: s
     app.include_router(pages.routes)
     app.include_router(organiser.routes)
     app.mount("/static", StaticFiles(directory=str(files("predilect.live.web") / "static")), name="static")
-    app.add_middleware(Around, counts=app.state.counts, seconds=app.state.seconds)
+    app.add_middleware(Around, counts=app.state.counts, seconds=app.state.seconds, root=root)
     app.add_api_route("/favicon.ico", _icon, include_in_schema=False)
     app.add_api_route("/health", _health, include_in_schema=False)
     app.add_api_route("/metrics", _metrics, include_in_schema=False)
@@ -65,8 +65,8 @@ def create_app(host: Host, *, joins: int = 600, is_secure: bool = False, root: s
 class Around:
     """Counts and times requests, refuses what is too long, and sets the headers that keep pages to themselves."""
 
-    def __init__(self, app: ASGIApp, counts: Counter[str], seconds: list[float]) -> None:
-        self.app, self.counts, self.seconds = app, counts, seconds
+    def __init__(self, app: ASGIApp, counts: Counter[str], seconds: list[float], root: str) -> None:
+        self.app, self.counts, self.seconds, self.root = app, counts, seconds, root
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
@@ -74,6 +74,8 @@ class Around:
             await self.app(scope, receive, send)
             return
         started = time.perf_counter()
+        below = scope["path"].removeprefix(self.root)  # a proxy took it off, or left it
+        scope = {**scope, "root_path": self.root, "path": self.root + below}
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -81,7 +83,7 @@ class Around:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
-                if not scope["path"].startswith("/static"):
+                if not below.startswith("/static"):
                     headers.setdefault("Cache-Control", "no-store")
             await send(message)
 

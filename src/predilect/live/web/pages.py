@@ -39,7 +39,7 @@ def page(
     images = "" if poll is None else "".join(f" https://{host}" for host in poll.settings.images)
     told = templates.get_template(template).render(
         say=Speech(language), root=access.root, poll=poll, settings=None if poll is None else poll.settings, csrf=csrf,
-        other=LANGUAGES[1 - LANGUAGES.index(language)], path=request.url.path, **values,
+        other=LANGUAGES[1 - LANGUAGES.index(language)], path=request.scope["path"], **values,
     )  # fmt: skip
     answer = HTMLResponse(told, status)
     if images:

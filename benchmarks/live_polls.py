@@ -1,0 +1,232 @@
+"""A live poll under load, on one computer and on 127.0.0.1 alone: times of answers over HTTP, of asking, of starting.
+
+    python -m benchmarks.live_polls load --people 300 --seconds 60 [--url postgresql://...] [--processes 2]
+    python -m benchmarks.live_polls calls
+    python -m benchmarks.live_polls start
+
+``load``: participants answer over HTTP at a steady pace, refits running, the client on the same processors; nothing may
+be lost or doubled. ``calls``: processor time of ``ask``, time of a durable ``tell``, 200 items, 5 000 people, 50 000
+answers. ``start``: time to open that poll from its log and its last refit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from predilect.live import Poll
+from predilect.live.answers import user_of
+from predilect.live.log import THEMSELVES, Log, New
+from predilect.live.refits import Refitter
+from predilect.live.tables import Database
+
+_PAUSE = 1.7  # seconds between a participant's answers
+_N_ITEMS = 200
+
+
+class Person:
+    """A participant over one connection that is kept open."""
+
+    def __init__(self, port: int, poll: str) -> None:
+        self.port, self.path = port, f"/api/polls/{poll}"
+        self.secret = ""
+        self.taken: list[float] = []
+        self.told: list[tuple[int, int]] = []
+        self.errors: list[str] = []
+
+    async def call(self, path: str, said: Any) -> Any:
+        """Send a request, and read the answer."""
+        body = b"" if said is None else json.dumps(said).encode()
+        head = f"POST {self.path}{path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+        head += "Content-Type: application/json\r\n" * bool(body)
+        head += f"Authorization: Bearer {self.secret}\r\n" * bool(self.secret)
+        self.out.write(head.encode() + b"\r\n" + body)
+        await self.out.drain()
+        answer = (await self.into.readuntil(b"\r\n\r\n")).decode()
+        length = re.search(r"content-length: (\d+)", answer)
+        content = await self.into.readexactly(int(length[1]) if length else 0)
+        if not 200 <= int(answer.split()[1]) < 300:
+            self.errors.append(f"{answer.split()[1]} {content[:200]!r}")
+            return None
+        return json.loads(content)
+
+    async def take_part(self, begins: float, ends: float, source: random.Random) -> None:
+        """Join, and answer at a steady pace until the end."""
+        await asyncio.sleep(max(0.0, begins - time.monotonic()))
+        self.into, self.out = await asyncio.open_connection("127.0.0.1", self.port)
+        try:
+            self.secret = (await self.call("/participants", {"consent": True}))["secret"]
+            asked = await self.call("/questions", None)
+            due = time.monotonic()
+            while time.monotonic() < ends and asked:
+                question = asked[0]
+                scores = [item["number"] / 60.0 + source.gauss(0.0, 0.7) for item in question["items"]]
+                better = question["items"][int(np.argmax(scores))]["number"]
+                given = {"shown": question["shown"], "answer": better, "key": str(question["shown"]), "ask": 1}
+                start = time.monotonic()
+                told = await self.call("/answers", given)
+                self.taken.append(time.monotonic() - start)
+                if told is None:
+                    return
+                self.told.append((told["answer"], question["shown"]))
+                asked = told["questions"]
+                due = max(due + _PAUSE, time.monotonic())
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
+        finally:
+            self.out.close()
+
+
+async def crowd(port: int, poll: str, n: int, seconds: float) -> list[Person]:
+    """Have people take part, who come within the first seconds."""
+    people = [Person(port, poll) for _ in range(n)]
+    now = time.monotonic()
+    starts = [now + _PAUSE * 3.0 * k / n for k in range(n)]
+    each = zip(people, starts, strict=True)
+    await asyncio.gather(
+        *(one.take_part(start, now + seconds, random.Random(k)) for k, (one, start) in enumerate(each))
+    )
+    return people
+
+
+def load(url: str, n: int, seconds: float, processes: int, strategy: str) -> dict[str, Any]:
+    """Measure a poll that is served and answered."""
+    items = [f"item {k}" for k in range(_N_ITEMS)]
+    Poll.create(url, question="Which?", items=items, strategy=strategy, name="load", background=False).disconnect()
+    port = 8765
+    options = {"--port": port, "--processes": processes, "--joins": 100_000, "--stop-after": seconds + 60.0}
+    command = [
+        sys.executable,
+        "-m",
+        "predilect",
+        "poll",
+        "serve",
+        url,
+        *(str(one) for pair in options.items() for one in pair),
+    ]
+    server = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+    try:
+        _wait_for(port)
+        people = asyncio.run(crowd(port, "load", n, seconds))
+    finally:
+        server.terminate()
+        code = server.wait(60)
+    with Poll.open(url, background=False) as poll:
+        kept = {change.sequence: change.answer.shown for change in poll.log.state.changes}
+        n_refits = poll.belief().made_at
+    told = [one for person in people for one in person.told]
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    taken = np.sort(np.concatenate([person.taken for person in people]))
+    return {
+        "answers": len(told), "answers_a_second": len(told) / seconds,
+        "errors": sum(len(person.errors) for person in people),
+        "first_errors": [error for person in people for error in person.errors][:3],
+        "lost": sum(kept.get(answer) != shown for answer, shown in told),
+        "doubled": len(kept) - len(set(kept.values())),
+        "ms_p50_p95_p99_max": [round(1e3 * float(np.quantile(taken, q)), 1) for q in (0.5, 0.95, 0.99, 1.0)],
+        "cpu_ms_an_answer_refits_included": round(1e3 * (used.ru_utime + used.ru_stime) / max(len(told), 1), 2),
+        "newest_refit_at_event": n_refits, "events": poll.log.state.sequence, "exit_code": code,
+    }  # fmt: skip
+
+
+def _wait_for(port: int) -> None:
+    import socket
+
+    for _ in range(600):
+        try:
+            socket.create_connection(("127.0.0.1", port), 1.0).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit("the server does not listen")
+
+
+def filled(url: str, n_people: int, n_answers: int, strategy: str = "board") -> None:
+    """A poll with many answers, written at once, and its newest refit."""
+    source = np.random.default_rng(0)
+    poll = Poll.create(url, question="Which?", items=[f"item {k}" for k in range(_N_ITEMS)], name="full",
+                       strategy=strategy, background=False)  # fmt: skip
+    true = source.normal(size=_N_ITEMS)
+    new = [New("joined", {}, THEMSELVES) for _ in range(n_people)]
+    people = source.integers(0, n_people, n_answers) + poll.log.state.sequence + 1
+    first = poll.log.state.sequence + n_people + 1
+    for k, person in enumerate(people.tolist()):
+        pair = source.choice(_N_ITEMS, 2, replace=False).tolist()
+        margin = true[pair[0]] - true[pair[1]] + source.normal()
+        new.append(New("shown", {"items": [number + 1 for number in pair], "p": 1e-4}, person))
+        value = [] if abs(margin) < 0.2 else [0 if margin > 0 else 1]
+        new.append(New("answered", {"shown": first + 2 * k, "value": value}, person, str(k)))
+    with poll.database.writing(poll.log.poll) as connection:
+        Log.extend(connection, poll.log.poll, new, poll.log.state.sequence)
+    poll.disconnect()
+    Refitter(Database(url), "full").refit()
+
+
+def calls(url: str) -> dict[str, Any]:
+    """Processor time of asking, and time until an answer is durable."""
+    filled(url, 5000, 50_000)
+    with Poll.open(url, background=False) as poll:
+        poll.board()
+        numbers = random.Random(1).sample(sorted(poll.log.state.people), 400)
+        asked, told = [], []
+        for number in numbers:
+            start = time.process_time()
+            (question,) = poll.ask(number)
+            asked.append(1e3 * (time.process_time() - start))
+            start = time.perf_counter()
+            poll.tell(number, question.shown, "left")
+            told.append(1e3 * (time.perf_counter() - start))
+        assert poll.belief().knows(user_of(numbers[0]))
+    return {
+        "ask_cpu_ms_mean_p50_p99_max": _in_short(asked), "tell_ms_mean_p50_p99_max": _in_short(told),
+    }  # fmt: skip
+
+
+def start(url: str) -> dict[str, Any]:
+    """Time to open a poll, and to have its board."""
+    filled(url, 5000, 50_000)
+    begun, cpu = time.perf_counter(), time.process_time()
+    with Poll.open(url, background=False) as poll:
+        opened = time.perf_counter() - begun
+        poll.board()
+        return {"opened_s": round(opened, 2), "board_s": round(time.perf_counter() - begun, 2),
+                "cpu_s": round(time.process_time() - cpu, 2)}  # fmt: skip
+
+
+def _in_short(taken: list[float]) -> list[float]:
+    return [round(float(value), 2) for value in (np.mean(taken), *np.quantile(taken, (0.5, 0.99, 1.0)))]
+
+
+def main() -> None:
+    """Measure what is asked for, and print it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["load", "calls", "start"])
+    parser.add_argument("--people", type=int, default=300)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--strategy", default="board")
+    parser.add_argument("--url")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        url = given.url or str(Path(place) / "poll.db")
+        if given.what == "load":
+            found = load(url, given.people, min(given.seconds, 120.0), given.processes, given.strategy)
+        else:
+            found = {"calls": calls, "start": start}[given.what](url)
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()
