@@ -59,6 +59,8 @@ def test_the_population_is_that_of_fit(crowd, model):
     ours = {user: rows["item"].to_list() for (user,), rows in best.group_by("user", maintain_order=True)}
     assert ours == {user: one.rank(user)["item"].to_list()[:2] for user in ours}
     assert len(ours) == one.posterior_.n_users
+    first = one.rank("p7")["mean"][:2]
+    np.testing.assert_allclose(best.filter(pl.col("user") == "p7")["mean"], first, rtol=0.0, atol=CONVERGED)
     assert repr(many) == repr(one)
     assert many.describe() == one.describe()
 
@@ -103,6 +105,11 @@ def test_what_is_chosen_is_what_fit_chooses_of_the_sample(tmp_path):
     one = predilect.Population(n_jobs=1).fit(predilect.read(tmp_path / "votes.csv"), items=items)
     many = predilect.Population(n_jobs=1).fit_parts(parts, items=items)
     assert many.population.hyperparameters_ == one.hyperparameters_
+    best = many.top_parts(1)
+    for user in ("p1", "p2"):
+        found = best.row(by_predicate=pl.col("user") == user, named=True)
+        board = many.rank(user)
+        assert (found["item"], found["mean"]) == (board["item"][0], pytest.approx(board["mean"][0], abs=CONVERGED))
     held = votes(seed=1, n_people=60)
     assert abs(many._score_and_accuracy(predilect.Comparisons.from_frame(held))[0] - one.score(held)) < 1e-3
 

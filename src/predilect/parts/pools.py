@@ -6,6 +6,7 @@ import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, Protocol
 
 from predilect.errors import DataError
@@ -70,7 +71,7 @@ class OfRay:
 
     def __init__(self, address: str | None) -> None:
         try:
-            import ray
+            ray: Any = import_module("ray")  # whose types are no part of this
         except ImportError as error:
             raise DataError("a pool of Ray needs Ray: pip install 'predilect[ray]', on every machine") from error
         self.ray, self.is_ours = ray, not ray.is_initialized()

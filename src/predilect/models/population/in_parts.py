@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from predilect._replace import put_in_place, resolved, staged
-from predilect._types import FloatArray
+from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.comparisons import SIDE
 from predilect.data.frames import open_frame
@@ -35,7 +35,8 @@ from predilect.parts import Parts
 from predilect.parts.cells import Spec, read_state
 from predilect.parts.manifest import parts_of
 from predilect.parts.pools import opened
-from predilect.people.layout import lay_out, patterns_of, with_own
+from predilect.people.law import Law
+from predilect.people.layout import FEW_ITEMS, lay_out, patterns_of, with_own
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Report, Watcher
 from predilect.shards import workers
@@ -146,7 +147,7 @@ class PopulationInParts:
         return getattr(self.population, name)
 
     def top_parts(self, k: int = 10, *, path: str | Path | None = None, watch: Watcher | None = None) -> pl.DataFrame:
-        """The best ``k`` items of everybody: user, item, mean, sd and rank, sorted by part, user and rank.
+        """The best ``k`` items of everybody: user, item, mean and rank, sorted by part, user and rank.
 
         Parameters
         ----------
@@ -168,7 +169,7 @@ class PopulationInParts:
 
         Notes
         -----
-        Parts are read one after the other; some 0.3 ms a person at 200 items.
+        Parts are read one after the other; some 0.1 ms a person with 20 answers at 200 items, as no sd is computed.
         """
         if k < 1:
             raise DataError(f"k is how many items are wanted of everybody, at least 1; got {k}")
@@ -194,19 +195,16 @@ class PopulationInParts:
         model = self.part(number)
         n, k = len(model.users_), min(k, len(model.items_))
         tables = []
-        with workers(model.n_jobs) as executor:
-            for start in range(0, max(n, 1), _PEOPLE_A_BLOCK):
-                codes = np.arange(start, min(start + _PEOPLE_A_BLOCK, n))
-                mean, variance = model.posterior_.centred_utilities(codes, executor=executor)
-                variance *= model.posterior_.widenings(codes)[:, None]
-                best = np.argsort(-mean, axis=1, kind="stable")[:, :k]  # equal ones keep the order of the ids
-                tables.append(pl.DataFrame({
-                    "user": model.users_.series().gather(np.repeat(codes, k)),
-                    "item": model.items_.series().gather(best.ravel()),
-                    "mean": np.take_along_axis(mean, best, axis=1).ravel(),
-                    "sd": np.sqrt(np.maximum(np.take_along_axis(variance, best, axis=1), 0.0)).ravel(),
-                    "rank": np.tile(np.arange(1, k + 1), len(codes)),
-                }))  # fmt: skip
+        for start in range(0, max(n, 1), _PEOPLE_A_BLOCK):
+            codes = np.arange(start, min(start + _PEOPLE_A_BLOCK, n))
+            mean = _means(model.posterior_, codes)
+            best = np.argsort(-mean, axis=1, kind="stable")[:, :k]  # equal ones keep the order of the ids
+            tables.append(pl.DataFrame({
+                "user": model.users_.series().gather(np.repeat(codes, k)),
+                "item": model.items_.series().gather(best.ravel()),
+                "mean": np.take_along_axis(mean, best, axis=1).ravel(),
+                "rank": np.tile(np.arange(1, k + 1), len(codes)),
+            }))  # fmt: skip
         table = pl.concat(tables)
         return table if self.parts.user_is_integer else table.cast({"user": pl.String})
 
@@ -298,6 +296,23 @@ class PopulationInParts:
                 "old model for where the search begins"
             )
         return cls(load(path / "model"), found, path / _STATES, str(said[2]), bool(said[3]))
+
+
+def _means(posterior: PopulationPosterior, codes: IntArray) -> FloatArray:
+    """Means of people's utilities, centred over the items, (n, n_items): m + S Xᵀα, of which no variance is formed."""
+    people, law = posterior.people, posterior.law
+    items = np.arange(people.n_items)
+    # As for a pass: with few items it is quicker to work with their covariance than with functions.
+    dense = Law(law.covariance(items), law.mean) if law.has_basis and people.n_items <= FEW_ITEMS else law
+    x = np.zeros((len(codes), people.n_items))
+    for row, code in enumerate(codes.tolist()):
+        own, told, _ = people.sums(code, posterior.sites, dense)
+        x[row, own] = told[: len(own)]
+    if dense.has_basis:
+        mean = dense.mean + (x @ dense.Phi) @ dense.cov.T + (x * dense.rho if len(dense.rho) else 0.0)
+    else:
+        mean = dense.mean + x @ dense.cov
+    return np.asarray(mean - mean.mean(axis=1, keepdims=True))
 
 
 def _write_folder(path: Path, write: Callable[[Path], None]) -> None:
