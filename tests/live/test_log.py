@@ -159,6 +159,7 @@ def test_a_limit_and_everything_asked(tmp_path):
         assert len({frozenset(row[2:4]) for row in said(poll)}) == len(said(poll)) == 3
 
 
+@pytest.mark.slow
 def test_random_questions_have_the_probability_that_is_logged(tmp_path):
     with made(tmp_path, items=DRINKS[:3]) as poll:
         first = Counter()

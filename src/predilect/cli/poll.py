@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="poll", no_args_is_help=True, rich_markup_mode="rich",
-    help="Live polls: ask a crowd, keep every answer, stop in time. Needs pip install 'predilect[live]'.",
+    help="Live polls: ask a crowd, keep every answer, stop in time. Needs pip install 'predilect\\[live]'.",
     epilog="Start with: predilect poll new poll.db ideas.txt --question 'Which idea first?', then predilect poll serve "
     "poll.db.",
 )  # fmt: skip
