@@ -5,7 +5,11 @@ weights differ from person to person, with normal noise (for the mixed logit: lo
 items of three scenarios, in one of which 1 to 2 % take an item, are held against those of a population of 200 000, and
 of the people of the study. Contexts: 100 people compare 15 pairs of eight items, each on one of a few contexts, by
 which utilities differ with standard deviation 1; differences of scores are held against the true ones in units of the
-noise of an answer, which holds the contexts (and, pooled, how people differ).
+noise of an answer, which holds the contexts (and, pooled, how people differ). Clickers: 9 of 30 people answer 20 pairs
+of eight items at random, the others with noise of exactly 1 and tastes of standard deviation .5. Coefficients: of the
+population that the 80 people of the averages are drawn from. Covariates: 60 people make eight choices of the best of
+three of eight items, each with a covariate whose effect is .5 on average. Near-collinear: the same number of people and
+choices, of profiles with two attributes that correlate by .95.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
@@ -30,9 +35,11 @@ from benchmarks.store import made_with, read_lines, write_whole
 from predilect import Comparisons, MixedLogit, Population
 from predilect.decisions.conjoint import OF, RULES
 from predilect.errors import ConvergenceWarning
+from predilect.likelihoods.special import Z_95
 
 FloatArray = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"
+PARTS = ("averages", "contexts", "clickers", "coefficients", "covariates", "collinear")
 
 PROFILES = list(product([1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0], ["a", "b", "c"], ["no", "yes"]))
 ITEMS = {"item": [f"p{k:02d}" for k in range(len(PROFILES))]} | dict(
@@ -52,8 +59,33 @@ MODELS: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "MixedLogit": (MixedLogit, {}),
 }
 N_OF_POPULATION = 200_000
+# Heading, what is held, columns, and what the labels are, of parts that have one table
+FURTHER: dict[str, tuple[str, str, dict[str, str], list[str]]] = {
+    "clickers": (
+        "People who click at random", "Differences of the board's scores, absolute and with the best common factor "
+        "divided out, that factor, ranks of all own boards, and people told rightly whether they click",
+        {"absolute": "absolute", "scaled": "scaled", "factor": "slope", "own ranks": "own ranks", "found": "found"},
+        ["board", "clickers of 30"],
+    ),
+    "coefficients": (
+        "Coefficients of the population", "Means, and standard deviations over people",
+        {"means": "mean", "price": "mean: price", "spread": "spread"}, ["model", "people"],
+    ),
+    "covariates": (
+        "A covariate of alternatives", "Its effect; its mean (and mean spread)",
+        {"effect": "effect", "mean": "mean"}, ["answers", "spread times 10"],
+    ),
+    "collinear": (
+        "Near-collinear attributes", "Means over people of the coefficients of two attributes that correlate by .95, "
+        "and of one apart", {"near-collinear": "near-collinear", "apart": "apart"}, ["model", "people"],
+    ),
+}  # fmt: skip
 CONTEXTS = (2, 3, 4, 6, 8, 20)
 N_ANSWERS, TASTE = 15, 0.5
+COEFFICIENTS = (("price", None), ("size", None), ("brand", "a"), ("brand", "b"), ("milk", "yes"))
+CLICKERS = (9, 0)
+SPREADS_OF_EFFECT = (0.0, 0.4)  # times 10: the size of a study
+EFFECT, CORRELATION = 0.5, 0.95
 
 
 def people(n: int, rng: np.random.Generator) -> FloatArray:
@@ -174,6 +206,131 @@ def averages(name: str, n_people: int, seed: int) -> list[dict[str, Any]]:
     return found
 
 
+def coefficients(name: str, n_people: int, seed: int) -> list[dict[str, Any]]:
+    """What the intervals of the population's mean coefficients, and of how far people differ in them, hold."""
+    one = study(name, n_people, seed)
+    table, spreads = one.model.coefficients(), np.sqrt((ROOT**2).sum(axis=1))
+    parts: dict[str, list[Any]] = {}
+    for (attribute, level), mean, sd in zip(COEFFICIENTS, MEANS.tolist(), spreads.tolist(), strict=True):
+        row = table.filter((pl.col("attribute") == attribute) & (pl.col("level").eq_missing(pl.lit(level or ""))))
+        held_by = row.row(0, named=True)
+        for what, begins, value in (("mean", "", mean), ("spread", "spread_", sd)):
+            lower, upper = held_by[f"{begins}lower"], held_by[f"{begins}upper"]
+            parts[f"{what}: {attribute}"] = [
+                *parts.get(f"{what}: {attribute}", []), [int(lower <= value <= upper), upper - lower]
+            ]  # fmt: skip
+    return [{
+        "part": "coefficients", "model": name, "n": n_people, "seed": seed, "fit_cpu_s": round(one.seconds, 3),
+        "held": parts,
+    }]  # fmt: skip
+
+
+def clickers(n_clickers: int, seed: int) -> list[dict[str, Any]]:
+    """What the intervals of a board's differences hold, absolute and scaled, and of own boards' ranks."""
+    n_people, n_items, n_answers, rng = 30, 8, 20, np.random.default_rng([seed, n_clickers, 30])
+    utility = rng.standard_normal(n_items)
+    f = utility + TASTE * rng.standard_normal((n_people, n_items))
+    careful = np.arange(n_people) >= n_clickers
+    user = np.repeat(np.arange(n_people), n_answers)
+    left = rng.integers(n_items, size=len(user))
+    right = (left + rng.integers(1, n_items, size=len(user))) % n_items
+    z = careful[user] * (f[user, left] - f[user, right]) + rng.standard_normal(len(user))
+    began = time.process_time()
+    model = Population(n_jobs=1).fit({
+        "user": [f"u{u:02d}" for u in user.tolist()], "left": [f"i{k}" for k in left.tolist()],
+        "right": [f"i{k}" for k in right.tolist()],
+        "winner": [f"i{k}" for k in np.where(z > 0.0, left, right).tolist()],
+    })  # fmt: skip
+    seconds = time.process_time() - began
+    model._backend = "polars"
+    mean, C = model.utility_distribution()
+    true = utility[[int(item[1:]) for item in model.items_.ids]]
+    i, j = np.triu_indices(n_items, 1)
+    sd = np.sqrt(C[i, i] + C[j, j] - 2.0 * C[i, j])
+    gap, of_truth = mean[i] - mean[j], true[i] - true[j]
+    slope = float(gap @ (of_truth / sd**2) / (of_truth @ (of_truth / sd**2)))
+    own: list[Any] = []
+    for u in range(n_people):
+        board = model.rank(f"u{u:02d}")
+        place = {item: float((f[u] > f[u, int(item[1:])]).sum()) + 1.0 for item in board["item"]}
+        own += [
+            [int(low <= place[item] <= high), high - low]
+            for item, low, high in zip(board["item"], board["rank_low"], board["rank_high"], strict=True)
+        ]
+    table = model.people()
+    chance = table["clicks_at_random"].fill_null(0.0).to_list()
+
+    def held_of(true_gap: FloatArray) -> list[Any]:
+        return [[int(one), width] for one, width in zip(abs(gap - true_gap) < Z_95 * sd, 2.0 * Z_95 * sd, strict=True)]
+
+    parts = {
+        "absolute": held_of(of_truth), "scaled": held_of(slope * of_truth),
+        "own ranks": own, "slope": [[slope, slope]],
+        "found": [[int((p > 0.5) != c), p] for p, c in zip(chance, careful.tolist(), strict=True)],
+    }  # fmt: skip
+    return [{
+        "part": "clickers", "model": "personal", "n": n_clickers, "seed": seed, "fit_cpu_s": round(seconds, 3),
+        "held": {name: [list(map(float, one)) for one in values] for name, values in parts.items()},
+    }]  # fmt: skip
+
+
+def covariates(spread: float, seed: int) -> list[dict[str, Any]]:
+    """Whether the interval of the effect of a covariate of alternatives holds it, of choices from sets."""
+    n_people, n_items, n_tasks, rng = 60, 8, 8, np.random.default_rng([seed, 60, round(10 * spread)])
+    f = rng.standard_normal(n_items) + TASTE * rng.standard_normal((n_people, n_items))
+    effect = EFFECT + spread * rng.standard_normal(n_people)
+    rows = []
+    for u, task in product(range(n_people), range(n_tasks)):
+        shown, x = rng.choice(n_items, 3, replace=False), rng.standard_normal(3)
+        best = int((f[u, shown] + effect[u] * x + noise((3,), False, rng)).argmax())
+        rows += [
+            (f"u{u:02d}", task, f"i{shown[best]}", f"i{shown[k]}", "left", x[best], x[k])
+            for k in range(3) if k != best
+        ]  # fmt: skip
+    frame = pl.DataFrame(rows, ["user", "task", "left", "right", "winner", "x_left", "x_right"], orient="row")
+    began = time.process_time()
+    model = Population(n_jobs=1).fit(Comparisons.from_frame(frame, columns={"covariates": ["x"]}))
+    seconds = time.process_time() - began
+    model._backend = "polars"
+    row = model.covariates().row(0, named=True)
+    holds = [[int(row["lower"] <= EFFECT <= row["upper"]), row["upper"] - row["lower"]]]
+    return [{
+        "part": "covariates", "model": "choices of three", "n": round(10 * spread), "seed": seed,
+        "fit_cpu_s": round(seconds, 3), "held": {"effect": holds, "mean": [[row["effect"], row["spread"] or 0.0]]},
+    }]  # fmt: skip
+
+
+def collinear(n_people: int, seed: int) -> list[dict[str, Any]]:
+    """Whether the intervals of the population's coefficients of two attributes that nearly say the same hold them."""
+    rng = np.random.default_rng([seed, n_people, 95])
+    n_profiles, means, sds = 40, np.array([0.6, -0.3, 0.5]), np.array([0.4, 0.4, 0.4])
+    x = rng.standard_normal((n_profiles, 3))
+    x[:, 1] = CORRELATION * x[:, 0] + np.sqrt(1.0 - CORRELATION**2) * x[:, 1]
+    weights = means + sds * rng.standard_normal((n_people, 3))
+    shown = np.array([[rng.choice(n_profiles, N_SHOWN, replace=False) for _ in range(N_TASKS)] for _ in weights])
+    V = (x[shown] * weights[:, None, None, :]).sum(axis=-1)
+    best = (V + noise(V.shape, False, rng)).argmax(axis=-1)
+    user, task, place = np.indices(shown.shape).reshape(3, -1)
+    answers = Comparisons.from_frame({
+        "user": user.tolist(), "task": task.tolist(), "item": [f"p{k:02d}" for k in shown.ravel().tolist()],
+        "choice": (place == best[user, task]).astype(int).tolist(),
+    })  # fmt: skip
+    items = {"item": [f"p{k:02d}" for k in range(n_profiles)]} | {f"x{k}": x[:, k].tolist() for k in range(3)}
+    began = time.process_time()
+    model = Population(n_jobs=1).fit(answers, items=items)
+    seconds = time.process_time() - began
+    model._backend = "polars"
+    table, parts = model.coefficients(), {}
+    for k in range(3):
+        row = table.filter(pl.col("attribute") == f"x{k}").row(0, named=True)
+        name = "near-collinear" if k < 2 else "apart"
+        parts.setdefault(name, []).append([int(row["lower"] <= means[k] <= row["upper"]), row["upper"] - row["lower"]])
+    return [{
+        "part": "collinear", "model": "Population", "n": n_people, "seed": seed, "fit_cpu_s": round(seconds, 3),
+        "held": parts,
+    }]  # fmt: skip
+
+
 def contexts(personal: bool, n_contexts: int, seed: int) -> list[dict[str, Any]]:
     """What the intervals of the differences of one crowd's scores hold."""
     n_people, n_items, rng = 100, 8, np.random.default_rng([seed, n_contexts, 100])
@@ -213,6 +370,30 @@ def runs(parts: list[str], n_studies: int) -> Iterator[tuple[str, str, int, int]
             yield from (("averages", name, n, seed) for name in MODELS for n in PEOPLE)
         if "contexts" in parts:
             yield from (("contexts", name, n, seed) for name in ("personal", "pooled") for n in CONTEXTS)
+        if "clickers" in parts:
+            yield from (("clickers", "personal", n, seed) for n in CLICKERS)
+        if "coefficients" in parts:
+            yield from (("coefficients", name, PEOPLE[0], seed) for name in MODELS)
+        if "covariates" in parts:
+            yield from (("covariates", "choices of three", round(10 * s), seed) for s in SPREADS_OF_EFFECT)
+        if "collinear" in parts:
+            yield ("collinear", "Population", PEOPLE[0], seed)
+
+
+def run(part: str, name: str, n: int, seed: int) -> list[dict[str, Any]]:
+    """One study."""
+    match part:
+        case "averages":
+            return averages(name, n, seed)
+        case "contexts":
+            return contexts(name == "personal", n, seed)
+        case "clickers":
+            return clickers(n, seed)
+        case "coefficients":
+            return coefficients(name, n, seed)
+        case "covariates":
+            return covariates(n / 10.0, seed)
+    return collinear(n, seed)
 
 
 def coverage(records: list[dict[str, Any]], begins: str) -> tuple[float, float, float]:
@@ -264,6 +445,12 @@ def page(records: list[dict[str, Any]], command: str) -> str:
     if of_contexts:
         lines += ["## Few contexts", "", "Differences of scores of the crowd's board; the same.", ""]
         table(of_contexts, {"differences": "difference"}, ["board", "contexts"], ["model", "n"])
+    for part, (head, says, columns, labels) in FURTHER.items():
+        of_part = (one for one in records if one["part"] == part)
+        some = sorted(of_part, key=lambda one: (one["model"], one["n"], one["seed"]))
+        if some:
+            lines += [f"## {head}", "", f"{says}; the same.", ""]
+            table(some, columns, labels, ["model", "n"])
     lines += [made_with(command), ""]
     return "\n".join(lines)
 
@@ -271,7 +458,7 @@ def page(records: list[dict[str, Any]], command: str) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Run what is missing, then write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
-    parser.add_argument("parts", nargs="*", default=["averages", "contexts"], help="averages, contexts (default both)")
+    parser.add_argument("parts", nargs="*", default=list(PARTS), help=f"{', '.join(PARTS)} (default all)")
     parser.add_argument("--studies", type=int, default=100)
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
@@ -283,7 +470,7 @@ def main(arguments: list[str] | None = None) -> int:
         for part, name, n, seed in runs(given.parts, given.studies):
             if (part, name, n, seed) in done:
                 continue
-            found = averages(name, n, seed) if part == "averages" else contexts(name == "personal", n, seed)
+            found = run(part, name, n, seed)
             records += found
             with path.open("a", encoding="utf-8") as file:
                 file.writelines(json.dumps(record) + "\n" for record in found)

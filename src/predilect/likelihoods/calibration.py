@@ -33,6 +33,8 @@ RANGES = {
     "lapse_rate": (0.0, 0.5),
     "omitted_ties": (0.0, 1e6),
     "consistency_spread": (0.0, 3.0),  # whose noise differs by factors of hundreds has none, or nothing else
+    "click_rate": (0.0, 0.99),
+    "unit": (1e-100, 1e100),
     "tie_spread": (0.0, 10.0),  # a threshold e¹⁰ times the crowd's is never, or always, reached
 }
 
@@ -65,9 +67,11 @@ class Calibration:
         δ_0, the tie threshold of data that leave ties out, as pairs of unequal ratings do, in units of the noise: an
         answer takes the probability of its side over that of either side, and the best of a set leads all others by as
         much. Of no effect where ties are answers. Where it is learned κ = 1: of the two, held-out answers choose one.
-    tie_spread, consistency_spread : float, default 0
-        σ_δ of the thresholds and σ_a of the consistency of unseen people, which a fitted model sets: they are arguments
-        of the model.
+    tie_spread, consistency_spread, click_rate : float, default 0
+        σ_δ of the thresholds and σ_a of the consistency of unseen people, and the chance that one of them clicks at
+        random, which a fitted model sets: they are arguments of the model.
+    unit : float, default 1
+        Consistency of the median person, by which a fitted model has multiplied utilities; unseen people have 1 / it.
 
     Raises
     ------
@@ -83,6 +87,8 @@ class Calibration:
     tie_spread: float = 0.0
     consistency_spread: float = 0.0
     omitted_ties: float = 0.0
+    click_rate: float = 0.0
+    unit: float = 1.0
 
     def __post_init__(self) -> None:
         for name, (low, high) in RANGES.items():

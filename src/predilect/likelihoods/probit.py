@@ -134,6 +134,19 @@ def margins_in_noise(
     return plain, spread
 
 
+def with_random_clicks(mean: FloatArray, var: FloatArray, engaged: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Margins of people some of whom may click at random: the variance as it is, and the mean at which left is chosen
+    without ties as often as if the margin counted with probability ``engaged``, and chance otherwise; (n,).
+    """
+    rows = np.flatnonzero((engaged < 1.0) & (mean != 0.0))
+    if not len(rows):
+        return mean, var
+    mean, root = mean.copy(), np.sqrt(1.0 + var[rows])
+    against = engaged[rows] * ndtr(-np.abs(mean[rows]) / root) + 0.5 * (1.0 - engaged[rows])
+    mean[rows] = -np.sign(mean[rows]) * root * ndtri(against)
+    return mean, var
+
+
 def outcome_probabilities(m: npt.ArrayLike, v: npt.ArrayLike, delta: npt.ArrayLike = 0.0) -> FloatArray:
     """Probabilities of (left, tie, right) for margins z ~ N(m, v), (n, 3); rows sum to 1."""
     m = np.asarray(m, dtype=float)

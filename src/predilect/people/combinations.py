@@ -89,7 +89,7 @@ class Combinations:
         if nothing and now is not None:
             moved = now @ self.on_basis.T + (self.consensus.own @ self.A.T if self.consensus.own.shape[1] else 0.0)
         if not nothing:
-            items, x, Q = people.sums(user, sites, law)
+            items, x, Q = people.believed_sums(user, sites, law)
             k, Phi = len(items), law.functions
             cross = self.on_basis @ law.cov[items].T
             if len(law.rho):

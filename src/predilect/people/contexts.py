@@ -53,6 +53,7 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
         noise, sway = people.noise(user), people.sway[rows]
         if sway.shape[1]:
             noise = sway @ sway.T + (0.0 if noise is None else noise)
+        pull *= people.engaged[user]
         brought = pull[:, None] * _times_Q(law.covariance(items), left, right, precision, A, noise)
         known, cell = np.unique(contexts[rows], return_inverse=True)
         sums = np.zeros((len(known), len(items)))

@@ -12,6 +12,7 @@ import numpy as np
 
 from predilect._compile import inner_kernel, kernel
 from predilect.likelihoods.probit import moments_scalar, tilted_scalar
+from predilect.people.engaged import engagement
 from predilect.people.rank_one import add_effects, catch_up, direction, rank_one, take_in
 from predilect.people.state import (
     answers_of,
@@ -245,80 +246,81 @@ def _person_evidence(in_pair_space, answers, sway, d, delta, state, of_noise, lo
 
 
 @inner_kernel
-def _scatter_items(items, x, Q, sums):
-    """Adds a person's sums over the own items, where the items are the basis."""
+def _scatter_items(items, x, Q, w, sums):
+    """Adds a person's sums over the own items, times w, where the items are the basis."""
     for i in range(items.shape[0]):
-        sums.r[items[i]] += x[i]
+        sums.r[items[i]] += w * x[i]
         for j in range(i + 1):  # items ascend: this is the lower triangle
-            sums.H[items[i], items[j]] += Q[i, j]
-            sums.D[items[i], items[j]] += x[i] * x[j] - Q[i, j]
+            sums.H[items[i], items[j]] += w * Q[i, j]
+            sums.D[items[i], items[j]] += w * (x[i] * x[j] - Q[i, j])
 
 
 @inner_kernel
-def _scatter_basis(in_pair_space, answers, d, alpha, Q, R, sums, v):
-    """Adds a person's sums on a basis of functions.
+def _scatter_basis(in_pair_space, answers, d, alpha, Q, w, R, sums, v):
+    """Adds a person's sums, times w, on a basis of functions.
 
     With Q and the rows R in the person's space, W[i] collects Q R so that Σ_u Rᵀ Q R = Φᵀ W: one product over all items
-    in place of one a person. Rᵀ α goes to ``v``, of which the caller makes the sum of squares.
+    in place of one a person. √w Rᵀ α goes to ``v``, of which the caller makes the sum of squares.
     """
     items, la, lb = answers.items, answers.left, answers.right
     H, r, own_H, own_D = sums.H, sums.r, sums.own_H, sums.own_D
     own_Q = np.empty((d, d))
     for i in range(d):
         for j in range(d):
-            own_Q[i, j] = Q[i, j]
+            own_Q[i, j] = w * Q[i, j]
     T = np.dot(own_Q, R[:d])
+    root = math.sqrt(w)
     for i in range(d):
         a = items[la[i]] if in_pair_space else items[i]
-        r[a] += alpha[i]
+        r[a] += w * alpha[i]
         for j in range(R.shape[1]):
-            v[j] += alpha[i] * R[i, j]
+            v[j] += root * alpha[i] * R[i, j]
             H[a, j] += T[i, j]
         if in_pair_space:
             b = items[lb[i]]
-            r[b] -= alpha[i]
+            r[b] -= w * alpha[i]
             for j in range(R.shape[1]):
                 H[b, j] -= T[i, j]
     if own_H.shape[0] == 0:
         return
     for p in range(d):
         if not in_pair_space:
-            own_H[items[p]] += Q[p, p]
-            own_D[items[p]] += alpha[p] * alpha[p] - Q[p, p]
+            own_H[items[p]] += own_Q[p, p]
+            own_D[items[p]] += w * alpha[p] * alpha[p] - own_Q[p, p]
             continue
         for q in range(d):
-            square = alpha[p] * alpha[q] - Q[p, q]
+            square = w * alpha[p] * alpha[q] - own_Q[p, q]
             a = la[p]
             b = lb[p]
             if a == la[q]:
-                own_H[items[a]] += Q[p, q]
+                own_H[items[a]] += own_Q[p, q]
                 own_D[items[a]] += square
             if a == lb[q]:
-                own_H[items[a]] -= Q[p, q]
+                own_H[items[a]] -= own_Q[p, q]
                 own_D[items[a]] -= square
             if b == la[q]:
-                own_H[items[b]] -= Q[p, q]
+                own_H[items[b]] -= own_Q[p, q]
                 own_D[items[b]] -= square
             if b == lb[q]:
-                own_H[items[b]] += Q[p, q]
+                own_H[items[b]] += own_Q[p, q]
                 own_D[items[b]] += square
 
 
 @inner_kernel
-def _own_effects(in_rows, sway, k, x, Q, out):
+def _own_effects(in_rows, sway, k, x, Q, w, out):
     """Posterior means of the person's own effects, and what answers take off their prior variance of 1, by turns.
 
     ``x, Q`` are of items and effects, or of rows.
     """
     for j in range(sway.shape[1]):
         if not in_rows:
-            out[4 + 2 * j] = x[k + j]
-            out[5 + 2 * j] = Q[k + j, k + j]
+            out[4 + 2 * j] = w * x[k + j]
+            out[5 + 2 * j] = w * Q[k + j, k + j]
             continue
         for p in range(sway.shape[0]):
-            out[4 + 2 * j] += sway[p, j] * x[p]
+            out[4 + 2 * j] += w * sway[p, j] * x[p]
             for q in range(sway.shape[0]):
-                out[5 + 2 * j] += sway[p, j] * Q[p, q] * sway[q, j]
+                out[5 + 2 * j] += w * sway[p, j] * Q[p, q] * sway[q, j]
 
 
 class Sums(NamedTuple):
@@ -347,11 +349,14 @@ class Slopes(NamedTuple):
     ``of_people`` (n_users, 4 + 2 n_effects): gradient and curvature of each person's evidence in the log of their own
     threshold, gradient and information in the log of their consistency (population.md section 4), and of each own
     effect of a covariate the mean, and 1 less the variance. ``of_rows`` (n_rows,), or empty where nobody wants it: the
-    gradient of the evidence in each row's offset.
+    gradient of the evidence in each row's offset. ``engaged`` (n_users,): the probability that a person does not click
+    at random, by which all that the person adds is multiplied.
     """
 
     of_people: Any
     of_rows: Any
+    engaged: Any
+    evidences: Any  # log Z_u of each person, (n_users,)
 
 
 @inner_kernel
@@ -407,7 +412,14 @@ def em_pass(start, stop, columns, sway, prior, Phi, delta, n_sweeps, tolerance, 
         if pull.shape[0]:
             pull = pull[columns.answer_ptr[u] : columns.answer_ptr[u + 1]]
         _person_evidence(in_pair_space, answers, own_sway, d, own_delta, state, of_noise, log_det, own_out, pull)
-        out[0] += own_out[0]
+        w, evidence = engagement(own_out[0], columns.clicks[u], columns.engaged[u])
+        slopes.engaged[u] = w
+        slopes.evidences[u] = own_out[0]
+        for i in range(1, 5):
+            own_out[i] *= w
+        for p in range(pull.shape[0]):
+            pull[p] *= w
+        out[0] += evidence
         out[1] += factor * own_out[1]
         out[2] += factor * factor * own_out[2]
         of_person = slopes.of_people[u]
@@ -424,14 +436,14 @@ def em_pass(start, stop, columns, sway, prior, Phi, delta, n_sweeps, tolerance, 
             person_statistics(in_pair_space, answers, own_sway, state, x, Q, W)
         unscale(answers.consistency, x, Q, n if in_rows else k + n_effects(sway))
         if Phi is None:
-            _scatter_items(items, x, Q, sums)
+            _scatter_items(items, x, Q, w, sums)
         else:
-            _scatter_basis(in_pair_space, answers, n if in_rows else k, x, Q, state.R, sums, sums.D[u - start])
+            _scatter_basis(in_pair_space, answers, n if in_rows else k, x, Q, w, state.R, sums, sums.D[u - start])
         if sway is not None:
-            _own_effects(in_rows, own_sway, k, x, Q, of_person)
+            _own_effects(in_rows, own_sway, k, x, Q, w, of_person)
         for j in range(answers.traits.shape[0]):
             for i in range(n if in_rows else k):
-                share = x[i] * answers.traits[j]
+                share = w * x[i] * answers.traits[j]
                 r_traits[items[answers.left[i] if in_rows else i], j] += share
                 if in_rows:
                     r_traits[items[answers.right[i]], j] -= share

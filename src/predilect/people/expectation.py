@@ -13,6 +13,7 @@ from predilect._types import FloatArray
 from predilect.gaussian.dense import mirror, symmetrise
 from predilect.gaussian.design import Sites
 from predilect.people.dense import add_person
+from predilect.people.engaged import engagement
 from predilect.people.ep import Slopes, Sums, answers_evidence, em_pass, refresh_sites
 from predilect.people.law import Law
 from predilect.people.layout import FEW_ITEMS, People
@@ -29,6 +30,8 @@ class PersonPass:
     items: npt.NDArray[np.int32]
     x: FloatArray  # Xᵀ α, (k,)
     Q: FloatArray  # Xᵀ Q X, (k, k)
+    engaged: float  # by which both are to be multiplied
+    evidence: float  # log Z_u
     out: FloatArray  # (4,): evidence, its gradient and curvature in δ, largest change of a margin
     own_slopes: FloatArray  # (4 + 2 n_effects,), as in :class:`~predilect.people.ep.Slopes`
     pull: FloatArray  # of each row on its offset, (n,)
@@ -78,8 +81,9 @@ def dense_pass(
         of_effects = np.column_stack((a * x[k:], a * a * np.diagonal(Q)[k:]))
         x, Q, own_slopes = x[:k], Q[:k, :k], np.append(own_slopes, of_effects)
     pull = a * weight * (linear - precision * state.mean)
-    totals = np.array([evidence, factor * out[1], factor * factor * out[2], largest])
-    return PersonPass(user, items, a * x, a * a * Q, totals, own_slopes, pull)
+    w, total = engagement(evidence, people.clicks[user], people.engaged[user])
+    totals = np.array([total, w * factor * out[1], w * factor * factor * out[2], largest])
+    return PersonPass(user, items, a * x, a * a * Q, w, evidence, totals, w * own_slopes, w * pull)
 
 
 _ROUNDING = 1e-8  # of the largest
@@ -104,6 +108,8 @@ class Expectation:
     # information in that of the consistency, and mean, and 1 less the variance, of own effects of covariates
     own_slopes: FloatArray = field(default_factory=lambda: np.zeros((0, 4)))
     r_covariates: FloatArray = field(default_factory=lambda: np.zeros(0))  # (n_covariates,): gradient in their effects
+    engaged: FloatArray = field(default_factory=lambda: np.zeros(0))  # of each person, (n_users,)
+    evidences: FloatArray = field(default_factory=lambda: np.zeros(0))  # log Z_u, (n_users,)
 
     @property
     def ties(self) -> FloatArray:
@@ -150,7 +156,10 @@ def expectation(
     n_effects = people.patterns.shape[1]
     # Each person is in one shard: written, not summed.
     slopes = Slopes(
-        np.zeros((people.n_users, 4 + 2 * people.sway.shape[1])), np.zeros(people.n_rows if n_effects else 0)
+        np.zeros((people.n_users, 4 + 2 * people.sway.shape[1])),
+        np.zeros(people.n_rows if n_effects else 0),
+        people.engaged.copy(),
+        np.zeros(people.n_users),
     )
     columns, prior = people.columns(sites), law.prior
 
@@ -176,6 +185,7 @@ def expectation(
     for person in map_shards(work_dense, [(user, user + 1) for user in people.heavy.tolist()], executor):
         _add_dense(total, person, law, people.traits[person.user])
         slopes.of_people[person.user] = person.own_slopes
+        slopes.engaged[person.user], slopes.evidences[person.user] = person.engaged, person.evidence
         if n_effects:
             slopes.of_rows[people.answer_ptr[person.user] : people.answer_ptr[person.user + 1]] = person.pull
     if not law.has_basis:
@@ -189,6 +199,7 @@ def expectation(
     return Expectation(
         float(out[0]), H, D, r, total.r, r_traits, total.own_H, total.own_D, float(out[1]), float(out[2]),
         float(out[3]), slopes.of_people, people.of_covariates(slopes.of_rows) if n_effects else np.zeros(0),
+        slopes.engaged, slopes.evidences,
     )  # fmt: skip
 
 
@@ -215,16 +226,17 @@ def _no_sums(people: People, law: Law, M: int) -> Sums:
 
 
 def _add_dense(total: Sums, person: PersonPass, law: Law, traits: FloatArray) -> None:
-    items, x, Q = person.items, person.x, person.Q
+    items, w = person.items, person.engaged
+    x, Q, root = w * person.x, w * person.Q, math.sqrt(w) * person.x
     if law.has_basis:
         rows = law.Phi[items]
         total.H[items] += Q @ rows
-        total.D[:] += np.outer(x @ rows, x @ rows)
+        total.D[:] += np.outer(root @ rows, root @ rows)
     else:
-        add_person(items, x, Q, total.H, total.D)
+        add_person(items, root, Q, total.H, total.D)
     if len(total.own_H):
         total.own_H[items] += np.diagonal(Q)
-        total.own_D[items] += x * x - np.diagonal(Q)
+        total.own_D[items] += root * root - np.diagonal(Q)
     total.r[items] += x
     total.r_traits[items] += np.outer(x, traits)
     total.out[:3] += person.out[:3]

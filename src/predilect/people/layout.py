@@ -34,7 +34,8 @@ _MOST_SHARDS = 16
 FEW_ITEMS = 600
 LARGEST_STATE = 600
 NOISY = 0.5  # consistency of somebody with twice the usual noise
-OF_PEOPLE = {"tie_factor": 1.0, "consistency": 1.0, "consistency_sd": 0.0}  # a number for each user, and its default
+# A number for each user, and its default
+OF_PEOPLE = {"tie_factor": 1.0, "consistency": 1.0, "consistency_sd": 0.0, "engaged": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,10 @@ class People:
     consistency: Annotated[FloatArray, unless(1.0, positive("U"))] = field(default_factory=lambda: np.zeros(0))
     # posterior standard deviation of log a_u, (n_users,)
     consistency_sd: Annotated[FloatArray, unless(0.0, amounts("U"))] = field(default_factory=lambda: np.zeros(0))
+    # probability that the user does not click at random, (n_users,)
+    engaged: Annotated[FloatArray, unless(1.0, amounts("U"))] = field(default_factory=lambda: np.zeros(0))
+    # Log odds of a random clicker before the evidence of the model, (n_users,); -inf where ``engaged`` is held
+    clicks: FloatArray = field(default_factory=lambda: np.zeros(0))
     # Rows of a person with one number, from 0, are one answer, and share the noise of their items; -1 for the others
     task: Annotated[IntArray, unless(-1, numbers("R", "int64"))] = field(
         default_factory=lambda: np.zeros(0, dtype=np.int64)
@@ -89,7 +94,7 @@ class People:
     def __post_init__(self) -> None:
         if not self.traits.shape[1]:
             object.__setattr__(self, "traits", np.zeros((self.n_users, 0)))
-        for name, default in OF_PEOPLE.items():
+        for name, default in (OF_PEOPLE | {"clicks": -np.inf}).items():
             if not len(getattr(self, name)):
                 object.__setattr__(self, name, np.full(self.n_users, default))
         if not len(self.task):
@@ -113,7 +118,8 @@ class People:
         """Answers as the compiled loops take them, with their sites."""
         return Columns(
             self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.answers, self.task, self.weight,
-            self.offset, self.traits, self.tie_factor, self.consistency, self.is_heavy, sites.precision, sites.linear,
+            self.offset, self.traits, self.tie_factor, self.consistency, self.clicks, self.engaged, self.is_heavy,
+            sites.precision, sites.linear,
         )  # fmt: skip
 
     @property
@@ -216,6 +222,16 @@ class People:
         x, Q = person_sums(user, self.columns(sites), self.own_effects, law.prior, law.functions)
         return items, x, Q
 
+    def believed_sums(self, user: int, sites: Sites, law: Law) -> tuple[npt.NDArray[np.int32], FloatArray, FloatArray]:
+        """:meth:`sums` of moments: of somebody who may click at random x and Q are w x and w Q - w (1 - w) x xᵀ.
+
+        With these the mean and the covariance of utilities are those of the mixture of the person's posterior and, with
+        probability 1 - w, of the population.
+        """
+        items, x, Q = self.sums(user, sites, law)
+        w = float(self.engaged[user])
+        return (items, x, Q) if w == 1.0 else (items, w * x, w * Q - w * (1.0 - w) * np.outer(x, x))
+
     def answers_by_item(self, start: int, stop: int) -> FloatArray:
         """Number of answers on each item of users ``start`` to ``stop``; (stop - start, n_items)."""
         rows = slice(self.answer_ptr[start], self.answer_ptr[stop])
@@ -257,9 +273,10 @@ def with_own(
     gamma: FloatArray,
     consistency_sd: FloatArray | None = None,
     spread: tuple[float, ...] = (),
+    engaged: FloatArray | None = None,
 ) -> People:
     """People with their own tie thresholds and consistency, by their logarithms, (n_users,), and the effects γ of
-    covariates, (n_covariates,), with their ``spread`` over people; empty leaves them.
+    covariates, (n_covariates,), with their ``spread`` over people; empty leaves them. ``engaged``: (n_users,).
     """
     own: dict[str, Any] = {}
     if len(gamma):
@@ -272,6 +289,8 @@ def with_own(
         own["consistency"] = np.exp(log_consistency)
         if consistency_sd is not None:
             own["consistency_sd"] = consistency_sd
+    if engaged is not None:
+        own["engaged"] = engaged
     if not own:
         return people
     # Who is heavy stays as it is: to look again, as replace() does, takes longer than a pass over a small crowd, and

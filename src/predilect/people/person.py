@@ -48,6 +48,7 @@ class Person(NamedTuple):
     tie_factor: FloatArray = _LIKE_THE_CROWD  # multiplies the tie threshold, (1,)
     consistency: FloatArray = _LIKE_THE_CROWD  # (1,)
     consistency_sd: FloatArray = _KNOWN  # of its logarithm, (1,)
+    engaged: FloatArray = _LIKE_THE_CROWD  # probability that the user does not click at random, (1,)
     ends: FloatArray = np.zeros((0, 2))  # of the intervals of answers, (n, 2), where there are some
     sway: FloatArray = _NO_EFFECTS  # (n, n_effects)
 

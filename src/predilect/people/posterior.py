@@ -19,6 +19,7 @@ from predilect.gaussian.design import Sites
 from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
 from predilect.likelihoods.grades import Thresholds
+from predilect.likelihoods.probit import margins_in_noise, with_random_clicks
 from predilect.people.combinations import Combinations, GivenConsensus
 from predilect.people.expectation import expectation
 from predilect.people.law import Basis, Effects, Law
@@ -237,11 +238,13 @@ class PopulationPosterior(Posterior):
         traits: FloatArray | None = None,
         covariates: FloatArray | None = None,
         executor: ThreadPoolExecutor | None = None,
+        if_engaged: bool = False,
     ) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f_u(left) - f_u(right), (n,), noise not included, the consensus integrated out.
 
         A user of -1 is unseen, with ``traits`` (n, n_traits), by default the mean, zeros. By how much a user's own
         effects of ``covariates`` (n, n_covariates), by default equal ones, differ from everybody's is added.
+        ``if_engaged``: as if nobody clicked at random, which :meth:`in_units_of_noise` then reckons with.
         O(n_u k_u²) per user once, O(k_u²) per query; with a basis O(M (k_u + M)) per query.
         """
         left = np.asarray(left, dtype=np.int64)
@@ -255,7 +258,7 @@ class PopulationPosterior(Posterior):
         for rows, law, people, sites, codes in self._by_law(users):
             known = None if traits is None else traits[rows]
             mean[rows], var[rows] = margins_in(
-                self, law, people, sites, codes, left[rows], right[rows], known, asked[rows], executor
+                self, law, people, sites, codes, left[rows], right[rows], known, asked[rows], executor, if_engaged
             )
         return mean, var
 
@@ -266,7 +269,7 @@ class PopulationPosterior(Posterior):
         """:meth:`margins`, with effects of ``covariates`` (n, n_covariates), in units of the noise of the user's own
         answers.
         """
-        mean, var = self.margins(users, left, right, covariates=covariates, executor=executor)
+        mean, var = self.margins(users, left, right, covariates=covariates, executor=executor, if_engaged=True)
         if self.covariates is not None:
             mean, var = self.covariates.added(mean, var, covariates)
         return self.in_units_of_noise(mean, var, users)
@@ -317,7 +320,7 @@ class PopulationPosterior(Posterior):
 
     def consistencies(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
         sd = self._of_people("consistency_sd", users, self.calibration.consistency_spread)
-        return self._of_people("consistency", users), sd
+        return self._of_people("consistency", users, 1.0 / self.calibration.unit), sd
 
     def _of_people(self, name: str, users: IntArray, of_unseen: float = 1.0) -> FloatArray:
         users = np.asarray(users, dtype=np.int64)
@@ -338,6 +341,14 @@ class PopulationPosterior(Posterior):
             return person_in(self, law, people, sites, 0)
         return person_in(self, law, self.people, self.sites, user, traits)
 
+    def engaged(self, users: IntArray) -> FloatArray:
+        """Probabilities that users, by code, do not click at random, (n,)."""
+        return self._of_people("engaged", users, 1.0 - self.calibration.click_rate)
+
+    def in_units_of_noise(self, mean: FloatArray, var: FloatArray, users: IntArray) -> tuple[FloatArray, FloatArray]:
+        mean, var = margins_in_noise(mean, var, *self.consistencies(users))
+        return with_random_clicks(mean, var, self.engaged(users)) if self.calibration.click_rate else (mean, var)
+
     def with_consistencies(self, away: float) -> PopulationPosterior:
         """With everybody's consistency so many standard deviations of its logarithm above that of the fit.
 
@@ -347,6 +358,36 @@ class PopulationPosterior(Posterior):
         held = self.consolidated() if len(self.overlay) else self
         consistency = held.people.consistency * np.exp(away * held.people.consistency_sd)
         return replace(held, people=replace(held.people, consistency=consistency))
+
+    def in_unit(self, unit: float) -> PopulationPosterior:
+        """The same with utilities multiplied by ``unit`` and consistencies divided: no probability of an answer moves.
+
+        Sites, and thresholds, are in units of people's own noise, and stay.
+        """
+        if unit == 1.0:
+            return self
+        square, people, effects, covariates = unit * unit, self.people, self.effects, self.covariates
+        basis, d = self.basis, self.newcomer_shift
+        if basis is not None:
+            basis = Basis(
+                basis.Phi, square * basis.rho, unit * basis.offset, square * basis.offset_variance,
+                square * basis.own_scale,
+            )  # fmt: skip
+        people = replace(
+            people, consistency=people.consistency / unit, offset=unit * people.offset, sway=unit * people.sway
+        )
+        if covariates is not None:
+            covariates = replace(
+                covariates, mean=unit * covariates.mean, covariance=square * covariates.covariance,
+                spread=unit * covariates.spread,
+            )  # fmt: skip
+        return replace(
+            self, m=unit * self.m, C_m=square * self.C_m, Sigma=square * self.Sigma, people=people, basis=basis,
+            effects=None if effects is None else Effects(unit * effects.B, square * effects.covariance),
+            calibration=replace(self.calibration, unit=unit * self.calibration.unit), covariates=covariates,
+            newcomer_shift=None if d is None else unit * d,
+            C_answers=None if self.C_answers is None else square * self.C_answers,
+        )  # fmt: skip
 
     def combined(self, user: int, asked: Combinations) -> GivenConsensus:
         """Linear combinations of one user's utilities, in draws of the consensus; -1: unseen."""

@@ -171,10 +171,23 @@ def margins_in(
     traits: FloatArray | None,
     asked: FloatArray,
     executor: ThreadPoolExecutor | None,
+    if_engaged: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
     """Margins of users of one layout, draws of ``law``; ``asked`` (n, n_effects): covariates, in the units of
     ``people.sway``.
+
+    Of who may click at random ``if_engaged`` they are of somebody who does not, and else of the mixture with the law.
     """
+    mixed = np.flatnonzero((users >= 0) & (people.engaged[users] < 1.0)) if not if_engaged else np.zeros(0, dtype=int)
+    if len(mixed):
+        mean, var = margins_in(posterior, law, people, sites, users, left, right, traits, asked, executor)
+        w, known = people.engaged[users[mixed]], people.traits[users[mixed]]
+        at, more = _margins_without_answers(posterior, law, left[mixed], right[mixed], known)
+        more = more + np.einsum("ij,ij->i", asked[mixed], asked[mixed])
+        gap = mean[mixed] - at
+        mean[mixed] = at + w * gap
+        var[mixed] = w * var[mixed] + (1.0 - w) * more + w * (1.0 - w) * gap * gap
+        return mean, var
     mean, var = np.empty(len(users)), np.empty(len(users))
     unseen = (users < 0) | (people.answer_ptr[users + 1] == people.answer_ptr[users])
     rows = np.flatnonzero(unseen)
@@ -280,7 +293,7 @@ def person_in(
         return Utilities(
             mean, posterior.Sigma + C_m, None if basis is None else basis.Phi, own, _own_variance(posterior)
         )
-    items, x, Q = people.sums(user, sites, law)
+    items, x, Q = people.believed_sums(user, sites, law)
     x, Q = x[: len(items)], Q[: len(items), : len(items)]
     if basis is None:
         return _person_by_items(mean, posterior.Sigma, C_m, items, x, Q)
@@ -360,7 +373,7 @@ def centred_in(
     mean = np.empty((len(users), posterior.n_items))
     var = np.empty_like(mean)
     plain = posterior.basis is None and posterior.effects is None
-    one_by_one = people.is_heavy[users] if plain else np.ones(len(users), dtype=bool)
+    one_by_one = people.is_heavy[users] | (people.engaged[users] < 1.0) if plain else np.ones(len(users), dtype=bool)
 
     def work_one(shard: tuple[int, int]) -> None:
         for row in others[slice(*shard)].tolist():

@@ -31,6 +31,8 @@ class Columns(NamedTuple):
     traits: Any
     tie_factor: Any
     consistency: Any
+    clicks: Any  # log odds of a random clicker before the evidence of the model; -inf: ``engaged`` is held
+    engaged: Any
     is_heavy: Any
     lam: Any  # sites of *one* copy of each answer, (n_rows,): precision, and precision times mean
     eta: Any

@@ -16,6 +16,7 @@ from predilect.gaussian.design import Sites
 from predilect.likelihoods.grades import Intervals
 from predilect.likelihoods.probit import tilted_scalar
 from predilect.likelihoods.views import PairLikelihood, Probit
+from predilect.people.engaged import with_clicks
 from predilect.people.ep import sweep
 from predilect.people.expectation import Expectation, expectation
 from predilect.people.law import Law
@@ -258,3 +259,15 @@ def settled(
     )  # fmt: skip
     factor = np.array([math.exp(theta)]) if spread else person.tie_factor
     return person._replace(precision=precision, linear=linear, tie_factor=factor), change
+
+
+def with_engagement(
+    person: Person, law: Law, delta: float, rate: float, shares: FloatArray, *, largest_state: int,
+    likelihood: type[PairLikelihood] = Probit,
+) -> Person:  # fmt: skip
+    """A person at rest with the probability of not clicking at random; ``shares`` as of
+    :func:`~predilect.people.engaged.log_chances_of_clicks`.
+    """
+    people, sites = side_by_side([person], len(law.mean), largest_state=largest_state)
+    people = with_clicks(replace(people, likelihood=likelihood), rate, shares)
+    return person._replace(engaged=expectation(people, sites, law, delta, n_sweeps=0).engaged)

@@ -13,7 +13,14 @@ from predilect.evaluation import judge
 from simulate import random_pairs
 from tolerances import EXACT
 
-GIVEN = {"strength": 1e4, "variance": 1e-4, "consensus_variance": 2.0, "calibration": None, "n_jobs": 1}
+GIVEN = {
+    "strength": 1e4,
+    "variance": 1e-4,
+    "consensus_variance": 2.0,
+    "calibration": None,
+    "n_jobs": 1,
+    "clickers": 0.0,
+}
 
 
 def crowd_of(seed: int, half_guess: bool, n: int = 40, per_person: int = 30, n_items: int = 8):
@@ -76,7 +83,7 @@ def test_an_update_leaves_the_consistency_of_the_fit(model):
     code = again.users_.code(1)
     assert posterior.consistencies(np.array([code]))[0] == model.posterior_.consistencies(np.array([code]))[0]
     a, sd = posterior.consistencies(np.array([40, -1]))  # who came, and who is not known
-    assert (a.tolist(), sd.tolist()) == ([1.0, 1.0], [1.0, 1.0])
+    assert (a.tolist(), sd.tolist()) == ([1.0 / model.hyperparameters_.unit] * 2, [1.0, 1.0])
     again.forget(user=1, left=0, right=3, outcome=1)
     np.testing.assert_array_equal(again.predict_proba(asked), expected)
 

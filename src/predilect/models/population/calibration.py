@@ -23,7 +23,9 @@ from predilect.gaussian.design import Sites
 from predilect.likelihoods.calibration import LAPSE_NOISE, POWERS, Calibration
 from predilect.likelihoods.orders import Orders, PairsOfOrders, shared_noise
 from predilect.likelihoods.views import PairLikelihood, Probit
-from predilect.people.layout import OF_PEOPLE, lay_out_columns
+from predilect.people.engaged import shares_of_answers, with_clicks
+from predilect.people.law import Law
+from predilect.people.layout import OF_PEOPLE, People, lay_out_columns
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.queries import NEWCOMER, kinds_of_sets
 from predilect.people.update import settle
@@ -352,13 +354,24 @@ def predict_alone(
     precision, linear = np.zeros(comparisons.n_rows), np.zeros(comparisons.n_rows)
     precision[~test], linear[~test] = posterior.sites.precision, posterior.sites.linear
     sites = Sites(precision[place], linear[place])
-    settle(people, sites, posterior.law, delta, tolerance=_SITE_TOLERANCE, executor=executor)
+    people = _settled(people, sites, posterior, posterior.law, delta, executor)
     alone = replace(posterior, people=people, sites=sites)
     found: Asked = Asked.together([
         _whole(comparisons, rows, group, alone, np.arange(n_alone), delta, executor),
         _whole(comparisons, others, group, posterior, comparisons.user[others], delta, executor),
     ])  # fmt: skip
     return found
+
+
+def _settled(
+    people: People, sites: Sites, posterior: PopulationPosterior, law: Law, delta: float,
+    executor: ThreadPoolExecutor | None,
+) -> People:  # fmt: skip
+    """People whose sites, in place, are at rest, with what their answers say of whether they click at random."""
+    rate = posterior.calibration.click_rate
+    people = with_clicks(people, rate, shares_of_answers(posterior.people) if rate else None)
+    found = settle(people, sites, law, delta, tolerance=_SITE_TOLERANCE, executor=executor)
+    return replace(people, engaged=found.engaged, clicks=np.zeros(0)) if rate else people
 
 
 def _whole(
@@ -429,7 +442,7 @@ def predict_newcomers(
             likelihood=posterior.people.likelihood, consistency_sd=posterior.people.consistency_sd,
         ).with_thresholds(posterior.people.thresholds)  # fmt: skip
         sites = Sites.flat(len(known))
-        settle(people, sites, posterior.newcomer_law, delta, tolerance=_SITE_TOLERANCE, executor=executor)
+        people = _settled(people, sites, posterior, posterior.newcomer_law, delta, executor)
         alone = replace(posterior, people=people, sites=sites, newcomers=left_out)
         found.append(_whole(comparisons, asked, everything, alone, who[asked], delta, executor))
     return found

@@ -21,10 +21,10 @@ from predilect._text import either
 from predilect._types import FloatArray
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.design import Sites
+from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.grades import Rows, Thresholds
 from predilect.models.population.prior import PopulationPrior
 from predilect.models.population.search import Point, Progress, Search
-from predilect.people.covariates import covariate_information
 from predilect.people.law import Basis, Effects
 from predilect.people.layout import People, with_own
 from predilect.people.posterior import PopulationPosterior
@@ -63,6 +63,8 @@ class PopulationState:
     covariate_spread: tuple[float, ...] = ()  # of people's own effects of covariates
     # Of each person's own effect of each covariate, in units of that spread: mean, and 1 less the variance, by turns
     own_effects: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    # probability that a person does not click at random, (n_users,); None: nobody does
+    engaged: FloatArray | None = None
 
     def posterior(self, people: People, prior: PopulationPrior) -> PopulationPosterior:
         """Posterior of the population model."""
@@ -77,14 +79,16 @@ class PopulationState:
         if len(self.gamma):
             covariates = CovariateEffects(self.gamma, self.C_gamma, spread=np.array(self.covariate_spread))
         return PopulationPosterior(
-            self.m, self.C_m, self.Sigma, people, self.sites, basis, effects, covariates=covariates
-        )
+            self.m, self.C_m, self.Sigma, people, self.sites, basis, effects,
+            calibration=Calibration(click_rate=prior.click_rate), covariates=covariates,
+        )  # fmt: skip
 
     def people_with_own(self, people: People) -> People:
         """People with their own tie thresholds and consistency, and the effects of covariates."""
         own = with_own(
-            people, self.log_tie_factor, self.log_consistency, self.gamma, self.consistency_sd, self.covariate_spread
-        )
+            people, self.log_tie_factor, self.log_consistency, self.gamma, self.consistency_sd, self.covariate_spread,
+            self.engaged,
+        )  # fmt: skip
         return own.with_thresholds(self.thresholds)
 
 
@@ -143,7 +147,7 @@ def fit_population(
         consistency_sd = 1.0 / np.sqrt(information + prior.consistency_spread**-2)
     C_m, C_gamma = metric.C_m, metric.C_gamma
     if len(point.gamma):
-        C_m, C_gamma = covariate_information(search.people_at(point), sites, law).joint(C_m, search.gamma_precision)
+        C_m, C_gamma = search.information(point, final, sites).joint(C_m, search.gamma_precision)
     residual = residual if final.is_sound else math.inf
     report = report_of(search, residual, tolerance, people.n_answers, began)
     objective = final.evidence + search.log_prior(point)
@@ -152,7 +156,7 @@ def fit_population(
         metric.offset_variance, point.own_scale, point.B, metric.C_B, point.log_tie_factor, metric.tie_information,
         point.log_consistency, consistency_sd, point.gamma, C_gamma,
         None if people.thresholds is None else people.thresholds.scaled(point.delta), prior.covariate_spread,
-        final.own_slopes[:, 4:],
+        final.own_slopes[:, 4:], final.engaged if prior.click_rate else None,
     )  # fmt: skip
 
 
@@ -253,5 +257,6 @@ def _without_each(state: PopulationState, people: People, prior: PopulationPrior
         mean = (now.mean - now.var * linear) / share + people.consistency[user] * people.offset[rows]
         factor = np.full(len(weight), people.tie_factor[user])
         left, right = items[people.left[rows]], items[people.right[rows]]
+        weight = people.engaged[user] * weight
         parts.append(Rows(people.outcome[rows], weight, mean, now.var / share, factor, left, right))
     return Rows._make(np.concatenate(columns) for columns in zip(*parts, strict=True))

@@ -35,6 +35,8 @@ from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import pooled_thresholds, search_pooled, shift_of_newcomers
 from predilect.models.population.prior import Candidate, Hyperparameters
 from predilect.people.empirical_bayes import effect_spreads_of, tie_spread_of
+from predilect.people.engaged import log_chances_of_clicks, shares_of_answers
+from predilect.people.expectation import expectation
 from predilect.people.layout import People, lay_out
 from predilect.people.posterior import PopulationPosterior
 
@@ -189,6 +191,16 @@ class Fold:
         posterior = state.posterior(self._people(setting), candidate.prior(setting, self.space))
         asked = asked_of(self.test, posterior, self.test.user, 1.0, self.executor, with_kinds=False)
         return Predicted(asked, posterior.people.tie_threshold(state.delta))
+
+    def evidences(
+        self, candidate: Candidate, setting: Hyperparameters, state: PopulationState
+    ) -> tuple[FloatArray, FloatArray]:
+        """Log evidence of each person who answered, at a fit, and of clicking at random, (n_active,) each."""
+        posterior = state.posterior(self._people(setting), candidate.prior(setting, self.space))
+        people = replace(posterior.people, clicks=np.zeros(0), engaged=np.zeros(0))
+        found = expectation(people, state.sites.copy(), posterior.law, state.delta, executor=self.executor)
+        some = np.flatnonzero(np.diff(people.answer_ptr))
+        return found.evidences[some], log_chances_of_clicks(people, shares_of_answers(people))[some]
 
     def predict_pooled(self, setting: Hyperparameters, given: Mapping[str, float]) -> Predicted:
         """Margins of the rows held out, of a pooled fit to the others on the basis of items."""

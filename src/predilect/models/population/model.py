@@ -48,6 +48,7 @@ from predilect.models.population.segments import Segments, joint_traits, other_c
 from predilect.models.population.storage import restore_population
 from predilect.models.population.tables import (
     Tables,
+    describe_clickers,
     describe_consistency,
     describe_covariates,
     describe_thresholds,
@@ -111,6 +112,10 @@ class Population(Tables):
         crowd's, log a_u is N(0, σ_a²), and is learned with everything else; thresholds of ties are in units of the
         person's own noise. "auto" is chosen on held-out answers from 0, .25 and .5, or for people of one mind up
         to 2. :meth:`people` says who.
+    clickers : float or "auto", default "auto"
+        π, the share of people who click at random, whatever they are shown: a component of the population beside those
+        whose answers follow their utilities. "auto" is chosen on held-out answers where the evidence wants some.
+        :meth:`people` says who, as a probability.
     tol : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and
         with the root of their number more for more than 5 000 answers.
@@ -190,6 +195,7 @@ class Population(Tables):
     tie_threshold: Auto | tuple[Auto, Auto] | tuple[Auto, Auto, Auto] = "auto"
     ties: bool = False
     consistency: Auto = "auto"
+    clickers: Auto = "auto"
     tol: Auto = "auto"
     max_iter: int = 300
     n_jobs: int | None = None
@@ -325,6 +331,7 @@ class Population(Tables):
             "feature_weight": (h.feature_weight, h.consensus_weight),
             "tie_threshold": (threshold_and_spreads(self)[0], h.tie_spread, *filter(None, [h.item_tie_spread])),
             "consistency": h.consistency_spread,
+            "clickers": h.click_rate,
         }
 
     @property
@@ -346,7 +353,13 @@ class Population(Tables):
         x = None if effects is None else queries.covariates / effects.scale
         with workers(self.n_jobs) as executor:
             mean, var = posterior.margins(
-                queries.users, queries.left, queries.right, traits=traits, covariates=x, executor=executor
+                queries.users,
+                queries.left,
+                queries.right,
+                traits=traits,
+                covariates=x,
+                executor=executor,
+                if_engaged=True,
             )
         return mean, var
 
@@ -483,6 +496,7 @@ class Population(Tables):
         people, h = self.user_features_, self.hyperparameters_
         lines += describe_covariates(self)
         lines += describe_thresholds(self)
+        lines += describe_clickers(self)
         lines += describe_consistency(self)
         if people is not None and self.personal_:
             used = "used" if h.trait_scale > 0.0 else "not used, as held-out answers do not gain by them"
@@ -490,7 +504,7 @@ class Population(Tables):
             if others or not people.segments:
                 lines.append(f"Features of people: {', '.join(others) or 'none of use'}; {used}.")
             for name, columns, start in segment_columns(people):
-                sd = math.sqrt(h.segment_variances[start])
+                sd = math.sqrt(h.in_unit().segment_variances[start])
                 lines.append(
                     f'Segments by "{name}": {len(columns)}, whose utilities lie about {sd:.2f} from the average '
                     "person's (standard deviation)."
@@ -532,7 +546,7 @@ def _use_of_features(model: Any) -> str:
 
 
 def _prior_line(model: Any) -> str:
-    prior, chosen = model.report_["prior"], model.hyperparameters_
+    prior, chosen = model.report_["prior"], model.hyperparameters_.in_unit()
     if not model.n_fitted_:
         return (
             f"There were no answers at the fit: all items are alike before there are some (variance "

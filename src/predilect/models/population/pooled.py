@@ -396,7 +396,9 @@ def shift_of_newcomers(posterior: PopulationPosterior, answers: Comparisons, del
         mean, var = posterior.covariates.added(mean, var, answers.covariates)
     var = posterior.calibration.components(var, np.full(len(var), 2 + NEWCOMER))[0][1]
     cut = delta * np.broadcast_to(posterior.tie_factors_of_pairs(left, right), len(var))
-    rows = PooledAnswers(left, right, answers.outcome, answers.weight, answers.n_items)
+    # Who clicks at random says nothing of what newcomers want.
+    weight = answers.weight * posterior.people.engaged[users]
+    rows = PooledAnswers(left, right, answers.outcome, weight, answers.n_items)
     pooled = PooledPrior.of(posterior.Sigma, 1.0, posterior.law.functions)
 
     omitted, likelihood = posterior.calibration.omitted_ties, posterior.people.likelihood
@@ -408,6 +410,6 @@ def shift_of_newcomers(posterior: PopulationPosterior, answers: Comparisons, del
             curvature = np.maximum(curvature, 0.0)  # of the probit it is not negative
         else:
             value, slope, curvature, *_ = likelihood.all_tilted(answers.outcome, mean + margin, var, cut)
-        return float(answers.weight @ value), answers.weight * slope, answers.weight * curvature
+        return float(weight @ value), weight * slope, weight * curvature
 
     return pooled.mode(rows, views, np.zeros(pooled.n_functions), _SHIFT_TOLERANCE).m

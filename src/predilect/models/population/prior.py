@@ -156,6 +156,13 @@ class Hyperparameters:
     item_tie_spread: float = 0.0
     # σ_a: the logarithm of a person's consistency is N(0, σ_a²); 0 where all answer with the same care
     consistency_spread: float = 0.0
+    # π: the share of people who click at random
+    click_rate: float = 0.0
+    # of their answers: shares of ties and of decided answers, or of each grade; empty where nobody does
+    click_shares: tuple[float, ...] = ()
+    # c, consistency of the median person: utilities of the posterior, whose noise is that person's, are c times those
+    # that all other variances here are of
+    unit: float = 1.0
     # standard deviations over people of their own effects of covariates of answers, in units near the root mean square
     # of each; empty where all people have the same
     covariate_spread: tuple[float, ...] = ()
@@ -168,7 +175,20 @@ class Hyperparameters:
     @property
     def calibration_of_predictions(self) -> Calibration:
         """Calibration that the posterior takes: with the spreads of what people have of their own."""
-        return replace(self.calibration, tie_spread=self.tie_spread, consistency_spread=self.consistency_spread)
+        return replace(
+            self.calibration, tie_spread=self.tie_spread, consistency_spread=self.consistency_spread,
+            click_rate=self.click_rate, unit=self.unit,
+        )  # fmt: skip
+
+    def in_unit(self) -> Hyperparameters:
+        """Variances and spreads of effects of the posterior's utilities."""
+        square = self.unit**2
+        return replace(
+            self, variance=square * self.variance, consensus_variance=square * self.consensus_variance,
+            trait_scale=square * self.trait_scale, unit=1.0,
+            segment_variances=tuple(square * value for value in self.segment_variances),
+            covariate_spread=tuple((self.unit * np.array(self.covariate_spread)).tolist()),
+        )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -205,6 +225,7 @@ class PopulationPrior:
     tie_spread: float = 0.0
     consistency_spread: float = 0.0  # σ_a, the same for a person's consistency
     covariate_spread: tuple[float, ...] = ()  # of people's own effects of covariates; empty: one for all
+    click_rate: float = 0.0  # π, the share of people who click at random
 
     @classmethod
     def of(
@@ -215,7 +236,8 @@ class PopulationPrior:
         Phi: FloatArray | None = None,
     ) -> PopulationPrior:
         """The prior that hyper-parameters and features make; ``Phi`` saves computing the rows of the functions."""
-        traits, own = h.trait_scale or 1.0, (h.tie_spread, h.consistency_spread, h.covariate_spread)
+        traits = h.trait_scale or 1.0
+        own = (h.tie_spread, h.consistency_spread, h.covariate_spread, h.click_rate)
         if functions is not None:
             Phi = functions.rows(space) if Phi is None else Phi
             share = functions.own_share(Phi, space.known, h.feature_weight)
@@ -344,10 +366,11 @@ _RANGES = {
     "tie_spread": RANGES["tie_spread"],
     "item_tie_spread": RANGES["tie_spread"],
     "consistency_spread": RANGES["consistency_spread"],
+    "click_rate": RANGES["click_rate"],
 }
 _PARAMETERS = {
     "consensus_feature_weight": "feature_weight", "tie_spread": "tie_threshold", "item_tie_spread": "tie_threshold",
-    "consistency_spread": "consistency",
+    "consistency_spread": "consistency", "click_rate": "clickers",
 }  # fmt: skip
 _SEARCHED = ("strength", "variance", "consensus_variance", "length_scale")
 
@@ -366,7 +389,8 @@ def given_hyperparameters(model: Any) -> dict[str, Any]:
     weights = _pair("feature_weight", model.feature_weight, model.feature_weight)
     _, spread, item_spread = threshold_and_spreads(model)
     parts = dict(zip(("feature_weight", "consensus_feature_weight"), weights, strict=True))
-    parts |= {"tie_spread": spread, "item_tie_spread": item_spread, "consistency_spread": model.consistency}
+    parts |= {"tie_spread": spread, "item_tie_spread": item_spread}
+    parts |= {"consistency_spread": model.consistency, "click_rate": model.clickers}
     given: dict[str, Any] = {}
     for name, (low, high) in _RANGES.items():
         value = parts[name] if name in parts else getattr(model, name)
@@ -375,9 +399,10 @@ def given_hyperparameters(model: Any) -> dict[str, Any]:
     if model.calibration is None:
         given["calibration"] = Calibration()
     elif isinstance(model.calibration, Calibration):
-        if model.calibration.tie_spread or model.calibration.consistency_spread:
+        if model.calibration.tie_spread or model.calibration.consistency_spread or model.calibration.click_rate:
             raise ValueError(
-                "spreads are given with the model's tie_threshold=(..., spread) and consistency=, not its calibration"
+                "spreads and clickers are given with the model's tie_threshold=(..., spread), consistency= and "
+                "clickers=, not its calibration"
             )
         given["calibration"] = model.calibration
     elif not _is_auto(model.calibration):
@@ -399,7 +424,7 @@ def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
     rest = {name: value for name, value in values.items() if name != "calibration"}
     found: Hyperparameters = typed(Hyperparameters, rest, "hyperparameters")
     found = replace(found, calibration=restored_calibration(values["calibration"]))
-    for name, (low, high) in {**_RANGES, "trait_scale": (0.0, LARGEST)}.items():
+    for name, (low, high) in {**_RANGES, "trait_scale": (0.0, LARGEST), "unit": (1.0 / LARGEST, LARGEST)}.items():
         value = getattr(found, name)
         if name in _SEARCHED:  # which may go beyond what may be given
             low, high = 1.0 / LARGEST, LARGEST

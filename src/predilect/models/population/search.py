@@ -15,6 +15,7 @@ from predilect._types import FloatArray
 from predilect.gaussian.dense import factorise, lower_times, solve_lower, square_of_lower, symmetrise, times_lower
 from predilect.gaussian.design import Sites
 from predilect.models.population.prior import PopulationPrior, first_scale
+from predilect.people.covariates import CovariateInformation, covariate_information
 from predilect.people.empirical_bayes import (
     consensus_mode,
     consensus_step,
@@ -26,6 +27,7 @@ from predilect.people.empirical_bayes import (
     threshold_step,
     ties_step,
 )
+from predilect.people.engaged import with_clicks
 from predilect.people.expectation import Expectation, expectation
 from predilect.people.law import Law
 from predilect.people.layout import People, with_own
@@ -87,7 +89,7 @@ class Search:
         window: int,
         learn_delta: bool,
     ) -> None:
-        self.people = people
+        self.people = with_clicks(people, prior.click_rate)
         self.prior = prior
         self.executor = executor
         self.progress = progress
@@ -182,6 +184,11 @@ class Search:
             C_m, 1.0 / (self.offset_precision + current.own_H), C_B, information, current.care[:, 1],
             self._C_gamma(point),
         )  # fmt: skip
+
+    def information(self, point: Point, current: Expectation, sites: Sites) -> CovariateInformation:
+        """What answers say of the effects of covariates, with who clicks at random held."""
+        people = replace(self.people_at(point), engaged=current.engaged, clicks=np.zeros(0))
+        return covariate_information(people, sites, self.law(point))
 
     def _C_gamma(self, point: Point) -> FloatArray:
         """Inverse of a bound on the precision of the effects of covariates, (n_covariates, n_covariates)."""

@@ -54,6 +54,7 @@ from predilect.models.population.prior import (
     least_strength,
     second_moment,
 )
+from predilect.people.engaged import PRIOR_OF_RATE, with_clicks
 from predilect.people.layout import lay_out, with_own
 
 _WALK: tuple[Walked, ...] = ("strength", "variance", "feature_weight", "strength")
@@ -74,6 +75,11 @@ _ERRORS_OF_BASIS = 1.0  # which a basis of more functions must gain: the one-sta
 _LARGEST_SCALE_NEAR_POOLED = 0.5  # of a person's utility about the consensus, up to which none is worth a try
 _FIRST_TRAIT_SHARE, _FIRST_SPREAD = 0.1, 0.5  # the first over all traits, of how much people differ
 _CLEARLY = 2.0  # standard errors; and ten answers of one stranger are one surprise more than ten
+# Rates of clickers, where fits with them begin, how many there are, and what the evidence must gain, in nats.
+_CLICK_RATES, _FIRST_CLICK_RATE, _ROUNDS_OF_CLICKERS, _WORTH_A_TRIAL = np.geomspace(0.01, 0.9, 40), 0.3, 2, 2.0
+_FEW_SURPRISES, _MOST_SURPRISE = 0.5, 50.0  # chance of a person's answers at random over that of the model
+_FEWEST_CLICKERS = 0.05  # of fewer the unit takes no notice
+_SCALES = ("variance", "consensus_variance")
 # Laplace's evidence has people too alike in care. Where they differ in taste, a large spread passes lapses off as care.
 _CONSISTENCY_SPREADS, _SPREADS_OF_ONE_MIND, _ERRORS_OF_SPREAD = (0.25, 0.5), (0.25, 0.5, 1.0, 2.0), 1.0
 
@@ -270,12 +276,15 @@ class _Search:
             best = self.with_own_thresholds(best)
         if "item_tie_spread" in self.free:
             best = self.with_item_ties(best, spread_of_item_ties(evident.answers))
+        best = self.with_clickers(best)
         if "consistency_spread" in self.free:
             best = self.with_consistency(best)
         nearly_rigid = best.setting.strength
         best = self.with_wider_consensus(self.walk(best))
         if "consistency_spread" in self.free and not best.setting.consistency_spread:
             best = self.with_consistency(best)  # before tastes have the scale they want, care may not show
+        if not best.setting.click_rate:
+            best = self.with_clickers(best)
         best = self.with_own_effects(best)
         best = self.kept_from_heart(best, nearly_rigid)
         differing = best  # where it is no more than features of people explain, all are of one mind without them
@@ -377,14 +386,12 @@ class _Search:
                 return best
         setting = replace(best.setting, strength=ONE_MIND["strength"], variance=ONE_MIND["variance"], trait_scale=0.0)
         free = [name for name in self.free if name == "consensus_variance"]
-        setting = rigid_hyperparameters(
-            self.folds[0].people, self.space, setting, free, candidate=best.candidate, delta=self.plan.delta,
-            executor=self.plan.executor,
-        )  # fmt: skip
+        setting = self.rigid(best, setting, free)
         with_care = "consistency_spread" in self.free
         if with_care:
             setting = replace(setting, consistency_spread=0.0)
         rigid = replace(best, setting=setting, trial=self.run(best.candidate, setting, None))
+        rigid = rigid if rigid.setting.click_rate else self.with_clickers(rigid)
         rigid = self.with_consistency(rigid) if with_care else rigid
         # Taste along the consensus is care by another name.
         care_alone = rigid.setting.consistency_spread > best.setting.consistency_spread
@@ -425,9 +432,47 @@ class _Search:
         new = self.tried(best, setting, _ERRORS_OF_SPREAD, trial)
         return new if new.trial.objective > best.trial.objective + len(first) else best  # a nat for each spread
 
+    def rigid(self, best: _Found, setting: Hyperparameters, free: Sequence[str]) -> Hyperparameters:
+        """Scales by the evidence of a rigid population, of the first fold."""
+        people = with_clicks(self.folds[0].people, setting.click_rate)
+        return rigid_hyperparameters(
+            people, self.space, setting, free, candidate=best.candidate, delta=self.plan.delta,
+            executor=self.plan.executor,
+        )  # fmt: skip
+
+    def with_clickers(self, best: _Found) -> _Found:
+        """The same with a share of people who click at random, if the evidence wants some and held-out answers gain."""
+        if "click_rate" not in self.free:
+            return best
+        of_model, of_clicks = self.folds[0].evidences(best.candidate, best.setting, best.trial.states[0])
+        if np.exp(np.minimum(of_clicks - of_model, _MOST_SURPRISE)).mean() < _FEW_SURPRISES:
+            return best  # it would be 1 if answers were those of the model, and is next to nothing if nobody clicks
+        found = best
+        for consistency in dict.fromkeys((0.0, best.setting.consistency_spread)):
+            setting = replace(best.setting, click_rate=_FIRST_CLICK_RATE, consistency_spread=consistency)
+            warm, gain = best.trial, 0.0
+            for _ in range(_ROUNDS_OF_CLICKERS):
+                setting = self.rigid(best, setting, [name for name in _SCALES if name in self.free])
+                warm = self.warmed(replace(best, trial=warm), setting)
+                gain, rate = self.gain_by_clickers(best, warm.states[0])
+                setting = replace(setting, click_rate=rate)
+            if gain >= _WORTH_A_TRIAL and rate >= _FEWEST_CLICKERS:
+                found = self.tried(
+                    found, setting, 0.0, warm
+                )  # the evidence wants them: that needs no more than to gain
+        return found
+
+    def gain_by_clickers(self, best: _Found, state: PopulationState) -> tuple[float, float]:
+        """Gain of the evidence by the best rate of clickers at a fit, with the prior of the rate, and that rate."""
+        of_model, of_clicks = self.folds[0].evidences(best.candidate, best.setting, state)
+        rates = _CLICK_RATES[:, None]
+        gains = np.logaddexp(np.log1p(-rates) + of_model, np.log(rates) + of_clicks) - of_model
+        gain = gains.sum(axis=1) + PRIOR_OF_RATE * np.log1p(-_CLICK_RATES)
+        return float(gain.max()), float(_CLICK_RATES[gain.argmax()])
+
     def with_consistency(self, best: _Found) -> _Found:
         """The same with a consistency of each person, of the smallest spread on which none clearly gains."""
-        one_mind = best.setting.variance <= ONE_MIND["variance"]
+        one_mind = best.setting.variance <= ONE_MIND["variance"] and "click_rate" not in self.free
         for spread in _SPREADS_OF_ONE_MIND if one_mind else _CONSISTENCY_SPREADS:
             setting = replace(best.setting, consistency_spread=spread)
             trial = self.run(best.candidate, setting, best.trial, race=True)

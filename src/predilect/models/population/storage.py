@@ -23,7 +23,7 @@ def restore_population(model: Any, parts: dict[str, Any]) -> None:
         raise ValueError(f"{functions.n_functions} functions, but {len(mean)} values of them")
     if thresholds is not None and thresholds.tie_threshold != model.tie_threshold_:
         raise ValueError("the cuts do not begin with the tie threshold")
-    if effects is not None and tuple(effects.spread) != tuple(model.hyperparameters_.covariate_spread):
+    if effects is not None and tuple(effects.spread) != model.hyperparameters_.in_unit().covariate_spread:
         raise ValueError("effects of covariates that differ between people by another spread")
     if is_pooled:
         model._pooled_rows = parts["_pooled_columns"].rows()

@@ -51,11 +51,12 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
             (the noise of the person's answers is 1 / consistency times the usual; 1, and missing, where people do not
             differ in it; the interval takes the spread of its logarithm over people as known, and as one of 0, .25 and
             .5, so that in simulations with a spread of .25, .5 and .8 it held the truth in 95, 84 and 79 % of cases);
-            agreement, the share of the decided answers that prefer what the crowd prefers; ties, the
-            share of the answers that are ties; and, where the side is in the model, chose_left, the share of the
-            decided answers that went to the item on the left. Shares of nothing are missing. Where effects of
-            covariates differ over people, effect_of_x and effect_of_x_sd for each covariate x: what one unit of it adds
-            for this person, as in :meth:`covariates`.
+            clicks_at_random, the probability that the person's answers do not depend on what is shown, missing where
+            the model has no such people; agreement, the share of the decided answers that prefer what the crowd
+            prefers; ties, the share of the answers that are ties; and, where the side is in the model, chose_left, the
+            share of the decided answers that went to the item on the left. Shares of nothing are missing. Where effects
+            of covariates differ over people, effect_of_x and effect_of_x_sd for each covariate x: what one unit of it
+            adds for this person, as in :meth:`covariates`.
 
         Raises
         ------
@@ -249,7 +250,9 @@ def people_columns(model: Any) -> dict[str, Any]:
         if (side := _side_of_answers(posterior)) is not None:
             seen = people.weight * ((outcome != 0) & (side != 0.0))
             shares["chose_left"] = sums(seen * (side * outcome > 0.0)) / sums(seen)
-    numbers = {"n": n_answers, "consistency": people.consistency, "lower": lower, "upper": upper, **shares}
+    clicks = 1.0 - people.engaged if model.hyperparameters_.click_rate else np.full(people.n_users, np.nan)
+    numbers = {"n": n_answers, "consistency": people.consistency, "lower": lower, "upper": upper}
+    numbers |= {"clicks_at_random": clicks, **shares}
     effects = posterior.covariates
     if effects is not None and len(effects.spread):
         own_mean, own_sd = own_effects(people, posterior.sites, posterior.law, effects)
@@ -268,6 +271,23 @@ def _side_of_answers(posterior: Any) -> FloatArray | None:
     if effects is None or SIDE not in effects.names:
         return None
     return np.asarray(effects.patterns[posterior.people.variant, effects.names.index(SIDE)])
+
+
+def describe_clickers(model: Any) -> list[str]:
+    """Sentences on people who click at random; none where there are none."""
+    if not model.hyperparameters_.click_rate:
+        return []
+    people = model.posterior_.people
+    answered = np.diff(people.answer_ptr) > 0
+    chance = 1.0 - people.engaged[answered]
+    n, sure = int(chance.size), int((chance > 0.5).sum())
+    lines = [
+        f"Some people seem to click at random: about {chance.sum():.0f} of {n}, {sure} of them more likely than not "
+        "(people() says who). The noise that scores are in units of is that of the median person among the others."
+    ]
+    if chance.sum() > 0.5 * n:
+        lines.append("More than half of the people seem to: unit and board are of the lesser part of the crowd.")
+    return lines
 
 
 def describe_consistency(model: Any) -> list[str]:

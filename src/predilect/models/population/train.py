@@ -33,6 +33,7 @@ from predilect.models.population.pooled import (
 from predilect.models.population.prior import (
     BASES,
     DEFAULTS,
+    ONE_MIND,
     Functions,
     Hyperparameters,
     PopulationPrior,
@@ -41,10 +42,12 @@ from predilect.models.population.prior import (
 from predilect.models.population.segments import fit_segments
 from predilect.models.population.selection import Selection, select_model
 from predilect.people.contexts import with_contexts
+from predilect.people.engaged import consistency_of_median, shares_of_answers
 from predilect.people.expectation import expectation
 from predilect.people.law import Effects
 from predilect.people.layout import People, lay_out
 from predilect.people.posterior import PopulationPosterior
+from predilect.people.sandwich import widened_by_people
 from predilect.progress import Report
 
 # Dense items x items algebra: about 50 n² floats, scipy's bounds among them, and a few n³ operations a pass.
@@ -94,8 +97,17 @@ def train_personal(plan: Plan) -> Trained:
     state, posterior, variances = _fitted(plan, selection, staged)
     if plan.segments is not None:
         chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
-    posterior = _by_answers_alone(with_contexts(posterior, plan.answers), staged.prior, plan)
+    is_widened = chosen.click_rate > 0.0 or chosen.variance <= ONE_MIND["variance"]
+    if is_widened:
+        posterior = widened_by_people(posterior)
+    posterior = with_contexts(posterior, plan.answers)
+    if is_widened or posterior.covariates is not None or plan.segments is not None or plan.answers.context is not None:
+        posterior = _by_answers_alone(posterior, staged.prior, plan)
     posterior = predicting(posterior, plan, chosen, state.delta)
+    if chosen.click_rate:
+        chosen = replace(chosen, click_shares=tuple(shares_of_answers(posterior.people).tolist()))
+    chosen = replace(chosen, unit=consistency_of_median(posterior.people, chosen.consistency_spread))
+    posterior = posterior.in_unit(chosen.unit)
     return Trained(
         posterior, chosen, posterior.people.tie_threshold(state.delta), state.evidence, state.report,
         selection.to_dict(), selection.candidate.functions,
@@ -166,7 +178,7 @@ def _to_search(plan: Plan, start: Hyperparameters, bases: list[Functions | None]
         searchable.append("tie_spread")
     if answers.has_ties and plan.delta is None:
         searchable.append("item_tie_spread")
-    searchable.append("consistency_spread")
+    searchable += ["consistency_spread", "click_rate"]
     if not answers.has_ties and not answers.grades:  # thresholds are not identified
         start = replace(start, tie_spread=0.0)
     if not answers.has_ties:
@@ -176,8 +188,6 @@ def _to_search(plan: Plan, start: Hyperparameters, bases: list[Functions | None]
 
 def _by_answers_alone(posterior: PopulationPosterior, prior: PopulationPrior, plan: Plan) -> PopulationPosterior:
     """With the covariance of the consensus that answers move, where more than answers went into C_m."""
-    if posterior.covariates is None and plan.segments is None and plan.answers.context is None:
-        return posterior
     found = expectation(
         posterior.people, posterior.sites, posterior.law, 1.0, n_sweeps=0, executor=plan.executor
     )  # fmt: skip
@@ -307,7 +317,7 @@ def train_pooled(plan: Plan) -> Trained:
     best = found.state
     chosen = replace(
         start, consensus_variance=found.variance, feature_weight=found.weight, consensus_feature_weight=None,
-        consistency_spread=0.0, item_tie_spread=found.item_tie_spread,
+        consistency_spread=0.0, click_rate=0.0, item_tie_spread=found.item_tie_spread,
     )  # fmt: skip
     kind = {"kind": "items"} if functions is None else functions.to_dict()
     Phi = None if functions is None else functions.rows(space)
@@ -345,7 +355,7 @@ def extend(
     functions: Functions | None = None,
 ) -> PopulationPosterior | GaussianPosterior:
     """Posterior with new items appended, predicted from their features (population.md section 6)."""
-    h = hyperparameters
+    h = hyperparameters.in_unit()
     if functions is not None:
         Phi = functions.rows(new)
         if isinstance(posterior, GaussianPosterior):

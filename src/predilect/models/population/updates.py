@@ -23,7 +23,7 @@ from predilect.models.reading import rows_of_features
 from predilect.people.layout import OF_PEOPLE
 from predilect.people.person import Person, TaskRows, person_of
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import LOOSE_TOLERANCE, MOST_SETTLING_SWEEPS, is_quick, settled
+from predilect.people.update import LOOSE_TOLERANCE, MOST_SETTLING_SWEEPS, is_quick, settled, with_engagement
 from predilect.progress import Report
 from predilect.shards import workers
 
@@ -131,6 +131,13 @@ def _changed_people(model: Any, batch: Batch, sign: int, people: Any) -> dict[in
     laws = [posterior.law_of(code) for code in persons]
     with nullcontext() if quick else workers(model.n_jobs) as executor:
         done = list((executor.map if executor else map)(settle, persons.values(), laws))
+    h = model.hyperparameters_
+    if h.click_rate:
+        shares, which = np.array(h.click_shares), {"largest_state": largest_state, "likelihood": likelihood}
+        done = [
+            (with_engagement(person, law, delta, h.click_rate, shares, **which), change)
+            for (person, change), law in zip(done, laws, strict=True)
+        ]
     residual = max([change for _, change in done])
     if not residual <= LOOSE_TOLERANCE:
         _say_not_converged(model, residual)
@@ -138,8 +145,9 @@ def _changed_people(model: Any, batch: Batch, sign: int, people: Any) -> dict[in
 
 
 def _newcomer(model: Any, traits: FloatArray) -> Person:
-    sd = np.array([model.hyperparameters_.consistency_spread])
-    return Person.without_answers(traits[None])._replace(consistency_sd=sd)
+    h = model.hyperparameters_
+    consistency, sd = np.array([1.0 / h.unit]), np.array([h.consistency_spread])
+    return Person.without_answers(traits[None])._replace(consistency=consistency, consistency_sd=sd)
 
 
 def _as_before(posterior: PopulationPosterior, code: int, person: Person) -> Person:

@@ -1,0 +1,119 @@
+"""People who click at random: a component of the population beside those whose answers follow their utilities.
+
+population.md section 4, "People who click at random".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect._compile import kernel
+from predilect._types import FloatArray
+
+if TYPE_CHECKING:
+    from predilect.people.layout import People
+
+
+@kernel
+def engagement(log_z: float, clicks: float, held: float) -> tuple[float, float]:
+    """Probability that a person does not click, and log((Z + e^clicks)): of the model's evidence and of clicking.
+
+    With ``clicks`` of -inf the probability is the one that is ``held``, and the evidence the model's.
+    """
+    if clicks == -math.inf:
+        return held, log_z
+    gap = clicks - log_z
+    if gap > 0.0:
+        w = math.exp(-gap)
+        return w / (1.0 + w), clicks + math.log1p(w)
+    w = math.exp(gap)
+    return 1.0 / (1.0 + w), log_z + math.log1p(w)
+
+
+def shares_of_answers(people: People) -> FloatArray:
+    """The crowd's own shares of ties and of decided answers, or of each grade, (1 + n_grades,), tasks left aside."""
+    alone = people.task < 0
+    size = np.abs(people.outcome[alone].astype(np.int64))
+    counts = np.bincount(size, people.weight[alone], 2)
+    return np.asarray(counts / counts.sum()) if counts.any() else np.array([0.0, 1.0])
+
+
+def log_chances_of_clicks(people: People, shares: FloatArray) -> FloatArray:
+    """Log probability of each person's answers if they are clicked at random, (n_users,).
+
+    A pair has the ``shares`` of :func:`shares_of_answers`, the smallest where it has none, with both sides as likely.
+    An answer about k alternatives orders layers of n_1, n_2, ... of them, at random in Π n_l! / k! of the cases.
+    """
+    size = np.abs(people.outcome.astype(np.int64))
+    chances = np.zeros(max(int(size.max(initial=0)) + 1, len(shares)))
+    chances[: len(shares)] = shares
+    chances[chances == 0.0] = shares[shares > 0.0].min()
+    chances[1:] *= 0.5
+    of_rows = people.weight * np.log(chances)[size]
+    in_task = people.task >= 0
+    of_rows[in_task] = 0.0
+    owner = np.repeat(np.arange(people.n_users), np.diff(people.answer_ptr))
+    found = np.asarray(np.bincount(owner, of_rows, people.n_users), dtype=float)
+    rows = np.flatnonzero(in_task)
+    if not len(rows):
+        return found
+    key = np.stack([owner[rows], people.task[rows]])
+    order = np.lexsort(key[::-1])
+    starts = np.flatnonzero(np.append(True, np.any(np.diff(key[:, order], axis=1) != 0, axis=0)))
+    for some in np.split(rows[order], starts[1:]):
+        found[owner[some[0]]] += _log_chance_of_task(people.left[some], people.right[some], people.outcome[some])
+    return found
+
+
+def _log_chance_of_task(left: npt.NDArray[Any], right: npt.NDArray[Any], outcome: npt.NDArray[Any]) -> float:
+    """Log share of the orders of a task's items that agree with its rows, which are those of layers."""
+    up = outcome > 0
+    winner, loser = np.where(up, left, right), np.where(up, right, left)
+    items, place = np.unique(np.concatenate((winner, loser)), return_inverse=True)
+    above, below = place[: len(winner)], place[len(winner) :]
+    depth = np.zeros(len(items), dtype=np.int64)
+    for _ in range(len(items)):
+        deeper = depth.copy()
+        np.maximum.at(deeper, below, depth[above] + 1)
+        if (deeper == depth).all():
+            break
+        depth = deeper
+    sizes = np.bincount(depth)
+    return sum(math.lgamma(n + 1.0) for n in sizes.tolist()) - math.lgamma(len(items) + 1.0)
+
+
+def with_clicks(people: People, rate: float, shares: FloatArray | None = None) -> People:
+    """People of whom a share ``rate`` clicks at random before their answers are known; 0: nobody."""
+    if not rate:
+        return people
+    chances = log_chances_of_clicks(people, shares_of_answers(people) if shares is None else shares)
+    before = np.full(people.n_users, 1.0 - rate)  # of who has no answers
+    return replace(people, clicks=math.log(rate / (1.0 - rate)) + chances, engaged=before)
+
+
+PRIOR_OF_RATE = 8.0  # of Beta(1, 9): its mode is Σ (1 - w) / (U + 8)
+
+
+def rate_of_clickers(engaged: FloatArray) -> float:
+    """Share of clickers of largest posterior density, Beta(1, 9) before, by those of people who answered, (n,)."""
+    return float((1.0 - engaged).sum() / (len(engaged) + PRIOR_OF_RATE))
+
+
+def consistency_of_median(people: People, spread: float) -> float:
+    """Median of the law of consistency among those who do not click at random; 1 where all have the same.
+
+    Of log a_u ~ N(μ, ``spread``²) with the likelihoods N(., 1 / I_u) that the modes and their standard deviations tell,
+    each counted with the probability that the person does not click: exp μ.
+    """
+    if not spread:
+        return 1.0
+    answered = np.diff(people.answer_ptr) > 0
+    mode, w, prior = np.log(people.consistency[answered]), people.engaged[answered], spread**-2
+    information = np.maximum(people.consistency_sd[answered] ** -2 - prior, 0.0)
+    share = w * information / (1.0 + information / prior)  # over the prior's, the law's weight of a person
+    return float(np.exp((w * mode).sum() * prior / share.sum())) if share.any() else 1.0
