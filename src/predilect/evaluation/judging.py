@@ -329,13 +329,14 @@ def judge(
             all_as_one.set_params(**{name: chosen[name] for name in ("basis", "n_inducing") if name in chosen})
         pooled = trial.run("one ranking for all", all_as_one, features)
         hold("personal", personal, pooled)
-        baseline, care = pooled, trial.chosen["personal rankings"].get("consistency", 0.0)
-        asked = base.get_params().get("consistency", 0.0)
-        if asked != 0.0 and (care or contests["personal"].outcome == "better"):  # or care would be called taste
+        baseline, chosen = pooled, trial.chosen["personal rankings"]
+        differs = bool(chosen.get("consistency", 0.0) or chosen.get("clickers", 0.0))
+        asked = [base.get_params().get(name, 0.0) for name in ("consistency", "clickers")]
+        # Or care would be called taste. Of one ranking people's consistency, and who clicks at random, are its own.
+        if asked != [0.0, 0.0] and (differs or contests["personal"].outcome == "better"):
             alike = clone(base).set_params(
-                personal=True, user_features=False, consistency=care or asked,
-                tie_threshold=trial.chosen["personal rankings"]["tie_threshold"], **base._of_one_mind,
-            )  # fmt: skip
+                personal=True, user_features=False, tie_threshold=chosen["tie_threshold"], **base._of_one_mind
+            )
             careful = trial.run("one ranking for all, with care", alike, features)
             hold("care", careful, pooled)
             if contests["care"].outcome == "better":
