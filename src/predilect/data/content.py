@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,26 +38,49 @@ def keys_of_answers(answers: Comparisons, space: FeatureSpace | None = None) -> 
     Leman); the names of people, items and features and the order of anything play no part. O(n_rows).
     """
     item = np.zeros(answers.n_items, dtype=np.uint64) if space is None else _keys_of_items(space)
-    person = np.zeros(answers.n_users, dtype=np.uint64)
     said = answers.code.astype(np.int64)
-    left, right = hashed((said + 200).astype(np.uint64)), hashed((200 - said).astype(np.uint64))
-    weight = hashed(np.ascontiguousarray(answers.weight).view(np.uint64))
+    return refined(answers.user, answers.left, answers.right, said, answers.weight, answers.n_users, item).rows
+
+
+class Refined(NamedTuple):
+    """Keys of rows, people and items."""
+
+    rows: Keys
+    people: Keys
+    items: Keys
+
+
+def refined(
+    user: NDArray[Any], left: NDArray[Any], right: NDArray[Any], said: NDArray[np.int64], weight: NDArray[Any],
+    n_users: int, item: Keys,
+) -> Refined:  # fmt: skip
+    """:func:`keys_of_answers` from columns (n_rows,), ``said`` -1 with the sides exchanged being 1, with keys of people
+    and of items, which begin at ``item`` (n_items,).
+    """
+    person = np.zeros(n_users, dtype=np.uint64)
+    to_left, to_right = hashed((said + 200).astype(np.uint64)), hashed((200 - said).astype(np.uint64))
+    counts = hashed(np.ascontiguousarray(weight).view(np.uint64))
     for _ in range(_ROUNDS):
-        one, other = hashed(item[answers.left] + left), hashed(item[answers.right] + right)
-        row = hashed((one + other) ^ person[answers.user] ^ weight)
-        person = hashed(summed(row, answers.user, answers.n_users))
-        about = summed(hashed(row + left), answers.left, answers.n_items)
-        about += summed(hashed(row + right), answers.right, answers.n_items)
+        one, other = hashed(item[left] + to_left), hashed(item[right] + to_right)
+        row = hashed((one + other) ^ person[user] ^ counts)
+        person = hashed(summed(row, user, n_users))
+        about = summed(hashed(row + to_left), left, len(item))
+        about += summed(hashed(row + to_right), right, len(item))
         item = hashed(item ^ about)
-    return row
+    return Refined(row, person, item)
 
 
 def _keys_of_items(space: FeatureSpace) -> Keys:
     """A key of each item, (n_items,), from its features in whatever order these are."""
-    value = hashed((np.round(space.matrix, _DIGITS) + 0.0).view(np.uint64))  # -0 is 0
+    value = rounded(space.matrix)
     column = hashed(value.sum(axis=0, dtype=np.uint64))
     key: Keys = hashed(value + column).sum(axis=1, dtype=np.uint64)
     return np.where(space.known, key, np.uint64(0))
+
+
+def rounded(values: NDArray[np.float64]) -> Keys:
+    """Keys of numbers (n,), equal where they differ by rounding alone (but for the few that lie at an edge)."""
+    return hashed((np.round(values, _DIGITS) + 0.0).view(np.uint64))  # -0 is 0
 
 
 def dealt(values: NDArray[Any], *keys: NDArray[Any]) -> NDArray[Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from predilect._compile import kernel
 from predilect._stored import LARGEST, PART, Field, amounts, numbers, positive, within
 from predilect._types import BoolArray, FloatArray, IntArray
+from predilect.data.content import Keys, dealt, refined, rounded
 from predilect.factors.answers import (
     FactorAnswers,
     FunctionState,
@@ -346,6 +347,7 @@ def random_start(
 ) -> FactorState:  # fmt: skip
     """Random functions and weights: modern.md 4.2. Zero means are a saddle (crowdgppl.md 2.3).
 
+    What is drawn goes to people, and to items, in an order that follows from the answers and from no name.
     ``prior`` (n_users, C): prior mean of the weights; s_0, s: initial inverse scales of consensus and components.
     """
     n_users, M, C = answers.n_users, design.n_points, n_components
@@ -358,13 +360,33 @@ def random_start(
     )  # fmt: skip
     if consensus:
         state.set_consensus(_about(design, np.zeros(M), s_0, spread), design)
+    people, items = _order(answers, design)
+    root = None if items is None else _symmetric_root(design)
     for c in range(C):
         x = 0.5 * rng.standard_normal(M) / math.sqrt(s)
+        if root is not None and items is not None:
+            x = root @ dealt(x, items)
         state.components.append(_about(design, x, s, spread))
         state.set_component(c, state.components[c], design)
-    state.mu[:] = rng.standard_normal((n_users, C))
+    state.mu[:] = dealt(rng.standard_normal((n_users, C)), people)
     state.Sigma[:] = 0.5 * np.eye(C)
     return state
+
+
+def _order(answers: FactorAnswers, design: ItemDesign) -> tuple[Keys, Keys | None]:
+    """Keys of people (n_users,) and, where they are the points, of items (M,)."""
+    projection, left, right = design.projection, answers.left[answers.pair], answers.right[answers.pair]
+    covariance = design.G @ design.G.sum(axis=0)
+    start = rounded(covariance / max(float(np.abs(covariance).max(initial=0.0)), 1e-300))
+    said = answers.outcome.astype(np.int64)
+    found = refined(answers.user, left, right, said, answers.weight, answers.n_users, start)
+    return found.people, found.items if projection.A is None else None
+
+
+def _symmetric_root(design: ItemDesign) -> FloatArray:
+    """R (M, M), orthogonal, with G R the symmetric root of the covariance of items: it follows them in any order."""
+    left, _, right = np.linalg.svd(design.G)
+    return np.asarray(right.T @ left.T)
 
 
 def _about(design: ItemDesign, mean: FloatArray, s: float, spread: FloatArray) -> FunctionState:
