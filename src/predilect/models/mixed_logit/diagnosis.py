@@ -9,6 +9,7 @@ import numpy as np
 
 from predilect._types import FloatArray
 
+R_HAT = 1.05  # split R-hat up to which chains agree
 WORST, FEWEST = 1.1, 50  # split R-hat and effective sample size beyond which nothing can be read from draws
 
 

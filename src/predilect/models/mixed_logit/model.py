@@ -30,7 +30,7 @@ from predilect.models.estimator import Estimator, Learned
 from predilect.models.kit import Kit
 from predilect.models.mixed_logit import outputs
 from predilect.models.mixed_logit.attributes import DISTRIBUTIONS, Columns, columns_of, labels_of
-from predilect.models.mixed_logit.diagnosis import why_unusable, worst_of
+from predilect.models.mixed_logit.diagnosis import R_HAT, why_unusable, worst_of
 from predilect.models.mixed_logit.estimates import Estimates, covariate_effects
 from predilect.models.mixed_logit.kit import Draws, Rows
 from predilect.models.mixed_logit.posterior import MixedLogitPosterior, unseen_draws
@@ -89,7 +89,8 @@ class MixedLogit(Estimator, Kit):
         The population is a mixture of so many normals ("bayes"). With fixed coefficients these are latent classes,
         each with coefficients of its own; features of people say how probable each class is.
     n_draws : int or "auto", default "auto"
-        Sweeps of a chain, of which the first half is left out (10 000); or Halton draws of a person (500).
+        Sweeps of a chain, of which the first half is left out (10 000, and 40 000 anew where chains do not agree on the
+        means by then: a split R-hat of 1.05); or Halton draws of a person (500).
     n_chains : int, default 2
         Chains of "bayes".
     max_iter : int, default 200
@@ -301,8 +302,15 @@ class MixedLogit(Estimator, Kit):
                 f"{self.n_chains} chains of {prior['draws']} sweeps: the largest split R-hat is {largest:.3f}, the "
                 f"smallest effective sample size {least:.0f}."
             )
-            if why := why_unusable(largest, least):
-                lines.append(f"Not usable: {why}. Ask for more sweeps (n_draws), or for fewer attributes.")
+            said = why_unusable(largest, least)
+            if said:
+                said = f"Not usable: {said}."
+            elif (of_means := max(prior["r_hat_means"], default=1.0)) >= R_HAT:
+                said = (
+                    f"To be read with care: chains do not agree on means, whose largest split R-hat is {of_means:.3f}."
+                )
+            if said:
+                lines.insert(0, f"{said} Ask for more sweeps (n_draws), or for fewer attributes.")
         elif self._is_logit and self.n_classes > 1:
             shares = outputs.shares_of(self)
             lines.append(

@@ -35,6 +35,10 @@ class Sample:
     report: Report
     diagnosis: dict[str, Any]
 
+    def means_agree(self, largest: float) -> bool:
+        """Whether no split R-hat of a mean of the population reaches ``largest``."""
+        return max(self.diagnosis["r_hat_means"], default=1.0) < largest
+
 
 def sample(
     problem: Problem, *, n_classes: int, diagonal: bool, n_sweeps: int, n_chains: int, tolerance: float,

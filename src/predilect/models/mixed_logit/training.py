@@ -12,7 +12,7 @@ import numpy.typing as npt
 from predilect._types import FloatArray
 from predilect.data.choices import Choices
 from predilect.models.mixed_logit.attributes import NORMAL, Columns
-from predilect.models.mixed_logit.diagnosis import FEWEST
+from predilect.models.mixed_logit.diagnosis import FEWEST, R_HAT
 from predilect.models.mixed_logit.estimates import Estimates, by_delta, by_draws, facts_of
 from predilect.models.mixed_logit.logit import Classes, draws_of, fit_classes, law_of, maximised, scores_of_choices
 from predilect.models.mixed_logit.problem import Law, Problem, problem_of
@@ -21,8 +21,8 @@ from predilect.models.mixed_logit.simulated import evidence_of, fit_simulated, h
 from predilect.progress import Report, Watcher
 from predilect.shards import workers
 
-_SWEEPS, _DRAWS = 10_000, 500  # n_draws="auto"
-_R_HAT, _SLOPE = 1.05, 1e-5  # tol="auto"
+_SWEEPS, _LONGER, _DRAWS = 10_000, 4, 500  # n_draws="auto", and times as many where chains do not agree
+_SLOPE = 1e-5  # tol="auto"
 _NO_BOUND = (
     "Answers leave some coefficients without a bound, as where an attribute always decides: their sizes are those of a "
     "weak prior, and their errors as good as infinite."
@@ -114,12 +114,16 @@ class Learning:
     def _by_draws(self) -> Found:
         m, n_draws = self.model, self._draws(_SWEEPS)
         with workers(m.n_jobs) as executor:
-            kept = sample(
-                self.problem, n_classes=int(m.n_classes), diagonal=m.covariance == "diagonal", n_sweeps=n_draws,
-                n_chains=int(m.n_chains), tolerance=self._tolerance(_R_HAT),
+            run = partial(
+                sample, self.problem, n_classes=int(m.n_classes), diagonal=m.covariance == "diagonal",
+                n_chains=int(m.n_chains), tolerance=self._tolerance(R_HAT),
                 fewest=FEWEST if isinstance(m.tol, str) else 0, random_state=m.seed_, executor=executor,
                 watch=self.watch,
             )  # fmt: skip
+            kept = run(n_sweeps=n_draws)
+            if isinstance(m.n_draws, str) and not kept.means_agree(R_HAT):
+                n_draws *= _LONGER
+                kept = run(n_sweeps=n_draws)
         evidence = evidence_of(self.problem, kept.law)
         facts = self._facts(evidence, None, n_draws, kept.report)
         estimates = by_draws(kept.law, self.columns, self.covariates, facts)
