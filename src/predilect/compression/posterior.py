@@ -227,7 +227,9 @@ class SubsetPosterior(Posterior):
 
     def consistencies(self, users: IntArray) -> tuple[FloatArray, FloatArray]:
         known = np.tile([1.0, 0.0], (self.n_users, 1)) if self.consistency is None else self.consistency
-        found = np.vstack([known, [1.0, self.calibration.consistency_spread]])[self._people(users)]
+        found = np.vstack([known, [1.0 / self.calibration.unit, self.calibration.consistency_spread]])[
+            self._people(users)
+        ]
         return found[:, 0], found[:, 1]
 
     def _cells(self, users: IntArray, first: IntArray, second: IntArray) -> IntArray:

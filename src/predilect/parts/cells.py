@@ -200,7 +200,7 @@ def finish(spec: Spec, part: int, one: Pass, covariates: bool) -> Finished:
             state = state._replace(consistency_sd=1.0 / np.sqrt(information + spread**-2))
         told = covariate_information(now, state.sites, one.law) if covariates else None
     _keep(folder, state, one)
-    return Finished(replace(found, own_slopes=np.zeros((0, 4))), told, _log_prior(spec, state), change)
+    return Finished(_of_all(found), told, _log_prior(spec, state), change)
 
 
 def gamma_information(spec: Spec, part: int, one: Pass) -> FloatArray:
@@ -250,7 +250,12 @@ def _own_step(spec: Spec, state: State, found: Expectation) -> tuple[State, floa
 
 def _with_prior(spec: Spec, found: Expectation, state: State) -> Expectation:
     """Sums with the log prior density of people's own coordinates, and without what is of each person."""
-    return replace(found, evidence=found.evidence + _log_prior(spec, state), own_slopes=np.zeros((0, 4)))
+    return replace(_of_all(found), evidence=found.evidence + _log_prior(spec, state))
+
+
+def _of_all(found: Expectation) -> Expectation:
+    """Sums without what is of each person."""
+    return replace(found, own_slopes=np.zeros((0, 4)), engaged=np.zeros(0), evidences=np.zeros(0))
 
 
 def _log_prior(spec: Spec, state: State) -> float:

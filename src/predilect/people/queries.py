@@ -178,7 +178,10 @@ def margins_in(
 
     Of who may click at random ``if_engaged`` they are of somebody who does not, and else of the mixture with the law.
     """
-    mixed = np.flatnonzero((users >= 0) & (people.engaged[users] < 1.0)) if not if_engaged else np.zeros(0, dtype=int)
+    mixed = np.zeros(0, dtype=np.int64)
+    if not if_engaged and posterior.calibration.click_rate:
+        mixed = np.flatnonzero(users >= 0)
+        mixed = mixed[people.engaged[users[mixed]] < 1.0]
     if len(mixed):
         mean, var = margins_in(posterior, law, people, sites, users, left, right, traits, asked, executor)
         w, known = people.engaged[users[mixed]], people.traits[users[mixed]]

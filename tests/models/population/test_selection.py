@@ -77,7 +77,7 @@ def test_hyper_parameters_that_are_given_are_kept():
         for name in some:
             assert getattr(model.hyperparameters_, name) == given[name]
             assert all(trial[name] == plain(given[name]) for trial in trials)
-    model = Population(n_jobs=1, basis="items", consistency=0.0, **parameters(names)).fit(
+    model = Population(n_jobs=1, basis="items", consistency=0.0, clickers=0.0, **parameters(names)).fit(
         columns, outcome, items=truth.items
     )
     assert model.hyperparameters_ == Hyperparameters(**given)
@@ -224,7 +224,7 @@ def test_bases_that_have_not_converged_are_compared_at_the_strength_that_suits_t
     truth = featured_crowd(0, 30, 6, scale=1.0, feature_weight=0.5)
     columns, outcome = truth.answers(8)
     with pytest.raises(Compared):
-        Population(n_jobs=1, consistency=0.0).fit(columns, outcome, items=truth.items)
+        Population(n_jobs=1, consistency=0.0, clickers=0.0).fit(columns, outcome, items=truth.items)
     assert found[0].candidate.kind == chosen
     if chosen == "items":
         assert found[0].trial.loss == pytest.approx(min(as_fitted, *stiffer), abs=EXACT)
@@ -256,7 +256,7 @@ def test_the_scales_of_the_best_basis_are_those_of_all_where_held_out_answers_ga
     truth = featured_crowd(0, 430, 6, scale=1.0, feature_weight=0.5)
     columns, outcome = truth.answers(3)
     with pytest.raises(Walked):
-        Population(n_jobs=1, consistency=0.0).fit(columns, outcome, items=truth.items)
+        Population(n_jobs=1, consistency=0.0, clickers=0.0).fit(columns, outcome, items=truth.items)
     assert n_people[-1] == 430
     assert max(n_people[:-1]) < 200
     assert begun[0].setting.variance == (7.0 if gain > 0.0 else 3.0)

@@ -251,10 +251,15 @@ def begun(plan: Plan, n_answers: float, start: Selection | None) -> Begun:
     ``n_answers``: of all people. ``start``: what an earlier fit chose, and its population if that is of the same
     items.
     """
+    if plan.given.get("click_rate"):
+        raise DataError(
+            "a fit to parts does not look for people who click at random: leave clickers= out, or say clickers=0"
+        )
     if start is None:
-        plan, selection = chosen_of(plan)
+        plan, selection = chosen_of(replace(plan, given=dict(plan.given) | {"click_rate": 0.0}))
     else:
-        plan, selection = replace(plan, traits=None), start
+        without = replace(start.hyperparameters, click_rate=0.0, click_shares=(), unit=1.0)
+        plan, selection = replace(plan, traits=None), replace(start, hyperparameters=without)
     staged = to_begin(plan, selection)
     begin, thresholds = staged.begin, staged.thresholds
     chosen = selection.hyperparameters

@@ -97,7 +97,8 @@ def train_personal(plan: Plan) -> Trained:
     state, posterior, variances = _fitted(plan, selection, staged)
     if plan.segments is not None:
         chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
-    is_widened = chosen.click_rate > 0.0 or chosen.variance <= ONE_MIND["variance"]
+    of_one_mind = chosen.variance <= ONE_MIND["variance"] and "variance" not in plan.given
+    is_widened = chosen.click_rate > 0.0 or of_one_mind
     if is_widened:
         posterior = widened_by_people(posterior)
     posterior = with_contexts(posterior, plan.answers)
@@ -105,9 +106,9 @@ def train_personal(plan: Plan) -> Trained:
         posterior = _by_answers_alone(posterior, staged.prior, plan)
     posterior = predicting(posterior, plan, chosen, state.delta)
     if chosen.click_rate:
-        chosen = replace(chosen, click_shares=tuple(shares_of_answers(posterior.people).tolist()))
-    chosen = replace(chosen, unit=consistency_of_median(posterior.people, chosen.consistency_spread))
-    posterior = posterior.in_unit(chosen.unit)
+        unit = consistency_of_median(posterior.people, chosen.consistency_spread)
+        shares = tuple(shares_of_answers(posterior.people).tolist())
+        posterior, chosen = posterior.in_unit(unit), replace(chosen, unit=unit, click_shares=shares)
     return Trained(
         posterior, chosen, posterior.people.tie_threshold(state.delta), state.evidence, state.report,
         selection.to_dict(), selection.candidate.functions,
