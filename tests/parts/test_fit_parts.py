@@ -21,7 +21,14 @@ from predilect.people.law import Law
 from simulate_parts import in_parts, votes
 from tolerances import CONVERGED, ITERATIVE
 
-GIVEN = {"strength": 10.0, "variance": 1.0, "consensus_variance": 2.0, "calibration": None, "consistency": 0.0}
+GIVEN = {
+    "clickers": 0.0,
+    "strength": 10.0,
+    "variance": 1.0,
+    "consensus_variance": 2.0,
+    "calibration": None,
+    "consistency": 0.0,
+}
 PAIRS = votes().head(40).select("user", "left", "right")
 
 
