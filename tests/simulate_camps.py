@@ -8,6 +8,7 @@ from simulate import Answers, answers, crowd, random_pairs
 
 # Nothing to search for, so that a test is quick.
 FIXED = {
+    "clickers": 0.0,
     "strength": 30.0,
     "variance": 1.0,
     "consensus_variance": 1.0,
