@@ -11,6 +11,9 @@ import pytest
 
 from cli.running import ITEMS, files_beside, run
 from predilect import Population, load
+from predilect.cli.ask import StrategyName, TargetName
+from predilect.decisions.crowd import TARGETS
+from predilect.decisions.queries import STRATEGIES
 from tolerances import EXACT
 
 COLUMNS = ["left", "right", "score", "p_left", "p_tie", "p_right"]
@@ -54,7 +57,12 @@ def test_a_set_is_that_of_the_library_and_goes_with_nothing_about_pairs(personal
         assert "--size asks for one set" in ran.stderr
 
 
-@pytest.mark.parametrize("strategy", ["bald", "entropy", "eubo", "random"])
+def test_it_offers_what_the_library_has():
+    assert tuple(StrategyName) == STRATEGIES
+    assert tuple(TargetName) == ("person", *TARGETS)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_questions_are_those_of_the_library(personal, strategy):
     expected = load(personal / "model").suggest("p03", n=3, strategy=strategy, random_state=1)
     for model in (personal, personal / "model"):
