@@ -101,8 +101,8 @@ def run(stage: str, folder: Path, options: argparse.Namespace) -> None:
     mine, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
         f"{stage}: {mine.ru_utime + mine.ru_stime:.1f} s of processor, workers "
-        f"{children.ru_utime + children.ru_stime:.1f} s; {time.perf_counter() - began:.1f} s; {mine.ru_maxrss / 1024:.0f} MB, the largest worker "
-        f"{children.ru_maxrss / 1024:.0f} MB; load {os.getloadavg()[0]:.1f}. {told or ''}",
+        f"{children.ru_utime + children.ru_stime:.1f} s; {time.perf_counter() - began:.1f} s; "
+        f"{mine.ru_maxrss / 1024:.0f} MB, the largest worker {children.ru_maxrss / 1024:.0f} MB; load {os.getloadavg()[0]:.1f}. {told or ''}",
         flush=True,
     )
 
