@@ -190,7 +190,7 @@ def _plane_jobs(seeds: int) -> Iterator[Job]:
 
 def _eigenpair_jobs(seeds: int) -> Iterator[Job]:
     for task, options in EIGEN_TASKS.items():
-        base = f"gaspk{options}@backend=grid@variance=3.0@variances="
+        base = f"gaspk{options}@n_components=10@backend=grid@variance=3.0@variances="
         models = [f"{base}low-rank@n_eigenpairs={n}" for n in EIGENPAIRS]
         for model in [*models, f"{base}exact"]:
             for seed in range(seeds):

@@ -99,10 +99,11 @@ def run(stage: str, folder: Path, options: argparse.Namespace) -> None:
         "fit": lambda: fit(folder, options.pool, options.jobs), "top": lambda: top(folder),
     }[stage]()  # fmt: skip
     mine, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    load = f"load {os.getloadavg()[0]:.1f}. {told or ''}"
     print(
         f"{stage}: {mine.ru_utime + mine.ru_stime:.1f} s of processor, workers "
         f"{children.ru_utime + children.ru_stime:.1f} s; {time.perf_counter() - began:.1f} s; "
-        f"{mine.ru_maxrss / 1024:.0f} MB, the largest worker {children.ru_maxrss / 1024:.0f} MB; load {os.getloadavg()[0]:.1f}. {told or ''}",
+        f"{mine.ru_maxrss / 1024:.0f} MB, the largest worker {children.ru_maxrss / 1024:.0f} MB; {load}",
         flush=True,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import os
 import re
 import stat
 import zipfile
@@ -46,6 +47,11 @@ def _near_file(path: Path) -> str:
         return did_you_mean(path.name, sorted(one.name for one in islice(path.parent.iterdir(), _MOST_BESIDE)))
     except (OSError, ValueError):
         return ""
+
+
+def are_parts(path: Path) -> bool:
+    """Whether it is a folder of answers in parts, as ``predilect partition`` makes; False for what cannot be a name."""
+    return os.path.isdir(path) and any(path.glob("part-*.parquet"))  # noqa: PTH112  Path.is_dir raises for a long name
 
 
 def is_stream(path: Path) -> bool:

@@ -9,7 +9,7 @@ from running import run
 
 from simulate_parts import votes
 
-SETTINGS = "population,strength=10,variance=1,consensus_variance=2,calibration=null,consistency=0"
+SETTINGS = "population,strength=10,variance=1,consensus_variance=2,calibration=null,consistency=0,clickers=0"
 
 
 @pytest.fixture(scope="module")

@@ -132,7 +132,7 @@ def test_a_logit_and_latent_classes_by_the_command(long, tmp_path):
 
 def test_too_few_sweeps_ask_for_nothing_that_the_command_lacks(long, tmp_path, monkeypatch):
     monkeypatch.setattr("predilect.models.mixed_logit.training._SWEEPS", 20)
-    monkeypatch.setattr("predilect.models.mixed_logit.training._R_HAT", 1.0)
+    monkeypatch.setattr("predilect.models.mixed_logit.training.R_HAT", 1.0)
     long.write_csv(tmp_path / "choices.csv")
     told = said(run("rank", tmp_path / "choices.csv", "--model", "mixed-logit"))
     assert "take fewer attributes, or more sweeps: --model mixed-logit,n_draws=..." in told

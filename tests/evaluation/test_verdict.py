@@ -96,13 +96,12 @@ def without_verdict(tmp_path_factory, fitted):
     return folder
 
 
-def test_it_is_saved_with_the_model_and_loaded(tmp_path, divided, without_verdict, fitted):
-    model = fitted
-    assert model.verdict() == divided
-    model.save(tmp_path / "with")
+def test_it_is_saved_with_the_model_and_loaded(tmp_path, without_verdict, fitted):
+    verdict = fitted.verdict()
+    fitted.save(tmp_path / "with")
     loaded = Population.load(tmp_path / "with")
-    assert loaded.verdict_ == divided
-    assert loaded.verdict() == divided
+    assert loaded.verdict_ == verdict
+    assert loaded.verdict() == verdict
     with pytest.raises(DataError, match="no answers to hold out, and it holds one for other settings"):
         loaded.verdict(n_folds=2)
     bare = Population.load(without_verdict)

@@ -35,7 +35,7 @@ def test_what_predictions_take_besides_the_margins_is_told(found, delta, says):
     ],
 )  # fmt: skip
 def test_what_is_told_of_consistency_does_not_contradict_itself(consistency, says):
-    people = SimpleNamespace(answer_ptr=np.arange(9), consistency=np.array(consistency))
+    people = SimpleNamespace(n_users=8, answer_ptr=np.arange(9), consistency=np.array(consistency))
     model = SimpleNamespace(
         hyperparameters_=SimpleNamespace(consistency_spread=0.5), posterior_=SimpleNamespace(people=people),
         users_=Vocabulary(np.arange(8)),

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import typer
 
+from predilect._files import are_parts, input_records
 from predilect.cli.options import ColumnOption, DesignOption, ItemsOption, MapOption, ReadOption, Said, Votes
 from predilect.cli.session import session
 
@@ -27,7 +28,7 @@ def check(
     """
     with session(replace(ctx.obj, explain=True)) as talk:
         said, items = Said.of(talk, column, read, design, item_map), talk.file(items)
-        if file.is_dir() and any(file.glob("part-*.parquet")):
+        if are_parts(file):
             from predilect.cli.partition import check_parts
 
             check_parts(talk, file, said, items)
@@ -37,7 +38,6 @@ def check(
 
         import polars as pl
 
-        from predilect._files import input_records
         from predilect.cli.reading import Source, read_features, say_findings, say_intake
         from predilect.data import check as look
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from predilect._files import are_parts, input_records
 from predilect.cli.options import (
     FEATURES,
     MODEL,
@@ -106,7 +107,7 @@ def rank(
     with session(ctx.obj) as talk:
         common, items, people = ctx.obj, talk.file(items), talk.file(people)
         said = Said.of(talk, column, read, design, item_map)
-        if file.is_dir() and any(file.glob("part-*.parquet")):
+        if are_parts(file):
             from predilect.cli.partition import rank_parts
 
             pooled = personal if personal is Personal.no else None
@@ -114,7 +115,6 @@ def rank(
             rank_parts(talk, file, said, refused, items, model, out, force, _command(ctx, said), common)
             return
         file = talk.file(file)
-        from predilect._files import input_records
         from predilect.cli.fitting import MOST_ROWS, Fitter, asked_for
         from predilect.cli.reading import Source, read_features, read_people, say_findings, say_intake
         from predilect.cli.segments import refuse_segments

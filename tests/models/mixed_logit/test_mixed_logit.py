@@ -321,7 +321,7 @@ def test_draws_that_say_nothing_are_not_usable_in_every_word(tmp_path):
     assert not found.report_["fit"]["converged"]
     found.save(tmp_path / "model")
     for one in (found, MixedLogit.load(tmp_path / "model")):
-        assert re.search(why.replace("not", "Not"), one.describe()[-1])
+        assert re.search(why.replace("not", "Not"), one.describe()[0])
         assert re.fullmatch(rf"MixedLogit\({why}; 25 people, .* answers\)", repr(one))
         assert "not usable" in one._shown()
     # Whoever sets a tolerance is not warned, and is told all the same.
