@@ -246,6 +246,7 @@ def test_scores_where_every_answer_names_the_worst_alone(tmp_path):
     assert table["item"].to_list() == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 def test_one_person_who_guesses_is_no_people(tmp_path):
     rng, rows = np.random.default_rng(2), []
     for user, task in np.ndindex(8, 24):

@@ -29,6 +29,7 @@ def close(one, other):
     )
 
 
+@pytest.mark.slow
 def test_the_board_begins_alike_and_moves_with_every_answer(tmp_path):
     with made(tmp_path, strategy="board") as poll:
         assert set(scores(poll).values()) == {0.0}
@@ -44,6 +45,7 @@ def test_the_board_begins_alike_and_moves_with_every_answer(tmp_path):
         assert poll.board()["n"].sum() == 0
 
 
+@pytest.mark.slow
 def test_a_restart_has_the_board_of_an_uninterrupted_run(tmp_path):
     with made(tmp_path, strategy="random") as poll:
         answered(poll, PEOPLE, 8)

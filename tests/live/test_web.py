@@ -267,6 +267,7 @@ def test_signed_references_resume_and_open_ones_do_not(tmp_path):
         assert hashed[0] == hashed[1] != plain[0]
 
 
+@pytest.mark.slow
 def test_too_many_requests_are_refused(tmp_path):
     with made(tmp_path, name="x", items=[f"i{k}" for k in range(9)]):
         pass

@@ -92,6 +92,7 @@ def test_they_are_those_of_statsmodels():
     np.testing.assert_allclose(table["sd"], theirs.bse, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_what_varies_between_people_is_as_sure_as_the_hessian_says_too():
     """Draws of populations have the covariance of the estimate, and not about that."""
     model = MixedLogit(method="simulated", covariance="diagonal", n_draws=40, n_jobs=1)

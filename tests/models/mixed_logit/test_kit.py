@@ -45,6 +45,7 @@ def model():
     return MixedLogit(n_draws=200, tol=100.0, n_jobs=1).fit(DATA.answers, items=ITEMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [lambda: MixedLogit(method="simulated", n_draws=200), Population])
 def test_the_unit_of_an_attribute_makes_no_difference(kind):
     found = []

@@ -41,6 +41,7 @@ def said(settings, columns):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_the_order_of_attributes_makes_no_difference(settings):
     once = said(settings, COLUMNS)

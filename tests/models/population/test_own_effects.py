@@ -113,6 +113,7 @@ def test_a_spread_that_was_not_tried_is_missing(tmp_path):
         assert model.covariates()["spread"].to_list() == [0.0]
 
 
+@pytest.mark.slow
 def test_an_update_moves_the_effects_of_a_person_alone(differing):
     model, again = differing[0], copy.deepcopy(differing[0])
     answer = {"user": [7, 7, 99], "left": [1, 2, 3], "right": [2, 5, 4], "winner": [1, 2, 3]}
@@ -134,6 +135,7 @@ def test_a_compressed_model_has_the_crowds_effects_and_how_people_differ(differi
     assert var[1] - var[0] == pytest.approx(1e4 * (row["sd"] ** 2 + row["spread"] ** 2), rel=CONVERGED)
 
 
+@pytest.mark.slow
 def test_effects_of_alternatives_in_sets_differ_over_people_too():
     """Of choices of one out of three: how people differ is found, and intervals of the mean effect know it."""
     rng = np.random.default_rng(4)

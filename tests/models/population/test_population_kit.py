@@ -274,6 +274,7 @@ def test_part_worths_of_electricity_are_those_of_hierarchical_bayes():
         assert np.corrcoef(one["mean"], one["mean_right"])[0, 1] >= 0.99
 
 
+@pytest.mark.slow
 def test_part_worths_are_as_unsure_as_the_consistency_that_they_are_in_units_of():
     # One taste, and noise that differs: a coefficient is the taste's times the consistency.
     inside = []

@@ -209,6 +209,7 @@ def test_own_scale_step_is_the_mean_square_of_own_parts():
     assert abs(found - (scatter + 8.0 * 2.0) / (n_own + 8.0)) < ITERATIVE
 
 
+@pytest.mark.slow
 def test_a_search_that_rests_at_a_saddle_goes_on():
     """From next to no residuals of the items, which grow too slowly for the tolerance to see."""
     people = laid_out(crowd(4, 200, 30, 40, person_sd=1.5))
