@@ -1,16 +1,23 @@
-"""Array types of the package, and what is a number."""
+"""Types of arrays and tables of the package, and what is a number."""
+
+from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
+
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer]
+Table: TypeAlias = "IntoFrame | Mapping[str, Any]"  # a frame of any library that narwhals knows, or columns by name
 
 LEAST_NUMBER, LARGEST_NUMBER = math.ulp(0.0), sys.float_info.max
 

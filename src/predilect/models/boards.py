@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from predilect._stored import DESCRIBED, PART, PLAIN, amounts, within
 from predilect._text import did_you_mean, either, quoted
-from predilect._types import FloatArray, IntArray
+from predilect._types import FloatArray, IntArray, Table
 from predilect.charts.chart import Chart
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
@@ -77,7 +77,9 @@ class Predicting(ABC):
         """What :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`: left, tie, right."""
         return np.array([1, 0, -1])
 
-    def predict_margin(self, X: Any, *, items: Any = None, people: Any = None) -> tuple[FloatArray, FloatArray]:
+    def predict_margin(
+        self, X: Comparisons | Table, *, items: Table | None = None, people: Table | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f_u(left) - f_u(right) for each pair.
 
         Parameters
@@ -106,7 +108,9 @@ class Predicting(ABC):
         """
         return self._margins_of(X, items, people)[1:3]
 
-    def predict_proba(self, X: Any, *, items: Any = None, people: Any = None) -> FloatArray:
+    def predict_proba(
+        self, X: Comparisons | Table, *, items: Table | None = None, people: Table | None = None
+    ) -> FloatArray:
         """Probabilities of left, tie and right for each pair; shape (n, 3). Parameters as :meth:`predict_margin`.
 
         The columns are in the order of :attr:`classes_`, and not sorted: DataError for scorers of scikit-learn that
@@ -121,12 +125,16 @@ class Predicting(ABC):
         """Results of :meth:`predict_margin` and :meth:`predict_proba`, at the cost of one."""
         return self._outcomes(X, items, people)
 
-    def predict_log_proba(self, X: Any, *, items: Any = None, people: Any = None) -> FloatArray:
+    def predict_log_proba(
+        self, X: Comparisons | Table, *, items: Table | None = None, people: Table | None = None
+    ) -> FloatArray:
         """Logarithms of :meth:`predict_proba`, accurate however small a probability is; shape (n, 3)."""
         refuse_scorer()
         return self._outcomes(X, items, people, logarithms=True)[2]
 
-    def predict_choice(self, X: Any, *, items: Any = None, people: Any = None) -> FloatArray:
+    def predict_choice(
+        self, X: Comparisons | Table, *, items: Table | None = None, people: Table | None = None
+    ) -> FloatArray:
         """Probability of each alternative to be chosen, as the best of its set, (n_rows,).
 
         Parameters
@@ -154,12 +162,13 @@ class Predicting(ABC):
         omitted = 0.0 if now.tie_threshold_ else now.posterior_.calibration.omitted_ties
         return choice_proba(sets, now.posterior_, mean, var, queries, omitted)
 
-    def predict(self, X: Any, *, items: Any = None, people: Any = None) -> IntArray:
+    def predict(self, X: Comparisons | Table, *, items: Table | None = None, people: Table | None = None) -> IntArray:
         """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
         return self.classes_[np.argmax(self.predict_proba(X, items=items, people=people), axis=1)]
 
     def score(
-        self, X: Any, y: npt.ArrayLike | None = None, *, items: Any = None, people: Any = None, columns: Said = None,
+        self, X: Comparisons | Table, y: npt.ArrayLike | None = None, *, items: Table | None = None,
+        people: Table | None = None, columns: Said = None,
         reading: Said = None,
     ) -> float:  # fmt: skip
         """Mean log-likelihood of answers, in nats an answer (higher is better; log loss is its negative).
@@ -192,7 +201,9 @@ class Predicting(ABC):
         log_p = answer_log_proba(self, answers, pairs, items, people)
         return float(np.average(log_p, weights=weights_of_rows(answers))), accuracy
 
-    def _answer_log_proba(self, answers: Comparisons, *, items: Any = None, people: Any = None) -> FloatArray:
+    def _answer_log_proba(
+        self, answers: Comparisons, *, items: Table | None = None, people: Table | None = None
+    ) -> FloatArray:
         """Log probability of the answer of each row of comparisons, (n_rows,); of a task as a whole, at each row."""
         pairs = self.predict_log_proba(answers, items=items, people=people)
         return answer_log_proba(self, answers, pairs, items, people)

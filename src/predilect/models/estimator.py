@@ -6,7 +6,7 @@ import copy
 import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from inspect import Signature, signature
 from pathlib import Path
@@ -30,8 +30,8 @@ from predilect._stored import (
     within,
 )
 from predilect._text import did_you_mean, either, quoted
-from predilect._types import FloatArray, IntArray
-from predilect.data import Comparisons
+from predilect._types import FloatArray, IntArray, Table
+from predilect.data import Comparisons, ItemFeatures, PersonFeatures
 from predilect.errors import DataError
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.kernels.stored import kernel_from_dict, kernel_to_dict
@@ -275,11 +275,11 @@ class Estimator(Ranking, Saving, Shown, Constructed):
 
     def fit(
         self,
-        X: Any,
+        X: Comparisons | Table | None,
         y: npt.ArrayLike | None = None,
         *,
-        items: Any = None,
-        people: Any = None,
+        items: Table | ItemFeatures | Sequence[Any] | None = None,
+        people: Table | PersonFeatures | None = None,
         columns: Mapping[str, Any] | None = None,
         reading: Mapping[str, Any] | None = None,
         watch: Watcher | None = None,

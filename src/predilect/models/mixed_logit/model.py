@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from predilect._json import typed
 from predilect._stored import PART, numbers
 from predilect._text import either, quoted
-from predilect._types import FloatArray, IntArray
+from predilect._types import FloatArray, IntArray, Table
 from predilect.data import Comparisons, build_frame
 from predilect.data.choices import choices_of
 from predilect.data.comparisons import joint_rows
@@ -382,7 +382,9 @@ class MixedLogit(Estimator, Kit):
         X[place] += after - before
         return Rows(X, encoded)
 
-    def predict_choice(self, X: Any, *, items: Any = None, people: Any = None) -> FloatArray:
+    def predict_choice(
+        self, X: Comparisons | Table, *, items: Table | None = None, people: Table | None = None
+    ) -> FloatArray:
         """Probability of each alternative to be chosen, as the best of its set, (n_rows,).
 
         Parameters as of the other models; averaged over the draws of the coefficients. Somebody who is not known is

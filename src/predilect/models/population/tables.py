@@ -12,8 +12,8 @@ from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
 from predilect._text import either, shown
-from predilect._types import FloatArray, IntArray
-from predilect.data import build_frame
+from predilect._types import FloatArray, IntArray, Table
+from predilect.data import Comparisons, build_frame
 from predilect.data.comparisons import SIDE
 from predilect.decisions.ranking import best_items
 from predilect.decisions.scales import Scale, ScaleName, scale_of
@@ -107,7 +107,9 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
             ]
         return build_frame(pl.concat(parts).to_dict(), now._backend)
 
-    def predict_grades(self, X: Any, *, items: Any = None, people: Any = None) -> FloatArray:
+    def predict_grades(
+        self, X: Comparisons | Table, *, items: Table | None = None, people: Table | None = None
+    ) -> FloatArray:
         """Probabilities of graded answers to pairs; arguments as of :meth:`predict_proba`.
 
         Returns
