@@ -88,7 +88,7 @@ def test_the_page_tells_every_cell_and_runs_go_on(tmp_path, monkeypatch) -> None
     monkeypatch.setattr(coverage, "CONTEXTS", (4,))
     coverage.truth_of_population.cache_clear()
     for n_studies in ("1", "2"):
-        assert main(["--studies", n_studies, "--out", str(tmp_path)]) == 0
+        assert main(["averages", "contexts", "--studies", n_studies, "--out", str(tmp_path)]) == 0
     coverage.truth_of_population.cache_clear()
     records = [json.loads(line) for line in (tmp_path / "coverage.jsonl").read_text().splitlines()]
     assert [(one["part"], one["seed"]) for one in records] == [

@@ -68,7 +68,7 @@ def test_words_files_and_predictions(votes, features, tmp_path):
     assert document["model"] == "gaspk"
     found = document["predictions"][0]
     chances = model.predict_proba(asked)[0].tolist()
-    assert [found["p_accept"], found["p_tie"], found["p_reject"]] == pytest.approx(chances)
+    assert [found["p_left"], found["p_tie"], found["p_right"]] == pytest.approx(chances)
     # Earlier results may be replaced.
     assert run("rank", votes, "--items", features, *FEW, "--out", folder, "--force").exit_code == 0
 

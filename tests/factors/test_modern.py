@@ -94,7 +94,7 @@ def quadratic_bound(state, answers, design, sites):
 def test_blocks_maximise_the_bound_of_their_sites(n_points):
     data = simulate(n_points=n_points)
     answers, design, state, sites = swept(data)
-    for _ in range(600):
+    for _ in range(1000):
         before = quadratic_bound(state, answers, design, sites)
         blocks(state, sites, answers, design, PRIORS, scales=True)
         assert quadratic_bound(state, answers, design, sites) > before - CONVERGED

@@ -26,6 +26,7 @@ FIXED = {
     "strength": 10.0, "variance": 1.5, "consensus_variance": 2.0, "calibration": None, "consistency": 0.0,
     "n_jobs": 1, "tol": 1e-9,
 }  # fmt: skip
+HELD = 1e-9  # variance of a consensus that is as good as known
 CLOSE, CLOSE_VARIANCE = 5e-4, 1e-2  # of EP to the exact posterior of three answers, from which the probit's is far
 
 
@@ -165,7 +166,7 @@ def test_linearised_sites_are_refused():
 def test_personal_predictions_are_near_the_exact_posterior(fitted):
     columns, outcome = THREE
     model = deepcopy(fitted).update(columns, outcome)
-    held = replace(model.posterior_, C_m=np.zeros_like(model.posterior_.C_m))
+    held = replace(model.posterior_, C_m=HELD * np.eye(3))
     code, (left, right) = model._added_users["zoe"], np.array([[0, 0, 1], [1, 2, 2]])
     mean, var = held.margins(np.full(3, code), left, right)
     exact = exact_margins(held.law.mean, held.law.Sigma, columns, outcome)
