@@ -6,6 +6,8 @@ import os
 import time
 from collections.abc import Iterator
 
+import pytest
+
 from cases import run_cases
 
 
@@ -22,6 +24,7 @@ def some(numbers: list[int]) -> Iterator[str]:
         yield "ok"
 
 
+@pytest.mark.slow
 def test_a_child_that_dies_or_hangs_is_noticed_and_the_cases_after_it_run():
     found = run_cases(some, (), range(9), seconds=2.0, processor=0.5, most=2)
     ends = {2: "died of SIGABRT", 3: "died of exit 7", 4: "hang", 6: "hang"}

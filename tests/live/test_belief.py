@@ -112,6 +112,7 @@ def test_items_that_come_later_join_the_board(tmp_path):
         assert "tea" not in asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["board", "best", "top", "person"])
 @pytest.mark.parametrize("kind", ["pair", "best", "best-worst", "order"])
 def test_every_strategy_asks_every_kind(tmp_path, kind, strategy):

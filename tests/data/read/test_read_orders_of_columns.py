@@ -9,6 +9,8 @@ from answers import tasks_of
 from orders import TURNS, orders_of
 from predilect.data import Comparisons, read
 
+pytestmark = pytest.mark.slow
+
 # Columns that no layout needs: about people, free text, numbers of rows.
 EXTRA = {"comment": ["so", "so", "x", "x", "x"], "line": [7, 8, 9, 10, 11]}
 A, B = "ann", "bob"

@@ -77,6 +77,7 @@ def test_batches_lose_little_to_going_on_with_all_answers():
     assert start.comparisons_ == again.comparisons_
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*name someone without answers")
 def test_batches_of_people_with_few_answers_lose_little_to_going_on_with_all():
     """Little is known of weights: characteristics that do not pay for it follow the noise of each batch."""

@@ -105,6 +105,7 @@ def everything(model: Population, folder) -> None:
     (folder / "memory.bin").write_bytes(pickle.dumps(vars(model)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ids", IDS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loaded", [False, True])

@@ -20,7 +20,9 @@ import test_population_ties
 from predilect import Comparisons, Population, load
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*without answers:predilect.errors.DataWarning")
+pytestmark = [
+    pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*without answers:predilect.errors.DataWarning"),
+]  # fmt: skip
 STRANGER = 999
 
 
