@@ -273,12 +273,12 @@ def test_too_many_requests_are_refused(tmp_path):
         pass
     with served(str(tmp_path / "poll.db"), joins=3) as (address, _):
         client = joined(address, "x")
-        statuses = []
-        for _ in range(14):
+        statuses = [200]
+        while statuses[-1] == 200 and len(statuses) < 36:  # the burst refills by two a second meanwhile
             form = fields(client.get("/p/x").text, "/answer")
             answer = client.post("/p/x/answer", data=form | {"answer": "left"})
             statuses.append(answer.status_code)
-        assert statuses[:10] == [200] * 10
+        assert statuses[1:11] == [200] * 10
         assert 429 in statuses
         for _ in range(2):
             joined(address, "x")

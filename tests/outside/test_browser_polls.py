@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import re
-import shutil
 
 import pytest
 
 pytest.importorskip("fastapi", reason="needs predilect[live]")
 pytest.importorskip("sqlalchemy", reason="needs predilect[live]")
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install -e .[outside]")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
 
 from live.polls import answered, made  # noqa: E402
 from live.served import served  # noqa: E402
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: apt-get install chromium"),
-]
+pytestmark = pytest.mark.slow
 ITEMS = [
     "A library that is open on Sundays", "<img src=x onerror=alert(1)>", "פארק חדש ליד הנהר", "More buses after ten",
     {"name": "Trees in every street", "attributes": {"cost": "2 million", "begins": "2027"}},
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        # No sandbox: the tests may run as root, on pages of their own.
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

@@ -265,7 +265,7 @@ class Posterior(Protocol):
         return False
 
     def newcomers_mean(self) -> FloatArray | None:
-        """Mean of newcomers of whom there are answers, (n_items,); None where it is that of everybody."""
+        """Mean of newcomers who have answered, (n_items,); None where it is that of everybody."""
         return None
 
     @property

@@ -10,6 +10,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 
 from predilect.errors import DataError
@@ -19,7 +20,7 @@ from predilect.live.poll import Poll
 from predilect.live.web.access import address_of
 from predilect.live.web.api import ThePoll, access_of
 from predilect.live.web.hosting import form_token
-from predilect.live.web.pages import Field, page, to, with_places
+from predilect.live.web.pages import Field, page, said_in, to, with_places
 
 routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 _SWITCHES = ("public", "proposals", "ties", "skips", "undo")
@@ -142,11 +143,7 @@ def settings(request: Request, poll: ThePoll) -> Response:
 @routes.post("/o/{poll}/settings")
 async def change_settings(request: Request, poll: ThePoll) -> Response:
     """Change settings."""
-    from fastapi.concurrency import run_in_threadpool
-
-    async with request.form(max_files=0, max_fields=40) as form:
-        said = {name: str(value) for name, value in form.items()}
-    return await run_in_threadpool(_change_settings, request, poll, said)
+    return await run_in_threadpool(_change_settings, request, poll, await said_in(request))
 
 
 def _change_settings(request: Request, poll: Poll, said: dict[str, str]) -> Response:
@@ -206,11 +203,7 @@ def new(request: Request) -> Response:
 @routes.post("/new")
 async def create(request: Request) -> Response:
     """Make a poll, and show its token this once."""
-    from fastapi.concurrency import run_in_threadpool
-
-    async with request.form(max_files=0, max_fields=40) as form:
-        said = {name: str(value) for name, value in form.items()}
-    return await run_in_threadpool(_create, request, said)
+    return await run_in_threadpool(_create, request, await said_in(request))
 
 
 def _create(request: Request, said: dict[str, str]) -> Response:

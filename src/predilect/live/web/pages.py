@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -141,14 +142,16 @@ def _checked(request: Request, poll: Poll, csrf: str) -> tuple[Access, Visitor]:
     return access, visitor
 
 
+async def said_in(request: Request) -> dict[str, str]:
+    """Fields of a form, by their names."""
+    async with request.form(max_files=0, max_fields=40) as form:
+        return {name: str(value) for name, value in form.items()}
+
+
 @routes.post("/answer")
 async def answer(request: Request, poll: ThePoll) -> Response:
     """Keep an answer, and show the next question."""
-    from fastapi.concurrency import run_in_threadpool
-
-    async with request.form(max_files=0, max_fields=40) as form:
-        said = {name: str(value) for name, value in form.items()}
-    return await run_in_threadpool(_keep_answer, request, poll, said)
+    return await run_in_threadpool(_keep_answer, request, poll, await said_in(request))
 
 
 def _keep_answer(request: Request, poll: Poll, said: dict[str, str]) -> Response:
