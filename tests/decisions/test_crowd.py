@@ -13,7 +13,8 @@ from scipy.stats import chisquare, norm
 
 import predilect
 from predilect import Comparisons, Population
-from predilect.decisions.crowd import _Draws, information_about
+from predilect.decisions.crowd import Draws
+from predilect.decisions.weights import _between_sets, information_about
 from predilect.errors import DataError
 from simulate_updates import FIXED
 from tolerances import EXACT, ITERATIVE
@@ -61,7 +62,7 @@ def entropy(z: float, s: float, delta: float) -> float:
 def dense_information(model: Population, user: str, a: int, b: int) -> float:
     """I(y; m): the law of the person's margin given m by dense conditioning, its entropy by quadrature."""
     posterior, delta = model.posterior_, model.tie_threshold_
-    code = _Draws(model, model.questions()._weights).code(user)
+    code = Draws(model, model.questions()._weights).code(user)
     C, Sigma = posterior.now.C, posterior.Sigma
     person = posterior.answers_of(code)
     X = np.zeros((len(person.outcome), N_ITEMS))
@@ -91,7 +92,7 @@ def test_information_about_the_consensus_is_that_of_dense_algebra_and_quadrature
     model.update(own)
     if n == 0:
         model.forget(own)
-    draws = _Draws(model, model.questions()._weights)
+    draws = Draws(model, model.questions()._weights)
     weights = draws.weights
     pairs = np.arange(len(weights.left))
     found = draws.information(draws.code("zoe"), pairs)
@@ -123,7 +124,7 @@ def test_asked_the_same_again_a_person_tells_ever_less():
         one = copy.deepcopy(model)
         if n:
             one.update(user="zoe", left="i1", right="i4", winner="i1", weight=float(n))
-        draws = _Draws(one, one.questions()._weights)
+        draws = Draws(one, one.questions()._weights)
         pair = draws.pairs([("i1", "i4")])
         told.append(float(draws.information(draws.code("zoe"), pair)[0]) if n else draws.weights.information[pair[0]])
     assert told == sorted(told, reverse=True)
@@ -174,9 +175,9 @@ def expected_and_drawn(model, user, n_draws, **settings):
     logged: dict[tuple[str, str], float] = {}
     left = 0
     for _ in range(n_draws):
-        (one,) = questions.ask(user, random_state=rng)
-        pair = tuple(sorted((one.left, one.right)))
-        left += (one.left, one.right) == pair
+        (one,) = questions.draw(user, random_state=rng)
+        pair = tuple(sorted(one[:2]))
+        left += one[:2] == pair
         count[pair] = count.get(pair, 0) + 1
         assert logged.setdefault(pair, one.probability) == pytest.approx(one.probability, rel=1e-12)
     return count, logged, left
@@ -209,7 +210,7 @@ def test_the_chances_of_all_pairs_sum_to_one_whatever_is_closed():
         weights = model.questions(**settings)._weights
         for user in ("u3", "nobody"):
             for exclude in ([], [("i0", "i1"), ("i3", "i1")]):
-                draws = _Draws(model, weights)
+                draws = Draws(model, weights)
                 closed = draws.pairs(exclude)
                 code = draws.code(user)
                 seen: dict[int, float] = {}
@@ -218,6 +219,14 @@ def test_the_chances_of_all_pairs_sum_to_one_whatever_is_closed():
                     pair, p = draws.draw(code, closed, rng)
                     seen[pair] = p
                 assert sum(seen.values()) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_a_pair_is_drawn_alike_with_and_without_what_is_expected_of_it():
+    questions = model_with_state().questions()
+    one = questions.draw("u3", 3, random_state=5)
+    other = questions.ask("u3", 3, random_state=5)
+    assert [pair.probability for pair in one] == [question.probability for question in other]
+    assert [set(pair[:2]) for pair in one] == [{question.left, question.right} for question in other]
 
 
 def test_filters():
@@ -322,8 +331,6 @@ def test_the_best_item_is_sought_among_those_that_may_be():
 
 def test_the_first_k_are_told_from_the_rest():
     """Against two draws at a time, of which the first k differ."""
-    from predilect.decisions.crowd import _between_sets
-
     rng = np.random.default_rng(0)
     f = np.array([1.0, 0.9, 0.5, 0.4, -1.0]) + 0.3 * rng.standard_normal((300, 5))
     W = _between_sets(f, 2)

@@ -12,6 +12,7 @@ from live.polls import DRINKS, answered, made, reply
 from live.test_kept import url  # noqa: F401  the databases
 from predilect.live import Poll
 from predilect.live.answers import over
+from predilect.live.belief import Belief
 from tolerances import ITERATIVE
 
 PEOPLE = [f"person {k}" for k in range(8)]
@@ -110,6 +111,21 @@ def test_items_that_come_later_join_the_board(tmp_path):
         asked = {item.name for k in range(12) for question in poll.ask(f"new {k}", 3) for item in question.items}
         assert "mate" in asked
         assert "tea" not in asked
+
+
+@pytest.mark.slow
+def test_whoever_asks_waits_for_no_weights_unless_the_items_are_others(tmp_path):
+    with made(tmp_path, strategy="board") as poll:
+        answered(poll, PEOPLE, 2)
+        belief = Belief(poll.log, 0, is_followed=True)
+        first = belief.asker()
+        answered(poll, PEOPLE, 1)
+        assert belief.asker() is first
+        belief.follow()
+        second = belief.asker()
+        assert second is not first
+        poll.retire("tea")
+        assert belief.asker() is not second
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import threading
 import time
@@ -10,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -72,19 +73,28 @@ def unpacked(content: bytes) -> Any:
         return load(folder)
 
 
+class _Asker(NamedTuple):
+    """What chooses questions: when it was made, of which refit and event, and itself."""
+
+    time: float
+    at: tuple[int, int]
+    questions: Any
+
+
 class Belief:
     """The model of one criterion: the newest refit, with all that came after it.
 
-    ``made_at`` is the sequence of the refit, 0 for the prior; ``sequence`` how far the log is taken in.
+    ``made_at`` is the sequence of the refit, 0 for the prior; ``sequence`` how far the log is taken in;
+    ``is_followed`` whether a thread calls :meth:`follow` again and again, so that whoever asks need not wait.
     """
 
-    def __init__(self, log: Log, criterion: int) -> None:
-        self.log, self.criterion = log, criterion
+    def __init__(self, log: Log, criterion: int, *, is_followed: bool) -> None:
+        self.log, self.criterion, self.is_followed = log, criterion, is_followed
         self.made_at, self.sequence = -1, 0
         self.model: Any = None
         self._lock = threading.RLock()
         self._erased = 0  # erasures that the model has followed
-        self._asker: tuple[float, Any] | None = None
+        self._asker: _Asker | None = None
         self._making = threading.Lock()
         self._boards: tuple[float, int, Any] | None = None
         self._outlooks: dict[Any, tuple[float, int, Any]] = {}
@@ -107,6 +117,7 @@ class Belief:
                 if self.knows(user := user_of(number)):
                     self.model.forget(user=user)
                 self.made_at = min(self.made_at, number - 1)  # a refit without them takes this one's place
+                self._asker = None
             self._change(*_came_and_went(changes, self.criterion))
             self._erased += len(erased)
             self.sequence = last
@@ -131,7 +142,7 @@ class Belief:
             if any(sequence > row.sequence for sequence, _ in self.log.state.erasures) and self._lost(row.sequence):
                 return False
             self._begin(self.log.state, model, row.sequence)
-        self.catch_up()
+        self.follow()
         return True
 
     def _lost(self, sequence: int) -> bool:
@@ -146,7 +157,7 @@ class Belief:
         self.model, self.made_at, self.sequence = model, sequence, sequence
         # A stored refit holds nobody who is erased: it is thrown away with them.
         self._erased = len(state.erasures) if sequence else 0
-        self._asker = self._boards = None
+        self._boards = None
         self._add_items(names_of(state))
 
     def _add_items(self, names: Sequence[str]) -> None:
@@ -175,32 +186,43 @@ class Belief:
         return user in self.model._added_users or self.model.users_.code(user) >= 0
 
     def asker(self) -> Any:
-        """What chooses questions, of a state of the board at most a quarter of a second old.
+        """What chooses questions, of a state of the board about a quarter of a second ago.
 
         The model stands still as long: to move the board takes milliseconds, and whoever asks has it left out what they
         have seen, answered a moment ago or not.
         """
-        made, now = self._asker, time.monotonic()
-        if made is not None and (now - made[0] < _SECONDS_OF_AN_ASKER or not self._making.acquire(blocking=False)):
-            return made[1]  # or another thread makes the next one
-        if made is None:
-            self._making.acquire()
-        try:
-            if (late := self._asker) is not made and late is not None:
-                return late[1]
-            model = self.catch_up()
-            with self.log.lock:
-                state = self.log.state
-                settings = state.settings
-                assert settings is not None
-                retired = [item.name for item in state.items if item.state == "retired"]
-                shown = dict(zip([item.name for item in state.items], state.times_shown, strict=True))
-            told = {"target": settings.strategy, "k": _within(model, settings.top), "retired": retired}
-            asker = model.questions(**told, difficulty=settings.difficulty or None, shown=shown)
-            self._asker = (time.monotonic(), asker)
-            return asker
-        finally:
-            self._making.release()
+        made = self._asker
+        if made is None or made.at[1] < self.log.state.board_changed:  # other items may be asked about
+            return self._prepared()
+        is_fresh = self.is_followed or time.monotonic() - made.time < _SECONDS_OF_AN_ASKER
+        return made.questions if is_fresh else self._prepared()
+
+    def _prepared(self) -> Any:
+        """What chooses questions, made anew if the log has grown."""
+        with self._making:
+            with self._lock:
+                model, at = copy.copy(self.catch_up()), (self.made_at, self.sequence)
+            made = self._asker
+            if made is None or made.at != at:
+                made = self._asker = _Asker(time.monotonic(), at, self._questions(model))
+            return made.questions
+
+    def _questions(self, model: Any) -> Any:
+        with self.log.lock:
+            state = self.log.state
+            settings = state.settings
+            assert settings is not None
+            retired = [item.name for item in state.items if item.state == "retired"]
+            shown = dict(zip([item.name for item in state.items], state.times_shown, strict=True))
+        told = {"target": settings.strategy, "k": _within(model, settings.top), "retired": retired}
+        return model.questions(**told, difficulty=settings.difficulty or None, shown=shown)
+
+    def follow(self) -> None:
+        """Take in what came, and make what chooses questions anew if somebody was asked before."""
+        if self._asker is None:
+            self.catch_up()
+        else:
+            self._prepared()
 
     def board(self, max_age: float = 0.0) -> Any:
         """The crowd's board, a polars frame of the active items, best first; at most so many seconds old."""

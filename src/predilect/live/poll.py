@@ -576,7 +576,7 @@ class Poll:
             if criterion not in self._beliefs:
                 if not 0 <= criterion < self.log.state.n_criteria:
                     raise Refused(f"the poll has {self.log.state.n_criteria} criteria, from 0", 404)
-                self._beliefs[criterion] = Belief(self.log, criterion)
+                self._beliefs[criterion] = Belief(self.log, criterion, is_followed=self._background)
                 self._beliefs[criterion].renew()
             return self._beliefs[criterion]
 
@@ -649,7 +649,7 @@ class Poll:
         """
         erase(self.log, self._number(participant))
         for belief in list(self._beliefs.values()):
-            belief.catch_up()
+            belief.follow()
         self._follow()
 
     def expired(self, now: float) -> list[int]:
@@ -709,4 +709,4 @@ class Poll:
                     belief.renew()
                 self._stored = due
         for belief in list(self._beliefs.values()):
-            belief.catch_up()
+            belief.follow()

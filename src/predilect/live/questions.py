@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import combinations
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from predilect.live.answers import user_of
 from predilect.live.belief import Belief
 from predilect.live.log import New
 from predilect.live.settings import Settings
-from predilect.live.state import Participant, State
+from predilect.live.state import Item, Participant, State
 
 _RETEST_AFTER = 5  # questions
 _FEW_SETS = 2000  # that are listed; of more, some are drawn until one is new
@@ -38,7 +38,7 @@ class Asked(NamedTuple):
     settings: Settings
     active: list[int]
     names: dict[int, str]
-    numbers: dict[str, int]
+    by_name: Mapping[str, Item]  # all items, those that come meanwhile too
     seen: set[tuple[int, ...]]  # sorted
     again: list[tuple[int, ...]]  # pairs answered at least five questions ago, as they were shown
 
@@ -59,7 +59,7 @@ class Asked(NamedTuple):
         repeated = {tuple(sorted(one.items)) for one in person.shown.values() if one.retest}
         return cls(
             person.number, state.settings, sorted(active), {item.number: item.name for item in items},
-            {item.name: item.number for item in items}, {tuple(sorted(one.items)) for one in person.shown.values()},
+            state.by_name, {tuple(sorted(one.items)) for one in person.shown.values()},
             [pair for pair in again if tuple(sorted(pair)) not in repeated],
         )  # fmt: skip
 
@@ -107,14 +107,15 @@ def _by_model(asked: Asked, seen: set[tuple[int, ...]], belief: Belief) -> Drawn
         return _for_person(asked, belief, user, left_out)
     asker = belief.asker()
     if settings.kind == "pair":
-        pairs = asker.ask(user, 1, exclude=left_out)
+        pairs = asker.draw(user, 1, exclude=left_out)
         if not pairs:
             return None
-        return Drawn((asked.numbers[pairs[0].left], asked.numbers[pairs[0].right]), pairs[0].probability)
+        left, right, probability = pairs[0]
+        return Drawn((asked.by_name[left].number, asked.by_name[right].number), probability)
     chosen = asker.ask_set(user, min(settings.size, len(asked.active)))
     if chosen is None:
         return None
-    return Drawn(tuple(asked.numbers[name] for name in chosen.items), chosen.probability)
+    return Drawn(tuple(asked.by_name[name].number for name in chosen.items), chosen.probability)
 
 
 def _for_person(asked: Asked, belief: Belief, user: str, left_out: list[tuple[str, ...]]) -> Drawn | None:
@@ -130,4 +131,4 @@ def _for_person(asked: Asked, belief: Belief, user: str, left_out: list[tuple[st
         table = model.suggest_set(known, settings.size, names, exclude=[list(one) for one in left_out] or None)
         chosen = list(table["item"])
     random.shuffle(chosen)
-    return Drawn(tuple(asked.numbers[name] for name in chosen), None) if chosen else None
+    return Drawn(tuple(asked.by_name[name].number for name in chosen), None) if chosen else None

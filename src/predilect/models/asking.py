@@ -8,14 +8,15 @@ from typing import Any
 from predilect._text import quoted
 from predilect.data import build_frame
 from predilect.data.frames import is_list
-from predilect.decisions import acting, crowd, queries, sets
+from predilect.decisions import acting, queries, sets, suggestions
 from predilect.decisions import outlook as of_claims
 from predilect.decisions import scores as of_items
 from predilect.decisions import versus as of_pairs
 from predilect.decisions.acting import Decision, Loss
-from predilect.decisions.crowd import Questions, Weights
+from predilect.decisions.crowd import Questions
 from predilect.decisions.outlook import Outlook
 from predilect.decisions.scales import Scale, ScaleName
+from predilect.decisions.weights import Weights, weights_of
 from predilect.errors import DataError
 from predilect.models.registry import estimator
 
@@ -106,7 +107,7 @@ class Asking:
         if target != "person":
             retired = self._not_among(candidates, retired)
             weights = self._weights(target, k=k, retired=retired, difficulty=difficulty)
-            return crowd.suggest_about_crowd(
+            return suggestions.suggest_about_crowd(
                 self, weights, user, n, exclude=exclude, repeat=repeat, random_state=random_state
             )
         return queries.suggest(
@@ -134,8 +135,9 @@ class Asking:
         Returns
         -------
         Questions
-            With methods ``ask(user, n)``, ``ask_each(users)`` and ``ask_set(user, size)``. The weights of pairs are
-            those of the board as it is now; what a person has answered is looked up when they are asked.
+            With methods ``ask(user, n)``, ``draw(user, n)`` (the pairs alone, which is faster), ``ask_each(users)`` and
+            ``ask_set(user, size)``. The weights of pairs are those of the board as it is now; what a person has
+            answered is looked up when they are asked.
 
         Raises
         ------
@@ -171,7 +173,7 @@ class Asking:
         counts = None if shown is None else tuple(sorted(shown.items(), key=repr))
         key = target, tuple(sorted((settings | {"shown": counts}).items(), key=lambda one: one[0]))
         if key not in held[1]:
-            held[1][key] = crowd.weights_of(model, target, **settings, random_state=model.seed_)
+            held[1][key] = weights_of(model, target, **settings, random_state=model.seed_)
         return held[1][key]
 
     def _not_among(self, candidates: Any, retired: Iterable[Any]) -> tuple[Any, ...]:
@@ -267,7 +269,7 @@ class Asking:
         fitted: Any = self
         if is_list(candidates):
             weights = self._weights(target or "board", k=k, retired=tuple(retired), difficulty=difficulty)
-            return crowd.suggest_to_each(
+            return suggestions.suggest_to_each(
                 self, weights, candidates, exclude=exclude, repeat=repeat, random_state=random_state
             )
         if target not in (None, "person"):
@@ -335,7 +337,7 @@ class Asking:
         fitted: Any = self
         if target != "person":
             weights = self._weights(target, k=k, retired=self._not_among(candidates, ()))
-            return crowd.suggest_set_about_crowd(
+            return suggestions.suggest_set_about_crowd(
                 self, weights, user, size, exclude=exclude, repeat=repeat, random_state=random_state
             )
         return sets.suggest_set(
