@@ -31,6 +31,9 @@ class Given:
     def coefficients(self, user):
         return self.c.mean(axis=0) if user < 0 else self.c[user]
 
+    def population(self):
+        return None
+
     def ranges(self, user):
         c = self.c[user]
         return np.column_stack([3.0 * np.abs(c[:, 0]), np.abs(c[:, 1] - c[:, 2])])

@@ -51,6 +51,13 @@ class PersonDraws(Protocol):
         """Draws in the units of the attributes, (R, n_levels); those of the levels of a category sum to 0."""
         ...
 
+    def population(self) -> tuple[FloatArray, FloatArray] | None:
+        """The population's means in draws, (R, n_levels), and standard deviations with 95 % intervals, (3, n_levels).
+
+        None where these follow from the draws of people.
+        """
+        ...
+
     def ranges(self, user: int) -> FloatArray:
         """How far utilities are apart by each attribute over the items, (R, n_attributes)."""
         ...
@@ -111,12 +118,24 @@ def part_worths(draws: PersonDraws, users: Sequence[Any]) -> dict[str, Any]:
 def coefficients(draws: PersonDraws) -> dict[str, Any]:
     """Columns attribute, level, mean, sd, lower, upper, spread, spread_lower, spread_upper: those of the population.
 
-    ``spread`` is the standard deviation between people, its mean over the draws with a 95 % interval: of the draws, or,
-    where they are of one population, by the information of normal coefficients that are known with the draws' variance
-    v: of the logarithm of the spread s the standard deviation is (1 - v / s²)⁻¹ (2 n_people)^-½.
+    ``spread`` is the standard deviation between people with a 95 % interval.
     """
-    central = draws.coefficients(-1)
-    exponent = _exponents(central)  # of units in which squares neither overflow nor vanish
+    known = draws.population()
+    central, (spread, lower, upper) = (draws.coefficients(-1), _spreads(draws)) if known is None else known
+    return {
+        "attribute": [attribute for attribute, _ in draws.levels], "level": [level for _, level in draws.levels],
+        **_summary(central), "spread": spread, "spread_lower": lower, "spread_upper": upper,
+    }  # fmt: skip
+
+
+def _spreads(draws: PersonDraws) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Standard deviation between people, its mean over the draws and its 95 % interval; three (n_levels,).
+
+    The interval is of the draws, or, where they are of one population, by the information of normal coefficients that
+    are known with the draws' variance v: of the logarithm of the spread s the standard deviation is (1 - v / s²)⁻¹
+    (2 n_people)^-½.
+    """
+    exponent = _exponents(draws.coefficients(-1))  # of units in which squares neither overflow nor vanish
     total, squares, known = np.zeros(()), np.zeros(()), np.zeros(())
     first = np.ldexp(draws.coefficients(0), -exponent)
     for code in range(draws.n_people):
@@ -130,11 +149,8 @@ def coefficients(draws: PersonDraws) -> dict[str, Any]:
         between = np.maximum(1.0 - np.divide(v, s * s, out=np.zeros_like(v), where=s > 0.0), _NOTHING)
         factor = np.exp(Z_95 / (between * np.sqrt(2.0 * n)))
         spread |= {"lower": s / factor, "upper": s * factor}
-    spread = {name: np.ldexp(value, exponent) for name, value in spread.items()}
-    return {
-        "attribute": [attribute for attribute, _ in draws.levels], "level": [level for _, level in draws.levels],
-        **_summary(central), "spread": spread["mean"], "spread_lower": spread["lower"], "spread_upper": spread["upper"],
-    }  # fmt: skip
+    mean, lower, upper = (np.ldexp(spread[name], exponent) for name in ("mean", "lower", "upper"))
+    return mean, lower, upper
 
 
 def importances(draws: PersonDraws, of: str = "population", seed: int = 0) -> dict[str, Any]:

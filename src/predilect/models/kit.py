@@ -88,6 +88,12 @@ class Kit:
             spread_upper (standard deviation between people; its interval is from nearly 0 to very much where answers
             say little of how people differ). In the space of willingness to pay: amounts times the coefficient of the
             price.
+
+        Notes
+        -----
+        Of :class:`~predilect.Population` they are those of a model of the attributes alone, in units of the median
+        person's noise: what items have to themselves is noise too, so that they may be a little smaller than the mean
+        of the part-worths (population.md section 4, "The population of coefficients").
         """
         return build_frame(conjoint.coefficients(self._person_draws()), self._backend)
 

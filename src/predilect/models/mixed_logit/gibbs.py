@@ -10,20 +10,18 @@ import numpy.typing as npt
 
 from predilect._compile import inner_kernel, kernel
 from predilect._types import FloatArray, IntArray
-from predilect.models.mixed_logit.loops import (
-    Rows,
+from predilect.gaussian.small import (
+    DEGREES,
     cholesky,
-    coefficients,
     copy,
-    fill,
+    draw_covariance,
+    draw_scale,
     inverse,
-    log_likelihood,
-    log_normal,
     solve_lower,
     solve_upper,
 )
+from predilect.models.mixed_logit.loops import Rows, coefficients, log_likelihood, log_normal
 
-_DEGREES = 2.0  # of the half-t prior of what people differ by; with two all correlations are as likely
 _NEW = 0.9  # share of a step that is new, and of the old state
 _OLD = math.sqrt(1.0 - _NEW * _NEW)
 _BETWEEN = 3  # sweeps from one joint move to the next, which takes nearly as long as a sweep without
@@ -92,43 +90,6 @@ class _Work(NamedTuple):
     x: FloatArray  # (n,)
     m: FloatArray
     trial: FloatArray  # (d,)
-
-
-@inner_kernel
-def _draw_covariance(
-    scatter: FloatArray, df: float, diagonal: bool, n: int, rng: np.random.Generator, out: FloatArray,
-) -> None:  # fmt: skip
-    """Draw a covariance (n, n) from the inverse Wishart; ``diagonal``: each variance from its inverse gamma."""
-    if diagonal:
-        for k in range(n):
-            fill(out[k], 0.0)
-            out[k, k] = scatter[k, k] / rng.chisquare(df)
-        return
-    C, A = np.zeros((n, n)), np.zeros((n, n))
-    cholesky(scatter, C, n)
-    for i in range(n):
-        A[i, i] = math.sqrt(rng.chisquare(df - i))
-        for j in range(i):
-            A[i, j] = rng.standard_normal()
-    # Ω = C A⁻ᵀ A⁻¹ Cᵀ: row i of M = C A⁻ᵀ solves A M_i = C_i.
-    for i in range(n):
-        solve_lower(A, C[i], n)
-    for i in range(n):
-        for j in range(n):
-            s = 0.0
-            for k in range(n):
-                s += C[i, k] * C[j, k]
-            out[i, j] = s
-
-
-@inner_kernel
-def _draw_scale(
-    Omega_inverse: FloatArray, df: float, width: float, n: int, rng: np.random.Generator, scale: FloatArray
-) -> None:
-    """Draw the diagonal 2ν/a of the inverse Wishart's scale matrix given Ω."""
-    for i in range(n):
-        rate = _DEGREES * Omega_inverse[i, i] + 1.0 / (width * width)
-        scale[i] = 2.0 * _DEGREES * rng.standard_gamma(0.5 * (df + 1.0)) / rate
 
 
 @inner_kernel
@@ -294,9 +255,9 @@ def _draw_population(
         for a in range(G):
             for b in range(G):
                 gram[a, b] += traits[u, a] * traits[u, b]
-    _draw_covariance(scatter, work.df + size, prior.diagonal, n, rng, classes.Omega[k])
+    draw_covariance(scatter, work.df + size, prior.diagonal, n, rng, classes.Omega[k])
     work.log_det[k] = inverse(classes.Omega[k], L, work.inverses[k], n)
-    _draw_scale(work.inverses[k], work.df, prior.width, n, rng, work.scale[k])
+    draw_scale(work.inverses[k], work.df, prior.width, n, rng, work.scale[k])
     cholesky(gram, gram_L, G)
     for a in range(G):
         for i in range(n):
@@ -456,14 +417,14 @@ def sweeps(
     K, G, _ = B.shape
     n = Omega.shape[1]
     work = _Work(
-        np.empty((K, n)), np.empty((K, n, n)), np.empty(K), _DEGREES + (0.0 if prior.diagonal else n - 1.0),
+        np.empty((K, n)), np.empty((K, n, n)), np.empty(K), DEGREES + (0.0 if prior.diagonal else n - 1.0),
         np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n), np.empty(d),
     )  # fmt: skip
     new = People(np.empty((U, d)), np.empty((U, d)), np.empty(U), people.label)
     B_new, Omega_new = np.empty((K, G, d)), np.empty((K, n, n))
     for k in range(K):
         work.log_det[k] = inverse(Omega[k], work.L, work.inverses[k], n)
-        _draw_scale(work.inverses[k], work.df, prior.width, n, rng, work.scale[k])
+        draw_scale(work.inverses[k], work.df, prior.width, n, rng, work.scale[k])
     for sweep in range(first, first + n_sweeps):
         _move_people(sweep % 2 == 1, rows, prior.traits, people, B, proposals, work, rng)
         if K > 1:

@@ -46,6 +46,9 @@ class Draws:
         """Draws in the units of the attributes, (R, n_levels)."""
         return self._draws(user) @ self.columns.report.T
 
+    def population(self) -> None:
+        """The population follows from the draws of people."""
+
     def ranges(self, user: int) -> FloatArray:
         """How far utilities are apart by each attribute over the items, (R, n_attributes)."""
         return ranges_of(self._draws(user), self.spans)

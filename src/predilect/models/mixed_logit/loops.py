@@ -1,4 +1,4 @@
-"""Compiled loops of the mixed logit: the likelihood of people's choices, their modes, small triangular systems.
+"""Compiled loops of the mixed logit: the likelihood of people's choices, their modes.
 
 Names of arrays: U people, T choices, R rows (an alternative minus the chosen one), d coefficients, of which the first n
 vary between people, G columns of traits with the constant first, K classes. A person's state z (d,) becomes
@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from predilect._compile import inner_kernel, kernel
 from predilect._types import FloatArray, IntArray
+from predilect.gaussian.small import cholesky, copy, fill, solve_lower, solve_upper
 
 _MOST = 1e250  # of a product of odds before its logarithm is taken
-_LEAST_PIVOT = 1e-300
 _SMALL_STEP = 1e-6  # of Newton's, in units of a coefficient
 
 
@@ -76,20 +76,6 @@ def log_likelihoods(c: FloatArray, rows: Rows) -> FloatArray:
     for u in range(len(c)):
         found[u] = log_likelihood(u, c[u], rows)
     return found
-
-
-@inner_kernel
-def copy(to: npt.NDArray[np.floating], what: FloatArray) -> None:
-    """Copy a vector: a loop compiles in a tenth of the time of ``to[:] = what``."""
-    for i in range(len(to)):
-        to[i] = what[i]
-
-
-@inner_kernel
-def fill(to: FloatArray, value: float) -> None:
-    """Set all entries of a vector."""
-    for i in range(len(to)):
-        to[i] = value
 
 
 @inner_kernel
@@ -161,56 +147,6 @@ def _in_states(
         g[price] = total / c[price]
     for k in range(d):
         g[k] *= size if kind[k] == 0 and k != price else c[k]
-
-
-@inner_kernel
-def cholesky(A: FloatArray, L: FloatArray, n: int) -> None:
-    """Write the lower factor of the leading n x n block; a pivot that rounding made negative becomes tiny."""
-    for i in range(n):
-        for j in range(i + 1):
-            s = A[i, j]
-            for k in range(j):
-                s -= L[i, k] * L[j, k]
-            if i == j:
-                L[i, i] = math.sqrt(max(s, _LEAST_PIVOT))
-            else:
-                L[i, j] = s / L[j, j]
-
-
-@inner_kernel
-def solve_lower(L: FloatArray, x: FloatArray, n: int) -> None:
-    """X = L⁻¹ x in place."""
-    for i in range(n):
-        s = x[i]
-        for k in range(i):
-            s -= L[i, k] * x[k]
-        x[i] = s / L[i, i]
-
-
-@inner_kernel
-def solve_upper(L: FloatArray, x: FloatArray, n: int) -> None:
-    """X = L⁻ᵀ x in place."""
-    for i in range(n - 1, -1, -1):
-        s = x[i]
-        for k in range(i + 1, n):
-            s -= L[k, i] * x[k]
-        x[i] = s / L[i, i]
-
-
-@inner_kernel
-def inverse(A: FloatArray, L: FloatArray, out: FloatArray, n: int) -> float:
-    """Write the inverse of the leading block, with its factor in L; return log |A|."""
-    cholesky(A, L, n)
-    x = np.empty(n)
-    log_det = 0.0
-    for i in range(n):
-        log_det += 2.0 * math.log(L[i, i])
-        fill(x, 0.0)
-        x[i] = 1.0
-        solve_lower(L, x, n)
-        solve_upper(L, x, n)
-        copy(out[i], x)
-    return log_det
 
 
 @kernel

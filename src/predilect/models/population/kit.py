@@ -9,16 +9,18 @@ import numpy as np
 from scipy.special import ndtri
 
 from predilect._json import typed
-from predilect._types import FloatArray, IntArray
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.attributes import Coding, left_out
 from predilect.decisions.conjoint import Span, ranges_of, spans_of
 from predilect.decisions.sets import chance_of_first, choice_chances
 from predilect.errors import DataError
-from predilect.gaussian.dense import opposite_draws, root_of_difference
+from predilect.gaussian.dense import opposite_draws, root_of_difference, symmetrise
+from predilect.models.population.coefficients import Functions, Linear
 from predilect.people.combinations import Combinations, ConsensusDraws
 from predilect.people.posterior import PopulationPosterior
 
 _PAIRS = 200  # of opposite draws, of each person
+_POPULATION = (0, 2)  # which stream of the seed
 # Consistencies at which they are drawn, in standard deviations of its logarithm: equally likely, of variance 1.
 _AWAY = ndtri((np.arange(8) + 0.5) / 8)
 _AWAY /= _AWAY.std()
@@ -58,7 +60,12 @@ class Draws:
     # By how many standard deviations consistencies are away, with what is known then; empty for a pooled model
     states: list[tuple[float, PopulationPosterior]]
     consensus: ConsensusDraws | None  # None for a pooled model
+    columns: FloatArray  # of the items, centred; zeros for those without attributes, (n_items, n_columns)
+    known: BoolArray  # items that have attributes, (n_items,)
+    tie_threshold: float
+    consensus_variance: float  # prior variance of a consensus utility
     last: tuple[Any, Combinations] | None = None  # what was asked for last, and what of it is the same for everybody
+    found: tuple[FloatArray, FloatArray] | None = None  # of the population, once it was asked for
     of_one_population: ClassVar[bool] = True
 
     @property
@@ -73,7 +80,32 @@ class Draws:
 
     def coefficients(self, user: int) -> FloatArray:
         """Draws in the units of the attributes, (R, n_levels)."""
+        if user == -1 and (found := self.population()) is not None:
+            return found[0]
         return self._drawn(self.fit, user) @ self.coding.report.T
+
+    def population(self) -> tuple[FloatArray, FloatArray] | None:
+        """Means of the population's coefficients in draws, and how people differ in them; None for a pooled model.
+
+        They are those of a hierarchical linear model: what items have to themselves is noise of answers to it.
+        """
+        posterior = self.posterior
+        if self.found is None and not posterior.is_pooled and posterior.consolidated().people.n_rows:
+            functions = Functions.of(self.columns, self.known)
+            linear = Linear.of(posterior, functions.Phi, self.tie_threshold, self.consensus_variance)
+            rng = np.random.default_rng([self.seed, *_POPULATION])
+            means, spreads = linear.drawn(functions.coefficients(self.coding.report), rng)
+            self.found = means + self._widening(len(means), rng), spreads
+        return self.found
+
+    def _widening(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
+        """Draws of what else than answers one by one leaves unknown of the means: contexts, for one; (R, n_levels)."""
+        posterior, report = self.posterior, self.coding.report
+        if posterior.C_answers is None:
+            return np.zeros((n_draws, len(report)))
+        on_basis = report @ (self.fit if posterior.basis is None else self.fit @ posterior.basis.Phi)
+        root = root_of_difference(symmetrise(on_basis @ (posterior.C_m - posterior.C_answers) @ on_basis.T))
+        return np.asarray(rng.standard_normal((n_draws, root.shape[1])) @ root.T)
 
     def ranges(self, user: int) -> FloatArray:
         """How far utilities are apart by each attribute over the items, (R, n_attributes)."""
@@ -151,7 +183,11 @@ def draws_of(model: Any) -> Draws:
         consensus = ConsensusDraws.of(posterior, _PAIRS, np.random.default_rng([seed, 0]))
         aways = _AWAY.tolist() if posterior.calibration.consistency_spread else [0.0]
         states = [(away, posterior.with_consistencies(away)) for away in aways]
-    return Draws(posterior, coding, fit, level, spans, seed, states, consensus)
+    h = model.hyperparameters_.in_unit()
+    return Draws(
+        posterior, coding, fit, level, spans, seed, states, consensus, X, known, model.tie_threshold_,
+        h.consensus_variance,
+    )  # fmt: skip
 
 
 class Rows(NamedTuple):
