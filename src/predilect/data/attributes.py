@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from predilect._text import first_few, shown
 from predilect._types import FloatArray, IntArray
 from predilect.data.comparisons import Comparisons
+from predilect.data.encoding import Output
 from predilect.data.features import FeatureSpace, ItemFeatures
 from predilect.errors import DataError
 
@@ -46,18 +47,19 @@ class Coding:
         levels: list[tuple[str, str]] = []
         for places in columns_of_attributes(features):
             first = outputs[places[0]]
+            contrast, in_units = _contrasts(outputs, places), _in_units(outputs, places)
             if first.kind == "category":
-                contrast = helmert(len(places)).T if len(places) > 1 else np.ones((1, 1))
                 levels += [(first.source, str(outputs[k].category)) for k in places]
+            elif first.kind == "product":
+                levels += [(first.source, outputs[k].name.removeprefix(first.source)[1:]) for k in places]
             else:
-                contrast = np.ones((1, 1))
                 levels.append((first.source if first.kind == "number" else first.name, first.piece))
-            scale = np.array([outputs[k].scale for k in places])
-            like = [one.scale for one in outputs if (one.kind, one.source) == (first.kind, first.source)]  # all pieces
-            exponent = int(np.frexp(max(like))[1])
+            size = np.abs(in_units).max()
+            if first.kind == "number":  # all pieces
+                size = max(one.scale for one in outputs if (one.kind, one.source) == (first.kind, first.source))
+            exponent = int(np.frexp(size)[1])
             for column in contrast.T:
-                made.append(np.zeros(len(outputs)))
-                made[-1][places] = np.ldexp(scale, -exponent) * column
+                made.append(column @ np.ldexp(in_units, -exponent))
                 source.append(levels[-1][0])
                 back.append((len(levels) - len(places), np.ldexp(column, -exponent)))
         report = np.zeros((len(levels), len(made)))
@@ -81,11 +83,40 @@ class Coding:
         )  # fmt: skip
 
 
+def _contrasts(outputs: Sequence[Output], places: Sequence[int]) -> FloatArray:
+    """Orthonormal columns (L, k): of categories those that sum to 0, of products those of both factors multiplied."""
+    if outputs[places[0]].kind == "product":
+        sides = (
+            list(dict.fromkeys(one.factors[side] for k in places if (one := outputs[k]).factors)) for side in (0, 1)
+        )
+        first, second = (_contrasts(outputs, side) for side in sides)
+        return np.asarray(np.kron(first, second), dtype=np.float64)
+    if outputs[places[0]].kind == "category" and len(places) > 1:
+        return np.asarray(helmert(len(places)).T)
+    return np.eye(len(places))
+
+
+def _in_units(outputs: Sequence[Output], places: Sequence[int]) -> FloatArray:
+    """What encoded features make, but for constants, the raw values at some places, (L, n_features).
+
+    Of a product these are the products of its factors in their units.
+    """
+    found = np.zeros((len(places), len(outputs)))
+    for row, k in zip(found, places, strict=True):
+        row[k] = outputs[k].scale
+        if (factors := outputs[k].factors) is not None:
+            one, other = factors
+            row[k] *= outputs[one].scale * outputs[other].scale
+            row[one] += outputs[one].scale * outputs[other].centre
+            row[other] += outputs[other].scale * outputs[one].centre
+    return found
+
+
 def columns_of_attributes(features: ItemFeatures) -> list[list[int]]:
-    """Columns of the matrix that belong together: all categories of a source, and each other column by itself."""
+    """Columns that belong together: all categories of a source, all of a product, and each other column by itself."""
     found: dict[tuple[str, str], list[int]] = {}
     for place, output in enumerate(features.outputs):
-        key = ("category", output.source) if output.kind == "category" else ("", output.name)
+        key = (output.kind, output.source) if output.kind in ("category", "product") else ("", output.name)
         found.setdefault(key, []).append(place)
     return list(found.values())
 

@@ -28,17 +28,19 @@ _SMALLEST = float(np.finfo(np.float64).tiny)  # below it numbers lose their digi
 class Output:
     """One column of the matrix: ``(raw - centre) / scale`` of a source column, 0 where a number is missing.
 
-    Of a number that is piecewise linear, what of it lies between ``low`` and ``high``, None at an open end.
+    Of a number that is piecewise linear, what of it lies between ``low`` and ``high``, None at an open end. Of a
+    product, whose source is a term such as "price:brand", raw values are those of two columns before it, multiplied.
     """
 
     name: str
     source: str
-    kind: Literal["number", "missing", "category"]
+    kind: Literal["number", "missing", "category", "product"]
     category: str | None
     centre: float
     scale: float
     low: float | None = None
     high: float | None = None
+    factors: tuple[int, int] | None = None
 
     @property
     def piece(self) -> str:
@@ -58,6 +60,8 @@ class Output:
             raise ValueError(f"the feature {self.name!r:.100} has ends that are none of a piece of a number")
         if not is_number or (self.kind == "category") != (self.category is not None):
             raise ValueError(f"the feature {self.name!r:.100} is neither a number nor a category")
+        if (self.kind == "product") != (self.factors is not None):
+            raise ValueError(f"the feature {self.name!r:.100} is no product of two others")
 
 
 def plan_and_encode(
@@ -157,7 +161,10 @@ def encode(outputs: Sequence[Output], columns: Mapping[str, pl.Series]) -> tuple
     texts = {output.source: as_text(columns[output.source]) for output in outputs if output.kind == "category"}
     for place, output in enumerate(outputs):
         with np.errstate(over="ignore"):
-            raw = _raw(output, (texts if output.kind == "category" else columns)[output.source])
+            if output.factors is not None:
+                raw = product_of(matrix, output.factors)
+            else:
+                raw = _raw(output, (texts if output.kind == "category" else columns)[output.source])
             matrix[:, place] = output.scaled(raw)
         if np.isinf(raw).any():
             _refuse_infinite(columns[output.source], output.source, range(1, n_rows + 1), "row")
@@ -181,6 +188,18 @@ def encode(outputs: Sequence[Output], columns: Mapping[str, pl.Series]) -> tuple
         if len(new):
             report.append(f'Column "{source}": {len(new)} values belong to no known category (first: "{new[0]}").')
     return matrix, report
+
+
+def product_of(rows: NDArray[np.float64], factors: tuple[int, int]) -> NDArray[np.float64]:
+    """Products of two columns of encoded rows (..., n_columns)."""
+    return np.asarray(rows[..., factors[0]] * rows[..., factors[1]])
+
+
+def product_output(name: str, source: str, factors: tuple[int, int], rows: NDArray[np.float64]) -> Output:
+    """The plan of a product of columns of encoded rows (n_rows, n_columns); one that is constant becomes 0."""
+    centre, scale = _centre_and_scale(raw := product_of(rows, factors))
+    centre = centre if scale else float(raw[0])
+    return Output(name, source, "product", None, centre, scale or 1.0, factors=factors)
 
 
 def _raw(output: Output, column: pl.Series) -> NDArray[np.float64]:

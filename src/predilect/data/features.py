@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -12,11 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from predilect._json import typed
+from predilect._json import plain, typed
 from predilect._stored import Sizes, flags, numbers, optional, unless
 from predilect._text import did_you_mean, either, quoted, shown
 from predilect._types import BoolArray, FloatArray
-from predilect.data.encoding import Output, encode, one_row_each, plan_and_encode
+from predilect.data.encoding import Output, encode, one_row_each, plan_and_encode, product_of
 from predilect.data.frames import Columns, as_text, clean_ids, open_frame
 from predilect.data.read.columns import listed, refuse_index
 from predilect.data.read.names import ITEM, PEOPLE_OF_TABLES, guess_one
@@ -147,7 +147,7 @@ class ItemFeatures:
     @property
     def sources(self) -> list[str]:
         """Names of the columns the matrix is made from."""
-        return list(dict.fromkeys(output.source for output in self.outputs))
+        return list(dict.fromkeys(output.source for output in self.outputs if output.factors is None))
 
     @property
     def gaps(self) -> set[str]:
@@ -195,6 +195,14 @@ class ItemFeatures:
                 f"{did_you_mean(lacking[0], names)}"
             )
 
+    def lack(self, matrix: NDArray[np.float64], source: str) -> NDArray[np.bool_]:
+        """Which encoded rows (n, n_columns) have no value of a column, or no features at all; (n,)."""
+        marks = [
+            k for k, one in enumerate(self.outputs)
+            if one.kind == "missing" and (one.source == source or one.name != f"{one.source} missing")
+        ]  # fmt: skip
+        return np.asarray((matrix[:, marks] > 0.0).any(axis=1))
+
     def shifted(self, row: NDArray[np.float64], source: str, value: float) -> NDArray[np.float64]:
         """By how much a row of the matrix changes where a number of it becomes ``value``; shape (n_columns,).
 
@@ -207,11 +215,14 @@ class ItemFeatures:
                 f'"{source}" is no number in use; these are: {", ".join(numbers) or "none"}'
                 f"{either('. Say which with --price NAME', '')}"
             )
-        if any(row[k] > 0.0 for k, one in enumerate(self.outputs) if one.source == source and one.kind == "missing"):
+        if self.lack(row[None], source)[0]:
             raise DataError(f'the item has no "{source}" that could change')
         change = np.zeros(len(self.outputs))
         change[places] = encode([self.outputs[k] for k in places], {source: pl.Series([value])})[0][0]
         change[places] -= row[places]
+        for k, one in enumerate(self.outputs):
+            if one.factors is not None and not set(places).isdisjoint(one.factors):
+                change[k] = one.scaled(product_of(row + change, one.factors)) - row[k]
         return change
 
     def align(self, items: Vocabulary) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -229,7 +240,7 @@ class ItemFeatures:
         """Plain values for JSON: the plan, the ids and the matrix."""
         return {
             "what": self.what,
-            "outputs": [asdict(output) for output in self.outputs],
+            "outputs": [plain(output) for output in self.outputs],
             "n_columns_before_constants": self.n_columns_before_constants,
             "report": list(self.report),
             "ids": list(self.ids.ids),
@@ -244,6 +255,8 @@ class ItemFeatures:
         matrix = np.array(plain["matrix"], dtype=np.float64).reshape(len(ids), len(outputs))
         if not np.isfinite(matrix).all():
             raise ValueError(f"features of the {cls.what}s that are no numbers")
+        if any(not 0 <= k < place for place, one in enumerate(outputs) for k in one.factors or ()):
+            raise ValueError("products of features that do not come before them")
         n_columns = typed(int, plain["n_columns_before_constants"], "n_columns_before_constants")
         return cls(ids, matrix, outputs, n_columns, typed(tuple[str, ...], plain["report"], "report"))
 

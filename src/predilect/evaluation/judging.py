@@ -352,8 +352,8 @@ def judge(
                 contests[question] = not_judged(question, _SAME)
             elif question == "features":
                 plain = clone(base).set_params(personal=contests["personal"].outcome == "better")
-                if "basis" in plain.get_params():  # one of attributes cannot do without them
-                    plain.set_params(basis="auto")
+                if "basis" in plain.get_params():  # one of attributes cannot do without them, nor can terms
+                    plain.set_params(basis="auto", attributes=None)
                 if islands is not None or trial.items_are_new:
                     plain.set_params(personal=False)
                 hold(question, favoured, trial.run("no item features", plain, None, islands))

@@ -17,8 +17,8 @@ from predilect.data import Comparisons, ItemFeatures
 from predilect.data.attributes import Coding, independent, left_out
 from predilect.data.choices import Choices, decided_by, within_choices
 from predilect.data.features import FeatureSpace
+from predilect.data.terms import Terms, is_product_of
 from predilect.errors import DataError
-from predilect.models.mixed_logit.terms import Terms, is_product_of
 
 NORMAL, POSITIVE, NEGATIVE, TRIANGULAR, FIXED = 0, 1, -1, 2, 3
 DISTRIBUTIONS = {

@@ -20,6 +20,7 @@ from predilect.data import Comparisons, build_frame
 from predilect.data.choices import choices_of
 from predilect.data.comparisons import joint_rows
 from predilect.data.features import Traits
+from predilect.data.terms import Terms
 from predilect.decisions import conjoint
 from predilect.decisions.ranking import refuse_unsound
 from predilect.errors import DataError
@@ -36,7 +37,6 @@ from predilect.models.mixed_logit.kit import Draws, Rows
 from predilect.models.mixed_logit.posterior import MixedLogitPosterior, unseen_draws
 from predilect.models.mixed_logit.problem import problem_of
 from predilect.models.mixed_logit.shifts import Shifts
-from predilect.models.mixed_logit.terms import Terms
 from predilect.models.mixed_logit.training import Learning, is_logit, likelihood_of_constants
 from predilect.models.reading import Queries, Said, Training, read_answers, rows_of_features
 from predilect.progress import Watcher
@@ -185,7 +185,8 @@ class MixedLogit(Estimator, Kit):
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         answers, personal = training.comparisons, training.personal
-        choices, terms = choices_of(answers), self._terms(training)
+        choices, asked = choices_of(answers), self.attributes
+        terms = None if asked is None else Terms.of(asked, training.features, training.people)
         columns = columns_of(
             answers, choices, training.features, training.space, distributions=self.distributions, price=self.price,
             personal=personal, terms=terms,
@@ -229,17 +230,6 @@ class MixedLogit(Estimator, Kit):
         told = {"notes": notes, **found.diagnosis, "answers": choices.n_answers}
         h = MixedLogitHyperparameters(columns.X.shape[1], int(self.n_classes))
         return Learned(posterior, h, personal, threshold, found.evidence, found.report, told)
-
-    def _terms(self, training: Training) -> Terms | None:
-        """The specification that was asked for; DataError if it cannot be had."""
-        if self.attributes is None:
-            return None
-        if training.features is None:
-            raise DataError(
-                "attributes names attributes of items, and items have none. Give a table of them "
-                f"({either('--items FILE', 'items=...')})"
-            )
-        return Terms.of(list(self.attributes), training.features, training.people)
 
     def _predicted(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """As :meth:`MixedLogitPosterior.predicted`."""

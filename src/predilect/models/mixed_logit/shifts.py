@@ -13,10 +13,10 @@ from predilect._types import FloatArray, IntArray
 from predilect.data import PersonFeatures, Vocabulary
 from predilect.data.attributes import Coding
 from predilect.data.features import Traits
+from predilect.data.terms import MOST_NAMED, Terms, blocks, factor, products_of
 from predilect.errors import DataError
 from predilect.models.mixed_logit.attributes import Columns
 from predilect.models.mixed_logit.problem import Problem
-from predilect.models.mixed_logit.terms import MOST_NAMED, Terms, blocks, factor, products_of
 
 _NEGLIGIBLE = 1e-10  # of the largest eigenvalue of columns' inner products
 

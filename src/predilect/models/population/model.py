@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from predilect.data import Comparisons, PersonFeatures
 from predilect.data.attributes import Coding, told_apart
 from predilect.data.features import Traits
 from predilect.data.orders import as_orders
+from predilect.data.terms import Terms
 from predilect.errors import DataError
 from predilect.evaluation.judging import _keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
@@ -56,7 +58,7 @@ from predilect.models.population.tables import (
 )
 from predilect.models.population.train import extend, train_personal, train_pooled
 from predilect.models.population.updates import begin_updates
-from predilect.models.reading import Queries, Training
+from predilect.models.reading import Queries, Training, feature_space
 from predilect.people.layout import patterns_of
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Watcher
@@ -88,6 +90,11 @@ class Population(Tables):
     calibration : "auto", None or Calibration, default "auto"
         How probabilities of answers follow from margins: "auto" is chosen on held-out answers, and none for the pooled
         model; None is as the posterior has them; or a :class:`~predilect.Calibration`.
+    attributes : list of str, optional
+        Terms of the linear function of attributes, by default all attributes: words as of
+        :class:`~predilect.MixedLogit`, products such as "price:quality" and "price[bus]" beside what they are products
+        of. They are features of the items from then on, for every basis. Of covariates of people utilities depend as
+        ``user_features`` says, by no term.
     basis : {"auto", "items", "attributes", "inducing", "attributes+inducing"}, default "auto"
         Basis of the utilities. "items": one function an item, at most 3 000. "attributes": linear in the item features,
         a hierarchical probit. "inducing": a kernel of the features through inducing points, and an item-specific
@@ -189,6 +196,7 @@ class Population(Tables):
     feature_weight: Auto | tuple[Auto, Auto] = "auto"
     length_scale: Auto = "auto"
     calibration: Calibration | str | None = "auto"
+    attributes: Sequence[str] | None = None
     basis: str = "auto"
     n_inducing: int | str = "auto"
     user_features: bool | str = "auto"
@@ -214,6 +222,8 @@ class Population(Tables):
 
     def _prepared(self, training: Training) -> Training:
         self._all_ties = None
+        if self.attributes is not None:
+            training = _specified(training, self.attributes)
         if self.ties and self.personal and training.comparisons.n_rows and not np.any(training.comparisons.outcome):
             self._all_ties = training.comparisons
             training = replace(training, comparisons=Comparisons.nothing(training.comparisons.items))
@@ -489,9 +499,8 @@ class Population(Tables):
         lines.append(_prior_line(self))
         lines += independence_lines(self)
         if self.features_ is not None:
-            lines.append(
-                f"Item features: {', '.join(self.features_.sources) or 'none of use'}; {_use_of_features(self)}."
-            )
+            names = dict.fromkeys(one.source for one in self.features_.outputs)
+            lines.append(f"Item features: {', '.join(names) or 'none of use'}; {_use_of_features(self)}.")
         lines += describe_attributes(self)
         people, h = self.user_features_, self.hyperparameters_
         lines += describe_covariates(self)
@@ -530,6 +539,21 @@ class Population(Tables):
         return given
 
     _hyperparameters = staticmethod(restored_hyperparameters)
+
+
+def _specified(training: Training, attributes: Sequence[str]) -> Training:
+    """With the terms that are asked for as the features of the items; DataError for those that cannot be."""
+    terms = Terms.of(attributes, training.features, training.people)
+    if terms.by_people:
+        raise DataError(
+            f'"{shown(terms.by_people[0].name)}": in Population all that people prefer depends on the features of '
+            f"people that are given ({either('--people FILE', 'people=...')}) where held-out answers gain by them, and "
+            f"not one coefficient. Leave it out, or take {either('--model mixed-logit or logit', 'MixedLogit')}, where "
+            "it is a coefficient with an error"
+        )
+    assert training.features is not None
+    features = terms.features_of(training.features)
+    return replace(training, features=features, space=feature_space(features, training.comparisons.items))
 
 
 def _use_of_features(model: Any) -> str:

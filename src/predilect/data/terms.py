@@ -1,18 +1,20 @@
-"""The specification of a logit: attributes by name, their products, and products with covariates of people."""
+"""The specification of utilities: attributes by name, their products, and products with covariates of people."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
 from predilect._text import did_you_mean, either, first_few, shown
 from predilect._types import FloatArray
-from predilect.data import ItemFeatures, PersonFeatures
 from predilect.data.attributes import Coding
+from predilect.data.encoding import Output, product_of, product_output
+from predilect.data.features import ItemFeatures, PersonFeatures
 from predilect.errors import DataError
 
 _SPECIFIC = re.compile(r"(.+)\[(.+)\]\Z", re.DOTALL)
@@ -36,8 +38,15 @@ class Terms:
     by_people: tuple[ByPeople, ...]
 
     @classmethod
-    def of(cls, asked: Sequence[str], features: ItemFeatures, people: PersonFeatures | None) -> Terms:
+    def of(cls, asked: Sequence[str], features: ItemFeatures | None, people: PersonFeatures | None) -> Terms:
         """DataError for a name that is not there, or twice."""
+        if isinstance(asked, str):
+            raise DataError(f'attributes is a list of names, got "{shown(asked)}". Write ["{shown(asked)}"]')
+        if features is None:
+            raise DataError(
+                "attributes names attributes of items, and items have none. Give a table of them "
+                f"({either('--items FILE', 'items=...')})"
+            )
         twice = [one for k, one in enumerate(asked) if one in asked[:k]]
         if twice:
             raise DataError(f'attributes names "{shown(twice[0])}" twice')
@@ -84,6 +93,40 @@ class Terms:
             raise DataError("attributes is an empty list. Name some, or leave it out for all of them")
         return found
 
+    def features_of(self, features: ItemFeatures) -> ItemFeatures:
+        """Features of the terms alone, with a column for each product; DataError for one whose factors are no terms.
+
+        Columns of products are of centred factors, which hardly follow from the factors themselves.
+        """
+        named = [_attribute_of(one) for one in features.outputs]
+        needed = [(name, one) for name, first, second, _ in self.products for one in (first, second)]
+        needed += [
+            (one.source, named[k]) for one in features.outputs if one.source in self.plain for k in one.factors or ()
+        ]
+        for name, factor in needed:
+            if factor not in self.plain:
+                raise DataError(
+                    f'"{shown(name)}" is learned beside what it is a product of: name "{shown(factor)}" among the '
+                    "attributes too"
+                )
+        keep = [k for k, name in enumerate(named) if name in self.plain]
+        place = {k: new for new, k in enumerate(keep)}
+        outputs = [
+            replace(one, factors=None if one.factors is None else (place[one.factors[0]], place[one.factors[1]]))
+            for one in (features.outputs[k] for k in keep)
+        ]
+        matrix = features.matrix[:, keep]
+        for name, first, second, level in self.products:
+            sides = [[place[k] for k in keep if named[k] == one] for one in (first, second)]
+            if level:
+                sides[1] = [k for k in sides[1] if outputs[k].category == level]
+            for i, k in product(*sides):
+                label = "" if level else ":".join(filter(None, (_level(outputs[one]) for one in (i, k))))
+                one = product_output("=".join(filter(None, (name, label))), name, (i, k), matrix)
+                outputs.append(one)
+                matrix = np.column_stack([matrix, one.scaled(product_of(matrix, (i, k)))])
+        return replace(features, matrix=matrix, outputs=tuple(outputs), n_columns_before_constants=len(outputs))
+
     def coded(self, features: ItemFeatures) -> tuple[Coding, tuple[FloatArray, FloatArray] | None]:
         """Columns of the terms, and of products the constants of their first factors (d,) and second factors (F+1, d).
 
@@ -108,6 +151,15 @@ class Terms:
                 source=coding.source + (name,) * (k * m),
             )  # fmt: skip
         return coding, (np.concatenate(shift), np.hstack(times))
+
+
+def _attribute_of(output: Output) -> str:
+    """What :class:`Coding` calls the attribute of a column."""
+    return output.name if output.kind == "missing" else output.source
+
+
+def _level(output: Output) -> str:
+    return output.category or output.piece
 
 
 def is_product_of(name: str, numbers: Collection[str]) -> bool:
