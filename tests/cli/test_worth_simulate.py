@@ -361,6 +361,79 @@ def test_elasticities_and_the_price_that_brings_most(folder, tmp_path):
     assert "Largest: at " in said(ran)
 
 
+LINES = [
+    "item,price,screen,ours,unit", "a,1,small,yes,0.2", "b,2,large,yes,1.5", "c,3,large,yes,0.4", "theirs,2,small,no,",
+]  # fmt: skip
+
+
+def test_the_line_that_brings_most(folder, tmp_path):
+    market = scenarios(tmp_path / "market.csv", "\n".join(LINES))
+    asked = "simulate", folder, market, "--line", "2", "--maximise"
+    ran = run("--format", "csv", *asked, "margin", "--price", "price", "--cost", "unit")
+    assert ran.exit_code == 0, ran.output
+    table = pl.read_csv(io.StringIO(ran.stdout))
+    assert table.columns == ["scenario", "line", "brings", "lower", "upper", "p_best", "is_best", "of"]
+    items = pl.read_csv(market)
+    cost = dict(items.filter(ours="yes")["item", "unit"].iter_rows())
+    model = load(folder / "model")
+    mine = model.best_line(list("abc"), ["theirs"], 2, "margin", price="price", cost=cost,
+                           items=items.select("item", "price", "screen"))  # fmt: skip
+    assert table["line"].to_list() == pl.DataFrame(mine)["line"].to_list()
+    np.testing.assert_allclose(table["brings"], mine["brings"], rtol=1e-12)
+    told = said(run(*asked, "share"))
+    assert f"Largest: {table_of_shares(model, items)['line'][0]}, with probability" in told
+    assert "Line Brings" in told
+
+
+def table_of_shares(model, items):
+    return pl.DataFrame(model.best_line(list("abc"), ["theirs"], 2, items=items.select("item", "price", "screen")))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--line", "2"), "say of what, --maximise"),
+        (("--line", "4", "--maximise", "share"), "size is from 1 to 3"),
+        (("--line", "2", "--maximise", "revenue"), "needs the attribute that is the price (--price NAME)"),
+        (("--line", "2", "--maximise", "revenue", "--price", "screen"), "no number in use"),
+        (("--line", "2", "--maximise", "margin", "--price", "price", "--cost", "units"), "or a column of SCENARIOS"),
+        (("--line", "2", "--maximise", "margin", "--price", "price", "--cost", "item"), 'column "item" of SCENARIOS'),
+        (("--line", "2", "--vary", "a.price=1,2", "--maximise", "share"), "--vary and --line are different questions"),
+        (("--price", "price"), "--price is for --line"),
+        (("--vary", "a.price=1,2", "--maximise", "margin", "--cost", "1,2"), "--cost takes a number; got"),
+    ],
+)
+def test_lines_that_cannot_be_told(folder, tmp_path, options, message):
+    market = scenarios(tmp_path / "market.csv", "\n".join(LINES))
+    assert message in refused("simulate", folder, market, *options)
+
+
+@pytest.mark.parametrize(
+    ("ours", "message"),
+    [
+        ("mine", "in a column ours of SCENARIOS"),
+        ("ours", "should hold yes or no"),
+        ("none", 'nothing in scenario "" is ours'),
+    ],
+)
+def test_what_is_ours_is_not_guessed(folder, tmp_path, ours, message):
+    text = "\n".join(LINES).replace("ours", "mine" if ours == "mine" else "ours")
+    text = text.replace("yes", "perhaps") if ours == "ours" else text.replace("yes", "no") if ours == "none" else text
+    market = scenarios(tmp_path / "market.csv", text)
+    assert message in refused("simulate", folder, market, "--line", "2", "--maximise", "share")
+
+
+def test_terms_of_the_default_model_by_the_command(long, tmp_path):
+    place = ranked(long, tmp_path, "--model", 'population,attributes=["price","screen","price:screen"]')
+    table = pl.read_csv(io.StringIO(run("--format", "csv", "worth", place).stdout))
+    assert table.filter(attribute="price:screen")["level"].to_list() == ["large", "small"]
+    market = scenarios(tmp_path / "market.csv", "item,price,screen\nours,3,large\ntheirs,2,small\n")
+    assert run("simulate", place, market).exit_code == 0
+    assert 'name "screen" among the attributes too' in refused(
+        "rank", tmp_path / "choices.csv", "--model", 'population,attributes=["price","price:screen"]'
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

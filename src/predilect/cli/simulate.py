@@ -44,13 +44,29 @@ MaximiseOption = Annotated[
     AimName | None,
     typer.Option(
         "--maximise",
-        help="Of the values of --vary, which makes the item's share, its revenue (share times value) or its margin "
-        "(share times value less --cost) largest.",
+        help="Of the values of --vary, which makes the item's share, its revenue (share times price) or its margin "
+        "(share times price less --cost) largest; of the lines of --line, the sum of these.",
     ),
 ]
-CostOption = Annotated[
-    float, typer.Option("--cost", metavar="C", help="Of one item that is sold, for --maximise margin.")
+LineOption = Annotated[
+    int | None,
+    typer.Option(
+        "--line",
+        metavar="N",
+        help="In place of --vary: which N of our items to offer together, beside those of others, by --maximise. Ours "
+        "are those with yes in a column ours of SCENARIOS.",
+    ),
 ]
+PriceOption = Annotated[
+    str | None, typer.Option("--price", metavar="NAME", help="The attribute that is the price, for --line.")
+]
+CostOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cost", metavar="C",
+        help="Of one item that is sold, for --maximise margin: a number, or with --line a column of SCENARIOS.",
+    ),
+]  # fmt: skip
 ElasticitiesOption = Annotated[
     str | None,
     typer.Option(
@@ -83,7 +99,9 @@ def simulate(
     ] = RuleName.share,
     vary: VaryOption = None,
     maximise: MaximiseOption = None,
-    cost: CostOption = 0.0,
+    line: LineOption = None,
+    price: PriceOption = None,
+    cost: CostOption = None,
     elasticities: ElasticitiesOption = None,
     of: OfOption = OfName.population,
     out: OutFile = None,
@@ -92,7 +110,8 @@ def simulate(
     """Say which share of people would choose each of the items on offer, by the model in DIR.
 
     Prints scenario, item, share, its 95 % interval and of whom it is; with --vary also the value, as price; with
-    --maximise what each value brings for each person who chooses, and the probability that it brings the most.
+    --maximise what each value, or line, brings for each person who chooses, and the probability that it brings the
+    most.
 
     Example: predilect simulate results scenarios.csv --vary ours.price=1,2,3
     """
@@ -110,31 +129,32 @@ def simulate(
                 f"{folder} holds a model without attributes. Rank choices between described alternatives, or give "
                 "rank --items FILE"
             )
-        _refuse(rule, vary, maximise, cost, elasticities)
-        if (vary is not None or elasticities is not None) and not hasattr(fitted, "price_curve"):
+        _refuse(rule, vary, maximise, line, price, cost, elasticities)
+        if (vary, line, elasticities) != (None, None, None) and not hasattr(fitted, "price_curve"):
             raise DataError(
-                f"{folder} holds a {fitted.report_['model']} model, which has shares alone: --vary and --elasticities "
-                "need coefficients. Rank with --model population, mixed-logit or logit"
+                f"{folder} holds a {fitted.report_['model']} model, which has shares alone: --vary, --line and "
+                "--elasticities need coefficients. Rank with --model population, mixed-logit or logit"
             )
-        offered, items = _offered(fitted, read_table(scenarios)[1])
-        given = {"items": items, "of": of.value}
+        given = read_table(scenarios)[1]
+        offered, items = _offered(fitted, given)
+        rest = {"items": items, "of": of.value}
         what, heads = "Shares", {"share": "Share"}
         if elasticities is not None:
             what, heads = "Elasticities", {"elasticity": "Elasticity"}
-            table = _each(offered, lambda one: fitted.elasticities(one, elasticities, **given))
-        elif vary is None:
-            table = fitted.simulate(offered, rule.name, **given)
-        else:
+            table = _each(offered, lambda _, ids: fitted.elasticities(ids, elasticities, **rest))
+        elif maximise is not None:
+            what, heads = "Amounts", {"brings": "Brings", "p_best": "P(best)"}
+            table = _best(fitted, offered, given, maximise.value, vary, line, price, cost, rest)
+        elif vary is not None:
             offered, *curve = _varied(fitted, offered, vary)
-            if maximise is None:
-                table = _each(offered, lambda one: fitted.price_curve(one, *curve, rule.name, **given))
-            else:
-                what, heads = "Amounts", {"brings": "Brings", "p_best": "P(best)"}
-                table = _each(offered, lambda one: fitted.best_price(one, *curve, maximise.value, cost=cost, **given))
+            table = _each(offered, lambda _, ids: fitted.price_curve(ids, *curve, rule.name, **rest))
+        else:
+            table = fitted.simulate(offered, rule.name, **rest)
         if talk.kind == "table":
             talk.show(with_intervals(table, heads, as_percent="share" in heads))
             for row in table.filter("is_best").iter_rows(named=True) if "is_best" in table.columns else ():
-                talk.say(f"Largest: at {row['price']:g}, with probability {row['p_best']:.2f}.")
+                best = row["line"] if line is not None else f"at {row['price']:g}"
+                talk.say(f"Largest: {best}, with probability {row['p_best']:.2f}.")
             talk.say(of_whom(of, f"{what} and their intervals"))
         if target is not None:
             target.write(lambda path: write_csv(table, path))
@@ -146,14 +166,12 @@ def simulate(
             })  # fmt: skip
 
 
-def _offered(fitted: Any, table: pl.DataFrame) -> tuple[dict[str, list[Any]], pl.DataFrame | None]:
-    """Items by scenario, and the attributes of those that the model does not know."""
+def _sets_of(table: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """The scenario of each row, and its item."""
     import polars as pl
 
-    from predilect.data.frames import as_text, clean_ids, to_series
+    from predilect.data.frames import as_text, clean_ids
     from predilect.data.read.names import ITEM, guess_one
-    from predilect.data.read.profiles import plain_values
-    from predilect.models.reading import refuse_gaps
 
     item, scenario = guess_one(table.columns, ITEM), guess_one(table.columns, ("scenario", "market", "set", "task"))
     if item is None:
@@ -167,6 +185,18 @@ def _offered(fitted: Any, table: pl.DataFrame) -> tuple[dict[str, list[Any]], pl
     if ids.null_count():
         raise DataError(f'column "{item}" of SCENARIOS is empty in row {int(ids.is_null().arg_max() or 0) + 1}')
     names = pl.repeat("", len(table), eager=True) if scenario is None else as_text(table[scenario]).fill_null("")
+    return names, ids
+
+
+def _offered(fitted: Any, table: pl.DataFrame) -> tuple[dict[str, list[Any]], pl.DataFrame | None]:
+    """Items by scenario, and the attributes of those that the model does not know."""
+    import polars as pl
+
+    from predilect.data.frames import to_series
+    from predilect.data.read.profiles import plain_values
+    from predilect.models.reading import refuse_gaps
+
+    names, ids = _sets_of(table)
     offered: dict[str, list[Any]] = {}
     for name, one in zip(names.to_list(), ids.to_list(), strict=True):
         offered.setdefault(name, []).append(one)
@@ -208,29 +238,96 @@ def _differ(features: ItemFeatures, given: pl.DataFrame, matrix: FloatArray) -> 
 
     nothing = pl.Series([None] * len(given), dtype=pl.String)
     columns = {name: given[name] if name in given.columns else nothing for name in features.sources}
-    stated = np.column_stack([columns[one.source].is_not_null().to_numpy() for one in features.outputs])
-    return np.asarray((stated & (np.abs(encode(features.outputs, columns)[0] - matrix) > 1e-9)).any(axis=1))
+    plain = [k for k, one in enumerate(features.outputs) if one.factors is None]
+    stated = np.column_stack([columns[features.outputs[k].source].is_not_null().to_numpy() for k in plain])
+    apart = np.abs(encode(features.outputs, columns)[0] - matrix)[:, plain] > 1e-9
+    return np.asarray((stated & apart).any(axis=1))
 
 
 def _refuse(
-    rule: RuleName, vary: str | None, maximise: AimName | None, cost: float, elasticities: str | None
+    rule: RuleName, vary: str | None, maximise: AimName | None, line: int | None, price: str | None, cost: str | None,
+    elasticities: str | None,
 ) -> None:  # fmt: skip
     """DataError for options that do not go together."""
-    if maximise is not None and vary is None:
-        raise DataError("--maximise is about the values of --vary ITEM.ATTRIBUTE=1,2,3. Give it too")
-    if elasticities is not None and vary is not None:
-        raise DataError("--elasticities and --vary are different questions. Ask one at a time")
+    asked = [flag for flag, value in {"--elasticities": elasticities, "--vary": vary, "--line": line}.items()
+             if value is not None]  # fmt: skip
+    if len(asked) > 1:
+        raise DataError(f"{' and '.join(asked)} are different questions. Ask one at a time")
+    if maximise is not None and asked not in (["--vary"], ["--line"]):
+        raise DataError("--maximise is about the values of --vary ITEM.ATTRIBUTE=1,2,3, or --line N. Give one of them")
+    if line is not None and maximise is None:
+        raise DataError("--line asks which line brings the most: say of what, --maximise share, revenue or margin")
     if rule is not RuleName.share and (maximise is not None or elasticities is not None):
         raise DataError("--maximise and --elasticities are about choices by probabilities: leave --rule out")
-    if cost and maximise is not AimName.margin:
+    if price is not None and line is None:
+        raise DataError("--price is for --line; --vary names the attribute itself")
+    if cost is not None and maximise is not AimName.margin:
         raise DataError("--cost is for --maximise margin")
 
 
-def _each(offered: dict[str, list[Any]], table: Callable[[list[Any]], pl.DataFrame]) -> pl.DataFrame:
+def _best(
+    fitted: Any, offered: dict[str, list[Any]], given: pl.DataFrame, maximise: str, vary: str | None,
+    line: int | None, price: str | None, cost: str | None, rest: dict[str, Any],
+) -> pl.DataFrame:  # fmt: skip
+    """What each price of an item brings, or each line of our items."""
+    import numpy as np
+
+    from predilect.data.read.profiles import flags
+
+    column = cost if line is not None and cost in given.columns else None
+    amount = 0.0 if cost is None or column is not None else _amount(cost, line is not None)
+    if vary is not None:
+        offered, *curve = _varied(fitted, offered, vary)
+        return _each(offered, lambda _, ids: fitted.best_price(ids, *curve, maximise, cost=amount, **rest))
+    names, ids = _sets_of(given)
+    if "ours" not in given.columns:
+        raise DataError(
+            "--line chooses among our items: say yes to them in a column ours of SCENARIOS, and no to others"
+        )
+    ours = flags(given["ours"])
+    if ours is None:
+        raise DataError('column "ours" of SCENARIOS should hold yes or no in each row')
+
+    def lines(name: str, offer: list[Any]) -> pl.DataFrame:
+        rows = np.flatnonzero((names == name).to_numpy() & ours)
+        mine = ids.gather(rows).to_list()
+        if not mine:
+            raise DataError(
+                f'nothing in scenario "{name}" is ours: column "ours" of SCENARIOS says yes to no item of it'
+            )
+        paid = amount if column is None else dict(zip(mine, _amounts(given[column].gather(rows)), strict=True))
+        others = [one for one in offer if one not in mine]
+        found: pl.DataFrame = fitted.best_line(mine, others, line, maximise, price=price, cost=paid, **rest)
+        return found
+
+    return _each(offered, lines)
+
+
+def _amount(text: str, or_column: bool) -> float:
+    """What one that is sold costs; DataError unless it is one finite number."""
+    try:
+        [found] = numbers_in(text, "--cost")
+    except ValueError:
+        either_way = ", or a column of SCENARIOS" if or_column else ""
+        raise DataError(f'--cost takes a number{either_way}; got "{text}"') from None
+    return found
+
+
+def _amounts(column: pl.Series) -> list[float]:
+    """Finite numbers; DataError for anything else."""
+    import polars as pl
+
+    found = column.cast(pl.Float64, strict=False)
+    if not found.is_finite().fill_null(False).all():
+        raise DataError(f'column "{column.name}" of SCENARIOS should hold what one of each of our items costs (--cost)')
+    return found.to_list()
+
+
+def _each(offered: dict[str, list[Any]], table: Callable[[str, list[Any]], pl.DataFrame]) -> pl.DataFrame:
     """A table for each scenario, one under the other, with its name first."""
     import polars as pl
 
-    found = [(name, table(one)) for name, one in offered.items()]
+    found = [(name, table(name, one)) for name, one in offered.items()]
     return pl.concat(
         [one.insert_column(0, pl.repeat(name, len(one), eager=True).alias("scenario")) for name, one in found]
     )

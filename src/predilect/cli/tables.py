@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _LONGEST_NAME = 40
-_LABELS = ("scenario", "price", "item", "changes", "attribute", "level", "user")
+_LABELS = ("scenario", "price", "line", "item", "changes", "attribute", "level", "user")
 
 
 def table_like() -> Table:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from predilect._text import quoted
+from predilect._text import either, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
 from predilect.data.attributes import refuse_left_out
@@ -314,9 +314,9 @@ class Kit:
         Returns
         -------
         table : data frame of the caller's kind
-            A row for each two items: item (whose share), changes (whose price), elasticity (per cent of the share by
-            one per cent of the price), lower, upper (95 % interval), of. Own elasticities are those with the same item
-            twice.
+            A row for each two items: item (whose share), changes (whose price; not of items without one), elasticity
+            (per cent of the share by one per cent of the price), lower, upper (95 % interval), of. Own elasticities are
+            those with the same item twice.
 
         Raises
         ------
@@ -330,13 +330,16 @@ class Kit:
         assert self.features_ is not None
         now = self.features_.numbers(encoded[codes])[price]
         step = _STEP * np.maximum(np.abs(now), _STEP * float(np.ptp(self.features_.numbers(self._space.matrix)[price])))
-        for j in range(k):
+        priced = np.flatnonzero(~self.features_.lack(encoded[codes], price)).tolist()
+        if not priced:
+            raise DataError(f'nothing on offer has the attribute "{price}"')
+        for j in priced:
             change = self.features_.shifted(encoded[codes[j]], price, float(now[j] + step[j]))
             rows = self._moved(rows, k + j, change)
         found = offers.elasticities(draws, rows, step, now, of, self.seed_)
-        table = {"item": [one for one in ids for _ in ids], "changes": ids * k}
-        columns = dict(zip(("elasticity", "lower", "upper"), (part.ravel() for part in found), strict=True))
-        return build_frame({**table, **columns, "of": [of] * k * k}, self._backend)
+        table = {"item": [one for one in ids for _ in priced], "changes": [ids[j] for j in priced] * k}
+        columns = zip(("elasticity", "lower", "upper"), (part[:, priced].ravel() for part in found), strict=True)
+        return build_frame({**table, **dict(columns), "of": [of] * k * len(priced)}, self._backend)
 
     def best_price(
         self, scenario: Sequence[Any], item: Any, price: str, values: Sequence[float], maximise: str = "revenue", *,
@@ -397,8 +400,8 @@ class Kit:
             What others offer, and the outside option.
         size : int
             Number of offers in a line.
-        maximise : {"share", "revenue", "margin"}, default "share"
-            The share of all our offers; or Σ share times price; or Σ share times price less cost.
+        maximise
+            As in :meth:`best_price`, the sum over our offers; by default "share".
         price : str, optional
             The attribute that is the price; needed for "revenue" and "margin".
         cost : float or mapping of item to float, default 0
@@ -418,7 +421,7 @@ class Kit:
         """
         check_choice("maximise", maximise, offers.AIMS)
         if maximise != "share" and price is None:
-            raise DataError(f"maximise={maximise!r} needs the attribute that is the price: price=...")
+            raise DataError(f"{maximise} needs the attribute that is the price ({either('--price NAME', 'price=...')})")
         draws, ids = self._person_draws(), _offered("", [*ours, *against])
         codes, encoded = self._on_offer(ids, price, items)
         lacking = [one for one in ours if one not in cost] if isinstance(cost, Mapping) else []
@@ -426,6 +429,8 @@ class Kit:
             raise DataError(f"cost names no amount for {quoted(lacking[0])}. Give one for each of our offers")
         worth = np.ones(len(ours))
         if price is not None and maximise != "share" and self.features_ is not None:
+            if (without := self.features_.lack(encoded[codes[: len(ours)]], price)).any():
+                raise DataError(f'our offer {quoted(ours[int(np.argmax(without))])} has no "{price}"')
             worth = self.features_.numbers(encoded[codes])[price][: len(ours)]
             if maximise == "margin":
                 worth = worth - np.array([cost[one] if isinstance(cost, Mapping) else cost for one in ours])
@@ -445,7 +450,7 @@ class Kit:
         (codes,), described = codes_of_sets(self, [ids], items)
         encoded = np.concatenate([self._space.matrix, described])
         if price is not None:
-            self.features_.shifted(encoded[codes[0]], price, 0.0)
+            self.features_.shifted(np.zeros(encoded.shape[1]), price, 0.0)
         return codes, encoded
 
     def _best(

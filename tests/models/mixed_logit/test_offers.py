@@ -84,3 +84,27 @@ def test_what_cannot_be_offered(model):
         model.elasticities(SETS, "weight")
     with pytest.raises(DataError, match="is not on offer"):
         model.best_price(SETS, "i99", "price", [1.0, 2.0])
+
+
+def test_an_outside_option_has_no_price():
+    rng = np.random.default_rng(1)
+    rows = []
+    for task in range(60):
+        price, size = rng.choice([1.0, 2.0, 3.0, 4.0], 2, replace=False), rng.integers(0, 3, 2)
+        V = np.append(2.0 - price + size, 0.0) + rng.gumbel(size=3)
+        for k, one in enumerate(["a", "b", "none"]):
+            here = (float(price[k]), int(size[k])) if k < 2 else (None, None)
+            rows.append((task // 6, task, one, *here, int(k == V.argmax())))
+    frame = pl.DataFrame(rows, schema=["user", "task", "alt", "price", "size", "chosen"], orient="row").drop("alt")
+    for kind in (MixedLogit(distributions="fixed"), Population()):
+        model = kind.fit(frame)
+        names = list(model.items_)
+        offered = [*[one for one in names if one != "None"][:2], "None"]
+        table = pl.DataFrame(model.elasticities(offered, "price"))
+        assert set(table["changes"]) == set(offered[:2])
+        assert set(table["item"]) == set(offered)
+        with pytest.raises(DataError, match='no "price" that could change'):
+            model.price_curve(offered, "None", "price", [1.0, 2.0])
+        with pytest.raises(DataError, match=r"our offer 'None' has no"):
+            model.best_line(["None", *offered[:1]], offered[1:2], 1, "revenue", price="price")
+        assert len(model.best_line(offered[:2], ["None"], 1, "revenue", price="price")) == 2
