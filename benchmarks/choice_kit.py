@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benchmarks.gaspk_numbers import customers
 from predilect import Comparisons, GaSPK, MixedLogit, Population
 from predilect.decisions import design
 
@@ -120,17 +121,8 @@ def designs(n_studies: int = 1000, n_people: int = 200) -> None:
 
 def many(n_people: int = 100_000) -> None:
     """CPU seconds of decisions for 10^5 customers between four tariffs, by GaSPK and by Population."""
+    tariffs, pairs, _ = customers(n_people, 4, 0)
     rng = np.random.default_rng(0)
-    tariffs = pl.DataFrame({"item": [f"t{k}" for k in range(30)], "price": rng.uniform(20, 60, 30).round(1),
-                            "green": rng.integers(0, 2, 30), "months": rng.choice([1, 12, 24], 30)})  # fmt: skip
-    X = (tariffs.drop("item").to_numpy() - [40, 0.5, 12]) / [12, 0.5, 10]
-    kinds = np.array([[-2.0, 0.2, -0.5], [-0.5, 1.5, 0.0], [-1.0, 0.0, 1.0]])[rng.integers(0, 3, n_people)]
-    user = np.repeat(np.arange(n_people), 4)
-    left = rng.integers(0, 30, len(user))
-    right = (left + rng.integers(1, 30, len(user))) % 30
-    margin = ((X[left] - X[right]) * kinds[user]).sum(axis=1) + rng.normal(size=len(user))
-    pairs = pl.DataFrame({"user": user, "left": [f"t{k}" for k in left], "right": [f"t{k}" for k in right],
-                          "winner": np.where(margin > 0, "left", "right")})  # fmt: skip
     new = pl.DataFrame({"item": [f"n{k}" for k in range(4)], "price": [25.0, 35.0, 45.0, 30.0], "green": [0, 1, 1, 0],
                         "months": [24, 12, 1, 1]})  # fmt: skip
     options = new["item"].to_list()
@@ -172,7 +164,14 @@ def timings() -> None:
         print(f"logit: {time.process_time() - begin:.2f} CPU s")
     b = referee.logit(chosen_first(X, best))
     table = pl.DataFrame(logit.summary().table).sort("attribute")
-    print("largest difference from the referee:", np.abs(table["estimate"].to_numpy() - b).max())
+    print("largest difference from the referee:", np.abs(table["estimate"].to_numpy() - b).max(), flush=True)
+    for n_draws in ("auto", 4000):
+        begin = time.process_time()
+        prior = MixedLogit(n_draws=n_draws).fit(answers).report_["prior"]
+        means, variances = (np.sort(prior[f"effective_size_{what}"]).round() for what in ("means", "variances"))
+        print(f"hierarchical Bayes, {prior['draws']} sweeps of two chains: {time.process_time() - begin:.1f} CPU s, "
+              f"effective sizes of means {means}, of variances {variances}; largest split R-hat "
+              f"{max(prior['r_hat_means'] + prior['r_hat_variances']):.3f}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
