@@ -20,6 +20,7 @@ from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.sandwich import dependence
 from predilect.likelihoods.grades import Thresholds
 from predilect.models.population.beginning import PRIOR, nothing_learned, prior_posterior, threshold_of_ties
+from predilect.models.population.effects import with_unsure_tastes
 from predilect.models.population.fit import PopulationState, fit_population, fit_thresholds
 from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import (
@@ -97,6 +98,8 @@ def train_personal(plan: Plan) -> Trained:
     state, posterior, variances = _fitted(plan, selection, staged)
     if plan.segments is not None:
         chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
+    if "variance" not in plan.given:
+        posterior = with_unsure_tastes(posterior, state, staged.prior)
     of_one_mind = chosen.variance <= ONE_MIND["variance"] and "variance" not in plan.given
     is_widened = chosen.click_rate > 0.0 or of_one_mind
     if is_widened:

@@ -1,0 +1,103 @@
+"""How sure effects of covariates are, with what is not known of how people differ.
+
+population.md section 4, "Intervals of effects".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from predilect._types import FloatArray
+from predilect.gaussian.dense import factorise
+from predilect.models.population.fit import PopulationState, fit_population
+from predilect.models.population.prior import PopulationPrior
+from predilect.people.layout import People
+from predilect.people.person import part_of
+from predilect.people.posterior import PopulationPosterior
+
+_MOST_PEOPLE = 200  # who say by what factor variances grow
+_RIGID = 1e12  # strength that holds a covariance
+_SITE_TOLERANCE = 1e-4
+# Factors of the population covariance, with a normal prior of their logarithm of standard deviation 1
+_LOG_SCALES = np.linspace(-1.0, 1.0, 5)
+# Spreads of people's own effects, in units of an effect or of noise, whichever is larger, and weights of a flat prior
+_SPREADS = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.1, 1.5])
+_WEIGHTS = np.gradient(_SPREADS) * np.array([0.5, *[1.0] * 5, 0.5])
+
+
+def with_unsure_tastes(
+    posterior: PopulationPosterior, state: PopulationState, prior: PopulationPrior
+) -> PopulationPosterior:
+    """The posterior of a fit whose effects of covariates are as unsure as tastes and own effects leave them.
+
+    A fit holds the population covariance and the spreads of own effects. Both say how much of the margins is noise, in
+    units of which effects are: each variance becomes that about the fit over 35 fits with other values, by their
+    evidence. Of more than 200 people so many, evenly among all, say by what factor.
+    """
+    covariates = posterior.covariates
+    if covariates is None or not posterior.people.n_rows:
+        return posterior
+    users = np.flatnonzero(np.diff(posterior.people.answer_ptr))
+    users = users[np.unique(np.linspace(0, len(users) - 1, _MOST_PEOPLE).astype(np.int64))]
+    people, sites = part_of(posterior.people, posterior.sites, users, n_basis=posterior.n_basis)
+    rows = np.concatenate([np.arange(*posterior.people.answer_ptr[user : user + 2]) for user in users])
+    people = replace(
+        people, patterns=posterior.people.patterns, variant=posterior.people.variant[rows],
+        traits=np.zeros((len(users), 0)), clicks=np.zeros(0), sway=np.zeros((len(rows), 0)),
+    )  # fmt: skip
+    start = replace(
+        state, sites=sites, B=np.zeros((len(state.m), 0)), log_tie_factor=np.zeros(0), log_consistency=np.zeros(0),
+        thresholds=None,
+    )  # fmt: skip
+    found = _Refits(people, prior, start)
+    factor = np.sqrt([found.growth(place) for place in range(len(covariates.mean))])
+    covariates = replace(covariates, covariance=covariates.covariance * np.outer(factor, factor))
+    return replace(posterior, covariates=covariates)
+
+
+class _Refits:
+    """Fits in which the population covariance is a multiple of what it was, and the spreads of own effects given."""
+
+    def __init__(self, people: People, prior: PopulationPrior, start: PopulationState) -> None:
+        self.people = people
+        share = start.own_scale * prior.own_share
+        self.prior = replace(
+            prior, K=start.Sigma, strength=_RIGID, variance=1.0, own_share=share, tie_spread=0.0,
+            K_consensus=prior.K if prior.K_consensus is None else prior.K_consensus, consistency_spread=0.0,
+            click_rate=0.0,
+        )  # fmt: skip
+        self.precision = self.prior.precision_of_consensus() / prior.consensus_variance
+        self.spread = np.array(prior.covariate_spread or np.zeros(people.patterns.shape[1]))
+        self.start = self.fit(start, 1.0, self.spread)
+
+    def fit(self, start: PopulationState, scale: float, spread: FloatArray) -> PopulationState:
+        """A fit from another."""
+        prior = replace(self.prior, variance=scale, covariate_spread=tuple(spread.tolist()) if spread.any() else ())
+        start = replace(start, Sigma=scale * self.prior.K, own_scale=scale)
+        return fit_population(
+            self.people, prior, delta=start.delta or None, start=start, site_tolerance=_SITE_TOLERANCE, kept=False
+        )  # fmt: skip
+
+    def evidence(self, state: PopulationState) -> float:
+        """Log evidence, with consensus and effects integrated out by Laplace's method as if apart, up to a constant."""
+        squares = state.m @ self.precision @ state.m + state.gamma @ state.gamma / self.prior.consensus_variance
+        volume = factorise(state.C_m).log_det() + factorise(state.C_gamma).log_det()
+        return float(state.evidence - 0.5 * squares + 0.5 * volume)
+
+    def growth(self, place: int) -> float:
+        """By what factor the variance of an effect grows, at least 1."""
+        value, variance = self.start.gamma[place], self.start.C_gamma[place, place]
+        table = []
+        for log_scale in _LOG_SCALES.tolist():
+            state = self.start
+            for spread, weight in zip(_SPREADS * max(1.0, abs(value)), _WEIGHTS.tolist(), strict=True):
+                spreads = self.spread.copy()
+                spreads[place] = spread
+                state = self.fit(state, float(np.exp(log_scale)), spreads)
+                log_weight = self.evidence(state) + np.log(weight) - 0.5 * log_scale**2
+                table.append((log_weight, state.C_gamma[place, place] + (state.gamma[place] - value) ** 2))
+        log_weights, squares = np.transpose(table)
+        weights = np.exp(log_weights - log_weights.max())
+        return max(float(weights @ squares / weights.sum() / variance), 1.0)
