@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from predilect._types import FloatArray
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import factorise
 from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.prior import PopulationPrior
@@ -18,7 +18,7 @@ from predilect.people.person import part_of
 from predilect.people.posterior import PopulationPosterior
 
 _MOST_PEOPLE = 200  # who say by what factor variances grow
-_RIGID = 1e12  # strength that holds a covariance
+_RIGID = 1e5  # strength that holds a covariance, and does not drown J in rounding
 _SITE_TOLERANCE = 1e-4
 # Factors of the population covariance, with a normal prior of their logarithm of standard deviation 1
 _LOG_SCALES = np.linspace(-1.0, 1.0, 5)
@@ -39,8 +39,7 @@ def with_unsure_tastes(
     covariates = posterior.covariates
     if covariates is None or not posterior.people.n_rows:
         return posterior
-    users = np.flatnonzero(np.diff(posterior.people.answer_ptr))
-    users = users[np.unique(np.linspace(0, len(users) - 1, _MOST_PEOPLE).astype(np.int64))]
+    users = _some(posterior)
     people, sites = part_of(posterior.people, posterior.sites, users, n_basis=posterior.n_basis)
     rows = np.concatenate([np.arange(*posterior.people.answer_ptr[user : user + 2]) for user in users])
     people = replace(
@@ -55,6 +54,17 @@ def with_unsure_tastes(
     factor = np.sqrt([found.growth(place) for place in range(len(covariates.mean))])
     covariates = replace(covariates, covariance=covariates.covariance * np.outer(factor, factor))
     return replace(posterior, covariates=covariates)
+
+
+def _some(posterior: PopulationPosterior) -> IntArray:
+    """People who answered, by code; of many some, evenly by how much their answers say, whatever their names."""
+    people = posterior.people
+    n_rows = np.diff(people.answer_ptr)
+    owner = np.repeat(np.arange(people.n_users), n_rows)
+    told = np.bincount(owner, people.weight * posterior.sites.precision, people.n_users)
+    users = np.flatnonzero(n_rows)
+    users = users[np.argsort(told[users], kind="stable")]
+    return np.sort(users[np.unique(np.linspace(0, len(users) - 1, _MOST_PEOPLE).astype(np.int64))])
 
 
 class _Refits:
