@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -318,6 +319,23 @@ def test_segments_and_characteristics(linear):
             c = row["characteristic"] - 1
             assert row[name] == pytest.approx(found.mean[0, c], abs=EXACT)
             assert row[f"{name} sd"] == pytest.approx(np.sqrt(found.covariance[0, c, c]), abs=EXACT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 3])
+def test_three_characteristics_are_three_kinds_of_people(seed):
+    rng = np.random.default_rng(seed)
+    kinds = np.array([[-2.0, 0.2, -0.5], [-0.5, 1.5, 0.0], [-1.0, 0.0, 1.0]])
+    X = np.column_stack([rng.uniform(-1.7, 1.7, 30), rng.choice([-1.0, 1.0], 30), rng.choice([-1.1, 0.0, 1.2], 30)])
+    kind, user = rng.integers(0, 3, 300), np.repeat(np.arange(300), 20)
+    left = rng.integers(0, 30, len(user))
+    right = (left + rng.integers(1, 30, len(user))) % 30
+    won = ((X[left] - X[right]) * kinds[kind[user]]).sum(axis=1) + rng.normal(size=len(user)) > 0.0
+    pairs = pl.DataFrame({"user": user, "left": left, "right": right, "winner": np.where(won, "left", "right")})
+    items = pl.DataFrame({"item": np.arange(30), "price": X[:, 0], "green": X[:, 1], "months": X[:, 2]})
+    rows = GaSPK(n_components=3, n_jobs=1).fit(pairs, items=items).segments()
+    largest, of = rows["largest"].to_numpy() - 1, kind[rows["user"].to_numpy()]
+    assert max((np.array(order)[of] == largest).mean() for order in permutations(range(3))) > 0.95
 
 
 @pytest.mark.slow

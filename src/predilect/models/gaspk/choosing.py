@@ -38,7 +38,7 @@ _FIRST = (2, 2)  # where the search begins: 10 and 3
 _UNSEARCHED = 3.0  # amplitude before the evidence is asked, and where nothing can be held out
 _FOLDS = 0  # seed of the folds: random_state changes no predictions
 _MOST_PEOPLE_TRIED = 1000
-_TRIAL_ROUNDS = 6
+_TRIAL_ROUNDS = 15
 _NUMBERS_AT_ONCE = 20_000_000
 
 Folds = Sequence[tuple[TradeOffAnswers, TradeOffAnswers]]
@@ -91,9 +91,10 @@ class Table:
         return len(self.sizes), len(self.concentrations)
 
     @property
-    def first(self) -> tuple[int, int]:
-        """Where a search begins."""
-        return min(_FIRST[0], len(self.sizes) - 1), min(_FIRST[1], len(self.concentrations) - 1)
+    def starts(self) -> list[tuple[int, int]]:
+        """Where searches begin: from people who are alike as a rule one does not come to kinds of people."""
+        row, column = min(_FIRST[0], len(self.sizes) - 1), min(_FIRST[1], len(self.concentrations) - 1)
+        return [(row, one) for one in dict.fromkeys((column, 0))]
 
     def candidate(self, size: int, alpha: int, n_c: int) -> Candidate:
         """One of them."""
@@ -111,7 +112,7 @@ def choose(
     """The candidate of lowest held-out log loss, and all trials: sizes and concentrations, then numbers."""
     table = Table.of(settings, prior)
     most = max(table.numbers)
-    unjudged = Trial(table.candidate(*table.first, most), math.nan, Calibration())
+    unjudged = Trial(table.candidate(*table.starts[0], most), math.nan, Calibration())
     if settings.spread is not None and len(table.numbers) == math.prod(table.shape) == 1:
         return unjudged, []
     keys = keys_of_answers(answers, space)  # or the names of people and items would say who is held out
@@ -127,7 +128,8 @@ def choose(
         return unjudged, []
     judge = _Judge(table, folds_of(masks), settings, executor, watch)
     a_nat = 1.0 / sum(float(answers.weight[out].sum()) for out in masks)  # of all answers held out together
-    place = widest(judge, table.shape, search(judge, table.shape, table.first), a_nat)
+    found = min((search(judge, table.shape, start) for start in table.starts), key=lambda place: judge(*place))
+    place = widest(judge, table.shape, found, a_nat)
     losses = {n_c: judge(*place, n_c) for n_c in table.numbers}
     # More characteristics must be worth a nat.
     n_c = min(n_c for n_c, loss in losses.items() if loss <= min(losses.values()) + a_nat)
@@ -179,7 +181,7 @@ def predict_held_out(
     candidate: Candidate, basis: Basis, folds: Folds, settings: Settings, *,
     executor: ThreadPoolExecutor | None = None, begin: Sequence[FloatArray] | None = None,
 ) -> tuple[HeldOut, list[FloatArray]]:  # fmt: skip
-    """Margins of the answers held out of each of ``folds`` of (kept, held out); at most 6 rounds each.
+    """Margins of the answers held out of each of ``folds`` of (kept, held out); at most 15 rounds each.
 
     Also the weights of each fold, from which a similar candidate may ``begin``.
     """

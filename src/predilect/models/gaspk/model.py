@@ -79,7 +79,7 @@ class GaSPK(Estimator):
         n_e, of each characteristic.
     n_restarts : int or "auto", default "auto"
         Starts, of which that of the highest evidence is continued. With a prior of weights the first one follows from
-        the answers, and "auto" is 1; others are random, and without a prior "auto" is 5.
+        the answers, and "auto" is 3; others are random, and without a prior "auto" is 5.
     spread : float or "auto", default "auto"
         T² ≥ 1, by which 1 + variance of a margin is multiplied; "auto": by held-out answers, and so is how much of the
         covariance of weights counts, all, a half or a quarter, and how much larger the variance by characteristics is
@@ -96,8 +96,8 @@ class GaSPK(Estimator):
     n_jobs : int, optional
         Threads; by default all cores. Results have the same bits for any number.
     random_state : int or None, default 0
-        Seed of random weights to start from, of probes, and of the draws behind rank intervals. Predictions of the
-        defaults do not depend on it.
+        Seed of random weights to start from (without a prior of weights), of probes, and of the draws behind rank
+        intervals. Predictions of the defaults do not depend on it.
     strict : bool, default False
         Raise ConvergenceError instead of warning.
 

@@ -74,7 +74,7 @@ class Settings:
 
         alpha = automatic("concentration", _CONCENTRATIONS, 0.0)
         number = automatic("n_components", _NUMBERS, _NUMBERS)
-        starts = 5 if isinstance(alpha, int | float) and alpha == 0.0 else 1
+        starts = 5 if isinstance(alpha, int | float) and alpha == 0.0 else 3
         return cls(
             estimator=automatic("gamma", "exact", "heuristic"), damping=1.0 if paper else 0.7,
             tolerance=float(model.tol), max_rounds=int(model.max_iter),

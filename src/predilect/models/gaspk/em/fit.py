@@ -182,12 +182,13 @@ def weights_given(
 
 
 def weights_to_start(basis: Basis, answers: TradeOffAnswers, n_c: int, settings: Settings, number: int) -> FloatArray:
-    """Weights of a start: with a prior of the weights number 0 is that of the answers, without a seed."""
+    """Weights of a start: with a prior of the weights number 0 is that of the answers, and none depends on the seed."""
     if number == 0 and settings.concentration > 0.0 and n_c > 1:
         threshold = starting_threshold(answers.outcome, answers.weight, settings.delta)
         return weights_of_data(basis, answers, n_c, settings.concentration, threshold)
     first, kind = answers.kinds
-    return random_weights(len(first), n_c, np.random.default_rng([number, settings.random_state]))[kind]
+    seed = settings.random_state if settings.concentration == 0.0 else 0
+    return random_weights(len(first), n_c, np.random.default_rng([number, seed]))[kind]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,8 +206,8 @@ def best_start(
 ) -> Fitted:  # fmt: skip
     """Starts of 8 rounds each, of which the one with the highest evidence is continued.
 
-    With a prior of the weights the first start is that of the answers, without a seed; others are random, each from a
-    stream of its own. docs/math/gaspk.md section 2.1: uniform weights are a saddle where all characteristics are one.
+    With a prior of the weights the first start is that of the answers; others are random, each from a stream of its
+    own. docs/math/gaspk.md section 2.1: uniform weights are a saddle where all characteristics are one.
     """
     began = time.perf_counter()
     n_starts = 1 if n_c == 1 else settings.n_starts

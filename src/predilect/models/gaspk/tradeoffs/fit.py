@@ -110,6 +110,7 @@ def _with_all_columns(
     is_relative = tau == "relative"
     dimensions = []
     for _, output in inputs:
+        assert output.kind != "product"  # whose source is no column
         unit = units.get(output.source) if output.kind == "number" else None
         scale = output.scale
         if is_relative and output.kind == "number":
