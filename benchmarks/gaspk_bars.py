@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gaspk_runs import LABELS, curve, paired, point_of, tasks_of
+from benchmarks.gaspk_runs import LABELS, TEN, curve, paired, point_of, tasks_of
 from benchmarks.store import Record, Store, pooled_calibration
 from predilect.data.intake import counted
 
 __all__ = ["bars"]
 
-OURS = ("gaspk", "gaspk-heuristic", "gaspk-exact")
+OURS = (TEN, "gaspk-heuristic", "gaspk-exact")
 FULL = 80  # per cent
 CALIBRATION_BAR = 0.03
 POOLED_LOGIT = 0.64  # accuracy of one logit for everybody on tax-plans

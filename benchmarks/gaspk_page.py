@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.gaspk_bars import bars
 from benchmarks.gaspk_figures import curves_figure, planes_figure
-from benchmarks.gaspk_runs import LABELS, MEASURES, curve, grouped, point_of, tasks_of
+from benchmarks.gaspk_runs import LABELS, MEASURES, TEN, curve, grouped, point_of, tasks_of
 from benchmarks.selection import selections
 from benchmarks.store import Record, Store, write_whole
 from predilect.models.gaspk.em.mode import FACTORISED
@@ -40,7 +40,8 @@ def markdown(store: Store, scaling: Sequence[Record], selected: Mapping[str, Any
         "Written by `python -m benchmarks.learning_curves` and `python -m benchmarks.gaspk_scaling`; do not edit. What "
         "is measured: [README](../README.md). ± is half the width of a 90 % interval over random splits, as in the "
         "paper; splits share people and answers, so that intervals for other people would be wider. Without "
-        "intervals: one run. CPU seconds of one thread.",
+        "intervals: one run. CPU seconds of one thread. Ten characteristics, but where the number is chosen, as it is "
+        "by default.",
         _provenance([*(r for runs in store.records.values() for r in runs.values()), *scaling]),
         _table("## Bars", ["what", "bar", "found", "met"], [list(row) for row in bars(store, scaling)]),
     ]
@@ -69,7 +70,7 @@ def _task(store: Store, task: str) -> str:
     ordered = [m for m in LABELS if m in models] + sorted(models - set(LABELS))
     curves = {model: curve(store, task, model) for model in ordered}
     shares = sorted({share for found in curves.values() for share in found})
-    full = curves.get("gaspk") or next(iter(curves.values()))
+    full = curves.get(TEN) or next(iter(curves.values()))
     if shares and shares[-1] in full:
         counts = full[shares[-1]][0]["counts"]
         parts.append(

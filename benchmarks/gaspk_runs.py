@@ -12,14 +12,15 @@ from scipy.stats import t as student
 
 from benchmarks.store import Record, Store
 
-__all__ = ["LABELS", "MEASURES", "Point", "curve", "grouped", "paired", "point_of", "tasks_of"]
+__all__ = ["LABELS", "MEASURES", "TEN", "Point", "curve", "grouped", "paired", "point_of", "tasks_of"]
 
 CONFIDENCE = 0.90
+TEN = "gaspk@n_components=10"
 LABELS = {
-    "gaspk": "GaSPK",
+    TEN: "GaSPK",
     "gaspk-heuristic": "GaSPK, heuristic, no prior",
     "gaspk-exact": "GaSPK, exact, no prior",
-    "gaspk@n_components=auto": "GaSPK, number chosen",
+    "gaspk": "GaSPK, number chosen",
     "gaspk@n_components=1": "GP classification, pooled",
     "gp-person": "GP classification, each person",
     "bi": "hierarchical GP",

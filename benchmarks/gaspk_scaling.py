@@ -65,9 +65,10 @@ SIZES = {
 }
 GAMMAS = ("heuristic", "exact")
 ESTIMATORS = (
-    "gaspk@backend=grid@variance=3.0@n_restarts=1", "gaspk@backend=function@variance=3.0@n_restarts=1", "gaspk",
+    "gaspk@n_components=10@backend=grid@variance=3.0@n_restarts=1",
+    "gaspk@n_components=10@backend=function@variance=3.0@n_restarts=1", "gaspk",
 )  # fmt: skip
-PLANE_MODEL = "gaspk@backend=grid@variance=3.0@n_restarts=1@levels={levels}"
+PLANE_MODEL = "gaspk@n_components=10@backend=grid@variance=3.0@n_restarts=1@levels={levels}"
 # Dimensions, levels of the continuous ones, people.
 PLANES = [
     *((d, levels, 50) for d in (6, 8, 9) for levels in (3, 5, 7)), *((6, levels, 50) for levels in (9, 11)),

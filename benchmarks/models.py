@@ -156,8 +156,8 @@ CROWDS: dict[str, Callable[..., Fitted]] = {
 # "A scalable preference model for autonomous decision-making".
 TRADE_OFFS: dict[str, Callable[..., Fitted]] = {
     "gaspk": partial(PredilectModel, name="gaspk"),
-    "gaspk-exact": partial(PredilectModel, name="gaspk", gamma="exact", concentration=0.0),
-    "gaspk-heuristic": partial(PredilectModel, name="gaspk", gamma="heuristic", concentration=0.0),
+    "gaspk-exact": partial(PredilectModel, name="gaspk", gamma="exact", concentration=0.0, n_components=10),
+    "gaspk-heuristic": partial(PredilectModel, name="gaspk", gamma="heuristic", concentration=0.0, n_components=10),
     "gp-person": _gp_person,  # without ties
 }
 # What the papers compare with: "Collaborative Gaussian processes for preference learning" and the others.

@@ -12,7 +12,7 @@ from benchmarks.datasets.trade_offs import grid_crowd, grid_items
 from benchmarks.gaspk_bars import bars
 from benchmarks.gaspk_figures import phone_plans, pictures
 from benchmarks.gaspk_page import _eigenpairs, markdown, write_page
-from benchmarks.gaspk_runs import paired, point_of
+from benchmarks.gaspk_runs import TEN, paired, point_of
 from benchmarks.gaspk_scaling import HALVES, SHAPE, on_grid
 from benchmarks.store import Store
 from benchmarks.workers import alone
@@ -35,7 +35,7 @@ def record(task: str, model: str, seed: int, accuracy: float, log_loss: float, s
 def stored(folder: Path) -> Store:
     store = Store(folder / "learning-curves")
     rng = np.random.default_rng(0)
-    for model, base in (("gaspk", 0.86), ("gaspk-exact", 0.9), ("gp-person", 0.9)):
+    for model, base in ((TEN, 0.86), ("gaspk-exact", 0.9), ("gp-person", 0.9)):
         for seed in range(4):
             for share in (10, 80):
                 noise = 0.01 * rng.standard_normal()

@@ -61,6 +61,13 @@ def test_somebody_new_and_names_with_commas(personal, tmp_path):
     assert set(table["option"]) == {"milk", "tea, green"}
 
 
+def test_a_file_without_a_column_of_items_is_named_by_its_option(personal, tmp_path):
+    (tmp_path / "loss.csv").write_text("option,cost\napple,3\nbanana,2\n")
+    ran = run("decide", personal, "p03", "apple", "banana", "--cost-wrong", tmp_path / "loss.csv")
+    assert ran.exit_code == 2
+    assert "no column item in the file of --cost-wrong; the columns are option, cost" in " ".join(ran.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -68,7 +75,7 @@ def test_somebody_new_and_names_with_commas(personal, tmp_path):
         (["apple", "quince"], "item ids are not known"),
         (["apple", "banana", "apple"], "hold apple twice"),
         (["apple", "banana", "--default", "cherry"], "the default cherry is none of the options"),
-        (["apple", "banana", "--cost-wrong", "-1"], "--cost-wrong must be a number from 0 up, not -1"),
+        (["apple", "banana", "--cost-wrong", "-1"], "--cost-wrong must be a number from 0 up, or a file, not -1"),
         (["apple", "banana", "--cost-question", "nan"], "--cost-question must be a number from 0 up"),
         (["apple", "banana", "--cost-defer", "inf"], "--cost-defer must be a number from 0 up, not inf"),
         (["apple", "banana", "--cost-wrong", "much"], "--cost-wrong"),

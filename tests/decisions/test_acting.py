@@ -167,7 +167,11 @@ def test_it_is_plain_values(model):
         ("01", {}, "expected a list"),
         ([0, 1], {"default": 2}, "the default 2 is none of the options"),
         ([0, 1], {"default": 99}, "not known"),
-        ([0, 1], {"cost_wrong": -1.0}, "cost_wrong must be a number from 0 up, not -1"),
+        (
+            [0, 1],
+            {"cost_wrong": -1.0},
+            "cost_wrong must be a number from 0 up, or a mapping from options to such, not -1",
+        ),
         ([0, 1], {"cost_question": float("nan")}, "cost_question must be a number from 0 up"),
         ([0, 1], {"cost_question": True}, "cost_question must be a number"),
         ([0, 1], {"cost_question": None}, "cost_question must be a number"),

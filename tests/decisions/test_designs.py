@@ -105,6 +105,7 @@ def test_the_same_seed_gives_the_same_design():
         ({"prohibited": [{"price": 9}]}, "names the level 9"), ({"prohibited": [{}]}, "names no level"),
         ({"attributes": {"a": ["x", "y"], "b": ["x", "y"]}, "n_alternatives": 3,
           "prohibited": [{"a": "x", "b": "x"}, {"a": "y", "b": "y"}]}, "leave 2 alternatives, and a task shows 3"),
+        ({"attributes": {"a": ["x", "y"], "b": [1, 2]}, "n_alternatives": 5}, "levels make 4 alternatives"),
         ({"priors": {"colour": 1.0}}, "priors name"), ({"priors": {"brand": 1.0}}, "is a mapping from levels"),
         ({"priors": {"brand": {"D": 1.0}}}, "names the level"), ({"priors": {"price": "low"}}, r"or \(mean, sd\)"),
         ({"n_tasks": 1}, "cannot tell the 6 coefficients apart"),

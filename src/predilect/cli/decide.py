@@ -90,7 +90,7 @@ def decide(
         items = talk.file(items)
         results = Results.of(folder)
         fitted = results.knowing(user if not everyone else None)
-        offered = None if items is None else _described(read_table(items)[1])
+        offered = None if items is None else _described(read_table(items)[1], "--items")
         named = [*([user] if user is not None and everyone else []), *(options or [])]
         if not named and offered is not None:
             named = offered["item"].to_list()
@@ -115,8 +115,8 @@ def decide(
         talk.say(found.reason)
 
 
-def _described(table: pl.DataFrame) -> pl.DataFrame:
-    """Attributes of options, ids in the column item; DataError without such a column."""
+def _described(table: pl.DataFrame, flag: str) -> pl.DataFrame:
+    """The table of an option, ids in the column item; DataError without such a column."""
     import polars as pl
 
     from predilect.data.frames import to_series
@@ -125,7 +125,9 @@ def _described(table: pl.DataFrame) -> pl.DataFrame:
 
     name = guess_one(table.columns, ITEM)
     if name is None:
-        raise DataError(f"found no column item; the columns are {', '.join(table.columns) or '(none)'}")
+        raise DataError(
+            f"found no column item in the file of {flag}; the columns are {', '.join(table.columns) or '(none)'}"
+        )
     columns = [plain_values(to_series(table[one], one)) for one in table.columns]
     return pl.DataFrame(columns).rename({name: "item"}).with_columns(pl.col("item").cast(pl.String))
 
@@ -140,7 +142,7 @@ def _loss(text: str) -> float | dict[str, Any]:
         path = Path(text)
     if not path.is_file():
         raise DataError(f'--cost-wrong takes a number or a file; "{text}" is neither')
-    table = _described(read_table(path)[1])
+    table = _described(read_table(path)[1], "--cost-wrong")
     names = table["item"].to_list()
     others = [name for name in table.columns if name != "item"]
     if others == ["cost"]:

@@ -304,7 +304,8 @@ def _loss(given: Loss, names: list[Any]) -> FloatArray:
 def _check_cost(name: str, cost: Any) -> None:
     if not is_number(cost, 0.0) and not (cost is None and name == "cost_defer"):
         said = either(f"--{name.replace('_', '-')}", name)
-        raise DataError(f"{said} must be a number from 0 up, not {quoted(cost)}")
+        more = either(", or a file", ", or a mapping from options to such") if name == "cost_wrong" else ""
+        raise DataError(f"{said} must be a number from 0 up{more}, not {quoted(cost)}")
 
 
 def _reason(found: Weighed, ids: list[Any], p: FloatArray, default: Any, cost_wrong: Loss, taken: int) -> str:

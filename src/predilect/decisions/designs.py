@@ -393,9 +393,10 @@ class _Allowed:
                     "level out, or prohibit less"
                 )
         if len(found) < n_alternatives:
+            said, less = ("the prohibitions leave", "Prohibit less") if rules else ("levels make", "Give more levels")
             raise DataError(
-                f"the prohibitions leave {len(found)} alternatives, and a task shows {n_alternatives} different ones. "
-                "Prohibit less, or show fewer"
+                f"{said} {len(found)} alternatives, and a task shows {n_alternatives} different ones. {less}, or show "
+                "fewer"
             )
         return cls(rules, found, sizes)
 

@@ -286,17 +286,17 @@ class Kit:
         table : data frame of the caller's kind
             Columns price (the value), item, share, lower, upper, of, for all items on offer. Warns as :meth:`simulate`.
         """
-        draws = self._person_draws()
+        draws, values = self._person_draws(), _finite(values)
         offered = _offered("", scenario)
         place = _place_of(offered, item, price)
         codes, encoded = self._on_offer(offered, price, items)
         features, described = self.features_, encoded[len(self.items_) :]
         assert features is not None
-        changes = [features.shifted(encoded[codes[place]], price, float(value)) for value in values]
+        changes = [features.shifted(encoded[codes[place]], price, value) for value in values]
         others = encoded[[code for code in np.unique(codes) if code >= len(self.items_) and code != codes[place]]]
         self._warn_beyond(np.concatenate([encoded[codes[place]] + np.array(changes), others]))
         rows = self._rows(codes, described)
-        moved = [(float(v), offered, self._moved(rows, place, one)) for v, one in zip(values, changes, strict=True)]
+        moved = [(value, offered, self._moved(rows, place, one)) for value, one in zip(values, changes, strict=True)]
         return self._shares(draws, "price", moved, rule, of)
 
     def elasticities(self, scenario: Sequence[Any], price: str, *, items: Any = None, of: str = "population") -> Any:
@@ -370,21 +370,21 @@ class Kit:
             As :meth:`price_curve`.
         """
         check_choice("maximise", maximise, offers.AIMS)
-        draws, ids = self._person_draws(), _offered("", scenario)
+        draws, ids, values = self._person_draws(), _offered("", scenario), _finite(values)
         place, k = _place_of(ids, item, price), len(ids)
         codes, encoded = self._on_offer(ids, price, items)
         assert self.features_ is not None
         rows = self._rows(np.append(codes, np.repeat(codes[place], len(values))), encoded[len(self.items_) :])
-        changes = [self.features_.shifted(encoded[codes[place]], price, float(value)) for value in values]
+        changes = [self.features_.shifted(encoded[codes[place]], price, value) for value in values]
         self._warn_beyond(encoded[codes[place]] + np.array(changes))
         sets = []
         for number, (value, change) in enumerate(zip(values, changes, strict=True)):
             rows = self._moved(rows, k + number, change)
             there = np.arange(k)
             there[place] = k + number
-            worth = {"share": 1.0, "revenue": float(value), "margin": float(value) - cost}[maximise]
+            worth = {"share": 1.0, "revenue": value, "margin": value - cost}[maximise]
             sets.append(offers.Offer(there, np.array([place]), np.array([worth])))
-        return self._best({"price": [float(value) for value in values]}, draws, rows, sets, of)
+        return self._best({"price": values}, draws, rows, sets, of)
 
     def best_line(
         self, ours: Sequence[Any], against: Sequence[Any], size: int, maximise: str = "share", *,
@@ -489,6 +489,14 @@ class Kit:
             for column, values in zip(table.values(), columns, strict=True):
                 column += values
         return build_frame(table, self._backend)
+
+
+def _finite(values: Sequence[float]) -> list[float]:
+    """The values that a number takes; DataError if there are none, or one is not finite."""
+    found = np.asarray(values, dtype=np.float64).ravel()
+    if not len(found) or not np.isfinite(found).all():
+        raise DataError(f"values should be numbers that the attribute takes in turn, got {quoted(list(values))}")
+    return [float(value) for value in found]
 
 
 def _place_of(ids: list[Any], item: Any, price: str) -> int:

@@ -86,6 +86,13 @@ def test_what_cannot_be_offered(model):
         model.best_price(SETS, "i99", "price", [1.0, 2.0])
 
 
+@pytest.mark.parametrize("values", [[], [1.0, float("nan")], [float("inf")]])
+def test_prices_are_numbers(model, values):
+    for ask in (model.price_curve, model.best_price):
+        with pytest.raises(DataError, match="values should be numbers that the attribute takes in turn"):
+            ask(SETS, SETS[1], "price", values)
+
+
 def test_an_outside_option_has_no_price():
     rng = np.random.default_rng(1)
     rows = []

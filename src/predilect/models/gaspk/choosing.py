@@ -38,7 +38,7 @@ _FIRST = (2, 2)  # where the search begins: 10 and 3
 _UNSEARCHED = 3.0  # amplitude before the evidence is asked, and where nothing can be held out
 _FOLDS = 0  # seed of the folds: random_state changes no predictions
 _MOST_PEOPLE_TRIED = 1000
-_TRIAL_ROUNDS = 15
+_TRIAL_ROUNDS = 10
 _NUMBERS_AT_ONCE = 20_000_000
 
 Folds = Sequence[tuple[TradeOffAnswers, TradeOffAnswers]]
@@ -181,7 +181,7 @@ def predict_held_out(
     candidate: Candidate, basis: Basis, folds: Folds, settings: Settings, *,
     executor: ThreadPoolExecutor | None = None, begin: Sequence[FloatArray] | None = None,
 ) -> tuple[HeldOut, list[FloatArray]]:  # fmt: skip
-    """Margins of the answers held out of each of ``folds`` of (kept, held out); at most 15 rounds each.
+    """Margins of the answers held out of each of ``folds`` of (kept, held out); at most 10 rounds each.
 
     Also the weights of each fold, from which a similar candidate may ``begin``.
     """
