@@ -10,21 +10,27 @@ polls = pytest.importorskip("benchmarks.polls")
 
 
 @pytest.mark.slow  # fits
-@pytest.mark.parametrize("kind", ["boards", "best", "stop"])
-def test_every_way_to_ask_is_measured(kind, monkeypatch, capsys, tmp_path):
-    for name in ("CROWDS", "SOUGHT", "STOPPED"):
-        monkeypatch.setattr(polls, name, {"few": (6, 5, 40)})
-    monkeypatch.setattr(polls, "CHECKED", (20, 40))
-    monkeypatch.setattr(polls, "FIRST_FIT", 15)
-    ways = ["random", "board", "best"]
-    polls.main([kind, "--ways", *ways, "--seeds", "3", "5", "--out", str(tmp_path / "polls.jsonl")])
-    printed = capsys.readouterr().out
-    assert printed == (tmp_path / "polls.jsonl").read_text()
-    rows = [json.loads(line) for line in printed.splitlines()]
-    assert [(row["seed"], row["way"]) for row in rows] == [(seed, way) for seed in (3, 4) for way in ways]
-    if kind == "boards":
-        assert all(-1.0 <= row["40"] <= 1.0 and row["unseen"] == 0 for row in rows)
-    if kind == "best":
-        assert all(1 <= row["stays"] <= 41 for row in rows)
-    if kind == "stop":
-        assert all(0.0 <= row["told"] <= 1.0 for row in rows)
+def test_every_way_to_ask_is_measured_and_the_page_tells(monkeypatch, capsys, tmp_path):
+    few = {"few": (6, 5, 40)}
+    for kind in ("boards", "places", "chances"):
+        monkeypatch.setitem(polls.KINDS, kind, (polls.KINDS[kind][0], few))
+    for name, value in (("CHECKED", (20, 40)), ("FIRST_FIT", 15), ("FORECASTS", (20,)), ("N_CHANCES", 300)):
+        monkeypatch.setattr(polls, name, value)
+    monkeypatch.setattr("benchmarks.polls_page._CHECKED", ("20", "40"))
+    monkeypatch.setattr("benchmarks.polls_page._sizes", lambda rows: ["few"])
+    monkeypatch.setattr(polls, "RESULTS", tmp_path)
+    ways, records = ["random", "board", "best"], tmp_path / "polls.jsonl"
+    for kind in ("boards", "places", "chances"):
+        polls.main([kind, "--ways", *ways, "--seeds", "3", "5", "--records", str(records)])
+        rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert [(row["seed"], row["way"]) for row in rows] == [(seed, way) for seed in (3, 4) for way in ways]
+        if kind == "boards":
+            assert all(-1.0 <= row["40"] <= 1.0 and row["unseen"] == 0 for row in rows)
+        elif kind == "places":
+            assert all(1 <= row["right_since"] <= 41 and 0.0 <= row["told"] <= 1.0 for row in rows)
+        else:
+            assert all(row["known"] > 1e-4 and row["newcomer"] > 1e-4 for row in rows)
+    polls.main(["page", "--records", str(records)])
+    page = (tmp_path / "polls.md").read_text()
+    assert page.count("| few |") >= 4
+    assert "nan" not in page.split("## First place")[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="needs predilect[live]")
 
 from cli.running import run
-from live.polls import answered
+from live.polls import answered, made
 from predilect.live import Poll
 
 
@@ -49,7 +50,9 @@ def test_a_poll_is_made_answered_and_exported(poll, tmp_path):
 
 def test_items_come_from_a_table_with_attributes(tmp_path):
     (tmp_path / "ideas.csv").write_text("item,image,cost\ntea,https://x.example/t.png,1\nmilk,,2\n", encoding="utf-8")
-    assert run("poll", "new", tmp_path / "p.db", tmp_path / "ideas.csv", "--question", "Which?").exit_code == 0
+    made = run("poll", "new", tmp_path / "p.db", tmp_path / "ideas.csv", "--question", "Which?")
+    assert made.exit_code == 0
+    assert "Images of x.example are not shown without --set images=x.example" in made.output
     with Poll.open(tmp_path / "p.db", background=False) as opened:
         first, second = opened.items
         assert (first.image, first.attributes, second.image) == ("https://x.example/t.png", {"cost": "1"}, "")
@@ -96,13 +99,27 @@ def test_people_are_erased_tokens_renewed_and_files_copied(poll, tmp_path):
         (["status", "nowhere.db"], "there is no poll"),
         (["new", "x.db", "nothing.txt", "--question", "Which?"], "nothing.txt"),
         (["serve", "nowhere.db"], "there is no poll"),
+        (["new", ".", "ideas.txt", "--question", "Which?"], "is a folder. Name a file in it"),
+        (["status", "two.db"], "2 polls (one, two). Say which one: --name NAME"),
     ],
 )
 def test_mistakes_are_named(words, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "ideas.txt").write_text("tea\nmilk\n", encoding="utf-8")
+    for name in ("one", "two"):
+        made("two.db", name=name).disconnect()
     told = run("poll", *words)
     assert told.exit_code == 2
     assert said in told.output
+
+
+def test_a_port_that_is_in_use_is_named(poll):
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        told = run("poll", "serve", poll[0], "--port", str(port))
+    assert told.exit_code == 1
+    assert f"nothing can listen on 127.0.0.1, port {port}" in told.output
+    assert "participants" not in told.output
 
 
 def test_settings_that_are_none(tmp_path):
@@ -135,6 +152,8 @@ def test_it_serves_until_it_is_told_to_stop(poll):
                     break
                 except OSError:
                     time.sleep(0.1)
+            else:
+                pytest.fail("it does not answer")
             os.kill(process.pid, signal.SIGTERM)
             out, error = process.communicate(timeout=60)
         finally:

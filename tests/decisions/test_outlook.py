@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import predilect
 from predilect import Population
-from predilect.decisions.outlook import _Claim, _Future, _rounded
+from predilect.decisions.outlook import _answers_needed, _Claim, _Future, _rounded
 from predilect.errors import DataError
 from simulate_updates import FIXED
 from tolerances import EXACT, ITERATIVE
@@ -55,19 +57,36 @@ def test_what_n_answers_do_to_the_board_is_that_of_dense_algebra(n):
         H += X.T @ np.linalg.inv(np.diag(1.0 / (person.weight * person.precision)) + X @ posterior.Sigma @ X.T) @ X
         total += person.weight.sum()
     after = np.linalg.inv(np.linalg.inv(V) + n * H / total)
-    move, rest = _Future.of(model, rivals, None).roots(n)
-    some = np.ix_(rivals, rivals)
-    np.testing.assert_allclose(rest @ rest.T, after[some], atol=ITERATIVE)
-    np.testing.assert_allclose(move @ move.T, (V - after)[some], atol=ITERATIVE)
+    future, some = _Future.of(model, rivals, None), np.ix_(rivals, rivals)
+    np.testing.assert_allclose(future.left(n), after[some], atol=ITERATIVE)
+    np.testing.assert_allclose(future.left(0.0), V[some], atol=ITERATIVE)
     # A closed list of people: all that they can tell is Σ⁻¹ each.
     limit = 30 * np.linalg.inv(posterior.Sigma) - H
     np.testing.assert_allclose(posterior.information_of_answers(30)[1], limit, atol=ITERATIVE)
     floor = np.linalg.inv(np.linalg.inv(V) + limit)
-    _, rest = _Future.of(model, rivals, 30).roots(1e9)
     D = np.array([[1.0, -1.0, 0.0], [1.0, 0.0, -1.0]])  # answers are about differences
-    np.testing.assert_allclose(D @ rest @ rest.T @ D.T, D @ floor[some] @ D.T, atol=1e-5)
-    _, few = _Future.of(model, rivals, 30).roots(n)
-    assert np.linalg.eigvalsh(D @ (few @ few.T - after[some]) @ D.T)[0] > -EXACT  # no more than an open list
+    closed = _Future.of(model, rivals, 30)
+    np.testing.assert_allclose(D @ closed.left(1e9) @ D.T, D @ floor[some] @ D.T, atol=1e-5)
+    assert np.linalg.eigvalsh(D @ (closed.left(n) - after[some]) @ D.T)[0] > -EXACT  # no more than an open list
+
+
+def test_a_claim_is_settled_when_its_probability_first_reaches_the_level():
+    """Two items: against paths of a mean that learns of a difference d ~ N(μ, v), by answers of precision j."""
+    mu, v, j, level, rng = 0.3, 0.5, 0.05, 0.95, np.random.default_rng(3)
+    n_paths, n_answers = 2000, 4000
+    d = mu + np.sqrt(v) * rng.standard_normal(n_paths)
+    mean, precision, first = np.full(n_paths, mu), 1.0 / v, np.full(n_paths, np.inf)
+    for n in range(1, n_answers + 1):
+        mean = (precision * mean + j * (d + rng.standard_normal(n_paths) / np.sqrt(j))) / (precision + j)
+        precision += j
+        first[(norm.cdf(np.abs(mean) * np.sqrt(precision)) >= level) & np.isinf(first)] = n
+    # V of two items of which the difference has variance v, and answers that tell of it alone.
+    e = np.array([[1.0, -1.0]]) / np.sqrt(2.0)
+    future = _Future(e.T * np.sqrt(v / 2.0), np.zeros(2), np.array([[j * v]]), None)
+    rng, m = np.random.default_rng(0), np.array([mu, 0.0])
+    found = [_answers_needed(future, _Claim(np.arange(2), 1), m, level, 20_000.0, rng) for _ in range(10)]
+    for share, told in zip((0.5, 0.8), zip(*found, strict=True), strict=True):
+        assert np.mean(np.log(told)) == pytest.approx(np.log(np.quantile(first, share)), abs=0.2)
 
 
 def test_a_claim_is_as_probable_as_on_the_board(tmp_path):
@@ -84,6 +103,31 @@ def test_a_claim_is_as_probable_as_on_the_board(tmp_path):
     assert [item for tier in tiers.items for item in tier] == board["item"].to_list()
 
 
+@pytest.mark.parametrize("model", ["items", "basis"])
+def test_a_claim_is_about_the_items_that_are_left(model):
+    """Against the board's draws of these items."""
+    fit = fitted() if model == "items" else Population(**FIXED | {"tie_threshold": "auto"}).fit(
+        answers(), items={"item": IDS, "x": np.arange(6.0), "z": [0.3, 0.1, 0.9, 0.2, 0.4, 0.7]}
+    )  # fmt: skip
+    first, second = fit.rank()["item"][:2]
+    found = fit.outlook(retired=[first, "i4"])
+    assert found.items == (second,)
+    mean, covariance = fit.posterior_.crowd().dense()
+    left = [k for k, item in enumerate(IDS) if item not in (first, "i4")]
+    draws = np.random.default_rng(1).multivariate_normal(mean[left], covariance[np.ix_(left, left)], size=20_000)
+    best = np.bincount(draws.argmax(axis=1), minlength=4) / 20_000
+    assert found.probability == pytest.approx(best[left.index(IDS.index(second))], abs=0.03)
+    assert found.more_answers != fit.outlook().more_answers
+    some = fit.posterior_.crowd().among(np.array(left))
+    np.testing.assert_allclose(some.dense()[1], covariance[np.ix_(left, left)], atol=EXACT)
+    assert set(fit.outlook("top", k=3, retired=[first, "i4"]).items) < set(IDS) - {first, "i4"}
+    tiers = fit.outlook("tiers", retired=[first]).items
+    assert sorted(item for tier in tiers for item in tier) == sorted(set(IDS) - {first})
+    for retired, message in ((IDS[1:], "needs two"), (["i9"], "i9"), (IDS[:3], "k must be .* from 1 to 2")):
+        with pytest.raises(DataError, match=message):
+            fit.outlook("top", k=3, retired=retired)
+
+
 def test_claims_are_judged_by_their_draws():
     draws = np.array([[3.0, 2.0, 1.0], [2.0, 3.0, 1.0], [1.0, 2.0, 3.0]])
     mean = np.array([3.0, 2.0, 1.0])
@@ -96,7 +140,7 @@ def test_claims_are_judged_by_their_draws():
 def test_what_is_said(monkeypatch):
     clear = Population(**FIXED | {"tie_threshold": "auto"}).fit(answers(apart=2.0, n=500)).outlook()
     assert clear.enough
-    assert (clear.more_answers, clear.may_never) == (0, False)
+    assert (clear.more_answers, clear.likely_answers, clear.may_never) == (0, 0, False)
     assert str(clear).startswith("Settled with probability")
     monkeypatch.setattr("predilect.decisions.outlook._MOST_TIMES", 2.0)
     found = fitted(0.0).outlook()
@@ -104,10 +148,10 @@ def test_what_is_said(monkeypatch):
     assert found.may_never
     assert found.more_answers is None
     assert str(found).startswith("It may never be settled: first place (now i")
-    open_ = fitted(0.5).outlook("top", 0.9, k=3)
-    if not open_.enough and open_.more_answers:
-        assert str(open_).startswith("About ")
-    assert [_rounded(n) for n in (3, 47, 471, 4712)] == [3, 47, 470, 4700]
+    half = replace(found, more_answers=120, may_never=False)
+    assert "About 120 more answers settle first place; it may also never be settled (now i" in str(half)
+    assert "settle first place; 540 likely do (now i" in str(replace(half, likely_answers=540))
+    assert [_rounded(n) for n in (3, 47, 47.2, 471, 4712, 99.1)] == [3, 47, 48, 480, 4800, 100]
 
 
 def test_more_is_needed_for_more_certainty_and_less_after_more_answers():
@@ -115,6 +159,9 @@ def test_more_is_needed_for_more_certainty_and_less_after_more_answers():
     needed = [model.outlook(level=level).more_answers for level in (0.9, 0.95, 0.99)]
     known = [np.inf if n is None else n for n in needed]
     assert known == sorted(known)
+    for level in (0.9, 0.95, 0.99):
+        found = model.outlook(level=level)
+        assert found.likely_answers is None or found.more_answers <= found.likely_answers
     closed = model.outlook(level=0.99, n_people=N_PEOPLE).more_answers
     assert closed is None or closed >= known[2]
 

@@ -190,6 +190,25 @@ def test_the_outlook_is_the_models(tmp_path):
 
 
 @pytest.mark.slow
+def test_boards_and_outlooks_are_about_the_items_that_are_left(tmp_path):
+    with made(tmp_path, top=5, own_ranking=3) as poll:
+        answered(poll, PEOPLE, 6)
+        first = poll.board()["item"][0]
+        poll.outlook()
+        poll.retire(first)
+        board = poll.board()
+        assert board["rank"].to_list() == [1, 2, 3, 4]
+        assert board["p_best"].sum() == pytest.approx(1.0)
+        assert board["mean"].sum() == pytest.approx(0.0, abs=ITERATIVE)
+        assert poll.outlook().items == (board["item"][0],)
+        assert poll.outlook().probability == pytest.approx(board["p_best"][0], abs=0.03)
+        assert len(poll.outlook("top").items) == 3
+        assert len(poll.mine(PEOPLE[0])) == 4
+        poll.moderate(first, accept=True)
+        assert len(poll.board()) == 5
+
+
+@pytest.mark.slow
 def test_two_processes_show_the_same_and_see_each_other_at_once(url):  # noqa: F811
     with made(url) as poll:
         answered(poll, PEOPLE, 8)

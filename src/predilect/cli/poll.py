@@ -9,6 +9,7 @@ import time
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
+from urllib.parse import urlsplit
 
 import typer
 
@@ -92,6 +93,9 @@ def new(
             poll, question=question, items=given, name=name, background=False, criteria=criterion or [], **settings
         )
         with made:
+            hosts = {urlsplit(item.image).netloc for item in made.items if item.image} - set(made.settings.images)
+            for host in sorted(hosts):
+                talk.warn(f"Images of {host} are not shown without --set images={host}, as it sees who looks at them")
             told = {"poll": made.name, "items": len(given), "token": made.token}
             if talk.kind == "table":
                 talk.say(f"A poll of {len(given)} items, {made.name}. Serve it: predilect poll serve {poll}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -53,6 +54,15 @@ def best_first(score: FloatArray, rng: np.random.Generator) -> IntArray:
     fall = -np.diff(score[order], prepend=score[order[:1]])
     group = np.cumsum(fall > EQUAL * max(1.0, float(np.abs(score).max(initial=0.0))))
     return np.asarray(order[np.lexsort((rng.permutation(len(order)), group))])
+
+
+def items_left(model: Any, retired: Iterable[Any]) -> IntArray:
+    """Items that are not retired, by code; DataError for fewer than two."""
+    n_items = len(model.items_)
+    left = np.delete(np.arange(n_items), model.items_.codes(list(retired)).astype(np.int64))
+    if len(left) < 2:
+        raise DataError(f"{len(left)} of the {n_items} items are not retired: a comparison needs two")
+    return left
 
 
 def all_pairs(items: IntArray) -> tuple[IntArray, IntArray]:

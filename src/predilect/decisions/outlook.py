@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.special import ndtr, ndtri
 
 from predilect._text import quoted
 from predilect._types import FloatArray, IntArray
+from predilect.decisions.candidates import items_left
 from predilect.decisions.ranking import N_DRAWS, rank_utilities
 from predilect.errors import DataError
 from predilect.gaussian.dense import factorise, semidefinite_root, symmetrise
@@ -18,10 +21,11 @@ from predilect.gaussian.dense import factorise, semidefinite_root, symmetrise
 CLAIMS = ("best", "top", "tiers")
 _RIVALS = 10  # the strongest, on either side of a claim
 _MOVES, _JUDGES = 200, 1000  # draws of where the board may move to, and of what is not known there
-_GROWTH = 1.25  # of the numbers of answers that are tried
+_FIRST, _GROWTH = 2.0, 1.2  # of the numbers of answers that are tried, and how they grow
 _MOST_TIMES = 100.0  # the answers there are, or those of a poll that has hardly begun
 _LEAST_ANSWERS = 200.0
-_SURELY = 0.8  # of the draws of the board's move
+_LATE = 0.5826  # -ζ(1/2) / √(2π)
+_MEDIAN, _LIKELY = 0.5, 0.8  # of the draws of the board's move
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +44,13 @@ class Outlook:
     enough : bool
         Whether it is settled: the probability is at least the level.
     more_answers : int or None
-        About how many more answers will settle it, whatever it then names; 0 if it is settled. None if it may never be.
+        So many more answers will settle it as likely as not, whatever it then names, to two digits; 0 if it is settled.
+        None if it may never be.
+    likely_answers : int or None
+        So many will four times in five; None if that may never be.
     may_never : bool
-        Whether a hundred times the answers, or all that the people of a closed list can tell, may not settle it.
+        Whether a hundred times the answers, or all that the people of a closed list can tell, leave it open as likely
+        as not.
     """
 
     claim: str
@@ -51,6 +59,7 @@ class Outlook:
     probability: float
     enough: bool
     more_answers: int | None
+    likely_answers: int | None
     may_never: bool
 
     def __str__(self) -> str:
@@ -60,8 +69,9 @@ class Outlook:
             return f"Settled with probability {self.probability:.2f}: {place}, {_named(self)}."
         if self.more_answers is None:
             return f"It may never be settled: {place} (now {_named(self)}, with probability {self.probability:.2f})."
+        likely = "it may also never be settled" if self.likely_answers is None else f"{self.likely_answers} likely do"
         return (
-            f"About {_rounded(self.more_answers)} more answers settle {place} (now {_named(self)}, with probability "
+            f"About {self.more_answers} more answers settle {place}; {likely} (now {_named(self)}, with probability "
             f"{self.probability:.2f})."
         )
 
@@ -72,37 +82,40 @@ def _named(outlook: Outlook) -> str:
     return ", ".join(map(str, outlook.items))
 
 
-def _rounded(n: int) -> int:
-    """Two digits of a number."""
-    unit = int(10 ** max(len(str(n)) - 2, 0))
-    return round(n / unit) * unit
+def _rounded(n: float) -> int:
+    """Two digits of a number, rounded up."""
+    unit = int(10 ** max(len(str(int(np.ceil(n)))) - 2, 0))
+    return int(np.ceil(n / unit)) * unit
 
 
 def outlook(
     model: Any, claim: str = "best", level: float = 0.95, *, k: int = 1, n_people: int | None = None,
-    random_state: int = 0,
+    retired: Iterable[Any] = (), random_state: int = 0,
 ) -> Outlook:  # fmt: skip
     """See :meth:`Asking.outlook <predilect.models.asking.Asking.outlook>`."""
     model = copy.copy(model)  # as it is now, whatever other threads do
-    n_items = len(model.items_)
+    kept = items_left(model, retired)
     if claim not in CLAIMS:
         raise DataError(f"there is no claim {quoted(claim)}; there are {', '.join(CLAIMS)}")
     if not 0.5 < level < 1.0:
         raise DataError(f"level must be a probability above 0.5 and below 1; got {quoted(level)}")
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k < n_items:
-        raise DataError(f"k must be a whole number from 1 to {n_items - 1}, below that of the items; got {quoted(k)}")
-    crowd = model.posterior_.crowd()
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k < len(kept):
+        raise DataError(f"k must be a whole number from 1 to {len(kept) - 1}, below that of the items; got {quoted(k)}")
+    crowd = model.posterior_.crowd().among(kept)
     rng = np.random.default_rng(random_state)
     mean, covariance = crowd.dense()
-    draws = mean + rng.standard_normal((N_DRAWS, n_items)) @ _root(covariance).T
+    root = semidefinite_root(covariance)
+    draws = mean + rng.standard_normal((N_DRAWS, root.shape[1])) @ root.T
     asked, items = _claimed(model, crowd, claim, int(k) if claim == "top" else 1, mean, draws)
     probability = float(asked.holds(draws[:, asked.rivals], mean[asked.rivals]).mean())
-    ids = model.items_.ids
+    ids = [model.items_.ids[code] for code in kept]
     named = tuple(tuple(ids[i] for i in one) if isinstance(one, list) else ids[one] for one in items)
     if probability >= level:
-        return Outlook(claim, level, named, probability, True, 0, False)
-    n = _answers_needed(model, asked, mean, level, n_people, rng)
-    return Outlook(claim, level, named, probability, False, n, n is None)
+        return Outlook(claim, level, named, probability, True, 0, 0, False)
+    future = _Future.of(model, kept[asked.rivals], n_people)
+    most = _MOST_TIMES * max(float(model.n_answers_), _LEAST_ANSWERS)
+    needed, likely = _answers_needed(future, asked, mean[asked.rivals], level, most, rng)
+    return Outlook(claim, level, named, probability, False, needed, likely, needed is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,28 +156,28 @@ def _claimed(
 
 
 def _answers_needed(
-    model: Any, asked: _Claim, mean: FloatArray, level: float, n_people: int | None, rng: np.random.Generator
-) -> int | None:  # fmt: skip
-    """The least number of answers, by factors of 1.25, that are likely to settle the claim; None if none is."""
-    future = _Future.of(model, asked.rivals, n_people)
-    moves, judges = rng.standard_normal((_MOVES, future.size)), rng.standard_normal((_JUDGES, future.size))
-    m = mean[asked.rivals]
+    future: _Future, asked: _Claim, m: FloatArray, level: float, most: float, rng: np.random.Generator
+) -> list[int | None]:
+    """Numbers of answers after which a claim is settled as likely as not, and likely; None: not by ``most`` answers.
 
-    def settles(n: float) -> bool:
-        move, rest = future.roots(n)
-        away, error = m + moves @ move.T, judges @ rest.T
-        settled = [float(asked.holds(one + error, one).mean()) >= level for one in away]
-        return float(np.mean(settled)) >= _SURELY
-
-    most = _MOST_TIMES * max(float(model.n_answers_), _LEAST_ANSWERS)
-    high = int(np.ceil(np.log(most) / np.log(_GROWTH)))
-    if not settles(_GROWTH**high):
-        return None
-    low = -1  # more answers settle more: the least by halving
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if settles(_GROWTH**middle) else (middle, high)
-    return int(np.ceil(_GROWTH**high))
+    A claim is settled when its probability first reaches the level. The board moves there by independent steps, from
+    one of the numbers 2 · 1.2^k to the next; the covariance of a step is what its answers take off that of the board.
+    A walk that is looked at after each step alone passes a bar as if it were higher by .58 standard deviations of a
+    step (Broadie, Glasserman and Kou 1997, A continuity correction for discrete barrier options): so it is lower here.
+    """
+    judges, away = rng.standard_normal((_JUDGES, len(m))), np.tile(m, (_MOVES, 1))
+    found: list[int | None] = []
+    before, n = future.left(0.0), _FIRST
+    while n < most * _GROWTH and len(found) < 2:
+        after = future.left(n)
+        away = away + rng.standard_normal(away.shape) @ _root(before - after).T
+        error = judges @ _root(after).T
+        bar = ndtr(ndtri(level) - _LATE * np.sqrt(_spread(before - after) / _spread(after)))
+        away = away[[asked.holds(one + error, one).mean() < bar for one in away]]
+        while len(found) < 2 and len(away) <= (1.0 - (_MEDIAN, _LIKELY)[len(found)]) * _MOVES:
+            found.append(_rounded(n))
+        before, n = after, n * _GROWTH
+    return [*found, None, None][:2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,26 +200,29 @@ class _Future:
         own = crowd.own[rivals] if len(crowd.own) else np.zeros(len(rivals))
         whitened = [None if one is None else symmetrise(lower.T @ one @ lower) for one in (J, limit)]
         assert whitened[0] is not None
+        if whitened[1] is None:  # a basis in which J is diagonal
+            values, vectors = eigh(whitened[0])
+            return cls(rows[rivals] @ lower @ vectors, own, np.diag(np.maximum(values, 0.0)), None)
         return cls(rows[rivals] @ lower, own, whitened[0], whitened[1])
 
-    @property
-    def size(self) -> int:
-        """Numbers that a draw takes."""
-        return int(self.B.shape[1] + len(self.own))
-
-    def roots(self, n: float) -> tuple[FloatArray, FloatArray]:
-        """Roots of V - V_n and of V_n, (n_rivals, size) each, after n more answers."""
-        G = n * self.J
-        if self.limit is not None:  # answers of people saturate: the parallel sum of both
+    def left(self, n: float) -> FloatArray:
+        """V_n, the covariance of the rivals after n more answers, (n_rivals, n_rivals)."""
+        if self.limit is None:
+            half = self.B / np.sqrt(1.0 + n * np.diagonal(self.J))
+        else:  # answers of people saturate: the parallel sum of both
+            G = n * self.J
             G = symmetrise(np.linalg.lstsq(G + self.limit, G, rcond=None)[0].T @ self.limit)
-        values, vectors = eigh(symmetrise(G))
-        values = np.maximum(values, 0.0)
-        half = self.B @ vectors
-        nothing = np.zeros((len(self.own), len(self.own)))
-        move = np.hstack([half * np.sqrt(values / (1.0 + values)), nothing])
-        return move, np.hstack([half / np.sqrt(1.0 + values), np.diag(np.sqrt(self.own))])
+            values, vectors = eigh(G)
+            half = self.B @ vectors / np.sqrt(1.0 + np.maximum(values, 0.0))
+        return symmetrise(half @ half.T + np.diag(self.own))
+
+
+def _spread(covariance: FloatArray) -> float:
+    """Mean variance of items about their mean."""
+    return float(np.diagonal(covariance).mean() - covariance.mean())
 
 
 def _root(covariance: FloatArray) -> FloatArray:
-    root = semidefinite_root(covariance)
-    return np.hstack([root, np.zeros((len(root), len(covariance) - root.shape[1]))])
+    """A root of a small covariance, or of a difference of two, which rounding may leave a little below 0."""
+    values, vectors = eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.decisions.candidates import all_pairs
+from predilect.decisions.candidates import all_pairs, items_left
 from predilect.decisions.information import bald
 from predilect.decisions.ranking import N_DRAWS
 from predilect.errors import DataError
@@ -98,11 +98,7 @@ def weights_of(
             'about the board. Ask about a person: target="person"'
         )
     rng = np.random.default_rng([random_state, int(model.n_answers_)])
-    closed = np.zeros(n_items, dtype=bool)
-    closed[model.items_.codes(list(retired)).astype(np.int64)] = True
-    items = np.flatnonzero(~closed)
-    if len(items) < 2:
-        raise DataError(f"{len(items)} of the {n_items} items are not retired: a comparison needs two")
+    items = items_left(model, retired)
     if len(items) > _MOST_ITEMS:
         items = np.sort(rng.choice(items, _MOST_ITEMS, replace=False))
     place = np.full(n_items, -1)

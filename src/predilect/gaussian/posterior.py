@@ -111,6 +111,20 @@ class Utilities:
         rows[self.items, self.Phi.shape[1] + np.arange(len(self.items))] = 1.0
         return rows
 
+    def among(self, items: IntArray) -> Self:
+        """Utilities of some different items, by code, in this order."""
+        if self.Phi is None:
+            return type(self).of(self.mean[items], self.covariance[np.ix_(items, items)])
+        place = np.full(len(self.mean), -1)
+        place[items] = np.arange(len(items))
+        M, kept = self.Phi.shape[1], np.flatnonzero(place[self.items] >= 0)
+        state = np.append(np.arange(M), M + kept)
+        own = self.own[items] if len(self.own) else self.own
+        return replace(
+            self, mean=self.mean[items], covariance=self.covariance[np.ix_(state, state)], Phi=self.Phi[items],
+            items=place[self.items[kept]], own=own,
+        )  # fmt: skip
+
     def combined(self, A: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean (q,) and covariance (q, q) of A f, for ``A`` (q, n_items); linear in the items with functions."""
         used = np.flatnonzero(A.any(axis=0))

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from predilect.live.answers import comparisons, rows, standing, user_of
 from predilect.live.log import Log
-from predilect.live.state import Answer, Change, State
+from predilect.live.state import Answer, Change, ItemState, State
 from predilect.live.tables import models
 from predilect.models.registry import estimator, load
 
@@ -208,13 +208,13 @@ class Belief:
             return made.questions
 
     def _questions(self, model: Any) -> Any:
+        retired = self._names(model, "retired")
         with self.log.lock:
             state = self.log.state
             settings = state.settings
-            assert settings is not None
-            retired = [item.name for item in state.items if item.state == "retired"]
             shown = dict(zip([item.name for item in state.items], state.times_shown, strict=True))
-        told = {"target": settings.strategy, "k": _within(model, settings.top), "retired": retired}
+        assert settings is not None
+        told = {"target": settings.strategy, "k": _within(model, settings.top, retired), "retired": retired}
         return model.questions(**told, difficulty=settings.difficulty or None, shown=shown)
 
     def follow(self) -> None:
@@ -229,36 +229,39 @@ class Belief:
         model, now = self.catch_up(), time.monotonic()
         with self._looking:
             made, at, table = self._boards or (-1.0, -1, None)
-            if table is None or (at != self.sequence and now - made >= max_age):
+            is_of_others = at < self.log.state.board_changed
+            if is_of_others or (at != self.sequence and now - made >= max_age):
                 at = self.sequence
-                table = model.rank()
+                table = model._rank_among(self._names(model, "active"))
                 self._boards = (time.monotonic(), at, table)
-        return self._active(table)
+        return table
 
     def own(self, number: int) -> Any:
         """The board of a participant, a polars frame of the active items, best first; None without answers."""
         model, user = self.catch_up(), user_of(number)
-        return self._active(model.rank(user)) if self.knows(user) else None
+        return model._rank_among(self._names(model, "active"), user) if self.knows(user) else None
 
     def outlook(self, claim: str, level: float, k: int) -> Any:
-        """The model's outlook on a claim, of a state of the board at most some seconds old."""
+        """The model's outlook on a claim about the active items, of a state at most some seconds old."""
         model, sequence, now = self.catch_up(), self.sequence, time.monotonic()
         with self._looking:
             made, at, found = self._outlooks.get((claim, level, k), (-1.0, -1, None))
-            if at != sequence and (at < 0 or now - made > _SECONDS_OF_AN_OUTLOOK):
-                found = model.outlook(claim, level, k=_within(model, k))
+            is_of_others = at < self.log.state.board_changed
+            if is_of_others or (at != sequence and now - made > _SECONDS_OF_AN_OUTLOOK):
+                retired = self._names(model, "retired")
+                found = model.outlook(claim, level, k=_within(model, k, retired), retired=retired)
                 self._outlooks[claim, level, k] = (time.monotonic(), sequence, found)
             return found
 
-    def _active(self, table: Any) -> Any:
+    def _names(self, model: Any, state: ItemState) -> list[str]:
+        """Items in a state, of those that the model knows: more may have come a moment ago."""
         with self.log.lock:
-            names = {item.name for item in self.log.state.active()}
-        return table.filter(table["item"].is_in(list(names)))
+            return [item.name for item in self.log.state.items if item.state == state and item.name in model.items_]
 
 
-def _within(model: Any, k: int) -> int:
+def _within(model: Any, k: int, retired: list[str]) -> int:
     """How many places a claim is about: fewer than there are items."""
-    return min(k, max(1, len(model.items_) - 1))
+    return min(k, max(1, len(model.items_) - len(retired) - 1))
 
 
 def _came_and_went(changes: list[Change], criterion: int) -> tuple[list[Answer], list[Answer]]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from predilect._text import either
 from predilect.errors import DataError, OutputError
 from predilect.live.state import Event, State, decoded
 from predilect.live.tables import Database, events, polls
@@ -74,7 +75,8 @@ class Log:
         there = {row.name: row for row in rows}
         if name is None and len(rows) != 1:
             listed = ", ".join(sorted(there)) or "none"
-            raise DataError(f"{self.database.place} holds {len(rows)} polls ({listed}). Say which one")
+            which = either("--name NAME", "name=NAME")
+            raise DataError(f"{self.database.place} holds {len(rows)} polls ({listed}). Say which one: {which}")
         row = rows[0] if name is None else there.get(name)
         if row is None:
             raise DataError(f'{self.database.place} holds no poll "{name}"; it holds {", ".join(sorted(there))}')

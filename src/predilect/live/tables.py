@@ -110,6 +110,8 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.file = Path(self.url.database or "") if self.is_sqlite else None
         if self.file is not None:
+            if self.file.is_dir():
+                raise DataError(f"{self.file} is a folder. Name a file in it, such as {self.file / 'poll.db'}")
             if not create and not self.file.is_file():
                 raise DataError(f"there is no poll in {self.file}. Make one with Poll.create, or predilect poll new")
             if not self.file.parent.is_dir():

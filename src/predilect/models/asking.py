@@ -191,7 +191,7 @@ class Asking:
 
     def outlook(
         self, claim: str = "best", level: float = 0.95, *, k: int = 1, n_people: int | None = None,
-        random_state: int = 0,
+        retired: Iterable[Any] = (), random_state: int = 0,
     ) -> Outlook:  # fmt: skip
         """Whether a claim about the crowd's board is settled, and about how many more answers will settle it.
 
@@ -206,6 +206,8 @@ class Asking:
             Of "top".
         n_people : int, optional
             How many people there are in all, where no others will answer: then there is an end to what they can tell.
+        retired : items, optional
+            Which the claim is not about.
         random_state : int, default 0
             Seed of the draws.
 
@@ -232,7 +234,7 @@ class Asking:
         >>> model.outlook().items
         ('tea',)
         """
-        return of_claims.outlook(self, claim, level, k=k, n_people=n_people, random_state=random_state)
+        return of_claims.outlook(self, claim, level, k=k, n_people=n_people, retired=retired, random_state=random_state)
 
     def suggest_each(
         self, candidates: Any, *, target: str | None = None, k: int = 1, strategy: str = "bald", exclude: Any = None,

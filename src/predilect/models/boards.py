@@ -431,6 +431,14 @@ class Ranking(Asking, Predicting):
         """Whether there are boards of segments: see :meth:`Population.segments <predilect.Population.segments>`."""
         return False
 
+    def _rank_among(self, items: list[Any], user: Any = None) -> Any:
+        """:meth:`rank` of some items alone."""
+        now, codes = self._now(), np.sort(self.items_.codes(items).astype(np.int64))
+        posterior = now.posterior_
+        utilities = posterior.crowd() if user is None else posterior.calibrated(now._user_code(user))
+        board = now._board(utilities.among(codes))
+        return now._frame(replace(board, item=codes[board.item]), now._n_answers_by_item(user))
+
     def _board(self, utilities: Utilities) -> Board:
         return rank_utilities(utilities, random_state=self.seed_)
 

@@ -293,7 +293,8 @@ def outlook(poll: ThePoll, claim: Literal["best", "top", "tiers"] = "best", crit
     found = poll.outlook(claim, criterion=criterion)
     return {
         "claim": found.claim, "level": found.level, "items": plain(found.items), "probability": found.probability,
-        "enough": found.enough, "more_answers": found.more_answers, "may_never": found.may_never, "text": str(found),
+        "enough": found.enough, "more_answers": found.more_answers, "likely_answers": found.likely_answers,
+        "may_never": found.may_never, "text": str(found),
     }  # fmt: skip
 
 

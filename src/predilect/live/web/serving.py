@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import uvicorn
 from fastapi import FastAPI
 
+from predilect.errors import OutputError
 from predilect.live.web.app import create_app
 from predilect.live.web.hosting import Host
 
@@ -46,9 +48,10 @@ def application() -> FastAPI:
 def run(told: Serving, say: Callable[[str], object]) -> None:
     """Serve until SIGTERM, Ctrl-C, or ``stop_after`` seconds; requests under way are finished.
 
-    Raises DataError if there are no polls at the place.
+    Raises DataError if there are no polls at the place, OutputError if nothing can listen at the address.
     """
     first = Host(told.place, told.code or None)
+    told = replace(told, port=_free_port(told.host, told.port))
     base = f"http://{told.host}:{told.port}{told.root_path.rstrip('/')}"
     for name in first.names():
         say(f"{name}: participants {base}/p/{name}, organiser {base}/o/{name}")
@@ -71,3 +74,18 @@ def run(told: Serving, say: Callable[[str], object]) -> None:
     finally:
         os.environ.pop(_SETTINGS, None)
     say("Stopped; every answer that was acknowledged is kept.")
+
+
+def _free_port(host: str, port: int) -> int:
+    """The port, or for 0 any that is free; OutputError if nothing can listen there."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            if os.name == "posix":
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+            return int(probe.getsockname()[1])
+    except OSError as error:
+        said = error.strerror or str(error)
+        raise OutputError(
+            f"nothing can listen on {host}, port {port}: {said}. Give another --port, or --host"
+        ) from error
