@@ -357,6 +357,11 @@ def contexts(personal: bool, n_contexts: int, seed: int) -> list[dict[str, Any]]
     sd = np.sqrt(C[i, i] + C[j, j] - 2.0 * C[i, j])
     holds = np.abs(mean[i] - mean[j] - true[i] + true[j]) < 1.959964 * sd
     parts = {"difference": [[int(one), 3.919928 * width] for one, width in zip(holds, sd.tolist(), strict=True)]}
+    if personal:  # of an oracle who knows the variance of contexts, which all have as many answers
+        C = model.posterior_.C_answers
+        of_oracle = np.sqrt(C[i, i] + C[j, j] - 2.0 * C[i, j] + 2.0 / (of_noise * n_contexts))
+        known = np.abs(mean[i] - mean[j] - true[i] + true[j]) < Z_95 * of_oracle
+        parts["oracle"] = [[int(one), 2.0 * Z_95 * width] for one, width in zip(known, of_oracle.tolist(), strict=True)]
     return [{
         "part": "contexts", "model": "personal" if personal else "pooled", "n": n_contexts, "seed": seed,
         "fit_cpu_s": round(seconds, 3), "held": parts,
@@ -397,11 +402,15 @@ def run(part: str, name: str, n: int, seed: int) -> list[dict[str, Any]]:
 
 
 def coverage(records: list[dict[str, Any]], begins: str) -> tuple[float, float, float]:
-    """Share of the intervals that hold the truth, its standard error over studies (NaN for one), and the mean width."""
+    """Share of the intervals that hold the truth, its standard error over studies (NaN for one), and the mean width;
+    NaN where there are none.
+    """
     by_study = [
         np.mean([pair for name, pairs in one["held"].items() if name.startswith(begins) for pair in pairs], axis=0)
-        for one in records
-    ]
+        for one in records if any(name.startswith(begins) for name in one["held"])
+    ]  # fmt: skip
+    if not by_study:
+        return np.nan, np.nan, np.nan
     holds, width = np.transpose(by_study)
     error = float(holds.std(ddof=1) / np.sqrt(len(holds))) if len(holds) > 1 else np.nan
     return float(holds.mean()), error, float(width.mean())
@@ -443,8 +452,9 @@ def page(records: list[dict[str, Any]], command: str) -> str:
         (one for one in records if one["part"] == "contexts"), key=lambda one: (one["model"], one["n"], one["seed"])
     )
     if of_contexts:
-        lines += ["## Few contexts", "", "Differences of scores of the crowd's board; the same.", ""]
-        table(of_contexts, {"differences": "difference"}, ["board", "contexts"], ["model", "n"])
+        lines += ["## Few contexts", "", "Differences of scores of the crowd's board, and of an oracle who knows how "
+                  "much contexts differ; the same.", ""]  # fmt: skip
+        table(of_contexts, {"differences": "difference", "oracle": "oracle"}, ["board", "contexts"], ["model", "n"])
     for part, (head, says, columns, labels) in FURTHER.items():
         of_part = (one for one in records if one["part"] == part)
         some = sorted(of_part, key=lambda one: (one["model"], one["n"], one["seed"]))

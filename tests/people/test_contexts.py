@@ -54,7 +54,7 @@ def test_the_consensus_is_as_uncertain_as_products_of_two_peoples_scores_say(own
     Q = np.linalg.inv(np.diag(1.0 / told) + same * (A @ law.Sigma @ A.T + sway @ sway.T))
     residual = plain.sites.linear / plain.sites.precision - A @ law.mean
     D = np.zeros((answers.n_items,) * 2)
-    few = (t(11).ppf(0.975) / norm.ppf(0.975) * 12 / 11) ** 2
+    few = (t(11).ppf(0.975) / norm.ppf(0.975)) ** 2 * 12 / 11
     for k in range(12):
         of_people = [
             A.T @ Q @ (residual * ((answers.context == k) & (answers.user == user))) for user in range(answers.n_users)

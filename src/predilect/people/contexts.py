@@ -23,10 +23,10 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
 
     D = Σ_k w_k g_k g_kᵀ - Σ_uk g_uk g_ukᵀ over K contexts k and people u, where g_uk is what the answers of u on k
     bring to the score Aᵀ Q_u (s - z̄) of the consensus: products of what two people bring, 0 on average where contexts
-    do not matter. w_k = t (K / (K - 1))², as without context k the others are K / (K - 1) times as far off, and t is
-    Student's; 1 for a context of one person, which tells nothing. population.md section 4. Of one context nothing is
-    known of D. O(n_u k_u²) for n_u answers on k_u items of each person, or n_u³ where people have effects of covariates
-    of their own, and M³.
+    do not matter. w_k = t K / (K - 1), as the consensus was made from the same scores, and t is Student's; 1 for a
+    context of one person, which tells nothing. population.md section 4. Of one context nothing is known of D. O(n_u
+    k_u²) for n_u answers on k_u items of each person, or n_u³ where people have effects of covariates of their own, and
+    M³.
 
     ``answers`` are those of the fit, in the order of the rows of ``posterior``.
     """
@@ -38,7 +38,7 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
     K = np.count_nonzero(n_people)
     if K < FEWEST_CONTEXTS:
         return posterior
-    few = float(of_student(np.array(K))) * (K / (K - 1)) ** 2
+    few = float(of_student(np.array(K))) * K / (K - 1)
     people, sites, law, C = posterior.people, posterior.sites, posterior.law, posterior.C_m
     of_cells = np.zeros((answers.n_items, answers.n_items))
     parts: list[tuple[IntArray, IntArray, FloatArray]] = []
