@@ -19,7 +19,7 @@ from benchmarks.parts import find_loader
 from predilect import GaSPK
 from predilect.data import Comparisons
 
-TASKS = ("amt-cars", "uk-election-2010@share=40@select=8")
+TASKS = ("amt-cars", "uk-election-2010@share=40@select=8", "electricity@share=40")
 N_LATER, N_BATCH = 900, 10
 
 
