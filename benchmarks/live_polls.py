@@ -3,13 +3,14 @@
     python -m benchmarks.live_polls load --people 300 --seconds 60 [--pause .6] [--url postgresql://...] [--processes 2]
     python -m benchmarks.live_polls calls
     python -m benchmarks.live_polls start
+    python -m benchmarks.live_polls seen [--url postgresql://...]
 
 ``load``: participants answer over HTTP, each ``--pause`` seconds after their answer before was sent, or as soon as the
 next question is there if that is later: 1.7 for 176 a second of 300 people, .6 for as many as the server takes. Refits
 run, and the client, on the same processors; nothing may be lost or doubled. ``calls``: 200 items, 5 000 people, 50 000
 answers: processor time of ``ask``, in the thread that calls it and in all threads of the process, which move the board
 and weigh the pairs meanwhile; time of a durable ``tell``. ``start``: time to open that poll from its log and its last
-refit.
+refit. ``seen``: time from an answer that one process writes until another one has it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -211,6 +213,37 @@ def start(url: str) -> dict[str, Any]:
                 "cpu_s": round(time.process_time() - cpu, 2)}  # fmt: skip
 
 
+def seen(url: str, n: int = 200) -> dict[str, Any]:
+    """Time from an answer's event in one process until it counts in another."""
+    context = multiprocessing.get_context("spawn")
+    with Poll.create(url, question="Which?", items=[f"item {k}" for k in range(_N_ITEMS)], name="seen") as poll:
+        told: Any = context.Queue()
+        other = context.Process(target=_watch, args=(url, n, told))
+        other.start()
+        told.get()
+        for k in range(n):
+            (question,) = poll.ask(f"p{k}")
+            poll.tell(f"p{k}", question.shown, "left")
+            time.sleep(0.05)
+        late = told.get()
+        other.join()
+    return {"seen_after_ms_mean_p50_p99_max": _in_short([1e3 * one for one in late])}
+
+
+def _watch(url: str, n: int, told: Any) -> None:
+    """Say when answers that another process writes are there."""
+    with Poll.open(url, "seen") as poll:
+        poll.board()  # from now on it looks for them
+        told.put("ready")
+        late: list[float] = []
+        while len(late) < n:
+            with poll.log.news:
+                while len(poll.log.state.changes) == len(late):
+                    poll.log.news.wait()
+                late += [time.time() - one.answer.time for one in poll.log.state.changes[len(late) :]]
+        told.put(late)
+
+
 def _in_short(taken: list[float]) -> list[float]:
     return [round(float(value), 2) for value in (np.mean(taken), *np.quantile(taken, (0.5, 0.99, 1.0)))]
 
@@ -218,7 +251,7 @@ def _in_short(taken: list[float]) -> list[float]:
 def main() -> None:
     """Measure what is asked for, and print it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["load", "calls", "start"])
+    parser.add_argument("what", choices=["load", "calls", "start", "seen"])
     parser.add_argument("--people", type=int, default=300)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--pause", type=float, default=1.7)
@@ -231,7 +264,7 @@ def main() -> None:
         if given.what == "load":
             found = load(url, given.people, min(given.seconds, 120.0), given.processes, given.strategy, given.pause)
         else:
-            found = {"calls": calls, "start": start}[given.what](url)
+            found = {"calls": calls, "start": start, "seen": seen}[given.what](url)
     print(json.dumps(found, indent=1))
 
 

@@ -126,7 +126,7 @@ def places(way: str, seed: int, size: tuple[int, int, int]) -> dict[str, Any]:
         right.append(int(np.argmax(poll.board())) == first)
         if n % CHECK or (n not in FORECASTS and not _is_near(poll, n)):
             continue
-        found = poll.model.outlook("best", LEVEL)
+        found = poll.model.outlook("best", LEVEL, n_people=n_people)  # nobody else will answer
         told = found.probability
         if n in FORECASTS:
             said[str(n)] = [found.more_answers, found.likely_answers]
