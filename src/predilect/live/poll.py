@@ -17,8 +17,9 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 
-from predilect._text import one_line, quoted
+from predilect._text import quoted
 from predilect.errors import DataError, OutputError
+from predilect.live import verbs
 from predilect.live.belief import Belief
 from predilect.live.erasing import erase
 from predilect.live.exports import Export, export, own, people
@@ -26,21 +27,18 @@ from predilect.live.given import (
     Refused,
     check_key,
     digest,
-    item_of,
     person_of,
-    question_of,
-    read_answer,
     read_items,
-    repeated,
 )
 from predilect.live.log import THEMSELVES, Log, New, Plan
 from predilect.live.questions import Asked, Drawn, draw
 from predilect.live.refits import Refitter, Worker, missing
-from predilect.live.settings import FIXED, Settings, storable
+from predilect.live.settings import Settings, storable
 from predilect.live.state import Item, Participant, Shown, State, Status
 from predilect.live.tables import Database, participants, polls
+from predilect.live.verbs import Told
 
-_LONGEST_KEY, _LONGEST_NAME, _MOST_ITEMS, _MOST_PROPOSALS = 200, 200, 3000, 20
+_LONGEST_NAME = 200
 _SECONDS_BETWEEN_LOOKS = 0.25
 
 
@@ -54,14 +52,6 @@ class Question:
     text: str
     kind: str
     retest: bool
-
-
-@dataclass(frozen=True)
-class Told:
-    """What became of an answer: its number, and whether the same key had come before."""
-
-    answer: int
-    repeated: bool = False
 
 
 @dataclass(frozen=True)
@@ -391,31 +381,10 @@ class Poll:
 
         def decide(state: State, _: Any) -> Plan:
             person = person_of(state, number)
-            before = repeated(person, key)
-            asked, on = question_of(state, person, shown, criterion, old, before)
-            value = read_answer(state, asked, answer)
-            if before is not None:
-                there = person.answers.get(before)
-                if there is not None and there.value != value:
-                    raise Refused("this key was used for another answer. Send each answer with a key of its own")
-                return Plan(lambda _: Told(before, True))
-            if state.status != "open":
-                raise Refused(f"the poll is {state.status}")
-            given = person.given.get((asked.sequence, on))
-            payload = {"shown": asked.sequence, "value": None if value is None else list(value)}
-            payload |= {"criterion": on} if on else {}
-            if old is not None and person.answers[old].value == value:
-                return Plan(lambda _: Told(old, True))
-            if old is not None and not self.settings.undo:
-                raise Refused("answers of this poll cannot be changed", 403)
-            if old is not None:
-                payload["replaces"] = old
-            elif given is not None:
-                if person.answers[given].value == value:
-                    return Plan(lambda _: Told(given, True))
-                raise Refused("this question was answered already. Replace that answer, or take it back")
-            more = self._shown(state, number, drawn, n, closing)
-            return Plan(lambda numbers: Told(numbers[0]), [New("answered", payload, number, key), *more])
+            return verbs.answer(
+                state, person, answer, key, shown=shown, criterion=criterion, old=old,
+                then=lambda: self._shown(state, number, drawn, n, closing),
+            )  # fmt: skip
 
         check_key(key)
         told: Told = self.log.write(number, decide)
@@ -425,96 +394,34 @@ class Poll:
     def undo(self, participant: str | int, *, key: str | None = None) -> int:
         """Take back the last answer of a participant, whose question is open again; the number of that answer."""
         number = self._number(participant)
-
-        def decide(state: State, _: Any) -> Plan:
-            person = person_of(state, number)
-            if (before := repeated(person, key)) is not None:
-                return Plan(lambda _: before)
-            if not self.settings.undo:
-                raise Refused("answers of this poll cannot be taken back", 403)
-            if state.status != "open":
-                raise Refused(f"the poll is {state.status}")
-            last = person.last_answer()
-            if last is None:
-                raise Refused("there is no answer to take back")
-            return Plan(lambda _: last.sequence, [New("undone", {"answer": last.sequence}, number, key)])
-
         check_key(key)
-        return int(self.log.write(number, decide))
+        return int(self.log.write(number, lambda state, _: verbs.undo(state, number, key)))
 
     # Items
 
     def propose_item(self, participant: str | int, text: str, *, key: str | None = None) -> int:
         """Propose an item, which is shown once the organiser accepts it; its number."""
         number = self._number(participant, new=True)
-
-        def decide(state: State, _: Any) -> Plan:
-            person = person_of(state, number)
-            if (before := repeated(person, key)) is not None:
-                known = next(item.number for item in state.items if item.added_at == before)
-                return Plan(lambda _: known)
-            if not self.settings.proposals:
-                raise Refused("this poll takes no proposals", 403)
-            if state.status != "open":
-                raise Refused(f"the poll is {state.status}")
-            if person.proposals >= _MOST_PROPOSALS:
-                raise Refused(f"a participant may propose {_MOST_PROPOSALS} items", 429)
-            listed = [one | {"state": "proposed"} for one in read_items([text], state)]
-            place = len(state.items) + 1
-            return Plan(lambda _: place, [New("item_added", {"items": listed}, number, key)])
-
         check_key(key)
-        return int(self.log.write(None, decide))
+        return int(self.log.write(None, lambda state, _: verbs.propose(state, number, text, key)))
 
     def add_items(self, items: Iterable[str | Mapping[str, Any]]) -> list[int]:
         """Add items while the poll runs; their numbers."""
         said = list(items)
-
-        def decide(state: State, _: Any) -> Plan:
-            listed = read_items(said, state)
-            first = len(state.items) + 1
-            return Plan(lambda _: list(range(first, first + len(listed))), [New("item_added", {"items": listed})])
-
-        return list(self.log.write(None, decide))
+        return list(self.log.write(None, lambda state, _: verbs.add(state, said)))
 
     def moderate(self, item: str | int, accept: bool) -> None:
         """Accept an item that was proposed, or retired, or refuse one that was proposed."""
-
-        def decide(state: State, _: Any) -> Plan:
-            found = item_of(state, item)
-            if not accept and found.state not in ("proposed", "refused"):
-                raise Refused(f'the item "{one_line(found.name)}" is asked about already. Retire it')
-            new = "active" if accept else "refused"
-            changed = [New("item_state", {"item": found.number, "state": new})] if found.state != new else []
-            return Plan(lambda _: None, changed)
-
-        self.log.write(None, decide)
+        self.log.write(None, lambda state, _: verbs.moderate(state, item, accept))
 
     def retire(self, item: str | int) -> None:
         """Ask no more about an item; its answers stay."""
-
-        def decide(state: State, _: Any) -> Plan:
-            found = item_of(state, item)
-            assert state.settings is not None
-            if found.state == "active" and len(state.active()) <= state.settings.n_shown:
-                raise Refused(f"a question shows {state.settings.n_shown} items, and no more are left")
-            changed = [New("item_retired", {"item": found.number})] if found.state == "active" else []
-            return Plan(lambda _: None, changed)
-
-        self.log.write(None, decide)
+        self.log.write(None, lambda state, _: verbs.retire(state, item))
 
     def report(self, participant: str | int, item: str | int) -> None:
         """Tell the organiser that an item should not be there."""
         number = self._number(participant)
-
-        def decide(state: State, _: Any) -> Plan:
-            found = item_of(state, item)
-            if not any(found.number in shown.items for shown in person_of(state, number).shown.values()):
-                raise Refused("only an item that was shown to you can be reported", 403)
-            new = [] if (number, found.number) in state.reports else [New("reported", {"item": found.number}, number)]
-            return Plan(lambda _: None, new)
-
-        self.log.write(number, decide)
+        self.log.write(number, lambda state, _: verbs.report(state, number, item))
 
     # The organiser
 
@@ -531,24 +438,11 @@ class Poll:
         self._set_status("closed")
 
     def _set_status(self, status: Status) -> None:
-        def decide(state: State, _: Any) -> Plan:
-            return Plan(lambda _: None, [New("state", {"status": status})] if state.status != status else [])
-
-        self.log.write(None, decide)
+        self.log.write(None, lambda state, _: verbs.set_status(state, status))
 
     def change(self, **settings: Any) -> None:
         """Change settings; those that say what answers mean, only before there are answers."""
-
-        def decide(state: State, _: Any) -> Plan:
-            assert state.settings is not None
-            before = state.settings.to_dict()
-            new = Settings.of(before | settings)
-            moved = [name for name in FIXED if new.to_dict()[name] != before[name]]
-            if moved and state.n_events:
-                raise Refused(f"{', '.join(moved)} cannot change once there are answers. Make another poll")
-            return Plan(lambda _: None, [New("state", {"settings": new.to_dict()})] if new != state.settings else [])
-
-        self.log.write(None, decide)
+        self.log.write(None, lambda state, _: verbs.change(state, settings))
 
     def new_token(self) -> str:
         """A new token of the organiser; the old one is worth nothing from now on."""

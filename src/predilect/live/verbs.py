@@ -1,0 +1,145 @@
+"""What participants and organisers may do in a state of a poll, and the events that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from predilect._text import one_line
+from predilect.live.given import Refused, item_of, person_of, question_of, read_answer, read_items, repeated
+from predilect.live.log import New, Plan
+from predilect.live.settings import FIXED, Settings
+from predilect.live.state import Participant, State, Status
+
+_MOST_PROPOSALS = 20
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of an answer: its number, and whether the same key had come before."""
+
+    answer: int
+    repeated: bool = False
+
+
+def answer(
+    state: State, person: Participant, given: Any, key: str | None, *, shown: int, criterion: int | None,
+    old: int | None, then: Callable[[], list[New]],
+) -> Plan:  # fmt: skip
+    """Keep an answer to a question, or in the place of an ``old`` one; ``then``: the questions that follow."""
+    before = repeated(person, key)
+    asked, on = question_of(state, person, shown, criterion, old, before)
+    value = read_answer(state, asked, given)
+    if before is not None:
+        there = person.answers.get(before)
+        if there is not None and there.value != value:
+            raise Refused("this key was used for another answer. Send each answer with a key of its own")
+        return Plan(lambda _: Told(before, True))
+    _must_be_open(state)
+    last = old if old is not None else person.given.get((asked.sequence, on))
+    if last is not None and person.answers[last].value == value:
+        return Plan(lambda _: Told(last, True))
+    payload: dict[str, Any] = {"shown": asked.sequence, "value": None if value is None else list(value)}
+    payload |= {"criterion": on} if on else {}
+    if old is not None:
+        if not _settings(state).undo:
+            raise Refused("answers of this poll cannot be changed", 403)
+        payload["replaces"] = old
+    elif last is not None:
+        raise Refused("this question was answered already. Replace that answer, or take it back")
+    return Plan(lambda numbers: Told(numbers[0]), [New("answered", payload, person.number, key), *then()])
+
+
+def undo(state: State, number: int, key: str | None) -> Plan:
+    """Take back the last answer of a participant."""
+    person = person_of(state, number)
+    if (before := repeated(person, key)) is not None:
+        return Plan(lambda _: before)
+    if not _settings(state).undo:
+        raise Refused("answers of this poll cannot be taken back", 403)
+    _must_be_open(state)
+    last = person.last_answer()
+    if last is None:
+        raise Refused("there is no answer to take back")
+    return Plan(lambda _: last.sequence, [New("undone", {"answer": last.sequence}, number, key)])
+
+
+def propose(state: State, number: int, text: str, key: str | None) -> Plan:
+    """Propose an item."""
+    person = person_of(state, number)
+    if (before := repeated(person, key)) is not None:
+        known = next(item.number for item in state.items if item.added_at == before)
+        return Plan(lambda _: known)
+    if not _settings(state).proposals:
+        raise Refused("this poll takes no proposals", 403)
+    _must_be_open(state)
+    if person.proposals >= _MOST_PROPOSALS:
+        raise Refused(f"a participant may propose {_MOST_PROPOSALS} items", 429)
+    listed = [one | {"state": "proposed"} for one in read_items([text], state)]
+    place = len(state.items) + 1
+    return Plan(lambda _: place, [New("item_added", {"items": listed}, number, key)])
+
+
+def add(state: State, said: Sequence[str | Mapping[str, Any]]) -> Plan:
+    """Add items of the organiser."""
+    listed = read_items(said, state)
+    first = len(state.items) + 1
+    return Plan(lambda _: list(range(first, first + len(listed))), [New("item_added", {"items": listed})])
+
+
+def moderate(state: State, item: str | int, accept: bool) -> Plan:
+    """Accept or refuse an item."""
+    found = item_of(state, item)
+    if not accept and found.state not in ("proposed", "refused"):
+        raise Refused(f'the item "{one_line(found.name)}" is asked about already. Retire it')
+    new = "active" if accept else "refused"
+    return _nothing_or(New("item_state", {"item": found.number, "state": new}), found.state != new)
+
+
+def retire(state: State, item: str | int) -> Plan:
+    """Ask no more about an item."""
+    found, shown = item_of(state, item), _settings(state).n_shown
+    if found.state == "active" and len(state.active()) <= shown:
+        raise Refused(f"a question shows {shown} items, and no more are left")
+    return _nothing_or(New("item_retired", {"item": found.number}), found.state == "active")
+
+
+def report(state: State, number: int, item: str | int) -> Plan:
+    """Report an item."""
+    found = item_of(state, item)
+    if not any(found.number in shown.items for shown in person_of(state, number).shown.values()):
+        raise Refused("only an item that was shown to you can be reported", 403)
+    return _nothing_or(
+        New("reported", {"item": found.number}, number), (number, found.number) not in state.reports
+    )  # fmt: skip
+
+
+def set_status(state: State, status: Status) -> Plan:
+    """Open, pause or close the poll."""
+    return _nothing_or(New("state", {"status": status}), state.status != status)
+
+
+def change(state: State, settings: Mapping[str, Any]) -> Plan:
+    """Change settings."""
+    before = _settings(state).to_dict()
+    new = Settings.of(before | dict(settings))
+    moved = [name for name in FIXED if new.to_dict()[name] != before[name]]
+    if moved and state.n_events:
+        raise Refused(f"{', '.join(moved)} cannot change once there are answers. Make another poll")
+    return _nothing_or(New("state", {"settings": new.to_dict()}), new != state.settings)
+
+
+def _nothing_or(event: New, is_new: bool) -> Plan:
+    """An event, if it changes anything."""
+    return Plan(lambda _: None, [event] if is_new else [])
+
+
+def _must_be_open(state: State) -> None:
+    if state.status != "open":
+        raise Refused(f"the poll is {state.status}")
+
+
+def _settings(state: State) -> Settings:
+    assert state.settings is not None
+    return state.settings
