@@ -24,9 +24,23 @@ from predilect.people.state import (
     replay,
     room_of_state,
     room_of_sums,
-    shared_noise,
     sway_of,
     unscale,
+)
+from predilect.people.tasks import (
+    begin_task,
+    direct,
+    direct_effects,
+    load_task,
+    margin_in_task,
+    moments_in_task,
+    noise_of_row,
+    pulls_in_task,
+    shared_noise,
+    spread_in_task,
+    tell,
+    tell_effects,
+    update_in_task,
 )
 
 _MAX_INNER = 200  # inner iterations of the site of many identical answers
@@ -105,6 +119,47 @@ def refresh_sites(outcome, task, weight, mean, v, share, lam, eta, delta, offset
 
 
 @inner_kernel
+def _sweep_task(first, answers, sway, d, state):
+    """:func:`sweep` of a task among items, on a C that lacks no update; and how many updates C lacks then."""
+    C, mu, late, after, block = state.C, state.mu, state.late, state.after, state.block
+    members, K, told, S, columns = block.members, block.K, block.told, block.S, block.columns
+    X, w, y, z, place = block.X, block.w, block.y, block.z, block.place
+    weight, lam, eta = answers.weight, answers.lam, answers.eta
+    m = load_task(first, True, answers, sway, after, block)
+    begin_task(m, d, C, block)
+    s = m + n_effects(sway)
+    log_det = 0.0
+    largest = 0.0
+    n_late = 0
+    p = first
+    while p >= 0:
+        a, b = place[answers.left[p]], place[answers.right[p]]
+        v, mean = direct(a, b, m, K, told, w)
+        if sway is not None:
+            direct_effects(m, sway[p], block.cross, w)
+        v, mean = margin_in_task(v, mean, m, s, mu, members, S, X, w, y, z)
+        share = 1.0 - weight[p] * lam[p] * v
+        offset = answers.consistency * answers.offset[p]
+        new_lam, new_eta = refresh_site(
+            answers.outcome[p], weight[p], mean, v, share, lam[p], eta[p], 0.0, offset, 1.0
+        )  # fmt: skip
+        d_lam = weight[p] * (new_lam - lam[p])
+        d_eta = weight[p] * (new_eta - eta[p])
+        largest = max(largest, change_of_margin(d_lam, d_eta, mean, v))
+        log_det += math.log1p(d_lam * v)
+        gain = d_lam / (1.0 + d_lam * v)
+        shift = (d_eta - d_lam * mean) / (1.0 + d_lam * v)
+        n_late = update_in_task(gain, shift, s, d, n_late, mu, columns, X, z, late, C)
+        tell(a, b, m, d_lam, d_eta, K, told, y)
+        if sway is not None:
+            tell_effects(a, b, d_lam, sway[p], block.cross)
+        lam[p] = new_lam
+        eta[p] = new_eta
+        p = after[p]
+    return log_det, largest, n_late
+
+
+@inner_kernel
 def sweep(in_pair_space, answers, sway, d, delta, state):
     """One sequential EP sweep; (change of log |B|, largest relative change of a site)."""
     C, mu, c, late = state.C, state.mu, state.c, state.late
@@ -113,6 +168,14 @@ def sweep(in_pair_space, answers, sway, d, delta, state):
     largest = 0.0
     n_late = 0
     for p in range(lam.shape[0]):
+        in_task = answers.task[p] >= 0
+        if in_task and not in_pair_space:
+            if state.before[p] < 0:
+                take_in(C, d, late, n_late)
+                change, moved, n_late = _sweep_task(p, answers, sway, d, state)
+                log_det += change
+                largest = max(largest, moved)
+            continue
         a = p if in_pair_space else answers.left[p]
         b = -1 if in_pair_space else answers.right[p]
         v, mean = direction(C, mu, a, b, d, c)
@@ -120,7 +183,6 @@ def sweep(in_pair_space, answers, sway, d, delta, state):
             v, mean = add_effects(C, mu, a, b, d, c, sway, p)
         v -= catch_up(late, n_late, a, b, sway, p, d, c)
         share = 1.0 - weight[p] * lam[p] * v
-        in_task = answers.task[p] >= 0
         new_lam, new_eta = refresh_site(
             answers.outcome[p], weight[p], mean, v, share, lam[p], eta[p], 0.0 if in_task else delta,
             answers.consistency * answers.offset[p], 1.0 if in_task else 0.0,
@@ -192,22 +254,49 @@ def _of_noise(answers, state, out):
 
 
 @inner_kernel
+def _task_evidence(first, answers, sway, state, out, pull):
+    """:func:`_person_evidence` of the rows of a task among items; its part of ½ eᵀ C e."""
+    mu, own, after, block = state.mu, state.own, state.after, state.block
+    lam, eta = answers.lam, answers.eta
+    m = load_task(first, True, answers, sway, after, block)
+    begin_task(m, answers.items.shape[0] + n_effects(sway), state.C, block)
+    pulls_in_task(first, m, answers, sway, after, mu, block)
+    spread_in_task(m, block)
+    value = 0.0
+    p = first
+    while p >= 0:
+        v, mean = moments_in_task(p, m, answers, sway, block)
+        z_bar = own[answers.left[p]] - own[answers.right[p]]
+        of_noise = noise_of_row(p, first, m, mean, answers, sway, after, block)
+        offset = answers.consistency * answers.offset[p]
+        _answer_evidence(answers.outcome[p], True, 1.0, mean, v, lam[p], eta[p], z_bar, 0.0, offset, of_noise, out)
+        if pull.shape[0]:
+            pull[p] = answers.consistency * (eta[p] - lam[p] * mean)
+        value += 0.5 * (eta[p] - lam[p] * z_bar) * (mean - z_bar)
+        p = after[p]
+    return value
+
+
+@inner_kernel
 def _person_evidence(in_pair_space, answers, sway, d, delta, state, of_noise, log_det, out, pull):
     """Adds the person's log Z, its gradient and curvature in δ to ``out``; sets the ``pull`` of each row on its offset.
 
     population.md section 2.
     """
-    C, mu, c, own = state.C, state.mu, state.c, state.own
+    C, mu, own = state.C, state.mu, state.own
     weight, lam, eta, care = answers.weight, answers.lam, answers.eta, answers.consistency
     value = -0.5 * log_det
-    for i in range(d):
-        c[i] = 0.0
     if in_pair_space:
         _of_noise(answers, state, of_noise)
     for p in range(lam.shape[0]):
         w = weight[p]
         a = answers.left[p]
         b = answers.right[p]
+        in_task = answers.task[p] >= 0
+        if in_task and not in_pair_space:
+            if state.before[p] < 0:
+                value += _task_evidence(p, answers, sway, state, out, pull)
+            continue
         if in_pair_space:
             v = C[p, p]
             mean = mu[p]
@@ -224,24 +313,12 @@ def _person_evidence(in_pair_space, answers, sway, d, delta, state, of_noise, lo
                     mean += sway[p, i] * mu[k + i]
         z_bar = own[a] - own[b]
         _answer_evidence(
-            answers.outcome[p], answers.task[p] >= 0, w, mean, v, lam[p], eta[p], z_bar, delta,
+            answers.outcome[p], in_task, w, mean, v, lam[p], eta[p], z_bar, delta,
             care * answers.offset[p], of_noise[p] if in_pair_space else 0.0, out,
         )  # fmt: skip
         if pull.shape[0]:
             pull[p] = care * w * (eta[p] - lam[p] * mean)
-        e = w * (eta[p] - lam[p] * z_bar)
-        if in_pair_space:
-            c[p] = e
-        else:
-            c[a] += e
-            c[b] -= e
-            if sway is not None:
-                for i in range(sway.shape[1]):
-                    c[d - sway.shape[1] + i] += sway[p, i] * e
-    for i in range(d):
-        value += 0.5 * c[i] * c[i] * C[i, i]
-        for j in range(i):
-            value += c[i] * c[j] * C[i, j]
+        value += 0.5 * w * (eta[p] - lam[p] * z_bar) * (mean - z_bar)  # of ½ eᵀ C e, as means are z̄ + C e
     out[0] += value
 
 
@@ -364,16 +441,18 @@ def _room(start, stop, columns, sway, Phi):
     """Room for the largest of some people: the state, the sums ``x, Q, W``, and parts of the evidence."""
     d = 1
     k = 1
+    n = 1
     for u in range(start, stop):
         if columns.is_heavy[u]:
             continue
-        n = columns.answer_ptr[u + 1] - columns.answer_ptr[u]
+        rows = columns.answer_ptr[u + 1] - columns.answer_ptr[u]
         own = columns.item_ptr[u + 1] - columns.item_ptr[u]
-        in_pair_space = needs_pair_space(columns.task, columns.answer_ptr[u], n, own)
-        d = max(d, n if in_pair_space else own + n_effects(sway))
+        in_pair_space = needs_pair_space(columns.task, columns.answer_ptr[u], rows, own)
+        d = max(d, rows if in_pair_space else own + n_effects(sway))
         k = max(k, own)
+        n = max(n, rows)
     x, Q, W = room_of_sums(k + n_effects(sway) if Phi is None else d, d)
-    return room_of_state(d, k, d, Phi), x, Q, W, np.empty(d), np.empty(5)
+    return room_of_state(d, k, n, Phi, sway), x, Q, W, np.empty(n), np.empty(5)
 
 
 @kernel

@@ -23,7 +23,7 @@ from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.dense import CountedPerson, DensePerson
 from predilect.people.law import Law
-from predilect.people.state import Columns, person_sums
+from predilect.people.state import Columns, are_better_among_items, person_sums
 from predilect.shards import Shard, cut
 
 # Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).
@@ -440,7 +440,8 @@ def _are_heavy(
 ) -> BoolArray:
     n, k = np.diff(answer_ptr), np.diff(item_ptr)
     size = _state_sizes(answer_ptr, item_ptr, task)
-    heavy = (size > largest_state // 2) | ((size > largest_state // 8) & (n > 2 * k))
+    # Of tasks the dense form is among the rows
+    heavy = (size > largest_state // 2) | ((size > largest_state // 8) & (n > 2 * k) & ~_have_tasks(answer_ptr, task))
     if has_many_copies(weight, largest_state):
         many = np.concatenate(([0], np.cumsum(weight > _many_copies(largest_state))))
         heavy |= np.diff(many[answer_ptr]) > 0
@@ -448,7 +449,13 @@ def _are_heavy(
 
 
 def _state_sizes(answer_ptr: IntArray, item_ptr: IntArray, task: IntArray) -> IntArray:
-    """Size of each user's state, (n_users,): of the answers or the items, whichever are fewer; with tasks the first."""
+    """Size of each user's state, (n_users,): of the answers or the items, whichever are fewer; see
+    :func:`~predilect.people.state.needs_pair_space` for tasks.
+    """
     n, k = np.diff(answer_ptr), np.diff(item_ptr)
-    in_tasks = np.concatenate(([0], np.cumsum(task >= 0)))
-    return np.asarray(np.where(np.diff(in_tasks[answer_ptr]) > 0, n, np.minimum(n, k)))
+    among_rows = _have_tasks(answer_ptr, task) & ~are_better_among_items.py_func(n, k)
+    return np.asarray(np.where(among_rows, n, np.minimum(n, k)))
+
+
+def _have_tasks(answer_ptr: IntArray, task: IntArray) -> BoolArray:
+    return np.asarray(np.diff(np.concatenate(([0], np.cumsum(task >= 0)))[answer_ptr]) > 0)

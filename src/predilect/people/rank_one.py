@@ -12,7 +12,7 @@ import numpy as np
 
 from predilect._compile import inner_kernel
 
-_AT_ONCE = 4  # as many as ``take_in`` writes out
+AT_ONCE = 4  # as many as ``take_in`` writes out
 
 
 @inner_kernel
@@ -52,7 +52,7 @@ def add_effects(C, mu, a, b, n, c, sway, g):
 @inner_kernel
 def late_updates(n):
     """Space for the updates of n states that are late: their directions, and in the last row their gains."""
-    return np.empty((_AT_ONCE + 1, max(n, _AT_ONCE)))
+    return np.empty((AT_ONCE + 1, max(n, AT_ONCE)))
 
 
 @inner_kernel
@@ -67,7 +67,7 @@ def catch_up(late, n_late, a, b, sway, g, n, c):
                 first = n - sway.shape[1]
                 for j in range(first, n):
                     along += sway[g, j - first] * late[h, j]
-        scaled = late[_AT_ONCE, h] * along
+        scaled = late[AT_ONCE, h] * along
         for i in range(n):
             c[i] -= scaled * late[h, i]
         taken += scaled * along
@@ -77,20 +77,19 @@ def catch_up(late, n_late, a, b, sway, g, n, c):
 @inner_kernel
 def take_in(C, n, late, n_late):
     """Takes the late updates from the lower triangle of C."""
-    if n_late == _AT_ONCE:
-        for i in range(n):
-            x0 = late[_AT_ONCE, 0] * late[0, i]
-            x1 = late[_AT_ONCE, 1] * late[1, i]
-            x2 = late[_AT_ONCE, 2] * late[2, i]
-            x3 = late[_AT_ONCE, 3] * late[3, i]
-            for j in range(i + 1):
-                C[i, j] -= x0 * late[0, j] + x1 * late[1, j] + x2 * late[2, j] + x3 * late[3, j]
+    if n_late == 0:
         return
-    for h in range(n_late):
+    for h in range(n_late, AT_ONCE):
+        late[AT_ONCE, h] = 0.0
         for i in range(n):
-            scaled = late[_AT_ONCE, h] * late[h, i]
-            for j in range(i + 1):
-                C[i, j] -= scaled * late[h, j]
+            late[h, i] = 0.0
+    for i in range(n):
+        x0 = late[AT_ONCE, 0] * late[0, i]
+        x1 = late[AT_ONCE, 1] * late[1, i]
+        x2 = late[AT_ONCE, 2] * late[2, i]
+        x3 = late[AT_ONCE, 3] * late[3, i]
+        for j in range(i + 1):
+            C[i, j] -= x0 * late[0, j] + x1 * late[1, j] + x2 * late[2, j] + x3 * late[3, j]
 
 
 @inner_kernel
@@ -104,9 +103,9 @@ def rank_one(C, mu, c, n, d_lam, d_eta, v, mean, late, n_late):
     for i in range(n):
         mu[i] += shift * c[i]
         late[n_late, i] = c[i]
-    late[_AT_ONCE, n_late] = gain
+    late[AT_ONCE, n_late] = gain
     n_late += 1
-    if n_late == _AT_ONCE:
+    if n_late == AT_ONCE:
         take_in(C, n, late, n_late)
         n_late = 0
     return math.log1p(d_lam * v), n_late

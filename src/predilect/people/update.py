@@ -26,6 +26,7 @@ from predilect.people.rank_one import add_effects, direction
 from predilect.people.state import (
     Answers,
     Prior,
+    are_better_among_items,
     n_effects,
     needs_pair_space,
     prior_of_person,
@@ -108,7 +109,7 @@ def person_at_rest(answers, sway, prior, Phi, delta, theta, spread, n_sweeps, to
     k = answers.items.shape[0]
     in_pair_space = needs_pair_space(answers.task, 0, n, k)
     d = n if in_pair_space else k + n_effects(sway)
-    state = room_of_state(d, k, n, Phi)
+    state = room_of_state(d, k, n, Phi, sway)
     prior_of_person(in_pair_space, answers, sway, prior, Phi, state)
     replay(in_pair_space, answers, sway, d, state)
     fixed = spread == 0.0
@@ -231,7 +232,7 @@ def settled(
     did not converge. O(n min(n, k)²) a sweep for n answers on k items.
     """
     n, k = len(person.outcome), len(person.items)
-    size = n if (person.task >= 0).any() else min(n, k)
+    size = n if (person.task >= 0).any() and not are_better_among_items(n, k) else min(n, k)
     if not n:
         return (person._replace(tie_factor=np.ones(1)) if spread else person), 0.0
     if size > largest_state // 8 or has_many_copies(person.weight, largest_state):
