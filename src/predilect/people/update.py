@@ -232,7 +232,7 @@ def settled(
     did not converge. O(n min(n, k)²) a sweep for n answers on k items.
     """
     n, k = len(person.outcome), len(person.items)
-    size = n if (person.task >= 0).any() and not are_better_among_items(n, k) else min(n, k)
+    size = n if (person.task >= 0).any() and not are_better_among_items.py_func(n, k) else min(n, k)
     if not n:
         return (person._replace(tie_factor=np.ones(1)) if spread else person), 0.0
     if size > largest_state // 8 or has_many_copies(person.weight, largest_state):
