@@ -36,6 +36,7 @@ from predilect.people.tasks import (
     moments_in_task,
     noise_of_row,
     pulls_in_task,
+    room_of_task,
     shared_noise,
     spread_in_task,
     tell,
@@ -119,9 +120,9 @@ def refresh_sites(outcome, task, weight, mean, v, share, lam, eta, delta, offset
 
 
 @inner_kernel
-def _sweep_task(first, answers, sway, d, state):
+def _sweep_task(first, answers, sway, d, state, block):
     """:func:`sweep` of a task among items, on a C that lacks no update; and how many updates C lacks then."""
-    C, mu, late, after, block = state.C, state.mu, state.late, state.after, state.block
+    C, mu, late, after = state.C, state.mu, state.late, state.after
     members, K, told, S, columns = block.members, block.K, block.told, block.S, block.columns
     X, w, y, z, place = block.X, block.w, block.y, block.z, block.place
     weight, lam, eta = answers.weight, answers.lam, answers.eta
@@ -160,7 +161,7 @@ def _sweep_task(first, answers, sway, d, state):
 
 
 @inner_kernel
-def sweep(in_pair_space, answers, sway, d, delta, state):
+def sweep(in_pair_space, answers, sway, d, delta, state, block):
     """One sequential EP sweep; (change of log |B|, largest relative change of a site)."""
     C, mu, c, late = state.C, state.mu, state.c, state.late
     weight, lam, eta = answers.weight, answers.lam, answers.eta
@@ -169,10 +170,10 @@ def sweep(in_pair_space, answers, sway, d, delta, state):
     n_late = 0
     for p in range(lam.shape[0]):
         in_task = answers.task[p] >= 0
-        if in_task and not in_pair_space:
+        if block is not None and in_task and not in_pair_space:
             if state.before[p] < 0:
                 take_in(C, d, late, n_late)
-                change, moved, n_late = _sweep_task(p, answers, sway, d, state)
+                change, moved, n_late = _sweep_task(p, answers, sway, d, state, block)
                 log_det += change
                 largest = max(largest, moved)
             continue
@@ -254,9 +255,9 @@ def _of_noise(answers, state, out):
 
 
 @inner_kernel
-def _task_evidence(first, answers, sway, state, out, pull):
+def _task_evidence(first, answers, sway, state, block, out, pull):
     """:func:`_person_evidence` of the rows of a task among items; its part of ½ eᵀ C e."""
-    mu, own, after, block = state.mu, state.own, state.after, state.block
+    mu, own, after = state.mu, state.own, state.after
     lam, eta = answers.lam, answers.eta
     m = load_task(first, True, answers, sway, after, block)
     begin_task(m, answers.items.shape[0] + n_effects(sway), state.C, block)
@@ -278,7 +279,7 @@ def _task_evidence(first, answers, sway, state, out, pull):
 
 
 @inner_kernel
-def _person_evidence(in_pair_space, answers, sway, d, delta, state, of_noise, log_det, out, pull):
+def _person_evidence(in_pair_space, answers, sway, d, delta, state, block, of_noise, log_det, out, pull):
     """Adds the person's log Z, its gradient and curvature in δ to ``out``; sets the ``pull`` of each row on its offset.
 
     population.md section 2.
@@ -293,9 +294,9 @@ def _person_evidence(in_pair_space, answers, sway, d, delta, state, of_noise, lo
         a = answers.left[p]
         b = answers.right[p]
         in_task = answers.task[p] >= 0
-        if in_task and not in_pair_space:
+        if block is not None and in_task and not in_pair_space:
             if state.before[p] < 0:
-                value += _task_evidence(p, answers, sway, state, out, pull)
+                value += _task_evidence(p, answers, sway, state, block, out, pull)
             continue
         if in_pair_space:
             v = C[p, p]
@@ -437,7 +438,7 @@ class Slopes(NamedTuple):
 
 
 @inner_kernel
-def _room(start, stop, columns, sway, Phi):
+def _room(start, stop, columns, sway, among_items, Phi):
     """Room for the largest of some people: the state, the sums ``x, Q, W``, and parts of the evidence."""
     d = 1
     k = 1
@@ -452,17 +453,18 @@ def _room(start, stop, columns, sway, Phi):
         k = max(k, own)
         n = max(n, rows)
     x, Q, W = room_of_sums(k + n_effects(sway) if Phi is None else d, d)
-    return room_of_state(d, k, n, Phi, sway), x, Q, W, np.empty(n), np.empty(5)
+    block = room_of_task(k, n_effects(sway), among_items)
+    return room_of_state(d, k, n, Phi), block, x, Q, W, np.empty(n), np.empty(5)
 
 
 @kernel
-def em_pass(start, stop, columns, sway, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
+def em_pass(start, stop, columns, sway, among_items, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
     """E step: at most ``n_sweeps`` EP sweeps of each of people ``start .. stop`` who is not heavy, and sums over them.
 
     The sites are updated in place. ``sway`` (n_rows, n_effects) or None: covariates, in units in which people's own
     effects of them have variance 1.
     """
-    state, x, Q, W, of_noise, own_out = _room(start, stop, columns, sway, Phi)
+    state, block, x, Q, W, of_noise, own_out = _room(start, stop, columns, sway, among_items, Phi)
     out, r_traits = sums.out, sums.r_traits
     for u in range(start, stop):
         answers = answers_of(u, columns)
@@ -477,10 +479,10 @@ def em_pass(start, stop, columns, sway, prior, Phi, delta, n_sweeps, tolerance, 
         factor = columns.tie_factor[u]
         own_delta = delta * factor
         prior_of_person(in_pair_space, answers, own_sway, prior, Phi, state)
-        log_det = replay(in_pair_space, answers, own_sway, d, state)
+        log_det = replay(in_pair_space, answers, own_sway, d, state, block)
         largest = 0.0
         for _ in range(n_sweeps):
-            change, largest = sweep(in_pair_space, answers, own_sway, d, own_delta, state)
+            change, largest = sweep(in_pair_space, answers, own_sway, d, own_delta, state, block)
             log_det += change
             if largest < tolerance:
                 break
@@ -490,7 +492,7 @@ def em_pass(start, stop, columns, sway, prior, Phi, delta, n_sweeps, tolerance, 
         pull = slopes.of_rows
         if pull.shape[0]:
             pull = pull[columns.answer_ptr[u] : columns.answer_ptr[u + 1]]
-        _person_evidence(in_pair_space, answers, own_sway, d, own_delta, state, of_noise, log_det, own_out, pull)
+        _person_evidence(in_pair_space, answers, own_sway, d, own_delta, state, block, of_noise, log_det, own_out, pull)
         w, evidence = engagement(own_out[0], columns.clicks[u], columns.engaged[u])
         slopes.engaged[u] = w
         slopes.evidences[u] = own_out[0]
@@ -512,7 +514,7 @@ def em_pass(start, stop, columns, sway, prior, Phi, delta, n_sweeps, tolerance, 
         if in_rows:
             pair_statistics(answers, state, x, Q)
         else:
-            person_statistics(in_pair_space, answers, own_sway, state, x, Q, W)
+            person_statistics(in_pair_space, answers, own_sway, state, block, x, Q, W)
         unscale(answers.consistency, x, Q, n if in_rows else k + n_effects(sway))
         if Phi is None:
             _scatter_items(items, x, Q, w, sums)

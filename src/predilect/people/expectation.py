@@ -168,7 +168,8 @@ def expectation(
         if law.has_basis:
             sums = sums._replace(D=np.zeros((shard[1] - shard[0], M)))
         one_pass(
-            *shard, columns, people.own_effects, prior, law.functions, delta, n_sweeps, tolerance, sums, slopes,
+            *shard, columns, people.own_effects, people.among_items, prior, law.functions, delta, n_sweeps, tolerance,
+            sums, slopes,
         )  # fmt: skip
         return sums._replace(D=sums.D.T @ sums.D) if law.has_basis else sums
 

@@ -90,6 +90,8 @@ class People:
     ends: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
     is_heavy: BoolArray = field(init=False)
     heavy: IntArray = field(init=False)  # codes of heavy users
+    # 1 where tasks of some are worked on among the items, otherwise None: as the compiled loops take it
+    among_items: int | None = field(init=False)
 
     def __post_init__(self) -> None:
         if not self.traits.shape[1]:
@@ -108,6 +110,9 @@ class People:
         is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, self.task, self.largest_state)
         object.__setattr__(self, "is_heavy", is_heavy)
         object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
+        n, k = np.diff(self.answer_ptr), np.diff(self.item_ptr)
+        among_items = _have_tasks(self.answer_ptr, self.task) & are_better_among_items.py_func(n, k) & ~is_heavy
+        object.__setattr__(self, "among_items", 1 if among_items.any() else None)
 
     @property
     def answers(self) -> npt.NDArray[Any]:
@@ -219,7 +224,7 @@ class People:
             x, Q = person.sums(person.condition(w * sites.precision[rows], w * sites.linear[rows]))
             return items, self.consistency[user] * x, self.consistency[user] ** 2 * Q
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
-        x, Q = person_sums(user, self.columns(sites), self.own_effects, law.prior, law.functions)
+        x, Q = person_sums(user, self.columns(sites), self.own_effects, self.among_items, law.prior, law.functions)
         return items, x, Q
 
     def believed_sums(self, user: int, sites: Sites, law: Law) -> tuple[npt.NDArray[np.int32], FloatArray, FloatArray]:

@@ -2,8 +2,9 @@
 
 A ``Phi`` of None: the items are the basis. Numba compiles nothing of a branch that ``Phi is None`` rules out, and what
 only a basis of functions needs takes as long to compile as all else. So with a ``sway`` of None: answers have no
-covariates. One without columns: nobody has effects of them of their own. Both are arguments of their own, as Numba does
-not look for None within a tuple.
+covariates. One without columns: nobody has effects of them of their own. And so with an ``among_items``, or a
+``block``, of None: nobody's tasks are worked on among items. All are arguments of their own, as Numba does not look for
+None within a tuple.
 """
 
 from __future__ import annotations
@@ -90,7 +91,6 @@ class State(NamedTuple):
     R: Any  # rows of a basis, (d, M)
     before: Any  # the row of the same task before each, (n,); -1 for none
     after: Any  # and the one after it
-    block: Any  # the task at hand, in item space
 
 
 @inner_kernel
@@ -224,7 +224,7 @@ def n_effects(sway):
 
 
 @inner_kernel
-def room_of_state(d, k, n, Phi, sway):
+def room_of_state(d, k, n, Phi):
     """Room for a state of size d, on k items and of n answers.
 
     Made here for all callers: Numba compiles what makes an array once for each function that is called from Python.
@@ -232,7 +232,7 @@ def room_of_state(d, k, n, Phi, sway):
     M = 0 if Phi is None else Phi.shape[1]
     return State(
         np.empty((d, d)), np.empty(d), np.empty(d), late_updates(d), np.empty(k), np.empty((d, M)),
-        np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), room_of_task(k, n_effects(sway)),
+        np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64),
     )  # fmt: skip
 
 
@@ -293,9 +293,9 @@ def unscale(a, x, Q, n):
 
 
 @inner_kernel
-def _replay_task(first, answers, sway, d, state):
+def _replay_task(first, answers, sway, d, state, block):
     """:func:`replay` of a task, on a C that lacks no update; log determinant, and how many updates C lacks then."""
-    C, mu, late, after, block = state.C, state.mu, state.late, state.after, state.block
+    C, mu, late, after = state.C, state.mu, state.late, state.after
     members, K, told, S, columns = block.members, block.K, block.told, block.S, block.columns
     X, w, y, z, place = block.X, block.w, block.y, block.z, block.place
     m = load_task(first, False, answers, sway, after, block)
@@ -324,7 +324,7 @@ def _replay_task(first, answers, sway, d, state):
 
 
 @inner_kernel
-def replay(in_pair_space, answers, sway, d, state):
+def replay(in_pair_space, answers, sway, d, state, block):
     """Update the prior state to the posterior under the stored sites; log |I + Λ^½ G Λ^½|."""
     C, mu, c, late = state.C, state.mu, state.c, state.late
     log_det = 0.0
@@ -333,10 +333,10 @@ def replay(in_pair_space, answers, sway, d, state):
         w = answers.weight[p]
         lam = w * answers.lam[p]
         eta = w * answers.eta[p]
-        if answers.task[p] >= 0 and not in_pair_space:
+        if block is not None and answers.task[p] >= 0 and not in_pair_space:
             if state.before[p] < 0:
                 take_in(C, d, late, n_late)
-                change, n_late = _replay_task(p, answers, sway, d, state)
+                change, n_late = _replay_task(p, answers, sway, d, state, block)
                 log_det += change
             continue
         if lam == 0.0 and eta == 0.0:
@@ -390,9 +390,8 @@ def _add_effects(value, a, b, sway, p, k, Q):
 
 
 @inner_kernel
-def _add_task(first, answers, sway, state, x, P):
+def _add_task(first, answers, sway, state, block, x, P):
     """Add to x = Xᵀ α, and to P, what the task whose first row is ``first`` tells of items and effects."""
-    block = state.block
     m = load_task(first, True, answers, sway, state.after, block)
     pulls_in_task(first, m, answers, sway, state.after, state.mu, block)
     for i in range(m + n_effects(sway)):
@@ -426,7 +425,7 @@ def _subtract_square(s, C, Q, W, P):
 
 
 @inner_kernel
-def person_statistics(in_pair_space, answers, sway, state, x, Q, W):
+def person_statistics(in_pair_space, answers, sway, state, block, x, Q, W):
     """The sums x = Xᵀ α (s) and Xᵀ Q X (s x s), on the k own items of the user and the own effects of covariates."""
     C, mu, c = state.C, state.mu, state.c
     la, lb, weight, lam, eta = answers.left, answers.right, answers.weight, answers.lam, answers.eta
@@ -479,10 +478,10 @@ def person_statistics(in_pair_space, answers, sway, state, x, Q, W):
         a = la[p]
         b = lb[p]
         total = weight[p] * lam[p]
-        if answers.task[p] >= 0:
+        if block is not None and answers.task[p] >= 0:
             has_tasks = True
             if state.before[p] < 0:
-                _add_task(p, answers, sway, state, x, Q)
+                _add_task(p, answers, sway, state, block, x, Q)
             continue
         mean = mu[a] - mu[b]
         if sway is not None:
@@ -496,8 +495,8 @@ def person_statistics(in_pair_space, answers, sway, state, x, Q, W):
             for j in range(sway.shape[1]):
                 x[k + j] += sway[p, j] * alpha
             _add_effects(total, a, b, sway, p, k, Q)
-    if has_tasks:
-        _subtract_square(s, C, Q, W, state.block.S)
+    if block is not None and has_tasks:
+        _subtract_square(s, C, Q, W, block.S)
         return
     for i in range(s):  # W = P S, with P in Q
         for h in range(s):
@@ -528,7 +527,7 @@ def person_statistics(in_pair_space, answers, sway, state, x, Q, W):
 
 
 @kernel
-def person_sums(u, columns, sway, prior, Phi):
+def person_sums(u, columns, sway, among_items, prior, Phi):
     """The sums x (s) and Q (s x s) of user u at the stored sites, on own items and own effects of covariates."""
     answers = answers_of(u, columns)
     own_sway = sway_of(u, columns, sway)
@@ -537,10 +536,11 @@ def person_sums(u, columns, sway, prior, Phi):
     in_pair_space = needs_pair_space(answers.task, 0, n, k)
     s = k + n_effects(sway)
     d = n if in_pair_space else s
-    state = room_of_state(d, k, n, Phi, sway)
+    state = room_of_state(d, k, n, Phi)
+    block = room_of_task(k, n_effects(sway), among_items)
     x, Q, W = room_of_sums(s, d)
     prior_of_person(in_pair_space, answers, own_sway, prior, Phi, state)
-    replay(in_pair_space, answers, own_sway, d, state)
-    person_statistics(in_pair_space, answers, own_sway, state, x, Q, W)
+    replay(in_pair_space, answers, own_sway, d, state, block)
+    person_statistics(in_pair_space, answers, own_sway, state, block, x, Q, W)
     unscale(answers.consistency, x, Q, s)
     return x, Q

@@ -39,8 +39,10 @@ class Block(NamedTuple):
 
 
 @inner_kernel
-def room_of_task(k, q):
-    """Room for a task of at most k items."""
+def room_of_task(k, q, among_items):
+    """Room for a task of at most k items; None where ``among_items`` is."""
+    if among_items is None:
+        return None
     s = k + q
     return Block(
         np.empty(s, dtype=np.int64), np.empty(k, dtype=np.int64), np.empty((k, k)), np.empty(k), np.empty((k, q)),

@@ -33,6 +33,7 @@ from predilect.people.state import (
     replay,
     room_of_state,
 )
+from predilect.people.tasks import room_of_task
 
 MOST_THRESHOLD_STEPS = 40
 LARGEST_STEP = 1.0
@@ -97,7 +98,7 @@ def _pull_of_threshold(in_pair_space, answers, sway, d, delta, state):
 
 
 @kernel
-def person_at_rest(answers, sway, prior, Phi, delta, theta, spread, n_sweeps, tolerance):
+def person_at_rest(answers, sway, among_items, prior, Phi, delta, theta, spread, n_sweeps, tolerance):
     """One person's sites run to convergence, in place, and with a ``spread`` the threshold δ exp(θ) with them.
 
     ``answers``: :class:`~predilect.people.state.Answers`, whose ``items`` are positions in ``prior`` and ``Phi``. A
@@ -109,9 +110,10 @@ def person_at_rest(answers, sway, prior, Phi, delta, theta, spread, n_sweeps, to
     k = answers.items.shape[0]
     in_pair_space = needs_pair_space(answers.task, 0, n, k)
     d = n if in_pair_space else k + n_effects(sway)
-    state = room_of_state(d, k, n, Phi, sway)
+    state = room_of_state(d, k, n, Phi)
+    block = room_of_task(k, n_effects(sway), among_items)
     prior_of_person(in_pair_space, answers, sway, prior, Phi, state)
-    replay(in_pair_space, answers, sway, d, state)
+    replay(in_pair_space, answers, sway, d, state, block)
     fixed = spread == 0.0
     gradient, step, chord, last, done = 0.0, 0.0, 0.0, 0.0 if fixed else 1.0, False
     rest = tolerance if fixed else max(FIRST_REST, tolerance)
@@ -119,7 +121,7 @@ def person_at_rest(answers, sway, prior, Phi, delta, theta, spread, n_sweeps, to
     for i in range(MOST_THRESHOLD_STEPS + 1):
         own_delta = delta * math.exp(theta)
         for _ in range(n_sweeps):
-            _, change = sweep(in_pair_space, answers, sway, d, own_delta, state)
+            _, change = sweep(in_pair_space, answers, sway, d, own_delta, state, block)
             if change < rest:
                 break
         if fixed or i == MOST_THRESHOLD_STEPS:
@@ -232,7 +234,9 @@ def settled(
     did not converge. O(n min(n, k)²) a sweep for n answers on k items.
     """
     n, k = len(person.outcome), len(person.items)
-    size = n if (person.task >= 0).any() and not are_better_among_items.py_func(n, k) else min(n, k)
+    in_tasks = (person.task >= 0).any()
+    among_items = 1 if in_tasks and are_better_among_items.py_func(n, k) else None
+    size = n if in_tasks and not among_items else min(n, k)
     if not n:
         return (person._replace(tie_factor=np.ones(1)) if spread else person), 0.0
     if size > largest_state // 8 or has_many_copies(person.weight, largest_state):
@@ -255,8 +259,9 @@ def settled(
         person.offset, precision, linear, person.traits[0], person.consistency.item(0),
     )  # fmt: skip
     theta, change = (Intervals if len(person.ends) else likelihood).compiled(person_at_rest)(
-        answers, person.sway if person.sway.shape[1] else None, Prior(cov, rho, law.mean[items], law.shift[items]), Phi,
-        delta, math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS, SITE_TOLERANCE,
+        answers, person.sway if person.sway.shape[1] else None, among_items,
+        Prior(cov, rho, law.mean[items], law.shift[items]), Phi, delta, math.log(person.tie_factor.item(0)), spread,
+        MOST_SETTLING_SWEEPS, SITE_TOLERANCE,
     )  # fmt: skip
     factor = np.array([math.exp(theta)]) if spread else person.tie_factor
     return person._replace(precision=precision, linear=linear, tie_factor=factor), change
