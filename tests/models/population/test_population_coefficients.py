@@ -169,6 +169,23 @@ def test_contexts_widen_means():
     np.testing.assert_allclose(more.var(axis=0), np.diagonal(expected), rtol=0.1, atol=EXACT)
 
 
+def test_what_answers_hardly_tell_is_not_drawn_in_by_what_the_consensus_is_like():
+    told, items = answers()
+    model = Population(basis="items", variance=0.5, strength=20.0, consensus_variance=0.01, n_jobs=1)
+    draws = model.fit(told, items=items)._person_draws()
+    Phi = Functions.of(draws.columns, draws.known).Phi
+    small, large = (Linear.of(draws.posterior, Phi, 0.0, variance) for variance in (0.01, 25.0))
+    np.testing.assert_array_equal(small.mean, large.mean)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_intervals_hold_coefficients_of_attributes_that_nearly_say_the_same():
+    records = [one for seed in range(1000, 1008) for one in coverage.collinear(80, seed)]
+    holds, error, _ = coverage.coverage(records, "near-collinear")
+    assert holds > 0.92 - 2 * max(error, 0.05), (holds, error)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_intervals_hold_the_population_that_people_are_drawn_from():

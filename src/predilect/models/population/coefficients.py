@@ -26,6 +26,8 @@ _MOST_PEOPLE, _MOST_FUNCTIONS = 2000, 20  # beyond, the covariance stays as esti
 # Prior of the covariance at which answers are approximated, in people, and of people's utilities about the mean
 _STRENGTH, _VARIANCE = 2.0, 1.0
 _WIDTH = 5.0  # of the half-t prior of standard deviations
+# Least prior variance of m: one that is learned would draw in what answers hardly tell, as of two attributes alike.
+_LEAST_VARIANCE = 25.0
 _NOTHING = 0.05  # share of a squared spread that is seen: below it the interval is as good as from 0 to infinity
 
 
@@ -64,13 +66,14 @@ class Linear:
     def of(cls, posterior: PopulationPosterior, Phi: FloatArray, delta: float, variance: float) -> Linear:
         """Fit of utilities Φ b_u to the answers of a population, whose people answer as consistently as it found.
 
-        ``Phi`` (n_items, M) has rows of mean square 1; ``variance`` is the prior variance of m. Traits of people are
-        part of how they differ. O(U n² M) a pass, as a fit.
+        ``Phi`` (n_items, M) has rows of mean square 1; ``variance`` is that of a consensus utility. Traits of people
+        are part of how they differ. O(U n² M) a pass, as a fit.
         """
         people = posterior.consolidated().people
         # Who clicks at random stays as it was found.
         people = replace(people, traits=np.zeros((people.n_users, 0)), clicks=np.zeros(0))
         M, effects = Phi.shape[1], posterior.covariates
+        variance = max(variance, _LEAST_VARIANCE)
         spread = () if effects is None else tuple(effects.spread.tolist())
         prior = PopulationPrior(np.eye(M), _STRENGTH, _VARIANCE, variance, Phi=Phi, covariate_spread=spread)
         prior = replace(prior, strength=max(_STRENGTH, least_strength(prior, people.n_active, people.n_answers)))
