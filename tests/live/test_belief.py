@@ -153,6 +153,15 @@ def test_every_strategy_asks_every_kind(tmp_path, kind, strategy):
             assert poll.ask("new")
 
 
+@pytest.mark.parametrize("strategy", ["board", "person"])
+def test_no_set_is_shown_twice_to_one_participant(tmp_path, strategy):
+    with made(tmp_path, kind="best", size=4, strategy=strategy) as poll:
+        first = poll.ask("ann", 2)
+        poll.tell("ann", first[0].shown, first[0].items[0].number)
+        every = [first[0], *poll.ask("ann", 9)]
+        assert len({frozenset(item.number for item in question.items) for question in every}) == len(every) == 5
+
+
 def test_what_an_answer_about_a_set_tells():
     assert over("best", 3, (1,)) == [(1, 0), (1, 2)]
     assert over("best-worst", 4, (2, 0)) == [(2, 0), (2, 1), (2, 3), (1, 0), (3, 0)]

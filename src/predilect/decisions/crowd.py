@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +14,7 @@ import numpy as np
 from predilect._text import quoted
 from predilect._types import FloatArray, IntArray
 from predilect.decisions.candidates import answered_rows
-from predilect.decisions.sets import LARGEST_SET, is_open, sets_of_rows
+from predilect.decisions.sets import LARGEST_SET, sets_of_rows
 from predilect.decisions.weights import BLOCK, EQUAL, Pool, Weights, information_about
 from predilect.errors import DataError
 
@@ -307,28 +310,21 @@ class Draws:
         places = [{int(weights.place[one]) for one in several} for several in set(sets) if -1 not in several]
         closed = [one for one in places if len(one) == size and -1 not in one]
         n = len(weights.items)
-        begun = [one for one in range(len(weights.left)) if closed and not self._open(one, closed, n, size)]
-        drawn = self.draw(-1, np.array(begun, dtype=np.int64), rng)
+        filled = np.array(_filled([], 2, closed, n, size), dtype=np.int64).reshape(-1, 2)
+        drawn = self.draw(-1, weights.index(*weights.items[filled].T), rng)
         if drawn is None:
             return None
         pair, probability = drawn
         chosen = [int(weights.place[weights.left[pair]]), int(weights.place[weights.right[pair]])]
         while len(chosen) < size:
-            rest = np.array([
-                one for one in range(n)
-                if one not in chosen and is_open([*chosen, one], n, size, closed)
-            ])  # fmt: skip
+            barred = np.array([*chosen, *(one for (one,) in _filled(chosen, 1, closed, n, size))])
+            rest = np.setdiff1d(np.arange(n), barred)
             chance = self._next(chosen, rest)
             place = min(int(np.searchsorted(np.cumsum(chance), rng.random(), "right")), len(rest) - 1)
             probability *= float(chance[place])
             chosen.append(int(rest[place]))
         ids = [self.model.items_.ids[one] for one in weights.items[chosen]]
         return SetQuestion(user, tuple(ids[one] for one in rng.permutation(size)), probability, tuple(ids))
-
-    def _open(self, pair: int, closed: list[set[int]], n: int, size: int) -> bool:
-        weights = self.weights
-        both = [int(weights.place[side[pair]]) for side in (weights.left, weights.right)]
-        return is_open(both, n, size, closed)
 
     def _next(self, chosen: list[int], rest: IntArray) -> FloatArray:
         """Chances of the next item of a set."""
@@ -344,3 +340,11 @@ class Draws:
         total = float(weight.sum())
         main = weight / total if total > 0.0 else np.full(len(rest), 1.0 / len(rest))
         return (1.0 - weights.eps) * main + weights.eps / len(rest)
+
+
+def _filled(begun: list[int], n_more: int, closed: list[set[int]], n: int, size: int) -> list[tuple[int, ...]]:
+    """Items with which a set that begins so cannot be completed to one that is not closed."""
+    most = math.comb(n - len(begun) - n_more, size - len(begun) - n_more)
+    with_it = (one.difference(begun) for one in closed if one.issuperset(begun))
+    count = Counter(more for rest in with_it for more in combinations(sorted(rest), n_more))
+    return [more for more, times in count.items() if times >= most]

@@ -112,7 +112,7 @@ def _by_model(asked: Asked, seen: set[tuple[int, ...]], belief: Belief) -> Drawn
             return None
         left, right, probability = pairs[0]
         return Drawn((asked.by_name[left].number, asked.by_name[right].number), probability)
-    chosen = asker.ask_set(user, min(settings.size, len(asked.active)))
+    chosen = asker.ask_set(user, min(settings.size, len(asked.active)), exclude=left_out)
     if chosen is None:
         return None
     return Drawn(tuple(asked.by_name[name].number for name in chosen.items), chosen.probability)
