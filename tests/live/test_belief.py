@@ -114,7 +114,7 @@ def test_items_that_come_later_join_the_board(tmp_path):
 
 
 @pytest.mark.slow
-def test_whoever_asks_waits_for_no_weights_unless_the_items_are_others(tmp_path):
+def test_whoever_asks_waits_for_no_weights_unless_the_items_are_others(tmp_path, monkeypatch):
     with made(tmp_path, strategy="board") as poll:
         answered(poll, PEOPLE, 2)
         belief = Belief(poll.log, 0, is_followed=True)
@@ -125,7 +125,14 @@ def test_whoever_asks_waits_for_no_weights_unless_the_items_are_others(tmp_path)
         second = belief.asker()
         assert second is not first
         poll.retire("tea")
-        assert belief.asker() is not second
+        third = belief.asker()
+        assert third is not second
+        answered(poll, PEOPLE, 1)
+        assert belief.asker() is third
+        monkeypatch.setattr("predilect.live.belief._SECONDS_OF_AN_ASKER", 0.0)
+        assert belief.asker() is third
+        monkeypatch.setattr(belief, "_followed_at", belief._followed_at - 60.0)  # the thread has died
+        assert belief.asker() is not third
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from predilect.live.tables import models
 from predilect.models.registry import estimator, load
 
 _SECONDS_OF_AN_ASKER, _SECONDS_OF_AN_OUTLOOK = 0.25, 5.0
+_SECONDS_OF_SILENCE = 10.0  # of the thread that follows, after which whoever asks makes the weights
 _MANY = 20  # changes from which a frame is faster than one answer at a time
 FEWEST_ANSWERS, FEWEST_PEOPLE = 10, 2  # below, the prior: all items alike
 
@@ -95,6 +96,7 @@ class Belief:
         self._lock = threading.RLock()
         self._erased = 0  # erasures that the model has followed
         self._asker: _Asker | None = None
+        self._followed_at = time.monotonic()
         self._making = threading.Lock()
         self._boards: tuple[float, int, Any] | None = None
         self._outlooks: dict[Any, tuple[float, int, Any]] = {}
@@ -194,8 +196,9 @@ class Belief:
         made = self._asker
         if made is None or made.at[1] < self.log.state.board_changed:  # other items may be asked about
             return self._prepared()
-        is_fresh = self.is_followed or time.monotonic() - made.time < _SECONDS_OF_AN_ASKER
-        return made.questions if is_fresh else self._prepared()
+        now = time.monotonic()
+        is_followed = self.is_followed and now - self._followed_at < _SECONDS_OF_SILENCE
+        return made.questions if is_followed or now - made.time < _SECONDS_OF_AN_ASKER else self._prepared()
 
     def _prepared(self) -> Any:
         """What chooses questions, made anew if the log has grown."""
@@ -223,6 +226,7 @@ class Belief:
             self.catch_up()
         else:
             self._prepared()
+        self._followed_at = time.monotonic()
 
     def board(self, max_age: float = 0.0) -> Any:
         """The crowd's board, a polars frame of the active items, best first; at most so many seconds old."""
