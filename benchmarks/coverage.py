@@ -416,6 +416,11 @@ def coverage(records: list[dict[str, Any]], begins: str) -> tuple[float, float, 
     return float(holds.mean()), error, float(width.mean())
 
 
+def cell(holds: float, error: float, width: float) -> str:
+    """What a table says of a coverage; empty where there is none."""
+    return "" if np.isnan(holds) else f"{holds:.3f} ± {error:.3f} ({width:.3f})"
+
+
 def page(records: list[dict[str, Any]], command: str) -> str:
     """What is written to ``results/coverage.md``."""
     lines = ["# How often 95 % intervals hold the truth", "", str(__doc__).split("\n\n", 1)[1].strip(), ""]
@@ -425,7 +430,7 @@ def page(records: list[dict[str, Any]], command: str) -> str:
         lines.append("|" + "---|" * (len(heads) + len(columns) + 2))
         for key in dict.fromkeys(tuple(one[label] for label in labels) for one in some):
             these = [one for one in some if tuple(one[label] for label in labels) == key]
-            cells = ["{:.3f} ± {:.3f} ({:.3f})".format(*coverage(these, begins)) for begins in columns.values()]
+            cells = [cell(*coverage(these, begins)) for begins in columns.values()]
             cpu = f"{np.mean([one['fit_cpu_s'] for one in these]):.1f}"
             lines.append("| " + " | ".join([*map(str, key), str(len(these)), *cells, cpu]) + " |")
         lines.append("")
