@@ -95,6 +95,7 @@ def test_served_people_keep_some_answers_and_every_choice_stays_whole():
     assert sorted(tested) == list(range(30))
 
 
+@pytest.mark.slow
 def test_a_fit_is_judged_and_a_page_is_written(tmp_path):
     rng = np.random.default_rng(0)
     item = rng.permuted(np.tile(np.arange(5), (300, 1)), axis=1)[:, :2]
@@ -120,6 +121,7 @@ def test_a_fit_is_judged_and_a_page_is_written(tmp_path):
     assert (tmp_path / "decide.svg").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_what_is_there_is_not_run_again(tmp_path, monkeypatch):
     monkeypatch.setattr(decide, "run", lambda data, model: {
         "data": data, "model": model, **measured(exact()), "fit_cpu_s": 1.0

@@ -35,6 +35,7 @@ def asked(*arguments):
     return pl.read_csv(io.StringIO(ran.stdout)), ran.stderr
 
 
+@pytest.mark.slow
 def test_a_set_is_that_of_the_library_and_goes_with_nothing_about_pairs(personal):
     table, _ = asked(personal, "p03", "--size", 3, "--seed", 1)
     expected = load(personal / "model").suggest_set("p03", 3, random_state=1)

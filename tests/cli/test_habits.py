@@ -180,6 +180,7 @@ def test_what_a_pipe_without_a_name_holds_is_read(few_votes, tmp_path):
     assert ran.stdout.splitlines()[:3] == run("check", few_votes).stdout.splitlines()[:3]
 
 
+@pytest.mark.slow
 def test_ids_of_people_and_items_keep_the_type_they_have_for_others(tmp_path):
     rows = [(k % 4, 10 + k % 3, 10 + (k + 1) % 3, 10 + k % 3) for k in range(36)]
     frame = pl.DataFrame(rows, schema=["user", "left", "right", "winner"], orient="row")

@@ -47,6 +47,7 @@ def ran(votes):
     return run("rank", votes, *QUICK, "--segment", "language", "--segment", "panel", "--out", out), out
 
 
+@pytest.mark.slow
 def test_the_overview_the_board_asked_for_and_the_files(ran):
     result, out = ran
     assert result.exit_code == 0, result.output
@@ -74,6 +75,7 @@ def test_the_overview_the_board_asked_for_and_the_files(ran):
     assert set(sure["column"]) == {"language"}
 
 
+@pytest.mark.slow
 def test_many_segments_are_counted_where_the_footnote_says(frame, tmp_path):
     many = frame.with_columns((pl.col("judge").str.slice(1).cast(pl.Int64) % 8).alias("panel"))
     many.write_csv(tmp_path / "votes.csv")
@@ -105,6 +107,7 @@ def test_scores_and_differences_are_on_the_scale_asked_for(ran):
         np.testing.assert_allclose(shown["elo"][name] / shown["probit"][name], factor, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_segments_of_a_people_file_and_strangers_of_them(frame, votes, tmp_path):
     people = frame.group_by("judge", maintain_order=True).agg(pl.col("language").first())
     people = people.with_columns(age=pl.int_range(pl.len()))

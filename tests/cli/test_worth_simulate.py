@@ -56,6 +56,7 @@ def refused(*arguments):
     return said(ran)
 
 
+@pytest.mark.slow
 def test_worth_of_attributes_that_stand_in_the_file(folder, tmp_path):
     ran = run("worth", folder, "--price", "price", "-o", tmp_path / "worth")
     assert ran.exit_code == 0, ran.output
@@ -97,6 +98,7 @@ def test_tables_in_other_formats(folder):
     assert "| price |  | -" in md.stdout
 
 
+@pytest.mark.slow
 def test_mixed_logit_pieces_held_out_tasks_and_json(long, tmp_path, monkeypatch):
     monkeypatch.setattr("predilect.models.mixed_logit.training._SWEEPS", 200)
     out = ranked(long, tmp_path, "--model", "mixed-logit", "--read", "piecewise=price:3")
@@ -112,6 +114,7 @@ def test_mixed_logit_pieces_held_out_tasks_and_json(long, tmp_path, monkeypatch)
     assert files_beside(tmp_path / "worth") == sorted([*TABLES, "holdout.csv", "summary.csv", "summary.tex"])
 
 
+@pytest.mark.slow
 def test_a_logit_and_latent_classes_by_the_command(long, tmp_path):
     long.write_csv(tmp_path / "choices.csv")
     ran = run("rank", tmp_path / "choices.csv", "--model", "logit", "-o", tmp_path / "logit")
@@ -192,6 +195,7 @@ def test_what_choices_cannot_tell_is_said(long, tmp_path):
     assert f'an attribute ("price") is missing in {long["id"].n_unique()} tasks' in told
 
 
+@pytest.mark.slow
 def test_an_attribute_that_decides_every_choice_and_people_with_one_task(long, tmp_path):
     cheapest = (pl.col("price") == pl.col("price").min().over("id", "task")).cast(int)
     few = long.filter((pl.col("id") < "p06") & ((pl.col("id") != "p00") | (pl.col("task") == 0)))
@@ -309,6 +313,7 @@ def test_it_is_said_of_whom_averages_are(folder, tmp_path):
     assert "Importances and their intervals are of those who answered alone" in said(ran)
 
 
+@pytest.mark.slow
 def test_an_attribute_that_follows_from_others_is_left_out_and_said(long, tmp_path):
     pixels = pl.col("screen").replace_strict({"small": 720, "large": 1080})
     out = ranked(long.with_columns(pixels=pixels), tmp_path)
@@ -423,6 +428,7 @@ def test_what_is_ours_is_not_guessed(folder, tmp_path, ours, message):
     assert message in refused("simulate", folder, market, "--line", "2", "--maximise", "share")
 
 
+@pytest.mark.slow
 def test_terms_of_the_default_model_by_the_command(long, tmp_path):
     place = ranked(long, tmp_path, "--model", 'population,attributes=["price","screen","price:screen"]')
     table = pl.read_csv(io.StringIO(run("--format", "csv", "worth", place).stdout))

@@ -83,6 +83,7 @@ def test_values_are_dealt_by_key():
     assert summed(np.full(3, 2**63, dtype=np.uint64), np.array([0, 0, 1]), 3).tolist() == [0, 2**63, 0]
 
 
+@pytest.mark.slow
 def test_names_change_no_prediction_of_the_defaults(pair):
     plain, other, people, items = pair
     model, renamed = Population(n_jobs=1).fit(plain), Population(n_jobs=1).fit(other)

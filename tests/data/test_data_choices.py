@@ -216,6 +216,7 @@ def test_a_few_rows_in_a_row_are_no_choices():
     assert Comparisons.from_frame(frame.head(2)).task is None
 
 
+@pytest.mark.slow
 def test_cross_validation_over_a_frame_and_updates_go_on():
     frame = choices(n_users=6, n_tasks=15).rename({"task": "choice_set"}).to_pandas()
     model = Population(strength=5.0, variance=1.0, consensus_variance=1.0, n_jobs=1)

@@ -184,6 +184,7 @@ def test_a_damaged_workbook_is_closed(tmp_path, part):
     assert all(one.closed for one in opened)
 
 
+@pytest.mark.slow
 def test_archives_that_unpack_to_too_much_or_hold_several(tmp_path):
     path = archive(tmp_path / "a.zip", a_dot_csv="left,right,winner\n" + "a,b,a\n" * 200_000)
     with pytest.raises(DataError, match=r"unpacks to more than 0.001 GB.*unpack_limit=GB"):

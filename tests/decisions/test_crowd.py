@@ -350,6 +350,7 @@ def test_the_first_k_are_told_from_the_rest():
     assert _between_sets(np.tile(f[:1] * 10.0, (5, 1)), 2).sum() == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["board", "best", "random"])
 def test_sets_are_drawn_and_their_probability_is_exact(target):
     model = Population().fit(Comparisons.from_frame(answers(12, 6)))

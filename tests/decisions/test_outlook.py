@@ -70,6 +70,7 @@ def test_what_n_answers_do_to_the_board_is_that_of_dense_algebra(n):
     assert np.linalg.eigvalsh(D @ (closed.left(n) - after[some]) @ D.T)[0] > -EXACT  # no more than an open list
 
 
+@pytest.mark.slow
 def test_a_claim_is_settled_when_its_probability_first_reaches_the_level():
     """Two items: against paths of a mean that learns of a difference d ~ N(μ, v), by answers of precision j."""
     mu, v, j, level, rng = 0.3, 0.5, 0.05, 0.95, np.random.default_rng(3)
@@ -89,6 +90,7 @@ def test_a_claim_is_settled_when_its_probability_first_reaches_the_level():
         assert np.mean(np.log(told)) == pytest.approx(np.log(np.quantile(first, share)), abs=0.2)
 
 
+@pytest.mark.slow
 def test_a_claim_is_as_probable_as_on_the_board(tmp_path):
     model = fitted()
     model.save(tmp_path / "model")
@@ -154,6 +156,7 @@ def test_what_is_said(monkeypatch):
     assert [_rounded(n) for n in (3, 47, 47.2, 471, 4712, 99.1)] == [3, 47, 48, 480, 4800, 100]
 
 
+@pytest.mark.slow
 def test_more_is_needed_for_more_certainty_and_less_after_more_answers():
     model = Population(**FIXED | {"tie_threshold": "auto"}).fit(answers(apart=1.0, n=120))
     needed = [model.outlook(level=level).more_answers for level in (0.9, 0.95, 0.99)]

@@ -31,6 +31,7 @@ def test_chances_of_a_choice_are_those_of_noisy_utilities():
     assert pair[0, 0] == pytest.approx(0.758036, abs=1e-5)  # Φ(.7)
 
 
+@pytest.mark.slow
 def test_a_set_tells_more_than_its_parts_and_than_other_sets(model):
     found = suggest_set(model, "0" if model.users_.is_integer is False else 0, 4)
     scores = found["score"].to_numpy()

@@ -99,6 +99,7 @@ def tell_same(poll, person, question, better):
     poll.tell(number, shown, better)
 
 
+@pytest.mark.slow
 def test_items_that_come_later_join_the_board(tmp_path):
     with made(tmp_path, strategy="board") as poll:
         answered(poll, PEOPLE, 3)

@@ -123,6 +123,7 @@ def test_nobody_sends_forms_for_another(address):
     assert browser(address).post("/o/pair/sign-in", data={"token": "x"}, headers=foreign).status_code == 403
 
 
+@pytest.mark.slow
 def test_pages_of_the_organiser_are_the_organisers(place):
     address, host, tokens = place
     ann = joined(address, "pair")

@@ -121,6 +121,7 @@ def test_what_is_chosen_is_what_fit_chooses_of_the_sample(tmp_path):
     assert abs(many._score_and_accuracy(predilect.Comparisons.from_frame(held))[0] - one.score(held)) < 1e-3
 
 
+@pytest.mark.slow
 def test_of_a_sample_the_rest_joins_for_the_population(tmp_path):
     parts = in_parts(tmp_path, votes(200))
     settings = GIVEN | {"tol": 1e-10}
@@ -149,6 +150,7 @@ class Backwards(Executor):
         return Future.result(future)
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_a_bit(crowd, model, tmp_path):
     with ThreadPoolExecutor(3) as threads:
         assert bits(fitted(crowd, tmp_path / "threads", threads, **GIVEN)) == bits(model)
@@ -338,6 +340,7 @@ def test_a_saved_model_reads_the_part_of_a_person(crowd, model, tmp_path):
         PopulationInParts.load(tmp_path / "model")
 
 
+@pytest.mark.slow
 def test_a_new_day_begins_where_the_last_one_ended(tmp_path):
     parts = in_parts(tmp_path, votes(80))
     day = fitted(parts, **GIVEN)

@@ -87,6 +87,7 @@ def test_many_segments_tell_the_items_that_differ_most():
     assert line.split()[2:5] == ["97", "200", "1"]  # people, answers (two items each), more than chance
 
 
+@pytest.mark.slow
 def test_the_picture_has_the_same_bytes_each_time(tmp_path):
     parts = [*boards(3), *boards(2, "panel", 1)]
     for name in ("a", "b"):

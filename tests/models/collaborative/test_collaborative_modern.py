@@ -66,6 +66,7 @@ def test_it_ends_where_every_block_is_what_the_others_ask_for(data, fit):
     np.testing.assert_allclose(fit.sites.precision, want, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_mean_of_the_weights_is_that_of_the_people(fit):
     law, p = fit.posterior.weights, fit.posterior
     n = len(p.w_mean)

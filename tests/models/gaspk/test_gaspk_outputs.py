@@ -99,6 +99,7 @@ def test_joint_law_is_that_of_dense_algebra(linear, wide):
             assert (left_open > 0.0) == (model is wide)
 
 
+@pytest.mark.slow
 def test_draws_have_the_precision_of_the_coordinates(linear):
     posterior, answers = linear.posterior_, linear.answers_
     Phi, gamma = posterior.basis.dense()[:, :12], posterior.gamma
@@ -135,6 +136,7 @@ def test_weights_of_somebody_without_answers_are_those_of_the_prior_and_all_else
     assert np.trace(found.root[0] @ found.root[0].T) < np.trace(dirichlet)
 
 
+@pytest.mark.slow
 def test_draws_have_the_joint_law(wide):
     t, kernel = wide.trade_offs_.from_units(TRADE_OFFS), wide.hyperparameters_.kernel
     n = 4000

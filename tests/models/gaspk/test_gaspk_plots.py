@@ -27,6 +27,7 @@ def panels(figure):
     return [axes for axes in figure.axes if axes.get_label() != "<colorbar>"]
 
 
+@pytest.mark.slow
 def test_maps_hold_evaluations_and_say_so(model):
     figure = plot_characteristics(model)
     shown = panels(figure)

@@ -291,6 +291,7 @@ def votes(n_users=20, each=8, seed=0, mostly_left=False):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_predictions_of_the_defaults_do_not_depend_on_the_seed():
     answers, asked = votes(), {k: v for k, v in votes(seed=5).items() if k != "winner"}
     one, other = (GaSPK(**QUICK, random_state=seed).fit(answers, items=CARS) for seed in (0, 1))

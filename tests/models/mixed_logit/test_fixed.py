@@ -53,6 +53,7 @@ def fixed(data, seed=0, **settings):
     return MixedLogit(**given | settings).fit(data.answers, items=data.items)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_standard_errors_are_those_of_the_hessian_whatever_the_seed(seed):
     b, covariance = conditional_logit(tasks(DATA, NAMES))

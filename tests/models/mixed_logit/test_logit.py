@@ -106,6 +106,7 @@ def test_the_constants_are_those_of_what_labels_the_alternatives():
         model.summary("clustered")
 
 
+@pytest.mark.slow
 def test_latent_classes_reach_the_maximum_of_the_referee():
     answers, X, person, *_ = STUDY
     value, theta = referee.polished(referee.best_of_em(X, person, 2, 5, 0)[1], X, person, 2)
@@ -147,6 +148,7 @@ def test_slopes_and_the_hessian_are_those_of_differences(K, by):
     np.testing.assert_allclose(at.member.sum(axis=1), 1.0, rtol=EXACT)
 
 
+@pytest.mark.slow
 def test_a_covariate_of_people_says_which_class():
     answers, _, _, people, _ = classes_study(1, U=300, by=1.5)
     model = MixedLogit(distributions="fixed", n_classes=2, n_jobs=1).fit(answers, people=people)

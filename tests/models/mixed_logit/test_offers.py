@@ -24,6 +24,7 @@ def model(request):
     return kind.fit(DATA.answers, items=ITEMS)
 
 
+@pytest.mark.slow
 def test_elasticities_are_differences_of_shares(model):
     table = pl.DataFrame(model.elasticities(SETS, "price"))
     assert table.columns == ["item", "changes", "elasticity", "lower", "upper", "of"]
@@ -56,6 +57,7 @@ def test_the_best_price_brings_what_the_curve_says(model):
         assert ((table["lower"] <= table["brings"]) & (table["brings"] <= table["upper"])).all()
 
 
+@pytest.mark.slow
 def test_the_best_line_is_that_of_all_subsets(model):
     ours, against = ["i4", "i5", "i6", "i7"], ["i8", "i9"]
     table = pl.DataFrame(model.best_line(ours, against, 2, "revenue", price="price"))
@@ -93,6 +95,7 @@ def test_prices_are_numbers(model, values):
             ask(SETS, SETS[1], "price", values)
 
 
+@pytest.mark.slow
 def test_an_outside_option_has_no_price():
     rng = np.random.default_rng(1)
     rows = []

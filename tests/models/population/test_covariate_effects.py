@@ -36,6 +36,7 @@ def effect(model, name="side"):
     return table[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", MODELS)
 def test_a_side_that_moves_answers_is_found_and_boards_are_for_no_side(settings):
     frame, utility = crowd(1, side=0.4)

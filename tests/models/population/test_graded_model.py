@@ -81,6 +81,7 @@ def test_grades_given_as_signs_change_no_bit(settings):
     np.testing.assert_array_equal(plain.predict_proba(queries()), sides.predict_proba(queries()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", MODELS)
 def test_answers_that_come_and_go_leave_the_model_as_it_was(settings):
     frame, outcome = crowd()

@@ -315,6 +315,7 @@ def loud_and_quiet(rng, n_people: int, name: str) -> dict[str, list]:
     return dict(zip(("user", "left", "right", "outcome"), map(list, zip(*rows, strict=True)), strict=True))
 
 
+@pytest.mark.slow
 def test_strangers_answers_are_predicted_as_well_as_by_the_pooled_model():
     rng = np.random.default_rng(0)
     train, test = loud_and_quiet(rng, 90, "p"), loud_and_quiet(rng, 200, "q")

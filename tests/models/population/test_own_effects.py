@@ -73,6 +73,7 @@ def test_held_out_answers_gain_and_the_spread_is_found(differing, monkeypatch):
     assert any("People differ in it, with a standard deviation of 0.00" in line for line in model.describe())
 
 
+@pytest.mark.slow
 def test_people_have_their_own_effects_in_the_units_given(differing):
     model, _, _, effect = differing
     people = model.people()

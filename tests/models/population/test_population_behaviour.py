@@ -187,6 +187,7 @@ def test_fractions_of_an_answer():
     assert np.isfinite(fitted("uv", "pq qr", weight=[1.5, 2.5]).log_evidence_)
 
 
+@pytest.mark.slow
 def test_a_crowd_of_one_mind_is_said_to_have_no_rankings_of_its_people():
     one = Population(n_jobs=1).fit(comparisons(agreeing(0)))
     assert any("everybody's ranking is the crowd's" in line for line in one.describe())

@@ -49,6 +49,7 @@ def model(request):
     )
 
 
+@pytest.mark.slow
 def test_coefficients_of_products_are_those_of_the_truth(model):
     assert model.attributes_ == TERMS
     found = {row["attribute"]: row for row in pl.DataFrame(model.coefficients()).iter_rows(named=True)}
@@ -116,6 +117,7 @@ def test_terms_that_cannot_be_had(attributes, items, said):
         Population(attributes=attributes).fit(ANSWERS, items=items, people=people)
 
 
+@pytest.mark.slow
 def test_what_is_advised_for_covariates_of_people_works():
     people = pl.DataFrame({"user": ANSWERS["user"].unique().sort(), "income": np.arange(80) % 7})
     small = choices(80, 3)

@@ -57,6 +57,7 @@ def test_the_choice_predicts_as_well_as_the_truth(scale, weight):
     assert 1 < len(chosen.report_["prior"]["trials"]) <= most
 
 
+@pytest.mark.slow
 def test_hyper_parameters_that_are_given_are_kept():
     truth = featured_crowd(2, 40, 8, scale=1.0, feature_weight=0.5)
     columns, outcome = truth.answers(10)
