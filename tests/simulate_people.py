@@ -79,3 +79,17 @@ def in_tasks(rows=TASKS, largest_state: int = 600, consistency=(1.3, 0.8, 1.0)) 
         np.ones(len(rows)), n_items=N_ITEMS, traits=np.zeros((len(consistency), 0)), largest_state=largest_state,
         task=task, consistency=np.array(consistency),
     )  # fmt: skip
+
+
+def many_in_tasks() -> People:
+    """People with many more rows than items: choices, orders, best-worst, in a mixed order, pairs between them."""
+    rng = np.random.default_rng(7)
+    rows = []
+    for user in range(3):
+        for task in range(26):
+            a, b, c, d = rng.permutation(N_ITEMS)[:4].tolist()
+            kinds = [(a, b), (a, c), (a, d)], [(a, b), (b, c), (c, d)], [(a, b), (a, c), (b, d), (c, d)]
+            rows += [(user, *pair, task) for pair in kinds[(user + task) % 3]]
+            rows.append((user, a, d, -1))
+    order = np.lexsort((rng.random(len(rows)), [row[0] for row in rows]))
+    return in_tasks([rows[place] for place in order])

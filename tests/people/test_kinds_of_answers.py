@@ -14,7 +14,7 @@ from predilect.people.layout import People, lay_out, with_own
 from predilect.people.person import person_of
 from predilect.people.update import settle, settled
 from simulate import laid_out
-from simulate_people import DELTA, N_ITEMS, SPREAD, differing, in_tasks, laws, with_covariates
+from simulate_people import DELTA, N_ITEMS, SPREAD, differing, in_tasks, laws, many_in_tasks, with_covariates
 from tolerances import CONVERGED, ITERATIVE
 
 # Their own thresholds and care of eight people or fewer.
@@ -39,8 +39,8 @@ def with_effects(spread) -> People:
     return with_own(with_covariates(7, N_ITEMS), none, none, np.array([0.4, -0.7]), spread=spread)
 
 
-def with_task_effects(spread) -> People:
-    found, rng = in_tasks(), np.random.default_rng(5)
+def with_task_effects(found: People, spread) -> People:
+    rng = np.random.default_rng(5)
     patterns = np.round(rng.normal(size=(found.n_rows, 2)), 1)
     found = replace(found, patterns=patterns, variant=np.arange(found.n_rows))
     none = np.zeros(0)
@@ -51,7 +51,9 @@ CUTS, STRICT_CUTS, ITEMS = [0.3, 0.9, 1.8], [0.0, 0.7, 1.5], np.linspace(-0.5, 0
 KINDS = {
     "pairs": lambda: laid_out(differing("ties", 0, 8, [1, 4, 9, 25, 90, 3, 0, 12], SPREAD)),
     "covariates": lambda: with_effects(()), "covariates, own effects": lambda: with_effects((0.8, 0.3)),
-    "tasks": in_tasks, "tasks, own effects": lambda: with_task_effects((0.8, 0.3)),
+    "tasks": in_tasks, "tasks, own effects": lambda: with_task_effects(in_tasks(), (0.8, 0.3)),
+    "tasks among items": many_in_tasks,
+    "tasks among items, own effects": lambda: with_task_effects(many_in_tasks(), (0.8, 0.3)),
     "grades": lambda: graded(Thresholds(np.array(CUTS))),
     "grades without ties": lambda: graded(Thresholds(np.array(STRICT_CUTS))),
     "grades, of items": lambda: graded(Thresholds(np.array(CUTS), ITEMS)),
@@ -65,9 +67,13 @@ def law(request):
     return laws()[request.param]
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(kind, marks=pytest.mark.slow) if "items, own" in kind else kind for kind in KINDS],
+)
 def people(request, law) -> People:
     found = KINDS[request.param]()
+    assert bool(found.among_items) == ("among items" in request.param)
     traits = np.linspace(-1.0, 1.0, found.n_users)[:, None] * np.ones(law.shift.shape[1])
     return replace(found, tie_factor=TIES[: found.n_users], consistency=CARE[: found.n_users], traits=traits)
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
 from predilect.gaussian.design import Sites
 from predilect.people.law import Law
-from predilect.people.layout import with_own
-from predilect.people.state import are_better_among_items
 from predilect.people.update import settle
 from simulate_people import N_ITEMS, TASKS, in_tasks
 from tolerances import CONVERGED, EXACT
@@ -95,48 +91,3 @@ def test_a_choice_says_less_than_its_pairs():
     )
     assert np.linalg.eigvalsh(apart.H - told.H).min() > -EXACT
     assert np.trace(told.H) < np.trace(apart.H)
-
-
-def many_tasks(largest_state, effects):
-    """People with many more rows than items: choices, orders, best-worst, in a mixed order, pairs between them."""
-    rng = np.random.default_rng(7)
-    rows = []
-    for user in range(3):
-        for task in range(26):
-            a, b, c, d = rng.permutation(N_ITEMS)[:4].tolist()
-            kinds = [(a, b), (a, c), (a, d)], [(a, b), (b, c), (c, d)], [(a, b), (a, c), (b, d), (c, d)]
-            rows += [(user, *pair, task) for pair in kinds[(user + task) % 3]]
-            rows.append((user, a, d, -1))
-    order = np.lexsort((rng.random(len(rows)), [row[0] for row in rows]))
-    at = in_tasks([rows[place] for place in order], largest_state)
-    if not effects:
-        return at
-    patterns = rng.normal(size=(at.n_rows, 2))
-    at = replace(at, patterns=patterns, variant=np.arange(at.n_rows))
-    return with_own(at, np.zeros(0), np.zeros(0), np.array([0.4, -0.7]), spread=(0.8, 0.3))
-
-
-@pytest.mark.parametrize(
-    ("basis", "effects"),
-    [
-        (False, False),
-        pytest.param(True, False, marks=pytest.mark.slow),
-        pytest.param(False, True, marks=pytest.mark.slow),
-    ],
-)
-def test_tasks_among_items_are_those_among_rows(basis, effects):
-    among_items, among_rows = (many_tasks(size, effects) for size in (600, 0))
-    assert are_better_among_items.py_func(np.diff(among_items.answer_ptr), N_ITEMS).all()
-    assert (len(among_items.heavy), len(among_rows.heavy)) == (0, 3)
-    sites = [Sites.flat(among_items.n_rows) for _ in range(2)]
-    found, same = (
-        settle(at, at_sites, law(basis), 0.4, tolerance=1e-13)
-        for at, at_sites in zip((among_items, among_rows), sites, strict=True)
-    )
-    np.testing.assert_allclose(sites[0].precision, sites[1].precision, atol=CONVERGED)
-    assert found.evidence == pytest.approx(same.evidence, abs=CONVERGED)
-    for name in ("H", "D", "r", "r_items", "own_H", "own_D", "own_slopes", "r_covariates"):
-        np.testing.assert_allclose(getattr(found, name), getattr(same, name), atol=CONVERGED, err_msg=name)
-    for user in range(3):
-        for one, other in zip(*(at.sums(user, sites[0], law(basis)) for at in (among_items, among_rows)), strict=True):
-            np.testing.assert_allclose(one, other, atol=CONVERGED)
