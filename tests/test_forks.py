@@ -72,6 +72,7 @@ def threads():
     pl.Series([2, 1]).sort()
 
 
+@pytest.mark.slow
 def test_what_a_server_does_with_a_fitted_model_works_in_a_child(model, tmp_path):
     asked = {name: column[:30] for name, column in questions(6).items()}
     expected, board = model.predict_proba(asked), model.rank()["mean"].to_list()

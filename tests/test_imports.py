@@ -80,6 +80,7 @@ def test_every_folder_is_a_room_that_the_rule_knows():
     assert len(FILES) > 40
 
 
+@pytest.mark.slow
 def test_rooms_import_one_way():
     wrong = []
     for file in FILES:
@@ -228,6 +229,7 @@ def test_importing_takes_nothing_heavy():
     assert not loaded & {"numba", "sklearn", "pandas", "scipy", "polars", "pyarrow", "matplotlib", "typer", "rich"}
 
 
+@pytest.mark.slow
 def test_a_fit_needs_nothing_that_draws_or_reads_commands():
     answers = "{'user': ['u', 'v'], 'left': ['p', 'q'], 'right': ['q', 'r'], 'winner': ['p', 'q']}"
     fit = f"predilect.Population().fit({answers}).rank()"

@@ -42,6 +42,7 @@ def labels(axis) -> list[str]:
     return [label.get_text() for label in axis.get_ticklabels()]
 
 
+@pytest.mark.slow
 def test_a_board_has_its_scores_in_the_size_and_with_the_title_that_is_asked_for(model):
     ax = plot.board(model, top=4, title="$Drinks", size=(6.0, 3.0))
     board = pl.DataFrame(model.rank()).head(4)
@@ -80,6 +81,7 @@ def test_people_stand_where_the_map_has_them_by_segment(model):
     assert sum(len(one.get_offsets()) for one in plot.people(model, most=10).collections) == 10
 
 
+@pytest.mark.slow
 def test_segments_calibration_and_effects_are_drawn(model):
     ax = plot.segments(model, top=3)
     assert len(labels(ax.yaxis)) == 3
@@ -97,6 +99,7 @@ def test_segments_calibration_and_effects_are_drawn(model):
     assert "length" in labels(ax.yaxis)
 
 
+@pytest.mark.slow
 def test_every_chart_can_be_plotted_with_the_numbers_that_it_has_in_a_page():
     items = {"item": list(range(6)), "size": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "kind": ["a", "b"] * 3}
     model = Population(**FIXED, feature_weight=0.5, length_scale=1.0).fit(comparisons(camps(0)), items=items)

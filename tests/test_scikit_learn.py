@@ -23,6 +23,7 @@ def answers():
     return pd.DataFrame(columns), y
 
 
+@pytest.mark.slow
 def test_the_score_beside_other_scorers_and_in_a_search(answers):
     both = cross_validate(
         POOLED, *answers, cv=FOLDS, scoring={"log": neg_log_loss, "accuracy": "accuracy"}, error_score="raise"

@@ -51,6 +51,7 @@ def test_for_two_options_the_rule_is_a_threshold_on_its_own_probability():
         np.testing.assert_array_equal(acted(found, cost)[0], found.p[:, 0] >= 1.0 - cost)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 4])
 def test_right_probabilities_pay(k):
     record = measured(exact(k))
@@ -68,6 +69,7 @@ def test_right_probabilities_pay(k):
     assert record["sure"]["right"] == pytest.approx(record["sure"]["stated"], abs=EXACT)
 
 
+@pytest.mark.slow
 def test_the_largest_of_many_excesses_is_as_rare_by_chance_as_it_is_said_to_be():
     rng = np.random.default_rng(0)
     # Five points of a curve that share their people, and no excess: what is found is uniform.

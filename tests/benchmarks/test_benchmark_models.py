@@ -63,6 +63,7 @@ def test_scores_are_utilities_up_to_a_constant() -> None:
         np.testing.assert_allclose(mine - mine.mean(), mean, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_options_follow_the_name() -> None:
     model = build("population@strength=10@variance=4")(crowd()).model
     assert (model.strength, model.variance) == (10.0, 4.0)

@@ -100,6 +100,7 @@ def test_importances_are_sorted_and_drawn(tmp_path: Path) -> None:
     assert not importance_figure(store, ["jura"], [MODEL], tmp_path / "y.svg")
 
 
+@pytest.mark.slow
 def test_scaling_runs_and_figure(tmp_path: Path) -> None:
     task = scaling.crowded_items(300, 3, 2000)
     assert (task.train.n_items, task.train.n_answers, task.test.n_answers) == (300, 1960, 40)

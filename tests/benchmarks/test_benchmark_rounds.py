@@ -59,6 +59,7 @@ def test_pools_are_dealt_out_to_everybody(answers):
         pools_of(twice, 1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["bald", "random"])
 def test_each_round_asks_everybody_one_pair_of_their_own_pool(answers, strategy):
     pools, heard = pools_of(answers, 2, 3, random_state=0), []

@@ -148,6 +148,7 @@ def test_segments_are_the_groups_of_the_map_and_stand_against_the_crowd():
     picture(svg(segments_chart([], pl.DataFrame(model.rank()), "units")))
 
 
+@pytest.mark.slow
 def test_part_worths_are_those_of_the_population():
     rows = comparisons(camps(0))
     items = {"item": list(range(6)), "size": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "kind": ["a", "b"] * 3}

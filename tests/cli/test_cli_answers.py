@@ -50,6 +50,7 @@ def test_check_says_what_was_understood(conjoint):
     assert intake["attributes"] == ["price", "size"]
 
 
+@pytest.mark.slow
 def test_attributes_of_the_alternatives_are_features_of_the_items(conjoint):
     ran = run("rank", "--explain", conjoint, *QUICK, "--format", "json")
     assert "Item features: price, size;" in ran.stderr

@@ -23,6 +23,7 @@ def pairs(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_predictions_keep_rows_and_columns_and_are_those_of_the_library(votes, tmp_path, pairs):
     # Whatever the verdict on these votes: the note on strangers is that of a personal model.
     results = tmp_path / "out"
@@ -168,6 +169,7 @@ def test_check_succeeds_with_warnings(tmp_path):
     assert "Warning: The items fall into 2 groups" in ran.stderr
 
 
+@pytest.mark.slow
 def test_the_command_takes_covariates_off_the_board_and_predicts_with_them(tmp_path):
     rng = np.random.default_rng(0)
     left = rng.integers(4, size=600)

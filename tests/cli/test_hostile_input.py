@@ -51,6 +51,7 @@ def hostile(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_commands_of_a_file_reach_no_terminal(hostile, tmp_path):
     out = tmp_path / "out"
     pairs = tmp_path / "pairs.csv"
@@ -233,6 +234,7 @@ def test_no_id_becomes_a_formula_in_a_spreadsheet_and_other_files_keep_it(tmp_pa
     assert set(users["item"]) == set(users["user"]) == set(FORMULAS)
 
 
+@pytest.mark.slow
 def test_two_megabytes_of_winner_are_not_printed(tmp_path):
     (tmp_path / "v.csv").write_text("left,right,winner\na,b," + "x" * 2_000_000 + "\n")
     ran = run("check", tmp_path / "v.csv")
@@ -320,6 +322,7 @@ def test_features_of_any_size_are_those_of_the_same_shape(tmp_path, size):
     np.testing.assert_allclose(means[0], means[1], rtol=0, atol=ITERATIVE)
 
 
+@pytest.mark.slow
 def test_any_number_of_rows_may_be_asked_for(tmp_path):
     (tmp_path / "v.csv").write_text(PAIRS)
     assert run("rank", tmp_path / "v.csv", "-q", *QUICK, "-o", tmp_path / "out").exit_code == 0

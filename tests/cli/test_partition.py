@@ -23,6 +23,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 def test_the_board_is_that_of_the_file(folder):
     one, many = (pl.read_csv(folder / name / "leaderboard.csv") for name in ("one", "results"))
     assert many["item"].to_list() == one["item"].to_list()
@@ -50,6 +51,7 @@ def test_predictions_are_those_of_the_file(folder):
     assert one.exit_code == many.exit_code == 0
 
 
+@pytest.mark.slow
 def test_averages_are_of_the_people_of_one_part(folder):
     items = folder / "items.csv"
     pl.DataFrame({"item": [f"item {k}" for k in range(6)], "size": range(6)}).write_csv(items)

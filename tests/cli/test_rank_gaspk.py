@@ -73,6 +73,7 @@ def test_words_files_and_predictions(votes, features, tmp_path):
     assert run("rank", votes, "--items", features, *FEW, "--out", folder, "--force").exit_code == 0
 
 
+@pytest.mark.slow
 def test_without_items_and_without_people(votes, tmp_path):
     folder = tmp_path / "results"
     ran = run("rank", "--explain", votes, "--model", "gaspk", "-c", "who=", "--by", "language", "--out", folder)

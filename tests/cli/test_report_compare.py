@@ -84,6 +84,7 @@ def test_a_model_alone_has_a_page_too_and_a_damaged_record_is_named(results, tmp
     assert "leaderboard.json is damaged" in told(ran)
 
 
+@pytest.mark.slow
 def test_an_older_ranking_is_compared_with(few_votes, results, tmp_path):
     assert run("rank", few_votes, *QUICK, "-o", tmp_path / "new").exit_code == 0
     ran = run("compare", results, tmp_path / "new", "--scale", "elo", "-o", tmp_path / "changes.csv")

@@ -87,6 +87,7 @@ def test_worth_to_one_person(folder):
     assert "p99" in refused("worth", folder, "--user", "p99")
 
 
+@pytest.mark.slow
 def test_tables_in_other_formats(folder):
     as_csv = run("worth", folder, "--price", "price", "--format", "csv")
     expected = load(folder).coefficients()
@@ -142,6 +143,7 @@ def test_too_few_sweeps_ask_for_nothing_that_the_command_lacks(long, tmp_path, m
     assert "ask for more sweeps (n_draws)" not in told
 
 
+@pytest.mark.slow
 def test_attributes_may_stand_in_a_table_of_items(tmp_path):
     votes = {"user": ["a", "a", "b", "b"], "left": ["x", "y", "x", "z"], "right": ["y", "z", "z", "y"],
              "winner": ["x", "z", "x", "z"]}  # fmt: skip
@@ -203,6 +205,7 @@ def test_an_attribute_that_decides_every_choice_and_people_with_one_task(long, t
     assert told.count('never has more of "price" than the average of what it was chosen from') == 1
 
 
+@pytest.mark.slow
 def test_ratings_have_part_worths_and_no_choices_to_explain(tmp_path):
     rng = np.random.default_rng(1)
     rows = [(f"p{u}", f"i{i}", int(np.clip(round(5 - i + rng.normal()), 1, 5))) for u in range(6) for i in range(5)]
@@ -216,6 +219,7 @@ def test_ratings_have_part_worths_and_no_choices_to_explain(tmp_path):
     assert "--holdout is about choices: a task of user" in refused("worth", out, "--holdout", 1)
 
 
+@pytest.mark.slow
 def test_best_worst_answers_without_attributes_have_scores(tmp_path, monkeypatch):
     monkeypatch.setattr("predilect.models.mixed_logit.training._SWEEPS", 400)  # which is quicker than a search
     rng, rows = np.random.default_rng(2), []
@@ -261,6 +265,7 @@ def test_one_person_who_guesses_is_no_people(tmp_path):
     assert "1 person (12 %) answers no better than chance (first: p3)" in said(run("worth", out))
 
 
+@pytest.mark.slow
 def test_without_people_there_is_one_set_of_coefficients(long, tmp_path):
     one = long.drop("id").with_columns(task=pl.int_range(pl.len()) // 3)
     one.write_csv(tmp_path / "choices.csv")
@@ -371,6 +376,7 @@ LINES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_line_that_brings_most(folder, tmp_path):
     market = scenarios(tmp_path / "market.csv", "\n".join(LINES))
     asked = "simulate", folder, market, "--line", "2", "--maximise"

@@ -269,6 +269,7 @@ def test_what_is_damaged_is_refused(small, tmp_path):
             predilect.load(tmp_path / "small")
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_as_certain_as_in_the_full_model(tmp_path):
     fixed = {"strength": 10.0, "variance": 2.0, "consensus_variance": 4.0, "n_jobs": 1}
     calibration = predilect.Calibration(0.7, 1.4, lapse_rate=0.05)

@@ -178,6 +178,7 @@ def test_read_item_map(tmp_path):
         read_item_map(write(tmp_path / "bad.csv", "item,to\n1,a\n2,c\n1,b\n2,d\n"))
 
 
+@pytest.mark.slow
 def test_importing_is_light():
     code = "import predilect.data, sys; print([m for m in ('pandas', 'sklearn', 'numba') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -209,6 +210,7 @@ def test_what_is_no_table_of_answers_is_told_why(tmp_path, data, said):
         read(tmp_path / "a.csv")
 
 
+@pytest.mark.slow
 def test_a_header_of_any_length_is_read_whole(tmp_path):
     extra = [f"attribute {k}" for k in range(20_000)]
     path = tmp_path / "v.csv"

@@ -157,6 +157,7 @@ def test_files_that_are_not_what_their_name_says(tmp_path, kind):
             read(path)
 
 
+@pytest.mark.slow
 def test_no_changed_byte_of_a_workbook_or_a_database_gets_past(tmp_path):
     for path in (votes_in(tmp_path / "a.db"), workbook(tmp_path / "a.xlsx", votes=[NAMES, *ROWS])):
         data, changed = path.read_bytes(), tmp_path / f"changed{path.suffix}"

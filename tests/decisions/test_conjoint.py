@@ -68,6 +68,7 @@ class OneOfAll(Given):
     of_one_population = True
 
 
+@pytest.mark.slow
 def test_the_spread_between_people_is_as_sure_as_one_population_leaves_it():
     n, own, within = 60, 1.0, 1.5  # sd of people, and of what is seen of each
     inside = []

@@ -68,6 +68,7 @@ def test_a_fit_to_made_up_answers_has_the_errors_that_were_promised():
     assert found.table["block"].unique().to_list() == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_bayesian_design_is_the_best_on_average():
     priors = PRIORS | {"price": (-0.6, 0.5)}
     bayes = design(LEVELS, 6, 3, priors=priors, n_starts=4)
@@ -80,6 +81,7 @@ def test_a_bayesian_design_is_the_best_on_average():
     assert errors[0] <= errors[1] * 1.001
 
 
+@pytest.mark.slow
 def test_prohibitions_hold_and_no_task_shows_an_alternative_twice():
     prohibited = [{"brand": "A", "price": 3}, {"size": "l", "care": "no"}]
     for balanced in (False, True):

@@ -238,6 +238,7 @@ def test_identical_items_come_last():
     assert codes(suggest_each(model, pool, "eubo")) in ([(0, 2)], [(1, 2)])
 
 
+@pytest.mark.slow
 def test_equal_scores_are_drawn_by_seed_person_and_answers():
     model = Known(np.zeros(5), np.eye(5))
     every = set(itertools.combinations(range(5), 2))

@@ -64,6 +64,7 @@ def test_the_losses_are_those_of_fits_to_the_rest_of_the_answers(calibration):
         assert learned != (1.0, 0.0) or not own
 
 
+@pytest.mark.slow
 def test_a_prior_that_takes_people_for_all_different_is_worse_where_they_agree():
     stubborn = Population(strength=1e4, variance=30.0, consistency=0.0, n_jobs=1)
     verdict = judge(stubborn, comparisons(agreeing(1)))
@@ -72,6 +73,7 @@ def test_a_prior_that_takes_people_for_all_different_is_worse_where_they_agree()
     assert "higher by" in verdict.personal.sentence
 
 
+@pytest.mark.slow
 def test_where_people_agree_there_is_nothing_in_it():
     verdict = judge(Population(n_jobs=1), comparisons(agreeing(1)))
     assert (verdict.personal.outcome, verdict.favours) == ("nothing", "pooled")
@@ -240,6 +242,7 @@ def choices_of_own_items(n_users: int, n_tasks: int, traits: int = 2) -> tuple[C
     return Comparisons.from_frame(frame, outcome=np.ones(2 * n, dtype=int)), features
 
 
+@pytest.mark.slow
 def test_items_that_hardly_recur_are_fitted_apart():
     answers, features = choices_of_own_items(25, 8)
     assert answers.n_items == 600

@@ -145,6 +145,7 @@ def test_new_items_follow_from_their_features():
     assert var[0] == pytest.approx(2.0 * (1.0 / old.t_scale + np.sum(second / old.v_scale)), rel=EXACT)
 
 
+@pytest.mark.slow
 def test_features_of_somebody_unseen():
     rng = np.random.default_rng(4)
     B, cov = rng.normal(size=(C, 2)), covariances(rng, C, 2)

@@ -124,6 +124,7 @@ def test_gppl_with_a_nearly_flat_prior_is_statsmodels_logit():
     np.testing.assert_allclose(var, np.diagonal(coefficients().cov_params()), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_gppl_finds_the_best_lower_bound_by_quadrature():
     model = LogitGPPL(variance=2.0, tol=1e-13).fit({"left": ["ale"] * 4, "right": ["bun"] * 4}, [1, 1, 1, -1])
     prior = 2.0 * model.hyperparameters_.variance

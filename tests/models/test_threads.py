@@ -132,6 +132,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "n", "n_reads"), CASES)
 def test_changes_of_many_threads_are_those_of_one_after_the_other(kind, n, n_reads, tmp_path, monkeypatch, restless):
     monkeypatch.setattr("predilect.models.population.updates._MOST_BESIDE", 5)  # so that the layout changes often

@@ -379,6 +379,7 @@ def test_boards_of_two_kinds_of_models_are_not_compared(model):
     assert "takes the two fits for independent" not in read.text
 
 
+@pytest.mark.slow
 def test_nothing_is_found_more_often_than_promised_where_the_old_answers_are_in_the_new():
     n_found = 0
     for seed in range(30):

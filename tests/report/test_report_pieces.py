@@ -94,6 +94,7 @@ def test_everybodys_file_does_not_depend_on_the_chunks(tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
 
 
+@pytest.mark.slow
 def test_plots_have_the_same_bytes_twice(tmp_path):
     written = []
     for name in ("one", "two"):

@@ -224,6 +224,7 @@ def test_ranks_the_other_way_round_and_in_words():
     assert tasks_of(read(ranks, reading={"best": "high"})) == [("a", "x > y", "z > x")]
 
 
+@pytest.mark.slow
 def test_three_hundred_attributes():
     many = {f"x{k}": [k, 7, 8, 7, 8, k] for k in range(300)}
     assert len(read(NUMBERED, {**many, "chosen": CHOSEN}).intake.attributes) == 300

@@ -184,6 +184,7 @@ def test_numbers_of_named_alternatives_are_not_guessed_where_columns_do_not_tell
     assert told == read(tmp_path, BIOGEME, "swissmetro.dat")
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_files_as_their_users_have_them_give_the_pairs_that_were_made_of_them_by_hand():
     data = Path(os.environ["PREDILECT_DATA"])

@@ -74,6 +74,7 @@ def test_files_have_the_same_bytes(model, tmp_path):
     assert (tmp_path / "curve.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_the_curve_is_that_of_the_table(model):
     panel = panels(plot_indifference(model, "comfort", "price", "p02", other={"fuel=gas": 1}))[0]
     comfort, price = panel.lines[-1].get_data()

@@ -227,6 +227,7 @@ def test_the_heuristic_looks_at_each_trade_off_once_and_finds_the_same(delta):
     np.testing.assert_allclose(found, heuristic_weights(a, p.F, delta=delta), atol=EXACT)
 
 
+@pytest.mark.slow
 def test_a_million_answers_of_one_person_are_finite():
     rng = np.random.default_rng(16)
     n = 1_000_000

@@ -60,6 +60,7 @@ def test_noise_and_amplitude_are_one_number():
     assert models[0].hyperparameters_.item_kernel.variance == pytest.approx(2.0, abs=EXACT)
 
 
+@pytest.mark.slow
 def test_hyperparameters_are_learned_and_those_given_are_kept():
     columns, y = votes(ROWS)
     known = {"items": SIZES, "people": AGES}

@@ -233,6 +233,7 @@ def test_a_piecewise_price_has_a_slope_a_piece_and_one_importance():
         MixedLogit(n_draws=20, tol=100.0, n_jobs=1, price="price").fit(DATA.answers, items=items)
 
 
+@pytest.mark.slow
 def test_none_of_these_has_a_constant_of_its_own():
     items = {name: [*column, None] for name, column in ITEMS.items()} | {"item": [*ITEMS["item"], "None"]}
     frame = DATA.answers.to_frame().with_columns(pl.col("task").cast(pl.String))

@@ -163,6 +163,7 @@ def test_a_covariate_of_people_says_which_class():
     assert abs(p[0] - p[1]) > 0.02
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_and_the_names_of_people_make_no_difference():
     frame = classes_study(0, U=60, T=6)[4]
     first = MixedLogit(distributions="fixed", n_classes=2, n_jobs=1).fit(frame)
@@ -187,6 +188,7 @@ def test_the_same_choice_twice_is_a_choice_of_weight_two():
         np.testing.assert_allclose(one[name], other[name], rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_prints_of_the_table(tmp_path):
     model = MixedLogit(distributions="fixed", n_classes=2, n_jobs=1).fit(STUDY[0])
     summary = model.summary("robust")

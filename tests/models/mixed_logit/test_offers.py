@@ -45,6 +45,7 @@ def test_elasticities_are_differences_of_shares(model):
     assert ((table["lower"] < table["elasticity"]) & (table["elasticity"] < table["upper"])).all()
 
 
+@pytest.mark.slow
 def test_the_best_price_brings_what_the_curve_says(model):
     values = [3.0, 4.0, 5.0, 6.0]
     shares = pl.DataFrame(model.price_curve(SETS, SETS[1], "price", values)).filter(pl.col("item") == SETS[1])

@@ -101,6 +101,7 @@ def test_draws_have_the_distributions_that_are_asked_for():
     np.testing.assert_allclose(triangular(norm.ppf(0.5 * (1.0 + x / np.sqrt(6.0)) ** 2)), x, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_maximum_has_no_slope_and_is_above_the_truth():
     data = choices(3, n_users=60)
     model = MixedLogit(method="simulated", covariance="diagonal", n_draws=60, n_jobs=1).fit(

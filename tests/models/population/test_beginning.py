@@ -47,6 +47,7 @@ def test_what_is_given_of_the_prior_counts():
         assert found[0, 1] > found[0, 2]
 
 
+@pytest.mark.slow
 def test_answers_after_the_prior_are_those_of_a_population_with_it():
     """Whether the answers come one by one, or were there at a fit that holds the prior's population."""
     ids = item_ids(range(6))

@@ -114,6 +114,7 @@ def test_what_cannot_be_told_stays():
     assert calibration(Asked(*others, np.array([3, 1, 2, 0])[kind])).unseen_ratio == 1.0
 
 
+@pytest.mark.slow
 def test_rows_weigh_as_their_copies_and_somebody_without_other_answers_has_seen_no_item():
     outcome, mean, var, weight, delta, kind = calibrated_margins(9, 40_000, Calibration(0.3, 1.4), 0.3)
     one = calibration(Asked(outcome, mean, var, 2.0 * weight, delta, kind))

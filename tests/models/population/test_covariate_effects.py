@@ -223,6 +223,7 @@ def test_a_covariate_without_differences_is_refused():
         Population(**FIXED).fit(answers)
 
 
+@pytest.mark.slow
 def test_covariates_that_say_the_same_or_everything_stay_finite():
     frame, _ = crowd(10)
     side = np.where(np.array(frame["winner"]) == np.array(frame["left"]), 1.0, -1.0)

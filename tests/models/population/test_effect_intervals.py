@@ -46,6 +46,7 @@ def row(model):
     return model.covariates().to_dicts()[0]
 
 
+@pytest.mark.slow
 def test_the_interval_is_wider_and_all_else_as_it_was(monkeypatch):
     answers = crowd(0)
     wide = Population(**QUICK).fit(answers)

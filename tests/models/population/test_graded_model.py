@@ -101,6 +101,7 @@ def test_answers_that_come_and_go_leave_the_model_as_it_was(settings):
         model.update(user=3, left=0, right=1, outcome=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", MODELS)
 def test_a_winner_without_a_grade_is_a_side(settings):
     frame, outcome = crowd()
@@ -115,6 +116,7 @@ def test_a_winner_without_a_grade_is_a_side(settings):
     assert (one.comparisons_.grade == 0).sum() > (model.comparisons_.grade == 0).sum()
 
 
+@pytest.mark.slow
 def test_people_have_thresholds_of_their_own_without_ties_too():
     frame, outcome = crowd(cuts=(0.0, 0.8, 1.8), tie_spread=0.8, n=60)
     model = Population(**FIXED, tie_threshold=("auto", 0.8)).fit(answers(frame, outcome))
@@ -173,6 +175,7 @@ def test_everything_is_chosen_on_graded_answers_too(settings):
     assert np.isfinite(model.predict_proba(queries(25))).all()
 
 
+@pytest.mark.slow
 def test_grades_sharpen_predictions_of_sides():
     frame, outcome = crowd(3, n_users=60, n=60)
     known = np.arange(60 * 60) % 60 < 20
@@ -202,6 +205,7 @@ def test_probabilities_of_grades_add_up_to_sides_and_come_true(settings, cuts):
     assert (np.abs(seen - expected) < 4.5 * np.sqrt(expected + 1.0)).all()
 
 
+@pytest.mark.slow
 def test_agreement_with_the_crowd_is_of_sides():
     frame, outcome = crowd()
     graded, signs = (Population(**MODELS[0]).fit(answers(frame, y)).people() for y in (outcome, np.sign(outcome)))

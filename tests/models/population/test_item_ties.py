@@ -120,6 +120,7 @@ def test_a_model_chooses_by_itself_and_predicts_better(personal):
     assert gain.mean() > 3.0 * gain.std() / np.sqrt(len(gain))
 
 
+@pytest.mark.slow
 def test_held_out_answers_are_judged_by_the_chances_that_the_model_predicts():
     frame, outcome, _ = crowd(n=1500)
     model = model_of(True, 0.6).fit(answers(frame, outcome))
@@ -129,6 +130,7 @@ def test_held_out_answers_are_judged_by_the_chances_that_the_model_predicts():
     np.testing.assert_allclose(asked.log_proba(asked.var, 1.0, Probit)[0], p, rtol=CONVERGED)
 
 
+@pytest.mark.slow
 def test_graded_answers_and_items_that_tie_differently_go_together():
     rng = np.random.default_rng(5)
     frame, outcome, _ = crowd(n=4000)

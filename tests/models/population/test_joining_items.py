@@ -101,6 +101,7 @@ def made(kind: str) -> Population:
     return Population(**settings).fit(Comparisons.from_frame(frame, columns=said))
 
 
+@pytest.mark.slow
 def test_a_new_items_place_moves_to_that_of_a_fit_which_knew_it():
     rows = crowd(3, 60, 8, 20, delta=0.3)
     of_last = (rows.left == 7) | (rows.right == 7)

@@ -90,6 +90,7 @@ def test_the_shift_is_where_the_answers_are_likeliest_as_strangers_answers(model
     np.testing.assert_allclose(model.posterior_.newcomer_shift, 0.6 * d, atol=ITERATIVE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("traits", [False, True])
 def test_the_shift_on_a_basis_and_with_traits(traits):
     rng = np.random.default_rng(1)

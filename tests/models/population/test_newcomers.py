@@ -173,6 +173,7 @@ def test_a_calibration_of_before_has_no_factor_for_newcomers():
     assert restored_calibration(values) == Calibration(0.7)
 
 
+@pytest.mark.slow
 def test_where_few_people_could_be_left_out_newcomers_are_as_others():
     rng = np.random.default_rng(0)
     model = Population(n_jobs=1).fit(

@@ -76,6 +76,7 @@ def test_search_and_fit_give_the_same_bits(basis, given, tmp_path):
     np.testing.assert_array_equal(here, there)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("basis", KINDS)
 def test_every_basis_fits_predicts_ranks_and_saves(basis, tmp_path):
     model = fitted(basis, users=CROWD.users, user_features=True, **FIXED)
@@ -174,6 +175,7 @@ def test_odd_features(basis, what):
         assert 0.5 < board["mean"][0] - board["mean"][-1] < 30.0
 
 
+@pytest.mark.slow
 def test_the_automatic_choice_survives_a_weight_of_zero():
     assert np.isfinite(fitted("auto", feature_weight=(0.0, "auto"), **GIVEN).log_evidence_)
 
@@ -189,6 +191,7 @@ FEW_EACH = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [True, False], ids=["many answers an item", "few"])
 @pytest.mark.parametrize("basis", BASES[1:])
 def test_new_items(basis, many):

@@ -138,6 +138,7 @@ def test_items_without_attributes_have_a_function_each():
     np.testing.assert_allclose(functions.coefficients(np.array([[2.0]])), [[2.0, 0.0, 0.0]], atol=EXACT)
 
 
+@pytest.mark.slow
 def test_the_table_is_of_the_population_and_the_same_each_time():
     told, items = answers(n_people=40)
     model = Population(basis="items", variance=0.5, strength=20.0, n_jobs=1).fit(told, items=items)

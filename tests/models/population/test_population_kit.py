@@ -187,6 +187,7 @@ def test_averages_are_of_the_population_unless_the_people_of_the_fit_are_asked_f
             call(of="all")
 
 
+@pytest.mark.slow
 def test_averages_have_the_same_bits_in_any_order_of_people():
     frame = DATA.to_frame()
     tables = []
@@ -242,6 +243,7 @@ def test_a_pooled_model_has_part_worths_of_everyone():
     assert abs(model.simulate(["i1", "i2"])["share"].sum() - 1.0) < 1e-9
 
 
+@pytest.mark.slow
 def test_without_attributes_it_says_what_to_give():
     model = Population(**GIVEN).fit(DATA)
     with pytest.raises(DataError, match=r"fitted without: fit\(\.\.\., items=table\)"):

@@ -37,6 +37,7 @@ def test_two_directions_for_each_of_prior_and_people(K):
     assert first_scale(PopulationPrior(K, 2.0, 0.4, 4.0), 1) == 0.4
 
 
+@pytest.mark.slow
 def test_a_few_people_on_many_items_do_not_learn_their_answers_by_heart(monkeypatch):
     # Answers by coin: there is nothing that people share.
     rng = np.random.default_rng(0)

@@ -73,6 +73,7 @@ def test_coefficients_are_least_squares_of_utilities_on_products(model):
     assert mine["mode", "car"] - mine["mode", "bus"] == pytest.approx(b[5], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_new_items_that_are_known_ones_and_a_saved_model(model, tmp_path):
     ids = ["i04", "i13", "i20"]
     new = ITEMS.filter(item="i13").with_columns(item=pl.lit("new"))

@@ -67,6 +67,7 @@ def test_traits_that_say_nothing_are_left_out_of_most_fits():
     assert np.mean(used) < 0.5
 
 
+@pytest.mark.slow
 def test_told_not_to_they_are_not_used(plain):
     model = fitted(CROWD.users, user_features=False)
     assert model._choices["user_features"] is False
@@ -114,6 +115,7 @@ def test_odd_features_of_people_that_differ(basis):
     assert fitted(twice, user_features=True).posterior_.effects.B.shape[1] == 1  # one trait told twice
 
 
+@pytest.mark.slow
 def test_a_person_without_features_is_the_average_person():
     model = fitted({"user": np.arange(0, 40, 2), "age": CROWD.users["age"][::2]}, user_features=True)
     traits = model.posterior_.people.traits

@@ -185,6 +185,7 @@ def test_a_model_whose_segments_do_not_go_together_is_refused(model, tmp_path):
         Population.load(tmp_path / "model")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{"basis": "attributes"}, {"user_features": True}])
 def test_a_basis_and_further_features_of_people_go_together_with_segments(small, changes, tmp_path):
     answers, outcome, people, _ = small

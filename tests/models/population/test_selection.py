@@ -99,6 +99,7 @@ def test_the_choice_is_the_best_of_its_trials_or_near_it():
     assert found.start.Sigma.shape == (6, 6)
 
 
+@pytest.mark.slow
 def test_held_out_answers_are_enough_and_no_more():
     enough = selection._ENOUGH_HELD_OUT
     assert enough > CROWD.n_answers == 480  # so that every fold is needed

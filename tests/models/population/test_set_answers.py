@@ -61,6 +61,7 @@ def test_choice_probabilities_are_those_of_the_posterior(model):
     np.testing.assert_allclose(found, expected, atol=0.012)
 
 
+@pytest.mark.slow
 def test_all_that_may_be_chosen_has_probability_one_whatever_the_calibration():
     """The kind of an answer, of which its certainty depends, is that of the set, and not of the answer."""
     given = FIXED | {"calibration": Calibration(variance_factor=2.0, unseen_ratio=2.0)}
