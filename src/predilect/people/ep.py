@@ -28,9 +28,10 @@ from predilect.people.state import (
     unscale,
 )
 from predilect.people.tasks import (
+    along_columns,
     begin_task,
     direct,
-    direct_effects,
+    effects_of_row,
     load_task,
     margin_in_task,
     moments_in_task,
@@ -40,8 +41,6 @@ from predilect.people.tasks import (
     shared_noise,
     spread_in_task,
     tell,
-    tell_effects,
-    update_in_task,
 )
 
 _MAX_INNER = 200  # inner iterations of the site of many identical answers
@@ -122,8 +121,8 @@ def refresh_sites(outcome, task, weight, mean, v, share, lam, eta, delta, offset
 @inner_kernel
 def _sweep_task(first, answers, sway, d, state, block):
     """:func:`sweep` of a task among items, on a C that lacks no update; and how many updates C lacks then."""
-    C, mu, late, after = state.C, state.mu, state.late, state.after
-    members, K, told, S, columns = block.members, block.K, block.told, block.S, block.columns
+    C, mu, c, late, after = state.C, state.mu, state.c, state.late, state.after
+    members, K, told, cross, S, columns = block.members, block.K, block.told, block.cross, block.S, block.columns
     X, w, y, z, place = block.X, block.w, block.y, block.z, block.place
     weight, lam, eta = answers.weight, answers.lam, answers.eta
     m = load_task(first, True, answers, sway, after, block)
@@ -135,9 +134,8 @@ def _sweep_task(first, answers, sway, d, state, block):
     p = first
     while p >= 0:
         a, b = place[answers.left[p]], place[answers.right[p]]
-        v, mean = direct(a, b, m, K, told, w)
-        if sway is not None:
-            direct_effects(m, sway[p], block.cross, w)
+        row = effects_of_row(p, sway)
+        v, mean = direct(a, b, m, row, K, told, cross, w)
         v, mean = margin_in_task(v, mean, m, s, mu, members, S, X, w, y, z)
         share = 1.0 - weight[p] * lam[p] * v
         offset = answers.consistency * answers.offset[p]
@@ -147,13 +145,10 @@ def _sweep_task(first, answers, sway, d, state, block):
         d_lam = weight[p] * (new_lam - lam[p])
         d_eta = weight[p] * (new_eta - eta[p])
         largest = max(largest, change_of_margin(d_lam, d_eta, mean, v))
-        log_det += math.log1p(d_lam * v)
-        gain = d_lam / (1.0 + d_lam * v)
-        shift = (d_eta - d_lam * mean) / (1.0 + d_lam * v)
-        n_late = update_in_task(gain, shift, s, d, n_late, mu, columns, X, z, late, C)
-        tell(a, b, m, d_lam, d_eta, K, told, y)
-        if sway is not None:
-            tell_effects(a, b, d_lam, sway[p], block.cross)
+        along_columns(d_lam, v, s, d, columns, X, z, c)
+        change, n_late = rank_one(C, mu, c, d, d_lam, d_eta, v, mean, late, n_late)
+        log_det += change
+        tell(a, b, m, d_lam, d_eta, row, K, told, cross, y)
         lam[p] = new_lam
         eta[p] = new_eta
         p = after[p]

@@ -107,11 +107,12 @@ class People:
             object.__setattr__(self, "offset", np.zeros(self.n_rows))
         if not self.sway.shape[1]:
             object.__setattr__(self, "sway", np.zeros((self.n_rows, 0)))
-        is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, self.task, self.largest_state)
+        has_tasks = _have_tasks(self.answer_ptr, self.task)
+        is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, has_tasks, self.largest_state)
         object.__setattr__(self, "is_heavy", is_heavy)
         object.__setattr__(self, "heavy", np.flatnonzero(is_heavy))
         n, k = np.diff(self.answer_ptr), np.diff(self.item_ptr)
-        among_items = _have_tasks(self.answer_ptr, self.task) & are_better_among_items.py_func(n, k) & ~is_heavy
+        among_items = has_tasks & are_better_among_items.py_func(n, k) & ~is_heavy
         object.__setattr__(self, "among_items", 1 if among_items.any() else None)
 
     @property
@@ -409,11 +410,14 @@ def shards_of(
     n_basis: int | None,
 ) -> list[Shard]:
     """Ranges of users with about equal work."""
-    heavy = _are_heavy(answer_ptr, item_ptr, weight, task, largest_state)
+    has_tasks = _have_tasks(answer_ptr, task)
+    heavy = _are_heavy(answer_ptr, item_ptr, weight, has_tasks, largest_state)
     if n_items <= FEW_ITEMS and not heavy.any():
         n_basis = None
     return cut(
-        _costs(np.diff(answer_ptr), _state_sizes(answer_ptr, item_ptr, task), np.diff(item_ptr), heavy, n_basis or 0),
+        _costs(
+            np.diff(answer_ptr), _state_sizes(answer_ptr, item_ptr, has_tasks), np.diff(item_ptr), heavy, n_basis or 0
+        ),
         max(_COST_PER_SHARD, _COST_PER_ENTRY * n_items * (n_basis or n_items)),
         _MOST_SHARDS,
     )
@@ -440,25 +444,25 @@ def _are_heavy(
     answer_ptr: IntArray,
     item_ptr: IntArray,
     weight: FloatArray,
-    task: IntArray,
+    has_tasks: BoolArray,
     largest_state: int,
 ) -> BoolArray:
     n, k = np.diff(answer_ptr), np.diff(item_ptr)
-    size = _state_sizes(answer_ptr, item_ptr, task)
+    size = _state_sizes(answer_ptr, item_ptr, has_tasks)
     # Of tasks the dense form is among the rows
-    heavy = (size > largest_state // 2) | ((size > largest_state // 8) & (n > 2 * k) & ~_have_tasks(answer_ptr, task))
+    heavy = (size > largest_state // 2) | ((size > largest_state // 8) & (n > 2 * k) & ~has_tasks)
     if has_many_copies(weight, largest_state):
         many = np.concatenate(([0], np.cumsum(weight > _many_copies(largest_state))))
         heavy |= np.diff(many[answer_ptr]) > 0
     return heavy
 
 
-def _state_sizes(answer_ptr: IntArray, item_ptr: IntArray, task: IntArray) -> IntArray:
+def _state_sizes(answer_ptr: IntArray, item_ptr: IntArray, has_tasks: BoolArray) -> IntArray:
     """Size of each user's state, (n_users,): of the answers or the items, whichever are fewer; see
     :func:`~predilect.people.state.needs_pair_space` for tasks.
     """
     n, k = np.diff(answer_ptr), np.diff(item_ptr)
-    among_rows = _have_tasks(answer_ptr, task) & ~are_better_among_items.py_func(n, k)
+    among_rows = has_tasks & ~are_better_among_items.py_func(n, k)
     return np.asarray(np.where(among_rows, n, np.minimum(n, k)))
 
 

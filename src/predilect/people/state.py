@@ -9,7 +9,6 @@ None within a tuple.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,18 +17,17 @@ from predilect._compile import inner_kernel, kernel
 from predilect.people.rank_one import add_effects, catch_up, direction, late_updates, rank_one, take_in
 from predilect.people.tasks import (
     add_information,
+    along_columns,
     begin_task,
     chain,
     direct,
-    direct_effects,
+    effects_of_row,
     load_task,
     margin_in_task,
     pulls_in_task,
     room_of_task,
     shared_noise,
     tell,
-    tell_effects,
-    update_in_task,
 )
 
 
@@ -295,8 +293,8 @@ def unscale(a, x, Q, n):
 @inner_kernel
 def _replay_task(first, answers, sway, d, state, block):
     """:func:`replay` of a task, on a C that lacks no update; log determinant, and how many updates C lacks then."""
-    C, mu, late, after = state.C, state.mu, state.late, state.after
-    members, K, told, S, columns = block.members, block.K, block.told, block.S, block.columns
+    C, mu, c, late, after = state.C, state.mu, state.c, state.late, state.after
+    members, K, told, cross, S, columns = block.members, block.K, block.told, block.cross, block.S, block.columns
     X, w, y, z, place = block.X, block.w, block.y, block.z, block.place
     m = load_task(first, False, answers, sway, after, block)
     begin_task(m, d, C, block)
@@ -308,17 +306,13 @@ def _replay_task(first, answers, sway, d, state, block):
         lam = answers.weight[p] * answers.lam[p]
         eta = answers.weight[p] * answers.eta[p]
         a, b = place[answers.left[p]], place[answers.right[p]]
-        v, mean = direct(a, b, m, K, told, w)
-        if sway is not None:
-            direct_effects(m, sway[p], block.cross, w)
+        row = effects_of_row(p, sway)
+        v, mean = direct(a, b, m, row, K, told, cross, w)
         v, mean = margin_in_task(v, mean, m, s, mu, members, S, X, w, y, z)
-        log_det += math.log1p(lam * v)
-        gain = lam / (1.0 + lam * v)
-        shift = (eta - lam * mean) / (1.0 + lam * v)
-        n_late = update_in_task(gain, shift, s, d, n_late, mu, columns, X, z, late, C)
-        tell(a, b, m, lam, eta, K, told, y)
-        if sway is not None:
-            tell_effects(a, b, lam, sway[p], block.cross)
+        along_columns(lam, v, s, d, columns, X, z, c)
+        change, n_late = rank_one(C, mu, c, d, lam, eta, v, mean, late, n_late)
+        log_det += change
+        tell(a, b, m, lam, eta, row, K, told, cross, y)
         p = after[p]
     return log_det, n_late
 

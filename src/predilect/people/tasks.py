@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from predilect._compile import inner_kernel
-from predilect.people.rank_one import AT_ONCE, take_in
 
 
 class Block(NamedTuple):
@@ -93,8 +92,14 @@ def _join(i, m, members, place):
 
 
 @inner_kernel
-def tell(a, b, m, lam, eta, K, told, y):
-    """Add precision and precision-mean to the margin of members a and b; ``y`` is scratch."""
+def effects_of_row(p, sway):
+    """Covariates of row p; None without."""
+    return None if sway is None else sway[p]
+
+
+@inner_kernel
+def tell(a, b, m, lam, eta, row, K, told, cross, y):
+    """Add precision and precision-mean to the margin of members a and b, with covariates ``row``; ``y`` is scratch."""
     for i in range(m):
         y[i] = K[i, a] - K[i, b]
     gain = lam / (1.0 + lam * (y[a] - y[b]))
@@ -104,14 +109,10 @@ def tell(a, b, m, lam, eta, K, told, y):
             K[i, j] -= along * y[j]
     told[a] += eta
     told[b] -= eta
-
-
-@inner_kernel
-def tell_effects(a, b, lam, own, cross):
-    """The same for the row's covariates."""
-    for j in range(own.shape[0]):
-        cross[a, j] += lam * own[j]
-        cross[b, j] -= lam * own[j]
+    if row is not None:
+        for j in range(row.shape[0]):
+            cross[a, j] += lam * row[j]
+            cross[b, j] -= lam * row[j]
 
 
 @inner_kernel
@@ -137,9 +138,7 @@ def load_task(first, has_sites, answers, sway, after, block):
     while p >= 0:
         w = answers.weight[p]
         a, b = place[left[p]], place[right[p]]
-        tell(a, b, m, w * answers.lam[p], w * answers.eta[p], K, told, y)
-        if sway is not None:
-            tell_effects(a, b, w * answers.lam[p], sway[p], cross)
+        tell(a, b, m, w * answers.lam[p], w * answers.eta[p], effects_of_row(p, sway), K, told, cross, y)
         p = after[p]
     return m
 
@@ -161,23 +160,19 @@ def begin_task(m, d, C, block):
 
 
 @inner_kernel
-def direct(a, b, m, K, told, w):
-    """Half of the direction w of a row on the items; the variance and the mean that the margin has from K."""
+def direct(a, b, m, row, K, told, cross, w):
+    """The direction w of a row, half of it on the items; the variance and the mean that the margin has from K."""
     known = 0.0
     for i in range(m):
         w[i] = K[i, a] - K[i, b]
         known += w[i] * told[i]
+    if row is not None:
+        for j in range(row.shape[0]):
+            along = row[j]
+            for i in range(m):
+                along -= cross[i, j] * w[i]
+            w[m + j] = along
     return w[a] - w[b], known
-
-
-@inner_kernel
-def direct_effects(m, own, cross, w):
-    """The direction along the own effects, after :func:`direct`."""
-    for j in range(own.shape[0]):
-        along = own[j]
-        for i in range(m):
-            along -= cross[i, j] * w[i]
-        w[m + j] = along
 
 
 @inner_kernel
@@ -201,31 +196,23 @@ def margin_in_task(v, mean, m, s, mu, members, S, X, w, y, z):
 
 
 @inner_kernel
-def update_in_task(gain, shift, s, d, n_late, mu, columns, X, z, late, C):
-    """Rank-one update along z, as of :func:`~predilect.people.rank_one.rank_one`; how many updates are late."""
+def along_columns(lam, v, s, d, columns, X, z, c):
+    """Covariance ``c`` of the state with the margin, along z; X takes in the update of precision lam that follows."""
+    gain = lam / (1.0 + lam * v)
     for i in range(d):
-        late[n_late, i] = 0.0
+        c[i] = 0.0
     for h in range(s):
         x = z[h]
-        along = gain * x
         for i in range(d):
-            late[n_late, i] += x * columns[h, i]
+            c[i] += x * columns[h, i]
         for g in range(s):
-            X[h, g] += along * z[g]
-    for i in range(d):
-        mu[i] += shift * late[n_late, i]
-    late[AT_ONCE, n_late] = gain
-    n_late += 1
-    if n_late == AT_ONCE:
-        take_in(C, d, late, n_late)
-        n_late = 0
-    return n_late
+            X[h, g] += gain * x * z[g]
 
 
 @inner_kernel
 def spread_in_task(m, block):
     """Covariance V (s, s) of the utilities with noise and of the own effects into ``X``, after :func:`begin_task`."""
-    K, cross, S, V, y = block.K, block.cross, block.S, block.X, block.y
+    K, cross, S, V, y, beside = block.K, block.cross, block.S, block.X, block.y, block.beside
     s = m + cross.shape[1]
     for h in range(s):
         for j in range(s):
@@ -236,14 +223,9 @@ def spread_in_task(m, block):
     for h in range(s):
         for j in range(s):
             y[j] = V[j, h]
+        _given(m, y, K, cross, beside)
         for i in range(m):
-            V[i, h] = K[i, h] if h < m else 0.0
-        for j in range(m):
-            value = 2.0 * y[j]
-            for g in range(m, s):
-                value -= cross[j, g - m] * y[g]
-            for i in range(m):
-                V[i, h] += K[i, j] * value
+            V[i, h] = beside[i] + (K[i, h] if h < m else 0.0)
 
 
 @inner_kernel
