@@ -21,7 +21,7 @@ people, who are all that there are.
 _CHECKED = ("250", "500", "750", "1000")
 _CHOSEN = """Weights are exp(I / τ), τ = (largest I - median I) / sharpness. 3, 6 and 10 were tried on 200 items, seeds
 100 to 102, with a refit at each half more of answers: .836, .831 and .855 after 1 000 answers. The standard error of a
-difference is .01 to .03, so that they are not told apart. 3 is taken: at 10, thirty visitors of one state of a poll on
+difference is .01 to .03: none is known to be better. 3 is taken: at 10, thirty visitors of one state of a poll on
 7 items were asked three different pairs.
 """
 

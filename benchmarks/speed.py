@@ -206,7 +206,7 @@ def measure(name: str) -> None:
         task, _, seed = name.partition(":")
         made = lambda: find_loader(task)(int(seed or 0))  # noqa: E731
     warm_up("population")
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("ignore")  # of small generated crowds fits warn of much; seconds are asked for alone
     found = made()
     if not isinstance(found, dict):
         found = _of_task(found) if isinstance(found, Task) else _of_sets(found)

@@ -131,9 +131,7 @@ def coefficients(draws: PersonDraws) -> dict[str, Any]:
 def _spreads(draws: PersonDraws) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Standard deviation between people, its mean over the draws and its 95 % interval; three (n_levels,).
 
-    The interval is of the draws, or, where they are of one population, by the information of normal coefficients that
-    are known with the draws' variance v: of the logarithm of the spread s the standard deviation is (1 - v / s²)⁻¹
-    (2 n_people)^-½.
+    The interval is of the draws, or, where they are of one population, by :func:`interval_of_spread`.
     """
     exponent = _exponents(draws.coefficients(-1))  # of units in which squares neither overflow nor vanish
     total, squares, known = np.zeros(()), np.zeros(()), np.zeros(())
@@ -145,12 +143,19 @@ def _spreads(draws: PersonDraws) -> tuple[FloatArray, FloatArray, FloatArray]:
     n = draws.n_people
     spread = _summary(np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0.0)))
     if draws.of_one_population:
-        s, v = spread["mean"], known / n
-        between = np.maximum(1.0 - np.divide(v, s * s, out=np.zeros_like(v), where=s > 0.0), _NOTHING)
-        factor = np.exp(Z_95 / (between * np.sqrt(2.0 * n)))
-        spread |= {"lower": s / factor, "upper": s * factor}
+        spread["lower"], spread["upper"] = interval_of_spread(spread["mean"], known / n, n)
     mean, lower, upper = (np.ldexp(spread[name], exponent) for name in ("mean", "lower", "upper"))
     return mean, lower, upper
+
+
+def interval_of_spread(s: FloatArray, v: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+    """95 % interval of standard deviations between n people whose coefficients are normal, each known with variance v.
+
+    By their information: of the logarithm of the spread s the standard deviation is (1 - v / s²)⁻¹ (2 n)^-½.
+    """
+    between = np.maximum(1.0 - np.divide(v, s * s, out=np.zeros_like(v), where=s > 0.0), _NOTHING)
+    factor = np.exp(Z_95 / (between * np.sqrt(2.0 * n)))
+    return s / factor, s * factor
 
 
 def importances(draws: PersonDraws, of: str = "population", seed: int = 0) -> dict[str, Any]:

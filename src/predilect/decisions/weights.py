@@ -22,7 +22,7 @@ SHARPNESS = 3.0  # w = exp(I / τ), τ = (largest I - median I) / this
 EQUAL = 1e-9  # bits: below such a difference of I all pairs are alike
 BLOCK = 64  # pairs of which a person's own information is computed
 _MOST_ITEMS = 1000  # of which all pairs are weighed; of more a random subset in each state
-_MOST_SETS = 400  # distinct sets of the first k that are told apart
+_MOST_SETS = 400  # distinct sets of the first k; where there are more, so many draws stand for all
 _HALF = 0.5  # of the mean number of times shown: the quota of an item
 _EXACT_UP_TO = 4096  # margins whose information is computed by quadrature where there are ties
 

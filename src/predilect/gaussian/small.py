@@ -84,6 +84,16 @@ def inverse(A: FloatArray, L: FloatArray, out: FloatArray, n: int) -> float:
 
 
 @inner_kernel
+def draw_normal(P: FloatArray, L: FloatArray, x: FloatArray, n: int, rng: np.random.Generator) -> None:
+    """Draw from N(P⁻¹ x, P⁻¹) in place of x, with the factor of P in L."""
+    cholesky(P, L, n)
+    solve_lower(L, x, n)
+    for i in range(n):
+        x[i] += rng.standard_normal()
+    solve_upper(L, x, n)
+
+
+@inner_kernel
 def draw_covariance(
     scatter: FloatArray, df: float, diagonal: bool, n: int, rng: np.random.Generator, out: FloatArray,
 ) -> None:  # fmt: skip

@@ -12,9 +12,10 @@ import numpy as np
 
 from predilect._compile import kernel
 from predilect._types import BoolArray, FloatArray
+from predilect.decisions.conjoint import interval_of_spread
 from predilect.gaussian.dense import factorise, semidefinite_root
-from predilect.gaussian.small import DEGREES, cholesky, draw_covariance, draw_scale, inverse, solve_lower, solve_upper
-from predilect.likelihoods.special import TAILS_95, Z_95
+from predilect.gaussian.small import DEGREES, draw_covariance, draw_normal, draw_scale, inverse
+from predilect.likelihoods.special import TAILS_95
 from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.prior import PopulationPrior, least_strength
 from predilect.people.layout import People
@@ -28,7 +29,6 @@ _STRENGTH, _VARIANCE = 2.0, 1.0
 _WIDTH = 5.0  # of the half-t prior of standard deviations
 # Least prior variance of m: one that is learned would draw in what answers hardly tell, as of two attributes alike.
 _LEAST_VARIANCE = 25.0
-_NOTHING = 0.05  # share of a squared spread that is seen: below it the interval is as good as from 0 to infinity
 
 
 class Functions(NamedTuple):
@@ -104,8 +104,7 @@ class Linear:
         intervals: mean, lower and upper, (3, q).
 
         Σ is integrated out by Gibbs sampling: O(R thin U M³). Of more than 2 000 people, or 20 functions, it stays as
-        estimated: m is normal, and the logarithm of a spread s that is known with the variance v of each person's
-        coefficient has the standard deviation (1 - v / s²)⁻¹ (2 U)^-½.
+        estimated: m is normal, and a spread has its :func:`~predilect.decisions.conjoint.interval_of_spread`.
         """
         exponent = np.frexp(np.abs(report).max(axis=1))[1]  # of units in which squares neither overflow nor vanish
         means, spreads = self._drawn(np.ldexp(report, -exponent[:, None]), rng)
@@ -127,12 +126,10 @@ class Linear:
     def _at_estimate(self, report: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         root = semidefinite_root(self.covariance)
         means = self.mean + rng.standard_normal((_N_DRAWS, root.shape[1])) @ root.T
-        square = np.einsum("qi,ij,qj->q", report, self.Sigma, report)
+        s = np.sqrt(np.einsum("qi,ij,qj->q", report, self.Sigma, report))
         left = np.linalg.inv(factorise(self.Sigma).inverse() + self.information).mean(axis=0)
         v = np.einsum("qi,ij,qj->q", report, left, report)
-        between = np.maximum(1.0 - np.divide(v, square, out=np.zeros_like(v), where=square > 0.0), _NOTHING)
-        s, factor = np.sqrt(square), np.exp(Z_95 / (between * np.sqrt(2.0 * len(self.linear))))
-        return means @ report.T, np.vstack([s, s / factor, s * factor])
+        return means @ report.T, np.vstack([s, *interval_of_spread(s, v, len(self.linear))])
 
 
 @kernel
@@ -163,11 +160,7 @@ def _sample(
                 for j in range(M):
                     V[i, j] = P[i, j] + told * H[u, i, j]
                     b[i] += P[i, j] * m[j]
-            cholesky(V, L, M)
-            solve_lower(L, b, M)
-            for i in range(M):
-                b[i] += rng.standard_normal()
-            solve_upper(L, b, M)
+            draw_normal(V, L, b, M, rng)
             for i in range(M):
                 total[i] += b[i]
                 for j in range(i + 1):
@@ -178,11 +171,7 @@ def _sample(
                 V[i, j] = U * P[i, j]
                 b[i] += P[i, j] * total[j]
             V[i, i] += precision
-        cholesky(V, L, M)
-        solve_lower(L, b, M)
-        for i in range(M):
-            b[i] += rng.standard_normal()
-        solve_upper(L, b, M)
+        draw_normal(V, L, b, M, rng)
         for i in range(M):
             m[i] = b[i]
         for i in range(M):
