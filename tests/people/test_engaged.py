@@ -14,13 +14,13 @@ from predilect.gaussian.design import Sites
 from predilect.likelihoods.probit import with_random_clicks
 from predilect.people.engaged import (
     PRIOR_OF_RATE,
-    _log_chance_of_task,
     consistency_of_median,
     log_chances_of_clicks,
     rate_of_clickers,
     shares_of_answers,
     with_clicks,
 )
+from predilect.people.layout import lay_out_columns
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.sandwich import wider
 from predilect.people.update import settle
@@ -87,10 +87,25 @@ def test_at_random_all_orders_of_a_task_are_alike():
         "order of four": ([0, 1, 2], [1, 2, 3]),
         "two best of four": ([0, 0, 1, 1], [2, 3, 2, 3]),
     }
-    for left, right in rows.values():
+    shares, together = np.array([0.0, 1.0]), 0.0
+    of_all: list[tuple[int, int, int, int]] = []  # one person with all four
+    for task, (left, right) in enumerate(rows.values()):
         agree = sum(all(p[a] < p[b] for a, b in zip(left, right, strict=True)) for p in permutations(range(4)))
-        found = _log_chance_of_task(np.array(left), np.array(right), np.ones(len(left)))
-        assert math.exp(found) == pytest.approx(agree / 24.0, rel=EXACT)
+        some = [(1, task, *pair) for pair in zip(left, right, strict=True)]
+        of_all += [(2, *row[1:]) for row in some]
+        together += math.log(agree / 24.0)
+        assert log_chances_of_clicks(of_tasks(some), shares)[1] == pytest.approx(math.log(agree / 24.0), rel=EXACT)
+    found = log_chances_of_clicks(of_tasks(some + of_all), shares)
+    np.testing.assert_allclose(found, [0.0, math.log(1.0 / 6.0), together], rtol=EXACT)
+
+
+def of_tasks(rows):
+    """People by rows (user, task, better, worse)."""
+    user, task, better, worse = np.array(rows).T
+    return lay_out_columns(
+        user, np.minimum(better, worse), np.maximum(better, worse), np.where(better < worse, 1, -1).astype(np.int8),
+        np.ones(len(user)), n_items=4, traits=np.zeros((3, 0)), task=task,
+    )  # fmt: skip
 
 
 def test_a_pair_has_the_shares_of_the_crowd(crowd):

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+from scipy.special import gammaln
 
 from predilect._compile import kernel
 from predilect._types import FloatArray
@@ -62,29 +62,23 @@ def log_chances_of_clicks(people: People, shares: FloatArray) -> FloatArray:
     rows = np.flatnonzero(in_task)
     if not len(rows):
         return found
-    key = np.stack([owner[rows], people.task[rows]])
-    order = np.lexsort(key[::-1])
-    starts = np.flatnonzero(np.append(True, np.any(np.diff(key[:, order], axis=1) != 0, axis=0)))
-    for some in np.split(rows[order], starts[1:]):
-        found[owner[some[0]]] += _log_chance_of_task(people.left[some], people.right[some], people.outcome[some])
-    return found
-
-
-def _log_chance_of_task(left: npt.NDArray[Any], right: npt.NDArray[Any], outcome: npt.NDArray[Any]) -> float:
-    """Log share of the orders of a task's items that agree with its rows, which are those of layers."""
-    up = outcome > 0
-    winner, loser = np.where(up, left, right), np.where(up, right, left)
-    items, place = np.unique(np.concatenate((winner, loser)), return_inverse=True)
-    above, below = place[: len(winner)], place[len(winner) :]
-    depth = np.zeros(len(items), dtype=np.int64)
-    for _ in range(len(items)):
+    span, k = int(people.task.max()) + 1, people.n_items
+    tasks, task = np.unique(owner[rows] * span + people.task[rows], return_inverse=True)
+    up, left, right = people.outcome[rows] > 0, task * k + people.left[rows], task * k + people.right[rows]
+    members, place = np.unique(
+        np.concatenate((np.where(up, left, right), np.where(up, right, left))), return_inverse=True
+    )
+    above, below = np.split(place, 2)
+    depth = np.zeros(len(members), dtype=np.int64)  # the layer of each item of a task
+    for _ in range(k):
         deeper = depth.copy()
         np.maximum.at(deeper, below, depth[above] + 1)
         if (deeper == depth).all():
             break
         depth = deeper
-    sizes = np.bincount(depth)
-    return sum(math.lgamma(n + 1.0) for n in sizes.tolist()) - math.lgamma(len(items) + 1.0)
+    layers, sizes = np.unique(members // k * k + depth, return_counts=True)
+    of_tasks = np.bincount(layers // k, gammaln(sizes + 1.0)) - gammaln(np.bincount(members // k) + 1.0)
+    return found + np.bincount(tasks // span, of_tasks, people.n_users)
 
 
 def with_clicks(people: People, rate: float, shares: FloatArray | None = None) -> People:

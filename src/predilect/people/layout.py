@@ -26,9 +26,10 @@ from predilect.people.law import Law
 from predilect.people.state import Columns, are_better_among_items, person_sums
 from predilect.shards import Shard, cut
 
-# Work below which a thread costs more than it saves (units: see ``_costs``; about a millisecond).
-_COST_PER_SHARD = 1.5e6
-_COST_PER_ENTRY = 60.0  # of the items x items sums of each shard
+# Nanoseconds of work below which a thread costs more than it saves; and so for each entry of a shard's sums, items x
+# items, that are made and added, which takes some five.
+_COST_PER_SHARD = 1e6
+_COST_PER_ENTRY = 50.0
 _MOST_SHARDS = 16
 # With so few items it is quicker to work with their covariance and project the sums than to form people's own from Φ.
 FEW_ITEMS = 600
@@ -424,10 +425,10 @@ def shards_of(
 
 
 def _costs(n: IntArray, size: IntArray, k: IntArray, heavy: BoolArray, n_basis: int) -> FloatArray:
-    """Multiply-adds of one EM pass over a user with n answers on k items (a replay, a sweep, the statistics)."""
+    """Nanoseconds of one EM pass over a user with n answers on k items (a replay, a sweep, the statistics)."""
     d = size.astype(float)
     d[heavy] = 0.0  # not worked on in shards
-    return np.asarray(200.0 + 60.0 * n + 2.0 * n * d * d + 4.0 * k * k + 0.5 * n_basis * d * (d + 8.0))
+    return np.asarray(1000.0 + n * (500.0 + 2.5 * d + 0.1 * d * d) + k * k + 0.3 * n_basis * d * (d + 8.0))
 
 
 def has_many_copies(weight: FloatArray, largest_state: int = LARGEST_STATE) -> bool:
