@@ -1,15 +1,17 @@
 """How often 95 % intervals hold the truth, in studies simulated from it: ``python -m benchmarks.coverage``.
 
-Averages over people: 20 or 80 people choose ten times the best of three out of 72 profiles of four attributes, whose
+Averages over people: 20, 80 or 300 people choose ten times the best of three out of 72 profiles of four attributes, whose
 weights differ from person to person, with normal noise (for the mixed logit: logistic). Importances, and shares of the
 items of three scenarios, in one of which 1 to 2 % take an item, are held against those of a population of 200 000, and
 of the people of the study. Contexts: 100 people compare 15 pairs of eight items, each on one of a few contexts, by
 which utilities differ with standard deviation 1; differences of scores are held against the true ones in units of the
 noise of an answer, which holds the contexts (and, pooled, how people differ). Clickers: 9 of 30 people answer 20 pairs
 of eight items at random, the others with noise of exactly 1 and tastes of standard deviation .5. Coefficients: of the
-population that the 80 people of the averages are drawn from. Covariates: 60 people make eight choices of the best of
+population that the people of the averages are drawn from. Covariates: 60 people make eight choices of the best of
 three of eight items, each with a covariate whose effect is .5 on average. Near-collinear: the same number of people and
-choices, of profiles with two attributes that correlate by .95.
+choices, of profiles with two attributes that correlate by .95. Verdicts: crowds of whom it is known whether people
+differ in taste, and in care; how often the verdict finds so, and what it says that personal rankings gain, beside what
+they gain on a fifth of the answers, held out beforehand.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from predilect.likelihoods.special import Z_95
 
 FloatArray = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"
-PARTS = ("averages", "contexts", "clickers", "coefficients", "covariates", "collinear")
+PARTS = ("averages", "contexts", "clickers", "coefficients", "covariates", "collinear", "verdicts")
 
 PROFILES = list(product([1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0], ["a", "b", "c"], ["no", "yes"]))
 ITEMS = {"item": [f"p{k:02d}" for k in range(len(PROFILES))]} | dict(
@@ -52,7 +54,7 @@ LEVELS[[0, 1, 2, 2, 3, 3, 4, 4], [0, 1, 2, 4, 3, 4, 6, 5]] = [1, 1, 1, -1, 1, -1
 MEANS = np.array([-0.6, 0.5, 0.4, -0.1, 0.5])
 ROOT = np.linalg.cholesky(0.3 + 0.7 * np.eye(5)) * np.array([0.35, 0.4, 0.6, 0.4, 0.5])[:, None]
 SCENARIOS = {"three": [0, 40, 70], "four": [5, 10, 60, 33], "rare": [13, 31, 66]}
-PEOPLE, N_TASKS, N_SHOWN = (80, 20), 10, 3
+PEOPLE, N_TASKS, N_SHOWN = (300, 80, 20), 10, 3
 MODELS: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "Population": (Population, {}),
     "Population of attributes alone": (Population, {"basis": "attributes", "consistency": 0.0, "feature_weight": 1.0}),
@@ -79,6 +81,12 @@ FURTHER: dict[str, tuple[str, str, dict[str, str], list[str]]] = {
         "Near-collinear attributes", "Means over people of the coefficients of two attributes that correlate by .95, "
         "and of one apart", {"near-collinear": "near-collinear", "apart": "apart"}, ["model", "people"],
     ),
+    "verdicts": (
+        "Verdicts", "How often personal rankings are said to predict better, and care to differ (mean gain, nats an "
+        "answer), and how often what personal rankings are said to gain is within a fifth of what they gain on answers "
+        "held out (the one over the other)",
+        {"personal better": "personal", "care better": "care", "gain within a fifth": "within"}, ["crowd", "people"],
+    ),
 }  # fmt: skip
 CONTEXTS = (2, 3, 4, 6, 8, 20)
 N_ANSWERS, TASTE = 15, 0.5
@@ -86,6 +94,28 @@ COEFFICIENTS = (("price", None), ("size", None), ("brand", "a"), ("brand", "b"),
 CLICKERS = (9, 0)
 SPREADS_OF_EFFECT = (0.0, 0.4)  # times 10: the size of a study
 EFFECT, CORRELATION = 0.5, 0.95
+
+
+class Crowd(NamedTuple):
+    """Who gives verdicts' answers."""
+
+    n_people: int
+    n_items: int
+    n_answers: int  # of each to pairs at random, 0 for a complete ranking
+    n_studies: int
+    consensus: tuple[float, ...] = (1.0,)  # standard deviations of items' utilities, study by study
+    taste: float = 0.0
+    guess: float = 0.0  # share who guess
+    held_out: float = 0.0
+
+
+CROWDS = {
+    "half guess": Crowd(150, 6, 15, 40, guess=0.5),
+    "one ranking, 20 people": Crowd(20, 8, 12, 30),
+    "one ranking, 30 people": Crowd(30, 8, 15, 30),
+    "rankings, nothing shared": Crowd(40, 12, 0, 10, (0.0,), 1.0),
+    "rankings": Crowd(40, 12, 0, 10, (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 0.35, 1.25), 1.0, held_out=0.2),
+}
 
 
 def people(n: int, rng: np.random.Generator) -> FloatArray:
@@ -331,6 +361,45 @@ def collinear(n_people: int, seed: int) -> list[dict[str, Any]]:
     }]  # fmt: skip
 
 
+def verdicts(name: str, seed: int) -> list[dict[str, Any]]:
+    """What the verdict says of a crowd."""
+    crowd = CROWDS[name]
+    rng = np.random.default_rng([seed, crowd.n_people, crowd.n_items, crowd.n_answers])
+    U, n_items = crowd.n_people, crowd.n_items
+    f = crowd.consensus[seed % len(crowd.consensus)] * rng.standard_normal(n_items)
+    f = f + crowd.taste * rng.standard_normal((U, n_items))
+    if crowd.n_answers:
+        user = np.repeat(np.arange(U), crowd.n_answers)
+        left = rng.integers(n_items, size=len(user))
+        right = (left + rng.integers(1, n_items, size=len(user))) % n_items
+    else:
+        i, j = np.triu_indices(n_items, 1)
+        user, left, right = np.repeat(np.arange(U), len(i)), np.tile(i, U), np.tile(j, U)
+    careful = np.arange(U) >= crowd.guess * U
+    z = careful[user] * (f[user, left] - f[user, right])
+    z = z + (rng.standard_normal(len(user)) if crowd.n_answers else 0.0)
+    asked, outcome = {"user": user, "left": left, "right": right}, np.where(z > 0.0, 1, -1)
+    kept = rng.random(len(user)) >= crowd.held_out
+    answers = {column: codes[kept] for column, codes in asked.items()}, outcome[kept]
+    began = time.process_time()
+    model = Population(n_jobs=1).fit(*answers)
+    verdict = model.verdict()
+    seconds = time.process_time() - began
+    parts = {
+        what: [[0.0, 0.0] if one is None else [float(one.outcome == "better"), float(one.gain or 0.0)]]
+        for what, one in (("personal", verdict.personal), ("care", verdict.care))
+    }
+    if not kept.all():
+        models = (Population(n_jobs=1, personal=False).fit(*answers), model)
+        rows, place = {column: codes[~kept] for column, codes in asked.items()}, 1 - outcome[~kept]
+        pooled, personal = (-float(one.predict_log_proba(rows)[np.arange(len(place)), place].mean()) for one in models)
+        ratio = float(verdict.personal.gain or 0.0) / (pooled - personal)
+        parts["within"] = [[float(abs(ratio - 1.0) <= 0.2), ratio]]
+    return [{
+        "part": "verdicts", "model": name, "n": U, "seed": seed, "fit_cpu_s": round(seconds, 3), "held": parts,
+    }]  # fmt: skip
+
+
 def contexts(personal: bool, n_contexts: int, seed: int) -> list[dict[str, Any]]:
     """What the intervals of the differences of one crowd's scores hold."""
     n_people, n_items, rng = 100, 8, np.random.default_rng([seed, n_contexts, 100])
@@ -378,11 +447,13 @@ def runs(parts: list[str], n_studies: int) -> Iterator[tuple[str, str, int, int]
         if "clickers" in parts:
             yield from (("clickers", "personal", n, seed) for n in CLICKERS)
         if "coefficients" in parts:
-            yield from (("coefficients", name, PEOPLE[0], seed) for name in MODELS)
+            yield from (("coefficients", name, n, seed) for name in MODELS for n in PEOPLE[:2])
         if "covariates" in parts:
             yield from (("covariates", "choices of three", round(10 * s), seed) for s in SPREADS_OF_EFFECT)
         if "collinear" in parts:
-            yield ("collinear", "Population", PEOPLE[0], seed)
+            yield ("collinear", "Population", PEOPLE[1], seed)
+        if "verdicts" in parts:
+            yield from (("verdicts", name, c.n_people, seed) for name, c in CROWDS.items() if seed < c.n_studies)
 
 
 def run(part: str, name: str, n: int, seed: int) -> list[dict[str, Any]]:
@@ -398,6 +469,8 @@ def run(part: str, name: str, n: int, seed: int) -> list[dict[str, Any]]:
             return coefficients(name, n, seed)
         case "covariates":
             return covariates(n / 10.0, seed)
+        case "verdicts":
+            return verdicts(name, seed)
     return collinear(n, seed)
 
 

@@ -340,8 +340,14 @@ def judge(
             careful = trial.run("one ranking for all, with care", alike, features)
             hold("care", careful, pooled)
             if contests["care"].outcome == "better":
-                baseline = careful
-                hold("personal", personal, baseline)
+                of_all = contests["personal"]
+                hold("personal", personal, careful)
+                if {of_all.outcome, contests["personal"].outcome} == {"better"} and not differs:
+                    # Tastes agree with the crowd's more or less, which one ranking takes for care.
+                    contests["personal"] = of_all
+                    del contests["care"]
+                else:
+                    baseline = careful
         favoured = personal if contests["personal"].outcome == "better" else baseline
     except DataError as error:
         contests["personal"] = not_judged("personal", _untried(error))

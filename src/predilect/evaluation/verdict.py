@@ -76,8 +76,8 @@ class Verdict:
     personal : Contest
         Personal rankings against the pooled model, or, where people differ in care, against one ranking that knows.
     features, ties, care, covariates : Contest or None
-        None where there are no item features, no ties, where held-out answers do not ask for care to differ, or where
-        neither the side nor other covariates of answers are in the model.
+        None where there are no item features, no ties, where held-out answers do not ask for care to differ (or not
+        where tastes do), or where neither the side nor other covariates of answers are in the model.
     settings : dict
         ``n_folds``, ``max_people``, ``n_bootstrap`` and ``random_state`` that were asked for.
     n_users, n_users_drawn : int

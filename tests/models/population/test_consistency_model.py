@@ -97,6 +97,34 @@ def test_questions_to_who_guesses_tell_less(model):
     assert scores[0] < scores[1]
 
 
+def rankings_of_own(seed: int, n: int, n_items: int):
+    """Complete rankings of people who share nothing and make no mistake, as pairs."""
+    f = np.random.default_rng(seed).standard_normal((n, n_items))
+    i, j = np.triu_indices(n_items, 1)
+    frame = {"user": np.repeat(np.arange(n), len(i)), "left": np.tile(i, n), "right": np.tile(j, n)}
+    return frame, np.where(f[:, i] > f[:, j], 1, -1).ravel()
+
+
+@pytest.mark.slow
+def test_one_ranking_that_knows_who_is_careful_stays_one_ranking():
+    frame, outcome = rankings_of_own(0, 40, 12)
+    settings = Population._of_one_mind | {"consistency": 2.0, "clickers": 0.0, "n_jobs": 1}
+    model = Population(**settings).fit(frame, outcome)
+    ahead = (model.predict_proba(frame)[:, 0] > 0.5).reshape(40, -1)
+    assert (ahead == ahead[0]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clickers", ["auto", 0.0])
+def test_taste_is_not_called_care(clickers):
+    frame, outcome = rankings_of_own(0, 40, 12)
+    answers = Comparisons.from_frame(frame, outcome=outcome)
+    verdict = judge(Population(n_jobs=1, clickers=clickers), answers)
+    assert (verdict.personal.outcome, verdict.care) == ("better", None)
+    pooled = judge(Population(n_jobs=1, consistency=0.0, clickers=0.0), answers)
+    assert verdict.personal.baseline_log_loss == pooled.personal.baseline_log_loss
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_care_is_not_called_taste(seed):

@@ -181,7 +181,8 @@ class Population(Tables):
     """
 
     _hyperparameters_type: ClassVar[Any] = Hyperparameters
-    _of_one_mind: ClassVar[dict[str, float]] = ONE_MIND  # arguments by which all people have the same utilities
+    # Arguments by which all people have the same utilities, even if one answers a hundred times as consistently
+    _of_one_mind: ClassVar[dict[str, float]] = ONE_MIND | {"variance": 1e-8}
 
     posterior_: Annotated[PopulationPosterior | PooledPosterior, PART] = field(init=False)
     counts_: Annotated[AnswerCounts, None] = field(init=False)  # not stored, or set: the posterior holds the answers
