@@ -1,6 +1,6 @@
 """How often 95 % intervals hold the truth, in studies simulated from it: ``python -m benchmarks.coverage``.
 
-Averages over people: 20, 80 or 300 people choose ten times the best of three out of 72 profiles of four attributes, whose
+Averages: of 20, 80 or 300 people, who choose ten times the best of three out of 72 profiles of four attributes, whose
 weights differ from person to person, with normal noise (for the mixed logit: logistic). Importances, and shares of the
 items of three scenarios, in one of which 1 to 2 % take an item, are held against those of a population of 200 000, and
 of the people of the study. Contexts: 100 people compare 15 pairs of eight items, each on one of a few contexts, by
