@@ -44,7 +44,7 @@ def orthants(
             mu[p] = mean[first + p]
             lam[p] = 0.0
             eta[p] = 0.0
-            for q in range(n):
+            for q in range(p + 1):  # the lower triangle
                 V[p, q] = factor[t] * C[cell + p * n + q] + noise * N[cell + p * n + q]
         log_det = 0.0
         for _ in range(_MAX_SWEEPS):
@@ -65,12 +65,15 @@ def orthants(
                 gain = d_lam / (1.0 + d_lam * v)
                 shift = (d_eta - d_lam * mu[p]) / (1.0 + d_lam * v)
                 log_det += math.log1p(d_lam * v)
-                for i in range(n):
+                for i in range(p):
                     c[i] = V[p, i]
+                for i in range(p, n):
+                    c[i] = V[i, p]
                 for i in range(n):
                     mu[i] += shift * c[i]
-                    for j in range(n):
-                        V[i, j] -= gain * c[i] * c[j]
+                    scaled = gain * c[i]
+                    for j in range(i + 1):
+                        V[i, j] -= scaled * c[j]
             if largest < tolerance:
                 break
         value = -0.5 * log_det
@@ -90,8 +93,9 @@ def orthants(
         along = 0.0
         for p in range(n):
             for q in range(n):
-                value += 0.5 * e[p] * V[p, q] * e[q]
-                inside = -lam[p] * V[p, q] * lam[q]
+                between = V[p, q] if q <= p else V[q, p]
+                value += 0.5 * e[p] * between * e[q]
+                inside = -lam[p] * between * lam[q]
                 if p == q:
                     inside += lam[p]
                 along += 0.5 * (c[p] * c[q] - inside) * C[cell + p * n + q]
@@ -169,16 +173,26 @@ class PairsOfOrders(NamedTuple):
     def of(cls, ptr: IntArray, winner: IntArray, loser: IntArray) -> PairsOfOrders:
         """For rows "winner over loser" of orders that begin at ``ptr``."""
         _, one, other = cells_of(ptr)
-        order = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr) ** 2)
-        n_items = int(max(winner.max(), loser.max())) + 1
-        sides = [(winner[one], loser[other]), (loser[one], winner[other]), (winner[one], winner[other]),
-                 (loser[one], loser[other])]  # fmt: skip
-        keys = np.array([(order * n_items + np.minimum(a, b)) * n_items + np.maximum(a, b) for a, b in sides])
-        same = np.array([a == b for a, b in sides])
-        known, place = np.unique(keys[~same], return_inverse=True)
-        places = np.full(keys.shape, len(known))
-        places[~same] = place
-        return cls(known // n_items**2, known // n_items % n_items, known % n_items, places)
+        size = np.diff(ptr)
+        n_items, n = int(max(winner.max(initial=0), loser.max(initial=0))) + 1, len(winner)
+        of_row = n_items * np.repeat(np.arange(len(size)), size)
+        members, place = np.unique(np.concatenate((of_row + winner, of_row + loser)), return_inverse=True)
+        m = np.bincount(members // n_items, minlength=len(size))  # items of each order
+        first, square = np.cumsum(m) - m, np.cumsum(m * m) - m * m
+        order = np.repeat(np.arange(len(size)), size**2)
+        winner, loser = place[:n] - first[of_row // n_items], place[n:] - first[of_row // n_items]
+        keys, same = np.empty((4, len(one)), dtype=np.int64), np.empty((4, len(one)), dtype=bool)
+        sides = (winner[one], loser[other]), (loser[one], winner[other]), (winner[one], winner[other]), (
+            loser[one], loser[other])  # fmt: skip
+        for row, (a, b) in enumerate(sides):
+            keys[row], same[row] = square[order] + np.minimum(a, b) * m[order] + np.maximum(a, b), a == b
+        asked = np.zeros(int((m * m).sum()), dtype=bool)
+        asked[keys[~same]] = True
+        known = np.flatnonzero(asked)
+        places = np.where(same, len(known), (np.cumsum(asked) - 1)[keys])
+        order = np.repeat(np.arange(len(m)), m * m)[known]
+        left, right = np.divmod(known - square[order], m[order])
+        return cls(order, members[first[order] + left] % n_items, members[first[order] + right] % n_items, places)
 
     def covariances(self, var: FloatArray) -> FloatArray:
         """Cell by cell, from the variances of the pairs' margins, (n,)."""

@@ -28,19 +28,17 @@ from predilect.people.state import (
     unscale,
 )
 from predilect.people.tasks import (
-    along_columns,
+    ALL,
+    MEMBERS,
     begin_task,
-    direct,
-    effects_of_row,
+    covariance_in_task,
     load_task,
     margin_in_task,
-    moments_in_task,
-    noise_of_row,
-    pulls_in_task,
     room_of_task,
     shared_noise,
-    spread_in_task,
-    tell,
+    size_with_noise,
+    with_noise,
+    without_noise,
 )
 
 _MAX_INNER = 200  # inner iterations of the site of many identical answers
@@ -120,39 +118,38 @@ def refresh_sites(outcome, task, weight, mean, v, share, lam, eta, delta, offset
 
 @inner_kernel
 def _sweep_task(first, answers, sway, d, state, block):
-    """:func:`sweep` of a task among items, on a C that lacks no update; and how many updates C lacks then."""
-    C, mu, c, late, after = state.C, state.mu, state.c, state.late, state.after
-    members, K, told, cross, S, columns = block.members, block.K, block.told, block.cross, block.S, block.columns
-    X, w, y, z, place = block.X, block.w, block.y, block.z, block.place
-    weight, lam, eta = answers.weight, answers.lam, answers.eta
-    m = load_task(first, True, answers, sway, after, block)
-    begin_task(m, d, C, block)
-    s = m + n_effects(sway)
+    """:func:`sweep` of a task among items, on a C that lacks no update."""
+    C, mu, c, late, after, lam, eta = state.C, state.mu, state.c, state.late, state.after, answers.lam, answers.eta
+    k = answers.items.shape[0]
+    m, r = load_task(first, d, d - k, answers.left, answers.right, after, block)
+    begin_task(first, m, r, d, ALL, answers, sway, state, block)
     log_det = 0.0
     largest = 0.0
     n_late = 0
     p = first
     while p >= 0:
-        a, b = place[answers.left[p]], place[answers.right[p]]
-        row = effects_of_row(p, sway)
-        v, mean = direct(a, b, m, row, K, told, cross, w)
-        v, mean = margin_in_task(v, mean, m, s, mu, members, S, X, w, y, z)
-        share = 1.0 - weight[p] * lam[p] * v
+        a, b, noise = block.a[p], block.b[p], block.noise[p]
+        own_lam, own_eta = without_noise(noise, lam[p], eta[p])
+        v, mean = direction(C, mu, a, b, d + r, c)
+        if sway is not None:
+            v, mean = add_effects(C, mu, a, b, d + r, c, sway, p, k)
+        v -= catch_up(late, n_late, a, b, sway, p, k, d + r, c)
+        v_c, m_c = with_noise(v, mean, noise, own_lam, own_eta)
+        # Of a weight of 1, and with moments of the cavity, the old site is not asked for.
         offset = answers.consistency * answers.offset[p]
-        new_lam, new_eta = refresh_site(
-            answers.outcome[p], weight[p], mean, v, share, lam[p], eta[p], 0.0, offset, 1.0
-        )  # fmt: skip
-        d_lam = weight[p] * (new_lam - lam[p])
-        d_eta = weight[p] * (new_eta - eta[p])
-        largest = max(largest, change_of_margin(d_lam, d_eta, mean, v))
-        along_columns(d_lam, v, s, d, columns, X, z, c)
-        change, n_late = rank_one(C, mu, c, d, d_lam, d_eta, v, mean, late, n_late)
-        log_det += change
-        tell(a, b, m, d_lam, d_eta, row, K, told, cross, y)
+        new_lam, new_eta = refresh_site(answers.outcome[p], 1.0, m_c, v_c, 1.0, 0.0, 0.0, 0.0, offset, 1.0)
+        share = 1.0 + lam[p] * v_c
+        moved = change_of_margin(new_lam - lam[p], new_eta - eta[p], (m_c + v_c * eta[p]) / share, v_c / share)
+        largest = max(largest, moved)
+        log_det += math.log((1.0 + noise * new_lam) / (1.0 + noise * lam[p]))
         lam[p] = new_lam
         eta[p] = new_eta
+        new_lam, new_eta = without_noise(noise, new_lam, new_eta)
+        change, n_late = rank_one(C, mu, c, d + r, new_lam - own_lam, new_eta - own_eta, v, mean, late, n_late)
+        log_det += change
         p = after[p]
-    return log_det, largest, n_late
+    take_in(C, d, late, n_late)
+    return log_det, largest
 
 
 @inner_kernel
@@ -160,6 +157,7 @@ def sweep(in_pair_space, answers, sway, d, delta, state, block):
     """One sequential EP sweep; (change of log |B|, largest relative change of a site)."""
     C, mu, c, late = state.C, state.mu, state.c, state.late
     weight, lam, eta = answers.weight, answers.lam, answers.eta
+    k = answers.items.shape[0]
     log_det = 0.0
     largest = 0.0
     n_late = 0
@@ -168,7 +166,8 @@ def sweep(in_pair_space, answers, sway, d, delta, state, block):
         if block is not None and in_task and not in_pair_space:
             if state.before[p] < 0:
                 take_in(C, d, late, n_late)
-                change, moved, n_late = _sweep_task(p, answers, sway, d, state, block)
+                n_late = 0
+                change, moved = _sweep_task(p, answers, sway, d, state, block)
                 log_det += change
                 largest = max(largest, moved)
             continue
@@ -176,8 +175,8 @@ def sweep(in_pair_space, answers, sway, d, delta, state, block):
         b = -1 if in_pair_space else answers.right[p]
         v, mean = direction(C, mu, a, b, d, c)
         if sway is not None and not in_pair_space:
-            v, mean = add_effects(C, mu, a, b, d, c, sway, p)
-        v -= catch_up(late, n_late, a, b, sway, p, d, c)
+            v, mean = add_effects(C, mu, a, b, d, c, sway, p, k)
+        v -= catch_up(late, n_late, a, b, sway, p, k, d, c)
         share = 1.0 - weight[p] * lam[p] * v
         new_lam, new_eta = refresh_site(
             answers.outcome[p], weight[p], mean, v, share, lam[p], eta[p], 0.0 if in_task else delta,
@@ -250,26 +249,38 @@ def _of_noise(answers, state, out):
 
 
 @inner_kernel
-def _task_evidence(first, answers, sway, state, block, out, pull):
+def _task_evidence(first, answers, sway, d, state, block, out, pull):
     """:func:`_person_evidence` of the rows of a task among items; its part of ½ eᵀ C e."""
-    mu, own, after = state.mu, state.own, state.after
-    lam, eta = answers.lam, answers.eta
-    m = load_task(first, True, answers, sway, after, block)
-    begin_task(m, answers.items.shape[0] + n_effects(sway), state.C, block)
-    pulls_in_task(first, m, answers, sway, after, mu, block)
-    spread_in_task(m, block)
+    C, mu, own, lam, eta = state.C, state.mu, state.own, answers.lam, answers.eta
+    k = answers.items.shape[0]
+    m, r = load_task(first, d, d - k, answers.left, answers.right, state.after, block)
+    begin_task(first, m, r, d, MEMBERS, answers, sway, state, block)
     value = 0.0
     p = first
     while p >= 0:
-        v, mean = moments_in_task(p, m, answers, sway, block)
-        z_bar = own[answers.left[p]] - own[answers.right[p]]
-        of_noise = noise_of_row(p, first, m, mean, answers, sway, after, block)
+        a, b, noise = block.a[p], block.b[p], block.noise[p]
+        own_lam, own_eta = without_noise(noise, lam[p], eta[p])
+        v, mean = margin_in_task(a, b, p, k, sway, C, mu)
+        # The row's part of tr (ααᵀ - Q) N, for the noise that is its own and for what it shares.
+        alpha = own_eta - own_lam * mean
+        of_noise = noise * (alpha * alpha - own_lam + own_lam * v * own_lam)
+        i, j = answers.left[p], answers.right[p]
+        if a >= d:
+            told = covariance_in_task(a, b, a, p, k, sway, C) - covariance_in_task(a, b, i, p, k, sway, C)
+            of_noise += alpha * (mu[a] - mu[i]) - own_lam * told
+        if b >= d:
+            told = covariance_in_task(a, b, b, p, k, sway, C) - covariance_in_task(a, b, j, p, k, sway, C)
+            of_noise -= alpha * (mu[b] - mu[j]) - own_lam * told
+        v_c, m_c = with_noise(v, mean, noise, own_lam, own_eta)
+        share = 1.0 + lam[p] * v_c
+        v, mean = v_c / share, (m_c + v_c * eta[p]) / share
+        z_bar = own[i] - own[j]
         offset = answers.consistency * answers.offset[p]
         _answer_evidence(answers.outcome[p], True, 1.0, mean, v, lam[p], eta[p], z_bar, 0.0, offset, of_noise, out)
         if pull.shape[0]:
-            pull[p] = answers.consistency * (eta[p] - lam[p] * mean)
+            pull[p] = answers.consistency * alpha
         value += 0.5 * (eta[p] - lam[p] * z_bar) * (mean - z_bar)
-        p = after[p]
+        p = state.after[p]
     return value
 
 
@@ -291,7 +302,7 @@ def _person_evidence(in_pair_space, answers, sway, d, delta, state, block, of_no
         in_task = answers.task[p] >= 0
         if block is not None and in_task and not in_pair_space:
             if state.before[p] < 0:
-                value += _task_evidence(p, answers, sway, state, block, out, pull)
+                value += _task_evidence(p, answers, sway, d, state, block, out, pull)
             continue
         if in_pair_space:
             v = C[p, p]
@@ -448,8 +459,9 @@ def _room(start, stop, columns, sway, among_items, Phi):
         k = max(k, own)
         n = max(n, rows)
     x, Q, W = room_of_sums(k + n_effects(sway) if Phi is None else d, d)
-    block = room_of_task(k, n_effects(sway), among_items)
-    return room_of_state(d, k, n, Phi), block, x, Q, W, np.empty(n), np.empty(5)
+    block = room_of_task(k, n_effects(sway), n, among_items)
+    state = room_of_state(size_with_noise(d, k, among_items), k, n, Phi)
+    return state, block, x, Q, W, np.empty(n), np.empty(5)
 
 
 @kernel

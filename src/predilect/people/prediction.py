@@ -89,36 +89,69 @@ def _product(c, Q, out):
 
 
 @inner_kernel
+def _asked(c, Q, own_C, e, shared):
+    """Q c into ``e``, and C times its part on the own items into ``shared``."""
+    _product(c, Q, e)  # by itself, as BLAS cuts a product of matrices by its number of rows
+    _product(e[: own_C.shape[0]], own_C, shared)
+
+
+@inner_kernel
 def _by_items(items, x, Q, queries, first, last, Sigma, C_m, mean, var):
-    """Change of the mean, and the variance, of one user's queries, where the items are the basis."""
+    """Change of the mean, and the variance, of one user's queries, where the items are the basis.
+
+    What a query takes of Q and C is found once for each item that is asked about, and each own effect.
+    """
     left, right, asked = queries.left, queries.right, queries.asked
+    n_items = Sigma.shape[0]
     k = items.shape[0]
     s = x.shape[0]
-    own_C = np.empty((s, s))
-    for j in range(s):
-        for h in range(s):
-            own_C[j, h] = C_m[items[j], items[h]] if j < k and h < k else 0.0
-    c = np.empty(s)
-    e = np.empty(s)
-    shared = np.empty(s)
+    own_C = np.empty((k, k))
+    for j in range(k):
+        for h in range(k):
+            own_C[j, h] = C_m[items[j], items[h]]
+    place = np.empty(n_items, dtype=np.int64)
+    for i in range(n_items):
+        place[i] = -1
+    n = s - k
+    most = n + min(n_items, 2 * (last - first))
+    E = np.empty((most, s))
+    shared = np.empty((most, k))
+    c = np.zeros(s)
+    for j in range(n):
+        c[k + j] = 1.0
+        _asked(c, Q, own_C, E[j], shared[j])
+        c[k + j] = 0.0
     for q in range(first, last):
+        for side in range(2):
+            i = right[q] if side else left[q]
+            if place[i] < 0:
+                for j in range(k):
+                    c[j] = Sigma[i, items[j]]
+                _asked(c, Q, own_C, E[n], shared[n])
+                place[i] = n
+                n += 1
         a = left[q]
         b = right[q]
-        for j in range(k):
-            c[j] = Sigma[a, items[j]] - Sigma[b, items[j]]
-        for j in range(k, s):
-            c[j] = asked[q, j - k]
-        _product(c, Q, e)  # by itself, as BLAS cuts a product of matrices by its number of rows
-        _product(e, own_C, shared)
+        at_a = place[a]
+        at_b = place[b]
         value = 0.0
         spread = Sigma[a, a] + Sigma[b, b] - 2.0 * Sigma[a, b]
         spread += C_m[a, a] + C_m[b, b] - 2.0 * C_m[a, b]
         for j in range(k):
-            value += c[j] * x[j]
-            spread += e[j] * (shared[j] - c[j] - 2.0 * (C_m[a, items[j]] - C_m[b, items[j]]))
-        for j in range(k, s):
-            value += c[j] * x[j]
-            spread += c[j] * (c[j] - e[j])
+            of_pair = Sigma[a, items[j]] - Sigma[b, items[j]]
+            e = E[at_a, j] - E[at_b, j]
+            of_all = shared[at_a, j] - shared[at_b, j]
+            for h in range(s - k):
+                e += asked[q, h] * E[h, j]
+                of_all += asked[q, h] * shared[h, j]
+            value += of_pair * x[j]
+            spread += e * (of_all - of_pair - 2.0 * (C_m[a, items[j]] - C_m[b, items[j]]))
+        for j in range(s - k):
+            e = E[at_a, k + j] - E[at_b, k + j]
+            for h in range(s - k):
+                e += asked[q, h] * E[h, k + j]
+            value += asked[q, j] * x[k + j]
+            spread += asked[q, j] * (asked[q, j] - e)
         mean[q] = value
         var[q] = spread
 

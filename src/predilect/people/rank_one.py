@@ -32,10 +32,10 @@ def direction(C, mu, a, b, n, c):
 
 
 @inner_kernel
-def add_effects(C, mu, a, b, n, c, sway, g):
-    """:func:`direction` in item space, of a margin that has row g of ``sway`` times the last states besides."""
-    first = n - sway.shape[1]
-    for j in range(first, n):
+def add_effects(C, mu, a, b, n, c, sway, g, first):
+    """:func:`direction` in item space, of a margin with row g of ``sway`` times the states from ``first`` besides."""
+    last = first + sway.shape[1]
+    for j in range(first, last):
         x = sway[g, j - first]
         for i in range(j + 1):
             c[i] += x * C[j, i]
@@ -43,7 +43,7 @@ def add_effects(C, mu, a, b, n, c, sway, g):
             c[i] += x * C[i, j]
     v = c[a] - c[b]
     mean = mu[a] - mu[b]
-    for j in range(first, n):
+    for j in range(first, last):
         v += sway[g, j - first] * c[j]
         mean += sway[g, j - first] * mu[j]
     return v, mean
@@ -56,7 +56,7 @@ def late_updates(n):
 
 
 @inner_kernel
-def catch_up(late, n_late, a, b, sway, g, n, c):
+def catch_up(late, n_late, a, b, sway, g, first, n, c):
     """Takes from ``c`` what ``n_late`` updates take from C, and returns what they take from the margin's variance."""
     taken = 0.0
     for h in range(n_late):
@@ -64,8 +64,7 @@ def catch_up(late, n_late, a, b, sway, g, n, c):
         if b >= 0:
             along -= late[h, b]
             if sway is not None:
-                first = n - sway.shape[1]
-                for j in range(first, n):
+                for j in range(first, first + sway.shape[1]):
                     along += sway[g, j - first] * late[h, j]
         scaled = late[AT_ONCE, h] * along
         for i in range(n):

@@ -1,12 +1,12 @@
-"""Rows of a task among a person's items: the noise that they share is integrated out task by task.
+"""Rows of a task among a person's items: the noise that they share joins the state while the task is worked on.
 
-Given the utilities u of the m items of a task and the person's own effects γ of covariates, those with noise of
-variance ½, v, have covariance K = (2 I + Aᵀ Λ A)⁻¹ and mean K (2 u + Aᵀ η - Aᵀ Λ S γ) under the sites (Λ, η) of rows
-A v + S γ. So the margin aᵀ v + sᵀ γ of a row has mean wᵀ x + aᵀ K Aᵀ η and variance wᵀ C w + aᵀ K a, for the state x =
-(u, γ) with covariance C and w = (2 K a, s - Sᵀ Λ A K a): its site is a rank-one update of C and of K. Those of one
-task's rows are linear combinations, z, of the columns of C on the task: they are found among these, with C -= C X C for
-the sum X of their gains times z zᵀ (population.md, "Several alternatives"). O(k m + m²) a row for k items, and its
-share of C.
+The utility with noise of variance ½, v, of each item with several rows of the task is a further state; the noise of
+an item with one row is that row's own. So with ν, of 0, ½ or 1, the row's own noise, a site (Λ, η) of its margin is one
+of (Λ', η') = (Λ, η) / (1 + ν Λ) on the margin without it, aᵀ v + bᵀ x for the state x = (u, γ) of the person's
+utilities and own effects of covariates: a rank-one update of the state with v, as any other answer's. Given x, v has
+under the sites of the task covariance K = (2 I + Aᵀ Λ' A)⁻¹ and mean K (M x + Aᵀ η') with M = 2 P - Aᵀ Λ' B, where P x
+is v without noise: so it is found again when the task's turn comes (population.md, "Several alternatives"). O((k + r)²)
+a row for k items, of which r have several rows of the task: one, of a best of many.
 """
 
 from __future__ import annotations
@@ -19,35 +19,44 @@ from predilect._compile import inner_kernel
 
 
 class Block(NamedTuple):
-    """Room for one task at a time, of a person with k items and q own effects of covariates; s = m + q, d = k + q."""
+    """Room for one task at a time, of a person with k items and q own effects of covariates; s = m + q, d = k + q.
 
-    members: Any  # positions of the task's items, and then of the effects, in the state, (s,)
+    The first three are of all rows of the person, (n,), each right while the row's task is loaded.
+    """
+
+    a: Any  # positions in the state of the row's utilities, with noise where the item has several rows of the task
+    b: Any
+    noise: Any  # variance of the row's own noise
+    members: Any  # positions of the task's m items, and then of the effects, in the state, (s,)
     place: Any  # of each own item among the members, (k,)
-    K: Any  # (m, m)
-    told: Any  # Aᵀ η, (m,)
-    cross: Any  # Aᵀ Λ S, (m, q)
-    S: Any  # C among the members when the task began, (s, s)
-    columns: Any  # and with all states, (s, d)
-    X: Any  # (s, s); or the covariance of (v, γ)
-    w: Any  # direction of a row, (s,)
-    y: Any  # S w, (s,)
-    z: Any  # w - X S w, (s,)
-    mean: Any  # E (v, γ), (s,)
-    pull: Any  # Aᵀ α and Sᵀ α, (s,)
-    beside: Any  # covariance of (v, γ) with a margin, (s,)
+    n_rows: Any  # of each of the task's items, (m,)
+    at: Any  # position in the state of its utility, (m,)
+    K: Any  # (r, r)
+    told: Any  # Aᵀ η', (r,)
+    M: Any  # (r, s)
+    W: Any  # (K M)ᵀ, (s, r)
+    y: Any  # scratch, (d,)
+    rows: Any  # covariances of the utilities with noise with the state, (r, d)
 
 
 @inner_kernel
-def room_of_task(k, q, among_items):
-    """Room for a task of at most k items; None where ``among_items`` is."""
+def room_of_task(k, q, n, among_items):
+    """Room for a task of at most k items of a person with n rows; None where ``among_items`` is."""
     if among_items is None:
         return None
     s = k + q
+    whole = np.empty((5, max(n, s)), dtype=np.int64)
+    numbers = np.empty((3, max(n, s)))
     return Block(
-        np.empty(s, dtype=np.int64), np.empty(k, dtype=np.int64), np.empty((k, k)), np.empty(k), np.empty((k, q)),
-        np.empty((s, s)), np.empty((s, s)), np.empty((s, s)), np.empty(s), np.empty(s), np.empty(s), np.empty(s),
-        np.empty(s), np.empty(s),
+        whole[0], whole[1], numbers[0], np.empty(s, dtype=np.int64), whole[2], whole[3], whole[4], np.empty((k, k)),
+        numbers[1], np.empty((k, s)), np.empty((s, k)), numbers[2], np.empty((s, s)),
     )  # fmt: skip
+
+
+@inner_kernel
+def size_with_noise(d, k, among_items):
+    """Size of the state with the utilities with noise of a task; those of at most k items."""
+    return d if among_items is None else d + k
 
 
 @inner_kernel
@@ -81,263 +90,247 @@ def shared_noise(a, b, a2, b2):
 
 
 @inner_kernel
-def _join(i, m, members, place):
-    """Make an own item a member; how many there are."""
+def _join(i, m, members, place, n_rows):
+    """Make an own item a member, or count one more row of it; how many members there are."""
     at = place[i]
     if 0 <= at < m and members[at] == i:
+        n_rows[at] += 1
         return m
     place[i] = m
     members[m] = i
+    n_rows[m] = 1
     return m + 1
 
 
 @inner_kernel
-def effects_of_row(p, sway):
-    """Covariates of row p; None without."""
-    return None if sway is None else sway[p]
-
-
-@inner_kernel
-def tell(a, b, m, lam, eta, row, K, told, cross, y):
-    """Add precision and precision-mean to the margin of members a and b, with covariates ``row``; ``y`` is scratch."""
-    for i in range(m):
-        y[i] = K[i, a] - K[i, b]
-    gain = lam / (1.0 + lam * (y[a] - y[b]))
-    for i in range(m):
-        along = gain * y[i]
-        for j in range(m):
-            K[i, j] -= along * y[j]
-    told[a] += eta
-    told[b] -= eta
-    if row is not None:
-        for j in range(row.shape[0]):
-            cross[a, j] += lam * row[j]
-            cross[b, j] -= lam * row[j]
-
-
-@inner_kernel
-def load_task(first, has_sites, answers, sway, after, block):
-    """The task whose first row is ``first``, with the sites of its rows or without; the number of its items."""
-    members, place, K, told, cross, y = block.members, block.place, block.K, block.told, block.cross, block.y
-    left, right = answers.left, answers.right
+def load_task(first, d, q, left, right, after, block):
+    """The items, effects and rows of the task whose first row is ``first``; numbers of items, and of those with several
+    rows.
+    """
+    members, place, n_rows, at = block.members, block.place, block.n_rows, block.at
+    p = first
     m = 0
+    while p >= 0:
+        m = _join(left[p], m, members, place, n_rows)
+        m = _join(right[p], m, members, place, n_rows)
+        p = after[p]
+    r = 0
+    for i in range(m):
+        at[i] = members[i]
+        if n_rows[i] > 1:
+            at[i] = d + r
+            r += 1
+    for j in range(q):
+        members[m + j] = d - q + j
     p = first
     while p >= 0:
-        m = _join(left[p], m, members, place)
-        m = _join(right[p], m, members, place)
-        p = after[p]
-    for i in range(m):
-        told[i] = 0.0
-        for j in range(m):
-            K[i, j] = 0.5 if i == j else 0.0
-        for j in range(cross.shape[1]):
-            cross[i, j] = 0.0
-    for j in range(cross.shape[1]):
-        members[m + j] = answers.items.shape[0] + j
-    p = first if has_sites else -1
-    while p >= 0:
-        w = answers.weight[p]
         a, b = place[left[p]], place[right[p]]
-        tell(a, b, m, w * answers.lam[p], w * answers.eta[p], effects_of_row(p, sway), K, told, cross, y)
+        block.a[p], block.b[p] = at[a], at[b]
+        block.noise[p] = 0.5 * ((n_rows[a] == 1) + (n_rows[b] == 1))
         p = after[p]
-    return m
+    return m, r
 
 
 @inner_kernel
-def begin_task(m, d, C, block):
-    """Covariances of the members with all states, before any of the task's updates."""
-    members, S, columns, X = block.members, block.S, block.columns, block.X
-    s = m + block.cross.shape[1]
-    for h in range(s):
-        i = members[h]
-        for j in range(i + 1):
-            columns[h, j] = C[i, j]
-        for j in range(i + 1, d):
-            columns[h, j] = C[j, i]
-        for g in range(s):
-            S[h, g] = columns[h, members[g]]
-            X[h, g] = 0.0
+def without_noise(noise, lam, eta):
+    """The site (Λ', η') of a row's margin without its own noise."""
+    return lam / (1.0 + noise * lam), eta / (1.0 + noise * lam)
 
 
 @inner_kernel
-def direct(a, b, m, row, K, told, cross, w):
-    """The direction w of a row, half of it on the items; the variance and the mean that the margin has from K."""
-    known = 0.0
+def begin_anew(m, d, C, mu, block):
+    """Utilities with noise of the task that is loaded, as the last states, where nothing is known of the noise."""
+    members, at = block.members, block.at
     for i in range(m):
-        w[i] = K[i, a] - K[i, b]
-        known += w[i] * told[i]
-    if row is not None:
-        for j in range(row.shape[0]):
-            along = row[j]
-            for i in range(m):
-                along -= cross[i, j] * w[i]
-            w[m + j] = along
-    return w[a] - w[b], known
+        g = at[i]
+        if g < d:
+            continue
+        item = members[i]
+        mu[g] = mu[item]
+        for j in range(item + 1):
+            C[g, j] = C[item, j]
+        for j in range(item + 1, d):
+            C[g, j] = C[j, item]
+        for h in range(i):
+            if at[h] >= d:
+                C[g, at[h]] = C[g, members[h]]
+        C[g, g] = C[g, item] + 0.5
 
 
 @inner_kernel
-def margin_in_task(v, mean, m, s, mu, members, S, X, w, y, z):
-    """Variance and mean of a margin that has ``v, mean`` from K; w is doubled on the items, y and z are set."""
+def _of_others(first, m, r, d, answers, sway, after, block):
+    """K, Aᵀ η', M and W of the task that is loaded, under the sites of its rows."""
+    place, at, K, told, M, W, y = block.place, block.at, block.K, block.told, block.M, block.W, block.y
+    s = m + (0 if sway is None else sway.shape[1])
+    for h in range(r):
+        told[h] = 0.0
+        for i in range(r):
+            K[h, i] = 0.5 if h == i else 0.0
+        for i in range(s):
+            M[h, i] = 0.0
     for i in range(m):
-        w[i] *= 2.0
+        if at[i] >= d:
+            M[at[i] - d, i] = 2.0
+    p = first
+    while p >= 0:
+        a, b = block.a[p] - d, block.b[p] - d
+        lam, eta = without_noise(block.noise[p], answers.lam[p], answers.eta[p])
+        for h in range(r):
+            y[h] = (K[h, a] if a >= 0 else 0.0) - (K[h, b] if b >= 0 else 0.0)
+        gain = lam / (1.0 + lam * ((y[a] if a >= 0 else 0.0) - (y[b] if b >= 0 else 0.0)))
+        for h in range(r):
+            along = gain * y[h]
+            if along != 0.0:
+                for i in range(r):
+                    K[h, i] -= along * y[i]
+        if a >= 0:
+            told[a] += eta
+            if b < 0:
+                M[a, place[answers.right[p]]] += lam
+        if b >= 0:
+            told[b] -= eta
+            if a < 0:
+                M[b, place[answers.left[p]]] += lam
+        if sway is not None:
+            for j in range(sway.shape[1]):
+                if a >= 0:
+                    M[a, m + j] -= lam * sway[p, j]
+                if b >= 0:
+                    M[b, m + j] += lam * sway[p, j]
+        p = after[p]
     for i in range(s):
-        total = 0.0
-        for j in range(s):
-            total += S[i, j] * w[j]
-        y[i] = total
-        mean += w[i] * mu[members[i]]
+        for g in range(r):
+            W[i, g] = 0.0
+        for h in range(r):
+            value = M[h, i]
+            if value != 0.0:
+                for g in range(r):
+                    W[i, g] += value * K[h, g]
+    return s
+
+
+MEANS, MEMBERS, ALL = 0, 1, 2  # what is wanted of the utilities with noise: also covariances with some states, or all
+
+
+@inner_kernel
+def begin_task(first, m, r, d, wanted, answers, sway, state, block):
+    """Utilities with noise of the task that is loaded, as the last states, under the sites of its rows."""
+    members, K, told, W, y, rows = block.members, block.K, block.told, block.W, block.y, block.rows
+    C, mu = state.C, state.mu
+    s = _of_others(first, m, r, d, answers, sway, state.after, block)
+    for g in range(r):
+        mu[d + g] = 0.0
+        for h in range(r):
+            mu[d + g] += K[g, h] * told[h]
+        for i in range(s):
+            mu[d + g] += W[i, g] * mu[members[i]]
+    if wanted == MEANS:
+        return
+    n = d if wanted == ALL else s
+    for g in range(r):
+        for j in range(n):
+            rows[g, j] = 0.0
     for i in range(s):
-        total = w[i]
-        for j in range(s):
-            total -= X[i, j] * y[j]
-        z[i] = total
-        v += y[i] * total
+        item = members[i]
+        if wanted == ALL:
+            for j in range(item + 1):
+                y[j] = C[item, j]
+            for j in range(item + 1, d):
+                y[j] = C[j, item]
+        else:
+            for j in range(s):
+                y[j] = C[item, members[j]] if members[j] <= item else C[members[j], item]
+        for g in range(r):
+            x = W[i, g]
+            for j in range(n):
+                rows[g, j] += x * y[j]
+    for g in range(r):
+        for j in range(n):
+            C[d + g, j if wanted == ALL else members[j]] = rows[g, j]
+        for h in range(g + 1):
+            C[d + g, d + h] = K[g, h]
+        for i in range(s):
+            x = C[d + g, members[i]]
+            for h in range(g + 1):
+                C[d + g, d + h] += x * W[i, h]
+
+
+@inner_kernel
+def covariance_in_task(a, b, g, p, k, sway, C):
+    """Covariance of the margin of row p, between states a and b, with state g; without the row's own noise."""
+    value = (C[a, g] if a >= g else C[g, a]) - (C[b, g] if b >= g else C[g, b])
+    if sway is not None:
+        for j in range(sway.shape[1]):
+            value += sway[p, j] * (C[k + j, g] if k + j >= g else C[g, k + j])
+    return value
+
+
+@inner_kernel
+def margin_in_task(a, b, p, k, sway, C, mu):
+    """Variance and mean of the margin of row p, between states a and b; without the row's own noise."""
+    v = covariance_in_task(a, b, a, p, k, sway, C) - covariance_in_task(a, b, b, p, k, sway, C)
+    mean = mu[a] - mu[b]
+    if sway is not None:
+        for j in range(sway.shape[1]):
+            v += sway[p, j] * covariance_in_task(a, b, k + j, p, k, sway, C)
+            mean += sway[p, j] * mu[k + j]
     return v, mean
 
 
 @inner_kernel
-def along_columns(lam, v, s, d, columns, X, z, c):
-    """Covariance ``c`` of the state with the margin, along z; X takes in the update of precision lam that follows."""
-    gain = lam / (1.0 + lam * v)
-    for i in range(d):
-        c[i] = 0.0
-    for h in range(s):
-        x = z[h]
-        for i in range(d):
-            c[i] += x * columns[h, i]
-        for g in range(s):
-            X[h, g] += gain * x * z[g]
+def with_noise(v, mean, noise, lam, eta):
+    """Variance and mean of a row's margin with its own noise, without its site: from those without the noise, of site
+    (Λ', η').
+
+    Without the site's part the variance is v / (1 - Λ' v).
+    """
+    share = 1.0 - lam * v
+    return v / share + noise, (mean - v * eta) / share
 
 
 @inner_kernel
-def spread_in_task(m, block):
-    """Covariance V (s, s) of the utilities with noise and of the own effects into ``X``, after :func:`begin_task`."""
-    K, cross, S, V, y, beside = block.K, block.cross, block.S, block.X, block.y, block.beside
-    s = m + cross.shape[1]
-    for h in range(s):
-        for j in range(s):
-            y[j] = S[h, j]
-        _given(m, y, K, cross, V[h])
-        for j in range(m, s):
-            V[h, j] = y[j]
-    for h in range(s):
-        for j in range(s):
-            y[j] = V[j, h]
-        _given(m, y, K, cross, beside)
-        for i in range(m):
-            V[i, h] = beside[i] + (K[i, h] if h < m else 0.0)
-
-
-@inner_kernel
-def _given(m, x, K, cross, out):
-    """K (2 x - Aᵀ Λ S x) of the parts of a vector over the members, into ``out`` (m)."""
+def add_task(first, m, r, d, answers, sway, state, block, x, P):
+    """Add to x = Xᵀ α, and to P what the task that has begun, under its sites, tells of items and own effects."""
+    members, M, W, mu = block.members, block.M, block.W, state.mu
+    k = answers.items.shape[0]
     for i in range(m):
-        out[i] = 0.0
-    for j in range(m):
-        value = 2.0 * x[j]
-        for h in range(cross.shape[1]):
-            value -= cross[j, h] * x[m + h]
-        for i in range(m):
-            out[i] += K[i, j] * value
-
-
-@inner_kernel
-def pulls_in_task(first, m, answers, sway, after, mu, block):
-    """Of the task that is loaded E (v, γ), and ``pull``, Aᵀ α and Sᵀ α, for α = η - Λ times the means of margins."""
-    K, told, mean, pull, place, y = block.K, block.told, block.mean, block.pull, block.place, block.y
-    s = m + block.cross.shape[1]
-    for i in range(s):
-        y[i] = mu[block.members[i]]
-        pull[i] = 0.0
-    _given(m, y, K, block.cross, mean)
-    for i in range(m):
-        for j in range(m):
-            mean[i] += K[i, j] * told[j]
-    for j in range(m, s):
-        mean[j] = y[j]
+        if block.at[i] >= d:
+            P[members[i], members[i]] += 2.0
     p = first
     while p >= 0:
-        a, b = place[answers.left[p]], place[answers.right[p]]
-        at = mean[a] - mean[b]
-        if sway is not None:
-            for j in range(sway.shape[1]):
-                at += sway[p, j] * mean[m + j]
-        alpha = answers.weight[p] * (answers.eta[p] - answers.lam[p] * at)
-        pull[a] += alpha
-        pull[b] -= alpha
-        if sway is not None:
-            for j in range(sway.shape[1]):
-                pull[m + j] += sway[p, j] * alpha
-        p = after[p]
-
-
-@inner_kernel
-def moments_in_task(p, m, answers, sway, block):
-    """Variance and mean of the margin of row p, after :func:`spread_in_task` and :func:`pulls_in_task`.
-
-    Its covariance with the utilities with noise, and with own effects, is ``beside`` then.
-    """
-    V, beside, mean = block.X, block.beside, block.mean
-    a, b = block.place[answers.left[p]], block.place[answers.right[p]]
-    s = m + block.cross.shape[1]
-    at = mean[a] - mean[b]
-    for i in range(s):
-        beside[i] = V[i, a] - V[i, b]
-    if sway is not None:
-        for j in range(sway.shape[1]):
-            at += sway[p, j] * mean[m + j]
-            for i in range(s):
-                beside[i] += sway[p, j] * V[i, m + j]
-    v = beside[a] - beside[b]
-    if sway is not None:
-        for j in range(sway.shape[1]):
-            v += sway[p, j] * beside[m + j]
-    return v, at
-
-
-@inner_kernel
-def noise_of_row(p, first, m, mean, answers, sway, after, block):
-    """Row p's part of tr (ααᵀ - Q) N, after :func:`moments_in_task` of the row."""
-    beside, place, pull = block.beside, block.place, block.pull
-    la, lb, lam = answers.left, answers.right, answers.lam
-    a, b = place[la[p]], place[lb[p]]
-    flow = 0.0
-    q = first
-    while q >= 0:
-        i, j = place[la[q]], place[lb[q]]
-        covariance = beside[i] - beside[j]
+        a, b = block.a[p], block.b[p]
+        lam, eta = without_noise(block.noise[p], answers.lam[p], answers.eta[p])
+        alpha = eta - lam * (mu[a] - mu[b])
         if sway is not None:
             for h in range(sway.shape[1]):
-                covariance += sway[q, h] * beside[m + h]
-        flow += shared_noise(a, b, i, j) * lam[q] * covariance
-        q = after[q]
-    return 0.5 * (answers.eta[p] - lam[p] * mean) * (pull[a] - pull[b]) - lam[p] + lam[p] * flow
-
-
-@inner_kernel
-def add_information(first, m, answers, sway, after, block, P):
-    """Add what the task that is loaded tells of items and own effects, 2 K Aᵀ Λ A on its items, to P."""
-    members, K, cross = block.members, block.K, block.cross
-    for i in range(m):
-        P[members[i], members[i]] += 2.0
-        for j in range(m):
-            P[members[i], members[j]] -= 4.0 * K[i, j]
-        for j in range(cross.shape[1]):
-            told = 0.0
-            for h in range(m):
-                told += 2.0 * K[i, h] * cross[h, j]
-            P[members[i], members[m + j]] += told
-            P[members[m + j], members[i]] += told
-    if sway is None:
-        return
-    for i in range(sway.shape[1]):
-        for j in range(sway.shape[1]):
-            told = 0.0
-            for h in range(m):
-                for g in range(m):
-                    told -= cross[h, i] * K[h, g] * cross[g, j]
-            p = first
-            while p >= 0:
-                told += answers.weight[p] * answers.lam[p] * sway[p, i] * sway[p, j]
-                p = after[p]
-            P[members[m + i], members[m + j]] += told
+                alpha -= lam * sway[p, h] * mu[k + h]
+        i, j = answers.left[p], answers.right[p]
+        x[i] += alpha
+        x[j] -= alpha
+        if a < d:
+            P[i, i] += lam
+        if b < d:
+            P[j, j] += lam
+        if a < d and b < d:
+            P[i, j] -= lam
+            P[j, i] -= lam
+        if sway is not None:
+            for h in range(sway.shape[1]):
+                told = lam * sway[p, h]
+                x[k + h] += sway[p, h] * alpha
+                if a < d:
+                    P[k + h, i] += told
+                    P[i, k + h] += told
+                if b < d:
+                    P[k + h, j] -= told
+                    P[j, k + h] -= told
+                for g in range(sway.shape[1]):
+                    P[k + h, k + g] += told * sway[p, g]
+        p = state.after[p]
+    s = m + d - k
+    for i in range(s):
+        for h in range(r):
+            value = W[i, h]
+            if value != 0.0:
+                for j in range(s):
+                    P[members[i], members[j]] -= value * M[h, j]

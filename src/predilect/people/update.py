@@ -33,7 +33,7 @@ from predilect.people.state import (
     replay,
     room_of_state,
 )
-from predilect.people.tasks import room_of_task
+from predilect.people.tasks import room_of_task, size_with_noise
 
 MOST_THRESHOLD_STEPS = 40
 LARGEST_STEP = 1.0
@@ -84,7 +84,7 @@ def _pull_of_threshold(in_pair_space, answers, sway, d, delta, state):
             a, b = np.int64(answers.left[p]), np.int64(answers.right[p])
             v, mean = direction(C, mu, a, b, d, c)
             if sway is not None:
-                v, mean = add_effects(C, mu, a, b, d, c, sway, p)
+                v, mean = add_effects(C, mu, a, b, d, c, sway, p, answers.items.shape[0])
         denominator = 1.0 - answers.lam[p] * v
         v_c = v / denominator
         m_c = (mean - v * answers.eta[p]) / denominator
@@ -110,8 +110,8 @@ def person_at_rest(answers, sway, among_items, prior, Phi, delta, theta, spread,
     k = answers.items.shape[0]
     in_pair_space = needs_pair_space(answers.task, 0, n, k)
     d = n if in_pair_space else k + n_effects(sway)
-    state = room_of_state(d, k, n, Phi)
-    block = room_of_task(k, n_effects(sway), among_items)
+    state = room_of_state(size_with_noise(d, k, among_items), k, n, Phi)
+    block = room_of_task(k, n_effects(sway), n, among_items)
     prior_of_person(in_pair_space, answers, sway, prior, Phi, state)
     replay(in_pair_space, answers, sway, d, state, block)
     fixed = spread == 0.0
