@@ -37,10 +37,13 @@ def read(frame):
     return Comparisons.from_frame(frame, columns={"context": "prompt"}, reading={"side": False})
 
 
-@pytest.mark.parametrize("own_effects", [False, True])
-def test_the_consensus_is_as_uncertain_as_products_of_two_peoples_scores_say(own_effects):
-    """Against dense matrices of all answers; also where people have effects of a covariate of their own."""
-    frame, _ = arena(0, n_contexts=12, n_users=6)
+@pytest.mark.parametrize(("K", "own_effects"), [(3, False), (12, False), (12, True), (30, False)])
+def test_the_consensus_is_as_uncertain_as_products_of_two_peoples_scores_say(K, own_effects):
+    """Against dense matrices of all answers; also where people have effects of a covariate of their own.
+
+    Of few contexts the products are averaged with those that contexts bring which move all items alike.
+    """
+    frame, _ = arena(0, n_contexts=K, n_users=6)
     answers = read(frame)
     plain = Population(**FIXED).fit(replace(answers, context=None, contexts=None)).posterior_
     sway = np.random.default_rng(1).normal(size=(answers.n_rows, int(own_effects)))
@@ -53,14 +56,21 @@ def test_the_consensus_is_as_uncertain_as_products_of_two_peoples_scores_say(own
     same = answers.user[:, None] == answers.user
     Q = np.linalg.inv(np.diag(1.0 / told) + same * (A @ law.Sigma @ A.T + sway @ sway.T))
     residual = plain.sites.linear / plain.sites.precision - A @ law.mean
-    D = np.zeros((answers.n_items,) * 2)
-    few = (t(11).ppf(0.975) / norm.ppf(0.975)) ** 2 * 12 / 11
-    for k in range(12):
+    C, of_all, of_each, alike = plain.C_m, *np.zeros((3, answers.n_items, answers.n_items))
+    for k in range(K):
         of_people = [
             A.T @ Q @ (residual * ((answers.context == k) & (answers.user == user))) for user in range(answers.n_users)
         ]
-        g = np.sum(of_people, axis=0)
-        D += few * np.outer(g, g) - sum(np.outer(one, one) for one in of_people)
+        if sum(one.any() for one in of_people) < 2:
+            continue  # of one person alone
+        g, J = np.sum(of_people, axis=0), A.T @ Q @ ((answers.context == k)[:, None] * A)
+        of_all += K / (K - 1) * np.outer(g, g)
+        of_each += sum(np.outer(one, one) for one in of_people)
+        alike += J @ J.T
+    n, d = K - 1, {3: 2, 12: 4, 30: 0}[K]
+    share = max(np.trace(C @ (of_all - of_each) @ C), 0.0) / np.trace(C @ alike @ C)
+    of_all = (n * of_all + d * (share * alike + of_each)) / (n + d)
+    D = (t(n + d).ppf(0.975) / norm.ppf(0.975)) ** 2 * of_all - of_each
     expected = plain.C_m + plain.C_m @ D @ plain.C_m
     while np.linalg.eigvalsh(expected)[0] < 0.0:
         D *= 0.5

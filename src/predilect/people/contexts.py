@@ -17,16 +17,21 @@ from predilect.latent.sandwich import FEWEST_CONTEXTS, of_student
 from predilect.people.layout import People
 from predilect.people.posterior import PopulationPosterior
 
+# Few contexts say little of how far they differ on one pair of items: that they differ as far on all is worth four
+# contexts (where there are two or three, one or two). Beside more than 20 it would hardly matter.
+_FEW, _WORTH_OF_ALIKE = 20, 4
+_MOST_NUMBERS = 20_000_000
+
 
 def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> PopulationPosterior:
     """The posterior of a fit with C_m + C_m D C_m for the consensus, D being what contexts add to its score's variance.
 
-    D = Σ_k w_k g_k g_kᵀ - Σ_uk g_uk g_ukᵀ over K contexts k and people u, where g_uk is what the answers of u on k
-    bring to the score Aᵀ Q_u (s - z̄) of the consensus: products of what two people bring, 0 on average where contexts
-    do not matter. w_k = t K / (K - 1), as the consensus was made from the same scores, and t is Student's; 1 for a
-    context of one person, which tells nothing. population.md section 4. Of one context nothing is known of D. O(n_u
-    k_u²) for n_u answers on k_u items of each person, or n_u³ where people have effects of covariates of their own, and
-    M³.
+    D = t K / (K - 1) Σ_k g_k g_kᵀ - Σ_uk g_uk g_ukᵀ over K contexts k and people u, where g_uk is what the answers of u
+    on k bring to the score Aᵀ Q_u (s - z̄) of the consensus: products of what two people bring, 0 on average where
+    contexts do not matter. t is Student's, and K / (K - 1) as the consensus was made from the same scores. A context of
+    one person tells nothing. With 20 contexts or fewer the first sum is drawn to what it would be if contexts moved all
+    items alike. population.md section 4. Of one context nothing is known of D. O(n_u k_u²) for n_u answers on k_u items
+    of each person, or n_u³ where people have effects of covariates of their own, and M³; K M³ for few contexts.
 
     ``answers`` are those of the fit, in the order of the rows of ``posterior``.
     """
@@ -35,12 +40,13 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
         return posterior
     cells = np.unique(np.stack([contexts, answers.user])[:, contexts >= 0], axis=1)
     n_people = np.bincount(cells[0])
-    K = np.count_nonzero(n_people)
+    K = int(np.count_nonzero(n_people))
     if K < FEWEST_CONTEXTS:
         return posterior
-    few = float(of_student(np.array(K))) * K / (K - 1)
     people, sites, law, C = posterior.people, posterior.sites, posterior.law, posterior.C_m
     of_cells = np.zeros((answers.n_items, answers.n_items))
+    alike = K <= _FEW and len(n_people) * of_cells.size <= _MOST_NUMBERS
+    pulls = np.zeros((len(n_people) if alike else 0, *of_cells.shape))  # what shifts of utilities on k bring to g_k
     parts: list[tuple[IntArray, IntArray, FloatArray]] = []
     for user, rows, items, left, right, precision in _each_person(people, sites):
         A = np.zeros((len(left), len(items)))
@@ -54,19 +60,31 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
         if sway.shape[1]:
             noise = sway @ sway.T + (0.0 if noise is None else noise)
         pull *= people.engaged[user]
-        brought = pull[:, None] * _times_Q(law.covariance(items), left, right, precision, A, noise)
+        QA = _times_Q(law.covariance(items), left, right, precision, A, noise)
         known, cell = np.unique(contexts[rows], return_inverse=True)
         sums = np.zeros((len(known), len(items)))
-        np.add.at(sums, cell, brought)
-        sums, known = sums[known >= 0], known[known >= 0]
+        np.add.at(sums, cell, pull[:, None] * QA)
+        shared = (known >= 0) & (n_people[known] > 1)
+        for place in np.flatnonzero(shared & alike):
+            of_one = cell == place
+            pulls[known[place]][np.ix_(items, items)] += QA[of_one].T @ A[of_one]
+        sums, known = sums[shared], known[shared]
         of_cells[np.ix_(items, items)] += sums.T @ sums
         parts.append((np.repeat(known, len(items)), np.tile(items, len(known)), sums.ravel()))
     which, item, value = (np.concatenate(column) for column in zip(*parts, strict=True))
     scores = csr_array((value, (which, item)), shape=(len(n_people), answers.n_items))
-    D = (scores.T @ (scores * np.where(n_people > 1, few, 1.0)[:, None])).toarray() - of_cells
-    D = law.Phi.T @ D @ law.Phi if law.has_basis else D
-    # Where contexts are few D is known so badly that it may take off more than there is.
-    return replace(posterior, C_m=widened(C, symmetrise(C @ D @ C)))
+    of_mode = C @ law.Phi.T if law.has_basis else C
+    noise = of_mode @ of_cells @ of_mode.T
+    between = K / (K - 1) * (of_mode @ (scores.T @ scores).toarray() @ of_mode.T)
+    moved = np.zeros_like(C)
+    for of_context in pulls:
+        moved += (of_mode @ of_context) @ (of_mode @ of_context).T
+    worth = (_WORTH_OF_ALIKE if K >= _WORTH_OF_ALIKE else K - 1) if moved.any() else 0
+    if worth:
+        spread = max(float(np.trace(between - noise)), 0.0) / float(np.trace(moved))
+        between = ((K - 1) * between + worth * (spread * moved + noise)) / (K - 1 + worth)
+    # Where contexts are few this is known so badly that it may take off more than there is.
+    return replace(posterior, C_m=widened(C, symmetrise(of_student(np.array(K + worth)) * between - noise)))
 
 
 def _each_person(people: People, sites: Sites) -> Iterator[tuple[int, slice, IntArray, IntArray, IntArray, FloatArray]]:

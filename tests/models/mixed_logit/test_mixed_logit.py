@@ -324,6 +324,9 @@ def test_draws_that_say_nothing_are_not_usable_in_every_word(tmp_path):
         assert re.search(why.replace("not", "Not"), one.describe()[0])
         assert re.fullmatch(rf"MixedLogit\({why}; 25 people, .* answers\)", repr(one))
         assert "not usable" in one._shown()
+        summary = one.summary()
+        for text in (str(summary), summary.markdown(), summary.latex()):
+            assert re.match(why.replace("not", "Not"), text)
     # Whoever sets a tolerance is not warned, and is told all the same.
     assert "not usable" in repr(fitted(n_draws=20))
     assert "usable" not in repr(fitted(method="simulated", n_draws=20))

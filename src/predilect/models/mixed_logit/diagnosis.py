@@ -61,3 +61,13 @@ def why_unusable(largest: float, least: float) -> str:
     told = [] if largest <= WORST else [f"a split R-hat of {largest:.3g} is above {WORST}"]
     told += [] if least >= FEWEST else [f"an effective sample size of {least:.0f} is below {FEWEST}"]
     return ", and ".join(told)
+
+
+def caution(found: Mapping[str, Any]) -> str:
+    """What a reader must know first of chains that do not agree, in words; empty where they do."""
+    why = why_unusable(*worst_of(found))
+    of_means = max(found["r_hat_means"], default=1.0)
+    said = f"Not usable: {why}." if why else ""
+    if not said and of_means >= R_HAT:
+        said = f"To be read with care: chains do not agree on means, whose largest split R-hat is {of_means:.3f}."
+    return said and f"{said} Ask for more sweeps (n_draws), or for fewer attributes."

@@ -159,12 +159,15 @@ class Summary:
         numbers of choices, people and draws, and whether the fit converged.
     errors : str
         Whose errors z and p are by; "posterior" for draws.
+    said : str
+        What comes first in print: that chains do not agree, say.
     """
 
     table: Any
     facts: dict[str, Any]
     errors: str
     rows: list[list[str]]  # as text, heads first
+    said: str = ""
 
     def __str__(self) -> str:
         widths = [max(len(row[k]) for row in self.rows) for k in range(len(self.rows[0]))]
@@ -172,7 +175,7 @@ class Summary:
             "  ".join(f"{cell:{'<' if k < 3 else '>'}{widths[k]}}" for k, cell in enumerate(row)) for row in self.rows
         ]
         facts = [f"{name}: {value}" for name, value in self._facts()]
-        return "\n".join([line.rstrip() for line in aligned] + ["", *facts])
+        return "\n".join([*self._first(), *(line.rstrip() for line in aligned), "", *facts])
 
     def __repr__(self) -> str:
         return str(self)
@@ -181,7 +184,8 @@ class Summary:
         """As a table of Markdown, and the numbers of the fit in a list."""
         rows = [f"| {' | '.join(one.replace('|', chr(92) + '|') for one in row)} |" for row in self.rows]
         ruler = f"|{'|'.join([' --- '] * 3 + [' ---: '] * (len(self.rows[0]) - 3))}|"
-        return "\n".join([rows[0], ruler, *rows[1:], "", *(f"- {name}: {value}" for name, value in self._facts())])
+        facts = [f"- {name}: {value}" for name, value in self._facts()]
+        return "\n".join([*self._first(), rows[0], ruler, *rows[1:], "", *facts])
 
     def latex(self) -> str:
         """As a tabular of LaTeX with booktabs, the numbers of the fit below."""
@@ -190,9 +194,13 @@ class Summary:
         facts = [rf"\multicolumn{{3}}{{l}}{{{_for_latex(name)}}} & {_for_latex(value)}{' &' * (n - 4)} \\"
                  for name, value in self._facts()]  # fmt: skip
         head = rf"\begin{{tabular}}{{lll{'r' * (n - 3)}}}"
-        return "\n".join(
-            [head, r"\toprule", body[0], r"\midrule", *body[1:], r"\midrule", *facts, r"\bottomrule", r"\end{tabular}"]
-        )
+        return "\n".join([
+            *map(_for_latex, self._first()), head, r"\toprule", body[0], r"\midrule", *body[1:], r"\midrule", *facts,
+            r"\bottomrule", r"\end{tabular}",
+        ])  # fmt: skip
+
+    def _first(self) -> list[str]:
+        return [self.said, ""] if self.said else []
 
     def _facts(self) -> list[tuple[str, str]]:
         found = [(name, value) for name, value in self.facts.items() if value is not None]

@@ -31,7 +31,7 @@ from predilect.models.estimator import Estimator, Learned
 from predilect.models.kit import Kit
 from predilect.models.mixed_logit import outputs
 from predilect.models.mixed_logit.attributes import DISTRIBUTIONS, Columns, columns_of, labels_of
-from predilect.models.mixed_logit.diagnosis import R_HAT, why_unusable, worst_of
+from predilect.models.mixed_logit.diagnosis import caution, why_unusable, worst_of
 from predilect.models.mixed_logit.estimates import Estimates, covariate_effects
 from predilect.models.mixed_logit.kit import Draws, Rows
 from predilect.models.mixed_logit.posterior import MixedLogitPosterior, unseen_draws
@@ -292,15 +292,8 @@ class MixedLogit(Estimator, Kit):
                 f"{self.n_chains} chains of {prior['draws']} sweeps: the largest split R-hat is {largest:.3f}, the "
                 f"smallest effective sample size {least:.0f}."
             )
-            said = why_unusable(largest, least)
-            if said:
-                said = f"Not usable: {said}."
-            elif (of_means := max(prior["r_hat_means"], default=1.0)) >= R_HAT:
-                said = (
-                    f"To be read with care: chains do not agree on means, whose largest split R-hat is {of_means:.3f}."
-                )
-            if said:
-                lines.insert(0, f"{said} Ask for more sweeps (n_draws), or for fewer attributes.")
+            if said := caution(prior):
+                lines.insert(0, said)
         elif self._is_logit and self.n_classes > 1:
             shares = outputs.shares_of(self)
             lines.append(

@@ -18,6 +18,7 @@ from predilect.errors import DataError, DataWarning
 from predilect.gaussian.dense import moments
 from predilect.models.checks import check_choice
 from predilect.models.choices import ChoiceSets
+from predilect.models.mixed_logit.diagnosis import caution
 from predilect.models.mixed_logit.estimates import ERRORS, Estimates, Summary, table_of
 from predilect.models.mixed_logit.posterior import MixedLogitPosterior
 from predilect.models.mixed_logit.problem import Law
@@ -202,4 +203,6 @@ def summary(self: Any, errors: str = "hessian") -> Summary:
             "clustered errors need people with ids, and the answers do not say who gave them. Take errors='robust'"
         )
     table, rows = table_of(found, by)
-    return Summary(build_frame(table, self._backend), dict(found.facts), by, rows)
+    prior = self.report_["prior"]
+    said = caution(prior) if "r_hat_means" in prior else ""
+    return Summary(build_frame(table, self._backend), dict(found.facts), by, rows, said)
