@@ -16,7 +16,7 @@ from predilect.people.dense import add_person
 from predilect.people.engaged import engagement
 from predilect.people.ep import Slopes, Sums, answers_evidence, em_pass, refresh_sites
 from predilect.people.law import Law
-from predilect.people.layout import FEW_ITEMS, People
+from predilect.people.layout import People, is_quicker_by_items
 from predilect.shards import Shard, map_shards
 
 _SMALLEST_STEP = 0.1
@@ -145,7 +145,7 @@ def expectation(
     M functions M min(n_u, k_u)² more and n_items M² in all; memory 2 n_items M floats a shard in flight, never anything
     of people x items x items.
     """
-    if law.has_basis and people.n_items <= FEW_ITEMS and not len(people.heavy):
+    if law.has_basis and is_quicker_by_items(people.n_items, law.Phi.shape[1]) and not len(people.heavy):
         dense = Law(law.covariance(np.arange(people.n_items)), law.mean, shift=law.shift)
         found = expectation(
             people, sites, dense, delta, n_sweeps=n_sweeps, tolerance=tolerance, executor=executor

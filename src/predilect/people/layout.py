@@ -31,8 +31,9 @@ from predilect.shards import Shard, cut
 _COST_PER_SHARD = 1e6
 _COST_PER_ENTRY = 50.0
 _MOST_SHARDS = 16
-# With so few items it is quicker to work with their covariance and project the sums than to form people's own from Φ.
-FEW_ITEMS = 600
+# With so few items, in all and a function, it is quicker to work with their covariance and project the sums than to
+# form people's own from Φ.
+_FEW_ITEMS, _FEW_PER_FUNCTION = 600, 16
 LARGEST_STATE = 600
 NOISY = 0.5  # consistency of somebody with twice the usual noise
 # A number for each user, and its default
@@ -413,7 +414,7 @@ def shards_of(
     """Ranges of users with about equal work."""
     has_tasks = _have_tasks(answer_ptr, task)
     heavy = _are_heavy(answer_ptr, item_ptr, weight, has_tasks, largest_state)
-    if n_items <= FEW_ITEMS and not heavy.any():
+    if n_basis and is_quicker_by_items(n_items, n_basis) and not heavy.any():
         n_basis = None
     return cut(
         _costs(
@@ -422,6 +423,11 @@ def shards_of(
         max(_COST_PER_SHARD, _COST_PER_ENTRY * n_items * (n_basis or n_items)),
         _MOST_SHARDS,
     )
+
+
+def is_quicker_by_items(n_items: int, n_basis: int) -> bool:
+    """Whether people without dense factorisations are worked on with the covariance of the items, not on the basis."""
+    return n_items <= min(_FEW_ITEMS, _FEW_PER_FUNCTION * n_basis)
 
 
 def _costs(n: IntArray, size: IntArray, k: IntArray, heavy: BoolArray, n_basis: int) -> FloatArray:

@@ -36,7 +36,7 @@ from predilect.parts.cells import Spec, read_state
 from predilect.parts.manifest import parts_of
 from predilect.parts.pools import opened
 from predilect.people.law import Law
-from predilect.people.layout import FEW_ITEMS, lay_out, patterns_of, with_own
+from predilect.people.layout import is_quicker_by_items, lay_out, patterns_of, with_own
 from predilect.people.posterior import PopulationPosterior
 from predilect.progress import Report, Watcher
 from predilect.shards import workers
@@ -303,7 +303,8 @@ def _means(posterior: PopulationPosterior, codes: IntArray) -> FloatArray:
     people, law = posterior.people, posterior.law
     items = np.arange(people.n_items)
     # As for a pass: with few items it is quicker to work with their covariance than with functions.
-    dense = Law(law.covariance(items), law.mean) if law.has_basis and people.n_items <= FEW_ITEMS else law
+    by_items = law.has_basis and is_quicker_by_items(people.n_items, law.Phi.shape[1])
+    dense = Law(law.covariance(items), law.mean) if by_items else law
     x = np.zeros((len(codes), people.n_items))
     for row, code in enumerate(codes.tolist()):
         own, told, _ = people.sums(code, posterior.sites, dense)
