@@ -202,8 +202,20 @@ class Thresholds:
         search = _Search(self, rows, spread, learn_scale)
         if not len(search.start):
             return self
-        found = minimize(search, search.start, jac=True, method="L-BFGS-B", options={"gtol": 1e-4, "ftol": 1e-9})
-        return search.at(found.x)
+        size = np.ones(len(search.start))
+        if spread and len(self.of_items):  # coordinates of which answers and prior say about equally much
+            information = self.information(rows)
+            size[:] = 1.0 / math.sqrt(1.0 + 2.0 * information.sum())
+            size[-len(information) :] = 1.0 / np.sqrt(information + spread**-2)
+
+        def scaled(z: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = search(size * z)
+            return value, size * gradient
+
+        found = minimize(
+            scaled, search.start / size, jac=True, method="L-BFGS-B", options={"gtol": 1e-4 * size.min(), "ftol": 1e-9}
+        )
+        return search.at(size * found.x)
 
 
 _INCREMENT_SD = 1.5  # of the logarithm of an increment: it decides only where a handful of answers have the grade

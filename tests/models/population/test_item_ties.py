@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import entr
 from test_graded_model import part
 
+import simulate
 from predilect import Comparisons, Population
+from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
+from predilect.latent.pooled import first_thresholds
 from predilect.likelihoods.views import Probit
 from predilect.models.population.calibration import asked_of
+from predilect.models.population.fit import _without_each, fit_population
 from predilect.models.population.pooled import spread_of_item_ties
+from predilect.models.population.prior import Hyperparameters, PopulationPrior
+from predilect.people.layout import lay_out
 from referees.information import bald_by_quadrature
 from tolerances import CONVERGED, EXACT, STATISTICAL
 
@@ -167,3 +175,35 @@ def test_a_threshold_that_is_given_stays_with_factors_of_items(personal):
     model = Population(**settings, n_jobs=1, tie_threshold=(0.4, 0.0, 0.5)).fit(answers(frame, outcome))
     assert model.tie_threshold_ == 0.4
     assert model.posterior_.thresholds.of_items.std() > 0.1
+
+
+def test_margins_without_an_answer_are_those_of_the_other_copies_of_it():
+    """Against each person conditioned anew; people differ in consistency, in effects of a covariate, and may click."""
+    rows = simulate.comparisons(simulate.crowd(5, 12, 6, 9, delta=0.4))
+    rng = np.random.default_rng(0)
+    rows = replace(
+        rows, weight=rng.integers(1, 4, rows.n_rows).astype(float), covariates=rng.normal(size=(rows.n_rows, 1)),
+        covariate_names=("x",),
+    )  # fmt: skip
+    prior = PopulationPrior.of(
+        Hyperparameters(
+            20.0, 2.0, 2.0, 0.0, 1.0, consistency_spread=0.5, tie_spread=0.3, click_rate=0.1, covariate_spread=(0.4,)
+        ),
+        FeatureSpace.empty(rows.n_items),
+    )  # fmt: skip
+    people = lay_out(rows, thresholds=first_thresholds(rows, None, 0.5))
+    state = fit_population(people, prior, max_iter=20)
+    found = _without_each(state, people, prior)
+    posterior = state.posterior(people, prior)
+    people, sites = posterior.people, posterior.sites
+    np.testing.assert_array_equal(found.weight, people.weight * np.repeat(people.engaged, np.diff(people.answer_ptr)))
+    for user in (0, 7):
+        first = people.answer_ptr[user]
+        own = slice(first, people.answer_ptr[user + 1])
+        _, person = people.dense(user, posterior.law)
+        for k in range(own.stop - own.start):
+            copies = people.weight[own] - (np.arange(own.stop - own.start) == k)
+            now = person.condition(copies * sites.precision[own], copies * sites.linear[own])
+            offset = people.consistency[user] * people.offset[first + k]
+            np.testing.assert_allclose(found.mean[first + k], now.mean[k] + offset, rtol=EXACT, atol=EXACT)
+            np.testing.assert_allclose(found.var[first + k], now.var[k], rtol=EXACT)

@@ -28,6 +28,7 @@ from predilect.models.population.search import Point, Progress, Search
 from predilect.people.law import Basis, Effects
 from predilect.people.layout import People, with_own
 from predilect.people.posterior import PopulationPosterior
+from predilect.people.queries import margins_in
 from predilect.people.update import information_of_consistency, settle_all
 from predilect.progress import Report
 
@@ -215,8 +216,17 @@ def report_of(search: Search, residual: float, tolerance: float, n_answers: floa
     )
 
 
-_MOST_ROUNDS, _RESTING = 4, 5e-3  # of fits for cuts, and the change of their logarithms at which they rest
+# Fits for cuts, and the change of their logarithms after which one is the last, in units of the tolerance's root: J is
+# a parabola there.
+_MOST_ROUNDS, _RESTING = 4, 6.0
+# Of all fits but the last: the tolerance in units of that of the last, and that of the sites.
+_LOOSER, _SITES_WHILE_LOOSE = 10.0, 1e-3
 _PEOPLE_FOR_CUTS = 5000  # evenly among all: a few numbers need no more
+
+
+def loosely(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a fit that another one follows, with other cuts."""
+    return options | {"tolerance": _LOOSER * options["tolerance"], "site_tolerance": _SITES_WHILE_LOOSE, "kept": False}
 
 
 def fit_thresholds(
@@ -229,34 +239,43 @@ def fit_thresholds(
     population.md section 4.
     """
     state = start
-    for _ in range(_MOST_ROUNDS):
+    looser = loosely(options) | {"window": 1}
+    for left in reversed(range(_MOST_ROUNDS)):
         old = state.thresholds
         assert old is not None
         new = old.learned(_without_each(state, people, prior), spread, learn_scale=not options.get("delta"))
+        last = not left or new.scaled(old.scale).change_from(old) < _RESTING * math.sqrt(options["tolerance"])
         state = fit_population(
-            people.with_thresholds(new), prior, start=replace(state, delta=new.scale), kept=False, **options
-        )
-        if new.scaled(old.scale).change_from(old) < _RESTING:
+            people.with_thresholds(new), prior, start=replace(state, delta=new.scale),
+            **options if last else looser,
+        )  # fmt: skip
+        if last:
             break
     return state
 
 
 def _without_each(state: PopulationState, people: People, prior: PopulationPrior) -> Rows:
-    """Laws of the margins of answers, each without one copy of it, in units of the noise of its person."""
+    """Laws of the margins of answers, each without one copy of it, in units of the noise of its person.
+
+    The consensus is held at its mode; answers about several alternatives say nothing of cuts.
+    """
     posterior = state.posterior(people, prior)
-    people, sites, law = posterior.people, posterior.sites, posterior.law
-    users = np.flatnonzero(np.diff(people.answer_ptr))
-    users = users[:: math.ceil(len(users) / _PEOPLE_FOR_CUTS)]
-    parts = []
-    for user in users.tolist():
-        rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
-        weight, precision, linear = people.weight[rows], sites.precision[rows], sites.linear[rows]
-        items, person = people.dense(user, law)
-        now = person.condition(weight * precision, weight * linear)
-        share = 1.0 - precision * now.var
-        mean = (now.mean - now.var * linear) / share + people.consistency[user] * people.offset[rows]
-        factor = np.full(len(weight), people.tie_factor[user])
-        left, right = items[people.left[rows]], items[people.right[rows]]
-        weight = people.engaged[user] * weight
-        parts.append(Rows(people.outcome[rows], weight, mean, now.var / share, factor, left, right))
-    return Rows._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
+    basis, effects, people, sites = posterior.basis, posterior.effects, posterior.people, posterior.sites
+    if basis is not None:
+        basis = replace(basis, offset_variance=np.zeros_like(basis.offset_variance))
+    if effects is not None:
+        effects = replace(effects, covariance=np.zeros_like(effects.covariance))
+    posterior = replace(posterior, C_m=np.zeros_like(posterior.C_m), basis=basis, effects=effects)
+    n_rows = np.diff(people.answer_ptr)
+    users = np.flatnonzero(n_rows)
+    who = np.repeat(np.arange(people.n_users), n_rows)
+    rows = np.flatnonzero(np.isin(who, users[:: math.ceil(len(users) / _PEOPLE_FOR_CUTS)]) & (people.task < 0))
+    who = who[rows]
+    left, right = (people.item_idx[people.item_ptr[who] + of[rows]] for of in (people.left, people.right))
+    mean, var = margins_in(posterior, posterior.law, people, sites, who, left, right, None, people.sway[rows], None)
+    a, precision, linear = people.consistency[who], sites.precision[rows], sites.linear[rows]
+    mean, var = a * mean, a * a * var
+    share = 1.0 - precision * var
+    mean = (mean - var * linear) / share + a * people.offset[rows]
+    weight = people.engaged[who] * people.weight[rows]
+    return Rows(people.outcome[rows], weight, mean, var / share, people.tie_factor[who], left, right)

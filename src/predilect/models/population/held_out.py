@@ -321,7 +321,7 @@ class LeftOut:
 
 
 MOST_TO_CALIBRATE = 2000  # people: with fewer than there are, margins are not those of the fit to all
-ENOUGH_TO_CALIBRATE = 8000.0  # answers held out
+ENOUGH_TO_CALIBRATE = 3000.0  # answers held out
 _ENOUGH_NEWCOMERS = 1000.0  # answers of people left out, at each step
 # One part of the people is left out at a time; some answers of each of fewer people say nothing of a factor.
 _PEOPLE_PARTS, FEWEST_PEOPLE = 4, 40

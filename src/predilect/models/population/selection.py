@@ -451,14 +451,15 @@ class _Search:
         for consistency in dict.fromkeys((0.0, best.setting.consistency_spread)):
             setting = replace(best.setting, click_rate=_FIRST_CLICK_RATE, consistency_spread=consistency)
             warm = best.trial
-            for _ in range(_ROUNDS_OF_CLICKERS):
-                setting = self.rigid(best, setting, [name for name in _SCALES if name in self.free])
+            for k in range(_ROUNDS_OF_CLICKERS):
+                if k:  # the first, at the scales of a fit without them, mostly finds too few
+                    setting = self.rigid(best, setting, [name for name in _SCALES if name in self.free])
                 warm = self.warmed(replace(best, trial=warm), setting)
                 gain, rate = self.gain_by_clickers(best, warm.states[0])
+                if rate < _FEWEST_CLICKERS:
+                    return found  # people's consistency would explain more of them away
                 setting = replace(setting, click_rate=rate)
-                if gain < _WORTH_A_TRIAL or rate < _FEWEST_CLICKERS:  # another round finds less
-                    break
-            else:  # the evidence wants them: that needs no more than to gain
+            if gain >= _WORTH_A_TRIAL:  # the evidence wants them: that needs no more than to gain
                 found = self.tried(found, setting, 0.0, warm)
         return found
 

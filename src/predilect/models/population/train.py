@@ -21,7 +21,7 @@ from predilect.latent.sandwich import dependence
 from predilect.likelihoods.grades import Thresholds
 from predilect.models.population.beginning import PRIOR, nothing_learned, prior_posterior, threshold_of_ties
 from predilect.models.population.effects import with_unsure_tastes
-from predilect.models.population.fit import PopulationState, fit_population, fit_thresholds
+from predilect.models.population.fit import PopulationState, fit_population, fit_thresholds, loosely
 from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import (
     Believed,
@@ -209,7 +209,8 @@ def _fitted(
 
     def fit(people: People, prior: PopulationPrior, start: PopulationState | None = None) -> PopulationState:
         cut = people if start is None else people.with_thresholds(start.thresholds)
-        state = fit_population(cut, prior, start=start, population=begin, **options)
+        first = options if thresholds is None else loosely(options)
+        state = fit_population(cut, prior, start=start, population=begin, **first)
         if plan.awaits_ties:
             delta = threshold_of_ties(
                 state.posterior(cut, prior), n_ties=0.0, n_answers=cut.n_answers, seed=plan.random_state
