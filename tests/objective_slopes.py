@@ -17,7 +17,7 @@ def assert_slopes(people: Any, prior: Any, delta: float, places: Callable[[_Coor
     search.sites = Sites.flat(people.n_rows)
     search.site_tolerance = 1e-13
     point, current = search.closed_form(search.first_point(delta), 2)
-    coordinates = _Coordinates(search, point, search.metric(point, current))
+    coordinates = _Coordinates(search, point, current)
     x = 0.3 * np.random.default_rng(4).standard_normal(len(coordinates.reach))
 
     def objective(x: np.ndarray) -> tuple[float, np.ndarray]:

@@ -217,7 +217,13 @@ def eigenpairs(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
         raise NotPositiveDefiniteError(_NOT_FINITE)
     if not len(matrix):
         return np.zeros(0), np.zeros((0, 0))  # LAPACK refuses it
-    values, vectors = eigh(matrix, check_finite=False)
+    return leading_eigenpairs(matrix, len(matrix))
+
+
+def leading_eigenpairs(matrix: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+    """The ``n`` largest of :func:`eigenpairs` of a finite matrix; of few about 2 n³ operations."""
+    few = (len(matrix) - n, len(matrix) - 1) if n < len(matrix) else None
+    values, vectors = eigh(matrix, check_finite=False, subset_by_index=few)
     vectors = vectors[:, ::-1]
     peaks = vectors[np.abs(vectors).argmax(axis=0), np.arange(len(values))]
     return np.asarray(values[::-1]), np.asarray(vectors * np.where(peaks < 0.0, -1.0, 1.0))

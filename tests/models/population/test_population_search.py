@@ -110,7 +110,7 @@ def test_the_gradient_that_the_search_follows_is_that_of_j(problem):
     walk = Search(people, problem.prior, None, None, 5, problem.has_ties)
     walk.sites = Sites.flat(people.n_rows)
     point, current = walk.closed_form(walk.first_point(0.4 * problem.has_ties), 2)
-    coordinates = _Coordinates(walk, point, walk.metric(point, current))
+    coordinates = _Coordinates(walk, point, current)
     walk.site_tolerance = 1e-14
 
     rng = np.random.default_rng(0)

@@ -166,6 +166,8 @@ class Hyperparameters:
     # standard deviations over people of their own effects of covariates of answers, in units near the root mean square
     # of each; empty where all people have the same
     covariate_spread: tuple[float, ...] = ()
+    # r, in how many directions people differ beside what items keep to themselves; None: in any, as ν₀ allows
+    directions: int | None = None
 
     @property
     def consensus_weight(self) -> float:
@@ -226,6 +228,7 @@ class PopulationPrior:
     consistency_spread: float = 0.0  # σ_a, the same for a person's consistency
     covariate_spread: tuple[float, ...] = ()  # of people's own effects of covariates; empty: one for all
     click_rate: float = 0.0  # π, the share of people who click at random
+    directions: int | None = None  # r, in how many Σ departs from its shape; None: in any, and ν₀ weighs them
 
     @classmethod
     def of(
@@ -246,7 +249,8 @@ class PopulationPrior:
         K = space.covariance(h.feature_weight, h.length_scale)
         shared = h.consensus_weight == h.feature_weight
         K_t = None if shared else space.covariance(h.consensus_weight, h.length_scale)
-        return cls(K, h.strength, h.variance, h.consensus_variance, K_t, None, np.zeros(0), traits, *own)
+        none = np.zeros(0)
+        return cls(K, h.strength, h.variance, h.consensus_variance, K_t, None, none, traits, *own, h.directions)
 
     @property
     def n_functions(self) -> int:
@@ -368,6 +372,7 @@ _RANGES = {
     "consistency_spread": RANGES["consistency_spread"],
     "click_rate": RANGES["click_rate"],
 }
+_RANGES_OF_FOUND = {"trait_scale": (0.0, LARGEST), "unit": (1.0 / LARGEST, LARGEST), "directions": (0.0, LARGEST)}
 _PARAMETERS = {
     "consensus_feature_weight": "feature_weight", "tie_spread": "tie_threshold", "item_tie_spread": "tie_threshold",
     "consistency_spread": "consistency", "click_rate": "clickers",
@@ -424,7 +429,7 @@ def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
     rest = {name: value for name, value in values.items() if name != "calibration"}
     found: Hyperparameters = typed(Hyperparameters, rest, "hyperparameters")
     found = replace(found, calibration=restored_calibration(values["calibration"]))
-    for name, (low, high) in {**_RANGES, "trait_scale": (0.0, LARGEST), "unit": (1.0 / LARGEST, LARGEST)}.items():
+    for name, (low, high) in {**_RANGES, **_RANGES_OF_FOUND}.items():
         value = getattr(found, name)
         if name in _SEARCHED:  # which may go beyond what may be given
             low, high = 1.0 / LARGEST, LARGEST

@@ -12,7 +12,15 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 
 from predilect._types import FloatArray
-from predilect.gaussian.dense import factorise, lower_times, solve_lower, square_of_lower, symmetrise, times_lower
+from predilect.gaussian.dense import (
+    eigenpairs,
+    factorise,
+    leading_eigenpairs,
+    lower_times,
+    solve_lower,
+    symmetrise,
+    times_lower,
+)
 from predilect.gaussian.design import Sites
 from predilect.models.population.prior import PopulationPrior, first_scale
 from predilect.people.covariates import CovariateInformation, covariate_information
@@ -42,10 +50,13 @@ _FUNCTIONS_FOR_FIXED_POINT = 100  # below, a pass costs little, and L-BFGS has t
 _WIDER, _SETTLED = 4.0, 5  # scales tried where a search has ended, and sweeps of the sites before J is read
 _SLOW_STEPS = 2  # the first may come from a start that another prior left far off
 _LARGEST_LOG_MOVE = 3.0  # of δ, and of a standard deviation along a factor of Σ, before L-BFGS starts again
+_TINY = 1e-300
 _LARGEST_MOVE = 100.0  # of the rest, in posterior standard deviations
 # Coordinates with bounds, which SciPy turns into lists and back at every start: of more it takes longer than a pass.
 # Without, they are bent to stay within reach, and such a share of it is as far as L-BFGS meant to go.
 _MOST_BOUNDED, _NEARLY = 10_000, 0.7
+_OWN_SHARE = 0.05  # of the prior variance of utilities, what items keep to themselves where Σ has a few directions
+_LEAST_PRIOR = 0.05  # of the prior's variance in units of Σ, as its weight on a coordinate
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +111,7 @@ class Search:
         self.learn_ties = prior.tie_spread > 0.0 and with_cuts
         self.learn_care = prior.consistency_spread > 0.0
         self.gamma_precision = 1.0 / prior.consensus_variance
+        self.shape_is_held, self.directions = prior.directions is not None, prior.directions or 0
         factor_K = factorise(prior.K)
         factor_t = factor_K if prior.K_consensus is None else factorise(prior.K_consensus)
         self.jitter = max(factor_K.jitter, factor_t.jitter)
@@ -108,12 +120,16 @@ class Search:
         self.trait_precision = inverse / prior.trait_scale
         self.offset_precision = 1.0 / (prior.consensus_variance * prior.own_share)
         self.root = math.sqrt(prior.variance) * factor_K.lower  # of s₀ K₀
+        self.inverse_K = factor_K.inverse() if self.directions else np.zeros((0, 0))
         self.sites = Sites.flat(0)
         self.passes = 0
         self.site_tolerance = _SITE_TOLERANCE
         few = prior.n_functions < _FUNCTIONS_FOR_FIXED_POINT or prior.Phi is not None
-        # Whether Σ is nearly its prior's: an M step leaves at most the share U / (U + ν₀) of the way.
-        self.is_rigid = prior.strength >= people.n_active * (_RIGID if few else 1.0)
+        # Whether Σ is (nearly) its prior's: an M step leaves at most the share U / (U + ν₀) of the way.
+        outweighed = prior.strength >= people.n_active * (_RIGID if few else 1.0)
+        self.is_rigid = outweighed if prior.directions is None else not self.directions
+        self.own_variance = prior.variance * (_OWN_SHARE if self.directions else 1.0)
+        self.variance_of_direction = (prior.variance - self.own_variance) / max(self.directions, 1)
 
     def first_point(self, delta: float) -> Point:
         """Starting point without an earlier fit."""
@@ -154,10 +170,19 @@ class Search:
 
     def log_prior(self, point: Point) -> float:
         """Log prior density: J without the evidence."""
-        factor = factorise(point.Sigma)
+        value = self._log_prior_of_covariance(point.Sigma) - 0.5 * float(point.m @ self.precision @ point.m)
+        return value + self._log_prior_of_rest(point)
+
+    def _log_prior_of_covariance(self, Sigma: FloatArray) -> float:
+        """Log prior density of Σ, up to a constant."""
+        if self.directions:
+            squares = float(np.vdot(self.inverse_K, Sigma)) - self.own_variance * len(Sigma)
+            return -0.5 * squares / self.variance_of_direction
+        if self.shape_is_held:
+            return 0.0
+        factor = factorise(Sigma)
         spread = factor.solve_lower(self.root).T  # whose rows lie together, for the product
-        value = -0.5 * self.prior.strength * (factor.log_det() + np.vdot(spread, spread))
-        return float(value - 0.5 * point.m @ self.precision @ point.m) + self._log_prior_of_rest(point)
+        return -0.5 * self.prior.strength * float(factor.log_det() + np.vdot(spread, spread))
 
     def _log_prior_of_rest(self, point: Point) -> float:
         """Log prior density of offsets, residual scale and trait effects."""
@@ -202,14 +227,36 @@ class Search:
         return factorise(information + self.gamma_precision * np.eye(len(point.gamma))).inverse()
 
     def closed_form(self, point: Point, n_steps: int) -> tuple[Point, Expectation]:
-        """M steps of population.md section 4, over-relaxed by 2; the point and the E step at it."""
+        """M steps of population.md section 4, over-relaxed by 2; the point and the E step at it.
+
+        Σ of a few directions is held, and has none before them: then come those in which J rises most steeply.
+        """
+        directions = self.directions if n_steps else 0
+        if directions:
+            point = self._without_directions(point)
         current = self.evaluate(point, n_sweeps=3 if n_steps else 5)
         for left in reversed(range(n_steps)):
             point = self._step(point, current, power=2.0)
             current = self.evaluate(point, n_sweeps=2 if left else 4)  # the last is where L-BFGS begins
             if self.progress:
                 self.progress(self.passes, math.nan)
+        if directions:
+            point = replace(point, Sigma=self._with_directions(current))
+            current = self.evaluate(point, n_sweeps=_SETTLED)
         return point, current
+
+    def _without_directions(self, point: Point) -> Point:
+        return replace(point, Sigma=self.own_variance * self.prior.K)
+
+    def _with_directions(self, current: Expectation) -> FloatArray:
+        """Σ with the directions of steepest ascent, each as far as a Newton step with average people goes."""
+        root = self.root / math.sqrt(self.prior.variance)
+        slopes, V = leading_eigenpairs(root.T @ current.D @ root, self.directions)
+        W = root @ V
+        told = np.einsum("ik,ik->k", W, current.H @ W)
+        rise = np.maximum(slopes - 1.0 / self.variance_of_direction, 0.0)
+        variance = rise * self.people.n_active / np.maximum(told**2, _TINY) + self.variance_of_direction
+        return self.own_variance * self.prior.K + (W * variance) @ W.T
 
     def fixed_point(self, point: Point, tolerance: float, max_iter: int) -> tuple[Point, float, bool]:
         """Plain M steps to convergence where the prior outweighs the people; point, J's last rise, whether to go on.
@@ -220,6 +267,8 @@ class Search:
         """
         if not self.is_rigid:
             return point, math.inf, True
+        if self.shape_is_held:
+            point = self._without_directions(point)
         current = self.evaluate(point, n_sweeps=3)
         value, gain, n_slow = current.evidence + self.log_prior(point), math.inf, 0
         while self.passes < max_iter - 1:
@@ -259,6 +308,8 @@ class Search:
     def _covariance(self, point: Point, current: Expectation, power: float) -> FloatArray:
         """M step of Σ."""
         prior = self.prior
+        if self.shape_is_held:
+            return point.Sigma
         return covariance_step(
             point.Sigma, current, self.people.n_active, prior.variance * prior.K, prior.strength, power=power
         )
@@ -317,7 +368,7 @@ class Search:
         The point, J's last rise, whether to go on. Where the prior outweighs the people, Σ is held, and an M step of it
         follows: without its M² / 2 coordinates no M³ operations are left in a pass.
         """
-        coordinates = _Coordinates(self, start, self.metric(start, current))
+        coordinates = _Coordinates(self, start, current)
         reach = coordinates.reach
         first = coordinates.objective(np.zeros(len(reach)), current)  # it begins at 0, which is ``start``
         known: tuple[float, FloatArray] | None = first
@@ -366,40 +417,81 @@ class Search:
             residual = -float(result.fun) - values[0] if values else 0.0
             self.site_tolerance *= 0.1
             again = residual > tolerance
-        if again or coordinates.whitened is not None or self.passes >= max_iter - 1:
+        if again or coordinates.whitened is not None or self.shape_is_held or self.passes >= max_iter - 1:
             return point, residual, again
         return self.with_covariance(point, residual, tolerance)
 
 
 class _Whitened:
-    """Σ = L F Fᵀ Lᵀ with L the factor of Σ at the start, by the lower triangle of F, logarithms on its diagonal."""
+    """Σ = L F Fᵀ Lᵀ with L a root of Σ at the start, by the lower triangle of F, logarithms on its diagonal.
 
-    def __init__(self, search: Search, start: Point) -> None:
-        n, nu = len(start.m), search.prior.strength
-        self.L, self.nu = factorise(start.Sigma).lower, nu
-        self.root = solve_lower(self.L, search.root)  # of s₀ K₀, whitened
+    The columns of L are the directions that answers tell of, in units of Σ, those they tell most of first: a person's
+    answers know the share h_i of direction i on average. There J's Hessian is near U h_i h_j + ν₀ R_jj in F_ij, i > j,
+    and twice that in log F_jj, with R = s₀ L⁻¹ K₀ L⁻ᵀ, and coordinates are in units of one over its root.
+    """
+
+    def __init__(self, search: Search, start: Point, H: FloatArray) -> None:
+        n, nu, n_users = len(start.m), search.prior.strength, search.people.n_active
+        factor = factorise(start.Sigma)
+        told, V = eigenpairs(symmetrise(lower_times(factor.lower, times_lower(H, factor.lower), transposed=True)))
+        self.L, self.nu = lower_times(factor.lower, V), nu
+        self.root = V.T @ solve_lower(factor.lower, search.root)  # of s₀ K₀, whitened
         self.tril = np.flatnonzero(np.tri(n, dtype=bool))  # flat positions: far quicker than pairs of indices
         self.diagonal = np.arange(n)
-        self.fixed = 2.0 * nu * float(np.log(np.diagonal(self.L)).sum())
-        self.scale = 1.0 / math.sqrt(search.people.n_active + nu)
+        self.fixed = nu * factor.log_det()
+        told = np.clip(told / n_users, 0.0, 1.0)
+        information = n_users * np.outer(told, told)
+        information += nu * np.maximum(np.einsum("ij,ij->i", self.root, self.root), _LEAST_PRIOR)
+        information[self.diagonal, self.diagonal] *= 2.0
+        self.scale = 1.0 / np.sqrt(information.ravel()[self.tril])
 
     def covariance(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Σ, F, and the factor L F of Σ."""
+        """Σ, F, and the root L F of Σ."""
         n = len(self.diagonal)
         F = np.zeros((n, n))
         F.ravel()[self.tril] = self.scale * x
         F[self.diagonal, self.diagonal] = np.exp(F[self.diagonal, self.diagonal])
-        A = lower_times(self.L, F)
-        return square_of_lower(A), F, A
+        A = times_lower(self.L, F)
+        return A @ A.T, F, A
 
     def log_prior(self, F: FloatArray, A: FloatArray, D: FloatArray) -> tuple[float, FloatArray]:
         """Log prior density of Σ, up to a constant, and the gradient of J for the sum ``D`` over people."""
         Y, nu = solve_lower(F, self.root), self.nu
         value = -nu * float(np.log(F[self.diagonal, self.diagonal]).sum()) - 0.5 * self.fixed
-        G = lower_times(self.L, times_lower(D, A), transposed=True)
-        G += nu * solve_lower(F, square_of_lower(Y), transposed=True)
+        G = self.L.T @ (D @ A)
+        G += nu * solve_lower(F, Y @ Y.T, transposed=True)
         G[self.diagonal, self.diagonal] = G[self.diagonal, self.diagonal] * F[self.diagonal, self.diagonal] - nu
         return value - 0.5 * nu * float(np.vdot(Y, Y)), self.scale * G.ravel()[self.tril]
+
+
+class _Directions:
+    """Σ = c s₀ K₀ + W Wᵀ with W = R Z and K₀ = R Rᵀ, by Z (M, r), of which each entry has a normal prior.
+
+    A coordinate is in units of one over the root of J's Hessian at the start, of average people.
+    """
+
+    def __init__(self, search: Search, start: Point, H: FloatArray) -> None:
+        self.root = search.root / math.sqrt(search.prior.variance)
+        self.own = search.own_variance * search.prior.K
+        inner = symmetrise(solve_lower(self.root, solve_lower(self.root, start.Sigma - self.own).T))
+        values, V = leading_eigenpairs(inner, search.directions)
+        self.Z = V * np.sqrt(np.maximum(values, 0.0))
+        self.precision = 1.0 / search.variance_of_direction
+        of_items = np.einsum("ij,ij->j", self.root, H @ self.root)
+        W = self.root @ self.Z
+        of_directions = np.einsum("ik,ik->k", W, H @ W) / search.people.n_active
+        self.scale = 1.0 / np.sqrt(self.precision + np.outer(of_items, of_directions)).ravel()
+
+    def covariance(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Σ, Z and W."""
+        Z = self.Z + (self.scale * x).reshape(self.Z.shape)
+        W = self.root @ Z
+        return self.own + W @ W.T, Z, W
+
+    def log_prior(self, Z: FloatArray, W: FloatArray, D: FloatArray) -> tuple[float, FloatArray]:
+        """Log prior density of Z, up to a constant, and the gradient of J for the sum ``D`` over people."""
+        G = self.root.T @ (D @ W) - self.precision * Z
+        return -0.5 * self.precision * float(np.vdot(Z, Z)), self.scale * G.ravel()
 
 
 class _Coordinates:
@@ -409,11 +501,12 @@ class _Coordinates:
     of their scale, trait effects, log δ, people's own factors of δ, their consistency, effects of covariates.
     """
 
-    def __init__(self, search: Search, start: Point, metric: Metric) -> None:
+    def __init__(self, search: Search, start: Point, current: Expectation) -> None:
         self.search, self.start = search, start
-        people, nu = search.people, search.prior.strength
+        people, nu, metric = search.people, search.prior.strength, search.metric(start, current)
         M, n_own, n_traits = len(start.m), len(start.offset), start.B.shape[1]
-        self.whitened = None if search.is_rigid else _Whitened(search, start)
+        kind = _Directions if search.directions else _Whitened
+        self.whitened = None if search.is_rigid else kind(search, start, current.H)
         self.T = factorise(metric.C_m).lower
         self.T_B = factorise(metric.C_B).lower
         self.t_offset = np.sqrt(metric.offset_variance)
@@ -425,7 +518,7 @@ class _Coordinates:
         n_care, spread = len(start.log_consistency), search.prior.consistency_spread
         self.t_care = 1.0 / np.sqrt(metric.care_information + spread**-2) if n_care else np.zeros(0)
         self.T_gamma = factorise(metric.C_gamma).lower
-        n_factor = 0 if self.whitened is None else len(self.whitened.tril)
+        n_factor = 0 if self.whitened is None else len(self.whitened.scale)
         sizes = [M, n_factor, n_own, min(n_own, 1), M * n_traits, 1, n_ties, n_care, len(start.gamma)]
         ends = np.cumsum(sizes).tolist()
         self.m, self.factor, self.offset, self.own, self.B, self.delta, self.ties, self.care, self.gamma = map(

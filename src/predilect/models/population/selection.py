@@ -63,6 +63,9 @@ _UPWARDS: tuple[Walked, ...] = ("consensus_variance", "feature_weight")
 _MAX_TRIALS, _WIDER = 10, 1.25  # EM steps are short: a consensus found so much wider than its prior may want far more
 # Few people: the walk starts nearly rigid, where a fit takes few passes, and goes down while held-out answers gain.
 _NEARLY_RIGID = 10.0**1.5  # times the least strength, three steps above it
+# How many directions are tried, and how many times as many people and rows as usual: fewer do not show them.
+_DIRECTIONS, _FOR_DIRECTIONS = (3, 5, 8, 13, 21), 4
+_ANSWERS_AN_ENTRY = 5  # of Σ, below which it is not free: with 1.5 a free one was .002 to .018 nats an answer behind
 _FEWEST_HELD_OUT = 20.0
 _ENOUGH_HELD_OUT = 1500.0  # of fewer a fold by chance decides, on whether people differ in care for one
 _ENOUGH_FOR_SCALES = 4000  # rows
@@ -130,7 +133,9 @@ def select_model(
     # With a basis of functions, items that nobody here saw would only cost time.
     part = some.for_bases(bases)
     n_basis = max((functions.n_functions for functions in bases if functions is not None), default=None)
-    search = _Search(part, masks_of_folds(part.answers, seeds[1], _ENOUGH_HELD_OUT, keys=part.keys()), n_basis, free)
+    few = _are_few_for_covariance(plan)
+    masks = masks_of_folds(part.answers, seeds[1], _ENOUGH_HELD_OUT, keys=part.keys())
+    search = _Search(part, masks, n_basis, free, few)
     first, evident = search, part  # several bases are compared by fewer people
     n_first, n_evident = (
         int(np.clip(plan.answers.n_users // 4, *of)) for of in (_PEOPLE_FOR_BASIS, _PEOPLE_FOR_EVIDENCE)
@@ -138,7 +143,7 @@ def select_model(
     if len(bases) > 1 and some.answers.n_users > n_first:
         fewer = some.some(seeds[2], n_first).for_bases(bases)
         masks = masks_of_folds(fewer.answers, seeds[3], _ENOUGH_HELD_OUT, keys=fewer.keys())
-        first = _Search(fewer, masks, n_basis, free)
+        first = _Search(fewer, masks, n_basis, free, few)
     if len(bases) > 1:
         evident = first.plan.some(seeds[2], n_evident)
     scales = first.scales(evident, start, seeds[6])
@@ -170,11 +175,19 @@ def _most_people(plan: Plan, bases: Sequence[Functions | None]) -> int:
     """How many people take part: of those who answered much fewer will do."""
     answers = plan.answers
     kernel = any(functions is not None and len(functions.points) for functions in bases)
-    most = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE
+    most, enough = _PEOPLE_WITH_KERNEL if kernel else MOST_PEOPLE, _ENOUGH_ROWS
+    if None in bases and _are_few_for_covariance(plan):
+        most, enough = _FOR_DIRECTIONS * most, _FOR_DIRECTIONS * enough
     # A row of a task costs the square of the rows, others that of the items.
     larger = answers.n_rows / (max(answers.n_users, 1) * answers.n_items) if n_joint(answers) else 1.0
     n_rows = max(int(answers.n_rows * max(larger, 1.0) ** 2), 1)
-    return min(most, max(_ENOUGH_PEOPLE, _ENOUGH_ROWS * answers.n_users // n_rows))
+    return min(most, max(_ENOUGH_PEOPLE, enough * answers.n_users // n_rows))
+
+
+def _are_few_for_covariance(plan: Plan) -> bool:
+    """Whether answers are too few for a free covariance of many items, which would learn them by heart."""
+    n_items = plan.answers.n_items
+    return n_items > MANY_FUNCTIONS and plan.answers.n_answers < _ANSWERS_AN_ENTRY * n_items * (n_items + 1) / 2
 
 
 def _calibrated(
@@ -208,7 +221,10 @@ class _Found:
 class _Search:
     """Trials on the same folds, counted and kept."""
 
-    def __init__(self, plan: Plan, masks: Sequence[BoolArray], n_basis: int | None, free: Sequence[str]) -> None:
+    def __init__(
+        self, plan: Plan, masks: Sequence[BoolArray], n_basis: int | None, free: Sequence[str], may_hold_shape: bool
+    ) -> None:
+        self.may_hold_shape = may_hold_shape
         self.plan, self.space, self.n_basis, self.free = plan, plan.space, n_basis, free
         self.folds = [Fold(plan, test, n_basis) for test in masks]
         self.trials: list[dict[str, Any]] = []
@@ -249,6 +265,8 @@ class _Search:
             setting = scales(candidate)
             if "strength" in self.free and self.has_few_people(candidate, setting):
                 setting = replace(setting, strength=min(_NEARLY_RIGID * setting.strength, RANGES["strength"][1]))
+            elif self.holds_shape(candidate, setting):
+                setting = replace(setting, directions=0)
             found = _Found(candidate, setting, self.run(candidate, setting, None))
             if len(bases) > 1 and not found.trial.converged:  # many functions that have not converged may overfit later
                 found = self.stiffened(found, if_better=True)
@@ -276,11 +294,12 @@ class _Search:
             best = self.with_own_thresholds(best)
         if "item_tie_spread" in self.free:
             best = self.with_item_ties(best, spread_of_item_ties(evident.answers))
-        best = self.with_clickers(best)
+        if best.setting.directions is None:  # where Σ is held, scales are far off before the walk
+            best = self.with_clickers(best)
         if "consistency_spread" in self.free:
             best = self.with_consistency(best)
         nearly_rigid = best.setting.strength
-        best = self.with_wider_consensus(self.walk(best))
+        best = self.with_wider_consensus(self.with_directions(self.walk(best)))
         if "consistency_spread" in self.free and not best.setting.consistency_spread:
             best = self.with_consistency(best)  # before tastes have the scale they want, care may not show
         if not best.setting.click_rate:
@@ -321,6 +340,7 @@ class _Search:
             fixed = name == "feature_weight" and (weightless or self.folds[0].comparisons.task is None)
             # Answers held out by few people mislead the choice of s₀; the evidence, which takes all, does not.
             fixed |= name == "variance" and few
+            fixed |= name == "strength" and best.setting.directions is not None
             if name not in (*self.free, "trait_scale") or fixed:
                 continue
             for direction in (1,) if name in _UPWARDS else (-1, 1):
@@ -348,6 +368,24 @@ class _Search:
     def has_few_people(self, candidate: Candidate, setting: Hyperparameters) -> bool:
         """Whether people are few for what may vary on its own."""
         return are_few(self.folds[0].people.n_active, candidate.prior(setting, self.space))
+
+    def holds_shape(self, candidate: Candidate, setting: Hyperparameters) -> bool:
+        """Whether Σ of the items is not free."""
+        held = self.may_hold_shape and candidate.functions is None and "strength" in self.free
+        return held and not self.has_few_people(candidate, setting)
+
+    def with_directions(self, best: _Found) -> _Found:
+        """The same with a few directions in which people differ, where Σ is not free, as long as that gains."""
+        if best.setting.directions is None:
+            return best
+        found = best
+        for n in _DIRECTIONS:
+            setting = replace(found.setting, directions=n)
+            trial = self.run(found.candidate, setting, found.trial, race=True)
+            if not is_better(trial, found.trial, 0.0):
+                break
+            found = replace(found, setting=setting, trial=trial)
+        return found if found is best else self.walk(found, ("variance",))
 
     def kept_from_heart(self, best: _Found, nearly_rigid: float) -> _Found:
         """The same, or stiffened where answers may be learned by heart."""
@@ -384,7 +422,8 @@ class _Search:
             predicted = [fold.predict_pooled(start, given) for fold in self.folds]
             if is_better(best.trial, Trial.of(predicted, self.given(start), self.folds[0].people.likelihood)):
                 return best
-        setting = replace(best.setting, strength=ONE_MIND["strength"], variance=ONE_MIND["variance"], trait_scale=0.0)
+        setting = replace(best.setting, strength=ONE_MIND["strength"], variance=ONE_MIND["variance"])
+        setting = replace(setting, directions=None, trait_scale=0.0)
         free = [name for name in self.free if name == "consensus_variance"]
         setting = self.rigid(best, setting, free)
         with_care = "consistency_spread" in self.free
