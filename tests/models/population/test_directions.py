@@ -82,6 +82,7 @@ def test_held_out_answers_find_the_directions_of_many_items():
     train, test = answers(n_items, 500, 40, 3, names)
     model = Population(n_jobs=1).fit(train)
     assert model.hyperparameters_.directions == 3
+    assert "in 3 directions" in " ".join(model.describe())
     assert loss_of(model, test) < loss_of(Population(n_jobs=1, personal=False).fit(train), test) - 0.05
     renamed = {name: f"{k:03d} renamed" for k, name in enumerate(np.random.default_rng(1).permutation(names).tolist())}
     again, held_out = (
@@ -97,6 +98,7 @@ def test_people_who_differ_in_every_item_get_none(tmp_path):
     model = Population(n_jobs=1).fit(train)
     assert model.hyperparameters_.directions == 0
     model.save(tmp_path / "model")
+    assert "in no direction beyond the prior" in " ".join(model.describe())
     loaded = Population.load(tmp_path / "model")
     assert loaded.hyperparameters_.directions == 0
     assert loss_of(loaded, test) == loss_of(model, test)

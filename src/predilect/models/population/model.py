@@ -86,7 +86,8 @@ class Population(Tables):
         of how people differ, w, and of the consensus, w_t. "auto", the default, takes s₀, s_t, w and ℓ from the
         evidence with the population covariance at its prior mean, w_t from the pooled model's evidence, and then ν₀
         and s₀ from held-out answers; the pooled model takes s_t and w from its evidence. ``consensus_variance=inf`` is
-        a flat prior (variance 1e8).
+        a flat prior (variance 1e8). With more than 300 items of no basis and too few answers for their covariances,
+        held-out answers choose a few directions in which people differ, or none, in place of ν₀.
     calibration : "auto", None or Calibration, default "auto"
         How probabilities of answers follow from margins: "auto" is chosen on held-out answers, and none for the pooled
         model; None is as the posterior has them; or a :class:`~predilect.Calibration`.
@@ -588,8 +589,11 @@ def _prior_line(model: Any) -> str:
             f"{amount(prior.get('n_held_out', 0))} held-out answers ({n_trials} settings tried): everybody's ranking "
             "is the crowd's, and its intervals say nothing of how far people may differ all the same."
         )
+    shape = f"worth {chosen.strength:.0f} people"
+    if chosen.directions is not None:  # answers are too few to tell how each pair of many items goes together
+        shape = f"in {chosen.directions} directions" if chosen.directions else "in no direction beyond the prior's"
     return (
-        f"Prior variance of a person about the crowd {chosen.variance:.2g}, worth {chosen.strength:.0f} people, chosen "
+        f"Prior variance of a person about the crowd {chosen.variance:.2g}, {shape}, chosen "
         f"among {n_trials} settings by {amount(prior.get('n_held_out', 0))} held-out answers."
     )
 
