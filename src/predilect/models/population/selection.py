@@ -294,16 +294,18 @@ class _Search:
             best = self.with_own_thresholds(best)
         if "item_tie_spread" in self.free:
             best = self.with_item_ties(best, spread_of_item_ties(evident.answers))
-        if best.setting.directions is None:  # where Σ is held, scales are far off before the walk
+        before = best.setting
+        if before.directions is None:  # where Σ is held, scales are far off before the walk
             best = self.with_clickers(best)
         if "consistency_spread" in self.free:
             best = self.with_consistency(best)
         nearly_rigid = best.setting.strength
         best = self.with_wider_consensus(self.with_directions(self.walk(best)))
-        if "consistency_spread" in self.free and not best.setting.consistency_spread:
-            best = self.with_consistency(best)  # before tastes have the scale they want, care may not show
-        if not best.setting.click_rate:
-            best = self.with_clickers(best)
+        if best.setting != before or before.directions is not None:  # else both were tried at this very setting
+            if "consistency_spread" in self.free and not best.setting.consistency_spread:
+                best = self.with_consistency(best)  # before tastes have the scale they want, care may not show
+            if not best.setting.click_rate:
+                best = self.with_clickers(best)
         best = self.with_own_effects(best)
         best = self.kept_from_heart(best, nearly_rigid)
         differing = best  # where it is no more than features of people explain, all are of one mind without them
