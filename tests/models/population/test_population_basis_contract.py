@@ -42,7 +42,7 @@ class Featured(Population):
 
 class OnABasis(PredictionContract):
     personal = True
-    fixed = FIXED | {"tol": 1e-12}
+    fixed = FIXED | {"tol": 1e-13}  # J is a parabola at its maximum: parameters are known to about the root of this
     trusting_features = TRUSTING
     beyond_json = INFINITE
     rounding = EXACT  # queries of a person are one matrix product, which BLAS cuts by their number
