@@ -186,12 +186,6 @@ def gram_of_lower(W: FloatArray) -> FloatArray:
     return below
 
 
-def square_of_lower(A: FloatArray) -> FloatArray:
-    """A Aᵀ of a lower triangular A, exactly symmetric; ⅓ n³ operations."""
-    # Backwards, Aᵀ is a lower triangle W, and A Aᵀ is Wᵀ W.
-    return np.ascontiguousarray(gram_of_lower(np.ascontiguousarray(A.T[::-1, ::-1]))[::-1, ::-1])
-
-
 def lower_times(L: FloatArray, right: FloatArray, transposed: bool = False) -> FloatArray:
     """L right, or Lᵀ right if ``transposed``, for a lower triangular L (n, n): half the operations of a product."""
     return np.asarray(dtrmm(1.0, L, right, lower=1, trans_a=int(transposed))) if right.size else np.zeros(right.shape)

@@ -196,7 +196,7 @@ def climb(
         point, residual, again = search.lbfgs(point, current, enough, max_iter)
         if again:
             point, current = search.closed_form(point, 0)
-        elif kept and not search.shape_is_held and (found := search.wider(point)) is not None:
+        elif kept and (found := search.wider(point)) is not None:
             (point, current), residual, again = found, math.inf, True
     return point, residual
 

@@ -429,7 +429,7 @@ def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
     rest = {name: value for name, value in values.items() if name != "calibration"}
     found: Hyperparameters = typed(Hyperparameters, rest, "hyperparameters")
     found = replace(found, calibration=restored_calibration(values["calibration"]))
-    for name, (low, high) in {**_RANGES, **_RANGES_OF_FOUND}.items():
+    for name, (low, high) in (_RANGES | _RANGES_OF_FOUND).items():
         value = getattr(found, name)
         if name in _SEARCHED:  # which may go beyond what may be given
             low, high = 1.0 / LARGEST, LARGEST

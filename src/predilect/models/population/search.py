@@ -50,12 +50,12 @@ _FUNCTIONS_FOR_FIXED_POINT = 100  # below, a pass costs little, and L-BFGS has t
 _WIDER, _SETTLED = 4.0, 5  # scales tried where a search has ended, and sweeps of the sites before J is read
 _SLOW_STEPS = 2  # the first may come from a start that another prior left far off
 _LARGEST_LOG_MOVE = 3.0  # of δ, and of a standard deviation along a factor of Σ, before L-BFGS starts again
-_TINY = 1e-300
 _LARGEST_MOVE = 100.0  # of the rest, in posterior standard deviations
 # Coordinates with bounds, which SciPy turns into lists and back at every start: of more it takes longer than a pass.
 # Without, they are bent to stay within reach, and such a share of it is as far as L-BFGS meant to go.
 _MOST_BOUNDED, _NEARLY = 10_000, 0.7
 _OWN_SHARE = 0.05  # of the prior variance of utilities, what items keep to themselves where Σ has a few directions
+_TINY = 1e-300
 _LEAST_PRIOR = 0.05  # of the prior's variance in units of Σ, as its weight on a coordinate
 
 
@@ -116,11 +116,14 @@ class Search:
         factor_t = factor_K if prior.K_consensus is None else factorise(prior.K_consensus)
         self.jitter = max(factor_K.jitter, factor_t.jitter)
         inverse = factor_t.inverse()
+        self.inverse_K = np.zeros((0, 0))
+        if self.directions:
+            self.inverse_K = inverse if factor_t is factor_K else factor_K.inverse()
         self.precision = inverse / prior.consensus_variance
         self.trait_precision = inverse / prior.trait_scale
         self.offset_precision = 1.0 / (prior.consensus_variance * prior.own_share)
-        self.root = math.sqrt(prior.variance) * factor_K.lower  # of s₀ K₀
-        self.inverse_K = factor_K.inverse() if self.directions else np.zeros((0, 0))
+        self.root_of_K = factor_K.lower
+        self.root = math.sqrt(prior.variance) * self.root_of_K  # of s₀ K₀
         self.sites = Sites.flat(0)
         self.passes = 0
         self.site_tolerance = _SITE_TOLERANCE
@@ -250,9 +253,8 @@ class Search:
 
     def _with_directions(self, current: Expectation) -> FloatArray:
         """Σ with the directions of steepest ascent, each as far as a Newton step with average people goes."""
-        root = self.root / math.sqrt(self.prior.variance)
-        slopes, V = leading_eigenpairs(root.T @ current.D @ root, self.directions)
-        W = root @ V
+        slopes, V = leading_eigenpairs(self.root_of_K.T @ current.D @ self.root_of_K, self.directions)
+        W = self.root_of_K @ V
         told = np.einsum("ik,ik->k", W, current.H @ W)
         rise = np.maximum(slopes - 1.0 / self.variance_of_direction, 0.0)
         variance = rise * self.people.n_active / np.maximum(told**2, _TINY) + self.variance_of_direction
@@ -334,6 +336,8 @@ class Search:
 
         L-BFGS moves logarithms of scales, in which J is level where a scale is next to nothing: a fit may rest there.
         """
+        if self.shape_is_held:
+            return None
         value = self.evaluate(point, n_sweeps=_SETTLED).evidence + self.log_prior(point)
         room = [replace(point, Sigma=_WIDER * point.Sigma)]
         if len(point.offset):
@@ -471,7 +475,7 @@ class _Directions:
     """
 
     def __init__(self, search: Search, start: Point, H: FloatArray) -> None:
-        self.root = search.root / math.sqrt(search.prior.variance)
+        self.root = search.root_of_K
         self.own = search.own_variance * search.prior.K
         inner = symmetrise(solve_lower(self.root, solve_lower(self.root, start.Sigma - self.own).T))
         values, V = leading_eigenpairs(inner, search.directions)

@@ -265,7 +265,7 @@ class _Search:
             setting = scales(candidate)
             if "strength" in self.free and self.has_few_people(candidate, setting):
                 setting = replace(setting, strength=min(_NEARLY_RIGID * setting.strength, RANGES["strength"][1]))
-            elif self.holds_shape(candidate, setting):
+            elif "strength" in self.free and self.may_hold_shape and functions is None:
                 setting = replace(setting, directions=0)
             found = _Found(candidate, setting, self.run(candidate, setting, None))
             if len(bases) > 1 and not found.trial.converged:  # many functions that have not converged may overfit later
@@ -371,11 +371,6 @@ class _Search:
         """Whether people are few for what may vary on its own."""
         return are_few(self.folds[0].people.n_active, candidate.prior(setting, self.space))
 
-    def holds_shape(self, candidate: Candidate, setting: Hyperparameters) -> bool:
-        """Whether Σ of the items is not free."""
-        held = self.may_hold_shape and candidate.functions is None and "strength" in self.free
-        return held and not self.has_few_people(candidate, setting)
-
     def with_directions(self, best: _Found) -> _Found:
         """The same with a few directions in which people differ, where Σ is not free, as long as that gains."""
         if best.setting.directions is None:
@@ -424,8 +419,9 @@ class _Search:
             predicted = [fold.predict_pooled(start, given) for fold in self.folds]
             if is_better(best.trial, Trial.of(predicted, self.given(start), self.folds[0].people.likelihood)):
                 return best
-        setting = replace(best.setting, strength=ONE_MIND["strength"], variance=ONE_MIND["variance"])
-        setting = replace(setting, directions=None, trait_scale=0.0)
+        setting = replace(
+            best.setting, strength=ONE_MIND["strength"], variance=ONE_MIND["variance"], trait_scale=0.0, directions=None
+        )  # fmt: skip
         free = [name for name in self.free if name == "consensus_variance"]
         setting = self.rigid(best, setting, free)
         with_care = "consistency_spread" in self.free
