@@ -18,9 +18,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from predilect._compile import kernel
+from predilect._compile import inner_kernel, kernel
 from predilect._types import FloatArray
 from predilect.likelihoods.special import (
+    FROM,
+    PER_UNIT,
+    TABLE,
+    TO,
     log_ndtr,
     log_ndtr_scalar,
     mills_ratio_scalar,
@@ -70,6 +74,43 @@ def moments_scalar(outcome: int, m: float, v: float, delta: float) -> tuple[floa
         return outcome * rho / s, curvature / (s * s)
     _, slope, curvature, _, _ = tilted_scalar(outcome, m, v, delta)
     return slope, curvature
+
+
+@inner_kernel
+def tilted_in_lanes(outcome: Any, row: Any, y: Any, m: Any, v: Any, delta: Any, n: int, out: Any) -> None:
+    """:func:`tilted_scalar` of ``n`` answers into the columns of ``out`` (5, n): of ``outcome[row]``, which is y where
+    it is strict. A row of -1 is none, and has slopes of 0.
+    """
+    value, slope, curvature, slope_delta, curvature_delta = out[0], out[1], out[2], out[3], out[4]
+    n_others = 0
+    for lane in range(n):
+        s = 1.0 / math.sqrt(1.0 + v[lane])
+        z = (y[lane] * m[lane] - delta[lane]) * s
+        x = z if z > FROM else FROM
+        x = x if x < TO else TO
+        k = int((x - FROM) * PER_UNIT + 0.5)
+        h = x - FROM - k / PER_UNIT
+        p = TABLE[k, 10]
+        q = 10.0 * TABLE[k, 10]
+        for i in range(9, 0, -1):
+            p = p * h + TABLE[k, i]
+            q = q * h + i * TABLE[k, i]
+        p = p * h + TABLE[k, 0]
+        is_strict = y[lane] * y[lane]
+        bend = is_strict * q * (q + x) * s * s
+        value[lane] = is_strict * p
+        slope[lane] = y[lane] * q * s
+        curvature[lane] = bend
+        slope_delta[lane] = -is_strict * q * s
+        curvature_delta[lane] = -bend
+        n_others += x != z or y[lane] == 0.0
+    if n_others:
+        for lane in range(n):
+            z = (y[lane] * m[lane] - delta[lane]) / math.sqrt(1.0 + v[lane])
+            if row[lane] >= 0 and not (y[lane] != 0.0 and FROM <= z <= TO):
+                value[lane], slope[lane], curvature[lane], slope_delta[lane], curvature_delta[lane] = tilted_scalar(
+                    outcome[row[lane]], m[lane], v[lane], delta[lane]
+                )
 
 
 @kernel

@@ -64,8 +64,22 @@ def _value_and_slope(outcome: int, z: float, delta: float) -> tuple[float, float
     return value, slope
 
 
+@inner_kernel
+def _tilted_in_lanes(outcome: Any, row: Any, y: Any, m: Any, v: Any, delta: Any, n: int, out: Any) -> None:
+    for lane in range(n):
+        for i in range(5):
+            out[i, lane] = 0.0
+        if row[lane] >= 0:
+            out[0, lane], out[1, lane], out[2, lane], out[3, lane], out[4, lane] = tilted_scalar(
+                outcome[row[lane]], m[lane], v[lane], delta[lane]
+            )
+
+
 # What the probit has closed forms for, by its ``tilted_scalar`` alone.
-_PLAIN = {probit.moments_scalar: _moments, expectation.value_and_slope: _value_and_slope}
+_PLAIN = {
+    probit.moments_scalar: _moments, expectation.value_and_slope: _value_and_slope,
+    probit.tilted_in_lanes: _tilted_in_lanes,
+}  # fmt: skip
 _STEP = 1e-4  # of central differences
 # The logistic function of 1.702 g is within .0095 of Φ(g) everywhere (Camilli 1994).
 LOGISTIC_SLOPE = 1.702

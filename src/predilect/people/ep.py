@@ -340,7 +340,7 @@ def _scatter_items(items, x, Q, w, sums):
 
 
 @inner_kernel
-def _scatter_basis(in_pair_space, answers, d, alpha, Q, w, R, sums, v):
+def scatter_basis(in_pair_space, answers, d, alpha, Q, w, R, sums, v):
     """Adds a person's sums, times w, on a basis of functions.
 
     With Q and the rows R in the person's space, W[i] collects Q R so that Σ_u Rᵀ Q R = Φᵀ W: one product over all items
@@ -526,7 +526,7 @@ def em_pass(start, stop, columns, sway, among_items, prior, Phi, delta, n_sweeps
         if Phi is None:
             _scatter_items(items, x, Q, w, sums)
         else:
-            _scatter_basis(in_pair_space, answers, n if in_rows else k, x, Q, w, state.R, sums, sums.D[u - start])
+            scatter_basis(in_pair_space, answers, n if in_rows else k, x, Q, w, state.R, sums, sums.D[u - start])
         if sway is not None:
             _own_effects(in_rows, own_sway, k, x, Q, w, of_person)
         for j in range(answers.traits.shape[0]):

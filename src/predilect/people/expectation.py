@@ -15,6 +15,7 @@ from predilect.gaussian.design import Sites
 from predilect.people.dense import add_person
 from predilect.people.engaged import engagement
 from predilect.people.ep import Slopes, Sums, answers_evidence, em_pass, refresh_sites
+from predilect.people.lanes import em_lanes
 from predilect.people.law import Law
 from predilect.people.layout import People, is_quicker_by_items
 from predilect.shards import Shard, map_shards
@@ -152,7 +153,7 @@ def expectation(
         )  # fmt: skip
         return _on_basis(found, law)
     M = law.Phi.shape[1] if law.has_basis else people.n_items
-    one_pass = people.compiled(em_pass)
+    one_pass, in_lanes = people.compiled(em_pass), people.compiled(em_lanes)
     n_effects = people.patterns.shape[1]
     # Each person is in one shard: written, not summed.
     slopes = Slopes(
@@ -162,15 +163,23 @@ def expectation(
         np.zeros(people.n_users),
     )
     columns, prior = people.columns(sites), law.prior
+    space, alone = people.lanes(law.has_basis)
+    others = columns._replace(is_heavy=~alone)
 
     def work(shard: Shard) -> Sums:
         sums = _no_sums(people, law, M)
         if law.has_basis:
             sums = sums._replace(D=np.zeros((shard[1] - shard[0], M)))
-        one_pass(
-            *shard, columns, people.own_effects, people.among_items, prior, law.functions, delta, n_sweeps, tolerance,
-            sums, slopes,
-        )  # fmt: skip
+        queue = people.queue[slice(*shard)]
+        if space[queue[0]]:
+            in_lanes(
+                shard[0], queue, space, columns, prior, law.functions, delta, n_sweeps, tolerance, sums, slopes
+            )  # fmt: skip
+        if alone[slice(*shard)].any():
+            one_pass(
+                *shard, others, people.own_effects, people.among_items, prior, law.functions, delta, n_sweeps,
+                tolerance, sums, slopes,
+            )  # fmt: skip
         return sums._replace(D=sums.D.T @ sums.D) if law.has_basis else sums
 
     def work_dense(shard: Shard) -> PersonPass:

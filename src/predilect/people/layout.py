@@ -22,6 +22,7 @@ from predilect.likelihoods.grades import Intervals, Thresholds
 from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.dense import CountedPerson, DensePerson
+from predilect.people.lanes import AMONG_ITEMS, AMONG_ROWS
 from predilect.people.law import Law
 from predilect.people.state import Columns, are_better_among_items, person_sums
 from predilect.shards import Shard, cut
@@ -35,6 +36,8 @@ _MOST_SHARDS = 16
 # form people's own from Φ.
 _FEW_ITEMS, _FEW_PER_FUNCTION = 600, 16
 LARGEST_STATE = 600
+# Lanes keep the states of 32 people near the processor, up to this size; and of the margins up to so many an item
+_LARGEST_IN_LANES, _MOST_ROWS, _ROWS_PER_ITEM = 64, 256, 1.5
 NOISY = 0.5  # consistency of somebody with twice the usual noise
 # A number for each user, and its default
 OF_PEOPLE = {"tie_factor": 1.0, "consistency": 1.0, "consistency_sd": 0.0, "engaged": 1.0}
@@ -94,6 +97,10 @@ class People:
     heavy: IntArray = field(init=False)  # codes of heavy users
     # 1 where tasks of some are worked on among the items, otherwise None: as the compiled loops take it
     among_items: int | None = field(init=False)
+    # Who is worked on in lanes, and with which state, (n_users,), and all users in the order in which lanes take those
+    # of a shard
+    space: npt.NDArray[np.int8] = field(init=False)
+    queue: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
         if not self.traits.shape[1]:
@@ -116,6 +123,11 @@ class People:
         n, k = np.diff(self.answer_ptr), np.diff(self.item_ptr)
         among_items = has_tasks & are_better_among_items.py_func(n, k) & ~is_heavy
         object.__setattr__(self, "among_items", 1 if among_items.any() else None)
+        space = _spaces(n, k, is_heavy | has_tasks)
+        object.__setattr__(self, "space", space)
+        shard = np.repeat(np.arange(len(self.shards)), [stop - start for start, stop in self.shards])
+        size = np.where(space == AMONG_ITEMS, k, n)
+        object.__setattr__(self, "queue", np.lexsort((n, size, (space - 1) % 3, shard)))
 
     @property
     def answers(self) -> npt.NDArray[Any]:
@@ -129,6 +141,18 @@ class People:
             self.offset, self.traits, self.tie_factor, self.consistency, self.clicks, self.engaged, self.is_heavy,
             sites.precision, sites.linear,
         )  # fmt: skip
+
+    def lanes(self, has_basis: bool) -> tuple[npt.NDArray[np.int8], BoolArray]:
+        """State of each user in lanes, 0 for none, and who is worked on alone, (n_users,) each.
+
+        Lanes have no place for own effects of covariates, nor on a basis for states of the items.
+        """
+        space = self.space
+        if self.sway.shape[1]:
+            space = np.zeros_like(space)
+        elif has_basis:
+            space = np.where(space == AMONG_ITEMS, np.int8(0), space)
+        return space, (space == 0) & ~self.is_heavy & (np.diff(self.answer_ptr) > 0)
 
     @property
     def own_effects(self) -> FloatArray | None:
@@ -445,6 +469,13 @@ def has_many_copies(weight: FloatArray, largest_state: int = LARGEST_STATE) -> b
 def _many_copies(largest_state: int) -> int:
     # Updates lose the prior variance times the square of (that variance times the copies) ulps: at 100 about 1e-8.
     return max(largest_state, LARGEST_STATE) // 6
+
+
+def _spaces(n: IntArray, k: IntArray, apart: BoolArray) -> npt.NDArray[np.int8]:
+    """State of each user in lanes; 0 where there is none, or no place for it."""
+    among_rows = n <= _ROWS_PER_ITEM * k
+    fits = (n > 0) & (n <= _MOST_ROWS) & (np.where(among_rows, n, k) <= _LARGEST_IN_LANES) & ~apart
+    return np.where(fits, np.where(among_rows, AMONG_ROWS, AMONG_ITEMS), 0).astype(np.int8)
 
 
 def _are_heavy(

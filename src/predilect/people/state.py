@@ -133,7 +133,7 @@ def _prior_state(in_pair_space, answers, cov, state):
 
 
 @inner_kernel
-def _prior_state_on_basis(in_pair_space, answers, prior, Phi, state):
+def prior_state_on_basis(in_pair_space, answers, prior, Phi, state):
     """The same on a basis of functions, of which the rows go into ``R``."""
     C, mu, own, R = state.C, state.mu, state.own, state.R
     items, la, lb = answers.items, answers.left, answers.right
@@ -262,7 +262,7 @@ def prior_of_person(in_pair_space, answers, sway, prior, Phi, state):
     if Phi is None:
         _prior_state(in_pair_space, answers, prior.cov, state)
     else:
-        _prior_state_on_basis(in_pair_space, answers, prior, Phi, state)
+        prior_state_on_basis(in_pair_space, answers, prior, Phi, state)
     if sway is not None:
         _prior_of_effects(in_pair_space, answers, sway, state)
     for i in range(n if in_pair_space else k):
