@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, minimize
 
 from predilect._types import FloatArray
 from predilect.gaussian.dense import (
@@ -22,6 +21,7 @@ from predilect.gaussian.dense import (
     times_lower,
 )
 from predilect.gaussian.design import Sites
+from predilect.models.population.lbfgs import ascent
 from predilect.models.population.prior import PopulationPrior, first_scale
 from predilect.people.covariates import CovariateInformation, covariate_information
 from predilect.people.empirical_bayes import (
@@ -51,9 +51,8 @@ _WIDER, _SETTLED = 4.0, 5  # scales tried where a search has ended, and sweeps o
 _SLOW_STEPS = 2  # the first may come from a start that another prior left far off
 _LARGEST_LOG_MOVE = 3.0  # of δ, and of a standard deviation along a factor of Σ, before L-BFGS starts again
 _LARGEST_MOVE = 100.0  # of the rest, in posterior standard deviations
-# Coordinates with bounds, which SciPy turns into lists and back at every start: of more it takes longer than a pass.
-# Without, they are bent to stay within reach, and such a share of it is as far as L-BFGS meant to go.
-_MOST_BOUNDED, _NEARLY = 10_000, 0.7
+_NEARLY = 0.999  # of either, where it does
+_FLAT = 1e-10  # slope of J, in nats an answer and coordinate, which is 0 up to rounding
 _OWN_SHARE = 0.05  # of the prior variance of utilities, what items keep to themselves where Σ has a few directions
 _TINY = 1e-300
 _LEAST_PRIOR = 0.05  # of the prior's variance in units of Σ, as its weight on a coordinate
@@ -374,53 +373,31 @@ class Search:
         """
         coordinates = _Coordinates(self, start, current)
         reach = coordinates.reach
-        first = coordinates.objective(np.zeros(len(reach)), current)  # it begins at 0, which is ``start``
-        known: tuple[float, FloatArray] | None = first
-        few = len(reach) <= _MOST_BOUNDED
-        # Without bounds L-BFGS-B's first step has length 1. In units of the gradient that is the gradient itself, which
-        # in whitened coordinates is the step to take.
-        unit = 1.0 if few else float(np.linalg.norm(first[1])) or 1.0
-
-        def negative_objective(z: FloatArray) -> tuple[float, FloatArray]:
-            nonlocal known
-            x, slope = (z, 1.0) if few else coordinates.within_reach(unit * z)
-            # A trial point so far off that J overflows is only refused by the line search.
-            with np.errstate(over="ignore", invalid="ignore"):
-                value, gradient = known or coordinates.objective(x)
-            known = None
-            if self.progress:
-                self.progress(self.passes, value)
-            return -value, -unit * slope * gradient
-
-        values: list[float] = []
-        residual = math.inf
-
-        def stop(intermediate_result: Any) -> None:
-            nonlocal residual
-            values.append(-float(intermediate_result.fun))
-            if len(values) > self.window:
-                residual = values[-1] - values[-1 - self.window]
-                if residual <= tolerance:
-                    raise StopIteration
-
+        x = np.zeros(len(reach))
+        found = coordinates.objective(x, current)
         history = int(np.clip(_HISTORY_FLOATS // (2 * len(reach)), 4, _MOST_HISTORY))
-        result = minimize(
-            negative_objective, np.zeros(len(reach)), jac=True, method="L-BFGS-B", callback=stop,
-            bounds=Bounds(-reach, reach) if few else None,
-            options={"maxfun": max(1, max_iter - self.passes - 1), "maxiter": max_iter, "maxcor": history,
-                     "ftol": 0.0, "gtol": 1e-10 * unit * self.people.n_answers},
-        )  # fmt: skip
-        x = np.asarray(result.x) if few else coordinates.within_reach(unit * np.asarray(result.x))[0]
+        values: list[float] = []
+        residual, again = math.inf, False
+        # A trial point so far off that J overflows is only refused.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for x, value, gradient in ascent(coordinates.objective, found, reach, history):
+                values.append(value)
+                if self.progress:
+                    self.progress(self.passes, value)
+                if len(values) > self.window:
+                    residual = value - values[-1 - self.window]
+                if np.abs(gradient).max() <= _FLAT * self.people.n_answers:  # a maximum
+                    residual = min(residual, tolerance)
+                again = bool(np.any(np.abs(x) >= _NEARLY * reach))
+                if again or residual <= tolerance or self.passes >= max_iter - 1:
+                    break
+            else:
+                # No step along the gradient raised J: either it is at its maximum, or J was inexact because of sites
+                # that lag behind. The caller finds out by starting again with tighter sites.
+                residual = values[-1] - values[0] if values else 0.0
+                self.site_tolerance *= 0.1
+                again = residual > tolerance
         point = coordinates.point(x, coordinates.covariance(x)[0])
-        again = bool(np.any(np.abs(x) >= (0.999 if few else _NEARLY) * reach))
-        if result.success:  # the gradient vanished: a maximum
-            residual = min(residual, tolerance)
-        elif "ABNORMAL" in str(result.message):
-            # No step along the gradient raised J: either it is at its maximum, or J was inexact because of sites that
-            # lag behind. The caller finds out by starting again with tighter sites.
-            residual = -float(result.fun) - values[0] if values else 0.0
-            self.site_tolerance *= 0.1
-            again = residual > tolerance
         if again or coordinates.whitened is not None or self.shape_is_held or self.passes >= max_iter - 1:
             return point, residual, again
         return self.with_covariance(point, residual, tolerance)
@@ -554,11 +531,6 @@ class _Coordinates:
             log_consistency=start.log_consistency + self.t_care * x[self.care],
             gamma=start.gamma + self.T_gamma @ x[self.gamma],
         )
-
-    def within_reach(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Coordinates x = z / √(1 + (z / reach)²), which stay within reach without bounds, and their slopes in z."""
-        root = np.sqrt(1.0 + (z / self.reach) ** 2)
-        return z / root, root**-3
 
     def covariance(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Σ, and the factors of :class:`_Whitened`, empty where Σ is held."""
