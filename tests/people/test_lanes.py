@@ -14,7 +14,7 @@ from predilect.likelihoods.probit import tilted_in_lanes
 from predilect.likelihoods.special import FROM, TO, log_ndtr, mills_ratio
 from predilect.people.engaged import with_clicks
 from predilect.people.expectation import expectation
-from predilect.people.lanes import AMONG_ITEMS, AMONG_ROWS, LANES
+from predilect.people.lanes import BY_ITEM, LANES
 from predilect.people.law import Law
 from predilect.people.layout import People, lay_out_columns, with_own
 from simulate import random_covariance
@@ -69,7 +69,7 @@ def laws() -> dict[str, Law]:
 
 def one_after_the_other(people: People) -> People:
     alone = with_own(people, np.zeros(0), np.zeros(0), np.zeros(0), engaged=people.engaged)  # a copy
-    object.__setattr__(alone, "space", np.zeros_like(people.space))
+    object.__setattr__(alone, "kind", np.zeros_like(people.kind))
     return alone
 
 
@@ -83,7 +83,7 @@ def _on_the_basis(monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_pass_is_that_of_one_after_the_other(kind, where):
     people, law = KINDS[kind](), laws()[where]
-    assert set(people.space) == {0, AMONG_ROWS, AMONG_ITEMS}
+    assert people.kind.min() == 0 < people.kind[people.kind > 0].min() < BY_ITEM < people.kind.max()
     in_lanes, alone = Sites.flat(people.n_rows), Sites.flat(people.n_rows)
     # With all of a group, with some who are swept again together, and with none
     for n_sweeps, tolerance in ((1, 0.0), (3, 0.0), (4, 0.02), (2, 1e-3), (2, 1e-3), (2, 10.0), (30, 1e-13)):
@@ -117,13 +117,17 @@ def test_what_is_not_a_number_has_not_converged():
 
 def test_lanes_take_all_people_of_a_shard_once_and_like_ones_together():
     people = crowd()
+    n, k = np.diff(people.answer_ptr), np.diff(people.item_ptr)
     for start, stop in people.shards:
         queue = people.queue[start:stop]
         assert sorted(queue) == list(range(start, stop))
-        space = people.space[queue].astype(int)
-        assert (np.diff((space - 1) % 3) >= 0).all()  # rows, items, alone
-        for mine, ptr in ((AMONG_ROWS, people.answer_ptr), (AMONG_ITEMS, people.item_ptr)):
-            assert (np.diff(np.diff(ptr)[queue[space == mine]]) >= 0).all()
+        kinds = people.kind[queue]
+        assert (np.diff(np.where(kinds, kinds, 10**9)) >= 0).all()
+        for kind in set(kinds) - {0}:
+            mine = queue[kinds == kind]
+            assert len(mine) >= 8
+            assert n[mine].max() <= 1.2 * n[mine].min() + 1
+            assert k[mine].max() <= 1.2 * k[mine].min() + 1 or kind < BY_ITEM
 
 
 def test_the_table_of_log_phi_is_right_to_ten_to_the_minus_thirteen():

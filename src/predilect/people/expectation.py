@@ -163,7 +163,7 @@ def expectation(
         np.zeros(people.n_users),
     )
     columns, prior = people.columns(sites), law.prior
-    space, alone = people.lanes(law.has_basis)
+    kind, alone = people.lanes(law.has_basis)
     others = columns._replace(is_heavy=~alone)
 
     def work(shard: Shard) -> Sums:
@@ -171,9 +171,9 @@ def expectation(
         if law.has_basis:
             sums = sums._replace(D=np.zeros((shard[1] - shard[0], M)))
         queue = people.queue[slice(*shard)]
-        if space[queue[0]]:
+        if kind[queue[0]]:
             in_lanes(
-                shard[0], queue, space, columns, prior, law.functions, delta, n_sweeps, tolerance, sums, slopes
+                shard[0], queue, kind, columns, prior, law.functions, delta, n_sweeps, tolerance, sums, slopes
             )  # fmt: skip
         if alone[slice(*shard)].any():
             one_pass(

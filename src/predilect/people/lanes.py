@@ -1,8 +1,8 @@
 """The E step of many people side by side: what :mod:`~predilect.people.ep` does with one, on arrays of lanes.
 
 The last axis of an array is the lanes, one person each, so that the loops over it run on several at once. People of a
-group have about equally many answers; what one has fewer than another, rows or states, has variance 0 and weighs
-nothing. Nobody's numbers depend on those beside them, but for rounding.
+group are of one kind, with about equally many answers; what one has fewer than another, rows or states, has variance 0
+and weighs nothing. Nobody's numbers depend on those beside them, but for rounding.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LANES = 32
 _PITCH = LANES + 8  # so that numbers of one lane do not fall into a few sets of the processor's cache
 _AT_A_TIME = 8  # lanes that the processor may work on at once: a smaller group is as wide as a multiple of it
 _SECOND_SWEEP = 0.25  # of a group, for which the others wait; fewer are worked on again, together with those of others
-AMONG_ROWS, AMONG_ITEMS = 1, 2  # whether the state of a person is the margins or the utilities
+BY_ITEM = 1000  # kinds of people from here on have a state of their utilities, those below of their margins
 _FURTHEST = 1e100  # of a product, before its logarithm is taken
 
 
@@ -83,7 +83,7 @@ def _items_of_rows(first, n, own, item_idx, left, right, items):
 
 
 @inner_kernel
-def _load(people, start, size, width, space, d, n_rows, columns, delta, prior, Phi, state, R, lanes):
+def _load(people, start, size, width, by_item, d, n_rows, columns, delta, prior, Phi, state, R, lanes):
     """People ``start .. start + size`` into the lanes, and nobody into those up to ``width``."""
     C, mu, codes, rows, of, items = lanes.C, lanes.mu, lanes.codes, lanes.rows, lanes.of, lanes.items
     answer_ptr, item_ptr, item_idx = columns.answer_ptr, columns.item_ptr, columns.item_idx
@@ -130,9 +130,9 @@ def _load(people, start, size, width, space, d, n_rows, columns, delta, prior, P
                 rows[p, i * LANES + lane] = 0.0
             codes[p, _ROW + lane] = -1
             rows[p, _WEIGHT + lane] = 1.0
-        states = n if space == AMONG_ROWS else k
+        states = k if by_item else n
         for i in range(states):
-            mu[i, lane] = rows[i, _Z_BAR + lane] if space == AMONG_ROWS else own[i]
+            mu[i, lane] = own[i] if by_item else rows[i, _Z_BAR + lane]
         for i in range(states, d):
             mu[i, lane] = 0.0
         scale = care * care
@@ -144,7 +144,7 @@ def _load(people, start, size, width, space, d, n_rows, columns, delta, prior, P
                 for q in range(p + 1):
                     C[t, lane] = scale * state.C[p, q]
                     t += 1
-        elif space == AMONG_ROWS:
+        elif not by_item:
             _items_of_rows(first, n, own_first, item_idx, left, right, items)
             for p in range(n):
                 a, b = items[0, p], items[1, p]
@@ -188,9 +188,9 @@ def _difference(C, p, d, width, codes, c):
 
 
 @inner_kernel
-def _along(space, p, width, codes, c, of, at):
+def _along(by_item, p, width, codes, c, of, at):
     """What the direction c has of row p's margin, into ``of``."""
-    if space == AMONG_ROWS:
+    if not by_item:
         for lane in range(width):
             of[at + lane] = c[p, lane]
     else:
@@ -213,17 +213,17 @@ def _catch_up(late, n_late, d, width, of):
 
 
 @inner_kernel
-def _margin(space, p, n_late, d, width, C, mu, late, codes, of):
+def _margin(by_item, p, n_late, d, width, C, mu, late, codes, of):
     """Direction of row p into the next late update, variance and mean of its margin."""
     c = late[n_late]
-    if space == AMONG_ROWS:
+    if not by_item:
         _column(C, p, d, width, c)
     else:
         _difference(C, p, d, width, codes, c)
-    _along(space, p, width, codes, c, of, _V)
-    _along(space, p, width, codes, mu, of, _MEAN)
+    _along(by_item, p, width, codes, c, of, _V)
+    _along(by_item, p, width, codes, mu, of, _MEAN)
     for h in range(n_late):
-        _along(space, p, width, codes, late[h], of, _ALONG + h * LANES)
+        _along(by_item, p, width, codes, late[h], of, _ALONG + h * LANES)
     _catch_up(late, n_late, d, width, of)
 
 
@@ -325,11 +325,11 @@ def _take_in(n_late, d, width, C, late, of):
 
 
 @inner_kernel
-def _through(refresh, space, d, n_rows, width, outcome, C, mu, late, codes, rows, of, moments):
+def _through(refresh, by_item, d, n_rows, width, outcome, C, mu, late, codes, rows, of, moments):
     """Take in the answers one after the other: their stored sites, or with ``refresh`` the changes of a sweep."""
     n_late = 0
     for p in range(n_rows):
-        _margin(space, p, n_late, d, width, C, mu, late, codes, of)
+        _margin(by_item, p, n_late, d, width, C, mu, late, codes, of)
         if refresh:
             _refresh(p, width, outcome, codes, rows, of, moments)
         else:
@@ -344,7 +344,7 @@ def _through(refresh, space, d, n_rows, width, outcome, C, mu, late, codes, rows
 
 
 @inner_kernel
-def _evidence(space, n_rows, width, outcome, C, mu, codes, rows, of, moments):
+def _evidence(by_item, n_rows, width, outcome, C, mu, codes, rows, of, moments):
     """Parts of each person's log Z, and α of the rows: as ``_person_evidence`` of one person."""
     for lane in range(width):
         of[_OWN + lane] = -0.5 * (of[_LOG_DET + lane] + math.log(of[_DET + lane]))
@@ -352,8 +352,8 @@ def _evidence(space, n_rows, width, outcome, C, mu, codes, rows, of, moments):
     for lane in range(_OWN + LANES, _OWN + 5 * LANES):
         of[lane] = 0.0
     for p in range(n_rows):
-        _along(space, p, width, codes, mu, of, _MEAN)
-        if space == AMONG_ROWS:
+        _along(by_item, p, width, codes, mu, of, _MEAN)
+        if not by_item:
             t = p * (p + 1) // 2 + p
             for lane in range(width):
                 of[_V + lane] = C[t, lane]
@@ -573,16 +573,16 @@ def _tell(size, columns, lanes, sums, slopes):
 
 
 @inner_kernel
-def _group(queue, start, n, space, columns):
+def _group(queue, start, n, kinds, columns):
     """End of the group that begins at ``start``, and the largest state and number of rows in it."""
     stop = start
     d = 1
     n_rows = 1
-    mine = space[queue[start]]
-    while stop < min(start + LANES, n) and space[queue[stop]] == mine:
+    kind = kinds[queue[start]]
+    while stop < min(start + LANES, n) and kinds[queue[stop]] == kind:
         u = queue[stop]
         rows = columns.answer_ptr[u + 1] - columns.answer_ptr[u]
-        size = rows if mine == AMONG_ROWS else columns.item_ptr[u + 1] - columns.item_ptr[u]
+        size = columns.item_ptr[u + 1] - columns.item_ptr[u] if kind >= BY_ITEM else rows
         d = max(d, size)
         n_rows = max(n_rows, rows)
         stop += 1
@@ -590,8 +590,8 @@ def _group(queue, start, n, space, columns):
 
 
 @kernel
-def em_lanes(begin, queue, space, columns, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
-    """:func:`~predilect.people.ep.em_pass` of people ``queue`` (n,), in lanes, as far as each has a ``space``.
+def em_lanes(begin, queue, kinds, columns, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
+    """:func:`~predilect.people.ep.em_pass` of people ``queue`` (n,), in lanes, as far as each is of a kind.
 
     The sites are updated in place. ``begin``: the first of the shard's people.
     """
@@ -600,11 +600,11 @@ def em_lanes(begin, queue, space, columns, prior, Phi, delta, n_sweeps, toleranc
     k = 1
     n_rows = 1
     n_lanes = 0
-    while n_lanes < n and space[queue[n_lanes]] > 0:
+    while n_lanes < n and kinds[queue[n_lanes]] > 0:
         u = queue[n_lanes]
         rows = columns.answer_ptr[u + 1] - columns.answer_ptr[u]
         own = columns.item_ptr[u + 1] - columns.item_ptr[u]
-        d = max(d, rows if space[u] == AMONG_ROWS else own)
+        d = max(d, own if kinds[u] >= BY_ITEM else rows)
         k = max(k, own)
         n_rows = max(n_rows, rows)
         n_lanes += 1
@@ -613,13 +613,13 @@ def em_lanes(begin, queue, space, columns, prior, Phi, delta, n_sweeps, toleranc
     C, mu, late, codes, rows, of = lanes.C, lanes.mu, lanes.late, lanes.codes, lanes.rows, lanes.of
     outcome, moments = columns.outcome, lanes.moments
     wanted = sums.H.shape[0] > 0
-    n_folded = sums.H.shape[0] if Phi is None and n_lanes and space[queue[0]] == AMONG_ROWS else 0
+    n_folded = sums.H.shape[0] if Phi is None and n_lanes and kinds[queue[0]] < BY_ITEM else 0
     S = np.zeros((n_folded, n_folded, 2))
     on_basis = Phi is not None
     R = np.empty((LANES if on_basis else 0, d, state.R.shape[1]))
-    among_items = n_lanes and space[queue[n_lanes - 1]] == AMONG_ITEMS
-    P = np.empty((d * (d + 1) // 2 if among_items else 0, LANES))
-    W = np.empty((d if among_items else 0, d, LANES))
+    any_by_item = n_lanes and kinds[queue[n_lanes - 1]] >= BY_ITEM
+    P = np.empty((d * (d + 1) // 2 if any_by_item else 0, LANES))
+    W = np.empty((d if any_by_item else 0, d, LANES))
     x = np.empty(d)
     Q = np.empty((d if on_basis else 0, d))
     later = np.empty(n_lanes, dtype=np.int64)
@@ -629,18 +629,18 @@ def em_lanes(begin, queue, space, columns, prior, Phi, delta, n_sweeps, toleranc
         n = n_later if again else n_lanes
         start = 0
         while start < n:
-            stop, d, n_rows = _group(people, start, n, space, columns)
-            among = space[people[start]]
+            stop, d, n_rows = _group(people, start, n, kinds, columns)
+            by_item = kinds[people[start]] >= BY_ITEM
             size = stop - start
             width = (size + _AT_A_TIME - 1) // _AT_A_TIME * _AT_A_TIME
-            _load(people, start, size, width, among, d, n_rows, columns, delta, prior, Phi, state, R, lanes)
+            _load(people, start, size, width, by_item, d, n_rows, columns, delta, prior, Phi, state, R, lanes)
             start = stop
             for lane in range(size):
                 of[_SHARE + lane] = 1.0
             for sweep in range(again - 1, n_sweeps):  # the first takes in the stored sites
                 for lane in range(width):
                     of[_LARGEST + lane] = 0.0 if of[_ACTIVE + lane] > 0.0 else of[_LARGEST + lane]
-                _through(sweep >= again, among, d, n_rows, width, outcome, C, mu, late, codes, rows, of, moments)
+                _through(sweep >= again, by_item, d, n_rows, width, outcome, C, mu, late, codes, rows, of, moments)
                 if sweep < again:
                     continue
                 n_active = 0
@@ -656,15 +656,15 @@ def em_lanes(begin, queue, space, columns, prior, Phi, delta, n_sweeps, toleranc
                             later[n_later] = lanes.user[lane]
                             n_later += 1
                     break
-            _evidence(among, n_rows, width, outcome, C, mu, codes, rows, of, moments)
+            _evidence(by_item, n_rows, width, outcome, C, mu, codes, rows, of, moments)
             _tell(size, columns, lanes, sums, slopes)
             if not wanted:
                 continue
             if Phi is not None:
                 _add_on_basis(size, begin, columns, lanes, R, Q, sums)
-            elif among == AMONG_ROWS:
-                _add_rows(size, columns, lanes, S, sums)
-            else:
+            elif by_item:
                 _squares(d, n_rows, width, C, codes, rows, P, W)
                 _add_items(size, columns, lanes, P, x, sums)
+            else:
+                _add_rows(size, columns, lanes, S, sums)
     _fold(S, sums)

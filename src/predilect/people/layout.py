@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Annotated, Any
@@ -22,7 +23,7 @@ from predilect.likelihoods.grades import Intervals, Thresholds
 from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.dense import CountedPerson, DensePerson
-from predilect.people.lanes import AMONG_ITEMS, AMONG_ROWS
+from predilect.people.lanes import BY_ITEM
 from predilect.people.law import Law
 from predilect.people.state import Columns, are_better_among_items, person_sums
 from predilect.shards import Shard, cut
@@ -36,8 +37,10 @@ _MOST_SHARDS = 16
 # form people's own from Φ.
 _FEW_ITEMS, _FEW_PER_FUNCTION = 600, 16
 LARGEST_STATE = 600
-# Lanes keep the states of 32 people near the processor, up to this size; and of the margins up to so many an item
-_LARGEST_IN_LANES, _MOST_ROWS, _ROWS_PER_ITEM = 64, 256, 1.5
+# Lanes gain where the states of 32 people stay near the processor and people of like size fill them. They are of the
+# margins up to so many an item.
+_LARGEST_IN_LANES, _MOST_ROWS, _ROWS_PER_ITEM = 32, 128, 1.5
+_ALIKE, _FEWEST_IN_LANES, _LAST = 1.2, 8, 10**6
 NOISY = 0.5  # consistency of somebody with twice the usual noise
 # A number for each user, and its default
 OF_PEOPLE = {"tie_factor": 1.0, "consistency": 1.0, "consistency_sd": 0.0, "engaged": 1.0}
@@ -97,9 +100,9 @@ class People:
     heavy: IntArray = field(init=False)  # codes of heavy users
     # 1 where tasks of some are worked on among the items, otherwise None: as the compiled loops take it
     among_items: int | None = field(init=False)
-    # Who is worked on in lanes, and with which state, (n_users,), and all users in the order in which lanes take those
-    # of a shard
-    space: npt.NDArray[np.int8] = field(init=False)
+    # Who is worked on in lanes, and beside whom, (n_users,): people of one kind, 0 alone; and all users in the order in
+    # which lanes take those of a shard
+    kind: IntArray = field(init=False)
     queue: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,11 +126,10 @@ class People:
         n, k = np.diff(self.answer_ptr), np.diff(self.item_ptr)
         among_items = has_tasks & are_better_among_items.py_func(n, k) & ~is_heavy
         object.__setattr__(self, "among_items", 1 if among_items.any() else None)
-        space = _spaces(n, k, is_heavy | has_tasks)
-        object.__setattr__(self, "space", space)
         shard = np.repeat(np.arange(len(self.shards)), [stop - start for start, stop in self.shards])
-        size = np.where(space == AMONG_ITEMS, k, n)
-        object.__setattr__(self, "queue", np.lexsort((n, size, (space - 1) % 3, shard)))
+        kind = _kinds(n, k, is_heavy | has_tasks, shard)
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "queue", np.lexsort((n, np.where(kind, kind, _LAST), shard)))
 
     @property
     def answers(self) -> npt.NDArray[Any]:
@@ -142,17 +144,17 @@ class People:
             sites.precision, sites.linear,
         )  # fmt: skip
 
-    def lanes(self, has_basis: bool) -> tuple[npt.NDArray[np.int8], BoolArray]:
-        """State of each user in lanes, 0 for none, and who is worked on alone, (n_users,) each.
+    def lanes(self, has_basis: bool) -> tuple[IntArray, BoolArray]:
+        """Kind of each user in lanes, and who is worked on alone, (n_users,) each.
 
         Lanes have no place for own effects of covariates, nor on a basis for states of the items.
         """
-        space = self.space
+        kind = self.kind
         if self.sway.shape[1]:
-            space = np.zeros_like(space)
+            kind = np.zeros_like(kind)
         elif has_basis:
-            space = np.where(space == AMONG_ITEMS, np.int8(0), space)
-        return space, (space == 0) & ~self.is_heavy & (np.diff(self.answer_ptr) > 0)
+            kind = np.where(kind >= BY_ITEM, 0, kind)
+        return kind, (kind == 0) & ~self.is_heavy & (np.diff(self.answer_ptr) > 0)
 
     @property
     def own_effects(self) -> FloatArray | None:
@@ -471,11 +473,17 @@ def _many_copies(largest_state: int) -> int:
     return max(largest_state, LARGEST_STATE) // 6
 
 
-def _spaces(n: IntArray, k: IntArray, apart: BoolArray) -> npt.NDArray[np.int8]:
-    """State of each user in lanes; 0 where there is none, or no place for it."""
-    among_rows = n <= _ROWS_PER_ITEM * k
-    fits = (n > 0) & (n <= _MOST_ROWS) & (np.where(among_rows, n, k) <= _LARGEST_IN_LANES) & ~apart
-    return np.where(fits, np.where(among_rows, AMONG_ROWS, AMONG_ITEMS), 0).astype(np.int8)
+def _kinds(n: IntArray, k: IntArray, apart: BoolArray, shard: IntArray) -> IntArray:
+    """Kind of each user: whose state is of the margins or of the items, and who differ by at most a fifth in its size
+    and in the number of rows; 0 where there are few of the kind in a shard, or the state is too large.
+    """
+    by_item = n > _ROWS_PER_ITEM * k
+    size = np.where(by_item, k, n)
+    of_size, of_rows = (np.floor(np.log(np.maximum(x, 1)) / math.log(_ALIKE)).astype(np.int64) for x in (size, n))
+    kind = np.where(by_item, BY_ITEM + BY_ITEM * of_size + of_rows, 1 + of_size)
+    kind[(n == 0) | (size > _LARGEST_IN_LANES) | (n > _MOST_ROWS) | apart] = 0
+    _, which, count = np.unique(shard * _LAST + kind, return_inverse=True, return_counts=True)
+    return np.where(count[which] >= _FEWEST_IN_LANES, kind, 0)
 
 
 def _are_heavy(
