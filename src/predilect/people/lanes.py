@@ -21,7 +21,7 @@ from predilect.people.state import State, answers_of, prior_state_on_basis, room
 
 LANES = 32
 _PITCH = LANES + 8  # so that numbers of one lane do not fall into a few sets of the processor's cache
-_AT_A_TIME = 8  # lanes that the processor may work on at once: a smaller group is as wide as a multiple of it
+AT_A_TIME = 8  # lanes that the processor may work on at once: a smaller group is as wide as a multiple of it
 _SECOND_SWEEP = 0.25  # of a group, for which the others wait; fewer are worked on again, together with those of others
 BY_ITEM = 1000  # kinds of people from here on have a state of their utilities, those below of their margins
 _FURTHEST = 1e100  # of a product, before its logarithm is taken
@@ -632,7 +632,7 @@ def em_lanes(begin, queue, kinds, columns, prior, Phi, delta, n_sweeps, toleranc
             stop, d, n_rows = _group(people, start, n, kinds, columns)
             by_item = kinds[people[start]] >= BY_ITEM
             size = stop - start
-            width = (size + _AT_A_TIME - 1) // _AT_A_TIME * _AT_A_TIME
+            width = (size + AT_A_TIME - 1) // AT_A_TIME * AT_A_TIME
             _load(people, start, size, width, by_item, d, n_rows, columns, delta, prior, Phi, state, R, lanes)
             start = stop
             for lane in range(size):

@@ -23,7 +23,7 @@ from predilect.likelihoods.grades import Intervals, Thresholds
 from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.dense import CountedPerson, DensePerson
-from predilect.people.lanes import BY_ITEM
+from predilect.people.lanes import AT_A_TIME, BY_ITEM
 from predilect.people.law import Law
 from predilect.people.state import Columns, are_better_among_items, person_sums
 from predilect.shards import Shard, cut
@@ -40,7 +40,9 @@ LARGEST_STATE = 600
 # Lanes gain where the states of 32 people stay near the processor and people of like size fill them. They are of the
 # margins up to so many an item.
 _LARGEST_IN_LANES, _MOST_ROWS, _ROWS_PER_ITEM = 32, 128, 1.5
-_ALIKE, _FEWEST_IN_LANES, _LAST = 1.2, 8, 10**6
+_ALIKE, _LAST = 1.2, 10**6
+# Of what a person takes alone, as measured; and as much has to be saved of a pass, since lanes are compiled for it.
+_COST_IN_LANES, _WORTH_IT = 0.5, 0.2
 NOISY = 0.5  # consistency of somebody with twice the usual noise
 # A number for each user, and its default
 OF_PEOPLE = {"tie_factor": 1.0, "consistency": 1.0, "consistency_sd": 0.0, "engaged": 1.0}
@@ -475,7 +477,7 @@ def _many_copies(largest_state: int) -> int:
 
 def _kinds(n: IntArray, k: IntArray, apart: BoolArray, shard: IntArray) -> IntArray:
     """Kind of each user: whose state is of the margins or of the items, and who differ by at most a fifth in its size
-    and in the number of rows; 0 where there are few of the kind in a shard, or the state is too large.
+    and in the number of rows; 0 for who is ``apart`` or has a larger state, and for all where lanes would save little.
     """
     by_item = n > _ROWS_PER_ITEM * k
     size = np.where(by_item, k, n)
@@ -483,7 +485,10 @@ def _kinds(n: IntArray, k: IntArray, apart: BoolArray, shard: IntArray) -> IntAr
     kind = np.where(by_item, BY_ITEM + BY_ITEM * of_size + of_rows, 1 + of_size)
     kind[(n == 0) | (size > _LARGEST_IN_LANES) | (n > _MOST_ROWS) | apart] = 0
     _, which, count = np.unique(shard * _LAST + kind, return_inverse=True, return_counts=True)
-    return np.where(count[which] >= _FEWEST_IN_LANES, kind, 0)
+    filled = count / (AT_A_TIME * np.ceil(count / AT_A_TIME))
+    cost = n * (500.0 + 2.5 * size + 0.1 * size * size) * ~apart  # as in _costs
+    saved = cost * (kind > 0) * (1.0 - _COST_IN_LANES / filled[which])
+    return kind if saved.sum() > _WORTH_IT * cost.sum() else np.zeros_like(kind)
 
 
 def _are_heavy(
