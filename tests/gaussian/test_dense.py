@@ -15,6 +15,7 @@ from predilect.gaussian.dense import (
     inverse_root,
     lower_times,
     mirror,
+    over_lower,
     root_of_difference,
     sandwiched,
     semidefinite_root,
@@ -77,6 +78,9 @@ def test_products_with_triangles_are_products(n):
         np.testing.assert_allclose(lower_times(lower, B), L @ B, atol=EXACT)
         np.testing.assert_allclose(lower_times(lower, B, transposed=True), L.T @ B, atol=EXACT)
         np.testing.assert_allclose(times_lower(B, lower), B @ L, atol=EXACT)
+        well = lower / max(n, 1) + np.eye(n)
+        np.testing.assert_allclose(over_lower(B, well) @ well, B, atol=EXACT)
+        np.testing.assert_allclose(over_lower(B, well, transposed=True) @ well.T, B, atol=EXACT)
     np.testing.assert_array_equal(B, held[0])
     np.testing.assert_array_equal(L, held[1])
 

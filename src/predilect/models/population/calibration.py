@@ -104,20 +104,22 @@ def asked_of(
     rows, ptr = rows_by_answer(task)
     n = len(rows) - ptr[-1]
     left, right, who = answers.left[rows], answers.right[rows], users[rows]
-    up = answers.outcome[rows[n:]] > 0
-    winner, loser = np.where(up, left[n:], right[n:]), np.where(up, right[n:], left[n:])
-    apart = PairsOfOrders.of(ptr, winner, loser)
-    codes = who[n:][ptr[:-1]][apart.order]
     x = None if answers.covariates is None else answers.covariates[rows]
-    if x is not None:  # pairs that only say how rows vary together have none
-        x = np.concatenate((x, np.zeros((len(codes), x.shape[1]))))
-    both = (np.append(who, codes), np.append(left, apart.left), np.append(right, apart.right))
+    both, apart = (who, left, right), None
+    if n < len(rows):
+        up = answers.outcome[rows[n:]] > 0
+        winner, loser = np.where(up, left[n:], right[n:]), np.where(up, right[n:], left[n:])
+        apart = PairsOfOrders.of(ptr, winner, loser)
+        codes = who[n:][ptr[:-1]][apart.order]
+        both = (np.append(who, codes), np.append(left, apart.left), np.append(right, apart.right))
+        if x is not None:  # pairs that only say how rows vary together have none
+            x = np.concatenate((x, np.zeros((len(codes), x.shape[1]))))
     mean, var = posterior.margins_of_answers(*both, x, executor=executor)
     mean, var, between = mean[: len(rows)], var[: len(rows)], var[len(rows) :]
     kind = posterior.pair_kinds(who[:n], left[:n], right[:n]) if with_kinds else np.zeros(n, dtype=np.int8)
     cut = delta * posterior.tie_factors(who[:n]) * posterior.tie_factors_of_pairs(left[:n], right[:n])
     pairs = Asked(answers.outcome[rows[:n]], mean[:n], var[:n], answers.weight[rows[:n]], cut, kind)
-    if n == len(rows):
+    if apart is None:
         return pairs
     C, N = apart.covariances(between), shared_noise(ptr, winner, loser)
     orders = Orders(ptr, np.where(up, mean[n:], -mean[n:]), C, N)

@@ -16,6 +16,7 @@ from predilect.gaussian.dense import (
     factorise,
     leading_eigenpairs,
     lower_times,
+    over_lower,
     solve_lower,
     symmetrise,
     times_lower,
@@ -26,7 +27,6 @@ from predilect.models.population.prior import PopulationPrior, first_scale
 from predilect.people.covariates import CovariateInformation, covariate_information
 from predilect.people.empirical_bayes import (
     consensus_mode,
-    consensus_step,
     consistency_step,
     covariance_step,
     effects_step,
@@ -202,8 +202,8 @@ class Search:
 
     def metric(self, point: Point, current: Expectation) -> Metric:
         """Posterior covariances with the sites held."""
-        _, C_m = consensus_step(point.m, self.precision, current)
-        C_B = effects_step(point.B, self.trait_precision, current)[1] if point.B.size else np.zeros((0, 0))
+        C_m = factorise(self.precision + current.H).inverse()
+        C_B = factorise(self.trait_precision + current.H).inverse() if point.B.size else np.zeros((0, 0))
         information = np.zeros(0)
         if self.learn_ties:
             information = ties_step(point.log_tie_factor, self.prior.tie_spread, current)[1]
@@ -377,7 +377,7 @@ class Search:
         found = coordinates.objective(x, current)
         history = int(np.clip(_HISTORY_FLOATS // (2 * len(reach)), 4, _MOST_HISTORY))
         values: list[float] = []
-        residual, again = math.inf, False
+        residual, again, flat = math.inf, False, _FLAT * self.people.n_answers
         # A trial point so far off that J overflows is only refused.
         with np.errstate(over="ignore", invalid="ignore"):
             for x, value, gradient in ascent(coordinates.objective, found, reach, history):
@@ -386,7 +386,7 @@ class Search:
                     self.progress(self.passes, value)
                 if len(values) > self.window:
                     residual = value - values[-1 - self.window]
-                if np.abs(gradient).max() <= _FLAT * self.people.n_answers:  # a maximum
+                if np.abs(gradient).max() <= flat:  # a maximum
                     residual = min(residual, tolerance)
                 again = bool(np.any(np.abs(x) >= _NEARLY * reach))
                 if again or residual <= tolerance or self.passes >= max_iter - 1:
@@ -416,13 +416,13 @@ class _Whitened:
         factor = factorise(start.Sigma)
         told, V = eigenpairs(symmetrise(lower_times(factor.lower, times_lower(H, factor.lower), transposed=True)))
         self.L, self.nu = lower_times(factor.lower, V), nu
-        self.root = V.T @ solve_lower(factor.lower, search.root)  # of s₀ K₀, whitened
+        self.root = solve_lower(factor.lower, search.root).T @ V  # the transpose of that of s₀ K₀, whitened
         self.tril = np.flatnonzero(np.tri(n, dtype=bool))  # flat positions: far quicker than pairs of indices
         self.diagonal = np.arange(n)
         self.fixed = nu * factor.log_det()
         told = np.clip(told / n_users, 0.0, 1.0)
         information = n_users * np.outer(told, told)
-        information += nu * np.maximum(np.einsum("ij,ij->i", self.root, self.root), _LEAST_PRIOR)
+        information += nu * np.maximum(np.einsum("ij,ij->j", self.root, self.root), _LEAST_PRIOR)
         information[self.diagonal, self.diagonal] *= 2.0
         self.scale = 1.0 / np.sqrt(information.ravel()[self.tril])
 
@@ -437,10 +437,10 @@ class _Whitened:
 
     def log_prior(self, F: FloatArray, A: FloatArray, D: FloatArray) -> tuple[float, FloatArray]:
         """Log prior density of Σ, up to a constant, and the gradient of J for the sum ``D`` over people."""
-        Y, nu = solve_lower(F, self.root), self.nu
+        Y, nu = over_lower(self.root, F, transposed=True), self.nu
         value = -nu * float(np.log(F[self.diagonal, self.diagonal]).sum()) - 0.5 * self.fixed
         G = self.L.T @ (D @ A)
-        G += nu * solve_lower(F, Y @ Y.T, transposed=True)
+        G += nu * over_lower(Y.T @ Y, F).T
         G[self.diagonal, self.diagonal] = G[self.diagonal, self.diagonal] * F[self.diagonal, self.diagonal] - nu
         return value - 0.5 * nu * float(np.vdot(Y, Y)), self.scale * G.ravel()[self.tril]
 
