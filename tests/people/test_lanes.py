@@ -14,9 +14,10 @@ from predilect.likelihoods.probit import tilted_in_lanes
 from predilect.likelihoods.special import FROM, TO, log_ndtr, mills_ratio
 from predilect.people.engaged import with_clicks
 from predilect.people.expectation import expectation
-from predilect.people.lanes import BY_ITEM, LANES
+from predilect.people.lanes import LANES
 from predilect.people.law import Law
 from predilect.people.layout import People, lay_out_columns, with_own
+from predilect.people.state import BY_ITEM
 from simulate import laid_out, random_covariance
 from simulate_people import differing
 from tolerances import EXACT

@@ -17,13 +17,18 @@ from predilect.likelihoods.probit import tilted_in_lanes
 from predilect.people.engaged import engagement
 from predilect.people.ep import refresh_site, scatter_basis
 from predilect.people.rank_one import AT_ONCE
-from predilect.people.state import State, answers_of, prior_state_on_basis, room_of_state
+from predilect.people.state import (
+    AT_A_TIME,
+    BY_ITEM,
+    State,
+    answers_of,
+    prior_state_on_basis,
+    room_of_state,
+)
 
 LANES = 32
 _PITCH = LANES + 8  # so that numbers of one lane do not fall into a few sets of the processor's cache
-AT_A_TIME = 8  # lanes that the processor may work on at once: a smaller group is as wide as a multiple of it
 _SECOND_SWEEP = 0.25  # of a group, for which the others wait; fewer are worked on again, together with those of others
-BY_ITEM = 1000  # kinds of people from here on have a state of their utilities, those below of their margins
 _FURTHEST = 1e100  # of a product, before its logarithm is taken
 
 
@@ -83,15 +88,16 @@ def _items_of_rows(first, n, own, item_idx, left, right, items):
 
 
 @inner_kernel
-def _load(people, start, size, width, by_item, d, n_rows, columns, delta, prior, Phi, state, R, lanes):
-    """People ``start .. start + size`` into the lanes, and nobody into those up to ``width``."""
+def _load(people, width, by_item, d, n_rows, columns, delta, prior, Phi, state, R, lanes):
+    """People into the lanes, and nobody into those up to ``width``."""
+    size = people.shape[0]
     C, mu, codes, rows, of, items = lanes.C, lanes.mu, lanes.codes, lanes.rows, lanes.of, lanes.items
     answer_ptr, item_ptr, item_idx = columns.answer_ptr, columns.item_ptr, columns.item_idx
     left, right, outcome, weight, offset = columns.left, columns.right, columns.outcome, columns.weight, columns.offset
     lam, eta, traits, cov = columns.lam, columns.eta, columns.traits, prior.cov
     mean, shift, own = prior.mean, prior.shift, state.own
     for lane in range(width):
-        u = people[start + min(lane, size - 1)]
+        u = people[min(lane, size - 1)]
         first = answer_ptr[u]
         n = answer_ptr[u + 1] - first if lane < size else 0
         own_first = item_ptr[u]
@@ -325,8 +331,11 @@ def _take_in(n_late, d, width, C, late, of):
 
 
 @inner_kernel
-def _through(refresh, by_item, d, n_rows, width, outcome, C, mu, late, codes, rows, of, moments):
+def _through(refresh, by_item, d, n_rows, width, outcome, lanes):
     """Take in the answers one after the other: their stored sites, or with ``refresh`` the changes of a sweep."""
+    C, mu, late, codes, rows, of, moments = (
+        lanes.C, lanes.mu, lanes.late, lanes.codes, lanes.rows, lanes.of, lanes.moments
+    )  # fmt: skip
     n_late = 0
     for p in range(n_rows):
         _margin(by_item, p, n_late, d, width, C, mu, late, codes, of)
@@ -344,8 +353,9 @@ def _through(refresh, by_item, d, n_rows, width, outcome, C, mu, late, codes, ro
 
 
 @inner_kernel
-def _evidence(by_item, n_rows, width, outcome, C, mu, codes, rows, of, moments):
+def _evidence(by_item, n_rows, width, outcome, lanes):
     """Parts of each person's log Z, and α of the rows: as ``_person_evidence`` of one person."""
+    C, mu, codes, rows, of, moments = lanes.C, lanes.mu, lanes.codes, lanes.rows, lanes.of, lanes.moments
     for lane in range(width):
         of[_OWN + lane] = -0.5 * (of[_LOG_DET + lane] + math.log(of[_DET + lane]))
         of[_DET + lane] = 1.0
@@ -610,8 +620,7 @@ def em_lanes(begin, queue, kinds, columns, prior, Phi, delta, n_sweeps, toleranc
         n_lanes += 1
     state = room_of_state(d if Phi is not None else 1, k, n_rows, Phi)
     lanes = _room_of_lanes(d, n_rows)
-    C, mu, late, codes, rows, of = lanes.C, lanes.mu, lanes.late, lanes.codes, lanes.rows, lanes.of
-    outcome, moments = columns.outcome, lanes.moments
+    C, codes, rows, of = lanes.C, lanes.codes, lanes.rows, lanes.of
     wanted = sums.H.shape[0] > 0
     n_folded = sums.H.shape[0] if Phi is None and n_lanes and kinds[queue[0]] < BY_ITEM else 0
     S = np.zeros((n_folded, n_folded, 2))
@@ -633,14 +642,14 @@ def em_lanes(begin, queue, kinds, columns, prior, Phi, delta, n_sweeps, toleranc
             by_item = kinds[people[start]] >= BY_ITEM
             size = stop - start
             width = (size + AT_A_TIME - 1) // AT_A_TIME * AT_A_TIME
-            _load(people, start, size, width, by_item, d, n_rows, columns, delta, prior, Phi, state, R, lanes)
+            _load(people[start:stop], width, by_item, d, n_rows, columns, delta, prior, Phi, state, R, lanes)
             start = stop
             for lane in range(size):
                 of[_SHARE + lane] = 1.0
             for sweep in range(again - 1, n_sweeps):  # the first takes in the stored sites
                 for lane in range(width):
                     of[_LARGEST + lane] = 0.0 if of[_ACTIVE + lane] > 0.0 else of[_LARGEST + lane]
-                _through(sweep >= again, by_item, d, n_rows, width, outcome, C, mu, late, codes, rows, of, moments)
+                _through(sweep >= again, by_item, d, n_rows, width, columns.outcome, lanes)
                 if sweep < again:
                     continue
                 n_active = 0
@@ -656,7 +665,7 @@ def em_lanes(begin, queue, kinds, columns, prior, Phi, delta, n_sweeps, toleranc
                             later[n_later] = lanes.user[lane]
                             n_later += 1
                     break
-            _evidence(by_item, n_rows, width, outcome, C, mu, codes, rows, of, moments)
+            _evidence(by_item, n_rows, width, columns.outcome, lanes)
             _tell(size, columns, lanes, sums, slopes)
             if not wanted:
                 continue

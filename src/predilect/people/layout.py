@@ -23,9 +23,8 @@ from predilect.likelihoods.grades import Intervals, Thresholds
 from predilect.likelihoods.probit import starting_threshold
 from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.people.dense import CountedPerson, DensePerson
-from predilect.people.lanes import AT_A_TIME, BY_ITEM
 from predilect.people.law import Law
-from predilect.people.state import Columns, are_better_among_items, person_sums
+from predilect.people.state import AT_A_TIME, BY_ITEM, Columns, are_better_among_items, person_sums
 from predilect.shards import Shard, cut
 
 # Nanoseconds of work below which a thread costs more than it saves; and so for each entry of a shard's sums, items x

@@ -29,6 +29,10 @@ from predilect.people.tasks import (
     without_noise,
 )
 
+# In lanes: kinds of people from here on have a state of their utilities, those below of their margins; and the width of
+# a group is a multiple of what the processor may work on at once
+BY_ITEM, AT_A_TIME = 1000, 8
+
 
 class Columns(NamedTuple):
     """Answers of all people, sorted by person, and their sites: as in :class:`~predilect.people.layout.People`."""
