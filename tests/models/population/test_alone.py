@@ -75,7 +75,7 @@ def test_each_is_predicted_from_all_others(held_out, tasks, monkeypatch):
 
 def test_work_is_bounded_and_the_rest_is_predicted_as_the_fold_does(held_out, monkeypatch):
     # Bits tell whose numbers are whose; in lanes the last ones depend on who else is there.
-    monkeypatch.setattr(layout, "_WORTH_IT", np.inf)
+    monkeypatch.setattr(layout, "_WORTH_IT", 2.0)
     test, posterior = held_out
     whole, some, none = predicted(held_out), predicted(held_out, most_work=5000.0), predicted(held_out, most_work=1.0)
     at = np.flatnonzero(test)
