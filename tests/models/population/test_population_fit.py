@@ -272,7 +272,7 @@ def test_the_search_survives_answers_that_contradict_each_other_ten_thousand_tim
     rows = crowd(seed, n_users, n_items, per_person, delta=0.1)
     rows.weight[::7] = 1e4
     people = laid_out(rows)
-    state = fit_population(people, PopulationPrior(np.eye(n_items), 10.0, 16.0, 16.0))
+    state = fit_population(people, PopulationPrior(np.eye(n_items), 10.0, 16.0, 16.0), max_iter=1000)
     assert np.isfinite(state.objective)
     assert np.linalg.eigvalsh(state.Sigma).min() > 0
     assert state.report.converged
