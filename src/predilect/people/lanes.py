@@ -31,7 +31,6 @@ _PITCH = LANES + 8  # so that numbers of one lane do not fall into a few sets of
 _SECOND_SWEEP = 0.25  # of a group, for which the others wait; fewer are worked on again, together with those of others
 _FURTHEST = 1e100  # of a product, before its logarithm is taken
 
-
 # Numbers of a group, LANES each. Loops over lanes index few arrays, as the compiler vectorises none over many.
 _V, _MEAN, _V_C, _M_C, _M, _DELTA, _ACTIVE, _LARGEST, _DET, _LOG_DET, _CARE, _D_LAM, _D_ETA, _SHIFT, _SHARE = (
     LANES * i for i in range(15)
@@ -583,20 +582,27 @@ def _tell(size, columns, lanes, sums, slopes):
 
 
 @inner_kernel
-def _group(queue, start, n, kinds, columns):
-    """End of the group that begins at ``start``, and the largest state and number of rows in it."""
+def _group(queue, start, n, kinds):
+    """End of the group that begins at ``start``: of one kind, and no more than there are lanes."""
     stop = start
-    d = 1
-    n_rows = 1
-    kind = kinds[queue[start]]
-    while stop < min(start + LANES, n) and kinds[queue[stop]] == kind:
-        u = queue[stop]
-        rows = columns.answer_ptr[u + 1] - columns.answer_ptr[u]
-        size = columns.item_ptr[u + 1] - columns.item_ptr[u] if kind >= BY_ITEM else rows
-        d = max(d, size)
-        n_rows = max(n_rows, rows)
+    while stop < min(start + LANES, n) and kinds[queue[stop]] == kinds[queue[start]]:
         stop += 1
-    return stop, d, n_rows
+    return stop
+
+
+@inner_kernel
+def _largest(people, kinds, answer_ptr, item_ptr):
+    """Size of the largest state among people, and their largest numbers of items and of rows."""
+    d = 1
+    k = 1
+    n_rows = 1
+    for u in people:
+        rows = answer_ptr[u + 1] - answer_ptr[u]
+        own = item_ptr[u + 1] - item_ptr[u]
+        d = max(d, own if kinds[u] >= BY_ITEM else rows)
+        k = max(k, own)
+        n_rows = max(n_rows, rows)
+    return d, k, n_rows
 
 
 @kernel
@@ -605,19 +611,11 @@ def em_lanes(begin, queue, kinds, columns, prior, Phi, delta, n_sweeps, toleranc
 
     The sites are updated in place. ``begin``: the first of the shard's people.
     """
-    n = queue.shape[0]
-    d = 1
-    k = 1
-    n_rows = 1
+    answer_ptr, item_ptr = columns.answer_ptr, columns.item_ptr
     n_lanes = 0
-    while n_lanes < n and kinds[queue[n_lanes]] > 0:
-        u = queue[n_lanes]
-        rows = columns.answer_ptr[u + 1] - columns.answer_ptr[u]
-        own = columns.item_ptr[u + 1] - columns.item_ptr[u]
-        d = max(d, own if kinds[u] >= BY_ITEM else rows)
-        k = max(k, own)
-        n_rows = max(n_rows, rows)
+    while n_lanes < queue.shape[0] and kinds[queue[n_lanes]] > 0:
         n_lanes += 1
+    d, k, n_rows = _largest(queue[:n_lanes], kinds, answer_ptr, item_ptr)
     state = room_of_state(d if Phi is not None else 1, k, n_rows, Phi)
     lanes = _room_of_lanes(d, n_rows)
     C, codes, rows, of = lanes.C, lanes.codes, lanes.rows, lanes.of
@@ -638,7 +636,8 @@ def em_lanes(begin, queue, kinds, columns, prior, Phi, delta, n_sweeps, toleranc
         n = n_later if again else n_lanes
         start = 0
         while start < n:
-            stop, d, n_rows = _group(people, start, n, kinds, columns)
+            stop = _group(people, start, n, kinds)
+            d, k, n_rows = _largest(people[start:stop], kinds, answer_ptr, item_ptr)
             by_item = kinds[people[start]] >= BY_ITEM
             size = stop - start
             width = (size + AT_A_TIME - 1) // AT_A_TIME * AT_A_TIME

@@ -485,7 +485,7 @@ def _kinds(n: IntArray, k: IntArray, apart: BoolArray, shard: IntArray) -> IntAr
     kind[(n == 0) | (size > _LARGEST_IN_LANES) | (n > _MOST_ROWS) | apart] = 0
     _, which, count = np.unique(shard * _LAST + kind, return_inverse=True, return_counts=True)
     filled = count / (AT_A_TIME * np.ceil(count / AT_A_TIME))
-    cost = n * (500.0 + 2.5 * size + 0.1 * size * size) * ~apart  # as in _costs
+    cost = _costs(n, size, k, apart, 0) * ~apart
     saved = cost * (kind > 0) * (1.0 - _COST_IN_LANES / filled[which])
     return kind if saved.sum() > _WORTH_IT * cost.sum() else np.zeros_like(kind)
 

@@ -14,10 +14,8 @@ Pairs = deque[tuple[FloatArray, FloatArray, float]]
 
 _LEAST_RISE, _MOST_SLOPE = 1e-3, 0.9  # Wolfe's conditions: of what the slope promises, and of the slope itself
 _MOST_TRIALS = 20  # of the length of a step
-_WITHIN, _BEYOND = (
-    (0.1, 0.9),
-    (-4.0, -1.1),
-)  # shares of an interval, between whose ends or after which the next trial is
+# Shares of an interval, between whose ends, or after which, the next trial is.
+_WITHIN, _BEYOND = (0.1, 0.9), (-4.0, -1.1)
 _NARROW = 0.1  # interval, in units of its end, in which no better length is sought
 
 
