@@ -40,8 +40,9 @@ LARGEST_STATE = 600
 # margins up to so many an item.
 _LARGEST_IN_LANES, _MOST_ROWS, _ROWS_PER_ITEM = 32, 128, 1.5
 _ALIKE, _LAST = 1.2, 10**6
-# Of what a person takes alone, as measured; and as much has to be saved of a pass, since lanes are compiled for it.
-_COST_IN_LANES, _WORTH_IT = 0.5, 0.2
+# Of what a person takes alone, as measured; and the share of a pass, and nanoseconds, that have to be saved: compiling
+# lanes takes as long as some 50 000 passes that save so little.
+_COST_IN_LANES, _WORTH_IT, _LEAST_SAVED = 0.5, 0.2, 2e5
 NOISY = 0.5  # consistency of somebody with twice the usual noise
 # A number for each user, and its default
 OF_PEOPLE = {"tie_factor": 1.0, "consistency": 1.0, "consistency_sd": 0.0, "engaged": 1.0}
@@ -487,7 +488,7 @@ def _kinds(n: IntArray, k: IntArray, apart: BoolArray, shard: IntArray) -> IntAr
     filled = count / (AT_A_TIME * np.ceil(count / AT_A_TIME))
     cost = _costs(n, size, k, apart, 0) * ~apart
     saved = cost * (kind > 0) * (1.0 - _COST_IN_LANES / filled[which])
-    return kind if saved.sum() > _WORTH_IT * cost.sum() else np.zeros_like(kind)
+    return kind if saved.sum() > max(_WORTH_IT * cost.sum(), _LEAST_SAVED) else np.zeros_like(kind)
 
 
 def _are_heavy(
