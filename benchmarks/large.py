@@ -13,6 +13,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -84,11 +85,12 @@ def fit(folder: Path, pool: str, jobs: int) -> str:
 
 
 def top(folder: Path) -> str:
-    """The best ten of everybody."""
+    """The best ten of everybody, into files."""
     from predilect.models.population.in_parts import PopulationInParts
 
     model = PopulationInParts.load(folder / "model")
-    return f"{model.top_parts(10)['user'].n_unique()} people"
+    with tempfile.TemporaryDirectory(dir=folder) as room:
+        return f"{model.top_parts(10, path=Path(room) / 'top')['n_rows'].sum()} rows"
 
 
 def run(stage: str, folder: Path, options: argparse.Namespace) -> None:
