@@ -38,8 +38,12 @@ class Terms:
     by_people: tuple[ByPeople, ...]
 
     @classmethod
-    def of(cls, asked: Sequence[str], features: ItemFeatures | None, people: PersonFeatures | None) -> Terms:
-        """DataError for a name that is not there, or twice."""
+    def of(
+        cls, asked: Sequence[str], features: ItemFeatures | None, people: PersonFeatures | None, *, wants: str = "",
+    ) -> Terms:  # fmt: skip
+        """DataError for a name that is not there, or twice; ``wants``: what has terms by people, where the model has
+        none.
+        """
         if isinstance(asked, str):
             raise DataError(f'attributes is a list of names, got "{shown(asked)}". Write ["{shown(asked)}"]')
         if features is None:
@@ -73,10 +77,11 @@ class Terms:
                 if lost or sides[0] not in known:
                     there = f"; covariates of people are {', '.join(covariates)}" if covariates else ""
                     said = f'there is no "{shown(lost[0])}"' if lost else "neither is an attribute of items"
+                    come = f"come in a table ({either('--people FILE', 'people=...')})"
                     raise DataError(
                         f'"{shown(name)}" is an interaction, and {said}: attributes are '
-                        f"{first_few(known, MOST_NAMED)}{there}. Covariates of people come in a table "
-                        f"({either('--people FILE', 'people=...')})"
+                        f"{first_few(known, MOST_NAMED)}{there}. Covariates of people "
+                        + (f"have terms in {wants} alone, and {come}" if wants else come)
                     )
                 if sides[1] in known:
                     products.append((name, sides[0], sides[1], ""))

@@ -75,7 +75,7 @@ def test_the_best_line_is_that_of_all_subsets(model):
 def test_what_cannot_be_offered(model):
     with pytest.raises(DataError, match="needs the attribute that is the price"):
         model.best_line(["i1", "i2"], ["i3"], 1, "revenue")
-    with pytest.raises(DataError, match="a line of 3 out of 2 offers cannot be"):
+    with pytest.raises(DataError, match="a line of 3 out of 2 offers cannot be: take size= from 1 to 2"):
         model.best_line(["i1", "i2"], ["i3"], 3)
     with pytest.raises(DataError, match="more than the 2000"):
         model.best_line([f"i{k}" for k in range(20)], ["i25"], 10)

@@ -110,6 +110,7 @@ def test_prices_move_shares_through_their_products(model):
         (["price", "price:income"], ITEMS, "all that people prefer depends on the features of people"),
         (["price"], None, "items have none"), (["price", "price:size"], ITEMS, r'name "size" among'),
         (["price", "colour"], ITEMS, 'no attribute "colour"'), ("price", ITEMS, "a list of names"),
+        (["price", "price:wealth"], ITEMS, 'no "wealth".*have terms in MixedLogit alone'),
     ],
 )  # fmt: skip
 def test_terms_that_cannot_be_had(attributes, items, said):

@@ -545,13 +545,13 @@ class Population(Tables):
 
 def _specified(training: Training, attributes: Sequence[str]) -> Training:
     """With the terms that are asked for as the features of the items; DataError for those that cannot be."""
-    terms = Terms.of(attributes, training.features, training.people)
+    other = either("--model mixed-logit or logit", "MixedLogit")
+    terms = Terms.of(attributes, training.features, training.people, wants=other)
     if terms.by_people:
         raise DataError(
             f'"{shown(terms.by_people[0].name)}": in Population all that people prefer depends on the features of '
             f"people that are given ({either('--people FILE', 'people=...')}) where held-out answers gain by them, and "
-            f"not one coefficient. Leave it out, or take {either('--model mixed-logit or logit', 'MixedLogit')}, where "
-            "it is a coefficient with an error"
+            f"not one coefficient. Leave it out, or take {other}, where it is a coefficient with an error"
         )
     assert training.features is not None
     features = terms.features_of(training.features)
