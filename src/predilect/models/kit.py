@@ -114,7 +114,8 @@ class Kit:
 
         Notes
         -----
-        population.md section 4, "Averages over people".
+        population.md section 4, "Averages over people". A term that is a product has a range of its own, beside those
+        of its factors.
         """
         return build_frame(conjoint.importances(self._person_draws(), of, self.seed_), self._backend)
 
