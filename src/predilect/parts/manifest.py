@@ -187,18 +187,7 @@ class Parts:
             If the file is not the one of the manifest, or holds a person of another part.
         """
         record, file = self.records[part], self.path / self.records[part].file
-        refuse_large(f"part {part}", _BYTES_A_ROW * record.n_rows, len(self))
-        try:
-            found = file_record(file)
-            if found["sha256"] != record.sha256:
-                raise DataError(
-                    f"{file} is not the part that the manifest was written for: its checksum is another. Copy the "
-                    f"folder again, or {_AGAIN.lower()}"
-                )
-            frame = pl.read_parquet(file)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise DataError(f"{file} cannot be read: {str(error).splitlines()[0]}. {_AGAIN}") from error
-        answers = self.of_frame(frame, str(file))
+        answers = self.of_frame(self._frame(part), str(file))
         here = (hashes_of(answers.users.ids) % np.uint64(len(self))).astype(np.int64) == part
         if not here.all():
             stray = answers.users.ids[int(np.argmin(here))]
@@ -212,6 +201,20 @@ class Parts:
                 f"{record.n_rows} of {record.n_users}. {_AGAIN}"
             )
         return answers
+
+    def _frame(self, part: int) -> pl.DataFrame:
+        """Table of one part; DataError if the file is not the one of the manifest."""
+        record, file = self.records[part], self.path / self.records[part].file
+        refuse_large(f"part {part}", _BYTES_A_ROW * record.n_rows, len(self))
+        try:
+            if file_record(file)["sha256"] != record.sha256:
+                raise DataError(
+                    f"{file} is not the part that the manifest was written for: its checksum is another. Copy the "
+                    f"folder again, or {_AGAIN.lower()}"
+                )
+            return pl.read_parquet(file)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise DataError(f"{file} cannot be read: {str(error).splitlines()[0]}. {_AGAIN}") from error
 
     def of_frame(self, frame: pl.DataFrame, source: str) -> Comparisons:
         """Answers of a table as :func:`frame_of` makes it, over the items of all parts."""
@@ -256,14 +259,15 @@ class Parts:
         """
         share = min(1.0, most_people / max(self.n_users, 1), most_rows / max(self.n_rows, 1))
         parts = []
-        for part in range(len(self)):
-            answers = self.answers(part)
+        for part, record in enumerate(self.records):
+            frame = self._frame(part)
             if share < 1.0:
+                users = frame["user"].unique()
                 # Not the hash itself, of which the part is the remainder.
-                chance = hashed(hashes_of(answers.users.ids)).astype(np.float64) / 2.0**64
-                answers = answers.take(chance[answers.user] < share)
-            if answers.n_rows:
-                parts.append(frame_of(answers))
+                chance = hashed(hashes_of(users.to_list())).astype(np.float64) / 2.0**64
+                frame = frame.filter(pl.col("user").is_in(users.filter(chance < share).to_list()))
+            if len(frame):
+                parts.append(frame_of(self.of_frame(frame, str(self.path / record.file))))
         if not parts:
             raise DataError(f"{self.path} holds no answers. {_AGAIN}")
         found = self.of_frame(pl.concat(parts), str(self.path))
