@@ -86,9 +86,7 @@ def best_of(
 def lines_of(n: int, size: int) -> list[tuple[int, ...]]:
     """All lines of so many of n offers; DataError if there are none, or too many to go through."""
     if not 1 <= size <= n:
-        raise DataError(
-            f"a line of {size} out of {n} offers cannot be: take {either('--line', 'size=')} from 1 to {n}"
-        )
+        raise DataError(f"a line of {size} out of {n} offers cannot be: take {either('--line', 'size=')} from 1 to {n}")
     if comb(n, size) > _MOST_LINES:
         raise DataError(
             f"{comb(n, size)} lines of {size} out of {n} offers are more than the {_MOST_LINES} that are gone through. "
