@@ -106,6 +106,27 @@ def test_each_pass_is_that_of_one_after_the_other(kind, where):
         np.testing.assert_allclose(in_lanes.linear, alone.linear, rtol=EXACT, atol=EXACT)
 
 
+@pytest.mark.parametrize("n_sweeps", [2, 3, 5])
+def test_who_is_put_aside_has_as_many_sweeps_as_everybody(n_sweeps, monkeypatch):
+    monkeypatch.setattr("predilect.people.layout._LEAST_SAVED", 0.0)
+    rng, n = np.random.default_rng(5), 12
+    outcome = rng.choice(np.array([-1, 1], dtype=np.int8), (LANES, n))
+    left, right = (np.tile([0, 1, 0], (LANES, n // 3)), np.tile([1, 2, 2], (LANES, n // 3)))
+    left[1:], right[1:] = left[1:] + 3, right[1:] + 3  # all but the first are of items on which hardly anybody differs
+    people = lay_out_columns(
+        np.repeat(np.arange(LANES), n), left.ravel(), right.ravel(), outcome.ravel(), np.ones(LANES * n), n_items=6,
+        traits=np.zeros((LANES, 0)),
+    )  # fmt: skip
+    assert (people.kind > 0).all()
+    law = Law(np.diag([400.0] * 3 + [0.01] * 3), np.zeros(6))
+    in_lanes, alone = Sites.flat(people.n_rows), Sites.flat(people.n_rows)
+    how = {"n_sweeps": n_sweeps, "tolerance": 1e-3}
+    one = expectation(people, in_lanes, law, 0.0, **how)
+    other = expectation(one_after_the_other(people), alone, law, 0.0, **how)
+    assert one.largest_change == pytest.approx(other.largest_change, rel=1e-6) != 0.0
+    np.testing.assert_allclose(in_lanes.linear, alone.linear, rtol=EXACT, atol=EXACT)
+
+
 def test_sums_of_evidence_alone_are_the_same():
     people, law = crowd(), laws()["items"]
     sites = Sites.flat(people.n_rows)

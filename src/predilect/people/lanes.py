@@ -657,7 +657,7 @@ def em_lanes(begin, queue, kinds, columns, prior, Phi, delta, n_sweeps, toleranc
                     n_active += of[_ACTIVE + lane] > 0.0
                 if n_active == 0:
                     break
-                if not again and sweep + 1 < n_sweeps and n_active < _SECOND_SWEEP * size:
+                if not again and sweep == 0 and n_sweeps > 1 and n_active < _SECOND_SWEEP * size:
                     for lane in range(size):
                         if of[_ACTIVE + lane] > 0.0:
                             of[_SHARE + lane] = 0.0
