@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
+from scipy.special import expit
 
 from predilect.models.population.lbfgs import ascent
 from tolerances import CONVERGED, ITERATIVE
@@ -79,6 +80,34 @@ def test_places_where_the_objective_is_not_finite_are_refused(beyond):
     x, _, gradient = last(objective, np.full(2, 1e3))
     assert 0.9 < x @ x < 1.0
     assert np.abs(gradient).max() < 1e-4
+
+
+def test_it_gets_out_of_a_corner_where_slopes_say_little():
+    rng = np.random.default_rng(29)  # of a logistic regression whose coordinates differ by five powers of ten
+    n, m = int(rng.integers(1, 30)), int(rng.integers(1, 200))
+    X, y = rng.standard_normal((m, n)) * 10.0 ** rng.uniform(-3.0, 2.0, n), rng.integers(0, 2, m)
+    penalty = 10.0 ** rng.uniform(-6.0, 1.0)
+
+    def objective(x):
+        z = X @ x
+        value = float((y * z - np.logaddexp(0.0, z)).sum() - 0.5 * penalty * x @ x)
+        return value, X.T @ (y - expit(z)) - penalty * x
+
+    _, value, _ = last(objective, np.full(n, 1e6))
+    best = minimize(
+        lambda x: -objective(x)[0], np.zeros(n), jac=lambda x: -objective(x)[1], method="L-BFGS-B",
+        options={"maxiter": 10_000, "maxfun": 10_000, "ftol": 0.0},
+    )  # fmt: skip
+    assert value >= -best.fun - 1e-6
+
+
+def test_a_value_without_end_is_no_rise():
+    def objective(x):
+        return (math.inf, np.zeros(1)) if x[0] > 1.0 else (float(5.0 * x[0]), np.full(1, 5.0))
+
+    for x, value, _ in islice(ascent(objective, objective(np.zeros(1)), np.full(1, 1e3), 10), 5):
+        assert math.isfinite(value)
+        assert x[0] <= 1.0
 
 
 def test_where_no_step_goes_up_it_ends():

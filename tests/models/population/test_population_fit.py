@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -82,6 +83,24 @@ def test_a_search_that_ends_at_its_tolerance_has_converged(monkeypatch):
         lambda self, point, enough, most: (end(self, point, enough, most)[0], enough, False),
     )
     assert fit_population(people, prior, tolerance=tolerance, kept=False).report.converged
+
+
+@pytest.mark.parametrize("n_points", [0, 1])
+def test_a_search_whose_first_steps_lead_nowhere_starts_again(n_points, monkeypatch):
+    people, prior = laid_out(STRICT), PRIOR["strict"]
+    expected = fit_population(people, prior, kept=False)
+    ascent, n_calls = search.ascent, 0
+
+    def cut_short(*given):
+        nonlocal n_calls
+        n_calls += 1
+        return itertools.islice(ascent(*given), n_points if n_calls == 1 else None)
+
+    monkeypatch.setattr(search, "ascent", cut_short)
+    found = fit_population(people, prior, kept=False)
+    assert n_calls > 1
+    assert found.report.converged
+    assert found.objective == pytest.approx(expected.objective, abs=1e-4 * people.n_answers)
 
 
 def test_where_the_prior_outweighs_the_people_closed_form_steps_find_what_lbfgs_finds(ascents, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterator
 
@@ -17,6 +18,7 @@ _MOST_TRIALS = 20  # of the length of a step
 # Shares of an interval, between whose ends, or after which, the next trial is.
 _WITHIN, _BEYOND = (0.1, 0.9), (-4.0, -1.1)
 _NARROW = 0.1  # interval, in units of its end, in which no better length is sought
+_SLOWLY, _MOST_SLOW = 0.5, 1  # share of an interval that is left, and trials that leave more before it is halved
 
 
 def ascent(
@@ -67,7 +69,7 @@ def _higher(
     """Where Wolfe's conditions hold along a direction, with value and gradient; None if it does not lead up.
 
     Until a trial is too long the next is longer, and then between the best one and one on the other side of the top, in
-    both cases where the slope would be 0 if it were linear.
+    both cases where the slope would be 0 if it were linear, or, where that is slow, in the middle.
     """
     slope = float(gradient @ direction)
     if not slope > 0.0:
@@ -76,11 +78,13 @@ def _higher(
     length = min(1.0, furthest)
     best = None
     low, other, bracketed = (0.0, value, slope), (0.0, value, slope), False
+    before, n_slow = 0.0, 0
     for _ in range(_MOST_TRIALS):
         place = x + length * direction
         there, gradient_there = objective(place)
         trial = length, there, float(gradient_there @ direction)
-        if not there >= value + _LEAST_RISE * length * slope or there < low[1]:
+        is_higher = value + _LEAST_RISE * length * slope <= there < math.inf and math.isfinite(trial[2])
+        if not is_higher or there < low[1]:
             other, bracketed = trial, True
         else:
             best = place, there, gradient_there
@@ -96,7 +100,9 @@ def _higher(
         bend = low[2] - other[2]
         if bracketed:
             share = low[2] / bend if low[2] * other[2] < 0.0 else 0.5
-            share = min(max(share, _WITHIN[0]), _WITHIN[1])
+            n_slow = n_slow + 1 if abs(gap) > _SLOWLY * before > 0.0 else 0
+            share = 0.5 if n_slow > _MOST_SLOW else min(max(share, _WITHIN[0]), _WITHIN[1])
+            before = abs(gap)
         else:
             share = max(_BEYOND[0], min(low[2] / bend, _BEYOND[1])) if bend < 0.0 else _BEYOND[0]
         length = min(low[0] + share * gap, furthest)

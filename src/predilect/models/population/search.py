@@ -44,7 +44,8 @@ Progress = Callable[[int, float], None]
 
 _MOST_HISTORY = 20  # L-BFGS pairs; fewer where they would take more than _HISTORY_FLOATS
 _HISTORY_FLOATS = 4e7
-_SITE_TOLERANCE = 0.01  # a second sweep of a person only where the first one still moved a margin by more
+# A second sweep of a person only where the first one still moved a margin by more; and where J is as exact as it gets.
+_SITE_TOLERANCE, _EXACT_SITES = 0.01, 1e-5
 _RIGID = 100.0  # times as strong as the people: Σ is the prior's in a step
 _FUNCTIONS_FOR_FIXED_POINT = 100  # below, a pass costs little, and L-BFGS has the last word
 _WIDER, _SETTLED = 4.0, 5  # scales tried where a search has ended, and sweeps of the sites before J is read
@@ -377,6 +378,7 @@ class Search:
         found = coordinates.objective(x, current)
         history = int(np.clip(_HISTORY_FLOATS // (2 * len(reach)), 4, _MOST_HISTORY))
         values: list[float] = []
+        gradient = found[1]
         residual, again, flat = math.inf, False, _FLAT * self.people.n_answers
         # A trial point so far off that J overflows is only refused.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -394,7 +396,9 @@ class Search:
             else:
                 # No step along the gradient raised J: either it is at its maximum, or J was inexact because of sites
                 # that lag behind. The caller finds out by starting again with tighter sites.
-                residual = values[-1] - values[0] if values else 0.0
+                residual = values[-1] - found[0] if values else 0.0
+                if self.site_tolerance > _EXACT_SITES and np.abs(gradient).max() > flat:
+                    residual = math.inf
                 self.site_tolerance *= 0.1
                 again = residual > tolerance
         point = coordinates.point(x, coordinates.covariance(x)[0])
