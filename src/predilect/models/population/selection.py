@@ -354,8 +354,8 @@ class _Search:
                     tried.add(digits(setting))
                     candidate = best.candidate.with_length(setting.length_scale, self.space)
                     trial = self.run(candidate, setting, best.trial, race=True)
-                    # The evidence wants the wider consensus too: that needs no more than to gain.
-                    if not is_better(trial, best.trial, 0.0 if name == "consensus_variance" else SIGNIFICANCE):
+                    # The evidence wants the wider consensus too, and takes w too small: these need only gain.
+                    if not is_better(trial, best.trial, 0.0 if name in _UPWARDS else SIGNIFICANCE):
                         break
                     best, moved = _Found(candidate, setting, trial), True
                 if moved:
