@@ -158,6 +158,10 @@ def test_the_next_command_may_be_typed_as_it_is_said(few_votes, tmp_path):
     assert f"Next: predilect rank '{named}' -o DIR" in run("check", named).stdout
     ran = run("rank", named, *QUICK, "--out", tmp_path / "my results")
     assert f"Next: predilect report '{tmp_path / 'my results'}' -o board.html" in ran.stdout
+    named.write_text("user,left,right,winner\nann,x,y,tie\nbob,x,y,tie\n")
+    said = run("check", named).stdout
+    assert "predilect rank" not in said
+    assert "Next: collect answers that prefer an item" in said
 
 
 @pytest.mark.parametrize(("last", "said"), [(2, "predilect worth"), (1, "predilect show")])

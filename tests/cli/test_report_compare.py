@@ -65,6 +65,7 @@ def test_a_report_is_replaced_only_with_force(results, tmp_path):
     [
         (".", "is a folder, and the report needs a file"), ("votes.csv/board.html", "is a file and not a folder"),
         ("nowhere/board.html", "does not exist. Make it, or change -o"),
+        ("board.pdf", "a report is a page (.html) or Markdown (.md), not .pdf"),
     ],
 )  # fmt: skip
 def test_a_place_where_no_page_can_be_is_refused(few_votes, results, tmp_path, place, said):

@@ -286,6 +286,9 @@ def test_newcomers_are_asked_different_things_and_a_seed_repeats():
     other = [model.suggest("u3", target="board", random_state=seed)["left"][0] for seed in range(20)]
     assert len(set(other)) > 1
     assert not model.suggest("u3", target="board", random_state=None).is_empty()
+    for ask in (model.suggest, lambda user, **how: model.suggest_each([user], **how)):
+        with pytest.raises(DataError, match="strategy= is of questions about one person"):
+            ask("u3", target="board", strategy="eubo")
 
 
 def test_weights_are_made_once_for_a_state_and_again_for_the_next(tmp_path):

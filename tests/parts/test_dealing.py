@@ -42,6 +42,14 @@ def test_parts_together_are_the_answers_of_the_file(tmp_path, form):
     assert len(list(parts.check())) == 4
 
 
+def test_parts_without_anybody_are_parts(tmp_path):
+    table = pl.DataFrame({"user": ["ann", "bob"] * 3, "left": ["x"] * 6, "right": ["y"] * 6, "winner": ["x", "y"] * 3})
+    table.write_csv(tmp_path / "two.csv")
+    parts = partition(tmp_path / "two.csv", tmp_path / "parts", n_parts=8)
+    assert sorted(one.n_users for one in parts.records)[-3:] == [0, 1, 1]
+    assert len(list(parts.check())) == 8
+
+
 def test_hashes_are_the_same_for_ever():
     # printf %s ann | b2sum -l 64
     told = ["8d3adf6abf23f3a5", "e75017cace788f82", "e75017cace788f82", "14271d2c3225f075"]

@@ -52,7 +52,10 @@ def check(
         say_findings(talk, findings)
         if not findings:
             talk.say("No problems found.")
-        talk.say(f"Next: predilect rank {shlex.quote(str(given))} -o DIR, with the same options.")
+        if comparisons.outcome.any():
+            talk.say(f"Next: predilect rank {shlex.quote(str(given))} -o DIR, with the same options.")
+        else:
+            talk.say("Next: collect answers that prefer an item. All of these are ties, which make no ranking.")
         if talk.kind == "table":
             return
         columns = ("severity", "code", "count", "message")

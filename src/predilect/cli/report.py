@@ -42,10 +42,11 @@ def report(
     with session(ctx.obj) as talk:
         from predilect.cli.folder import Results
         from predilect.report.changes import changes_between
-        from predilect.report.notebook import written
+        from predilect.report.notebook import refuse_other_form, written
         from predilect.report.output import OutputFile
         from predilect.report.sections import contents_of
 
+        refuse_other_form(out)
         target = OutputFile(out, force, what="the report needs")
         results = Results.of(folder).with_people(talk)
         model, document = results.model, results.document

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from predilect._text import either
 from predilect._types import BoolArray
 from predilect.data.canonical import canonical_answers
 from predilect.data.comparisons import Comparisons, joint_rows
@@ -137,7 +138,7 @@ def _refused(answers: Comparisons, row: int, what: str, of_weight: bool = False)
         return DataError(
             f"{what} cannot count answers about several alternatives (first: {answers.weight[row]:g}, {names[0]} and "
             f"{names[1]}{who}): here a weight is a number of equal answers. Leave the weights out with "
-            f"{option('weight', False)}, or use MixedLogit, which takes any."
+            f"{option('weight', False)}, or use {either('--model mixed-logit', 'MixedLogit')}, which takes any."
         )
     return DataError(
         f"{what} cannot be one answer about several alternatives (first: {names[0]} and {names[1]}{who}). If pairs "

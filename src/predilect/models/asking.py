@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from predilect._text import quoted
+from predilect._text import either, quoted
 from predilect.data import build_frame
 from predilect.data.frames import is_list
 from predilect.decisions import acting, queries, sets, suggestions
@@ -57,7 +57,7 @@ class Asking:
             them ask nearly the same.
         strategy : {"bald", "entropy", "eubo", "random"}, default "bald"
             Criterion: information about the person's utilities; maximum entropy (the answer that is hardest to predict,
-            noise or not); the best item (the pair whose better one is expected to be best); none.
+            noise or not); the best item (the pair whose better one is expected to be best); none. Only with "person".
         exclude : data frame, optional
             Further pairs not to ask, such as those on the person's screen, and all that were answered if the model was
             loaded without its answers; where it names people, only this person's.
@@ -105,6 +105,7 @@ class Asking:
         """
         fitted: Any = self
         if target != "person":
+            _refuse_strategy(strategy)
             retired = self._not_among(candidates, retired)
             weights = self._weights(target, k=k, retired=retired, difficulty=difficulty)
             return suggestions.suggest_about_crowd(
@@ -270,6 +271,7 @@ class Asking:
         """
         fitted: Any = self
         if is_list(candidates):
+            _refuse_strategy(strategy)
             weights = self._weights(target or "board", k=k, retired=tuple(retired), difficulty=difficulty)
             return suggestions.suggest_to_each(
                 self, weights, candidates, exclude=exclude, repeat=repeat, random_state=random_state
@@ -559,3 +561,12 @@ class Asking:
             keep=keep, loss=loss, criterion=criterion, budget=budget, local=local, precision=precision,
             random_state=random_state,
         )._compress(self)  # fmt: skip
+
+
+def _refuse_strategy(strategy: str) -> None:
+    """DataError for questions about the crowd, which have one criterion, the target."""
+    if strategy != "bald":
+        raise DataError(
+            f"{either('--strategy', 'strategy=')} is of questions about one person; those about the crowd follow "
+            f"{either('--target', 'target=')}. Leave out one of the two"
+        )

@@ -311,7 +311,7 @@ class _Read:
                        answers.n_answers)
         )  # fmt: skip
         self.kinds |= {answers.users.is_integer} if len(seen) else set()
-        count = answer_counts(answers)
+        count = answer_counts(answers).astype(np.float64)  # whole numbers where there are none
         self.items.append(pl.DataFrame({"id": answers.items.series(), "n": count}).filter(pl.Series(count > 0)))
 
     def _say(self, answers: Comparisons | None, old: Comparisons | None) -> None:

@@ -9,14 +9,18 @@ from typing import Any
 import polars as pl
 
 from predilect._forks import refuse_without_threads
+from predilect._text import shown
 from predilect.charts.pictures import board_chart
 from predilect.charts.svg import style, svg
 from predilect.decisions.scales import Scale, scale_of
+from predilect.errors import DataError
 from predilect.report.changes import changes_between
 from predilect.report.output import OutputFile
 from predilect.report.page import page
 from predilect.report.sections import Contents, contents_of
 from predilect.report.text import document
+
+_MARKDOWN = ".md"
 
 
 def notebook(model: Any, rows: int) -> str:
@@ -42,12 +46,22 @@ def write_report(
 ) -> None:  # fmt: skip
     """Write the report of a fitted model, a page or Markdown by the suffix; DataError if the file cannot be there."""
     refuse_without_threads()
+    refuse_other_form(path)
     file = OutputFile(path, overwrite, what="the report needs", place="path", replace="overwrite=True")
     changes = None if compare is None else changes_between(model, compare, unit, "the older model")
     text = written(contents_of(model, scale=unit, title=title, changes=changes, name_people=name_people), path)
     file.write(lambda place: place.write_text(text, encoding="utf-8"))
 
 
+def refuse_other_form(path: Path) -> None:
+    """DataError for a file whose name promises another form."""
+    if path.suffix.lower() not in ("", ".html", ".htm", _MARKDOWN):
+        raise DataError(
+            f"a report is a page (.html) or Markdown (.md), not {shown(path.suffix)}. Name it so; a browser prints a "
+            "page to PDF"
+        )
+
+
 def written(told: Contents, path: Path) -> str:
     """The report in the form that the name of its file asks for: Markdown, or a page."""
-    return (document if path.suffix.lower() == ".md" else page)(told)
+    return (document if path.suffix.lower() == _MARKDOWN else page)(told)

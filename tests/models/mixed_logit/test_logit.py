@@ -236,6 +236,10 @@ def test_an_attribute_that_always_decides_is_said_to_have_no_bound():
 
 def test_classes_that_cannot_be_had(monkeypatch):
     answers = STUDY[0]
+    with pytest.raises(DataError, match="all answers are one person's"):
+        MixedLogit(distributions="fixed", n_classes=2).fit(
+            {"user": ["ann"] * 2, "left": ["x", "y"], "right": ["y", "z"], "winner": ["x", "z"]}
+        )
     with pytest.raises(DataError, match=r"n_classes=2.*do not say who gave them"):
         MixedLogit(distributions="fixed", n_classes=2).fit(
             {

@@ -116,6 +116,8 @@ def test_ties_are_awaited_from_the_start(personal, tmp_path):
         assert one.needs_refit_ is None
         before = one.posterior_.consensus()[0]
         one.update(user="person 0001", left="item 1", right="item 2", winner="tie")
+        with pytest.raises(TypeError, match=r"update\(\) has no argument judge: one answer is user="):
+            one.update(judge="person 0001", left="item 1", right="item 2", winner="tie")
         assert np.abs(one.posterior_.consensus()[0] - before).max() > 1e-6
         assert not personal or "first tie" in one.needs_refit_
 

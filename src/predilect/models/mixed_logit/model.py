@@ -193,10 +193,10 @@ class MixedLogit(Estimator, Kit):
         )  # fmt: skip
         if self.n_classes > 1 and not personal:
             who = either("-c who=COLUMN", 'columns={"user": "COLUMN"}')
-            raise DataError(
-                f"n_classes={self.n_classes} asks for classes of people, but the answers do not say who gave them. "
-                f"Name the column that does ({who}), or take one class"
-            )
+            why = f"the answers do not say who gave them. Name the column that does ({who})"
+            if answers.has_users:
+                why = "all answers are one person's. Ask more people"
+            raise DataError(f"n_classes={self.n_classes} asks for classes of people, but {why}, or take one class")
         if self.n_classes > 1 and not is_logit(columns, self) and (self.method != "bayes" or not columns.n_random):
             raise DataError(
                 f"n_classes={self.n_classes} with method={self.method!r}: classes whose coefficients vary within them "

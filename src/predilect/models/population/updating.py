@@ -18,8 +18,13 @@ from predilect.models.population.updates import change, consolidate
 from predilect.models.reading import Said
 
 
-def _said(columns: Said = None, reading: Said = None) -> tuple[Said, Said]:
-    """Columns of a frame, and how they are read."""
+def _said(columns: Said = None, reading: Said = None, **other: Any) -> tuple[Said, Said]:
+    """Columns of a frame, and how they are read; TypeError for another argument."""
+    if other:
+        raise TypeError(
+            f"update() has no argument {next(iter(other))}: one answer is user=, left=, right= and winner= or "
+            "outcome=, whatever the columns of the fit were called. A data frame may have these columns"
+        )
     return columns, reading
 
 
