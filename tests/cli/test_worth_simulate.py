@@ -404,7 +404,7 @@ def table_of_shares(model, items):
     ("options", "message"),
     [
         (("--line", "2"), "say of what, --maximise"),
-        (("--line", "4", "--maximise", "share"), "size is from 1 to 3"),
+        (("--line", "4", "--maximise", "share"), "take --line from 1 to 3"),
         (("--line", "2", "--maximise", "revenue"), "needs the attribute that is the price (--price NAME)"),
         (("--line", "2", "--maximise", "revenue", "--price", "screen"), "no number in use"),
         (("--line", "2", "--maximise", "margin", "--price", "price", "--cost", "units"), "or a column of SCENARIOS"),
