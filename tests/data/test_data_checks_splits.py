@@ -65,6 +65,41 @@ def test_sides():
     assert "60.0%" in biased.message  # fmt: skip
 
 
+def favoured(share: float, of: str, n: int = 600) -> Comparisons:
+    """Answers to random pairs in which such a share of the winners is on the left; said of sides, or of items."""
+    rng = np.random.default_rng(4)
+    left, right = random_pairs(rng, n, 5)
+    won = np.arange(n) < share * n
+    winner = np.where(won, "left", "right") if of == "sides" else np.where(won, left, right)
+    frame = {"user": rng.integers(0, 20, n), "left": left, "right": right, "winner": winner}
+    return Comparisons.from_frame(frame, reading={"answer_is": "side" if of == "sides" else "item"})
+
+
+@pytest.mark.parametrize("share", [0.19, 0.81, 0.97])
+def test_a_side_that_wins_often_is_favoured_where_answers_are_sides(share):
+    found = favoured(share, "sides")
+    assert found.intake.no_sides == ""
+    told = codes(found)["left-right-bias"]
+    assert told.severity == "warning"
+    assert "people favour one side" in told.message
+    assert "side" in told.message
+    assert "winner-always-one-side" not in codes(found)
+
+
+def test_a_side_that_wins_nearly_always_was_written_first():
+    assert "list the winner first" in codes(favoured(0.99, "sides"))["winner-always-one-side"].message
+    assert "list the winner first" in codes(favoured(0.99, "items"))["winner-always-one-side"].message
+
+
+@pytest.mark.parametrize(("share", "first"), [(0.1, "loser"), (0.81, "winner")])
+def test_winners_that_are_mostly_on_one_side_are_a_warning_that_says_what_decides(share, first):
+    told = codes(favoured(share, "items"))
+    assert "winner-always-one-side" not in told
+    assert told["left-right-bias"].severity == "warning"
+    assert f"either the file lists the {first} first" in told["left-right-bias"].message
+    assert 'reading={"side": True}' in told["left-right-bias"].message
+
+
 def against_a_baseline(share: float, name: str = "the baseline", n: int = 400) -> dict[str, list]:
     """Answers that compare one item, always on the left, with five others; it wins such a share of them."""
     rng = np.random.default_rng(1)

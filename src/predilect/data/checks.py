@@ -17,7 +17,7 @@ from predilect._text import amount, first_few
 from predilect._types import FloatArray, IntArray
 from predilect.data.canonical import repeats
 from predilect.data.comparisons import Comparisons
-from predilect.data.intake import BASELINE, FIRST, LAST, SORTED, counted
+from predilect.data.intake import BASELINE, FIRST, LAST, NEARLY_ALL, SORTED, counted
 from predilect.data.orders import weights_of_rows
 from predilect.data.read.covariates import baselines
 from predilect.data.read.options import option
@@ -210,6 +210,12 @@ def _sides(comparisons: Comparisons) -> list[Finding]:
         return [Finding("left-right-bias", "note", message, round(decided), tuple(ids[:5]))]
     if intake.no_sides in (FIRST, LAST) or min(intake.left_wins, intake.right_wins) == 0:
         first = "winner" if intake.left_wins > intake.right_wins else "loser"
+        if max(intake.left_wins, intake.right_wins) < NEARLY_ALL * decided:
+            message = (
+                f"{won}: either the file lists the {first} first, mostly, or people favour one side. If left and right "
+                f"are where the items were shown, say {option('side', True)}, which takes it out of the answers."
+            )
+            return [Finding("left-right-bias", "warning", message, round(decided))]
         message = (
             f"{won}: the file seems to list the {first} first, so left/right bias cannot be checked; randomise the "
             "sides when asking, and write them down as shown."

@@ -20,7 +20,9 @@ ALL_ALIKE, NOT_ANSWERED, MISSING_ATTRIBUTE = "all alike", "not answered", "missi
 FIRST, LAST, TAKEN_APART, UNWANTED = "winner first", "winner last", "choices taken apart", "not wanted"
 SORTED = "sorted pairs"
 BASELINE = "some items are always on the same side, so a side cannot be told from how good they are"
-MOSTLY = 0.8  # of the decided answers with the winner on one side: no side of a screen sways people so
+# Of the decided answers with the winner on one side: enough where the winner is an item, as files that list it first
+# write it; and where the answers are sides, which say where it was, and a side may have swayed people.
+MOSTLY, NEARLY_ALL = 0.8, 0.98
 _NAMES = {one.key: one.name for one in OPTIONS if one.is_column}
 _HEADS = {
     "covariate": "covariates", "available": "available", "feature": "features", "left": "answer", "right": "answer",

@@ -204,7 +204,8 @@ def _in_use(
         no_sides = UNWANTED
     elif not no_sides and pairs.shown_left is None:
         shown_as = rows.one[use], rows.two[use]
-        no_sides = why_no_sides(*shown_as, rows.items, roles, wins, task, bool(options.get("side")))
+        said, by_item = bool(options.get("side")), decoded.reading == "item ids"
+        no_sides = why_no_sides(*shown_as, rows.items, roles, wins, task, said, by_item)
     sides = None if no_sides else np.stack([amount, np.zeros(len(amount))], axis=1)
     if sides is not None and pairs.shown_left is not None:
         sides = amount[:, None] * (pairs.shown_left[use][:, None] == [1, -1])

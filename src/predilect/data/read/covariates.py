@@ -12,7 +12,7 @@ from predilect._text import by_option, did_you_mean, shown
 from predilect._types import IntArray
 from predilect.data.canonical import ALONE, Codes
 from predilect.data.frames import as_text
-from predilect.data.intake import BASELINE, FIRST, LAST, MOSTLY, SORTED, TAKEN_APART, counted
+from predilect.data.intake import BASELINE, FIRST, LAST, MOSTLY, NEARLY_ALL, SORTED, TAKEN_APART, counted
 from predilect.data.read.columns import listed, refuse_index
 from predilect.data.read.names import won_and_lost_families
 from predilect.data.read.options import option
@@ -165,11 +165,13 @@ def why_no_sides(
     wins: tuple[float, float],
     task: Codes | None,
     said: bool,
+    by_item: bool,
 ) -> str:
     """Why the sides of a table are not those on which items were shown; "" if they may be.
 
     ``left`` and ``right`` are codes in ``items`` in the order of the table, (n_rows,); ``wins`` the weight of answers
-    won by each; ``task`` as of ``canonical_answers``; ``said``: the user says that they are, and nothing is guessed.
+    won by each; ``task`` as of ``canonical_answers``; ``said``: the user says that they are, and nothing is guessed;
+    ``by_item``: the answers name items, and no sides.
     """
     one, two = (columns[side].strip() for side in ("left", "right"))
     if won_and_lost_families([one, two]):
@@ -182,7 +184,8 @@ def why_no_sides(
     if decided >= FEWEST and max(wins) > MOSTLY * decided:
         if len(baselines(left, right, decided)):
             return BASELINE
-        return FIRST if wins[0] > wins[1] else LAST
+        if by_item or max(wins) >= NEARLY_ALL * decided:
+            return FIRST if wins[0] > wins[1] else LAST
     if _one_way(left, right) or _one_way(*(_by_number(items)[codes] for codes in (left, right))):
         return SORTED
     return ""
