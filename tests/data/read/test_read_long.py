@@ -9,8 +9,11 @@ import polars as pl
 import pytest
 
 from answers import read, refused, tasks_of
+from predilect._text import spoken_to
+from predilect.data import Comparisons
 from predilect.data import read as read_file
 from predilect.data.read.options import from_command
+from predilect.errors import DataError
 
 TASKS = {"user": ["a"] * 3 + ["b"] * 3, "task": [1] * 3 + [7] * 3}
 NUMBERED = {**TASKS, "alt": [1, 2, 3, 3, 1, 2]}
@@ -327,3 +330,33 @@ def test_rows_of_one_task_are_no_choices_among_their_columns():
 def test_a_note_with_a_sign_in_it_is_no_order():
     table = {"panellist": ["u"] * 4, "model": ["a", "b", "c", "d"], "approval": [1, 0, 1, 0], "note": ["x > y"] * 4}
     refused(table, {}, "found no column")
+
+
+POINTS = {"resp": [1] * 6, "task": [1, 1, 1, 2, 2, 2], "concept": [1, 2, 3] * 2, "price": [1, 2, 3, 3, 1, 2]}
+
+
+@pytest.mark.parametrize("two", [("10", "70"), ("20", "40"), ("0", "100"), ("1", "4"), ("70", "10"), ("0.5", "2.5")])
+def test_two_numbers_that_may_be_points_are_no_choice_unless_said(two):
+    low, high = two
+    rows = {**POINTS, "response": [low, high, low, low, low, high]}
+    with spoken_to("command"), pytest.raises(DataError) as error:
+        Comparisons.from_frame(rows)
+    few, many = sorted(two, key=float)
+    assert f'column "response" holds {few} and {many}' in str(error.value)
+    assert "points or ratings, say --read kind=rating" in str(error.value)
+    assert f"if {high} only marks what was chosen, say --read kind=best" in str(error.value)
+    said = Comparisons.from_frame(rows, reading={"kind": "best"})
+    assert said == Comparisons.from_frame({**POINTS, "response": [0, 1, 0, 0, 0, 1]})
+    assert sum(Comparisons.from_frame(rows, reading={"kind": "rating"}).intake.tasks_read.values()) == 2
+
+
+@pytest.mark.parametrize("two", [("1", "2"), ("2", "1"), ("no", "chosen"), ("0", "1")])
+def test_two_marks_in_common_use_are_a_choice(two):
+    low, high = two
+    found = Comparisons.from_frame({**POINTS, "response": [low, high, low, low, low, high]})
+    assert found == Comparisons.from_frame({**POINTS, "response": [0, 1, 0, 0, 0, 1]})
+
+
+def test_numbers_of_alternatives_are_no_points():
+    rows = {**POINTS, "response": ["2", "2", "2", "3", "3", "3"]}
+    assert Comparisons.from_frame(rows) == Comparisons.from_frame({**POINTS, "response": [0, 1, 0, 0, 0, 1]})

@@ -452,6 +452,8 @@ def _read_values(long: Long, sets: Sets) -> None:
         chosen = long.chosen(sets.task) if sets.kind == "best" else flags(series)
         if chosen is None:
             raise _not_chosen(series, value, long.own)
+        if sets.options.get("kind") is None:
+            _refuse_points(series, value, long.own, sets.task)
         sets.level = chosen_levels(chosen)
 
 
@@ -468,6 +470,12 @@ def chosen_of(series: pl.Series, own: pl.Series | None, task: IntArray) -> BoolA
     Yes and no, 1 and 0; or the name or number of the alternative, in all rows of a task or in one of them; or two words
     of which one stands once in every task, and the other does not.
     """
+    chosen = _said_itself(series, own, task)
+    return _of_two_words(series, task) if chosen is None else chosen
+
+
+def _said_itself(series: pl.Series, own: pl.Series | None, task: IntArray) -> BoolArray | None:
+    """As ``chosen_of``, but by two words of any meaning."""
     marked: BoolArray | None = flags(series)
     chosen: BoolArray
     word = words_of(series)
@@ -487,15 +495,32 @@ def chosen_of(series: pl.Series, own: pl.Series | None, task: IntArray) -> BoolA
             answer = constant["said"].gather(of.set(of < 0, None))
             chosen = (answer == name).fill_null(False).to_numpy()
             return chosen
-    if marked is not None:
-        return marked
-    words = said.drop_nulls().unique()
-    marked = None
-    if len(words) == 2 and not said.null_count():
-        of_one = [mark for one in words if once_in_each(mark := (said == one).to_numpy(), task)]
-        if len(of_one) == 1:
-            marked = of_one[0]
     return marked
+
+
+def _of_two_words(series: pl.Series, task: IntArray) -> BoolArray | None:
+    said = words_of(series)
+    words = said.unique()
+    if len(words) != 2 or said.null_count() or (said == "").any():
+        return None
+    of_one = [mark for one in words if once_in_each(mark := (said == one).to_numpy(), task)]
+    return of_one[0] if len(of_one) == 1 else None
+
+
+def _refuse_points(series: pl.Series, value: str, own: pl.Series | None, task: IntArray) -> None:
+    """DataError for two numbers that may mark what was chosen, or be points: any but 0 and 1, and 1 and 2."""
+    if _said_itself(series, own, task) is not None:
+        return
+    words = words_of(series).unique().sort()
+    if words.cast(pl.Float64, strict=False).null_count() or words.to_list() == ["1", "2"]:
+        return
+    mark = words_of(series).filter(pl.Series(_of_two_words(series, task)))[0]
+    low, high = map(shown, sorted(words, key=float))
+    raise DataError(
+        f'column "{shown(value)}" holds {low} and {high}, where 1 was expected for the alternative that was chosen and '
+        f"0 for the others. If they are points or ratings, say {option('kind', 'rating')}; if {shown(mark)} only marks "
+        f"what was chosen, say {option('kind', 'best')}."
+    )
 
 
 def _not_chosen(series: pl.Series, value: str, own: pl.Series | None) -> DataError:
