@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 
+import openpyxl
 import pytest
 
 from answers import tasks_of
-from predilect.data import read
+from predilect.data import read, read_frame
 from predilect.errors import DataError
 
 HEADER = """\
@@ -88,3 +89,35 @@ def test_json_orders_with_ties_and_choices_of_lists(tmp_path):
     assert tasks_of(found) == [("ann", "milk > water", "tea > water")]
     with pytest.raises(DataError, match=r"b.json cannot be read as JSON"):
         read(write(tmp_path, "b.json", some[:-1]))
+
+
+TITLES = {
+    "Umfrage 2026;;;\n;;;\nuser;left;right;winner\na;x;y;x\n": ("Umfrage 2026", "row 2 has 4"),
+    "Survey results July 2026,,,\nuser,left,right,winner\na,x,y,x\n": ("Survey results July 2026", "row 1 has 4"),
+    '"Survey, July",\nleft,right\nx,y\n': ("Survey, July", "row 1 has 2"),
+    "Survey\nuser,left,right,winner\na,x,y,x\n": ("Survey", "row 1 has 4"),
+}
+
+
+@pytest.mark.parametrize("text", TITLES)
+def test_a_title_above_the_names_is_to_be_taken_out_with_or_without_separators(tmp_path, text):
+    (tmp_path / "a.csv").write_text(text)
+    title, below = TITLES[text]
+    with pytest.raises(DataError) as error:
+        read(tmp_path / "a.csv")
+    said = f'the first line must name the columns, and is "{title}", one field, where {below}. Take out'
+    assert said in str(error.value)
+
+
+def test_a_title_of_a_sheet_is_to_be_taken_out(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["Survey July"], [], ["user", "left", "right", "winner"], ["a", "x", "y", "x"]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    with pytest.raises(DataError, match=r'columns, and is "Survey July", one field, where row 1 has 4\. Take out'):
+        read(tmp_path / "a.xlsx")
+
+
+def test_one_column_with_a_separator_after_it_has_no_title(tmp_path):
+    (tmp_path / "a.csv").write_text("item,\na,\nb,\n")
+    assert read_frame(tmp_path / "a.csv", id_column="item")["item"].to_list() == ["a", "b"]

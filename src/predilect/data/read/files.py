@@ -54,6 +54,7 @@ def read_delimited(
             told = f"{source}: blanks beside separators are left out, as the header has them too."
             warnings.warn(told, DataWarning, stacklevel=6)  # of whoever called a reader
         names, separator = _header(data, source, separator)
+    _refuse_title_line(data, names, source, separator)
     doubled = sorted(name for name, count in Counter(names).items() if count > 1)
     try:
         keep = list(dict.fromkeys(names if wanted is None else wanted(names)))
@@ -154,13 +155,40 @@ def _refuse_ragged(fields: NDArray[np.int64], names: Sequence[str], source: str,
         return
     row, found = bad[0], fields[bad[0]]
     if len(names) == 1:
-        raise DataError(
-            f'{source}: the first line must name the columns, and is "{shown(names[0].strip())}", one field, where row '
-            f"{row} has {found}. Take out what stands above the names."
-        )
+        raise title_above(names[0], row, found, source)
     raise DataError(
         f"{source}: {counted(len(bad), 'row')} without the {len(names)} fields of the header "
         f"(first: row {row}, {found} fields). Put values that hold {separator!r} in double quotes."
+    )
+
+
+def _refuse_title_line(data: bytes, names: Sequence[str], source: str, separator: str) -> None:
+    """DataError for a title and separators above the names, as spreadsheets write them."""
+    if is_title(names):
+        try:
+            refuse_title(names, enumerate(islice(_rows(data, separator), 1, 1 + LOOKED_AT), 1), source)
+        except csv.Error:
+            return  # whoever reads the rows will say what is wrong
+
+
+def is_title(names: Sequence[str | None]) -> bool:
+    """Whether only the first of several columns has a name."""
+    return len(names) > 1 and bool((names[0] or "").strip()) and not any((name or "").strip() for name in names[1:])
+
+
+def refuse_title(names: Sequence[str], rows: Iterable[tuple[int, Sequence[str | None]]], source: object) -> None:
+    """DataError if the only name of a table is a title: numbered ``rows`` below it have values in other columns."""
+    for number, row in rows:
+        filled = sum(bool((value or "").strip()) for value in row)
+        if filled > 1:
+            raise title_above(names[0], number, filled, source)
+
+
+def title_above(title: str, row: int, found: int, source: object) -> DataError:
+    """The error for what stands above the names of columns."""
+    return DataError(
+        f'{source}: the first line must name the columns, and is "{shown(title.strip())}", one field, where row {row} '
+        f"has {found}. Take out what stands above the names."
     )
 
 

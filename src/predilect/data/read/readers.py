@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import date, datetime
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -26,9 +27,11 @@ from predilect.data.read.files import (
     LOOKED_AT,
     Allowance,
     DamagedParquet,
+    is_title,
     read_delimited,
     read_footer,
     refuse_data_as_header,
+    refuse_title,
     unpacked_size,
 )
 from predilect.data.read.names import ITEM, PEOPLE_OF_TABLES, guess_one
@@ -518,6 +521,9 @@ def read_workbook(
         raise DataError(f'{path}, sheet "{shown(name)}", is empty; expected column names and one answer a row.')
     width = max(max((place for place, cell in enumerate(row, 1) if cell is not None), default=0) for row in rows)
     padded = [(*row, *[None] * (width - len(row)))[:width] for row in rows]
+    texts = ([None if cell is None else str(cell) for cell in row] for row in padded)
+    if is_title(title := [cell or "" for cell in next(texts)]):
+        refuse_title(title, enumerate(islice(texts, LOOKED_AT), 1), f"{path}, sheet {shown(name)}")
     names = [f"column {place}" if cell is None else str(cell) for place, cell in enumerate(padded[0], 1)]
     keep = wanted_of(names, wanted)
     places = [names.index(one) for one in keep]
