@@ -380,3 +380,14 @@ def test_columns_that_could_hold_something_else_are_asked_about(columns, message
     with pytest.raises(DataError) as caught:
         Comparisons.from_frame(columns)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_who_names_one_column_need_not_name_the_other(side):
+    rows = {"user": ["u", "v"], "left": ["p", "q"], "right": ["q", "r"], "winner": ["p", "r"]}
+    renamed = {"foo" if name == side else name: column for name, column in rows.items()}
+    found = Comparisons.from_frame(renamed, columns={side: "foo"})
+    assert found == Comparisons.from_frame(rows)
+    assert found.intake.columns[side] == "foo"
+    with pytest.raises(DataError, match=r"found no column for the (left|right) item"):  # two could be it
+        Comparisons.from_frame({**renamed, "item_left": ["x", "y"], "item_right": ["x", "y"]}, columns={side: "user"})

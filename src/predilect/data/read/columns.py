@@ -152,7 +152,12 @@ def guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tup
         given = left or right
         family = next((one for one in families if given in (one.left, one.right)), None)
         whole = family is not None and (left in (None, family.left)) and (right in (None, family.right))
-        return (family.left, family.right) if family is not None and whole else (left, right)
+        if family is not None and whole:
+            return family.left, family.right
+        place = 0 if left is None else 1
+        halves = [one for name in {*names} - {given} if (one := half_of_pair(name)[place]) is not None]
+        other = halves[0] if len(halves) == 1 else None
+        return left or other, right or other
     likely = likely_items(families)
     if len(likely) > 1 and all(same_thing(likely[0].stem, one.stem) and likely[0].sides == one.sides for one in likely):
         likely = sorted(likely, key=lambda family: "name" not in family.stem)[:1]
