@@ -312,3 +312,22 @@ def test_what_shares_no_attribute_with_others_is_no_alternative():
     assert tasks_of(found) == tasks_of(read(costs)) == [("a", "car, cost=1 > bus, cost=3"),
                                                         ("b", "bus, cost=4 > car, cost=2")]  # fmt: skip
     assert "party_size" in found.intake.ignored_columns
+
+
+@pytest.mark.parametrize("number", ["4", "7", "9" * 400])
+def test_a_number_of_no_alternative_is_not_taken_for_none_of_them(number):
+    with pytest.raises(DataError) as error:
+        read(WIDE, {"choice": ["1", number]})
+    assert "chooses none of 1, 2, 3 in 1 task" in str(error.value)
+    assert "Write the number of the alternative that was chosen." in str(error.value)
+    assert "none" not in str(error.value).replace("chooses none of", "")
+    assert len(str(error.value)) < 400
+
+
+def test_a_word_for_none_of_them_is_not_repeated_at_any_length():
+    refused(WIDE, {"choice": ["1", "nix"]}, 'say reading={"none": "nix"}.')
+    refused(WIDE, {"choice": ["1", "0"]}, 'say reading={"none": "0"}.')
+    with pytest.raises(DataError) as error:
+        read(WIDE, {"choice": ["1", "no" * 200]})
+    assert 'say reading={"none": "WORD"}.' in str(error.value)
+    assert len(str(error.value)) < 400

@@ -491,8 +491,12 @@ def _refuse_unclear(
         word = words.gather(np.flatnonzero(unknown)).drop_nulls()
         example = "it is empty" if not len(word) else f'it holds "{shown(word[0])}"'
         near = "" if not len(word) else did_you_mean(word[0], wide.alternatives)
-        if not near and word.n_unique() == 1:
-            near = f" If that is the choice of none of them, say {option('none', word[0])}."
+        numbers = all(one.isdecimal() for one in [*wide.alternatives, *word.head(1)])
+        if len(word) == 1 and numbers and word[0] != "0":  # one that comes again may be a code
+            near = " Write the number of the alternative that was chosen."
+        elif not near and word.n_unique() == 1:
+            said = word[0] if shown(word[0]) == word[0] else "WORD"
+            near = f" If that is the choice of none of them, say {option('none', said)}."
         listing = ", ".join(map(shown, wide.alternatives))
         message = f'column "{column}" chooses none of {listing} in {{where}}: {example}.{near}'
         sets.unusable.append((UNCLEAR, unknown, message))
