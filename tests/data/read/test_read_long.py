@@ -360,3 +360,22 @@ def test_two_marks_in_common_use_are_a_choice(two):
 def test_numbers_of_alternatives_are_no_points():
     rows = {**POINTS, "response": ["2", "2", "2", "3", "3", "3"]}
     assert Comparisons.from_frame(rows) == Comparisons.from_frame({**POINTS, "response": [0, 1, 0, 0, 0, 1]})
+
+
+def test_attributes_called_left_and_right_may_be_those_of_alternatives(tmp_path):
+    rows = {**NUMBERED, "left": [2, 1, 3, 1, 2, 3], "right": [1, 3, 2, 2, 1, 1], "chosen": CHOSEN}
+    path = tmp_path / "a.csv"
+    pl.DataFrame(rows).write_csv(path)
+    for table in (lambda **said: read_file(path, **said), lambda **said: Comparisons.from_frame(rows, **said)):
+        with spoken_to("command"), pytest.raises(DataError) as error:
+            table()
+        assert "--read answer-is=item or --read answer-is=side" in str(error.value)
+        assert "of which one was chosen in each task, say --read kind=best." in str(error.value)
+        assert table(reading={"kind": "best"}).intake.tasks_read == {"choices of the best of 3": 2}
+
+
+def test_pairs_that_are_read_in_two_ways_are_no_alternatives():
+    rows = {"user": ["a"] * 3, "left": [1, 2, 3], "right": [2, 1, 1], "winner": [1, 1, 1]}
+    with pytest.raises(DataError, match="the two disagree") as error:
+        Comparisons.from_frame(rows)
+    assert "kind" not in str(error.value)

@@ -38,6 +38,7 @@ from predilect.data.read.names import ITEM, PEOPLE_OF_TABLES, guess_one
 from predilect.data.read.options import ReadOptions, WinnerIs, option, read_options
 from predilect.data.read.profiles import LABEL
 from predilect.data.read.recognise import used_columns
+from predilect.data.read.winners import TwoReadings
 from predilect.errors import DataError, DataWarning
 
 ORDERS = (".soc", ".soi", ".toc", ".toi")
@@ -130,7 +131,11 @@ def read_file(path: Path, options: ReadOptions, unpack_limit: float = UNPACK_LIM
 
     names, frame = read_table(path, wanted, table=options.get("table"), unpack_limit=unpack_limit)
     try:
-        comparisons = Comparisons.read_with(frame, options)
+        try:
+            comparisons = Comparisons.read_with(frame, options)
+        except TwoReadings:  # all columns may tell of a third
+            frame = read_table(path, table=options.get("table"), unpack_limit=unpack_limit)[1]
+            comparisons = Comparisons.read_with(frame, options)
     except DataError:
         rows = frame.head(LOOKED_AT)
         refuse_data_as_header(names, [rows[name].to_list() if name in rows else () for name in names], path)

@@ -32,6 +32,7 @@ from predilect.data.read.profiles import flags, words_of
 from predilect.data.read.reshape import reshaped
 from predilect.data.read.sets import Droppable, Sets, assemble_sets, design_asked
 from predilect.data.read.wide import find_wide, read_wide
+from predilect.data.read.winners import TwoReadings
 from predilect.errors import DataError
 
 _SET_OPTIONS = ("user", "task", "weight", "winner", "context", "alternatives")
@@ -60,7 +61,10 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
     pairs = None if long is not None else find_pairs(raw, options)
     if pairs is not None:
         _refuse_set_options(options)
-        return assemble(raw, pairs)
+        try:
+            return assemble(raw, pairs)
+        except TwoReadings as error:
+            raise TwoReadings(f"{error}{_or_a_choice(raw, options)}") from None
     has_sets = _may_have_sets(raw, options)
     if not may_be_long:
         long = _long_by_itself(raw, options)
@@ -130,6 +134,19 @@ def _tried(error: Droppable, raw: Columns, long: Long | None, options: ReadOptio
     except DataError:
         return ""
     return f" Leave such tasks out with {option(error.drop, True)}."
+
+
+def _or_a_choice(raw: Columns, options: ReadOptions) -> str:
+    """Advice to read rows as alternatives, if they can be, of what was taken for pairs."""
+    said: ReadOptions = {**options, "kind": "best"}
+    try:
+        long = find_long(raw, said) if options.get("kind") is None else None
+        if long is None:
+            return ""
+        assemble_sets(_of_long(long, said), raw.names, raw.n_rows)
+    except DataError:
+        return ""
+    return f" If each row is an alternative, of which one was chosen in each task, say {option('kind', 'best')}."
 
 
 def _refuse_set_options(options: ReadOptions) -> None:

@@ -43,6 +43,10 @@ _HALF = {"½": 0.5, "1/2": 0.5}
 _COMPARED = re.compile(r"\[*(.+?)\s*(>+|<+|=+)\s*(.+?)\]*")
 
 
+class TwoReadings(DataError):
+    """The winners can be read in two ways."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """Outcomes of rows (+1 left better, 0 tie, -1 right better, ``UNKNOWN``), how they were read, the tie words.
@@ -354,7 +358,7 @@ def _choose(outcome: dict[str, NDArray[np.int8]], column: str) -> str:
     for first, second in combinations(rivals, 2):
         differ = decoded[first] & decoded[second] & (outcome[first] != outcome[second])
         if differ.any():
-            raise DataError(
+            raise TwoReadings(
                 f'column "{column}" can be read as {_READING[first]} and as {_READING[second]}, and the two disagree '
                 f"in {counted(int(differ.sum()), 'row')}. Say which is meant: {option('winner_is', first)} or "
                 f"{option('winner_is', second)}."
