@@ -192,12 +192,7 @@ def _in_use(
         answered &= weight > 0
         found = rows.runs(answered, decoded.outcome[answered[kept]], weight)
         task = found = None if found is None else found[use[answered]]
-    contexts, context = None, None
-    if "context" in roles:
-        ids = clean_ids(raw[roles["context"]], roles["context"]).filter(pl.Series(use))
-        if ids.null_count() < len(ids):
-            contexts = Vocabulary(ids.drop_nulls())
-            context = contexts.codes(ids, unknown="minus_one")
+    contexts, context = _contexts(raw, roles, use)
     wins = exact_sum(amount[outcome == 1]), exact_sum(amount[outcome == -1])
     no_sides = pairs.no_sides
     if options.get("side") is False:
@@ -253,6 +248,17 @@ def _in_use(
         )
     names = tuple(covariates)
     return Assembled(users, final, rows.user is not None, answers, intake, contexts, names, decoded.grades)
+
+
+def _contexts(raw: Columns, roles: Mapping[str, str], use: NDArray[np.bool_]) -> tuple[Vocabulary | None, Codes | None]:
+    """Contexts of the rows in use, and which of them each is of, -1 for none; None and None where no row has one."""
+    if "context" not in roles:
+        return None, None
+    ids = clean_ids(raw[roles["context"]], roles["context"]).filter(pl.Series(use))
+    if ids.null_count() == len(ids):
+        return None, None
+    contexts = Vocabulary(ids.drop_nulls())
+    return contexts, contexts.codes(ids, unknown="minus_one")
 
 
 NEITHER = "(neither)"
