@@ -9,7 +9,8 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from predilect import Comparisons, MixedLogit, Population
-from predilect.errors import DataError
+from predilect.cli.worth import _held_out
+from predilect.errors import ConvergenceWarning, DataError
 from predilect.evaluation import holdout
 from predilect.evaluation.holdout import held_out_tasks
 from tolerances import EXACT
@@ -72,8 +73,9 @@ def test_the_measures_are_those_of_the_held_out_choices():
     test = DATA.take(mask)
     table = holdout({"oracle": Oracle()}, DATA, n_tasks=2)
     assert table.columns == ["model", "people", "choices", "hit_rate", "log_loss", "share_error", "difference",
-                             "lower", "upper"]  # fmt: skip
+                             "lower", "upper", "converged"]  # fmt: skip
     assert table["model"].to_list() == ["oracle", "guessing"]
+    assert table["converged"].to_list() == [None, None]
     assert table["choices"].to_list() == [24.0, 24.0]
     hits, losses, offered, chosen, predicted = [], [], {}, {}, {}
     for task in np.unique(test.task):
@@ -120,9 +122,12 @@ def test_a_test_set_of_ones_own_is_predicted_by_what_is_left():
 def test_both_models_of_choices_beat_guessing():
     models = {
         "population": Population(basis="attributes", variance=0.5, strength=20.0, calibration=None, n_jobs=1),
-        "mixed-logit": MixedLogit(n_draws=100, tol=100.0, n_jobs=1),
+        "mixed-logit": MixedLogit(n_draws=100, tol=1.0001, n_jobs=1),
     }
-    table = holdout(models, DATA, items=ITEMS, n_tasks=2)
+    with pytest.warns(ConvergenceWarning):
+        table = holdout(models, DATA, items=ITEMS, n_tasks=2)
     assert table["model"].to_list() == ["population", "mixed-logit", "guessing"]
+    assert table["converged"].to_list() == [True, False, None]
+    assert "mixed-logit to the other tasks did not converge" in _held_out(table)[-1]
     assert (table["log_loss"][:2] < table["log_loss"][2] - 0.3).all()
     assert table["upper"][2] > table["difference"][2] > table["lower"][2] > 0.0

@@ -314,4 +314,9 @@ def _held_out(table: pl.DataFrame) -> list[str]:
         f"Verdict: the two models {verdict} (log loss of {second['model']} less that of {first['model']}: "
         f"{second['difference']:.3f}, 95 % interval {second['lower']:.3f} to {second['upper']:.3f})."
     )
+    lines += [
+        f"The fit of {one['model']} to the other tasks did not converge: this is not its last word."
+        for one in (first, second)
+        if one["converged"] is False
+    ]
     return lines

@@ -78,7 +78,7 @@ def holdout(
         over the items that were offered in 20 choices or more, by how often they were, of the absolute difference of
         predicted and observed share of the choices in which it was offered (missing without such items); difference in
         log loss from the first model, with lower and upper, its 95 % interval by people (negative: better than the
-        first).
+        first); converged, whether its fit did (missing where it does not say).
 
     Raises
     ------
@@ -97,6 +97,7 @@ def holdout(
     if test.has_users:
         asked["user"] = pl.Series(test.users.labels(choices.user[rows]))
     found: dict[str, FloatArray] = {}
+    converged: dict[str, bool | None] = {}
     for name, estimator in models.items():
         if watch is not None:
             watch(name, len(found))
@@ -104,8 +105,10 @@ def holdout(
             warnings.simplefilter("ignore", DataWarning)  # what the data are like was said before
             model = clone(estimator).fit(answers, items=items, people=people, watch=watch)
             found[name] = model.predict_choice(pl.DataFrame(asked))
+        converged[name] = getattr(model, "report_", {}).get("fit", {}).get("converged")
     found["guessing"] = 1.0 / np.diff(choices.ptr)[rows]
-    return build_frame(_table(found, choices), answers.backend)
+    table = _table(found, choices)
+    return build_frame(table | {"converged": [converged.get(name) for name in table["model"]]}, answers.backend)
 
 
 def _best(choices: Choices) -> Choices:
