@@ -189,6 +189,14 @@ def test_an_item_without_any_feature_has_one_column_of_its_own():
     assert "None" in words.columns
 
 
+def test_the_outside_option_has_its_constant_beside_a_lone_attribute():
+    features = ItemFeatures.from_frame({"item": ["a", "b", "None"], "price": [1.0, 3.0, None]})
+    assert features.columns == ["price", "None"]
+    assert any('the constant of "None"' in line for line in features.report)
+    other = ItemFeatures.from_frame({"item": ["a", "b", "c"], "price": [1.0, 3.0, None]})
+    assert other.columns == ["price", "price missing"]
+
+
 def test_pieces_of_a_number_add_up_to_it():
     prices = [1.0, 2.5, 3.0, 4.0, 7.0]
     features = ItemFeatures.from_frame({"item": list("abcde"), "price": prices}, piecewise={"price": [3, 5]})

@@ -16,6 +16,7 @@ from predilect._forks import refuse_without_threads
 from predilect._text import shown
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
+from predilect.data.read.profiles import NONE
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -79,7 +80,8 @@ def plan_and_encode(
     constant: list[str] = []
     n_encoded = 0
     cuts = piecewise or {}
-    empty, is_marked = _described_by_nothing(columns), False
+    outside = np.array([str(one) == NONE for one in ids], dtype=bool) if what == "item" else None
+    empty, is_marked = _described_by_nothing(columns, outside), False
     for name, column in columns.items():
         missing = column.null_count()
         known_gaps = bool(missing) and bool((column.is_null().to_numpy() == empty).all())
@@ -130,11 +132,16 @@ def plan_and_encode(
     return tuple(outputs), matrix, n_encoded, report
 
 
-def _described_by_nothing(columns: Mapping[str, pl.Series]) -> NDArray[np.bool_]:
-    """Rows without any value, (n_rows,), such as the item that stands for "none of these"; of several columns."""
+def _described_by_nothing(
+    columns: Mapping[str, pl.Series], outside: NDArray[np.bool_] | None = None
+) -> NDArray[np.bool_]:
+    """Rows without any value, (n_rows,), such as the item that stands for "none of these": of several columns, or of
+    one that has all values but that of the ``outside`` option.
+    """
     gaps = [column.is_null().to_numpy() for column in columns.values()]
     empty = np.logical_and.reduce(gaps) if gaps else np.zeros(0, dtype=bool)
-    return empty if len(gaps) > 1 and not empty.all() else np.zeros(len(empty), dtype=bool)
+    is_known = len(gaps) > 1 or (outside is not None and np.array_equal(empty, outside))
+    return empty if is_known and not empty.all() else np.zeros(len(empty), dtype=bool)
 
 
 def _pieces(name: str, column: pl.Series, cuts: Sequence[float]) -> list[Output]:
