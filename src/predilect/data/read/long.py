@@ -509,10 +509,10 @@ def _of_two_words(series: pl.Series, task: IntArray) -> BoolArray | None:
 
 def _refuse_points(series: pl.Series, value: str, own: pl.Series | None, task: IntArray) -> None:
     """DataError for two numbers that may mark what was chosen, or be points: any but 0 and 1, and 1 and 2."""
-    if _said_itself(series, own, task) is not None:
-        return
     words = words_of(series).unique().sort()
-    if words.cast(pl.Float64, strict=False).null_count() or words.to_list() == ["1", "2"]:
+    if words.cast(pl.Float64, strict=False).null_count() or words.to_list() in (["0", "1"], ["1", "2"]):
+        return
+    if _said_itself(series, own, task) is not None:
         return
     mark = words_of(series).filter(pl.Series(_of_two_words(series, task)))[0]
     low, high = map(shown, sorted(words, key=float))
