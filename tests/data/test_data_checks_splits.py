@@ -227,6 +227,16 @@ def test_look_alikes_and_items_left_out():
     assert found["items-left-out"].examples == ("z",)
 
 
+def test_a_fit_that_takes_minutes_is_foretold():
+    """By the number of items cubed, and of rows; of one ranking for all, which takes less, nothing is said."""
+    frame = {"left": np.arange(2999), "right": np.arange(1, 3000), "winner": ["left"] * 2999}
+    assert "takes-minutes" not in codes(Comparisons.from_frame(frame))
+    found = codes(Comparisons.from_frame(frame | {"user": np.arange(2999) % 2}))
+    assert "about 2 minutes of one processor" in found["takes-minutes"].message
+    few = {"user": np.arange(999) % 2, "left": np.arange(999), "right": np.arange(1, 1000), "winner": ["left"] * 999}
+    assert "takes-minutes" not in codes(Comparisons.from_frame(few))
+
+
 def test_split_answers_keeps_pairs_together_and_people_in_training():
     frame, outcome = answers()
     frame["user"][0] = 999

@@ -24,6 +24,8 @@ from predilect.data.read.options import option
 from predilect.data.read.readers import read
 
 FEW_ANSWERS = 5
+# CPU seconds of `rank` for each item cubed (dense algebra of all items) and for each row, and how many go unsaid.
+_SECONDS_OF_ITEMS, _SECONDS_OF_ROW, _SECONDS_UNSAID = 4e-9, 4e-5, 60.0
 FEW_IN_ALL = 30
 HEAVY_SHARE = 0.3
 _ONE_ANSWER, _HEAVY = _OF_PEOPLE = ("users-with-one-answer", "heavy-users")
@@ -100,6 +102,7 @@ def check(
         *_people(comparisons),
         *_answers(comparisons),
         *_choices(comparisons),
+        *_time(comparisons),
     ]
     return sorted(findings, key=lambda finding: finding.severity != "warning")
 
@@ -313,6 +316,19 @@ def _answers(comparisons: Comparisons) -> list[Finding]:
         )
         found.append(Finding("few-answers", "warning", message, round(total)))
     return found
+
+
+def _time(comparisons: Comparisons) -> list[Finding]:
+    """How long rankings of people will take, where it is minutes."""
+    seconds = _SECONDS_OF_ITEMS * comparisons.n_items**3 + _SECONDS_OF_ROW * comparisons.n_rows
+    if comparisons.n_users < 2 or seconds <= _SECONDS_UNSAID:
+        return []
+    minutes = math.ceil(seconds / 60.0)
+    message = (
+        f"Ranking {counted(comparisons.n_items, 'item')} by {counted(comparisons.n_rows, 'row')}, for each person too, "
+        f"takes about {counted(minutes, 'minute')} of one processor."
+    )
+    return [Finding("takes-minutes", "note", message, minutes)]
 
 
 def _choices(comparisons: Comparisons) -> list[Finding]:

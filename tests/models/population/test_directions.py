@@ -92,6 +92,15 @@ def test_held_out_answers_find_the_directions_of_many_items():
 
 
 @pytest.mark.slow
+def test_few_people_have_directions_too():
+    names = np.array([f"item {k:03d}" for k in range(310)])
+    train, test = answers(310, 50, 100, 2, names)
+    model, without = Population(n_jobs=1).fit(train), Population(n_jobs=1, strength=3e3).fit(train)
+    assert model.hyperparameters_.directions > 0
+    assert loss_of(model, test) < loss_of(without, test) - 0.02
+
+
+@pytest.mark.slow
 def test_people_who_differ_in_every_item_get_none(tmp_path):
     names = np.array([f"item {k:03d}" for k in range(310)])
     train, test = answers(310, 400, 40, 310, names)

@@ -295,3 +295,13 @@ def test_the_search_survives_answers_that_contradict_each_other_ten_thousand_tim
     assert np.isfinite(state.objective)
     assert np.linalg.eigvalsh(state.Sigma).min() > 0
     assert state.report.converged
+
+
+def test_sigma_is_the_priors_where_that_outweighs_the_people_a_hundred_times():
+    """With many functions: what an M step would move is less than 1 %, and utilities do not see it."""
+    rows = crowd(7, 3, 120, 40)
+    people, K = laid_out(rows), np.eye(120)
+    below, above = (fit_population(people, PopulationPrior(K, times * 3.0, 1.0, 1.0)) for times in (99.9, 100.0))
+    np.testing.assert_array_equal(above.Sigma, K)
+    assert 0.0 < np.abs(below.Sigma - K).max() < 0.01
+    np.testing.assert_allclose(above.m, below.m, atol=0.01 * np.abs(below.m).max())

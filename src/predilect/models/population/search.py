@@ -111,7 +111,7 @@ class Search:
         self.learn_ties = prior.tie_spread > 0.0 and with_cuts
         self.learn_care = prior.consistency_spread > 0.0
         self.gamma_precision = 1.0 / prior.consensus_variance
-        self.shape_is_held, self.directions = prior.directions is not None, prior.directions or 0
+        self.directions = prior.directions or 0
         factor_K = factorise(prior.K)
         factor_t = factor_K if prior.K_consensus is None else factorise(prior.K_consensus)
         self.jitter = max(factor_K.jitter, factor_t.jitter)
@@ -129,8 +129,10 @@ class Search:
         self.site_tolerance = _SITE_TOLERANCE
         few = prior.n_functions < _FUNCTIONS_FOR_FIXED_POINT or prior.Phi is not None
         # Whether Σ is (nearly) its prior's: an M step leaves at most the share U / (U + ν₀) of the way.
-        outweighed = prior.strength >= people.n_active * (_RIGID if few else 1.0)
-        self.is_rigid = outweighed if prior.directions is None else not self.directions
+        times = prior.strength / max(people.n_active, 1)
+        # Of many functions 1 % of the way is not worth the M³ operations of a step.
+        self.shape_is_held = prior.directions is not None or (not few and times >= _RIGID)
+        self.is_rigid = times >= (_RIGID if few else 1.0) if prior.directions is None else not self.directions
         self.own_variance = prior.variance * (_OWN_SHARE if self.directions else 1.0)
         self.variance_of_direction = (prior.variance - self.own_variance) / max(self.directions, 1)
 

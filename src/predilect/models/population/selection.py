@@ -263,10 +263,10 @@ class _Search:
         for functions in bases:
             candidate = Candidate.of(functions, self.space)
             setting = scales(candidate)
-            if "strength" in self.free and self.has_few_people(candidate, setting):
-                setting = replace(setting, strength=min(_NEARLY_RIGID * setting.strength, RANGES["strength"][1]))
-            elif "strength" in self.free and self.may_hold_shape and functions is None:
+            if "strength" in self.free and self.may_hold_shape and functions is None:
                 setting = replace(setting, directions=0)
+            elif "strength" in self.free and self.has_few_people(candidate, setting):
+                setting = replace(setting, strength=min(_NEARLY_RIGID * setting.strength, RANGES["strength"][1]))
             found = _Found(candidate, setting, self.run(candidate, setting, None))
             if len(bases) > 1 and not found.trial.converged:  # many functions that have not converged may overfit later
                 found = self.stiffened(found, if_better=True)
