@@ -102,6 +102,9 @@ def test_boards_know_contexts_and_say_so(settings, tmp_path):
     model = Population(**settings).fit(read(frame))
     plain = Population(**settings).fit(Comparisons.from_frame(frame, reading={"side": False}))
     assert (model.utilities()["sd"] > plain.utilities()["sd"]).all()
+    if model.personal_:  # contexts are no matter of whom answers are predicted
+        asked = {name: frame[name][:9] for name in ("user", "left", "right")}
+        np.testing.assert_allclose(model.predict_proba(asked), plain.predict_proba(asked), rtol=1e-6)
     assert any("contexts for independent" in line or "people and contexts" in line for line in model.describe())
     model.update(user=3, left=0, right=1, outcome=1)
     model.save(tmp_path / "model")

@@ -105,13 +105,12 @@ def weights_of(
     place[items] = np.arange(len(items))
     left, right = all_pairs(items)
     nobody = np.full(len(left), -1)
-    mean, var = posterior.margins(nobody, left, right)
-    shared = posterior.crowd().margins(left, right)[1]
+    mean, within, shared = posterior.about_crowd(-1, left, right)
     delta = model.tie_threshold_ * posterior.tie_factors(nobody[:1]) * posterior.tie_factors_of_pairs(left, right)
-    told = information_about(mean, var - shared, shared, np.broadcast_to(delta, mean.shape))
+    told = information_about(mean, within, shared, np.broadcast_to(delta, mean.shape))
     may = np.ones(len(left), dtype=bool)
     if difficulty is not None:
-        chance = posterior.outcome_proba(mean, var, nobody, left, right, model.tie_threshold_, model._likelihood)
+        chance = posterior.outcome_proba(*posterior.margins(nobody, left, right), nobody, left, right, model.tie_threshold_, model._likelihood)
         may = np.maximum(chance[:, 0], chance[:, 2]) >= difficulty
     by_information, tau = _softened(told)
     if target == "board":

@@ -42,6 +42,7 @@ class Consensus(NamedTuple):
 
     m: FloatArray
     C: FloatArray
+    C_answers: FloatArray  # by answers alone, with which answers are predicted
     law: Law
     newcomer_law: Law
 
@@ -100,17 +101,16 @@ def moved(posterior: Any) -> Consensus:
     were fitted, and so does D in C + C D C, what contexts add. O(rows of the people touched, and M³).
     """
     m, C_m, law, later = posterior.m, posterior.C_m, posterior.law, posterior.newcomer_law
-    since = changed_since(posterior)
+    since, C_fit = changed_since(posterior), posterior.C_predicted
     if since is None:
-        return Consensus(m, C_m, law, later)
-    C_fit = C_m if posterior.C_answers is None else posterior.C_answers
+        return Consensus(m, C_m, C_fit, law, later)
     lower = factorise(C_fit).lower
     K = factorise(symmetrise(np.eye(len(m)) + lower.T @ since.H @ lower)).inverse()  # C = L K Lᵀ with C_fit = L Lᵀ
     step = lower @ (K @ (lower.T @ since.r))
-    C = symmetrise(lower @ K @ lower.T)
+    C = alone = symmetrise(lower @ K @ lower.T)
     if posterior.C_answers is not None:
         half = K @ solve_lower(lower, solve_lower(lower, C_m - C_fit).T) @ K  # K Lᵀ D L K
         C = widened(C, symmetrise(lower @ half @ lower.T))
     of_items = step if posterior.basis is None else posterior.basis.Phi @ step
     law = law.moved(of_items)
-    return Consensus(m + step, C, law, later.moved(of_items) if posterior.shifts_newcomers else law)
+    return Consensus(m + step, C, alone, law, later.moved(of_items) if posterior.shifts_newcomers else law)

@@ -65,7 +65,8 @@ class PopulationPosterior(Posterior):
     covariates: Annotated[CovariateEffects | None, PART] = None  # of answers
     # d, by which the mean of newcomers differs from m
     newcomer_shift: Annotated[FloatArray | None, numbers("M")] = None
-    # C_m by answers alone, where what else is not known (effects of covariates and segments, contexts) widens it
+    # C_m by answers alone, where what else is not known (effects of covariates and segments, contexts, how far people
+    # differ) widens it: with it answers are predicted, and the calibration was chosen
     C_answers: Annotated[FloatArray | None, covariances("M M")] = None
     since: Annotated[Since | None, PART] = None  # of answers that came after the fit, but for those in ``overlay``
     law: Law = field(init=False)  # population distribution
@@ -111,6 +112,11 @@ class PopulationPosterior(Posterior):
     def n_basis(self) -> int | None:
         """Number of basis functions; None where these are the items."""
         return None if self.basis is None else len(self.m)
+
+    @property
+    def C_predicted(self) -> FloatArray:
+        """Covariance of the consensus with which answers are predicted: by answers alone, (M, M)."""
+        return self.C_m if self.C_answers is None else self.C_answers
 
     @property
     def now(self) -> Consensus:

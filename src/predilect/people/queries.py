@@ -208,7 +208,8 @@ def margins_in(
         if posterior.basis is None or asked.shape[1]:
             found = _margins_by_items(posterior, law, people, sites, user, left[rows], right[rows], asked[rows])
         else:
-            found = person_in(posterior, law, people, sites, user).margins(left[rows], right[rows])
+            person = person_in(posterior, law, people, sites, user, C_m=posterior.C_predicted)
+            found = person.margins(left[rows], right[rows])
         mean[rows], var[rows] = found
     known_rows = np.flatnonzero(~unseen & ~heavy)
     if not len(known_rows):
@@ -221,7 +222,7 @@ def margins_in(
     sorted_var = np.empty(len(order))
     own_C = np.zeros(0) if posterior.basis is None else posterior.basis.offset_variance
     C_shift = np.zeros((0, *posterior.C_m.shape)) if posterior.effects is None else posterior.effects.stack
-    consensus = Consensus(posterior.C_m, own_C, C_shift)
+    consensus = Consensus(posterior.C_predicted, own_C, C_shift)
 
     def work(shard: tuple[int, int]) -> None:
         start, stop = shard
@@ -248,7 +249,7 @@ def _margins_by_items(
     O(k²) per pair, and without a basis nothing of n_items x n_items.
     """
     items, x, Q = people.sums(user, sites, law)
-    Sigma, C, known = posterior.Sigma, posterior.C_m, people.traits[user]
+    Sigma, C, known = posterior.Sigma, posterior.C_predicted, people.traits[user]
     prior = law.mean
     if posterior.effects is not None:
         prior = prior + law.shift @ known
@@ -406,7 +407,7 @@ def _margins_without_answers(
 ) -> tuple[FloatArray, FloatArray]:
     mean = law.mean[left] - law.mean[right]
     var = _pair_variance(posterior, posterior.Sigma, law.rho, left, right)
-    var += _pair_variance(posterior, posterior.now.C, offset_variance(posterior), left, right)
+    var += _pair_variance(posterior, posterior.now.C_answers, offset_variance(posterior), left, right)
     if posterior.effects is not None:
         mean = mean + np.einsum("ij,ij->i", law.shift[left] - law.shift[right], traits)
         for size, covariance in zip(posterior.effects.sizes(traits).T, posterior.effects.stack, strict=True):

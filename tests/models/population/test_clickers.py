@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -68,6 +69,19 @@ def test_a_unit_moves_no_prediction(model):
     moved, D = again.utility_distribution()
     np.testing.assert_allclose(moved, 2.5 * mean, rtol=1e-12)
     np.testing.assert_allclose(D, 6.25 * C, atol=1e-12)
+
+
+def test_what_people_differ_widens_boards_and_no_prediction(model):
+    narrow = copy.deepcopy(model)
+    narrow.posterior_ = replace(model.posterior_, C_m=model.posterior_.C_answers, C_answers=None)
+    assert (narrow.utilities()["sd"] < model.utilities()["sd"]).any()
+    asked = {"user": [0, 12, 20, 99], "left": [0, 1, 2, 4], "right": [5, 6, 7, 0]}
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="without answers"):
+            np.testing.assert_allclose(model.predict_proba(asked), narrow.predict_proba(asked), rtol=1e-12)
+        model, narrow = copy.deepcopy(model), copy.deepcopy(narrow)
+        for one in (model, narrow):
+            one.update(user=12, left=1, right=3, outcome=1)
 
 
 def test_who_clicks_is_predicted_as_chance(model):

@@ -66,6 +66,7 @@ class PopulationState:
     own_effects: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     # probability that a person does not click at random, (n_users,); None: nobody does
     engaged: FloatArray | None = None
+    C_answers: FloatArray | None = None  # C_m with effects of covariates held, where there are some
 
     def posterior(self, people: People, prior: PopulationPrior) -> PopulationPosterior:
         """Posterior of the population model."""
@@ -82,6 +83,7 @@ class PopulationState:
         return PopulationPosterior(
             self.m, self.C_m, self.Sigma, people, self.sites, basis, effects,
             calibration=Calibration(click_rate=prior.click_rate), covariates=covariates,
+            C_answers=self.C_answers,
         )  # fmt: skip
 
     def people_with_own(self, people: People) -> People:
@@ -146,8 +148,9 @@ def fit_population(
             tolerance=max(_CHORD_LOOSER * site_tolerance, _CHORD_TOLERANCE), executor=executor,
         )  # fmt: skip
         consistency_sd = 1.0 / np.sqrt(information + prior.consistency_spread**-2)
-    C_m, C_gamma = metric.C_m, metric.C_gamma
+    C_m, C_gamma, C_answers = metric.C_m, metric.C_gamma, None
     if len(point.gamma):
+        C_answers = C_m
         C_m, C_gamma = search.information(point, final, sites).joint(C_m, search.gamma_precision)
     residual = residual if final.is_sound else math.inf
     report = report_of(search, residual, tolerance, people.n_answers, began)
@@ -157,7 +160,7 @@ def fit_population(
         metric.offset_variance, point.own_scale, point.B, metric.C_B, point.log_tie_factor, metric.tie_information,
         point.log_consistency, consistency_sd, point.gamma, C_gamma,
         None if people.thresholds is None else people.thresholds.scaled(point.delta), prior.covariate_spread,
-        final.own_slopes[:, 4:], final.engaged if prior.click_rate else None,
+        final.own_slopes[:, 4:], final.engaged if prior.click_rate else None, C_answers,
     )  # fmt: skip
 
 
@@ -265,7 +268,7 @@ def _without_each(state: PopulationState, people: People, prior: PopulationPrior
         basis = replace(basis, offset_variance=np.zeros_like(basis.offset_variance))
     if effects is not None:
         effects = replace(effects, covariance=np.zeros_like(effects.covariance))
-    posterior = replace(posterior, C_m=np.zeros_like(posterior.C_m), basis=basis, effects=effects)
+    posterior = replace(posterior, C_m=np.zeros_like(posterior.C_m), C_answers=None, basis=basis, effects=effects)
     n_rows = np.diff(people.answer_ptr)
     users = np.flatnonzero(n_rows)
     who = np.repeat(np.arange(people.n_users), n_rows)

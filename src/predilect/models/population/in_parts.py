@@ -373,8 +373,8 @@ def fit_in_parts(
     with opened(pool, model.n_jobs) as crew:
         over = Passes(spec, crew, len(parts), made.prior.n_functions)
         progress = None if watch is None else lambda done, _: watch("fitting", done)
-        state, of_answers = fit_over_parts(over, made.prior, made.plan, made.begin, progress)
-    posterior = replace(_posterior(state, made, plan, rms), C_answers=of_answers)
+        state = fit_over_parts(over, made.prior, made.plan, made.begin, progress)
+    posterior = _posterior(state, made, plan, rms)
     model._functions, model._traits, model.verdict_ = made.selection.candidate.functions, None, None
     threshold = posterior.people.tie_threshold(state.delta)
     learned = Learned(

@@ -193,11 +193,8 @@ class PartedSearch(Search):
 
 def fit_over_parts(
     over: Passes, prior: PopulationPrior, plan: Plan, begin: PopulationState | None, progress: Progress | None
-) -> tuple[PopulationState, FloatArray | None]:
-    """Maximum of J over the population, as ``fit_population`` finds it; states of the parts are left converged.
-
-    With the covariance of the consensus by answers alone, where more went into that of the state.
-    """
+) -> PopulationState:
+    """Maximum of J over the population, as ``fit_population`` finds it; states of the parts are left converged."""
     began = time.perf_counter()
     found: Counts = over.sums(counts)
     spec = over.spec
@@ -217,20 +214,20 @@ def fit_over_parts(
     search.passes += 1
     final = unpacked(end.expectation)
     metric = search.metric(point, final)
-    C_m, C_gamma, of_answers = metric.C_m, metric.C_gamma, None
+    C_m, C_gamma, C_answers = metric.C_m, metric.C_gamma, None
     if end.covariates is not None:
-        of_answers = C_m
+        C_answers = C_m
         C_m, C_gamma = end.covariates.joint(C_m, search.gamma_precision)
     residual = residual if final.is_sound else math.inf
     nothing = np.zeros(0)
-    state = PopulationState(
+    return PopulationState(
         point.m, point.Sigma, C_m, point.delta, Sites.flat(0), final.evidence,
         final.evidence + end.log_prior + search.log_prior(point), report_of(search, residual, tolerance,
         found.n_answers, began), point.offset, metric.offset_variance, point.own_scale, point.B, metric.C_B, nothing,
         nothing, nothing, nothing, point.gamma, C_gamma,
         None if spec.thresholds is None else spec.thresholds.scaled(point.delta), prior.covariate_spread,
+        C_answers=C_answers,
     )  # fmt: skip
-    return state, of_answers
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def train_personal(plan: Plan) -> Trained:
     if is_widened:
         posterior = widened_by_people(posterior)
     posterior = with_contexts(posterior, plan.answers)
-    if is_widened or posterior.covariates is not None or plan.segments is not None or plan.answers.context is not None:
+    if is_widened or plan.segments is not None or plan.answers.context is not None:
         posterior = _by_answers_alone(posterior, staged.prior, plan)
     posterior = predicting(posterior, plan, chosen, state.delta)
     if chosen.click_rate:
