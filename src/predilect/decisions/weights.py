@@ -110,7 +110,8 @@ def weights_of(
     told = information_about(mean, within, shared, np.broadcast_to(delta, mean.shape))
     may = np.ones(len(left), dtype=bool)
     if difficulty is not None:
-        chance = posterior.outcome_proba(*posterior.margins(nobody, left, right), nobody, left, right, model.tie_threshold_, model._likelihood)
+        mean, var = posterior.margins(nobody, left, right)
+        chance = posterior.outcome_proba(mean, var, nobody, left, right, model.tie_threshold_, model._likelihood)
         may = np.maximum(chance[:, 0], chance[:, 2]) >= difficulty
     by_information, tau = _softened(told)
     if target == "board":

@@ -101,6 +101,15 @@ def test_few_people_have_directions_too():
 
 
 @pytest.mark.slow
+def test_one_direction_is_found_where_three_would_be_learned_by_heart():
+    names = np.array([f"item {k:03d}" for k in range(350)])
+    train, test = answers(350, 300, 25, 1, names)
+    model = Population(n_jobs=1).fit(train)
+    assert model.hyperparameters_.directions in (1, 2)
+    assert loss_of(model, test) < loss_of(Population(n_jobs=1, personal=False).fit(train), test) - 0.05
+
+
+@pytest.mark.slow
 def test_people_who_differ_in_every_item_get_none(tmp_path):
     names = np.array([f"item {k:03d}" for k in range(310)])
     train, test = answers(310, 400, 40, 310, names)

@@ -64,7 +64,7 @@ _MAX_TRIALS, _WIDER = 10, 1.25  # EM steps are short: a consensus found so much 
 # Few people: the walk starts nearly rigid, where a fit takes few passes, and goes down while held-out answers gain.
 _NEARLY_RIGID = 10.0**1.5  # times the least strength, three steps above it
 # How many directions are tried, and how many times as many people and rows as usual: fewer do not show them.
-_DIRECTIONS, _FOR_DIRECTIONS = (3, 5, 8, 13, 21), 4
+_DIRECTIONS, _FOR_DIRECTIONS = (1, 2, 3, 5, 8, 13, 21), 4
 _ANSWERS_AN_ENTRY = 5  # of Σ, below which it is not free: with 1.5 a free one was .002 to .018 nats an answer behind
 _FEWEST_HELD_OUT = 20.0
 _ENOUGH_HELD_OUT = 1500.0  # of fewer a fold by chance decides, on whether people differ in care for one
