@@ -104,6 +104,39 @@ def test_what_differs_between_people_is_found_by_the_workers(tmp_path, name):
         np.testing.assert_allclose(mine["consistency"], theirs["consistency"], rtol=1e-4)
 
 
+@pytest.mark.parametrize(("ties", "settings"), [(0.5, {"consistency": 0.3}), (0.0, {})])
+def test_who_clicks_at_random_is_found_by_the_workers(tmp_path, ties, settings):
+    """With the unit of the others, the sandwich of boards, and predictions without it."""
+    frame = votes(ties=ties)
+    at_random = pl.col("user").is_in([f"p{k}" for k in range(12)]) & (pl.col("winner") != "tie")
+    coin = pl.when(pl.int_range(len(frame)) % 2 == 0).then("left").otherwise("right")
+    parts = in_parts(tmp_path, frame.with_columns(winner=pl.when(at_random).then(coin).otherwise("winner")))
+    settings = GIVEN | {"clickers": 0.2, "tol": 1e-12, "max_iter": 3000} | settings
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", predilect.errors.ConvergenceWarning)  # so tight that rounding may be in the way
+        one = predilect.Population(n_jobs=1, **settings).fit(predilect.read(tmp_path / "votes.csv"))
+        many = fitted(parts, **settings)
+    near = {"rtol": 0.0, "atol": ITERATIVE}
+    h, chosen = one.hyperparameters_, many.population.hyperparameters_
+    assert chosen.unit == pytest.approx(h.unit, abs=ITERATIVE)
+    assert chosen.click_shares == h.click_shares
+    assert (h.unit == 1.0) == (not settings["consistency"])
+    np.testing.assert_allclose(many.population.posterior_.C_answers, one.posterior_.C_answers, **near)
+    np.testing.assert_allclose(many.predict_parts(PAIRS), one.predict_proba(PAIRS), **near)
+    for column in ("mean", "sd"):
+        np.testing.assert_allclose(many.rank()[column], one.rank()[column], **near)
+        np.testing.assert_allclose(many.rank("p3")[column], one.rank("p3")[column], **near)
+    for user in ("p3", "p30"):
+        mine, theirs = (m.people().filter(pl.col("user") == user) for m in (many.of(user), one))
+        np.testing.assert_allclose(mine["clicks_at_random"], theirs["clicks_at_random"], **near)
+    assert any("% of the people seem to click at random" in line for line in many.describe())
+    many.save(tmp_path / "model")
+    again = PopulationInParts.load(tmp_path / "model")
+    assert again.of("p3").people().equals(many.of("p3").people())
+    known = predilect.Population(n_jobs=1, **settings).fit_parts(parts, work=tmp_path / "again", start=again)
+    np.testing.assert_allclose(known.predict_parts(PAIRS), one.predict_proba(PAIRS), **near)
+
+
 @pytest.mark.slow
 def test_what_is_chosen_is_what_fit_chooses_of_the_sample(tmp_path):
     rng = np.random.default_rng(3)

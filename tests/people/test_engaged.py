@@ -14,10 +14,11 @@ from predilect.gaussian.design import Sites
 from predilect.likelihoods.probit import with_random_clicks
 from predilect.people.engaged import (
     PRIOR_OF_RATE,
-    consistency_of_median,
+    consistency_of_others,
     log_chances_of_clicks,
     rate_of_clickers,
     shares_of_answers,
+    unit_of_noise,
     with_clicks,
 )
 from predilect.people.layout import lay_out_columns
@@ -157,8 +158,8 @@ def test_the_median_of_a_law_is_found_from_shrunken_modes():
     seen = location + spread * rng.standard_normal(n) + sd * rng.standard_normal(n)
     mode, own = seen * spread**2 / (spread**2 + sd**2), (sd**-2 + spread**-2) ** -0.5
     people = replace(people, consistency=np.exp(mode), consistency_sd=own)
-    assert math.log(consistency_of_median(people, spread)) == pytest.approx(location, abs=0.03)
-    assert consistency_of_median(people, 0.0) == 1.0
+    assert math.log(unit_of_noise(*consistency_of_others(people, spread))) == pytest.approx(location, abs=0.03)
+    assert unit_of_noise(*consistency_of_others(people, 0.0)) == 1.0
 
 
 def test_a_covariance_is_as_wide_as_both():

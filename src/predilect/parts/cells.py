@@ -1,9 +1,9 @@
 """What a worker does with one part: lay its answers out once, sweep its sites, and send back sums over its people.
 
 A worker keeps nothing between calls but files of its scratch folder: the laid-out answers of a part, which are
-memory-mapped, and its state after some pass, two numbers a row (the sites) and two a person. The state is a cache: a
-pass reads that of the pass before, by its name, and writes its own. The name is a digest of all passes so far, so a
-stale state is never used. Where the state is not there, the part was lost: it is read again and swept to convergence
+memory-mapped, and its state after some pass, two numbers a row (the sites) and up to four a person. The state is a
+cache: a pass reads that of the pass before, by its name, and writes its own. The name is a digest of all passes so far,
+so a stale state is never used. Where the state is not there, the part was lost: it is read again and swept to convergence
 at the parameters of the pass.
 """
 
@@ -32,9 +32,11 @@ from predilect.likelihoods.views import PairLikelihood, Probit
 from predilect.parts.manifest import Parts
 from predilect.people.covariates import CovariateInformation, covariate_information
 from predilect.people.empirical_bayes import consistency_step, ties_step
+from predilect.people.engaged import consistency_of_others, counts_of_answers, with_clicks
 from predilect.people.expectation import Expectation, expectation
 from predilect.people.law import Law
 from predilect.people.layout import People, lay_out, with_own
+from predilect.people.sandwich import Scores, scores_of_people
 from predilect.people.update import information_of_consistency, settle, settle_all
 from predilect.shards import workers
 
@@ -63,6 +65,8 @@ class Spec:
     tie_spread: float = 0.0
     consistency_spread: float = 0.0
     covariate_spread: tuple[float, ...] = ()
+    click_rate: float = 0.0
+    click_shares: FloatArray = field(default_factory=lambda: np.zeros(0))  # of all parts, once they are counted
 
     def open(self) -> Parts:
         """The parts; DataError if they are others than when the fit began."""
@@ -114,6 +118,7 @@ class Counts(NamedTuple):
     n_pairs: int
     n_answers: float
     ties: float
+    of_grades: FloatArray  # ties, and decided answers or those of each grade, tasks left aside
 
 
 class State(NamedTuple):
@@ -122,7 +127,9 @@ class State(NamedTuple):
     sites: Sites
     log_tie_factor: FloatArray
     log_consistency: FloatArray
-    consistency_sd: FloatArray = np.zeros(0)  # of its logarithm; known at the end
+    # of its logarithm, and the probability that a person does not click at random; known at the end
+    consistency_sd: FloatArray = np.zeros(0)
+    engaged: FloatArray = np.zeros(0)
 
 
 def cell(spec: Spec, part: int) -> tuple[People, Path]:
@@ -151,7 +158,10 @@ def counts(spec: Spec, part: int) -> Counts:
     """Lay a part out, and count."""
     people, _ = cell(spec, part)
     ties = float(people.weight[people.outcome == 0].sum())
-    return Counts(people.n_users, people.n_active, people.n_rows, len(people.item_idx), people.n_answers, ties)
+    return Counts(
+        people.n_users, people.n_active, people.n_rows, len(people.item_idx), people.n_answers, ties,
+        counts_of_answers(people, len(spec.grades)),
+    )  # fmt: skip
 
 
 def sweep(spec: Spec, part: int, one: Pass) -> tuple[Expectation, int]:
@@ -198,9 +208,19 @@ def finish(spec: Spec, part: int, one: Pass, covariates: bool) -> Finished:
                 executor=None,
             )  # fmt: skip
             state = state._replace(consistency_sd=1.0 / np.sqrt(information + spread**-2))
-        told = covariate_information(now, state.sites, one.law) if covariates else None
+        if spec.click_rate:
+            state = state._replace(engaged=found.engaged)
+        told = covariate_information(_held(spec, people, state, one), state.sites, one.law) if covariates else None
     _keep(folder, state, one)
     return Finished(_of_all(found), told, _log_prior(spec, state), change)
+
+
+def clickers(spec: Spec, part: int, one: Pass, C: FloatArray) -> tuple[Scores, float, float]:
+    """At the end of a fit with people who click at random: sums for the sandwich by person and for the unit."""
+    people, folder = cell(spec, part)
+    state, _ = _state(spec, people, folder, one)
+    now = _held(spec, people, state, one)
+    return scores_of_people(now, state.sites, one.law, C), *consistency_of_others(now, spec.consistency_spread)
 
 
 def gamma_information(spec: Spec, part: int, one: Pass) -> FloatArray:
@@ -214,7 +234,16 @@ def gamma_information(spec: Spec, part: int, one: Pass) -> FloatArray:
 
 
 def _people(spec: Spec, people: People, state: State, one: Pass) -> People:
-    return with_own(people, state.log_tie_factor, state.log_consistency, one.gamma, spread=spec.covariate_spread)
+    own = with_own(people, state.log_tie_factor, state.log_consistency, one.gamma, spread=spec.covariate_spread)
+    return with_clicks(own, spec.click_rate, spec.click_shares)
+
+
+def _held(spec: Spec, people: People, state: State, one: Pass) -> People:
+    """People as they were found at the end, who clicks at random held."""
+    return with_own(
+        people, *state[1:3], one.gamma, state.consistency_sd, spec.covariate_spread,
+        state.engaged if spec.click_rate else None,
+    )  # fmt: skip
 
 
 def _swept(spec: Spec, people: People, state: State, one: Pass) -> tuple[Expectation, State]:
@@ -295,7 +324,7 @@ def read_state(folder: Path, name: str, people: People) -> State | None:
 
 def _keep(folder: Path, state: State, one: Pass) -> None:
     """Write a state; states of passes that nobody needs any more are removed."""
-    own = np.full((3, max(map(len, state[1:]))), np.nan)
+    own = np.full((len(state) - 1, max(map(len, state[1:]))), np.nan)
     for row, values in zip(own, state[1:], strict=True):
         row[: len(values)] = values
     # Sites last: a state is there once they are.

@@ -35,11 +35,20 @@ def engagement(log_z: float, clicks: float, held: float) -> tuple[float, float]:
     return 1.0 / (1.0 + w), log_z + math.log1p(w)
 
 
-def shares_of_answers(people: People) -> FloatArray:
-    """The crowd's own shares of ties and of decided answers, or of each grade, (1 + n_grades,), tasks left aside."""
+def counts_of_answers(people: People, n_grades: int = 1) -> FloatArray:
+    """How many answers are ties, and decided or of each grade, (1 + n_grades,), tasks left aside."""
     alone = people.task < 0
     size = np.abs(people.outcome[alone].astype(np.int64))
-    counts = np.bincount(size, people.weight[alone], 2)
+    return np.asarray(np.bincount(size, people.weight[alone], 1 + max(n_grades, 1)), dtype=float)
+
+
+def shares_of_answers(people: People) -> FloatArray:
+    """The crowd's own shares of ties and of decided answers, or of each grade, (1 + n_grades,), tasks left aside."""
+    return shares_of(counts_of_answers(people))
+
+
+def shares_of(counts: FloatArray) -> FloatArray:
+    """Shares from counts; of none every answer is decided."""
     return np.asarray(counts / counts.sum()) if counts.any() else np.array([0.0, 1.0])
 
 
@@ -98,16 +107,21 @@ def rate_of_clickers(engaged: FloatArray) -> float:
     return float((1.0 - engaged).sum() / (len(engaged) + PRIOR_OF_RATE))
 
 
-def consistency_of_median(people: People, spread: float) -> float:
-    """Median of the law of consistency among those who do not click at random; 1 where all have the same.
+def consistency_of_others(people: People, spread: float) -> tuple[float, float]:
+    """What people tell of the consistency of those who do not click at random, sums for :func:`unit_of_noise`.
 
     Of log a_u ~ N(μ, ``spread``²) with the likelihoods N(., 1 / I_u) that the modes and their standard deviations tell,
-    each counted with the probability that the person does not click: exp μ.
+    each counted with the probability that the person does not click.
     """
     if not spread:
-        return 1.0
+        return 0.0, 0.0
     answered = np.diff(people.answer_ptr) > 0
     mode, w, prior = np.log(people.consistency[answered]), people.engaged[answered], spread**-2
     information = np.maximum(people.consistency_sd[answered] ** -2 - prior, 0.0)
     share = w * information / (1.0 + information / prior)  # over the prior's, the law's weight of a person
-    return float(np.exp((w * mode).sum() * prior / share.sum())) if share.any() else 1.0
+    return float((w * mode).sum()) * prior, float(share.sum())
+
+
+def unit_of_noise(told: float, weight: float) -> float:
+    """Median of the law of consistency, exp μ, from sums over people; 1 where all have the same."""
+    return math.exp(told / weight) if weight else 1.0

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from predilect._types import FloatArray
 from predilect.gaussian.dense import factorise, symmetrise
+from predilect.gaussian.design import Sites
 from predilect.latent.sandwich import FEWEST_GROUPS, of_student
-from predilect.people.posterior import PopulationPosterior
+from predilect.people.law import Law
+from predilect.people.layout import People
 
 
-def between_people(posterior: PopulationPosterior) -> FloatArray:
-    """D = t (U - 1) / U Σ_u x_u x_uᵀ - H, (M, M), by which C + C D C is the sandwich by person; 0 of fewer than five.
+class Scores(NamedTuple):
+    """Sums over people: G = Σ_u x_u x_uᵀ, H = Σ_u w_u H_u, (M, M) each, and how many people answered.
 
     x_u = (I - w_u H_u C)⁻¹ w_u g_u for the score g_u of somebody who answers by utilities with probability w_u: C x_u
-    is the step by which the consensus moves when u is left out. O(k³) a person with k items, and M³.
+    is the step by which the consensus moves when u is left out.
     """
-    people, sites, law, C = posterior.people, posterior.sites, posterior.law, posterior.C_m
+
+    G: FloatArray
+    H: FloatArray
+    n_people: int
+
+
+def scores_of_people(people: People, sites: Sites, law: Law, C: FloatArray) -> Scores:
+    """Sums over people, at a covariance C of the consensus; O(k³) a person with k items."""
     G, H = np.zeros_like(C), np.zeros_like(C)
     answered = np.flatnonzero(np.diff(people.answer_ptr))
-    U = len(answered)
-    if U < FEWEST_GROUPS:
-        return G
     for user in answered.tolist():
         items, x, Q = people.sums(user, sites, law)
         k, w = len(items), float(people.engaged[user])
@@ -36,7 +42,7 @@ def between_people(posterior: PopulationPosterior) -> FloatArray:
         step = np.linalg.solve(np.eye(len(g)) - H_u @ C[at], g)
         G[at] += np.outer(step, step)
         H[at] += H_u
-    return symmetrise(float(of_student(np.array(U))) * (U - 1) / U * G - H)
+    return Scores(G, H, len(answered))
 
 
 def wider(C: FloatArray, other: FloatArray) -> FloatArray:
@@ -47,7 +53,10 @@ def wider(C: FloatArray, other: FloatArray) -> FloatArray:
     return symmetrise((root * np.maximum(values, 1.0)) @ root.T)
 
 
-def widened_by_people(posterior: PopulationPosterior) -> PopulationPosterior:
-    """With the consensus as wide as the sandwich by person has it, and not less than before."""
-    C, D = posterior.C_m, between_people(posterior)
-    return replace(posterior, C_m=wider(C, symmetrise(C + C @ D @ C))) if D.any() else posterior
+def widened_by_people(C: FloatArray, scores: Scores) -> FloatArray:
+    """C as wide as the sandwich by person, C + C D C with D = t (U - 1) / U G - H, and no less; C of fewer than five."""
+    U = scores.n_people
+    if U < FEWEST_GROUPS:
+        return C
+    D = symmetrise(float(of_student(np.array(U))) * (U - 1) / U * scores.G - scores.H)
+    return wider(C, symmetrise(C + C @ D @ C))

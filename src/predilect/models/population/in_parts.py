@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +26,15 @@ from predilect.errors import DataError, OutputError
 from predilect.gaussian.design import Sites
 from predilect.models.estimator import AnswerCounts, Learned
 from predilect.models.population.fit import PopulationState
-from predilect.models.population.parted import Begun, Passes, begun, fit_over_parts, refuse_unable, spec_of
+from predilect.models.population.parted import (
+    Begun,
+    Passes,
+    begun,
+    fit_over_parts,
+    refuse_unable,
+    spec_of,
+    with_clickers,
+)
 from predilect.models.population.prior import Candidate
 from predilect.models.population.selection import Selection
 from predilect.models.population.train import predicting
@@ -43,7 +52,7 @@ from predilect.shards import workers
 
 _MOST_ROWS = 1_000_000  # of the sample
 _FILE, _STATES = "parts.json", "states"
-_SCHEMA = ["predilect/population-in-parts", 1]
+_SCHEMA = ["predilect/population-in-parts", 2]
 _PEOPLE_A_BLOCK = 4096
 
 
@@ -225,7 +234,11 @@ class PopulationInParts:
             )
         gamma = np.zeros(0) if covariates is None else covariates.mean
         spread = () if covariates is None else tuple(covariates.spread)
-        people = with_own(people, *state[1:3], gamma, state.consistency_sd, spread)
+        rate, unit = population.hyperparameters_.click_rate, population.hyperparameters_.unit
+        people = with_own(
+            people, state.log_tie_factor, state.log_consistency - math.log(unit), gamma, state.consistency_sd, spread,
+            state.engaged if rate else None,
+        )  # fmt: skip
         if covariates is not None:
             covariates = replace(covariates, patterns=patterns_of(answers)["patterns"])
         model = copy.copy(population)
@@ -374,7 +387,7 @@ def fit_in_parts(
         over = Passes(spec, crew, len(parts), made.prior.n_functions)
         progress = None if watch is None else lambda done, _: watch("fitting", done)
         state = fit_over_parts(over, made.prior, made.plan, made.begin, progress)
-    posterior = _posterior(state, made, plan, rms)
+        posterior, chosen = with_clickers(over, _posterior(state, made, plan, rms), chosen, state.delta)
     model._functions, model._traits, model.verdict_ = made.selection.candidate.functions, None, None
     threshold = posterior.people.tie_threshold(state.delta)
     learned = Learned(
@@ -423,7 +436,7 @@ def _selection_of(old: Any, plan: Any) -> Selection:
     """Hyper-parameters of an earlier fit, and its population where items are the same."""
     candidate, begin = Candidate.of(old._functions, plan.space), None
     if old.items_ == plan.answers.items:
-        posterior = old.posterior_
+        posterior = old.posterior_.in_unit(1.0 / old.hyperparameters_.unit)
         basis, effects, thresholds = posterior.basis, posterior.covariates, posterior.thresholds
         nothing, none = np.zeros(0), np.zeros((0, 0))
         offset, variance, own_scale = nothing, nothing, 1.0

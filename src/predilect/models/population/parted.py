@@ -46,6 +46,7 @@ from predilect.parts.cells import (
     Pass,
     Spec,
     added,
+    clickers,
     counts,
     finish,
     gamma_information,
@@ -54,7 +55,10 @@ from predilect.parts.cells import (
     unpacked,
 )
 from predilect.parts.pools import Pool
+from predilect.people.engaged import shares_of, unit_of_noise
 from predilect.people.expectation import Expectation
+from predilect.people.posterior import PopulationPosterior
+from predilect.people.sandwich import widened_by_people
 
 _WINDOW, _SITE_TOLERANCE = 5, 1e-9  # as of fit_population
 _OWN_GAIN = 1e-3  # of the tolerance: what steps in people's own coordinates may leave
@@ -197,14 +201,14 @@ def fit_over_parts(
     """Maximum of J over the population, as ``fit_population`` finds it; states of the parts are left converged."""
     began = time.perf_counter()
     found: Counts = over.sums(counts)
-    spec = over.spec
+    over.spec = spec = replace(over.spec, click_shares=shares_of(found.of_grades))
     crowd = _Crowd(found, spec.thresholds, len(spec.unit))
     scale, learn_delta = crowd.scale_of_thresholds(plan.delta)
     if learn_delta and begin is not None and begin.delta > 0.0:
         scale = begin.delta
     tolerance = tolerance_of(plan.tolerance, found.n_rows)
     over.own_gain = _OWN_GAIN * tolerance * found.n_answers / max(sum(map(len, over.groups)), 1)
-    search = PartedSearch(over, crowd, prior, progress, learn_delta)
+    search = PartedSearch(over, crowd, replace(prior, click_rate=0.0), progress, learn_delta)  # workers know of clicks
     point = starting_point(search, scale, begin, own=False)
     enough = tolerance * found.n_answers
     point, residual = climb(search, point, enough, plan.max_iter, is_new=begin is None)
@@ -230,6 +234,21 @@ def fit_over_parts(
     )  # fmt: skip
 
 
+def with_clickers(
+    over: Passes, posterior: PopulationPosterior, chosen: Hyperparameters, delta: float
+) -> tuple[PopulationPosterior, Hyperparameters]:
+    """A posterior as it predicts, with the intervals and in the unit that people who click at random ask for."""
+    if not chosen.click_rate:
+        return posterior, chosen
+    gamma = np.zeros(0) if posterior.covariates is None else posterior.covariates.mean
+    one = Pass(posterior.law, delta, gamma, 2, _SITE_TOLERANCE, over.now, over.now)
+    scores, told, weight = over.sums(clickers, one, posterior.C_m)
+    unit = unit_of_noise(told, weight)
+    chosen = replace(chosen, unit=unit, click_shares=tuple(over.spec.click_shares.tolist()))
+    C_m = widened_by_people(posterior.C_m, scores)
+    return replace(posterior, C_m=C_m, C_answers=posterior.C_predicted).in_unit(unit), chosen
+
+
 @dataclass(frozen=True)
 class Begun:
     """What a fit to parts begins with: the plan for a sample of the people, and what was chosen by it."""
@@ -248,15 +267,11 @@ def begun(plan: Plan, n_answers: float, start: Selection | None) -> Begun:
     ``n_answers``: of all people. ``start``: what an earlier fit chose, and its population if that is of the same
     items.
     """
-    if plan.given.get("click_rate"):
-        raise DataError(
-            "a fit to parts does not look for people who click at random: leave clickers= out, or say clickers=0"
-        )
     if start is None:
-        plan, selection = chosen_of(replace(plan, given=dict(plan.given) | {"click_rate": 0.0}))
+        plan, selection = chosen_of(plan)
     else:
-        without = replace(start.hyperparameters, click_rate=0.0, click_shares=(), unit=1.0)
-        plan, selection = replace(plan, traits=None), replace(start, hyperparameters=without)
+        found = replace(start.hyperparameters, click_shares=(), unit=1.0)
+        plan, selection = replace(plan, traits=None), replace(start, hyperparameters=found)
     staged = to_begin(plan, selection)
     begin, thresholds = staged.begin, staged.thresholds
     chosen = selection.hyperparameters
@@ -285,12 +300,13 @@ def spec_of(
         parts.path.resolve(), parts.checksum, work, answers.items, made.n_basis, plan.likelihood, made.thresholds,
         with_side, answers.grades, answers.joint, unit_of(rms) if len(rms) else np.zeros(0),
         chosen.tie_spread if answers.has_ties or answers.grades else 0.0, chosen.consistency_spread,
-        tuple(chosen.covariate_spread),
+        tuple(chosen.covariate_spread), chosen.click_rate,
     )  # fmt: skip
     digest = hashlib.blake2b(digest_size=6)
     for one in (
         spec.checksum, answers.items.ids, spec.n_basis, plan.likelihood.name, spec.with_side, spec.grades, spec.joint,
         spec.unit.tolist(), spec.tie_spread, spec.consistency_spread, spec.covariate_spread,
+        spec.click_rate,
         None if made.thresholds is None else (made.thresholds.cuts.tolist(), made.thresholds.of_items.tolist()),
     ):  # fmt: skip
         digest.update(repr(one).encode())

@@ -282,6 +282,9 @@ def describe_clickers(model: Any) -> list[str]:
     people = model.posterior_.people
     answered = np.diff(people.answer_ptr) > 0
     chance = 1.0 - people.engaged[answered]
+    if not chance.size:  # a crowd whose people are elsewhere
+        rate = model.hyperparameters_.click_rate
+        return [f"About {100.0 * rate:.0f} % of the people seem to click at random (people() of a part says who)."]
     n, sure = int(chance.size), int((chance > 0.5).sum())
     lines = [
         f"Some people seem to click at random: about {chance.sum():.0f} of {n}, {sure} of them more likely than not "

@@ -43,12 +43,12 @@ from predilect.models.population.prior import (
 from predilect.models.population.segments import fit_segments
 from predilect.models.population.selection import Selection, select_model
 from predilect.people.contexts import with_contexts
-from predilect.people.engaged import consistency_of_median, shares_of_answers
+from predilect.people.engaged import consistency_of_others, shares_of_answers, unit_of_noise
 from predilect.people.expectation import expectation
 from predilect.people.law import Effects
 from predilect.people.layout import People, lay_out
 from predilect.people.posterior import PopulationPosterior
-from predilect.people.sandwich import widened_by_people
+from predilect.people.sandwich import scores_of_people, widened_by_people
 from predilect.progress import Report
 
 # Dense items x items algebra: about 50 n² floats, scipy's bounds among them, and a few n³ operations a pass.
@@ -103,13 +103,14 @@ def train_personal(plan: Plan) -> Trained:
     of_one_mind = chosen.variance <= ONE_MIND["variance"] and "variance" not in plan.given
     is_widened = chosen.click_rate > 0.0 or of_one_mind
     if is_widened:
-        posterior = widened_by_people(posterior)
+        scores = scores_of_people(posterior.people, posterior.sites, posterior.law, posterior.C_m)
+        posterior = replace(posterior, C_m=widened_by_people(posterior.C_m, scores))
     posterior = with_contexts(posterior, plan.answers)
     if is_widened or plan.segments is not None or plan.answers.context is not None:
         posterior = _by_answers_alone(posterior, staged.prior, plan)
     posterior = predicting(posterior, plan, chosen, state.delta)
     if chosen.click_rate:
-        unit = consistency_of_median(posterior.people, chosen.consistency_spread)
+        unit = unit_of_noise(*consistency_of_others(posterior.people, chosen.consistency_spread))
         shares = tuple(shares_of_answers(posterior.people).tolist())
         posterior, chosen = posterior.in_unit(unit), replace(chosen, unit=unit, click_shares=shares)
     return Trained(
