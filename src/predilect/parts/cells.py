@@ -3,8 +3,8 @@
 A worker keeps nothing between calls but files of its scratch folder: the laid-out answers of a part, which are
 memory-mapped, and its state after some pass, two numbers a row (the sites) and up to four a person. The state is a
 cache: a pass reads that of the pass before, by its name, and writes its own. The name is a digest of all passes so far,
-so a stale state is never used. Where the state is not there, the part was lost: it is read again and swept to convergence
-at the parameters of the pass.
+so a stale state is never used. Where the state is not there, the part was lost: it is read again and swept to
+convergence at the parameters of the pass.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def wider(C: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def widened_by_people(C: FloatArray, scores: Scores) -> FloatArray:
-    """C as wide as the sandwich by person, C + C D C with D = t (U - 1) / U G - H, and no less; C of fewer than five."""
+    """C as wide as the sandwich by person C + C D C with D = t (U - 1) / U G - H, and no less; C of fewer than five."""
     U = scores.n_people
     if U < FEWEST_GROUPS:
         return C
