@@ -190,8 +190,7 @@ def test_items_come_and_go(tmp_path):
     with made(tmp_path, proposals=True) as poll:
         number = poll.propose_item("ann", " iced   tea ", key="k")
         assert poll.propose_item("ann", "iced tea", key="k") == number
-        with pytest.raises(Refused, match="twice"):
-            poll.propose_item("bob", "iced tea")
+        assert poll.propose_item("bob", "iced tea") == number  # who is not told that somebody proposed it
         assert poll.log.state.item(number).state == "proposed"
         assert "iced tea" not in {item.name for item in poll.log.state.active()}
         poll.moderate("iced tea", accept=True)
@@ -208,12 +207,44 @@ def test_items_come_and_go(tmp_path):
             poll.report("dan", next(item for item in poll.items if item not in question.items).number)
 
 
-def test_a_question_about_a_retired_item_can_still_be_answered(tmp_path):
-    with made(tmp_path) as poll:
+def test_a_question_about_a_retired_item_is_asked_no_more_and_can_still_be_answered(tmp_path):
+    with made(tmp_path, limit=1) as poll:
         (question,) = poll.ask("ann")
-        poll.retire(question.items[0].name)
-        poll.tell("ann", question.shown, "left")
+        retired = question.items[0].name
+        poll.retire(retired)
+        (other,) = poll.ask("ann")
+        assert retired not in {item.name for item in other.items}
+        assert (poll.progress("ann").answered, poll.progress("ann").left) == (0, 1)
+        poll.tell("ann", question.shown, "left")  # it may stand on a screen
         assert len(said(poll)) == 1
+        assert poll.progress("ann").answered == 1
+        poll.moderate(retired, accept=True)
+        assert poll.ask("ann") == [other]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"kind": "best", "size": 5}, {"kind": "pair"}),
+        ({"kind": "pair"}, {"kind": "order", "size": 4}),
+        ({"kind": "pair"}, {"kind": "best-worst"}),
+        ({"kind": "best", "size": 4}, {"size": 3}),
+        ({"criteria": ["taste", "price"]}, {"criteria": ["price", "taste"]}),
+    ],
+)
+def test_what_answers_mean_changes_for_new_questions_only(tmp_path, before, after):
+    with made(tmp_path, **before) as poll:
+        (question,) = poll.ask("ann")
+        poll.change(**after)
+        with pytest.raises(Refused, match="no question"):
+            poll.tell("ann", question.shown, question.items[-1].number)
+        assert poll.log.state.times_shown == [0] * len(DRINKS)
+        with Poll.open(tmp_path / "poll.db", background=False) as other:
+            (asked,) = other.ask("ann")
+            assert (asked.kind, len(asked.items)) == (poll.settings.kind, poll.settings.n_shown)
+            assert asked.text == poll.settings.boards[0]
+            other.tell("ann", asked.shown, reply(asked, random.Random(1)))
+            assert len(said(other)) == 1
 
 
 def test_another_process_reads_the_same(tmp_path):

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from predilect.live.answers import comparisons, rows, standing, user_of
 from predilect.live.log import Log
-from predilect.live.state import Answer, Change, ItemState, State
+from predilect.live.state import Answer, Change, Item, ItemState, State
 from predilect.live.tables import models
 from predilect.models.registry import estimator, load
 
@@ -29,7 +29,7 @@ FEWEST_ANSWERS, FEWEST_PEOPLE = 10, 2  # below, the prior: all items alike
 
 def names_of(state: State) -> list[str]:
     """Items that a model knows: what is asked about, and what was."""
-    return [item.name for item in state.items if item.state in ("active", "retired")]
+    return [item.name for item in state.moderated()]
 
 
 def fitted(state: State, criterion: int) -> Any:
@@ -211,11 +211,11 @@ class Belief:
             return made.questions
 
     def _questions(self, model: Any) -> Any:
-        retired = self._names(model, "retired")
         with self.log.lock:
-            state = self.log.state
+            state, known = self.log.state, self._known(model)
             settings = state.settings
-            shown = dict(zip([item.name for item in state.items], state.times_shown, strict=True))
+            retired = [item.name for item in known if item.state == "retired"]
+            shown = {item.name: state.times_shown[item.number - 1] for item in known}
         assert settings is not None
         told = {"target": settings.strategy, "k": _within(model, settings.top, retired), "retired": retired}
         return model.questions(**told, difficulty=settings.difficulty or None, shown=shown)
@@ -257,10 +257,14 @@ class Belief:
                 self._outlooks[claim, level, k] = (time.monotonic(), sequence, found)
             return found
 
+    def _known(self, model: Any) -> list[Item]:
+        """Items that a model is asked about, by whoever holds the lock: more may have come a moment ago."""
+        return [item for item in self.log.state.moderated() if item.name in model.items_]
+
     def _names(self, model: Any, state: ItemState) -> list[str]:
-        """Items in a state, of those that the model knows: more may have come a moment ago."""
+        """Those that are in a state."""
         with self.log.lock:
-            return [item.name for item in self.log.state.items if item.state == state and item.name in model.items_]
+            return [item.name for item in self._known(model) if item.state == state]
 
 
 def _within(model: Any, k: int, retired: list[str]) -> int:

@@ -178,7 +178,7 @@ def own(state: State, number: int) -> dict[str, Any]:
         ],
         "questions_without_answer": [
             {"time": moment(one.time), "shown": [state.items[item - 1].name for item in one.items]}
-            for one in person.open_questions(state.n_criteria)
+            for one in state.open_questions(person)
         ],
         "proposals": [item.name for item in state.items if item.proposer == number],
     }  # fmt: skip

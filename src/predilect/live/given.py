@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -47,11 +48,13 @@ def person_of(state: State, number: int) -> Participant:
     return person
 
 
-def item_of(state: State, item: str | int) -> Item:
-    """The item of a name or a number; Refused if there is none."""
-    found = state.by_name.get(item) if isinstance(item, str) else state.item(item)
+def item_of(items: Iterable[Item], item: str | int) -> Item:
+    """The one of some items with a name or a number; Refused if there is none."""
+    known = list(items)
+    found = next((one for one in known if item == (one.name if isinstance(item, str) else one.number)), None)
     if found is None:
-        raise Refused(f"the poll has no item {quoted(item)}.{did_you_mean(item, state.by_name)}", 404)
+        meant = did_you_mean(item, [one.name for one in known]) if isinstance(item, str) else ""
+        raise Refused(f"the poll has no item {quoted(item)}.{meant}", 404)
     return found
 
 
@@ -66,7 +69,7 @@ def question_of(
         return person.shown[there.shown], there.criterion
     asked = person.shown.get(shown)
     if asked is None:
-        raise Refused(f"no question {shown} was put before this participant", 404)
+        raise Refused(f"no question {shown} is put before this participant. Ask for the next one", 404)
     if criterion is None:
         criterion = person.next_criterion(asked, state.n_criteria)
         # Answered on all: a repetition of the last, or a mistake.
@@ -112,20 +115,22 @@ def _place(answer: Any, names: list[str], numbers: tuple[int, ...]) -> int:
 
 
 def read_items(items: Iterable[str | Mapping[str, Any]], state: State) -> list[dict[str, Any]]:
-    """Items as the log keeps them; DataError for one without a name, twice, too long, or with an odd image."""
+    """Items of an organiser as the log keeps them; DataError for one without a name, twice, too long, or odd."""
     found: list[dict[str, Any]] = []
-    names: set[str] = set(state.by_name)
+    names = set[str]()
     for one in items:
         said = {"name": one} if isinstance(one, str) else dict(one)
         name, image, attributes = said.pop("name", ""), said.pop("image", ""), said.pop("attributes", None) or {}
         if said:
             raise DataError(f"an item has name, image and attributes; got {quoted(next(iter(said)))}")
-        if not isinstance(name, str) or not (name := " ".join(storable(name).split())):
-            raise DataError(f"an item needs a name; got {quoted(one)}")
-        if len(name) > LONGEST_TEXT:
-            raise DataError(f"the name of an item has {len(name)} characters; at most {LONGEST_TEXT} are shown")
+        name = read_name(name, one)
+        if (there := state.by_name.get(name)) is not None:
+            what = {"active": "asked about", "retired": "retired; accept it to ask again"}.get(
+                there.state, f"{there.state}; accept it to ask about it"
+            )
+            raise Refused(f'the item "{one_line(name)}" is there already: it is {what}')
         if name in names:
-            raise Refused(f'the item "{one_line(name)}" is there twice')
+            raise Refused(f'the item "{one_line(name)}" stands twice in the list')
         names.add(name)
         if image and not re.match(r"https?://", str(image)):
             raise DataError(f"an image is an address, https://...; got {quoted(image)}")
@@ -134,6 +139,21 @@ def read_items(items: Iterable[str | Mapping[str, Any]], state: State) -> list[d
         texts = {storable(str(key))[:200]: storable(str(value))[:LONGEST_TEXT] for key, value in attributes.items()}
         more = {"image": storable(str(image)), "attributes": texts}
         found.append({"name": name} | {key: value for key, value in more.items() if value})
-    if len(names) > _MOST_ITEMS:
-        raise DataError(f"there are {len(names)} items; a poll has at most {_MOST_ITEMS}")
+    if len(names) + len(state.items) > _MOST_ITEMS:
+        raise DataError(f"there are {len(names) + len(state.items)} items; a poll has at most {_MOST_ITEMS}")
     return found
+
+
+def read_name(name: Any, given: Any) -> str:
+    """The name of an item, its blanks single; DataError for none, or one that is too long."""
+    if not isinstance(name, str) or not (name := " ".join(storable(name).split())):
+        raise DataError(f"an item needs a name; got {quoted(given)}")
+    if len(name) > LONGEST_TEXT:
+        raise DataError(f"the name of an item has {len(name)} characters; at most {LONGEST_TEXT} are shown")
+    return name
+
+
+def folded(name: str) -> str:
+    """What is left of a name where case, width, blanks and the marks at its end make no difference."""
+    text = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    return text.rstrip(".,;:!? ") or text

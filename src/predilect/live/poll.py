@@ -307,8 +307,8 @@ class Poll:
         assert state.settings is not None
         if state.status != "open":
             return 0
-        limit = state.settings.limit - len(person.shown) if state.settings.limit else n
-        n_open = sum(one.sequence != closing for one in person.open_questions(state.n_criteria))
+        limit = state.settings.limit - state.n_questions(person) if state.settings.limit else n
+        n_open = sum(one.sequence != closing for one in state.open_questions(person))
         return max(0, min(n - n_open, limit))
 
     def _questions(self, number: int, n: int) -> list[Question]:
@@ -317,7 +317,7 @@ class Poll:
             settings, person = self.settings, person_of(state, number)
             if state.status != "open":
                 return []
-            return [self._question(state, settings, person, one) for one in person.open_questions(state.n_criteria)[:n]]
+            return [self._question(state, settings, person, one) for one in state.open_questions(person)[:n]]
 
     def _question(self, state: State, settings: Settings, person: Participant, shown: Shown) -> Question:
         criterion = person.next_criterion(shown, state.n_criteria) or 0
@@ -509,7 +509,7 @@ class Poll:
         with self.log.lock:
             state, settings = self.log.state, self.settings
             person = person_of(state, number)
-            done = len(person.shown) - len(person.open_questions(state.n_criteria))
+            done = state.n_questions(person) - len(state.open_questions(person))
             left = max(0, settings.limit - done) if settings.limit else None
             return Progress(done, left, settings.own_ranking or None, state.status)
 

@@ -134,6 +134,11 @@ class Settings:
         """Names of the boards: the criteria, or the question."""
         return self.criteria or (self.question,)
 
+    @property
+    def meaning(self) -> tuple[Any, ...]:
+        """What answers mean: settings that stay once there are answers; before, their change withdraws questions."""
+        return tuple(getattr(self, name) for name in FIXED)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for the log."""
         return asdict(self)

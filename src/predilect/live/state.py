@@ -83,10 +83,6 @@ class Participant:
     keys: dict[str, int] = field(default_factory=dict)  # to the event, of "undone" to what it took back
     proposals: int = 0
 
-    def open_questions(self, n_criteria: int) -> list[Shown]:
-        """Questions that are not answered on every criterion, the oldest first."""
-        return [one for one in self.shown.values() if self.next_criterion(one, n_criteria) is not None]
-
     def next_criterion(self, shown: Shown, n_criteria: int) -> int | None:
         """The first criterion on which a question is not answered."""
         return next((k for k in range(n_criteria) if (shown.sequence, k) not in self.given), None)
@@ -142,6 +138,30 @@ class State:
         """Items that are asked about."""
         return [item for item in self.items if item.state == "active"]
 
+    def open_questions(self, person: Participant) -> list[Shown]:
+        """Questions that are asked of somebody: not answered on every criterion; the oldest first.
+
+        One about an item that was retired is asked no more; whoever has it before them may still answer.
+        """
+        n = self.n_criteria
+        return [one for one in person.shown.values()
+                if person.next_criterion(one, n) is not None and self._is_asked(one)]  # fmt: skip
+
+    def n_questions(self, person: Participant) -> int:
+        """How many questions somebody was asked, without those that were withdrawn before any answer."""
+        answered = {shown for shown, _ in person.given}
+        return sum(one.sequence in answered or self._is_asked(one) for one in person.shown.values())
+
+    def _is_asked(self, shown: Shown) -> bool:
+        return all(self.items[number - 1].state == "active" for number in shown.items)
+
+    def moderated(self) -> list[Item]:
+        """Items that somebody decided on: those that are asked about, and those that were.
+
+        No other leaves the poll, but for the organiser and whoever proposed it.
+        """
+        return [item for item in self.items if item.state in ("active", "retired")]
+
     def item(self, number: int) -> Item | None:
         """The item of a number, from 1."""
         return self.items[number - 1] if 0 < number <= len(self.items) else None
@@ -160,7 +180,10 @@ class State:
 
     def _on_state(self, event: Event, said: dict[str, Any]) -> None:
         if "settings" in said:
-            self.settings = Settings.of(said["settings"])
+            before, self.settings = self.settings, Settings.of(said["settings"])
+            if before is not None and before.meaning != self.settings.meaning:
+                for person in self.people.values():
+                    self._withdraw(person)
             self.board_changed = event.sequence
             self.n_answers += [0] * (self.n_criteria - len(self.n_answers))
         if "status" in said:
@@ -237,14 +260,19 @@ class State:
         for answer in person.answers.values():
             if answer.value is not None:
                 self.n_answers[answer.criterion] -= 1
-        for shown in person.shown.values():
-            for place in shown.items:
-                self.times_shown[place - 1] -= 1
+        self._withdraw(person)
         for item in self.items:
             if item.proposer == number:
                 self._disown(item)
         self.changes = [one for one in self.changes if one.answer.participant != number]
         self.reports = {one for one in self.reports if one[0] != number}
+
+    def _withdraw(self, person: Participant) -> None:
+        """All questions of somebody, as if they had not been asked."""
+        for shown in person.shown.values():
+            for number in shown.items:
+                self.times_shown[number - 1] -= 1
+        person.shown.clear()
 
     def _disown(self, item: Item) -> None:
         """An item outlives whoever proposed it if it was accepted; otherwise its text goes too."""

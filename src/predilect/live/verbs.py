@@ -7,12 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from predilect._text import one_line
-from predilect.live.given import Refused, item_of, person_of, question_of, read_answer, read_items, repeated
+from predilect.live.given import (
+    Refused,
+    folded,
+    item_of,
+    person_of,
+    question_of,
+    read_answer,
+    read_items,
+    read_name,
+    repeated,
+)
 from predilect.live.log import New, Plan
 from predilect.live.settings import FIXED, Settings
 from predilect.live.state import Participant, State, Status
 
 _MOST_PROPOSALS = 20
+_DECIDED = {"active": "asked about. Retire it", "retired": "retired, and not asked about any more"}
 
 
 @dataclass(frozen=True)
@@ -66,7 +77,7 @@ def undo(state: State, number: int, key: str | None) -> Plan:
 
 
 def propose(state: State, number: int, text: str, key: str | None) -> Plan:
-    """Propose an item."""
+    """Propose an item; one that waits already, or was refused, is that one, and who proposed it is not told."""
     person = person_of(state, number)
     if (before := repeated(person, key)) is not None:
         known = next(item.number for item in state.items if item.added_at == before)
@@ -74,6 +85,12 @@ def propose(state: State, number: int, text: str, key: str | None) -> Plan:
     if not _settings(state).proposals:
         raise Refused("this poll takes no proposals", 403)
     _must_be_open(state)
+    wanted = folded(read_name(text, text))
+    there = next((item for item in state.items if folded(item.name) == wanted), None)
+    if there in state.moderated():
+        raise Refused(f'the poll asks about "{one_line(there.name)}" already')
+    if there is not None:
+        return Plan(lambda _: there.number)
     if person.proposals >= _MOST_PROPOSALS:
         raise Refused(f"a participant may propose {_MOST_PROPOSALS} items", 429)
     listed = [one | {"state": "proposed"} for one in read_items([text], state)]
@@ -90,16 +107,16 @@ def add(state: State, said: Sequence[str | Mapping[str, Any]]) -> Plan:
 
 def moderate(state: State, item: str | int, accept: bool) -> Plan:
     """Accept or refuse an item."""
-    found = item_of(state, item)
-    if not accept and found.state not in ("proposed", "refused"):
-        raise Refused(f'the item "{one_line(found.name)}" is asked about already. Retire it')
+    found = item_of(state.items, item)
+    if not accept and found.state in _DECIDED:
+        raise Refused(f'the item "{one_line(found.name)}" is {_DECIDED[found.state]}')
     new = "active" if accept else "refused"
     return _nothing_or(New("item_state", {"item": found.number, "state": new}), found.state != new)
 
 
 def retire(state: State, item: str | int) -> Plan:
     """Ask no more about an item."""
-    found, shown = item_of(state, item), _settings(state).n_shown
+    found, shown = item_of(state.items, item), _settings(state).n_shown
     if found.state == "active" and len(state.active()) <= shown:
         raise Refused(f"a question shows {shown} items, and no more are left")
     return _nothing_or(New("item_retired", {"item": found.number}), found.state == "active")
@@ -107,7 +124,7 @@ def retire(state: State, item: str | int) -> Plan:
 
 def report(state: State, number: int, item: str | int) -> Plan:
     """Report an item."""
-    found = item_of(state, item)
+    found = item_of(state.moderated(), item)
     if not any(found.number in shown.items for shown in person_of(state, number).shown.values()):
         raise Refused("only an item that was shown to you can be reported", 403)
     return _nothing_or(
@@ -122,9 +139,9 @@ def set_status(state: State, status: Status) -> Plan:
 
 def change(state: State, settings: Mapping[str, Any]) -> Plan:
     """Change settings."""
-    before = _settings(state).to_dict()
-    new = Settings.of(before | dict(settings))
-    moved = [name for name in FIXED if new.to_dict()[name] != before[name]]
+    before = _settings(state)
+    new = Settings.of(before.to_dict() | dict(settings))
+    moved = [name for name, old, now in zip(FIXED, before.meaning, new.meaning, strict=True) if old != now]
     if moved and state.n_events:
         raise Refused(f"{', '.join(moved)} cannot change once there are answers. Make another poll")
     return _nothing_or(New("state", {"settings": new.to_dict()}), new != state.settings)

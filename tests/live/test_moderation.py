@@ -1,0 +1,91 @@
+"""Proposals: whoever asks, looks or answers meets no text that nobody has accepted, and is kept from nothing by it."""
+
+from __future__ import annotations
+
+import json
+from typing import get_args
+
+import pytest
+
+from live.polls import DRINKS, answered, made
+from predilect.errors import DataError
+from predilect.live import Poll
+from predilect.live.given import Refused
+from predilect.live.settings import Kind, Strategy
+
+INSULT = "an insult about the mayor"
+
+
+def told(poll, person):
+    """All that a participant can read, as text."""
+    asked = poll.ask(person, 3)
+    board = poll.board()["item"].to_list()
+    own = poll.mine(person)
+    return json.dumps([[item.name for one in asked for item in one.items], board, str(poll.outlook()),
+                       None if own is None else own["item"].to_list(), poll.own(person)])  # fmt: skip
+
+
+@pytest.mark.parametrize("strategy", get_args(Strategy))
+@pytest.mark.parametrize("kind", ["pair", pytest.param("best", marks=pytest.mark.slow)])
+def test_a_proposal_keeps_nobody_from_anything_and_is_seen_once_accepted(tmp_path, kind, strategy):
+    with made(tmp_path, kind=kind, size=3, strategy=strategy, proposals=True, own_ranking=1) as poll:
+        answered(poll, ["ann", "bob"], 1)
+        poll.propose_item("ann", INSULT)
+        with Poll.open(tmp_path / "poll.db", background=False) as other:
+            for one in (poll, other):
+                answered(one, ["bob", "new"], 1)
+                assert INSULT not in told(one, "bob")
+            poll.moderate(INSULT, accept=False)
+            answered(other, ["bob", "newer"], 1)
+            assert INSULT not in told(other, "newer")
+            poll.moderate(INSULT, accept=True)
+            answered(other, ["bob", "newest"], 1)
+            assert INSULT in other.board()["item"].to_list()
+            poll.retire(INSULT)
+            other.log.refresh()
+            assert INSULT not in {item.name for person in ("bob", "newest") for one in other.ask(person, 3)
+                                  for item in one.items}  # fmt: skip
+            assert INSULT not in other.board()["item"].to_list()
+
+
+def test_no_error_tells_a_text_that_nobody_accepted(tmp_path):
+    with made(tmp_path, proposals=True) as poll:
+        number = poll.propose_item("ann", INSULT)
+        poll.ask("bob")
+        for item in (INSULT, INSULT[:-1], number, number + 1):
+            with pytest.raises(DataError) as refused:
+                poll.report("bob", item)
+            assert INSULT not in str(refused.value).replace(str(item), "")
+        with pytest.raises(Refused, match="no item"):
+            poll.report("bob", number)
+
+
+@pytest.mark.parametrize("again", ["Free Wifi", "free wifi", "Free  wifi!", " FREE WIFI "])
+def test_a_proposal_that_is_there_already_is_one(tmp_path, again):
+    with made(tmp_path, proposals=True) as poll:
+        number = poll.propose_item("ann", "Free Wifi")
+        n_events = poll.log.state.sequence
+        assert poll.propose_item("ann", again) == number
+        assert poll.log.state.sequence == n_events
+        # Whoever proposes what waits, or was refused, is not told that somebody else did.
+        for accept in (None, False):
+            if accept is not None:
+                poll.moderate(number, accept=accept)
+            assert poll.propose_item("bob", again) == number
+        poll.moderate(number, accept=True)
+        with pytest.raises(Refused, match='asks about "Free Wifi" already'):
+            poll.propose_item("bob", again)
+        assert len(poll.items) == len(DRINKS) + 1
+        assert poll.propose_item("bob", "Free Wifi in buses") == number + 1
+
+
+def test_the_organiser_is_told_what_to_do_with_an_item(tmp_path):
+    with made(tmp_path, proposals=True) as poll:
+        poll.propose_item("ann", "beer")
+        with pytest.raises(Refused, match='"beer" is there already: it is proposed'):
+            poll.add_items(["beer"])
+        with pytest.raises(Refused, match='"tea" is asked about. Retire it'):
+            poll.moderate("tea", accept=False)
+        poll.retire("tea")
+        with pytest.raises(Refused, match='"tea" is retired, and not asked about any more'):
+            poll.moderate("tea", accept=False)
