@@ -11,7 +11,6 @@ import pytest
 from live.polls import DRINKS, answered, made, reply
 from live.test_kept import url  # noqa: F401  the databases
 from predilect.live import Poll
-from predilect.live.answers import over
 from predilect.live.belief import Belief
 from tolerances import ITERATIVE
 
@@ -168,12 +167,6 @@ def test_no_set_is_shown_twice_to_one_participant(tmp_path, strategy):
         poll.tell("ann", first[0].shown, first[0].items[0].number)
         every = [first[0], *poll.ask("ann", 9)]
         assert len({frozenset(item.number for item in question.items) for question in every}) == len(every) == 5
-
-
-def test_what_an_answer_about_a_set_tells():
-    assert over("best", 3, (1,)) == [(1, 0), (1, 2)]
-    assert over("best-worst", 4, (2, 0)) == [(2, 0), (2, 1), (2, 3), (1, 0), (3, 0)]
-    assert over("order", 3, (2, 0, 1)) == [(2, 0), (2, 1), (0, 1)]
 
 
 def test_own_rankings_come_after_enough_answers(tmp_path):

@@ -30,7 +30,7 @@ def kept(poll, kind="answered"):
 
 
 def said(poll):
-    return poll.export("answers").drop("time").rows()
+    return poll.export("answers").drop("time", "shown_ms").rows()
 
 
 def test_a_question_stays_until_it_is_answered(tmp_path):
@@ -147,6 +147,34 @@ def test_states_of_a_poll(tmp_path):
         with pytest.raises(Refused, match="closed"):
             poll.ask("bob")
         assert poll.status == "closed"
+
+
+def test_hasty_answers_are_told_by_the_time_on_the_screen(tmp_path, monkeypatch):
+    clock = [1e9]
+    monkeypatch.setattr("predilect.live.log.time.time", lambda: clock[0])
+    with made(tmp_path, items=[f"i{k}" for k in range(12)]) as poll:
+        questions = poll.ask("ann", 2)
+        for k in range(12):  # as pages do: two questions are held, each .6 s on the screen
+            clock[0] += 0.6
+            _, questions = poll.tell_and_ask("ann", questions[0].shown, "left", 2, shown_ms=600)
+            clock[0] += 5.0 * (k == 11)
+        assert poll.people()["faster_than_a_second"] == 12
+        poll.undo("ann")
+        poll.tell("ann", poll.ask("ann")[0].shown, "left", shown_ms=1000)
+        assert poll.people()["share_faster_than_a_second"] == 11 / 12
+        with Poll.open(tmp_path / "poll.db", background=False) as other:
+            assert other.people() == poll.people()
+            assert other.export("answers")["shown_ms"].to_list() == [600] * 11 + [1000]
+        # Without it the time since the draw tells, unless the question was drawn ahead.
+        for wait, n in ((0.9, 2), (1.1, 2), (0.9, 1)):
+            for question in poll.ask("bob", n):
+                clock[0] += wait
+                poll.tell("bob", question.shown, "left")
+        assert poll.people()["faster_than_a_second"] == 11 + 2
+        assert poll.people()["share_faster_than_a_second"] == 13 / 15
+    for wrong in (-1, 0.5, True, "1", 2**53):
+        with pytest.raises(DataError, match="whole number of milliseconds"):
+            poll.tell("ann", 1, "left", shown_ms=wrong)
 
 
 def test_a_limit_and_everything_asked(tmp_path):

@@ -21,7 +21,7 @@ from predilect.data import (
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
 from predilect.data.read.columns import no_column
-from predilect.data.read.names import TASK, guess_one
+from predilect.data.read.names import CRITERION, TASK, guess_one, is_called
 from predilect.data.read.options import ReadOptions, from_command, option
 from predilect.data.read.readers import UNPACK_LIMIT, as_the_whole, read_file, read_table
 from predilect.data.read.recognise import used_columns
@@ -111,6 +111,8 @@ class Source:
             return Reading(read_file(self.path, options, limit))
         if options.get("task") is None and guess_one(more, TASK) is not None:
             options["task"] = False  # the column of --by or --segment is a kind of question, not the number of a choice
+        if by is not None and is_called(by, CRITERION):
+            options["criterion"] = False  # each has a board
 
         def wanted(names: list[str]) -> list[str]:
             for name in more:

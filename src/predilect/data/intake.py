@@ -103,7 +103,7 @@ class Intake:
     left_out : dict of str to int
         Rows left out by reason: "missing id", "self-pair", "unknown winner", "weight zero", "missing covariate"; those
         of tasks also by "no clear winner", "an alternative twice", "one alternative", "all alike", "not answered",
-        "missing attribute".
+        "missing attribute"; those of several criteria by "of another criterion".
     ties_by_word : dict of str to float
         Weight of the ties by the word that stood for them.
     duplicates : int

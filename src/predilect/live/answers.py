@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from itertools import combinations
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 import polars as pl
 
 from predilect.data import Comparisons
+from predilect.data.read.polls import escaped
 from predilect.live.settings import Settings
 from predilect.live.state import Answer, Change, State
+
+_SIDES = ("left", "right")
 
 
 def user_of(number: int) -> str:
@@ -19,50 +21,57 @@ def user_of(number: int) -> str:
     return f"p{number}"
 
 
-def over(kind: str, n: int, value: Sequence[int]) -> list[tuple[int, int]]:
-    """Places of the better and the worse of each pair that an answer about ``n`` items tells of."""
-    places = range(n)
-    if kind == "order":
-        return list(combinations(value, 2))
-    best = value[0]
-    found = [(best, other) for other in places if other != best]
-    if kind == "best-worst":
-        worst = value[1]
-        found += [(other, worst) for other in places if other not in (best, worst)]
-    return found
+def moment(seconds: float) -> str:
+    """A time as ISO 8601 has it, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
-def rows(state: State, answers: Iterable[Answer]) -> dict[str, list[Any]]:
-    """Columns user, left, right, outcome and, of sets, task: a row a pair, left as it was shown."""
+def table(state: State, answers: Iterable[Answer]) -> pl.DataFrame:
+    """Answers as files hold them and :func:`predilect.read` reads them: a row each, also of those that were skipped."""
     settings = _settings(state)
-    is_pair = settings.kind == "pair"
-    columns: dict[str, list[Any]] = {name: [] for name in ("user", "left", "right", "outcome")}
-    tasks: list[int] = []
+    kind, boards, size = settings.kind, settings.boards, settings.n_shown
+    rows = []
     for answer in answers:
-        assert answer.value is not None
         names = [state.items[number - 1].name for number in answer.items]
-        if is_pair:
-            outcome = 0 if not answer.value else 1 if answer.value[0] == 0 else -1
-            pairs = [(0, 1, outcome)]
-        else:
-            pairs = [(*pair, 1) for pair in over(settings.kind, len(names), answer.value)]
-        for left, right, outcome in pairs:
-            row = (user_of(answer.participant), names[left], names[right], outcome)
-            for name, value in zip(columns, row, strict=True):
-                columns[name].append(value)
-            tasks.append(answer.sequence)
-    return columns if is_pair else columns | {"task": tasks}
+        row: dict[str, Any] = {"user": user_of(answer.participant), "criterion": boards[answer.criterion]}
+        row |= _placed(kind, names, answer)
+        rows.append(row | {"question": answer.shown, "time": moment(answer.time), "shown_ms": answer.shown_ms})
+    items = [f"item{k + 1}" for k in range(size)]
+    heads = {
+        "pair": [*_SIDES, "winner"], "best": [*items, "best"], "best-worst": [*items, "best", "worst"],
+        "order": [f"rank{k + 1}" for k in range(size)],
+    }[kind]  # fmt: skip
+    types = dict.fromkeys(["user", "criterion", *heads], pl.String)
+    return pl.DataFrame(
+        rows, schema=types | {"question": pl.Int64, "time": pl.String, "shown_ms": pl.Int64}, orient="row"
+    )
+
+
+def _placed(kind: str, names: list[str], answer: Answer) -> dict[str, str]:
+    """What was shown and answered, by the columns of a kind; empty cells of a skipped question."""
+    value = answer.value
+    if kind == "pair":
+        winner = "skip" if value is None else "tie" if not value else _SIDES[value[0]]
+        return {"left": names[0], "right": names[1], "winner": winner}
+    chosen = [names[place] for place in value] if value else []
+    if kind == "order":
+        return {f"rank{k + 1}": name for k, name in enumerate(chosen)}
+    shown = {f"item{k + 1}": name for k, name in enumerate(names)}
+    return shown | dict(zip(("best", "worst"), chosen, strict=False))
 
 
 def comparisons(state: State, answers: Iterable[Answer]) -> Comparisons:
-    """Answers as models take them; the rows of a set are one answer."""
-    columns = rows(state, answers)
-    outcome = columns.pop("outcome")
-    is_joint = "task" in columns
-    types = {name: pl.Int64 if name == "task" else pl.String for name in columns}
-    frame = pl.DataFrame(columns, schema=types)
-    found = Comparisons.from_frame(frame, outcome=outcome, reading={"kind": "pairs"})
-    return replace(found, joint=True) if is_joint else found
+    """Answers on one criterion as models take them: as whoever reads the file of them has them."""
+    rows = table(state, answers).drop("criterion")
+    return Comparisons.from_frame(rows.with_columns(escaped(one) for one in rows if one.dtype == pl.String))
+
+
+def as_update(state: State, answer: Answer) -> dict[str, Any]:
+    """An answer to a pair as models take a single one."""
+    assert answer.value is not None
+    left, right = (state.items[number - 1].name for number in answer.items)
+    outcome = 0 if not answer.value else 1 if answer.value[0] == 0 else -1
+    return {"user": user_of(answer.participant), "left": left, "right": right, "outcome": outcome}
 
 
 def standing(changes: Iterable[Change], criterion: int) -> list[Answer]:

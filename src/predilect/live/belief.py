@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from predilect.live.answers import comparisons, rows, standing, user_of
+from predilect.live.answers import as_update, comparisons, standing, user_of
 from predilect.live.log import Log
 from predilect.live.state import Answer, Change, Item, ItemState, State
 from predilect.live.tables import models
@@ -177,9 +177,8 @@ class Belief:
         assert state.settings is not None
         for answers, change in ((went, self.model.forget), (came, self.model.update)):
             if state.settings.kind == "pair" and len(answers) < _MANY:
-                columns = rows(state, answers)
-                for values in zip(*columns.values(), strict=True):
-                    change(**dict(zip(columns, values, strict=True)))
+                for answer in answers:
+                    change(**as_update(state, answer))
             elif answers:
                 change(comparisons(state, answers))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections import Counter
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any, Literal, get_args
 
@@ -13,9 +13,10 @@ import polars as pl
 import sqlalchemy as sa
 
 from predilect._text import did_you_mean, quoted
+from predilect.data.read.polls import escaped
 from predilect.errors import DataError
-from predilect.live.answers import user_of
-from predilect.live.state import Answer, State
+from predilect.live.answers import moment, table, user_of
+from predilect.live.state import Participant, State
 from predilect.live.tables import events, participants
 from predilect.report.tables import no_formula
 
@@ -42,63 +43,27 @@ def export(poll: Any, kind: str, show_pids: bool) -> pl.DataFrame:
         return {"answers": _answers, "shown": _shown, "items": _items}[kind](state)
 
 
-def written(table: pl.DataFrame, kind: str, form: str) -> bytes:
-    """A table as a file: "csv", "json" or "parquet"; answers as they are, so that they are read again as they were.
+def written(rows: pl.DataFrame, kind: str, form: str) -> bytes:
+    """A table as a file: "csv", "json" or "parquet"; a spreadsheet obeys no formula that somebody proposed as an item.
 
-    In the others a spreadsheet obeys no formula that somebody proposed as an item.
+    Of answers names that begin with apostrophes and such a sign get one more, which readers take off again.
     """
     content = io.BytesIO()
-    if form == "csv" and kind != "answers":
-        table = table.with_columns(no_formula(column) for column in table if column.dtype == pl.String)
     if form == "csv":
-        table.write_csv(content)
+        texts = [column for column in rows if column.dtype == pl.String]
+        rows = rows.with_columns(escaped(one) if kind == "answers" else no_formula(one) for one in texts)
+        rows.write_csv(content)
     elif form == "json":
-        table.write_json(content)
+        rows.write_json(content)
     else:
-        table.write_parquet(content)
+        rows.write_parquet(content)
     return content.getvalue()
 
 
-def moment(seconds: float) -> str:
-    """A time as ISO 8601 has it, in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-
-
 def _answers(state: State) -> pl.DataFrame:
-    """Answers that stand, in a layout that ``predilect rank`` reads."""
-    assert state.settings is not None
-    kind, boards = state.settings.kind, state.settings.boards
-    answers = sorted(
-        chain.from_iterable(one.answers.values() for one in state.people.values()), key=lambda one: one.sequence
-    )
-    rows = []
-    for answer in answers:
-        names = [state.items[number - 1].name for number in answer.items]
-        row: dict[str, Any] = {"user": user_of(answer.participant), "criterion": boards[answer.criterion]}
-        row |= _placed(kind, names, answer)
-        rows.append(row | {"question": answer.shown, "time": moment(answer.time)})
-    size = state.settings.n_shown
-    heads = {
-        "pair": ["left", "right", "winner"],
-        "best": [*(f"item{k + 1}" for k in range(size)), "best"],
-        "best-worst": [*(f"item{k + 1}" for k in range(size)), "best", "worst"],
-        "order": [f"rank{k + 1}" for k in range(size)],
-    }[kind]
-    types = dict.fromkeys(["user", "criterion", *heads], pl.String) | {"question": pl.Int64, "time": pl.String}
-    return pl.DataFrame(rows, schema=types, orient="row")
-
-
-def _placed(kind: str, names: list[str], answer: Answer) -> dict[str, str]:
-    """What was shown and answered, by the columns of a kind; empty cells of a skipped question."""
-    value = answer.value
-    if kind == "pair":
-        winner = "skip" if value is None else "tie" if not value else ("left", "right")[value[0]]
-        return {"left": names[0], "right": names[1], "winner": winner}
-    chosen = [names[place] for place in value] if value else []
-    if kind == "order":
-        return {f"rank{k + 1}": name for k, name in enumerate(chosen)}
-    shown = {f"item{k + 1}": name for k, name in enumerate(names)}
-    return shown | dict(zip(("best", "worst"), chosen, strict=False))
+    """Answers that stand."""
+    every = chain.from_iterable(one.answers.values() for one in state.people.values())
+    return table(state, sorted(every, key=lambda one: one.sequence))
 
 
 def _shown(state: State) -> pl.DataFrame:
@@ -188,12 +153,8 @@ def people(state: State) -> dict[str, Any]:
     """Numbers by which vote stuffing shows; a group of fewer than five people is only called that."""
     hours = Counter(moment(one.time)[:13] for one in state.people.values())
     languages = Counter(one.language or "?" for one in state.people.values())
-    fast = slow = 0
-    for person in state.people.values():
-        for answer in person.answers.values():
-            took = answer.time - person.shown[answer.shown].time
-            fast += took < _FAST
-            slow += took >= _FAST
+    seconds = [one for person in state.people.values() for one in _took(person)]
+    fast, slow = sum(one < _FAST for one in seconds), sum(one >= _FAST for one in seconds)
     return {
         "people": len(state.people),
         "with_answers": sum(bool(one.answers) for one in state.people.values()),
@@ -203,6 +164,21 @@ def people(state: State) -> dict[str, Any]:
         "joined_by_hour": _groups(hours),
         "languages": _groups(languages),
     }
+
+
+def _took(person: Participant) -> Iterator[float]:
+    """Seconds that answers took since their questions were on the screen, where that is known.
+
+    A page says it. Otherwise a question was before its reader since it was drawn, unless it was drawn ahead, while
+    another one was answered.
+    """
+    before = 0
+    for answer in sorted(person.answers.values()):
+        if answer.shown_ms is not None:
+            yield answer.shown_ms / 1000.0
+        elif before < answer.shown:
+            yield answer.time - person.shown[answer.shown].time
+        before = answer.sequence
 
 
 def _groups(counts: Counter[str]) -> dict[str, int | str]:

@@ -35,6 +35,13 @@ def check_key(key: str | None) -> None:
         raise DataError(f"a key has 1 to {_LONGEST_KEY} characters")
 
 
+def check_time(shown_ms: int | None) -> None:
+    """DataError for what is no time on the screen."""
+    if shown_ms is None or (isinstance(shown_ms, int) and not isinstance(shown_ms, bool) and 0 <= shown_ms < 2**53):
+        return
+    raise DataError(f"shown_ms is a whole number of milliseconds since the question was shown; got {quoted(shown_ms)}")
+
+
 def repeated(person: Participant, key: str | None) -> int | None:
     """Event that came with this key before, if any."""
     return None if key is None else person.keys.get(key)

@@ -26,6 +26,7 @@ from predilect.live.exports import Export, export, own, people
 from predilect.live.given import (
     Refused,
     check_key,
+    check_time,
     digest,
     person_of,
     read_items,
@@ -325,8 +326,9 @@ class Poll:
         return Question(shown.sequence, items, criterion, settings.boards[criterion], settings.kind, shown.retest)
 
     def tell(
-        self, participant: str | int, shown: int, answer: Any, *, criterion: int | None = None, key: str | None = None
-    ) -> Told:
+        self, participant: str | int, shown: int, answer: Any, *, criterion: int | None = None, key: str | None = None,
+        shown_ms: int | None = None,
+    ) -> Told:  # fmt: skip
         """Keep an answer: when this returns, it is on the disk.
 
         Parameters
@@ -341,6 +343,8 @@ class Poll:
             By default the first one on which the question is not answered.
         key : str, optional
             The same key again, of the same participant, gives the first result and counts once.
+        shown_ms : int, optional
+            Milliseconds since the question was on the screen, by which hasty answers show.
 
         Raises
         ------
@@ -350,28 +354,31 @@ class Poll:
         OutputError
             If nothing could be written.
         """
-        return self._answer(self._number(participant), answer, key, shown=shown, criterion=criterion)
+        number = self._number(participant)
+        return self._answer(number, answer, key, shown=shown, criterion=criterion, shown_ms=shown_ms)
 
     def tell_and_ask(
         self, participant: str | int, shown: int, answer: Any, n: int, *, criterion: int | None = None,
-        key: str | None = None,
+        key: str | None = None, shown_ms: int | None = None,
     ) -> tuple[Told, list[Question]]:  # fmt: skip
         """Keep an answer as :meth:`tell` does, and give the next ``n`` questions, all in one commit."""
         number = self._number(participant)
-        told = self._answer(number, answer, key, shown=shown, criterion=criterion, n=n)
+        told = self._answer(number, answer, key, shown=shown, criterion=criterion, n=n, shown_ms=shown_ms)
         return told, self._questions(number, n)
 
     def skip(self, participant: str | int, shown: int, *, key: str | None = None) -> Told:
         """Keep that a participant gives no answer to a question; it is not asked again."""
         return self.tell(participant, shown, "skip", key=key)
 
-    def replace(self, participant: str | int, old: int, answer: Any, *, key: str | None = None) -> Told:
+    def replace(
+        self, participant: str | int, old: int, answer: Any, *, key: str | None = None, shown_ms: int | None = None
+    ) -> Told:
         """Put an answer in the place of an earlier one, ``old``; the log keeps both, the board the last."""
-        return self._answer(self._number(participant), answer, key, old=old)
+        return self._answer(self._number(participant), answer, key, old=old, shown_ms=shown_ms)
 
     def _answer(
         self, number: int, answer: Any, key: str | None, *, shown: int = 0, criterion: int | None = None,
-        old: int | None = None, n: int = 0,
+        old: int | None = None, n: int = 0, shown_ms: int | None = None,
     ) -> Told:  # fmt: skip
         with self.log.lock:
             person = person_of(self.log.state, number)
@@ -382,11 +389,12 @@ class Poll:
         def decide(state: State, _: Any) -> Plan:
             person = person_of(state, number)
             return verbs.answer(
-                state, person, answer, key, shown=shown, criterion=criterion, old=old,
+                state, person, answer, key, shown=shown, criterion=criterion, old=old, shown_ms=shown_ms,
                 then=lambda: self._shown(state, number, drawn, n, closing),
             )  # fmt: skip
 
         check_key(key)
+        check_time(shown_ms)
         told: Told = self.log.write(number, decide)
         self._follow()
         return told

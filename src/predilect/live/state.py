@@ -59,6 +59,7 @@ class Answer(NamedTuple):
     items: tuple[int, ...]  # of the question
     criterion: int
     value: tuple[int, ...] | None  # places on the screen, the best first; () a tie, None a skip
+    shown_ms: int | None = None  # since the question was on the screen, as the page says
 
 
 class Change(NamedTuple):
@@ -234,7 +235,7 @@ class State:
         value = said["value"]
         shown = person.shown[said["shown"]]
         answer = Answer(event.sequence, event.time, person.number, shown.sequence, shown.items,
-                        said.get("criterion", 0), None if value is None else tuple(value))  # fmt: skip
+                        said.get("criterion", 0), None if value is None else tuple(value), said.get("ms"))  # fmt: skip
         person.answers[event.sequence] = answer
         person.given[answer.shown, answer.criterion] = event.sequence
         if event.key is not None:

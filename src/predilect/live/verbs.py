@@ -36,7 +36,7 @@ class Told:
 
 def answer(
     state: State, person: Participant, given: Any, key: str | None, *, shown: int, criterion: int | None,
-    old: int | None, then: Callable[[], list[New]],
+    old: int | None, shown_ms: int | None, then: Callable[[], list[New]],
 ) -> Plan:  # fmt: skip
     """Keep an answer to a question, or in the place of an ``old`` one; ``then``: the questions that follow."""
     before = repeated(person, key)
@@ -52,7 +52,7 @@ def answer(
     if last is not None and person.answers[last].value == value:
         return Plan(lambda _: Told(last, True))
     payload: dict[str, Any] = {"shown": asked.sequence, "value": None if value is None else list(value)}
-    payload |= {"criterion": on} if on else {}
+    payload |= ({"criterion": on} if on else {}) | ({} if shown_ms is None else {"ms": shown_ms})
     if old is not None:
         if not _settings(state).undo:
             raise Refused("answers of this poll cannot be changed", 403)

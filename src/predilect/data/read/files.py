@@ -21,6 +21,7 @@ from predilect._text import either, shown
 from predilect._types import BoolArray
 from predilect.data.intake import counted
 from predilect.data.read.columns import guess_pair, listed
+from predilect.data.read.names import is_poll
 from predilect.errors import DataError, DataWarning
 
 _BOM = b"\xef\xbb\xbf"
@@ -107,7 +108,7 @@ def refuse_data_as_header(names: Sequence[str], below: Sequence[Iterable[Any]], 
         name.strip() and name in values and not (numbered and name.isdecimal())
         for name, values in zip(names, below, strict=True)
     )
-    if again and None in guess_pair(names, None, None):
+    if again and not is_poll(names) and None in guess_pair(names, None, None):
         raise DataError(
             f"{source} seems to have no header: its first line, {listed(names)}, looks like one more answer. Put a "
             f"line of names above it, such as {'user,' if len(names) > 3 else ''}left,right,winner."

@@ -56,6 +56,8 @@ TASKS = (
 # Of which the rows are one choice; a task may be a topic.
 CHOICE_TASK = tuple(name for name in TASK if name != "task")
 WEIGHT = ("weight", "count")
+CRITERION = ("criterion",)  # what was asked about the items, where several things were
+_POLL = frozenset(("user", "question", "time", "shown_ms"))  # columns of every export of answers of a poll
 OPEN_WEIGHT = ("count",)  # how often something was answered, or anything that was counted
 
 # --- answers ----------------------------------------------------------------------------------------------------------
@@ -106,6 +108,11 @@ def all_named(names: Sequence[str], words: Iterable[str]) -> list[str]:
 def guess_one(names: Sequence[str], words: Iterable[str]) -> str | None:
     """The first of the columns called by some words, whatever their case and separators."""
     return next(iter(all_named(names, words)), None)
+
+
+def is_poll(names: Iterable[str]) -> bool:
+    """Whether a table has the columns that a poll exports, whatever was asked."""
+    return _POLL.issubset(names)
 
 
 def best_and_worst(names: Sequence[str]) -> tuple[str, str] | None:

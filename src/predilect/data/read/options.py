@@ -56,6 +56,7 @@ class ReadOptions(TypedDict, total=False):
     both_bad: Literal["tie", "item"] | None
     design: Any
     table: str | None
+    criterion: str | bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,10 @@ OPTIONS = (
     Option(
         "drop", "drop", "words", "Rows to leave out, and to count: missing (an id or a covariate), self (an item "
         "against itself), unknown (an answer that is no item, side or tie).", ("missing", "self", "unknown"),
+    ),
+    Option(
+        "criterion", "criterion", "word", 'Which one the board is about, where a column "criterion" says that answers '
+        "are about several.",
     ),
     Option("table", "table", "word", "Table of a database, or sheet of a workbook."),
 )  # fmt: skip

@@ -14,6 +14,7 @@ from predilect.data.read.listed import Listed, find_listed, find_votes, is_list,
 from predilect.data.read.long import Long, find_long, read_long
 from predilect.data.read.names import (
     CHOSEN,
+    CRITERION,
     NO_ANSWER,
     PEOPLE,
     TASKS,
@@ -22,12 +23,14 @@ from predilect.data.read.names import (
     answer_columns,
     best_and_worst,
     guess_one,
+    is_poll,
     likely_items,
     pair_families,
     tells,
 )
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.pair_forms import find_pairs, refuse_both_in_one
+from predilect.data.read.polls import fewer_rows, read_poll
 from predilect.data.read.profiles import flags, words_of
 from predilect.data.read.reshape import reshaped
 from predilect.data.read.sets import Droppable, Sets, assemble_sets, design_asked
@@ -52,6 +55,14 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
     index = [name for name in raw.index if name not in names]
     if index and not {None, *names} >= {*guess_pair([*names, *index], options.get("left"), options.get("right"))}:
         return assemble(raw, Pairs(options))  # refuses an index that holds what was answered on
+    fewer = fewer_rows(raw, options)
+    if fewer is not None:
+        with fewer.counting():
+            found = assembled(fewer.columns.table, fewer.options)
+        return found._replace(intake=fewer.told(found.intake))
+    poll = read_poll(raw, options)
+    if poll is not None:
+        return assemble(raw, poll) if isinstance(poll, Pairs) else assemble_sets(poll, names, raw.n_rows)
     shape = reshaped(raw, options)
     if shape is not None:
         found = assembled(shape.columns, shape.options)
@@ -164,7 +175,7 @@ def used_columns(names: Sequence[str], options: ReadOptions) -> list[str]:
     answers = [options.get("winner")] if options.get("winner") else answer_columns(names)
     by_name = options.get("kind") in (None, "pairs") and options.get("alternatives") is None and bool(answers)
     given = [options.get(role) for role in ("left", "right", "won", "lost")]
-    if not by_name or given[2:] != [None, None] or _could_be_long(names, options):
+    if is_poll(names) or not by_name or given[2:] != [None, None] or _could_be_long(names, options):
         return list(names)
     likely = likely_items(pair_families(names))
     if None in given[:2] and not (len(likely) == 1 and likely[0].rank in (0, 1, 2)):
@@ -173,7 +184,7 @@ def used_columns(names: Sequence[str], options: ReadOptions) -> list[str]:
     if len(roles["left"]) == 1:
         return list(names)  # a and b may be attributes
     paired = [name for family in pair_families(names) for name in (family.left, family.right)]
-    return [*roles.values(), *flat(covariates), *answers, *all_named(names, PEOPLE), *paired]
+    return [*roles.values(), *flat(covariates), *answers, *all_named(names, (*PEOPLE, *CRITERION)), *paired]
 
 
 def _may_have_sets(raw: Columns, options: ReadOptions) -> bool:
