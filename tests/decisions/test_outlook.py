@@ -130,6 +130,22 @@ def test_a_claim_is_about_the_items_that_are_left(model):
             fit.outlook("top", k=3, retired=retired)
 
 
+@pytest.mark.parametrize("n_answers", [0, 5, 250])
+def test_the_probability_is_that_of_the_board(n_answers):
+    """Of many items, most of which are no strong rivals."""
+    ids = [f"i{k}" for k in range(40)]
+    model = Population(**FIXED | {"tie_threshold": 0.3}).fit(None, items=ids)
+    said = answers()
+    for k in range(n_answers):
+        model.update(
+            user=said["user"][k], left=said["left"][k], right=said["right"][k], winner=said[said["winner"][k]][k]
+        )
+    board, found = model.rank(), model.outlook()
+    assert found.items == (board["item"][0],)
+    assert found.probability == board["p_best"][0]
+    assert found.too_early == (n_answers < 40)
+
+
 def test_claims_are_judged_by_their_draws():
     draws = np.array([[3.0, 2.0, 1.0], [2.0, 3.0, 1.0], [1.0, 2.0, 3.0]])
     mean = np.array([3.0, 2.0, 1.0])
@@ -143,16 +159,18 @@ def test_what_is_said(monkeypatch):
     clear = Population(**FIXED | {"tie_threshold": "auto"}).fit(answers(apart=2.0, n=500)).outlook()
     assert clear.enough
     assert (clear.more_answers, clear.likely_answers, clear.may_never) == (0, 0, False)
-    assert str(clear).startswith("Settled with probability")
+    assert str(clear).startswith("Clear: first place, i")
     monkeypatch.setattr("predilect.decisions.outlook._MOST_TIMES", 2.0)
     found = fitted(0.0).outlook()
     assert not found.enough
     assert found.may_never
     assert found.more_answers is None
-    assert str(found).startswith("It may never be settled: first place (now i")
+    assert str(found).startswith("Not clear, and perhaps never with this crowd: first place, now i")
     half = replace(found, more_answers=120, may_never=False)
-    assert "About 120 more answers settle first place; it may also never be settled (now i" in str(half)
-    assert "settle first place; 540 likely do (now i" in str(replace(half, likely_answers=540))
+    assert str(half).startswith(
+        "With about 120 more answers first place may be clear; perhaps it never is with this crowd. Now i"
+    )
+    assert "may be clear; 1 200 make it likely. Now i" in str(replace(half, likely_answers=1200))
     assert [_rounded(n) for n in (3, 47, 47.2, 471, 4712, 99.1)] == [3, 47, 48, 480, 4800, 100]
 
 
@@ -174,6 +192,8 @@ def test_before_there_are_answers_and_of_other_models():
     found = prior.outlook()
     assert found.probability < 0.4
     assert not found.enough
+    assert (found.more_answers, found.likely_answers, found.may_never, found.too_early) == (None, None, False, True)
+    assert str(found).endswith("There are too few answers to say how many more it takes.")
     with pytest.raises(DataError, match="one tier"):
         prior.outlook("tiers")
     pooled = Population(personal=False).fit(answers())

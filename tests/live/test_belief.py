@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 
 import numpy as np
@@ -12,6 +13,7 @@ from live.polls import DRINKS, answered, made, reply
 from live.test_kept import url  # noqa: F401  the databases
 from predilect.live import Poll
 from predilect.live.belief import Belief
+from predilect.report.page import page
 from tolerances import ITERATIVE
 
 PEOPLE = [f"person {k}" for k in range(8)]
@@ -239,3 +241,24 @@ def test_two_processes_show_the_same_and_see_each_other_at_once(url):  # noqa: F
         one.disconnect()
         answered(other, PEOPLE[:2], 1)
         assert len(other.export("answers")) == 8 * len(PEOPLE) + 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["pair", "best"])
+def test_a_report_counts_what_the_poll_counts(tmp_path, kind):
+    with made(tmp_path, kind=kind, size=3, strategy="random") as poll:
+        poll.skip("idle", poll.ask("idle")[0].shown)
+        for n in (10, 30, 62):
+            answered(poll, [f"person {k}" for k in range(poll.people()["answers"] + 1, n + 1)], 1, seed=n)
+            poll.refit()
+            answered(poll, [f"late {n}"], 1)
+            poll.undo(f"person {n - 1}")
+            people = poll.people()
+            told = re.sub(r"<[^>]+>", " ", page(poll.contents()))
+            assert set(re.findall(r"(\d+) answers of (\d+) people", told)) == {
+                (str(people["answers"]), str(people["with_answers"]))
+            }
+            assert f"each of {people['with_answers']} people" in told
+            assert f"used {people['answers']}." in told
+            assert "Left out 1 row: not answered" in told
+            assert poll.board()["n"].sum() == 2 * people["answers"] or kind == "best"

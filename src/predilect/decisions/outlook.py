@@ -11,19 +11,20 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import ndtr, ndtri
 
-from predilect._text import quoted
+from predilect._text import grouped, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.decisions.candidates import items_left
-from predilect.decisions.ranking import N_DRAWS, rank_utilities
+from predilect.decisions.ranking import board_draws, default_draws, in_order, rank_utilities
 from predilect.errors import DataError
-from predilect.gaussian.dense import factorise, semidefinite_root, symmetrise
+from predilect.gaussian.dense import factorise, symmetrise
 
 CLAIMS = ("best", "top", "tiers")
 _RIVALS = 10  # the strongest, on either side of a claim
 _MOVES, _JUDGES = 200, 1000  # draws of where the board may move to, and of what is not known there
 _FIRST, _GROWTH = 2.0, 1.2  # of the numbers of answers that are tried, and how they grow
-_MOST_TIMES = 100.0  # the answers there are, or those of a poll that has hardly begun
+_MOST_TIMES = 10.0  # the answers there are, or those of a poll that has hardly begun: more do not come of this crowd
 _LEAST_ANSWERS = 200.0
+_FEWEST_ANSWERS = 30.0  # of which the settings tell little, and what is to come less
 _LATE = 0.5826  # -ζ(1/2) / √(2π)
 _MEDIAN, _LIKELY = 0.5, 0.8  # of the draws of the board's move
 
@@ -45,12 +46,13 @@ class Outlook:
         Whether it is settled: the probability is at least the level.
     more_answers : int or None
         So many more answers will settle it as likely as not, whatever it then names, to two digits; 0 if it is settled.
-        None if it may never be.
+        None if it may never be, or it is too early to say.
     likely_answers : int or None
-        So many will four times in five; None if that may never be.
+        So many will four times in five; None if that may never be, or it is too early to say.
     may_never : bool
-        Whether a hundred times the answers, or all that the people of a closed list can tell, leave it open as likely
-        as not.
+        Whether ten times the answers, or all that the people of a closed list can tell, leave it open as likely as not.
+    too_early : bool
+        Whether there are fewer than 30 answers, or fewer than items: nothing is said of those to come.
     """
 
     claim: str
@@ -61,25 +63,21 @@ class Outlook:
     more_answers: int | None
     likely_answers: int | None
     may_never: bool
+    too_early: bool = False
 
     def __str__(self) -> str:
-        what = {"best": "first place", "top": f"who the first {len(self.items)} are", "tiers": "the order of the tiers"}
-        place = what[self.claim]
+        names = f"{len(self.items)} tiers" if self.claim == "tiers" else ", ".join(map(str, self.items))
+        now, likely = f"{names}, with probability {self.probability:.2f}", self.likely_answers
+        place = {"best": "first place", "top": f"the first {len(self.items)}", "tiers": "the order of the tiers"}
+        what = place[self.claim]
         if self.enough:
-            return f"Settled with probability {self.probability:.2f}: {place}, {_named(self)}."
+            return f"Clear: {what}, {now}."
+        if self.too_early:
+            return f"Not clear yet: {what}, now {now}. There are too few answers to say how many more it takes."
         if self.more_answers is None:
-            return f"It may never be settled: {place} (now {_named(self)}, with probability {self.probability:.2f})."
-        likely = "it may also never be settled" if self.likely_answers is None else f"{self.likely_answers} likely do"
-        return (
-            f"About {self.more_answers} more answers settle {place}; {likely} (now {_named(self)}, with probability "
-            f"{self.probability:.2f})."
-        )
-
-
-def _named(outlook: Outlook) -> str:
-    if outlook.claim == "tiers":
-        return f"{len(outlook.items)} tiers"
-    return ", ".join(map(str, outlook.items))
+            return f"Not clear, and perhaps never with this crowd: {what}, now {now}."
+        rest = f"{grouped(likely)} make it likely" if likely is not None else "perhaps it never is with this crowd"
+        return f"With about {grouped(self.more_answers)} more answers {what} may be clear; {rest}. Now {now}."
 
 
 def _rounded(n: float) -> int:
@@ -102,16 +100,16 @@ def outlook(
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k < len(kept):
         raise DataError(f"k must be a whole number from 1 to {len(kept) - 1}, below that of the items; got {quoted(k)}")
     crowd = model.posterior_.crowd().among(kept)
-    rng = np.random.default_rng(random_state)
-    mean, covariance = crowd.dense()
-    root = semidefinite_root(covariance)
-    draws = mean + rng.standard_normal((N_DRAWS, root.shape[1])) @ root.T
-    asked, items = _claimed(model, crowd, claim, int(k) if claim == "top" else 1, mean, draws)
-    probability = float(asked.holds(draws[:, asked.rivals], mean[asked.rivals]).mean())
+    mean = crowd.mean if crowd.Phi is None else crowd.dense()[0]
+    draws = np.concatenate([*board_draws(crowd, model.seed_, default_draws(len(kept)))])  # as the board has them
+    asked, items, probability = _claimed(model, crowd, claim, int(k) if claim == "top" else 1, mean, draws)
     ids = [model.items_.ids[code] for code in kept]
     named = tuple(tuple(ids[i] for i in one) if isinstance(one, list) else ids[one] for one in items)
     if probability >= level:
         return Outlook(claim, level, named, probability, True, 0, 0, False)
+    if model.n_answers_ < max(_FEWEST_ANSWERS, len(kept)):
+        return Outlook(claim, level, named, probability, False, None, None, False, too_early=True)
+    rng = np.random.default_rng(random_state)
     future = _Future.of(model, kept[asked.rivals], n_people)
     most = _MOST_TIMES * max(float(model.n_answers_), _LEAST_ANSWERS)
     needed, likely = _answers_needed(future, asked, mean[asked.rivals], level, most, rng)
@@ -137,22 +135,24 @@ class _Claim:
 
 def _claimed(
     model: Any, crowd: Any, claim: str, k: int, mean: FloatArray, draws: FloatArray
-) -> tuple[_Claim, list[Any]]:  # fmt: skip
-    """The claim on the items on which it depends, and what it names, by code."""
-    order = np.argsort(-mean, kind="stable")
+) -> tuple[_Claim, list[Any], float]:  # fmt: skip
+    """The claim on the items on which it mostly depends, what it names, by code, and its probability."""
+    order = in_order(crowd)
     if claim == "tiers":
         board = rank_utilities(crowd, random_state=model.seed_)
         tiers = [board.item[board.tier == tier].tolist() for tier in np.unique(board.tier)]
         if len(tiers) == 1:
             raise DataError("all items are in one tier: there is no order of tiers to settle. Ask about the best item")
-        return _Claim(np.array([tier[0] for tier in tiers]), 0), tiers
+        of_tiers = _Claim(np.array([tier[0] for tier in tiers]), 0)
+        return of_tiers, tiers, float(of_tiers.holds(draws[:, of_tiers.rivals], mean[of_tiers.rivals]).mean())
     # The strongest rivals of each side are those that cross the line most often.
     first = np.argsort(-draws, axis=1)[:, :k]
     among = np.bincount(first.ravel(), minlength=len(mean)) / len(draws)
     inside, outside = order[:k], order[k:]
     weakest = inside[np.lexsort((mean[inside], among[inside]))][:_RIVALS]
     strongest = outside[np.lexsort((-mean[outside], -among[outside]))][:_RIVALS]
-    return _Claim(np.concatenate((weakest, strongest)), len(weakest)), inside.tolist()
+    probability = (draws[:, inside].min(axis=1) > draws[:, outside].max(axis=1)).mean()
+    return _Claim(np.concatenate((weakest, strongest)), len(weakest)), inside.tolist(), float(probability)
 
 
 def _answers_needed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any
@@ -89,22 +90,19 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
     operations; n_draws x n_items integers of memory.
     """
     n_items = len(utilities.mean)
-    if n_draws is None:
-        n_draws = N_DRAWS if n_items <= MANY_ITEMS else N_DRAWS_MANY_ITEMS
     score, sd, below, above = _scores(utilities)
     tied = _TIED * max(np.abs(score).max(initial=0.0), sd.max(initial=0.0))
     order, score = _best_first(score, tied)
-    rng, root = np.random.default_rng(random_state), factorise(utilities.covariance).lower
+    n_draws = n_draws or default_draws(n_items)
     places = np.empty((n_draws, n_items), dtype=np.int32)
     best = np.zeros(n_items)
     ranks = np.arange(1, n_items + 1, dtype=np.int32)
-    step = max(1, _ENTRIES_AT_ONCE // max(n_items, 1))
-    for start in range(0, n_draws, step):
-        rows = slice(start, min(start + step, n_draws))
-        draws = utilities.draws(rows.stop - rows.start, rng, root)
+    done = 0
+    for draws in board_draws(utilities, random_state, n_draws):
         in_order = np.argsort(_worse(draws, tied), axis=1)
-        np.put_along_axis(places[rows], in_order, ranks[None, :], axis=1)
+        np.put_along_axis(places[done : done + len(draws)], in_order, ranks[None, :], axis=1)
         best += np.bincount(in_order[:, 0], minlength=n_items)
+        done += len(draws)
     # A rank is a whole number: take the draw at the quantile, never a mixture of two.
     low, high = np.quantile(places, TAILS_95, axis=0, method="inverted_cdf")
     return Board(
@@ -120,6 +118,25 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
         tier=_tiers(order, utilities, tied),
         tied_with_leader=~_beaten(order, utilities, tied),
     )
+
+
+def default_draws(n_items: int) -> int:
+    """How many draws a board of so many items has."""
+    return N_DRAWS if n_items <= MANY_ITEMS else N_DRAWS_MANY_ITEMS
+
+
+def board_draws(utilities: Utilities, random_state: int, n_draws: int) -> Iterator[FloatArray]:
+    """The draws of a board, some at a time, (n, n_items) each."""
+    rng, root = np.random.default_rng(random_state), factorise(utilities.covariance).lower
+    step = max(1, _ENTRIES_AT_ONCE // max(len(utilities.mean), 1))
+    for start in range(0, n_draws, step):
+        yield utilities.draws(min(step, n_draws - start), rng, root)
+
+
+def in_order(utilities: Utilities) -> IntArray:
+    """Items as a board has them, the best first."""
+    score, sd, *_ = _scores(utilities)
+    return _best_first(score, _TIED * max(np.abs(score).max(initial=0.0), sd.max(initial=0.0)))[0]
 
 
 def _scores(utilities: Utilities) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

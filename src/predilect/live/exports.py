@@ -157,7 +157,9 @@ def people(state: State) -> dict[str, Any]:
     fast, slow = sum(one < _FAST for one in seconds), sum(one >= _FAST for one in seconds)
     return {
         "people": len(state.people),
-        "with_answers": sum(bool(one.answers) for one in state.people.values()),
+        "with_answers": sum(
+            any(one.value is not None for one in person.answers.values()) for person in state.people.values()
+        ),
         "answers": sum(state.n_answers),
         "faster_than_a_second": fast,
         "share_faster_than_a_second": fast / (fast + slow) if fast + slow else None,

@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from predilect._text import quoted
 from predilect.errors import DataError, OutputError
 from predilect.live import verbs
+from predilect.live.answers import comparisons
 from predilect.live.belief import Belief
 from predilect.live.erasing import erase
 from predilect.live.exports import Export, export, own, people
@@ -496,6 +497,23 @@ class Poll:
         settings = self.settings
         level = settings.level if level is None else level
         return self.belief(criterion).outlook(claim, level, settings.top)
+
+    def contents(self, criterion: int = 0) -> Any:
+        """What the page of a report on the board holds: :func:`predilect.report.page.page` makes it.
+
+        Refused before there are answers.
+        """
+        from predilect.report.sections import contents_of
+
+        model = self.belief(criterion).catch_up()
+        if not model.n_answers_:
+            raise Refused("there are no answers to report on")
+        with self.log.lock:
+            state = self.log.state
+            every = [one for person in state.people.values() for one in person.answers.values()
+                     if one.criterion == criterion]  # fmt: skip
+            read = comparisons(state, sorted(every))
+        return contents_of(model, title=self.settings.boards[criterion], answers=read)
 
     def mine(self, participant: str | int, criterion: int = 0) -> Any:
         """The participant's own board, or None before they gave enough answers to see it."""

@@ -37,7 +37,8 @@ from predilect.charts.pictures import (
     ranks_chart,
     segments_chart,
 )
-from predilect.data import Finding, Intake, check
+from predilect.data import Comparisons, Finding, Intake, check
+from predilect.data.orders import weights_of_rows
 from predilect.decisions.ranking import TIER_RULE
 from predilect.decisions.scales import SCALES, Scale
 from predilect.decisions.versus import chances_of_no_side
@@ -83,8 +84,8 @@ class Contents:
     @property
     def answered(self) -> str:
         """Amount of answers, and of whom."""
-        people = "" if self.model.users_ is None else f" of {grouped(len(self.model.users_))} people"
-        return f"{grouped(self.model.n_answers_)} answers{people}"
+        people = f" of {self.made['People'].partition(',')[0]} people" if "People" in self.made else ""
+        return f"{self.made['Answers']} answers{people}"
 
     @property
     def in_short(self) -> str:
@@ -110,21 +111,29 @@ def contents_of(
     made: Mapping[str, str] | None = None,
     name_people: bool = False,
     intake: Intake | None = None,
+    answers: Comparisons | None = None,
 ) -> Contents:
-    """Contents of the report of a fitted model; ``findings`` of ``check`` are made if the model holds its answers."""
+    """Contents of the report of a fitted model; ``answers``: its own, where it was loaded and holds none.
+
+    With them, ``findings`` of ``check`` are made, what was read is told, and answers about sets are counted.
+    """
     from predilect._version import __version__
 
     board = pl.DataFrame(model.rank(scale=scale))
-    if intake is None and model.comparisons_ is not None:
-        intake = model.comparisons_.intake
-    if findings is None and model.comparisons_ is not None:
-        findings = check(model.comparisons_, None if model.features_ is None else model.features_.ids)
+    answers = model.comparisons_ if answers is None else answers
+    n_answers, n_people = model.n_answers_, model._n_people
+    if answers is not None:
+        intake = answers.intake if intake is None else intake
+        if findings is None:
+            findings = check(answers, None if model.features_ is None else model.features_.ids)
+        if answers.joint:  # an answer about several items is one
+            n_answers = float(weights_of_rows(answers).sum())
     facts = {
-        "Model": str(model.report_["model"]), "Seed": str(model.seed_), "Answers": grouped(model.n_answers_),
+        "Model": str(model.report_["model"]), "Seed": str(model.seed_), "Answers": grouped(n_answers),
         "Predilect": __version__, "Date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }  # fmt: skip
-    if model.users_ is not None:
-        facts["People"] = grouped(len(model.users_)) + ", not named here" * (not name_people)
+    if n_people is not None:
+        facts["People"] = grouped(n_people) + ", not named here" * (not name_people)
     return Contents(
         title or f"{grouped(len(board))} items, ranked", model, board, scale, getattr(model, "verdict_", None),
         returned, findings, warnings, changes, facts | dict(made or {}), name_people, intake,
@@ -263,9 +272,10 @@ def _trust(told: Contents) -> Iterator[Part]:
                 "line a probability means what it says.",
             )
     read, learned = model.report_["intake"], model.describe()
+    if told.intake is not None:
+        read = told.intake.describe(name_people=told.name_people)
     if told.name_people:
         learned = learned + least_consistent(told.people)
-        read = read if told.intake is None else told.intake.describe(name_people=True)
     yield Heading("What was read, and what was left out")
     yield List(read)
     yield Heading("What was learned")

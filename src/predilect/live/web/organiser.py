@@ -169,13 +169,9 @@ def _said_of(said: dict[str, str]) -> dict[str, Any]:
 def report(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, le=9)] = 0) -> Response:
     """The page of a report on the board, with a policy of its own: its style and script are in it."""
     _ruled(request, poll)
-    model = poll.belief(criterion).catch_up()
-    if not model.n_answers_:
-        raise Refused("there are no answers to report on")
     from predilect.report.page import page as whole
-    from predilect.report.sections import contents_of
 
-    told = whole(contents_of(model, title=poll.settings.boards[criterion]))
+    told = whole(poll.contents(criterion))
     return HTMLResponse(told, headers={"Content-Security-Policy": policy_of(told)})
 
 

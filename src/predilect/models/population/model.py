@@ -46,6 +46,7 @@ from predilect.models.population.prior import (
     restored_hyperparameters,
     threshold_and_spreads,
 )
+from predilect.models.population.refits import n_people
 from predilect.models.population.segments import Segments, joint_traits, other_columns, segment_columns
 from predilect.models.population.storage import restore_population
 from predilect.models.population.tables import (
@@ -487,6 +488,11 @@ class Population(Tables):
         )
 
     _keep_verdict = _keep_verdict
+
+    @property
+    def _n_people(self) -> int | None:
+        is_known = self.users_ is not None and self.personal_ and "parts" not in self.report_
+        return n_people(self) if is_known else super()._n_people
 
     def _relation(self) -> str:
         if not self.personal_ or self.users_ is None:

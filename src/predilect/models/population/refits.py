@@ -22,7 +22,7 @@ def reason_to_refit(model: Any) -> str | None:
     if not changed:
         return None
     if not model.n_fitted_:
-        if model.n_answers_ >= _FIRST_ANSWERS and _n_people(model) >= _FIRST_PEOPLE:
+        if model.n_answers_ >= _FIRST_ANSWERS and n_people(model) >= _FIRST_PEOPLE:
             return f"the model is the prior with {amount(model.n_answers_)} answers added, and can be fitted to them"
         return None
     if changed >= _SHARE * model.n_fitted_:
@@ -41,7 +41,7 @@ def reason_to_refit(model: Any) -> str | None:
     return None
 
 
-def _n_people(model: Any) -> int:
+def n_people(model: Any) -> int:
     """People with answers."""
     posterior = model.posterior_
     return int((~posterior.without_answers(np.arange(posterior.n_users))).sum())
