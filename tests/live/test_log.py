@@ -56,11 +56,43 @@ def test_the_same_key_counts_once_and_gives_the_first_result(tmp_path):
         with pytest.raises(Refused, match="key was used"):
             poll.tell("ann", question.shown, "right", key="k")
         assert poll.undo("ann", key="u") == first.answer == poll.undo("ann", key="u")
-        assert poll.tell("ann", question.shown, "left", key="k") == again  # the first result, though taken back since
+        with pytest.raises(Refused, match="taken back since"):  # or the answer would be lost in silence
+            poll.tell("ann", question.shown, "left", key="k")
         assert len(kept(poll)) == 1
+        assert not poll.tell("ann", question.shown, "left", key="k2").repeated
         # Another participant may use the same key.
         (other,) = poll.ask("bob")
         assert not poll.tell("bob", other.shown, "left", key="k").repeated
+
+
+def test_a_key_is_of_one_thing(tmp_path):
+    with made(tmp_path, proposals=True, criteria=["taste", "price"]) as poll:
+        first, second = poll.ask("ann", 2)
+        told = poll.tell("ann", first.shown, "left", key="a")
+        item = poll.propose_item("ann", "beer", key="p")
+        with pytest.raises(Refused, match="came with an answer before, not with a proposal"):
+            poll.propose_item("ann", "wine", key="a")
+        with pytest.raises(Refused, match="came with an answer before, not with an answer to be taken back"):
+            poll.undo("ann", key="a")
+        with pytest.raises(Refused, match="came with a proposal before, not with an answer"):
+            poll.tell("ann", second.shown, "left", key="p")
+        with pytest.raises(Refused, match="another question"):
+            poll.tell("ann", second.shown, "left", key="a")
+        with pytest.raises(Refused, match="used for another answer"):
+            poll.tell("ann", first.shown, "left", criterion=1, key="a")
+        assert poll.tell("ann", first.shown, "left", criterion=0, key="a").repeated
+        assert poll.propose_item("ann", "beer", key="p") == item
+        new = poll.replace("ann", told.answer, "right", key="r")
+        assert poll.replace("ann", told.answer, "right", key="r") == type(new)(new.answer, True)
+        with pytest.raises(Refused, match="replaced or taken back since"):
+            poll.tell("ann", first.shown, "left", key="a")
+        assert poll.undo("ann", key="u") == new.answer
+        with pytest.raises(Refused, match="replaced or taken back since"):
+            poll.replace("ann", told.answer, "right", key="r")
+        with Poll.open(tmp_path / "poll.db", background=False) as other:
+            assert other.undo("ann", key="u") == new.answer
+            assert other.log.state.people == poll.log.state.people
+        assert said(poll) == []
 
 
 def test_an_answer_is_replaced_or_taken_back_and_the_log_keeps_all(tmp_path):

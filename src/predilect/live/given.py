@@ -13,6 +13,7 @@ from predilect.errors import DataError
 from predilect.live.settings import LONGEST_TEXT, storable
 from predilect.live.state import Item, Participant, Shown, State
 
+_KINDS = {"answered": "an answer", "undone": "an answer to be taken back", "item_added": "a proposal"}
 _LONGEST_KEY, _MOST_ITEMS, _MOST_ATTRIBUTES = 200, 3000, 30
 
 
@@ -42,9 +43,14 @@ def check_time(shown_ms: int | None) -> None:
     raise DataError(f"shown_ms is a whole number of milliseconds since the question was shown; got {quoted(shown_ms)}")
 
 
-def repeated(person: Participant, key: str | None) -> int | None:
-    """Event that came with this key before, if any."""
-    return None if key is None else person.keys.get(key)
+def repeated(person: Participant, key: str | None, kind: str) -> int | None:
+    """Result of what came with this key before, if anything did; Refused if that was something else."""
+    there = None if key is None else person.keys.get(key)
+    if there is not None and there.kind != kind:
+        raise Refused(
+            f"this key came with {_KINDS[there.kind]} before, not with {_KINDS[kind]}. Send each with a key of its own"
+        )
+    return None if there is None else there.result
 
 
 def person_of(state: State, number: int) -> Participant:
@@ -69,11 +75,14 @@ def question_of(
     state: State, person: Participant, shown: int, criterion: int | None, old: int | None, before: int | None
 ) -> tuple[Shown, int]:
     """The question that an answer is to, and on which criterion; Refused if there is none."""
-    if old is not None:
-        there = person.answers.get(old if before is None else before)
-        if there is None:
+    if before is not None or old is not None:
+        there = person.answers.get(before if before is not None else old or 0)
+        if there is not None and (old is not None or there.shown == shown):
+            return person.shown[there.shown], there.criterion
+        if before is None:
             raise Refused(f"there is no answer {old} of this participant to replace", 404)
-        return person.shown[there.shown], there.criterion
+        what = "was replaced or taken back since" if there is None else "was to another question"
+        raise Refused(f"the answer that came with this key {what}. Send each answer with a key of its own")
     asked = person.shown.get(shown)
     if asked is None:
         raise Refused(f"no question {shown} is put before this participant. Ask for the next one", 404)
@@ -81,8 +90,6 @@ def question_of(
         criterion = person.next_criterion(asked, state.n_criteria)
         # Answered on all: a repetition of the last, or a mistake.
         criterion = state.n_criteria - 1 if criterion is None else criterion
-        if before is not None and before in person.answers:
-            criterion = person.answers[before].criterion
     if not 0 <= criterion < state.n_criteria:
         raise Refused(f"the poll has {state.n_criteria} criteria, from 0", 404)
     return asked, criterion

@@ -62,6 +62,13 @@ class Answer(NamedTuple):
     shown_ms: int | None = None  # since the question was on the screen, as the page says
 
 
+class Keyed(NamedTuple):
+    """What came with a key: the kind of event, and its result: an answer, the answer taken back, an item."""
+
+    kind: str
+    result: int
+
+
 class Change(NamedTuple):
     """What an event means for the model of a criterion."""
 
@@ -81,7 +88,7 @@ class Participant:
     shown: dict[int, Shown] = field(default_factory=dict)
     answers: dict[int, Answer] = field(default_factory=dict)  # by sequence
     given: dict[tuple[int, int], int] = field(default_factory=dict)  # (question, criterion) to answer
-    keys: dict[str, int] = field(default_factory=dict)  # to the event, of "undone" to what it took back
+    keys: dict[str, Keyed] = field(default_factory=dict)
     proposals: int = 0
 
     def next_criterion(self, shown: Shown, n_criteria: int) -> int | None:
@@ -199,8 +206,7 @@ class State:
             self.times_shown.append(0)
         if event.participant is not None:
             self.people[event.participant].proposals += len(said["items"])
-            if event.key is not None:
-                self.people[event.participant].keys[event.key] = event.sequence
+            self._keep_key(event, len(self.items))
         self.board_changed = event.sequence
 
     def _on_item_state(self, event: Event, said: dict[str, Any]) -> None:
@@ -238,8 +244,7 @@ class State:
                         said.get("criterion", 0), None if value is None else tuple(value), said.get("ms"))  # fmt: skip
         person.answers[event.sequence] = answer
         person.given[answer.shown, answer.criterion] = event.sequence
-        if event.key is not None:
-            person.keys[event.key] = event.sequence
+        self._keep_key(event, event.sequence)
         if value is not None:
             self.n_answers[answer.criterion] += 1
             self.changes.append(Change(event.sequence, answer.criterion, True, answer))
@@ -248,8 +253,11 @@ class State:
         assert event.participant is not None
         person = self.people[event.participant]
         self._take_back(person, said["answer"], event.sequence)
-        if event.key is not None:
-            person.keys[event.key] = said["answer"]
+        self._keep_key(event, said["answer"])
+
+    def _keep_key(self, event: Event, result: int) -> None:
+        if event.key is not None and event.participant is not None:
+            self.people[event.participant].keys[event.key] = Keyed(event.kind, result)
 
     def _on_erased(self, event: Event, said: dict[str, Any]) -> None:
         """Somebody is gone; a log that is read afterwards holds nothing of theirs before this event."""

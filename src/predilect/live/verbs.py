@@ -39,12 +39,11 @@ def answer(
     old: int | None, shown_ms: int | None, then: Callable[[], list[New]],
 ) -> Plan:  # fmt: skip
     """Keep an answer to a question, or in the place of an ``old`` one; ``then``: the questions that follow."""
-    before = repeated(person, key)
+    before = repeated(person, key, "answered")
     asked, on = question_of(state, person, shown, criterion, old, before)
     value = read_answer(state, asked, given)
     if before is not None:
-        there = person.answers.get(before)
-        if there is not None and there.value != value:
+        if person.answers[before].value != value or criterion not in (None, on):
             raise Refused("this key was used for another answer. Send each answer with a key of its own")
         return Plan(lambda _: Told(before, True))
     _must_be_open(state)
@@ -65,7 +64,7 @@ def answer(
 def undo(state: State, number: int, key: str | None) -> Plan:
     """Take back the last answer of a participant."""
     person = person_of(state, number)
-    if (before := repeated(person, key)) is not None:
+    if (before := repeated(person, key, "undone")) is not None:
         return Plan(lambda _: before)
     if not _settings(state).undo:
         raise Refused("answers of this poll cannot be taken back", 403)
@@ -79,9 +78,8 @@ def undo(state: State, number: int, key: str | None) -> Plan:
 def propose(state: State, number: int, text: str, key: str | None) -> Plan:
     """Propose an item; one that waits already, or was refused, is that one, and who proposed it is not told."""
     person = person_of(state, number)
-    if (before := repeated(person, key)) is not None:
-        known = next(item.number for item in state.items if item.added_at == before)
-        return Plan(lambda _: known)
+    if (before := repeated(person, key, "item_added")) is not None:
+        return Plan(lambda _: before)
     if not _settings(state).proposals:
         raise Refused("this poll takes no proposals", 403)
     _must_be_open(state)
