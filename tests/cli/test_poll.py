@@ -93,6 +93,28 @@ def test_people_are_erased_tokens_renewed_and_files_copied(poll, tmp_path):
     assert run("poll", "erase", tmp_path / "copy.db", "--expired").exit_code == 0
 
 
+def test_an_id_of_an_export_names_that_person(tmp_path):
+    file = tmp_path / "poll.db"
+    with made(tmp_path) as opened:
+        numbers = {name: opened.join(name) for name in [f"p{k}" for k in range(1, 10)]}
+    for name in ("p1", "p2"):
+        assert run("poll", "erase", file, name).exit_code == 0
+    for name in [f"p{number}" for number in numbers.values() if f"p{number}" in numbers]:
+        told = run("poll", "erase", file, name)  # be it an id of somebody who was erased
+        assert told.exit_code == 2
+        assert f"name of another, p{numbers[name]}. Say which: --ids {name}, or --ids p{numbers[name]}" in told.output
+    number = numbers["p9"]
+    with Poll.open(file, background=False) as opened:
+        assert run("poll", "erase", file, "--ids", "p9").exit_code == 0
+        opened.log.refresh()
+        assert not opened.has(9)
+        assert opened.has(number)
+        assert run("poll", "erase", file, "--ids", f"p{number}", "p999").exit_code == 2
+        assert run("poll", "erase", file, "--ids", "ann").exit_code == 2
+        opened.log.refresh()
+        assert opened.has(number)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

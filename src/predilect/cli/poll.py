@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from predilect._text import for_shell
 from predilect.cli.options import Force, OutFile
 from predilect.cli.session import Talk, session
 from predilect.errors import DataError
@@ -227,6 +228,9 @@ def erase(
             help="Names, or what exports call them, such as p17.",
         ),
     ] = None,
+    ids: Annotated[
+        bool, typer.Option("--ids", help="Every one of them is what exports call somebody, and no name.")
+    ] = False,
     expired: Annotated[
         bool, typer.Option("--expired", help="Everybody, if the poll was closed longer ago than its retention_days.")
     ] = False,
@@ -239,12 +243,15 @@ def erase(
     with session(ctx.obj) as talk, _open(poll, name) as opened:
         if bool(participants) == expired:
             raise DataError("name participants to erase, or give --expired")
-        gone = [_number(opened, one) for one in participants or ()]
-        if expired:
-            gone = opened.expired(time.time())
-        for number in gone:
-            opened.erase(number)
-        talk.say(f"Erased {len(gone)} participants.")
+        gone = opened.expired(time.time()) if expired else [_number(opened, one, ids) for one in participants or ()]
+        clean = [opened.erase(number) for number in dict.fromkeys(gone)]
+        talk.say(f"Erased {len(clean)} participants.")
+        if not all(clean):
+            again = " ".join(f"p{number}" for number in gone)
+            talk.warn(
+                f"Another program reads {poll}, so traces stay in it until that ends. Then say: predilect poll erase "
+                f"{for_shell(poll)} --ids {again}"
+            )
 
 
 @app.command("token")
@@ -305,13 +312,23 @@ def _open(poll: str, name: str | None) -> Poll:
     return opened
 
 
-def _number(poll: Poll, word: str) -> int:
-    """Number of a participant by name, or as exports write it."""
-    if (known := poll.who(name=word)) is not None:
-        return known
-    if word[:1] == "p" and word[1:].isdecimal() and len(word) < 19:
-        return int(word[1:])
-    raise DataError(f'the poll knows no participant "{word}". predilect poll export POLL participants lists them')
+def _number(poll: Poll, word: str, is_id: bool) -> int:
+    """Number of a participant as exports write it, or by name; DataError for whoever could be either of two."""
+    from predilect.live.answers import user_of
+
+    number = int(word[1:]) if word[:1] == "p" and word[1:].isdecimal() and len(word) < 19 else 0
+    is_known = poll.has(number) or poll.was_erased(number)
+    by_id = number if word == user_of(number) and is_known else None
+    by_name = None if is_id else poll.who(name=word)
+    if by_id is not None and by_name not in (None, by_id):
+        raise DataError(
+            f'"{word}" is what exports call one participant, and the name of another, {user_of(by_name)}. Say which: '
+            f"--ids {word}, or --ids {user_of(by_name)}"
+        )
+    found = by_id if by_name is None else by_name
+    if found is None:
+        raise DataError(f'the poll knows no participant "{word}". predilect poll export POLL participants lists them')
+    return found
 
 
 def _items(talk: Talk, path: Path) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Erasing a participant: their rows keep their numbers, and nothing else."""
+"""Erasing a participant: their rows keep their numbers and what kind they were, and nothing else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def erase(log: Log, number: int) -> None:
     """Erase a participant from the database; processes hear of it by an event, and forget them too.
 
     Refits since they joined are thrown away, to be made anew without them. Items of theirs that were accepted stay, as
-    others have answered about them, with nobody's name; the texts of the others go.
+    others have answered about them, with nobody's name; the texts of the others go. ``Database.scrub`` takes what was
+    deleted out of the files.
     """
 
     def decide(state: State, _: Any) -> Plan:
@@ -28,7 +29,6 @@ def erase(log: Log, number: int) -> None:
         return Plan(lambda _: None, [New("erased", {"number": number})], remove)
 
     log.write(None, decide)
-    log.database.scrub()
 
 
 def _empty(connection: Any, poll: int, number: int, states: dict[int, str], numbers: dict[int, int]) -> None:
@@ -42,7 +42,7 @@ def _empty(connection: Any, poll: int, number: int, states: dict[int, str], numb
             connection.execute(sa.update(events).where(this).values(payload=nothing))
     kept = events.c.kind.in_(("item_added", "reported"))  # which say nothing of them once the number is gone
     connection.execute(sa.update(events).where(theirs, ~kept).values(payload=None))
-    connection.execute(sa.update(events).where(theirs).values(participant=None, key=None))
+    connection.execute(sa.update(events).where(theirs).values(participant=None, key=None, time=0.0))
     gone = (participants.c.poll == poll) & (participants.c.number == number)
     connection.execute(sa.delete(participants).where(gone))
     connection.execute(sa.delete(models).where(models.c.poll == poll, models.c.sequence >= number))

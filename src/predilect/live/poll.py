@@ -40,7 +40,7 @@ from predilect.live.state import Item, Participant, Shown, State, Status
 from predilect.live.tables import Database, participants, polls
 from predilect.live.verbs import Told
 
-_LONGEST_NAME = 200
+_LONGEST = {"pid": 200, "name": 250}  # of a signed pid a name is made
 _SECONDS_BETWEEN_LOOKS = 0.25
 
 
@@ -87,9 +87,13 @@ class Poll:
     Examples
     --------
     >>> from predilect.live import Poll
-    >>> poll = Poll.create("sqlite://", question="Which drink?", items=["tea", "milk"])  # doctest: +SKIP
-    >>> question = poll.ask("ann")[0]  # doctest: +SKIP
-    >>> poll.tell("ann", question.shown, "tea")  # doctest: +SKIP
+    >>> poll = Poll.create("poll.db", question="Which drink?", items=["tea", "milk"])
+    >>> question = poll.ask("ann")[0]
+    >>> poll.tell("ann", question.shown, "tea").repeated
+    False
+    >>> poll.board()["item"].to_list()
+    ['tea', 'milk']
+    >>> poll.disconnect()
     """
 
     def __init__(self, database: Database, name: str | None = None, *, background: bool = True) -> None:
@@ -101,6 +105,7 @@ class Poll:
         self._beliefs: dict[int, Belief] = {}
         self._worker = Worker(database)
         self._stored = self._erased = 0  # newest refit that is known to be stored, and erasures known then
+        self._traces = False  # of somebody who is erased
         self._people: tuple[float, dict[str, Any]] = (0.0, {})
         self._ending = threading.Event()
         self._follower: threading.Thread | None = None
@@ -217,8 +222,8 @@ class Poll:
         ``pid`` an outer reference, which is no key.
         """
         for what, value in (("name", name), ("pid", pid)):
-            if value is not None and not 0 < len(storable(value)) <= _LONGEST_NAME:
-                raise DataError(f"the {what} of a participant has 1 to {_LONGEST_NAME} characters")
+            if value is not None and not 0 < len(storable(value)) <= _LONGEST[what]:
+                raise DataError(f"the {what} of a participant has 1 to {_LONGEST[what]} characters")
         hashed = None if secret is None else digest(secret)
 
         def decide(state: State, connection: Any) -> Plan:
@@ -562,15 +567,25 @@ class Poll:
         with self.log.lock:
             return own(self.log.state, number)
 
-    def erase(self, participant: str | int) -> None:
+    def erase(self, participant: str | int) -> bool:
         """Erase a participant: the id, the answers, and what they told of the board; cannot be undone.
 
-        The rows of the log keep their numbers and nothing else. Back-ups and exports are the organiser's to mend.
+        Whether nothing of theirs is left in the files: False while another program reads an SQLite file for long. Then
+        traces go once it ends, by the thread that follows the log or when the number is erased again. The rows of the
+        log keep their number and what kind they were. Back-ups and exports are the organiser's to mend.
         """
-        erase(self.log, self._number(participant))
+        if not self.was_erased(participant):
+            erase(self.log, self._number(participant))
+        self._traces = not self.database.scrub()
         for belief in list(self._beliefs.values()):
             belief.follow()
         self._follow()
+        return not self._traces
+
+    def was_erased(self, participant: str | int) -> bool:
+        """Whether somebody of this number was erased."""
+        with self.log.lock:
+            return participant in {number for _, number in self.log.state.erasures}
 
     def expired(self, now: float) -> list[int]:
         """Participants whose time to be kept is over: all, ``retention_days`` after the poll was closed."""
@@ -616,6 +631,8 @@ class Poll:
     def look(self) -> None:
         """Read what others wrote, ask for the refit that is due, take up the newest one."""
         self.log.refresh()
+        if self._traces:
+            self._traces = not self.database.scrub()
         with self.log.lock:
             due = self.log.state.due[-1] if self.log.state.due else 0
             n_erased = len(self.log.state.erasures)

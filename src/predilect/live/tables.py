@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from predilect.errors import DataError, OutputError
 
 VERSION = 1
 _LONGEST_WAIT = 30.0  # seconds that a writer waits for another process
+_LONGEST_SCRUB = 1000  # milliseconds
 _LOCK = 0x70726564  # "pred"
 
 _meta = sa.MetaData()
@@ -95,6 +97,8 @@ def address(url: str | Path) -> sa.URL:
         raise DataError(
             f"polls are kept in SQLite or PostgreSQL, not in {kind}. Give poll.db, or postgresql://HOST/NAME"
         )
+    if not found.database or found.database == ":memory:" or found.query:
+        raise DataError(f'"{text}" names no file, and a poll is kept in one. Give its name alone, such as poll.db')
     return found
 
 
@@ -116,6 +120,8 @@ class Database:
                 raise DataError(f"there is no poll in {self.file}. Make one with Poll.create, or predilect poll new")
             if not self.file.parent.is_dir():
                 raise DataError(f"there is no folder {self.file.parent}. Make it first, or give another place")
+            if create and not self.file.exists():
+                _make_private(self.file)
         options: dict[str, Any] = {"connect_args": {"timeout": _LONGEST_WAIT}} if self.is_sqlite else {}
         self.engine = sa.create_engine(self.url, pool_pre_ping=not self.is_sqlite, pool_size=8, **options)
         if self.is_sqlite:
@@ -209,17 +215,22 @@ class Database:
             raise DataError(f"{target} exists already. Choose another name")
         _copy(self.file, target)
 
-    def scrub(self) -> None:
-        """Let nothing of deleted rows stay in the files: SQLite cuts its log, PostgreSQL writes its tables anew."""
+    def scrub(self) -> bool:
+        """Let nothing of deleted rows stay in the files: SQLite cuts its log, PostgreSQL writes its tables anew.
+
+        Whether that was possible: not while another program reads an SQLite file; it is waited for a second.
+        """
         with self.refusals(), self.engine.connect() as connection:
             alone = connection.execution_options(isolation_level="AUTOCOMMIT")
             if self.is_sqlite:
+                # Whoever wants to write waits meanwhile.
+                alone.exec_driver_sql(f"PRAGMA busy_timeout={_LONGEST_SCRUB}")
                 busy = alone.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
-                if busy:
-                    raise OutputError(f"{self.place} is in use by a long reader, so traces may be left. Erase again")
-                return
+                alone.exec_driver_sql(f"PRAGMA busy_timeout={round(1000.0 * _LONGEST_WAIT)}")
+                return not busy
             for table in (events, participants, models):
                 alone.exec_driver_sql(f"VACUUM (FULL) {table.name}")  # without it old bytes stay in free space
+        return True
 
 
 def _set_up_sqlite(connection: Any, _: Any) -> None:
@@ -231,6 +242,16 @@ def _set_up_sqlite(connection: Any, _: Any) -> None:
     cursor.close()
 
 
+def _make_private(file: Path) -> None:
+    """An empty file for its owner alone, as those that SQLite makes beside it are then."""
+    try:
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:  # another process was faster
+        return
+    except OSError as error:
+        raise OutputError(f"{file} could not be made: {error.strerror}. Choose another place") from error
+
+
 def _version(connection: sa.Connection) -> int:
     found = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "version"))
     return int(found or 0)
@@ -238,6 +259,7 @@ def _version(connection: sa.Connection) -> int:
 
 def _copy(source: Path, target: Path) -> None:
     """Copy a database that may be in use, whole or not at all; OutputError if it cannot be written."""
+    _make_private(target)
     try:
         with closing(sqlite3.connect(source)) as there, closing(sqlite3.connect(target)) as copy:
             there.backup(copy)
