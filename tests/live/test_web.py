@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import logging
 import re
-import tomllib
 from importlib.resources import files
 
 import pytest
 
 from live.polls import DRINKS, answered, made
 from live.served import browser, fields, joined, served
-from predilect.live import Poll
+from predilect.errors import DataError
+from predilect.live import Poll, Settings
 from predilect.live.given import Refused
 from predilect.live.web.limits import Rate
 from predilect.live.web.texts import LANGUAGES, Speech, preferred, texts
@@ -297,7 +299,7 @@ def test_a_poll_below_a_path_of_the_site(tmp_path, start):
         client = browser(address, follow_redirects=False)
         page = client.get(f"{start}/p/x").text
         assert 'action="/polls/p/x/join"' in page
-        assert 'href="/polls/p/x?lang=de"' in page
+        assert 'href="?lang=de"' in page
         answer = client.post(f"{start}/p/x/join", data=fields(page, "/join") | {"agreed": "yes"})
         assert answer.headers["location"] == "/polls/p/x"
         assert "path=/polls/p/x;" in answer.headers["set-cookie"].lower()
@@ -319,6 +321,88 @@ def test_rates_by_the_clock():
         rate.take("a")
 
 
+GERMAN = {"accept-language": "de"}
+
+
+@pytest.mark.parametrize("error", [DataError("item THE SECRET is not known"), RuntimeError("THE SECRET")])
+def test_a_mistake_of_the_server_is_told_to_its_log_alone(place, monkeypatch, caplog, error):
+    address, _, _ = place
+    client = joined(address, "pair")
+    secret = re.search(r"/r/([\w-]+)", client.get("/p/pair/me").text)[1]
+
+    def fails(*_args, **_more):
+        raise error
+
+    for name in ("ask", "tell_and_ask", "board"):
+        monkeypatch.setattr(Poll, name, fails)
+    with caplog.at_level(logging.ERROR):
+        page = client.get("/p/pair", headers=GERMAN)
+        called = client.post("/api/polls/pair/questions", headers={"authorization": f"Bearer {secret}"})
+        assert client.get("/p/pair/results").status_code == 500
+        assert client.get("/api/polls/pair/board").status_code == 500
+    assert [page.status_code, called.status_code] == [500, 500]
+    assert "Bei uns ist etwas schiefgegangen" in page.text
+    assert 'href="/p/pair"' in page.text
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    assert "SECRET" not in page.text + called.text
+    lines = [record.getMessage() for record in caplog.records if record.name == "predilect.live"]
+    assert len(lines) == 4
+    assert all("THE SECRET" in line and "test_web.py" in line and "\n" not in line for line in lines)
+    assert not any(secret in line for line in lines)
+
+
+def test_refusals_are_said_in_the_language_of_the_page_with_a_way_back(place):
+    address, host, _ = place
+    client = joined(address, "best")
+    csrf = fields(client.get("/p/best").text, "/answer")["csrf"]
+    client.headers.update(GERMAN)
+    shown = fields(client.get("/p/best").text, "/answer")["shown"]
+    refused = [
+        (client.get("/p/best/results"), 403, "Die Ergebnisse dieser Umfrage sind nicht öffentlich."),
+        (client.get("/p/best/nothing"), 404, "Unter dieser Adresse gibt es nichts."),
+        (client.get("/p/best/answer"), 405, "Das passt so nicht."),
+        (client.get("/p/best/mine?criterion=x"), 422, "Das passt so nicht."),
+        (client.post("/p/best/propose", data={"csrf": csrf, "text": "tea"}), 409, "„tea“ gibt es schon."),
+        (client.post("/p/best/propose", data={"csrf": csrf, "text": " "}), 400, "Ein Vorschlag braucht einen Text."),
+        (client.post("/p/best/propose", data={"csrf": csrf, "text": "a\x00"}), 422, "Das passt so nicht."),
+        (client.post("/p/best/answer", data={"csrf": csrf, "shown": shown, "answer": "a\x00"}), 400, "Das passt so"),
+        (client.post("/p/best/answer", data={"csrf": csrf, "shown": shown, "answer": "999"}), 400, "Das passt so"),
+        (client.post("/p/best/undo", data={"csrf": csrf}), 409, "Es gibt keine Antwort"),
+        (browser(address, headers={"accept": "text/html"} | GERMAN).post("/p/best/join"), 400, "Zustimmung"),
+    ]
+    host.poll("best").pause()
+    refused.append((client.post("/p/best/undo", data={"csrf": csrf}), 409, "Die Umfrage ist unterbrochen."))
+    host.poll("best").resume()
+    for answer, status, said in refused:
+        assert answer.status_code == status, answer.text
+        told = re.search(r'<p role="status">(.*)</p>', answer.text)[1]
+        assert said in told
+        assert told[0].isupper() or told[0] == "„"
+        assert told[-1] == "."
+        assert '<a class="main" href="/p/best">Zurück zu den Fragen</a>' in answer.text
+        assert '<html lang="de">' in answer.text
+    for path in ("/", "/p/nowhere", "/p", "//elsewhere.example", "/%5Celsewhere.example/x"):
+        answer = client.get(path)
+        assert answer.status_code == 404
+        assert "Benutzen Sie den Link, den Sie bekommen haben." in answer.text
+        assert not re.search(r'href="(/[/\\]|[^"]*elsewhere)', answer.text)
+    assert "Use the link" in browser(address).get("/").text
+    assert "The results of this poll are not public." in joined(address, "best").get("/p/best/results").text
+
+
+def test_the_organiser_is_told_in_the_form_what_a_setting_cannot_be(place):
+    address, host, tokens = place
+    ruler = browser(address)
+    ruler.post("/o/order/sign-in", data={"token": tokens["order"]})
+    told = fields(ruler.get("/o/order/settings").text, "/settings")
+    told |= {"question": "Which one?", "limit": "a", "own_ranking": "3", "retention_days": "0", "consent": "Mine."}
+    answer = ruler.post("/o/order/settings", data=told)
+    assert answer.status_code == 400
+    assert "limit is a whole number" in answer.text
+    assert "Mine." in answer.text
+    assert host.poll("order").settings.consent == "Agreed, then."
+
+
 def test_what_machines_ask(address):
     client = browser(address)
     assert client.get("/health").text == "ok\n"
@@ -328,18 +412,39 @@ def test_what_machines_ask(address):
     assert client.post("/p/pair/join", content=b"x" * 1_000_001).status_code == 413
 
 
-def test_both_languages_say_the_same_things():
-    first, second = (texts(language) for language in LANGUAGES)
-    assert first.keys() == second.keys()
-    placed = {key: [sorted(re.findall(r"\{\w+\}", one[key])) for one in (first, second)] for key in first}
+@pytest.mark.parametrize("language", LANGUAGES[1:])
+def test_all_languages_say_the_same_things(language):
+    first, second = texts("en"), texts(language)
+    assert first.keys() == second.keys() - {"refused"}
+    assert first["kinds"].keys() == second["kinds"].keys()
+    placed = {key: [sorted(re.findall(r"\{\w+\}", str(one[key]))) for one in (first, second)] for key in first}
     assert {key for key, (one, other) in placed.items() if one != other} == set()
     templates = files("predilect.live.web") / "templates"
     used = {
         key for file in templates.iterdir() for key in re.findall(r'say\("(\w+)"[,)]', file.read_text(encoding="utf-8"))
     }
     assert used <= first.keys()
-    for language in LANGUAGES:
-        tomllib.loads((files("predilect.live.web") / "texts" / f"{language}.toml").read_text(encoding="utf-8"))
+    assert f'"{language}"' in Settings.__doc__
+
+
+def refusals():
+    """What the code of live polls refuses with, {} for what differs."""
+    for file in (path for folder in ("predilect.live", "predilect.live.web") for path in files(folder).iterdir()):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if file.name.endswith(".py") else ():
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refused":
+                parts = node.args[0].values if isinstance(node.args[0], ast.JoinedStr) else node.args[:1]
+                yield "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in parts)
+
+
+@pytest.mark.parametrize("language", LANGUAGES[1:])
+def test_every_refusal_has_words_in_every_language(language):
+    found = set(refusals())
+    assert len(found) > 30
+    assert found <= texts(language)["refused"].keys()
+    say = Speech(language)
+    assert {say.refused(said.replace("{}", "7"), 409) for said in found}.isdisjoint({say.refused("", 409)})
+    for said, told in texts(language)["refused"].items():
+        told.format(*re.findall(r"\{\}", said))
 
 
 def test_the_language_that_a_browser_asks_for():

@@ -25,6 +25,13 @@ class Refused(DataError):
         self.status = status
 
 
+class Unfit(Refused):
+    """What was sent cannot be used."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(said, 400)
+
+
 def digest(secret: str) -> str:
     """SHA-256 of a secret of 32 random bytes, in hexadecimal."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
@@ -33,14 +40,14 @@ def digest(secret: str) -> str:
 def check_key(key: str | None) -> None:
     """DataError for a key that cannot be kept."""
     if key is not None and not 0 < len(storable(key)) <= _LONGEST_KEY:
-        raise DataError(f"a key has 1 to {_LONGEST_KEY} characters")
+        raise Unfit(f"a key has 1 to {_LONGEST_KEY} characters")
 
 
 def check_time(shown_ms: int | None) -> None:
     """DataError for what is no time on the screen."""
     if shown_ms is None or (isinstance(shown_ms, int) and not isinstance(shown_ms, bool) and 0 <= shown_ms < 2**53):
         return
-    raise DataError(f"shown_ms is a whole number of milliseconds since the question was shown; got {quoted(shown_ms)}")
+    raise Unfit(f"shown_ms is a whole number of milliseconds since the question was shown; got {quoted(shown_ms)}")
 
 
 def repeated(person: Participant, key: str | None, kind: str) -> int | None:
@@ -114,7 +121,7 @@ def read_answer(state: State, shown: Shown, answer: Any) -> tuple[int, ...] | No
     places = tuple(_place(one, names, shown.items) for one in (answer if several else [answer]))
     wanted = {"pair": 1, "best": 1, "best-worst": 2, "order": len(names)}[settings.kind]
     if len(places) != wanted or len(set(places)) < len(places):
-        raise DataError(
+        raise Unfit(
             f'an answer of kind "{settings.kind}" names {wanted} of the items shown, each once; got {quoted(answer)}'
         )
     return places
@@ -125,7 +132,7 @@ def _place(answer: Any, names: list[str], numbers: tuple[int, ...]) -> int:
         return names.index(answer)
     if isinstance(answer, int) and not isinstance(answer, bool) and answer in numbers:
         return numbers.index(answer)
-    raise DataError(f"{quoted(answer)} is none of the items shown.{did_you_mean(answer, names)}")
+    raise Unfit(f"{quoted(answer)} is none of the items shown.{did_you_mean(answer, names)}")
 
 
 def read_items(items: Iterable[str | Mapping[str, Any]], state: State) -> list[dict[str, Any]]:
@@ -136,7 +143,7 @@ def read_items(items: Iterable[str | Mapping[str, Any]], state: State) -> list[d
         said = {"name": one} if isinstance(one, str) else dict(one)
         name, image, attributes = said.pop("name", ""), said.pop("image", ""), said.pop("attributes", None) or {}
         if said:
-            raise DataError(f"an item has name, image and attributes; got {quoted(next(iter(said)))}")
+            raise Unfit(f"an item has name, image and attributes; got {quoted(next(iter(said)))}")
         name = read_name(name, one)
         if (there := state.by_name.get(name)) is not None:
             what = {"active": "asked about", "retired": "retired; accept it to ask again"}.get(
@@ -147,23 +154,23 @@ def read_items(items: Iterable[str | Mapping[str, Any]], state: State) -> list[d
             raise Refused(f'the item "{one_line(name)}" stands twice in the list')
         names.add(name)
         if image and not re.match(r"https?://", str(image)):
-            raise DataError(f"an image is an address, https://...; got {quoted(image)}")
+            raise Unfit(f"an image is an address, https://...; got {quoted(image)}")
         if not isinstance(attributes, Mapping) or len(attributes) > _MOST_ATTRIBUTES:
-            raise DataError(f'attributes of the item "{one_line(name)}" are a dict of at most {_MOST_ATTRIBUTES} texts')
+            raise Unfit(f'attributes of the item "{one_line(name)}" are a dict of at most {_MOST_ATTRIBUTES} texts')
         texts = {storable(str(key))[:200]: storable(str(value))[:LONGEST_TEXT] for key, value in attributes.items()}
         more = {"image": storable(str(image)), "attributes": texts}
         found.append({"name": name} | {key: value for key, value in more.items() if value})
     if len(names) + len(state.items) > _MOST_ITEMS:
-        raise DataError(f"there are {len(names) + len(state.items)} items; a poll has at most {_MOST_ITEMS}")
+        raise Unfit(f"there are {len(names) + len(state.items)} items; a poll has at most {_MOST_ITEMS}")
     return found
 
 
 def read_name(name: Any, given: Any) -> str:
     """The name of an item, its blanks single; DataError for none, or one that is too long."""
     if not isinstance(name, str) or not (name := " ".join(storable(name).split())):
-        raise DataError(f"an item needs a name; got {quoted(given)}")
+        raise Unfit(f"an item needs a name; got {quoted(given)}")
     if len(name) > LONGEST_TEXT:
-        raise DataError(f"the name of an item has {len(name)} characters; at most {LONGEST_TEXT} are shown")
+        raise Unfit(f"the name of an item has {len(name)} characters; at most {LONGEST_TEXT} are shown")
     return name
 
 

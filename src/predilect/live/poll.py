@@ -26,6 +26,7 @@ from predilect.live.erasing import erase
 from predilect.live.exports import Export, export, own, people
 from predilect.live.given import (
     Refused,
+    Unfit,
     check_key,
     check_time,
     digest,
@@ -223,7 +224,7 @@ class Poll:
         """
         for what, value in (("name", name), ("pid", pid)):
             if value is not None and not 0 < len(storable(value)) <= _LONGEST[what]:
-                raise DataError(f"the {what} of a participant has 1 to {_LONGEST[what]} characters")
+                raise Unfit(f"the {what} of a participant has 1 to {_LONGEST[what]} characters")
         hashed = None if secret is None else digest(secret)
 
         def decide(state: State, connection: Any) -> Plan:

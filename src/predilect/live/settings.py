@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from predilect._text import did_you_mean, one_line, quoted
 from predilect.errors import DataError
+from predilect.live.web.texts import LANGUAGES
 
 Kind = Literal["pair", "best", "best-worst", "order"]
 Strategy = Literal["board", "best", "top", "person", "random"]
@@ -43,7 +44,7 @@ class Settings:
     instruction, consent : str
         What stands before the first question; ``consent`` is what a participant agrees to.
     language : {"en", "de"}, default "en"
-        Of the pages, unless a participant's browser asks for the other.
+        Of the pages, unless a participant's browser asks for another.
     ties, skips, undo : bool, default True
         Whether "equally good", "I cannot say" and taking back the last answer are offered.
     proposals : bool, default False
@@ -78,7 +79,7 @@ class Settings:
     criteria: tuple[str, ...] = ()
     instruction: str = ""
     consent: str = ""
-    language: Literal["en", "de"] = "en"
+    language: str = LANGUAGES[0]
     ties: bool = True
     skips: bool = True
     undo: bool = True
@@ -100,8 +101,9 @@ class Settings:
             object.__setattr__(self, name, _texts(name, getattr(self, name)))
         for name in ("instruction", "consent"):
             _text(name, getattr(self, name), _LONGEST_PAGE)
-        for name in ("kind", "strategy", "language", "pids"):
-            _one_of(name, getattr(self, name))
+        words = {"kind": get_args(Kind), "strategy": get_args(Strategy), "language": LANGUAGES, "pids": get_args(Pids)}
+        for name, allowed in words.items():
+            _one_of(name, getattr(self, name), allowed)
         for name, least, most in (
             ("size", 3, 8), ("top", 1, 100), ("limit", 0, 10_000), ("own_ranking", 0, 10_000),
             ("retention_days", 0, 36_500),
@@ -155,8 +157,7 @@ class Settings:
         return cls(**values)
 
 
-def _one_of(name: str, value: Any) -> None:
-    allowed = get_args(get_type_hints(Settings)[name])
+def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise DataError(f"{name} is one of {', '.join(allowed)}; got {quoted(value)}.{did_you_mean(value, allowed)}")
 

@@ -1,4 +1,4 @@
-"""The API: JSON for the verbs of a poll, described by OpenAPI at ``/docs``."""
+"""The API: JSON for the verbs of a poll, described by OpenAPI at ``/api/openapi.json``."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from predilect._json import plain
 from predilect.live.exports import Export
 from predilect.live.given import Refused
 from predilect.live.poll import Poll, Question
-from predilect.live.settings import LONGEST_TEXT
+from predilect.live.settings import LONGEST_TEXT, storable
 from predilect.live.state import Item
 from predilect.live.web.access import Access, Visitor, address_of
+from predilect.live.web.texts import LANGUAGES
 
-Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
+Stored = Annotated[str, AfterValidator(storable)]
+Text = Annotated[Stored, Field(min_length=1, max_length=LONGEST_TEXT)]
 Number = Annotated[int, Field(ge=1, le=2**53)]
 Name = Annotated[str, Path(max_length=64)]
-Key = Annotated[str | None, Field(min_length=1, max_length=200, description="The same key again counts once.")]
+Key = Annotated[Stored | None, Field(min_length=1, max_length=200, description="The same key again counts once.")]
 
 
 class _Given(BaseModel):
@@ -32,8 +34,8 @@ class Joining(_Given):
     """Somebody who agrees to take part."""
 
     consent: Literal[True]
-    language: Literal["en", "de", ""] = ""
-    pid: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    language: Annotated[str, Field(pattern=f"^({'|'.join(LANGUAGES)})?$")] = ""
+    pid: Annotated[Stored | None, Field(min_length=1, max_length=200)] = None
     signature: Annotated[str, Field(max_length=64)] = ""
 
 
@@ -104,8 +106,8 @@ class NewItem(_Given):
     """An item of the organiser."""
 
     name: Text
-    image: Annotated[str, Field(max_length=2000)] = ""
-    attributes: dict[str, str] = {}
+    image: Annotated[Stored, Field(max_length=2000)] = ""
+    attributes: dict[Stored, Stored] = {}
 
 
 class Adding(_Given):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import traceback
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi.staticfiles import StaticFiles
@@ -18,8 +20,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from predilect._text import one_line
 from predilect._version import __version__
-from predilect.errors import DataError, OutputError
+from predilect.errors import OutputError
 from predilect.live.given import Refused
 from predilect.live.web import api, organiser, pages
 from predilect.live.web.access import POLICY, Access
@@ -55,7 +58,7 @@ def create_app(host: Host, *, joins: int = 600, is_secure: bool = False, root: s
     app.add_api_route("/favicon.ico", _icon, include_in_schema=False)
     app.add_api_route("/health", _health, include_in_schema=False)
     app.add_api_route("/metrics", _metrics, include_in_schema=False)
-    app.exception_handler(DataError)(_refused)
+    app.exception_handler(Refused)(_refused)
     app.exception_handler(OutputError)(_unwritten)
     app.exception_handler(HTTPException)(_not_there)
     app.exception_handler(RequestValidationError)(_unreadable)
@@ -77,8 +80,12 @@ class Around:
         below = scope["path"].removeprefix(self.root)  # a proxy took it off, or left it
         scope = {**scope, "root_path": self.root, "path": self.root + below}
 
+        has_begun = False
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal has_begun
             if message["type"] == "http.response.start":
+                has_begun = True
                 self.counts[f'predilect_requests_total{{status="{message["status"]}"}}'] += 1
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
@@ -91,9 +98,15 @@ class Around:
         length = given.get("content-length", "0")
         is_stream = "chunked" in given.get("transfer-encoding", "")
         if is_stream or not length.isdecimal() or int(length) > _LONGEST_BODY:
-            await JSONResponse({"error": "this is too long"}, 413)(scope, receive, send_with_headers)
+            await _answer(Request(scope), 413, "this is too long")(scope, receive, send_with_headers)
         else:
-            await self.app(scope, receive, send_with_headers)
+            try:
+                await self.app(scope, receive, send_with_headers)
+            except Exception as error:
+                if has_begun:
+                    raise
+                answer = await run_in_threadpool(_failed, Request(scope), error)
+                await answer(scope, receive, send_with_headers)
         self.seconds[0] += time.perf_counter() - started
 
 
@@ -101,17 +114,28 @@ def _wants_page(request: Request) -> bool:
     return "/api/" not in request.url.path and "text/html" in request.headers.get("accept", "")
 
 
-def _answer(request: Request, status: int, said: str) -> Response:
+def _answer(request: Request, status: int, said: str, *, is_refusal: bool = False) -> Response:
+    """What went wrong; on a page in its language, and in words that are not made for participants only of what kind."""
     headers = {"Retry-After": "2"} if status == 429 else {}
     if _wants_page(request):
-        answer = pages.refusal(request, status, said)
+        answer = pages.refusal(request, status, said if is_refusal else "")
         answer.headers.update(headers)
         return answer
     return JSONResponse({"error": said}, status, headers=headers)
 
 
 def _refused(request: Request, error: Exception) -> Response:
-    return _answer(request, error.status if isinstance(error, Refused) else 400, str(error))
+    assert isinstance(error, Refused)
+    return _answer(request, error.status, str(error), is_refusal=True)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """Whatever is no refusal is our mistake, of which the log is told and nobody else."""
+    route = getattr(request.scope.get("route"), "path", "?")  # a path as it came may hold a secret
+    (place,) = traceback.extract_tb(error.__traceback__)[-1:]
+    told = f"{type(error).__name__}: {one_line(str(error))}"
+    _log.error("%s %s failed: %s (%s:%s)", request.method, route, told, place.filename, place.lineno)
+    return _answer(request, 500, "the server made a mistake, which its log tells of. What was acknowledged is kept")
 
 
 def _unwritten(request: Request, error: Exception) -> Response:

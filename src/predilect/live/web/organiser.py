@@ -18,14 +18,14 @@ from predilect.live.exports import Export, written
 from predilect.live.given import Refused
 from predilect.live.poll import Poll
 from predilect.live.web.access import address_of
-from predilect.live.web.api import ThePoll, access_of
+from predilect.live.web.api import Stored, ThePoll, access_of
 from predilect.live.web.hosting import form_token
 from predilect.live.web.pages import Field, page, said_in, to, with_places
 
 routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 _SWITCHES = ("public", "proposals", "ties", "skips", "undo")
 _COUNTS = ("limit", "own_ranking", "retention_days")
-_LONG = Annotated[str, Form(max_length=900_000)]
+_LONG = Annotated[Stored, Form(max_length=900_000)]
 
 
 def _ruled(request: Request, poll: Poll, csrf: str | None = None) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def export(request: Request, poll: ThePoll, name: str, pids: bool = False) -> Re
 @routes.get("/o/{poll}/settings")
 def settings(request: Request, poll: ThePoll) -> Response:
     """What may be changed."""
-    return page(request, "settings.html", poll, **_ruled(request, poll))
+    return page(request, "settings.html", poll, wrong="", said=poll.settings.to_dict(), **_ruled(request, poll))
 
 
 @routes.post("/o/{poll}/settings")
@@ -147,8 +147,12 @@ async def change_settings(request: Request, poll: ThePoll) -> Response:
 
 
 def _change_settings(request: Request, poll: Poll, said: dict[str, str]) -> Response:
-    _ruled(request, poll, said.get("csrf", ""))
-    poll.change(**_said_of(said))
+    more = _ruled(request, poll, said.get("csrf", ""))
+    try:
+        poll.change(**_said_of(said))
+    except DataError as error:
+        told = poll.settings.to_dict() | dict.fromkeys(_SWITCHES) | said
+        return page(request, "settings.html", poll, wrong=str(error), said=told, status=400, **more)
     return to(request, f"/o/{poll.name}/settings")
 
 

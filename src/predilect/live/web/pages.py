@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -12,11 +13,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from predilect.errors import DataError
-from predilect.live.given import Refused
+from predilect.live.given import Refused, Unfit
 from predilect.live.poll import Poll
-from predilect.live.settings import Settings
+from predilect.live.settings import Settings, storable
 from predilect.live.web.access import POLICY, Access, Visitor, address_of
-from predilect.live.web.api import ThePoll, access_of, joined
+from predilect.live.web.api import Stored, ThePoll, access_of, joined
 from predilect.live.web.hosting import form_token
 from predilect.live.web.texts import LANGUAGES, Speech, preferred
 
@@ -25,7 +26,7 @@ templates = Environment(
     loader=PackageLoader("predilect.live.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
     lstrip_blocks=True,
 )  # fmt: skip
-Field = Annotated[str, Form(max_length=20_000)]
+Field = Annotated[Stored, Form(max_length=20_000)]
 _SHOWN_AT_ONCE = 2  # the second waits in the page until the first is answered
 _COOKIE = "language"
 
@@ -35,12 +36,14 @@ def page(
 ) -> Response:
     """A page from a template, in the visitor's language."""
     access = access_of(request)
-    default = "en" if poll is None else poll.settings.language
+    default = LANGUAGES[0] if poll is None else poll.settings.language
     language = language_of(request, default)
     images = "" if poll is None else "".join(f" https://{host}" for host in poll.settings.images)
+    # What came by a form is not asked for again in another language: its address knows no GET.
+    here = "" if request.method == "GET" else f"{access.root}/" if poll is None else f"{access.root}/p/{poll.name}"
     told = templates.get_template(template).render(
         say=Speech(language), root=access.root, poll=poll, settings=None if poll is None else poll.settings, csrf=csrf,
-        other=LANGUAGES[1 - LANGUAGES.index(language)], path=request.scope["path"], **values,
+        others=[Speech(one) for one in LANGUAGES if one != language], here=here, path=request.scope["path"], **values,
     )  # fmt: skip
     answer = HTMLResponse(told, status)
     if images:
@@ -59,8 +62,12 @@ def language_of(request: Request, default: str) -> str:
 
 
 def refusal(request: Request, status: int, said: str) -> Response:
-    """A page that says why something was not possible."""
-    return page(request, "message.html", None, status=status, title="not_possible", said=said, back="")
+    """A page that says why something was not possible, with a way back to the poll."""
+    access = access_of(request)
+    found = re.match(r"/([po])/([^/]+)", request.scope["path"].removeprefix(access.root))
+    poll = access.host.opened(found[2]) if found is not None else None
+    back = f"/{found[1]}/{poll.name}" if found is not None and poll is not None else ""
+    return page(request, "refusal.html", poll, status=status, said=said, number=status, back=back)
 
 
 def to(request: Request, path: str) -> Response:
@@ -73,7 +80,10 @@ def allowed_image(settings: Settings, address: str) -> str:
     return address if any(address.startswith(f"https://{host}/") for host in settings.images) else ""
 
 
-templates.globals["allowed_image"] = allowed_image
+templates.globals |= {
+    "allowed_image": allowed_image,
+    "languages": {one: Speech(one)("name_of_language") for one in LANGUAGES},
+}
 
 
 @routes.get("")
@@ -145,7 +155,11 @@ def _checked(request: Request, poll: Poll, csrf: str) -> tuple[Access, Visitor]:
 async def said_in(request: Request) -> dict[str, str]:
     """Fields of a form, by their names."""
     async with request.form(max_files=0, max_fields=40) as form:
-        return {name: str(value) for name, value in form.items()}
+        said = {name: str(value) for name, value in form.items()}
+    try:
+        return {name: storable(value) for name, value in said.items()}
+    except DataError as error:
+        raise Unfit(str(error)) from error
 
 
 @routes.post("/answer")
@@ -187,7 +201,7 @@ def _given(kind: str, said: dict[str, str]) -> tuple[Any, bool]:
 
 def _whole(text: str) -> int:
     if not text.isdecimal() or len(text) > 15:
-        raise DataError("a form is not as our pages have it. Open the page again")
+        raise Refused("this form is not of one of our pages. Open the page again", 400)
     return int(text)
 
 

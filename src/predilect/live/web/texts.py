@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-LANGUAGES = ("en", "de")
+_FOLDER = files("predilect.live.web") / "texts"
+_OF_THE_CODE = "en"  # in which refusals are written
+LANGUAGES = tuple(
+    sorted((one.name[:-5] for one in _FOLDER.iterdir() if one.name.endswith(".toml")),
+           key=lambda language: (language != _OF_THE_CODE, language))
+)  # fmt: skip
 
 
 @cache
-def texts(language: str) -> dict[str, str]:
-    """All texts of a language, by their keys."""
-    return tomllib.loads((files("predilect.live.web") / "texts" / f"{language}.toml").read_text(encoding="utf-8"))
+def texts(language: str) -> dict[str, Any]:
+    """All texts of a language, by their keys; in ``refused`` by what the code says, with {} for what differs."""
+    return tomllib.loads((_FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _patterns(language: str) -> list[tuple[str, str]]:
+    """Patterns of refusals, and what this language says of each."""
+    return [(re.escape(said).replace(r"\{\}", "(.*)"), told) for said, told in texts(language)["refused"].items()]
 
 
 class Speech:
@@ -23,12 +35,22 @@ class Speech:
         self.language = language
 
     def __call__(self, key: str, **values: Any) -> str:
-        return texts(self.language)[key].format(**values)
+        return str(texts(self.language)[key]).format(**values)
+
+    def refused(self, said: str, status: int) -> str:
+        """A refusal in this language; one that it has no words for is told by its kind alone."""
+        known = texts(self.language)
+        if said and self.language != _OF_THE_CODE:
+            found = ((re.fullmatch(pattern, said), told) for pattern, told in _patterns(self.language))
+            said = next((told.format(*match.groups()) for match, told in found if match is not None), "")
+        if not said:
+            return str(known["kinds"].get(str(status), known["kinds"]["400"]))
+        return said[0].upper() + said[1:] + ("" if said[-1] in ".!?" else ".")
 
     def number(self, value: float, digits: int = 2) -> str:
         """A number with so many decimals, as the language writes it."""
         said = f"{value:.{digits}f}".replace("-", "\u2212")
-        return said.replace(".", ",") if self.language == "de" else said
+        return said.replace(".", self("decimal_mark"))
 
     def percent(self, share: float) -> str:
         """A probability, never shown as 0 or 1."""
