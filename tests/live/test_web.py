@@ -6,6 +6,7 @@ import ast
 import json
 import logging
 import re
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
 import pytest
@@ -15,6 +16,7 @@ from live.served import browser, fields, joined, served
 from predilect.errors import DataError
 from predilect.live import Poll, Settings
 from predilect.live.given import Refused
+from predilect.live.web import pages
 from predilect.live.web.limits import Rate
 from predilect.live.web.texts import LANGUAGES, Speech, preferred, texts
 
@@ -63,6 +65,84 @@ def test_somebody_agrees_answers_takes_back_and_leaves(place):
     client.post("/p/pair/erase", data=fields(client.get("/p/pair/me").text, "/erase") | {"sure": "yes"})
     assert len(poll.log.state.people) == n_people - 1
     assert "Take part" in client.get("/p/pair").text
+
+
+def test_of_two_clicks_on_a_page_the_first_counts_and_who_goes_back_answers_anew(place, monkeypatch):
+    address, host, _ = place
+    poll, client = host.poll("pair"), joined(address, "pair")
+
+    def values():
+        return [name for one in client.get("/p/pair/me.json").json()["answers"] for name in one["answer"]]
+
+    form = fields(client.get("/p/pair").text, "/answer")
+    for answer in ("left", "right", "skip"):
+        assert client.post("/p/pair/answer", data=form | {"answer": answer}).status_code == 200
+    left, right = (
+        poll.items[number - 1].name for number in max(poll.log.state.people.items())[1].shown[int(form["shown"])].items
+    )
+    assert values() == [left]
+    monkeypatch.setattr(pages, "_A_MOMENT", -1.0)
+    client.post("/p/pair/answer", data=form | {"answer": "right"})
+    assert values() == [right]
+    monkeypatch.undo()
+    form = fields(client.get("/p/pair").text, "/answer")
+    with ThreadPoolExecutor() as threads:  # at once: each may find that there is no answer yet
+        sent = [
+            threads.submit(client.post, "/p/pair/answer", data=form | {"answer": answer})
+            for answer in ("left", "right", "tie", "skip")
+        ]
+        assert [one.result().status_code for one in sent] == [200] * 4
+    assert len(client.get("/p/pair/me.json").json()["answers"]) == 2
+
+
+def test_a_page_takes_back_one_answer_however_often_it_is_sent(address):
+    client = joined(address, "pair")
+    for _ in range(3):
+        page = client.post(
+            "/p/pair/answer", data=fields(client.get("/p/pair").text, "/answer") | {"answer": "left"}
+        ).text
+    form = fields(page, "/undo")
+    for _ in range(2):
+        assert "Answered: 2" in client.post("/p/pair/undo", data=form).text
+
+
+def test_the_time_on_the_screen_comes_with_an_answer(place, monkeypatch):
+    address, _, _ = place
+    told = []
+
+    def noted(real):
+        def tell(*args, **more):
+            told.append(more["shown_ms"])
+            return real(*args, **more)
+
+        return tell
+
+    for name in ("tell", "tell_and_ask"):
+        monkeypatch.setattr(Poll, name, noted(getattr(Poll, name)))
+    client = joined(address, "pair")
+    for ms in ("", "1234"):
+        form = fields(client.get("/p/pair").text, "/answer")
+        assert client.post("/p/pair/answer", data=form | {"answer": "left", "shown_ms": ms}).status_code == 200
+    form = fields(client.get("/p/pair").text, "/answer")
+    said = {"shown": int(form["shown"]), "answer": "left"}
+    for more in ({"shown_ms": -1}, {"shown_ms": 777}, {}):
+        client.post("/api/polls/pair/answers", json=said | more, headers={"x-form-token": form["csrf"]})
+    assert told == [None, 1234, 777, None]
+
+
+def test_who_is_done_may_propose_and_see_results(tmp_path):
+    for proposals in (True, False):
+        with made(tmp_path, name=f"x{int(proposals)}", limit=1, own_ranking=0, proposals=proposals, public=proposals):
+            pass
+    with served(str(tmp_path / "poll.db")) as (address, _):
+        for proposals in (True, False):
+            client = joined(address, name := f"x{int(proposals)}")
+            page = client.post(
+                f"/p/{name}/answer", data=fields(client.get(f"/p/{name}").text, "/answer") | {"answer": "left"}
+            ).text
+            assert "That was the last question." in page
+            assert (f'href="/p/{name}/results"' in page) == proposals
+            assert (f'action="/p/{name}/propose"' in page) == proposals
 
 
 @pytest.mark.parametrize("kind", ["best", "best-worst", "order"])

@@ -60,6 +60,7 @@ def opened(browser, place):
         context.close()
 
 
+A_GLANCE = 450  # milliseconds after which a question may be answered
 WIDE = """width => [...document.querySelectorAll("main *, header *")].filter(one => !one.closest(".scroll *")
   && one.getBoundingClientRect().right > width).map(one => one.outerHTML.slice(0, 200))"""
 
@@ -105,6 +106,7 @@ def test_a_participant_goes_the_whole_way_by_keyboard(opened, place, width, colo
     # Arrow keys answer at once: what comes next was in the page.
     for n, key in enumerate(("ArrowLeft", "ArrowRight", "ArrowDown"), 1):
         before = page.locator("#now form").get_attribute("data-shown")
+        page.wait_for_timeout(A_GLANCE)
         page.keyboard.press(key)
         page.wait_for_selector(f"#now form:not([data-shown='{before}'])")
         page.wait_for_selector(f"text=Answered: {n}")
@@ -112,6 +114,7 @@ def test_a_participant_goes_the_whole_way_by_keyboard(opened, place, width, colo
     page.wait_for_selector("text=Answered: 2")
     # And by Tab alone.
     tab_to(page, "button[value=skip]")
+    page.wait_for_timeout(A_GLANCE)
     page.keyboard.press("Enter")
     page.wait_for_selector("text=Answered: 3")
     assert progress.inner_text().startswith("Answered: 3")
@@ -188,15 +191,88 @@ def test_a_participant_needs_no_script(opened, place):
     assert page.locator("#progress").inner_text() == "Answered: 1"
 
 
+def hold(page, key):
+    for _ in range(15):
+        page.keyboard.down(key)  # all but the first are repeats
+        page.wait_for_timeout(33)
+    page.keyboard.up(key)
+
+
+def click_twice(page, pause):
+    box = page.locator("#now button.card").first.bounding_box()
+    page.mouse.move(box["x"] + 20, box["y"] + 20)
+    for count in (1, 2):
+        page.mouse.down(click_count=count)
+        page.mouse.up(click_count=count)
+        page.wait_for_timeout(pause)
+
+
+def press_often(page):
+    for _ in range(8):
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_timeout(30)
+
+
+@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize(
+    "by_accident",
+    [
+        lambda page: click_twice(page, 10),
+        lambda page: click_twice(page, 200),
+        lambda page: page.locator("#now button.card").first.dblclick(),
+        lambda page: hold(page, "ArrowLeft"),
+        lambda page: hold(page, "Enter"),
+        press_often,
+    ],
+    ids=["two clicks", "two clicks with a pause", "double click", "arrow held", "Enter held", "many arrows"],
+)
+def test_nobody_answers_what_they_have_not_seen(opened, place, script, by_accident):
+    """A double click, a key that is held, or the next click on the same place answers one question."""
+    _, host, _ = place
+    page = opened(script=script)
+    page.goto("/p/pair")
+    page.locator("input[name=agreed]").check()
+    page.locator("button.main").click()
+    page.wait_for_selector("form.question")
+    page.wait_for_timeout(A_GLANCE)
+    page.locator("#now button.card").first.focus()
+    n = host.poll("pair").log.state.n_events
+    by_accident(page)
+    page.wait_for_timeout(A_GLANCE)
+    page.wait_for_load_state()
+    assert host.poll("pair").log.state.n_events - n <= 1
+    page.locator("#now button.card").first.click()  # and the next one is there to be answered
+    page.wait_for_load_state()
+    page.wait_for_timeout(A_GLANCE)
+    assert 1 <= host.poll("pair").log.state.n_events - n <= 2
+
+
+def test_the_time_on_the_screen_is_counted_from_the_swap(opened, place):
+    page = opened()
+    join(page, "pair")
+    sent = []
+    page.on("request", lambda request: sent.append(request.post_data) if request.url.endswith("/answer") else None)
+    for pause in (900, 500):
+        page.wait_for_timeout(pause)
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_timeout(50)
+    times = [int(re.search(r"shown_ms=(\d+)", one)[1]) for one in sent]
+    assert len(times) == 2
+    assert times[0] >= 900
+    assert 500 <= times[1] < times[0] + 400
+
+
 def test_an_answer_that_cannot_be_sent_is_shown_again(opened, place):
     page = opened()
     join(page, "pair")
     shown = page.locator("#now form").get_attribute("data-shown")
     page.route("**/answer", lambda route: route.abort())
+    page.wait_for_timeout(A_GLANCE)
     page.keyboard.press("ArrowLeft")
     page.wait_for_selector("#wrong:not(:empty)")
     assert page.locator("#now form").get_attribute("data-shown") == shown
     page.unroute("**/answer")
+    page.wait_for_timeout(A_GLANCE)
     page.locator("#now button[value=left]").click()
     page.wait_for_selector("text=Answered: 1")
 

@@ -23,6 +23,7 @@ Stored = Annotated[str, AfterValidator(storable)]
 Text = Annotated[Stored, Field(min_length=1, max_length=LONGEST_TEXT)]
 Number = Annotated[int, Field(ge=1, le=2**53)]
 Name = Annotated[str, Path(max_length=64)]
+LONGEST_SHOWN = 10**12  # milliseconds
 Key = Annotated[Stored | None, Field(min_length=1, max_length=200, description="The same key again counts once.")]
 
 
@@ -71,6 +72,9 @@ class Answering(_Given):
     answer: Number | Text | Annotated[list[Number | Text], Field(min_length=1, max_length=8)]
     criterion: Annotated[int | None, Field(ge=0, le=9)] = None
     key: Key = None
+    shown_ms: Annotated[
+        int | None, Field(ge=0, le=LONGEST_SHOWN, description="Milliseconds since the question came into sight.")
+    ] = None
     ask: Annotated[int, Field(ge=0, le=5, description="Send so many questions with the answer.")] = 0
 
 
@@ -228,8 +232,9 @@ async def tell(request: Request, poll: Annotated[str, Path(max_length=64)]) -> R
     except ValidationError as error:
         raise RequestValidationError([{**one, "loc": ("body", *one["loc"])} for one in error.errors()]) from error
     told, questions = await run_in_threadpool(
-        this.tell_and_ask, who.number, given.shown, given.answer, given.ask, criterion=given.criterion, key=given.key
-    )
+        this.tell_and_ask, who.number, given.shown, given.answer, given.ask, criterion=given.criterion, key=given.key,
+        shown_ms=given.shown_ms,
+    )  # fmt: skip
     kept = Answered(answer=told.answer, repeated=told.repeated, questions=[_asked(one) for one in questions])
     return Response(kept.model_dump_json(), 201, media_type="application/json")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
+import time
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -13,7 +15,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from predilect.errors import DataError
-from predilect.live.given import Refused, Unfit
+from predilect.live.given import Refused, Unfit, person_of
 from predilect.live.poll import Poll
 from predilect.live.settings import Settings, storable
 from predilect.live.web.access import POLICY, Access, Visitor, address_of
@@ -28,6 +30,7 @@ templates = Environment(
 )  # fmt: skip
 Field = Annotated[Stored, Form(max_length=20_000)]
 _SHOWN_AT_ONCE = 2  # the second waits in the page until the first is answered
+_A_MOMENT = 2.0  # seconds in which nobody takes back an answer by going back to its page
 _COOKIE = "language"
 
 
@@ -101,7 +104,7 @@ def question(request: Request, poll: Poll, visitor: Visitor, *, wrong: str = "",
     asked = poll.ask(visitor.number, _SHOWN_AT_ONCE)
     progress = poll.progress(visitor.number)
     common: dict[str, Any] = {
-        "csrf": form_token(visitor.secret, poll.name), "progress": progress,
+        "csrf": form_token(visitor.secret, poll.name), "progress": progress, "key": secrets.token_hex(8),
         "has_ranking": poll.settings.own_ranking and progress.answered >= poll.settings.own_ranking,
     }  # fmt: skip
     if not asked:
@@ -175,12 +178,17 @@ def _keep_answer(request: Request, poll: Poll, said: dict[str, str]) -> Response
     if wrong:
         key = "incomplete_order" if poll.settings.kind == "order" else "incomplete_best_worst"
         return question(request, poll, visitor, wrong=key, status=400)
-    with poll.log.lock:
-        old = poll.log.state.people[visitor.number].given.get((shown, criterion))
-    if old is None:
-        poll.tell(visitor.number, shown, given, criterion=criterion)
-    else:  # sent twice, or somebody went back to it
-        poll.replace(visitor.number, old, given)
+    shown_ms = _whole(said.get("shown_ms") or "0") or None
+    try:
+        poll.tell(visitor.number, shown, given, criterion=criterion, shown_ms=shown_ms)
+    except Refused:
+        with poll.log.lock:
+            person = person_of(poll.log.state, visitor.number)
+            old = person.answers.get(person.given.get((shown, criterion), 0))
+        if old is None:
+            raise
+        if time.time() - old.time > _A_MOMENT:  # not two clicks on one page: somebody went back to it
+            poll.replace(visitor.number, old.sequence, given)
     return to(request, f"/p/{poll.name}")
 
 
@@ -206,10 +214,10 @@ def _whole(text: str) -> int:
 
 
 @routes.post("/undo")
-def undo(request: Request, poll: ThePoll, csrf: Field = "") -> Response:
-    """Take back the last answer."""
+def undo(request: Request, poll: ThePoll, csrf: Field = "", key: Field = "") -> Response:
+    """Take back the last answer; a page takes back one."""
     _, visitor = _checked(request, poll, csrf)
-    poll.undo(visitor.number)
+    poll.undo(visitor.number, key=key or None)
     return to(request, f"/p/{poll.name}")
 
 

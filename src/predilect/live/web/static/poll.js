@@ -4,6 +4,16 @@ document.documentElement.classList.add("scripted");
 const main = document.getElementById("content");
 let sending = Promise.resolve();
 let waiting = 0;
+const A_GLANCE = 400; // milliseconds in which nobody has read a question
+let since = document.hidden ? null : performance.now(); // when the question came into sight
+
+function seen() {
+  since = document.hidden ? null : performance.now();
+}
+
+function shown() {
+  return since === null ? 0 : Math.round(performance.now() - since);
+}
 
 function parsed(text) {
   return new DOMParser().parseFromString(text, "text/html");
@@ -25,6 +35,7 @@ function say(text) {
 
 function fields(form, button) {
   const found = new URLSearchParams(new FormData(form));
+  found.set("shown_ms", shown());
   if (button && button.name) {
     found.set(button.name, button.value);
   }
@@ -50,6 +61,7 @@ function answer(form, button) {
     next.remove();
     document.querySelector("#now legend").setAttribute("tabindex", "-1");
     document.querySelector("#now legend").focus();
+    seen();
   } else {
     form.querySelectorAll("button").forEach((one) => { one.disabled = true; });
   }
@@ -77,10 +89,12 @@ function answer(form, button) {
         }
       } else {
         putIn(page, true);
+        seen();
       }
     } catch {
       waiting -= 1;
       document.getElementById("now").replaceChildren(old);
+      seen();
       const place = document.getElementById("wrong");
       say(place.dataset.notSent);
     }
@@ -91,7 +105,27 @@ document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.classList.contains("question")) {
     event.preventDefault();
-    answer(form, event.submitter);
+    if (shown() >= A_GLANCE) {
+      answer(form, event.submitter);
+    }
+  }
+});
+
+// The second click of a double one, and a key that is held, do nothing.
+document.addEventListener("click", (event) => {
+  if (event.detail > 1 && event.target.closest("button")) {
+    event.preventDefault();
+  }
+}, true);
+
+document.addEventListener("visibilitychange", () => {
+  if (since === null) {
+    seen();
+  }
+});
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted) {
+    seen();
   }
 });
 
@@ -100,8 +134,10 @@ document.addEventListener("keydown", (event) => {
   if (within || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) {
     return;
   }
-  const button = document.querySelector(`#content [data-key="${event.key}"]`);
-  if (button) {
+  const button = document.querySelector(`#content [data-key="${CSS.escape(event.key)}"]`) ?? event.target.closest("button");
+  if (event.repeat && button) {
+    event.preventDefault();
+  } else if (button?.dataset.key === event.key) {
     event.preventDefault();
     button.click();
   }
