@@ -10,7 +10,7 @@ import pytest
 from drawings import SVG, WILD, contrast, mixed, palettes, picture, words
 from predilect.charts.chart import Chart, Field, Grid, Intervals, Panels, Plane, Row, Series, isolated, name_of
 from predilect.charts.pictures import learning
-from predilect.charts.svg import _DARKEST, fitted, mark, style, svg, ticks, width_of
+from predilect.charts.svg import _DARKEST, PHONE, WIDE, fitted, mark, style, svg, ticks, width_of
 
 ROWS = [
     Row(name_of(name), k - 5.0, k - 6.0, k - 4.5, f"{name_of(name)}: {k}", f"tier {k // 4}")
@@ -59,8 +59,11 @@ def test_ticks_are_round_and_inside(low, high):
         assert round(step / 10 ** np.floor(np.log10(step)), 6) in (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
-def test_rows_stand_where_their_numbers_say():
-    root = picture(svg(Chart(Intervals(ROWS), "Title", "Told", ("axis", ""))))
+@pytest.mark.parametrize("room", [WIDE, PHONE])
+def test_rows_stand_where_their_numbers_say(room):
+    drawn = svg(Chart(Intervals(ROWS), "Title", "Told", ("axis", "")), room)
+    assert float(re.search(r'viewBox="0 0 (\S+) ', drawn)[1]) <= room.label + room.group + room.marks + 40.0
+    root = picture(drawn)
     dots = list(root.iter(f"{SVG}circle"))
     x = np.array([float(dot.get("cx")) for dot in dots])
     assert len(dots) == len(ROWS)
@@ -72,7 +75,8 @@ def test_rows_stand_where_their_numbers_say():
     assert np.allclose(x - ends[:, 0], per_unit, atol=0.3)
 
 
-def test_every_chart_is_sound_whatever_the_names_and_holds_them_whole():
+@pytest.mark.parametrize("room", [WIDE, PHONE])
+def test_every_chart_is_sound_whatever_the_names_and_holds_them_whole(room):
     names = [name_of(name) for name in WILD]
     n = len(names)
     shade = np.linspace(-1.0, 1.0, n * n).reshape(n, n)
@@ -88,8 +92,8 @@ def test_every_chart_is_sound_whatever_the_names_and_holds_them_whole():
         Plane(series, (0.0, 1.0), (0.0, 1.0), square=True, shares=True),
         Panels([[Chart(Plane(series, (0.0, 1.0), (0.0, 1.0)), name, name, (name, name)) for name in names[:3]]]),
     ):
-        picture(svg(Chart(data, names[0], names[1], (names[2], names[3]))))
-    root = picture(svg(Chart(Intervals(ROWS), "a", "b", ("c", ""))))
+        picture(svg(Chart(data, names[0], names[1], (names[2], names[3])), room))
+    root = picture(svg(Chart(Intervals(ROWS), "a", "b", ("c", "")), room))
     titles = [one.text for one in root.iter(f"{SVG}title")]
     assert all(any(name in (title or "") for title in titles) for name in names)
     assert not [one for one in words(root) if len(one) > 60]

@@ -145,6 +145,37 @@ def test_who_is_done_may_propose_and_see_results(tmp_path):
             assert (f'action="/p/{name}/propose"' in page) == proposals
 
 
+def test_a_ranking_of_ones_own_is_promised_only_where_it_can_come(tmp_path):
+    with made(tmp_path, name="x", limit=3, own_ranking=2):
+        pass
+    with served(str(tmp_path / "poll.db")) as (address, _):
+        for answers, promised in ((["left", "left"], True), (["skip", "left"], True), (["skip", "skip"], False)):
+            client = joined(address, "x")
+            said = []
+            for answer in answers:
+                page = client.get("/p/x").text
+                said.append("ranking is shown after 2 answers" in page)
+                client.post("/p/x/answer", data=fields(page, "/answer") | {"answer": answer})
+            page = client.get("/p/x").text
+            assert said == [True, True]
+            assert ("ranking is shown after" in page or 'href="/p/x/mine"' in page) == promised
+            assert ("table" in client.get("/p/x/mine").text) == (answers == ["left", "left"])
+            assert ('href="/p/x/mine"' in page) == (answers == ["left", "left"])
+
+
+def test_closing_asks_first_and_a_retired_item_is_asked_again(place):
+    address, host, tokens = place
+    ruler = browser(address)
+    page = ruler.post("/o/best/sign-in", data={"token": tokens["best"]}).text
+    closing = page[page.index("<details>") :]
+    assert "Yes, close the poll" in closing[: closing.index("</details>")]
+    assert page.count('value="closed"') == 1
+    host.poll("best").retire(DRINKS[0])
+    page = ruler.get("/o/best/items").text
+    assert f'Ask again<span class="hidden">: {DRINKS[0]}' in page
+    host.poll("best").moderate(DRINKS[0], True)
+
+
 @pytest.mark.parametrize("kind", ["best", "best-worst", "order"])
 def test_sets_are_answered_by_their_forms(place, kind):
     address, host, _ = place

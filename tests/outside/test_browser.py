@@ -57,6 +57,21 @@ def test_the_page_is_accessible_at_every_width_and_asks_for_nothing(opened, page
     assert told == []
 
 
+def test_every_chart_is_whole_on_a_phone_and_can_be_read(opened):
+    page = opened(390)
+    charts = page.locator("svg.chart:visible")
+    assert charts.count() >= 4
+    for box in (one.bounding_box() for one in charts.all()):
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+    assert page.evaluate(
+        "[...document.querySelectorAll('figure .scroll')].every(one => one.scrollWidth <= one.clientWidth)"
+    )
+    board = charts.first
+    assert board.evaluate("one => one.getBoundingClientRect().width / one.viewBox.baseVal.width") > 0.9
+    assert board.get_attribute("aria-label") == opened().locator("svg.chart:visible").first.get_attribute("aria-label")
+
+
 def test_the_colours_follow_the_reader(opened):
     colour = "getComputedStyle(document.body).backgroundColor"
     assert opened(colours="dark").evaluate(colour) != opened(colours="light").evaluate(colour)

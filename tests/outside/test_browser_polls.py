@@ -125,6 +125,9 @@ def test_a_participant_goes_the_whole_way_by_keyboard(opened, place, width, colo
     check(page, address, width)
     page.goto("/p/pair/results")
     check(page, address, width)
+    for cell in page.locator("table.board tbody :is(td, th, svg)").all():  # whole, on a phone too
+        box = cell.bounding_box()
+        assert 0 <= box["x"] < box["x"] + box["width"] <= width
     page.goto("/p/pair/me")
     check(page, address, width)
     link = page.locator(".link a").get_attribute("href")

@@ -13,7 +13,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,18 @@ from predilect._text import shortened
 from predilect._types import FloatArray
 from predilect.charts.chart import MANY, Chart, Field, Grid, Intervals, Panels, Plane, name_of
 
-WIDTH = 640.0
-_LONGEST_LABEL, _LONGEST_GROUP, _NARROWEST, _SIZE, _ROW = 320.0, 130.0, 340.0, 12.0, 19.0
+
+class Room(NamedTuple):
+    """What a drawing may take in width, in units of which text is 12 high: the longest texts, the least for marks."""
+
+    width: float
+    label: float
+    group: float
+    marks: float
+
+
+WIDE, PHONE = Room(640.0, 320.0, 130.0, 340.0), Room(340.0, 110.0, 52.0, 142.0)
+_SIZE, _ROW = 12.0, 19.0
 _SHADES, _DARKEST = 8, 0.5  # darker cells would hide their numbers
 Drawn = tuple[float, float, list[str]]  # width, height, and what is on it
 
@@ -94,25 +104,25 @@ def ticks(low: float, high: float, most: int = 7) -> list[float]:
     return [k * step for k in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
-def svg(chart: Chart) -> str:
+def svg(chart: Chart, room: Room = WIDE) -> str:
     """The chart as an ``<svg>``."""
     if chart.is_empty:
-        return drawing(chart, WIDTH, 40.0, [text(12, 25, "Nothing to show.", "s")])
-    return drawing(chart, *_drawn(chart))
+        return drawing(chart, room.width, 40.0, [text(12, 25, "Nothing to show.", "s")])
+    return drawing(chart, *_drawn(chart, room))
 
 
-def _drawn(chart: Chart) -> Drawn:
+def _drawn(chart: Chart, room: Room) -> Drawn:
     draw: Any = {Intervals: _intervals, Grid: _grid, Plane: _plane, Panels: _panels}[type(chart.data)]
-    found: Drawn = draw(chart.data, chart.axes)
+    found: Drawn = draw(chart.data, chart.axes, room)
     return found
 
 
-def _panels(data: Panels, axes: tuple[str, str]) -> Drawn:
+def _panels(data: Panels, axes: tuple[str, str], room: Room) -> Drawn:
     parts, y, right = [], 0.0, 0.0
     for row in data.rows:
         x, below = 0.0, y
         for chart in row:
-            width, height, inside = _drawn(chart)
+            width, height, inside = _drawn(chart, room)
             parts.append(text(x + 60.0, y + 14.0, chart.title))
             parts.append(f'<g transform="translate({_n(x)} {_n(y + 14.0)})">{"".join(inside)}</g>')
             x, below = x + width, max(below, y + height + 20.0)
@@ -120,15 +130,15 @@ def _panels(data: Panels, axes: tuple[str, str]) -> Drawn:
     return right, y, parts
 
 
-def _intervals(data: Intervals, axes: tuple[str, str]) -> Drawn:
+def _intervals(data: Intervals, axes: tuple[str, str], room: Room) -> Drawn:
     rows = data.rows
-    left = min(max(width_of(row.label) for row in rows), _LONGEST_LABEL) + 22.0
-    beside = 14.0 + min(max(width_of(row.group, 11.0) for row in rows), _LONGEST_GROUP)
-    width = max(WIDTH, left + _NARROWEST + beside)
+    left = min(max(width_of(row.label) for row in rows), room.label) + 22.0
+    beside = 14.0 + min(max(width_of(row.group, 11.0) for row in rows), room.group)
+    width = max(room.width, left + room.marks + beside)
     right = width - beside
     low, high = min(0.0, *(row.lower for row in rows)), max(0.0, *(row.upper for row in rows))
-    room = 0.03 * (high - low) or 1.0
-    low, high = low - room, high + room
+    edge = 0.03 * (high - low) or 1.0
+    low, high = low - edge, high + edge
     bottom = 8.0 + _ROW * len(rows)
 
     def at(value: float) -> float:
@@ -141,8 +151,8 @@ def _intervals(data: Intervals, axes: tuple[str, str]) -> Drawn:
         if group and number % 2 == 0:
             parts.append(f'<path class="band" d="M0 {_n(top)}h{_n(width)}v{_n(tall)}h{_n(-width)}z"/>')
         if group:
-            parts.append(text(width - 6.0, top + tall / 2.0 + 4.0, group, "s e", _LONGEST_GROUP))
-    for value in ticks(low, high):
+            parts.append(text(width - 6.0, top + tall / 2.0 + 4.0, group, "s e", room.group))
+    for value in ticks(low, high, min(7, int((right - left) // 34.0))):
         parts.append(line("grid", (at(value), 8.0), (at(value), bottom)))
         parts.append(text(at(value), bottom + 15.0, f"{round(value, 9) + 0.0:g}", "s m"))
     parts.append(line("zero", (at(0.0), 8.0), (at(0.0), bottom)))
@@ -157,18 +167,18 @@ def _intervals(data: Intervals, axes: tuple[str, str]) -> Drawn:
     return width, bottom + 40.0, parts
 
 
-def _grid(data: Grid, axes: tuple[str, str]) -> Drawn:
+def _grid(data: Grid, axes: tuple[str, str], room: Room) -> Drawn:
     rows, columns, said = data.rows, data.columns, data.said
     wide = max(18.0, 9.0 + 5.2 * max(len(one) for line_ in said for one in line_))
-    left = min(max(width_of(row) for row in rows), max(_LONGEST_LABEL, WIDTH - wide * len(columns))) + 12.0
+    left = min(max(width_of(row) for row in rows), max(room.label, room.width - wide * len(columns))) + 12.0
     upright = max(width_of(column, 11.0) for column in columns) > wide
-    head = 30.0 + (min(max(width_of(column, 11.0) for column in columns), _LONGEST_LABEL) if upright else 8.0)
+    head = 30.0 + (min(max(width_of(column, 11.0) for column in columns), room.label) if upright else 8.0)
     tall = _ROW - 1.0
     parts = [text(left, 13.0, axes[0], "s")]
     for k, column in enumerate(columns):
         x = left + wide * (k + 0.5)
         if upright:
-            parts.append(text(x + 4.0, head - 6.0, column, "s", _LONGEST_LABEL, _upright(x + 4.0, head - 6.0)))
+            parts.append(text(x + 4.0, head - 6.0, column, "s", room.label, _upright(x + 4.0, head - 6.0)))
         else:
             parts.append(text(x, head - 6.0, column, "s m"))
     shade = np.where(np.isnan(data.shade), 0.0, data.shade)
@@ -212,12 +222,12 @@ def _shaded(field: Field, at: Callable[[float, float], tuple[float, float]]) -> 
     return _cells((field.value - middle) / ((field.high - middle) or 1.0), across, up)
 
 
-def _plane(data: Plane, axes: tuple[str, str]) -> Drawn:
+def _plane(data: Plane, axes: tuple[str, str], room: Room) -> Drawn:
     left, top = 60.0, 12.0
     names = [one.name for one in data.series if one.name]
-    key = 42.0 + min(max(map(width_of, names)), _LONGEST_LABEL) if names else 30.0
+    key = 42.0 + min(max(map(width_of, names)), room.label) if names else 30.0
     side = 340.0 if data.shares else 400.0
-    wide, tall = (side, side) if data.square else (max(WIDTH - left - key, 300.0), 260.0)
+    wide, tall = (side, side) if data.square else (max(room.width - left - key, min(300.0, room.marks)), 260.0)
     wide, tall = (wide, tall) if data.field is None else (260.0, 220.0)
     (x_low, x_high), (y_low, y_high) = data.x, data.y
 
@@ -259,10 +269,10 @@ def _plane(data: Plane, axes: tuple[str, str]) -> Drawn:
             y = top + 12.0 + _ROW * beside
             beside += 1
             parts.append(mark(left + wide + 20.0, y - 4.0, number))
-            parts.append(text(left + wide + 32.0, y, one.name, "", _LONGEST_LABEL))
+            parts.append(text(left + wide + 32.0, y, one.name, "", room.label))
     width, middle = left + wide + key, top + tall / 2.0
-    room = 2.0 * min(left + wide / 2.0, width - left - wide / 2.0)
-    parts.append(text(left + wide / 2.0, top + tall + 33.0, axes[0], "s m", room))
+    widest = 2.0 * min(left + wide / 2.0, width - left - wide / 2.0)
+    parts.append(text(left + wide / 2.0, top + tall + 33.0, axes[0], "s m", widest))
     parts.append(text(14.0, middle, axes[1], "s m", tall, _upright(14.0, middle)))
     return width, top + max(tall, _ROW * beside) + 44.0, parts
 

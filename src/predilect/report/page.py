@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from predilect._text import one_line, shortened
 from predilect.charts.chart import ISOLATED, name_of
-from predilect.charts.svg import style, svg
+from predilect.charts.svg import PHONE, style, svg
 from predilect.report.parts import Figure, Heading, List, Part, Table
 from predilect.report.sections import Contents
 
@@ -51,7 +51,9 @@ def _part(part: Part) -> str:
             kind = "ol" if ordered else "ul"
             return f"<{kind}>{''.join(f'<li>{_sentence(line)}</li>' for line in lines)}</{kind}>"
         case Figure(chart, caption):
-            return f"<figure>{_scrolled(svg(chart), caption)}<figcaption>{_sentence(caption)}</figcaption></figure>"
+            wide, phone = svg(chart), svg(chart, PHONE)  # each hidden where the other is for
+            both = wide if wide == phone else f'<div class="wide">{wide}</div><div class="phone">{phone}</div>'
+            return f"<figure>{_scrolled(both, caption)}<figcaption>{_sentence(caption)}</figcaption></figure>"
         case Table(summary=""):
             return _table(part)
         case Table():

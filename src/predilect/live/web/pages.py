@@ -6,6 +6,7 @@ import json
 import re
 import secrets
 import time
+from collections import Counter
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -105,11 +106,20 @@ def question(request: Request, poll: Poll, visitor: Visitor, *, wrong: str = "",
     progress = poll.progress(visitor.number)
     common: dict[str, Any] = {
         "csrf": form_token(visitor.secret, poll.name), "progress": progress, "key": secrets.token_hex(8),
-        "has_ranking": poll.settings.own_ranking and progress.answered >= poll.settings.own_ranking,
+        "ranking_in": _ranking_in(poll, visitor.number, progress.left),
     }  # fmt: skip
     if not asked:
         return page(request, "done.html", poll, completion=_completion(poll, progress.left), **common)
     return page(request, "question.html", poll, status=status, questions=asked, wrong=wrong, **common)
+
+
+def _ranking_in(poll: Poll, number: int, left: int | None) -> int | None:
+    """Answers until somebody sees a ranking of their own; None for never: those that are left are too few."""
+    with poll.log.lock:
+        answers = person_of(poll.log.state, number).answers.values()
+        given = Counter(answer.criterion for answer in answers if answer.value is not None)
+    missing = max(0, poll.settings.own_ranking - max(given.values(), default=0))
+    return missing if poll.settings.own_ranking and (left is None or missing <= left) else None
 
 
 def _completion(poll: Poll, left: int | None) -> str:
@@ -188,7 +198,7 @@ def _keep_answer(request: Request, poll: Poll, said: dict[str, str]) -> Response
         if old is None:
             raise
         if time.time() - old.time > _A_MOMENT:  # not two clicks on one page: somebody went back to it
-            poll.replace(visitor.number, old.sequence, given)
+            poll.replace(visitor.number, old.sequence, given, shown_ms=shown_ms)
     return to(request, f"/p/{poll.name}")
 
 
