@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
 import pytest
+from starlette.requests import Request
 
 from live.polls import DRINKS, answered, made
 from live.served import browser, fields, joined, served
@@ -17,6 +18,7 @@ from predilect.errors import DataError
 from predilect.live import Poll, Settings
 from predilect.live.given import Refused
 from predilect.live.web import pages
+from predilect.live.web.access import address_of
 from predilect.live.web.limits import Rate
 from predilect.live.web.texts import LANGUAGES, Speech, preferred, texts
 
@@ -217,6 +219,21 @@ def test_a_link_lets_a_participant_come_back_elsewhere(address):
     assert browser(address).get("/p/pair/r/nobody").status_code == 403
 
 
+def test_nobody_becomes_another_unasked(address):
+    ann, bob = joined(address, "pair"), joined(address, "pair")
+    link = re.search(r'href="([^"]*/r/[^"]+)"', ann.get("/p/pair/me").text)[1]
+    assert [one.status_code for one in ann.get(link).history] == [303]  # one's own
+    before, of_ann = bob.get("/p/pair/me.json").json(), ann.get("/p/pair/me.json").json()
+    page = bob.get(link)
+    assert page.history == []
+    assert "This link is of another participant" in page.text
+    assert bob.get("/p/pair/me.json").json() == before
+    form = fields(page.text, link.removeprefix(address))
+    assert bob.post(link, data={"csrf": "0" * 64}).status_code == 403
+    assert bob.post(link, data=form).status_code == 200
+    assert bob.get("/p/pair/me.json").json() == of_ann
+
+
 def test_nobody_sends_forms_for_another(address):
     ann, bob = joined(address, "pair"), joined(address, "pair")
     of_ann = fields(ann.get("/p/pair").text, "/answer")
@@ -347,6 +364,16 @@ def test_the_cookie_alone_speaks_for_no_request_of_the_api(address):
     csrf = fields(client.get("/p/pair").text, "/answer")["csrf"]
     assert client.post("/api/polls/pair/questions", headers={"x-form-token": csrf}).status_code == 200
     assert client.get("/api/polls/pair/me").status_code == 200
+    for scheme in ("Basic x", "Bearer", "x", ""):
+        refused = client.post("/api/polls/pair/questions", headers={"authorization": scheme})
+        assert refused.status_code == 403, scheme
+
+
+def test_the_cookie_of_the_organiser_does_not_last(place):
+    address, _, tokens = place
+    ruler = browser(address)
+    set_by = ruler.post("/o/order/sign-in", data={"token": tokens["order"]}, follow_redirects=False).headers
+    assert "max-age=604800" in set_by["set-cookie"].lower()
 
 
 def test_signed_references_resume_and_open_ones_do_not(tmp_path):
@@ -370,6 +397,7 @@ def test_signed_references_resume_and_open_ones_do_not(tmp_path):
         first.post("/p/signed/answer", data=form | {"answer": "left"})
         again, _ = take_part("signed", "panel 7", signature)
         assert len(again.get("/p/signed/me.json").json()["answers"]) == 1
+        assert first.get("/p/signed/me.json").status_code == 403  # the secret before is worth nothing
         assert len(host.poll("signed").log.state.people) == 1
         take_part("open", "panel 7")
         take_part("open", "panel 7")
@@ -514,10 +542,58 @@ def test_the_organiser_is_told_in_the_form_what_a_setting_cannot_be(place):
     assert host.poll("order").settings.consent == "Agreed, then."
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "is_one"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+        ("a socket", "a socket", True),
+    ],
+)
+def test_a_household_is_one_address(one, other, is_one):
+    found = [address_of(Request({"type": "http", "client": (host, 1)})) for host in (one, other)]
+    assert (found[0] == found[1]) == is_one
+
+
+def test_numbers_are_for_whoever_watches(place, tmp_path):
+    address, host, tokens = place
+    for headers in ({}, {"authorization": "Bearer x"}, {"authorization": "Basic the-code"}):
+        assert browser(address).get("/metrics", headers=headers).status_code == 403
+    for name in tokens:
+        host.poll(name)
+    for token, n in (("the-code", len(host.names())), (tokens["pair"], 1)):
+        told = browser(address).get("/metrics", headers={"authorization": f"Bearer {token}"}).text
+        assert int(re.search(r"^predilect_polls_open (\d+)$", told, re.M)[1]) <= n
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_health_notices_that_a_poll_is_gone(tmp_path, caplog, is_open, is_folder):
+    for name in ("one", "other"):
+        with made(tmp_path / f"{name}.db", name=name):
+            pass
+    with served(str(tmp_path if is_folder else tmp_path / "one.db")) as (address, _):
+        client = browser(address)
+        if is_open:
+            assert client.get("/p/one").status_code == 200
+        assert client.get("/health").text == "ok\n"
+        for file in tmp_path.glob("one.db*"):
+            file.rename(file.with_suffix(".moved"))
+        sick = client.get("/health")
+        assert sick.status_code == 503
+        assert sick.text == f"1 of {1 + is_folder} polls cannot be read\n"
+        assert "one" in caplog.text
+        (tmp_path / "one.db").write_bytes(b"no database at all" * 100)
+        assert client.get("/health").status_code == 503
+
+
 def test_what_machines_ask(address):
     client = browser(address)
     assert client.get("/health").text == "ok\n"
-    told = client.get("/metrics").text
+    told = client.get("/metrics", headers={"authorization": "Bearer the-code"}).text
     assert re.search(r"^predilect_answers \d+$", told, re.M)
     assert all(re.fullmatch(r"\w+(\{\w+=\"\w+\"\})? [\d.e+-]+", line) for line in told.splitlines())
     assert client.post("/p/pair/join", content=b"x" * 1_000_001).status_code == 413

@@ -613,6 +613,14 @@ class Poll:
                 "refits_failed": self._worker.failures,
             }  # fmt: skip
 
+    def readable(self) -> bool:
+        """Whether the database is there, and can be read."""
+        try:
+            self.log.refresh()
+        except (DataError, OutputError):
+            return False
+        return True
+
     def _follow(self) -> None:
         """Start the thread that reads what others wrote, has refits made, and takes them up."""
         if not self._background or self._follower is not None:

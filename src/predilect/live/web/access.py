@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from ipaddress import IPv4Address, ip_address, ip_network
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -18,7 +19,7 @@ POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'{images}; form-action 'self'; "
     "base-uri 'none'; object-src 'none'; frame-ancestors 'none'"
 )
-_A_YEAR = 365 * 86_400
+_LASTS = {"participant": 365 * 86_400, "organiser": 7 * 86_400}  # seconds; the organiser's cookie is the token itself
 _LONGEST_SECRET = 200
 
 
@@ -41,18 +42,12 @@ class Access:
     def participant(self, request: Request, poll: Poll) -> Visitor | None:
         """The participant who asks; None for somebody who has yet to join."""
         secret, by_cookie = _secret(request, f"participant-{poll.name}")
-        number = None if secret is None else self.host.participant(poll, secret)
+        number = None if secret is None else poll.who(secret=secret)
         if number is None or secret is None:
             if secret is not None and not by_cookie:
                 raise Refused("no participant has this secret", 403)
             return None
         return Visitor(number, secret, by_cookie)
-
-    def remembered(self, request: Request, poll: Poll) -> Visitor | None:
-        """The participant who asks, if this process knows the secret without asking the database."""
-        secret, by_cookie = _secret(request, f"participant-{poll.name}")
-        number = None if secret is None else self.host.remembered(poll, secret)
-        return None if number is None or secret is None else Visitor(number, secret, by_cookie)
 
     def needed(self, request: Request, poll: Poll) -> Visitor:
         """The participant who asks; Refused for anybody else."""
@@ -79,9 +74,19 @@ class Access:
             raise Refused("this is for the organiser. Sign in with the token", 403)
         return token
 
+    def watched(self, request: Request) -> list[Poll]:
+        """The polls whose numbers may be told: all to whoever has the server's code, to an organiser theirs."""
+        token, polls = _bearer(request) or "", self.host.each(lambda poll: poll)
+        if not hmac.compare_digest(token.encode("utf-8", "surrogatepass"), self.host.code.encode()):
+            polls = [poll for poll in polls if token.isascii() and poll.is_organiser(token)]
+            if not polls:
+                self.attempts.take(address_of(request))
+                raise Refused("numbers are for whoever sends the server's code, or an organiser's token", 403)
+        return polls
+
     def check_header(self, request: Request, poll: Poll, secret: str) -> None:
         """Refused if a browser's cookie speaks for a request of the API that none of our pages made."""
-        if "authorization" not in request.headers:
+        if _bearer(request) is None:
             self.check_form(request.headers.get("x-form-token", ""), poll, secret)
 
     def check_form(self, given: str, poll: Poll, secret: str) -> None:
@@ -102,7 +107,7 @@ class Access:
         path = f"{self.root}/{'p' if what == 'participant' else 'o'}/{poll.name}"
         for place in (path, f"{self.root}/api/polls/{poll.name}"):
             answer.set_cookie(
-                f"{what}-{poll.name}", secret, max_age=_A_YEAR, path=place, httponly=True, samesite="lax",
+                f"{what}-{poll.name}", secret, max_age=_LASTS[what], path=place, httponly=True, samesite="lax",
                 secure=self.is_secure,
             )  # fmt: skip
 
@@ -114,14 +119,26 @@ class Access:
 
 
 def address_of(request: Request) -> str:
-    """Address of a visitor, as the server or a trusted proxy has it; kept in memory only, to count."""
-    return "" if request.client is None else request.client.host
+    """Address of a visitor, as the server or a trusted proxy has it, to count by; of IPv6 the network of a household.
+
+    It is kept in memory only.
+    """
+    host = "" if request.client is None else request.client.host
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(found, IPv4Address):
+        return host
+    return str(found.ipv4_mapped or ip_network((found.packed, 64), strict=False))
+
+
+def _bearer(request: Request) -> str | None:
+    """What a header says who asks; a browser sends none of itself."""
+    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    return value.strip()[:_LONGEST_SECRET] or None if scheme.lower() == "bearer" else None
 
 
 def _secret(request: Request, cookie: str) -> tuple[str | None, bool]:
-    header = request.headers.get("authorization", "")
-    scheme, _, value = header.partition(" ")
-    if scheme.lower() == "bearer":
-        return (value.strip()[:_LONGEST_SECRET] or None), False
-    value = request.cookies.get(cookie, "")
-    return (value[:_LONGEST_SECRET] or None), True
+    value = _bearer(request)
+    return (value, False) if value is not None else (request.cookies.get(cookie, "")[:_LONGEST_SECRET] or None, True)

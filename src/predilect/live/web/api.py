@@ -160,9 +160,7 @@ ThePoll = Annotated[Poll, Depends(poll_of)]
 async def whose(request: Request, poll: ThePoll) -> Visitor:
     """The participant who asks."""
     access = access_of(request)
-    visitor = access.remembered(request, poll)
-    if visitor is None:
-        visitor = await run_in_threadpool(access.needed, request, poll)
+    visitor = await run_in_threadpool(access.needed, request, poll)
     if request.method != "GET":
         access.check_header(request, poll, visitor.secret)
     return visitor

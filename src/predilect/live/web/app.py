@@ -164,17 +164,20 @@ def _icon(request: Request) -> Response:
 
 
 def _health(request: Request) -> Response:
-    """Whether the database can be read, for whoever restarts what does not answer."""
+    """Whether every poll can be read, for whoever restarts what does not answer; no poll is named."""
     host: Host = request.app.state.access.host
-    host.each(lambda poll: poll.log.refresh())
+    lost = host.lost()
+    if lost:
+        _log.error("cannot be read: %s", ", ".join(lost))
+        return PlainTextResponse(f"{len(lost)} of {len(host.names())} polls cannot be read\n", 503)
     return PlainTextResponse("ok\n")
 
 
 def _metrics(request: Request) -> Response:
     """Numbers for Prometheus, of this process; no poll is named."""
+    access: Access = request.app.state.access
+    polls = [poll.numbers() for poll in access.watched(request)]
     counts: Counter[str] = request.app.state.counts
-    host: Host = request.app.state.access.host
-    polls = host.each(lambda poll: poll.numbers())
     lines = [f"{name} {value}" for name, value in sorted(counts.items())]
     lines.append(f"predilect_request_seconds_sum {request.app.state.seconds[0]}")
     lines.append(f"predilect_request_seconds_count {sum(counts.values())}")

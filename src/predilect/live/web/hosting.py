@@ -10,12 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from predilect.errors import DataError
-from predilect.live.given import Refused, digest
+from predilect.errors import DataError, OutputError
+from predilect.live.given import Refused
 from predilect.live.poll import Poll
 from predilect.live.tables import Database
-
-_MOST_REMEMBERED = 100_000
 
 
 class Host:
@@ -33,7 +31,6 @@ class Host:
         self.place, self.code = place, code or secrets.token_urlsafe(12)
         self.folder = Path(place) if "://" not in place and Path(place).is_dir() else None
         self._polls: dict[str, Poll] = {}
-        self._numbers: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
         self._files: dict[str, str | Path] = {}
         self._look()
@@ -43,12 +40,10 @@ class Host:
         files: list[str | Path] = [self.place] if self.folder is None else sorted(self.folder.glob("*.db"))
         found: dict[str, str | Path] = {}
         for file in files:
-            database = Database(file)
-            for name in database.names():
+            for name in _names_in(file):
                 if name in found:
                     raise DataError(f'{found[name]} and {file} both hold a poll "{name}". Move one of them away')
                 found[name] = file
-            database.close()
         self._files = found
 
     def names(self) -> list[str]:
@@ -82,21 +77,14 @@ class Host:
             self._files[name], self._polls[name] = place, made
         return made
 
-    def remembered(self, poll: Poll, secret: str) -> int | None:
-        """Number of the participant with a secret, if it was asked for before, and they are still there."""
-        number = self._numbers.get((poll.name, digest(secret)))
-        return number if number is not None and poll.has(number) else None
-
-    def participant(self, poll: Poll, secret: str) -> int | None:
-        """Number of the participant with a secret; None if there is none."""
-        key, number = (poll.name, digest(secret)), self.remembered(poll, secret)
-        if number is None:
-            number = poll.who(secret=secret)
-            if len(self._numbers) > _MOST_REMEMBERED:
-                self._numbers.clear()
-            if number is not None:
-                self._numbers[key] = number
-        return number
+    def lost(self) -> list[str]:
+        """Names of the polls that were here and cannot be read now."""
+        there = {name: place for place in set(self._files.values()) for name in _there(place)}
+        opened = dict(self._polls)
+        return [
+            name for name, place in self._files.items()
+            if there.get(name) != place or (name in opened and not opened[name].readable())
+        ]  # fmt: skip
 
     def each(self, what: Callable[[Poll], Any]) -> list[Any]:
         """What a function makes of every poll that is open."""
@@ -105,6 +93,21 @@ class Host:
     def close(self) -> None:
         """Finish what is being written, and let go of everything."""
         self.each(Poll.disconnect)
+
+
+def _names_in(place: str | Path) -> list[str]:
+    database = Database(place)
+    try:
+        return database.names()
+    finally:
+        database.close()
+
+
+def _there(place: str | Path) -> list[str]:
+    try:
+        return _names_in(place)
+    except (DataError, OutputError):
+        return []
 
 
 def form_token(secret: str, poll: str) -> str:

@@ -146,13 +146,34 @@ def join(
 
 @routes.get("/r/{secret}")
 def come_back(request: Request, poll: ThePoll, secret: str) -> Response:
-    """A participant's link: exchanged for the cookie, and out of sight."""
+    """A participant's link: exchanged for the cookie, and out of sight; who is somebody else already is asked."""
     access = access_of(request)
-    if access.host.participant(poll, secret) is None:
-        access.attempts.take(address_of(request))
+    theirs, known = _whose_link(request, poll, secret), access.participant(request, poll)
+    if known is not None and known.number != theirs:
+        return page(request, "become.html", poll, secret=secret, csrf=form_token(known.secret, poll.name))
+    return _becomes(request, poll, secret)
+
+
+@routes.post("/r/{secret}")
+def become(request: Request, poll: ThePoll, secret: str, csrf: Field = "") -> Response:
+    """Go on as the participant of a link, for somebody who was another one."""
+    access = access_of(request)
+    access.check_form(csrf, poll, access.needed(request, poll).secret)
+    _whose_link(request, poll, secret)
+    return _becomes(request, poll, secret)
+
+
+def _whose_link(request: Request, poll: Poll, secret: str) -> int:
+    number = poll.who(secret=secret)
+    if number is None:
+        access_of(request).attempts.take(address_of(request))
         raise Refused("this link is of no participant", 403)
+    return number
+
+
+def _becomes(request: Request, poll: Poll, secret: str) -> Response:
     answer = to(request, f"/p/{poll.name}")
-    access.remember(answer, "participant", poll, secret)
+    access_of(request).remember(answer, "participant", poll, secret)
     return answer
 
 
