@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from live.polls import DRINKS, answered, made
 from live.served import browser, fields, joined, served
-from predilect.errors import DataError
+from predilect.errors import DataError, OutputError
 from predilect.live import Poll, Settings
 from predilect.live.given import Refused
 from predilect.live.web import pages
@@ -527,6 +527,34 @@ def test_refusals_are_said_in_the_language_of_the_page_with_a_way_back(place):
         assert not re.search(r'href="(/[/\\]|[^"]*elsewhere)', answer.text)
     assert "Use the link" in browser(address).get("/").text
     assert "The results of this poll are not public." in joined(address, "best").get("/p/best/results").text
+
+
+def test_who_is_erased_is_told_so_though_a_long_reader_holds_the_file(place, monkeypatch, caplog):
+    address, host, _ = place
+    ann, bob, eve = (joined(address, "pair") for _ in range(3))
+    n_people, real = len(host.poll("pair").log.state.people), Poll.erase
+
+    def erase(poll, number):
+        real(poll, number)
+        raise OutputError("pair.db is in use by a long reader")
+
+    monkeypatch.setattr(Poll, "erase", erase)
+    page = ann.post("/p/pair/erase", data=fields(ann.get("/p/pair/me").text, "/erase") | {"sure": "yes"})
+    assert page.status_code == 200
+    assert "You are erased" in page.text
+    assert "nothing could be written" not in page.text
+    csrf = fields(bob.get("/p/pair").text, "/answer")["csrf"]
+    assert bob.delete("/api/polls/pair/me", headers={"x-form-token": csrf}).status_code == 202
+    assert len(host.poll("pair").log.state.people) == n_people - 2
+    assert "long reader" in caplog.text
+
+    def fails(poll, number):
+        raise OutputError("the disk is full")
+
+    monkeypatch.setattr(Poll, "erase", fails)
+    page = eve.post("/p/pair/erase", data=fields(eve.get("/p/pair/me").text, "/erase") | {"sure": "yes"})
+    assert page.status_code == 503
+    assert "Nothing can be kept at the moment" in page.text
 
 
 def test_the_organiser_is_told_in_the_form_what_a_setting_cannot_be(place):
