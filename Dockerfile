@@ -1,7 +1,8 @@
 # Live polls: docker build -t predilect . && docker run -p 127.0.0.1:8000:8000 -v polls:/polls predilect
 # The folder /polls holds a file a poll. docs/howto/live-polls.md says how to put it behind TLS.
 FROM python:3.13-slim
-COPY . /source
+COPY pyproject.toml constraints.txt README.md LICENSE NOTICE /source/
+COPY src /source/src
 RUN pip install --no-cache-dir --constraint /source/constraints.txt "/source[live]" && rm -rf /source \
     && useradd --create-home --uid 1000 polls && install -d -o polls -g polls /polls
 USER polls

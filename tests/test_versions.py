@@ -77,6 +77,30 @@ def test_workflows_call_targets_that_the_makefile_has():
     assert called <= targets
 
 
+def test_workflows_pin_what_they_use():
+    used = [step["uses"] for one in workflows().values() for job in one["jobs"].values()
+            for step in job.get("steps", []) if "uses" in step]  # fmt: skip
+    assert len(used) > 10
+    assert [one for one in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", one)] == []
+
+
+def test_an_image_holds_what_the_package_is_built_of_and_no_more():
+    copied = [
+        word
+        for line in re.findall(r"^COPY (.*) \S+$", (ROOT / "Dockerfile").read_text(), re.M)
+        for word in line.split()
+    ]
+    everything, *allowed = [
+        line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"
+    ]
+    assert everything == "*"
+    assert {one[1:].split("/")[0] for one in allowed if one[0] == "!"} == set(copied)
+    assert {"**/__pycache__", "**/*.db*"} < set(allowed)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert {project["readme"], *project["license-files"], "pyproject.toml", "constraints.txt", "src"} == set(copied)
+    assert all((ROOT / one).exists() for one in copied)
+
+
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
 @pytest.mark.parametrize("lacks", ["venv", "ensurepip"])
 def test_make_says_what_a_python_without_virtual_environments_lacks(tmp_path, lacks):
