@@ -13,9 +13,10 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 # A hidden folder is .NAME.predilect-RANDOM, and holds nothing but these; anything else is not ours to remove.
 _MARK = ".predilect-"
@@ -84,6 +85,22 @@ def put_in_place(new: Path, path: Path) -> None:
             if _exchange(new, path) or _swap(new, path):
                 break
     _sync(path.parent)
+
+
+def write_whole(file: Path, write: Callable[[Path], Any]) -> None:
+    """Write a file of a cache whole or not at all, and to the disk before it has its name; its folder is made; OSError.
+
+    Several processes may write the same one: each its own, and the last stays.
+    """
+    new = file.with_name(f".{os.getpid()}-{file.name}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write(new)
+        _sync(new)
+        new.replace(file)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def _exchange(new: Path, path: Path) -> bool:

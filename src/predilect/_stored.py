@@ -12,6 +12,9 @@ builder serve all classes. Arrays have the names of the fields on the way to the
 from __future__ import annotations
 
 import math
+import struct
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -32,6 +35,11 @@ Sizes = dict[str, int]
 # Utilities, variances and counts beyond it are no fit's: an answer tells utilities apart by some noise units, and the
 # square of a margin of 1e15, and what comes of products with it, is far from the largest number there is.
 LARGEST = 1e15
+# What reading a file that is damaged, on purpose or not, may end with.
+DAMAGE = (
+    ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, OSError, RuntimeError,
+    TypeError, ValueError, struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 # Types of an array that may be stored in fewer bytes than the class holds it in.
 SMALL = "uint8|uint16|uint32|uint64"
 SINGLE = "float64|float32"

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import doctest
-import io
 import os
-import random
-import shutil
 import sqlite3
-import subprocess
-import sys
 import time
-import zipfile
 
 import pytest
 import sqlalchemy as sa
 
 from live.polls import answered, made
-from predilect.errors import DataError, OutputError
+from predilect.errors import DataError
 from predilect.live import Poll
 from predilect.live.refits import Refitter, missing
-from predilect.live.tables import events, leases, models
+from predilect.live.tables import leases
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files")

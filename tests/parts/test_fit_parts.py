@@ -213,6 +213,25 @@ def test_a_fit_that_was_stopped_goes_on_with_the_same_bits(crowd, model, tmp_pat
     assert bits(again) == bits(model)
 
 
+@pytest.mark.parametrize(
+    ("what", "size"),
+    [("passes/*.npz", 0.5), ("part-*/laid-out.json", 0), ("part-*/weight.npy", 0.5), ("part-*/state-*.npy", 0)],
+)
+def test_what_cannot_be_read_of_the_cache_counts_as_absent(crowd, model, tmp_path, what, size):
+    def stop(stage, done):
+        if stage == "fitting" and done > 4:
+            raise Cut
+
+    with pytest.raises(Cut):
+        predilect.Population(n_jobs=1, **GIVEN).fit_parts(crowd, work=tmp_path / "work", watch=stop)
+    files = list((tmp_path / "work").glob(f"*/{what}"))
+    assert files
+    for file in files:
+        file.write_bytes(file.read_bytes()[: int(size * file.stat().st_size)])
+    again = fitted(crowd, tmp_path / "work", **GIVEN)
+    np.testing.assert_allclose(again.predict_parts(PAIRS), model.predict_parts(PAIRS), atol=1e-4)
+
+
 def test_parts_that_are_lost_are_read_again(crowd, model, tmp_path):
     work, seen = tmp_path / "work", 0
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -81,10 +81,19 @@ def size_of(chart: Chart) -> tuple[float, float]:
 def draw(chart: Chart, ax: Any, title: str = "", scaled: bool = True) -> Any:
     """Draw a chart on axes, with a title if there is one, and with the scale of its shades; give the axes back."""
     ax.tick_params(labelsize=8.5)
-    kind: Any = {Intervals: _intervals, Grid: _grid, Plane: _plane}[type(chart.data)]
-    mesh = kind(ax, chart.data)
-    if isinstance(chart.data, Plane) and chart.data.field is not None and scaled:
-        ax.figure.colorbar(mesh, ax=ax).set_label(chart.data.field.said, fontsize=8.5)
+    match chart.data:
+        case Intervals() as data:
+            _intervals(ax, data)
+        case Grid() as data:
+            _grid(ax, data)
+        case Plane() as data:
+            mesh = _plane(ax, data)
+            if data.field is not None and scaled:
+                ax.figure.colorbar(mesh, ax=ax).set_label(data.field.said, fontsize=8.5)
+        case Panels():
+            raise TypeError("panels are a figure of several charts; draw each on axes of its own")
+        case _:
+            assert_never(chart.data)
     ax.set_xlabel(chart.axes[0].translate(_BARE), fontsize=9, parse_math=False)
     ax.set_ylabel(chart.axes[1].translate(_BARE), fontsize=9, parse_math=False)
     if title:

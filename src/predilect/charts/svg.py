@@ -13,7 +13,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple, assert_never
 
 import numpy as np
 
@@ -112,9 +112,17 @@ def svg(chart: Chart, room: Room = WIDE) -> str:
 
 
 def _drawn(chart: Chart, room: Room) -> Drawn:
-    draw: Any = {Intervals: _intervals, Grid: _grid, Plane: _plane, Panels: _panels}[type(chart.data)]
-    found: Drawn = draw(chart.data, chart.axes, room)
-    return found
+    match chart.data:
+        case Intervals() as data:
+            return _intervals(data, chart.axes, room)
+        case Grid() as data:
+            return _grid(data, chart.axes, room)
+        case Plane() as data:
+            return _plane(data, chart.axes, room)
+        case Panels() as data:
+            return _panels(data, chart.axes, room)
+        case _:
+            assert_never(chart.data)
 
 
 def _panels(data: Panels, axes: tuple[str, str], room: Room) -> Drawn:

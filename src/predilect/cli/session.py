@@ -267,6 +267,9 @@ def session(common: Common = Common(), usually: str = "table") -> Iterator[Talk]
         except PredilectError as error:
             talk.fail(str(error))
             raise typer.Exit(BAD_INPUT) from None
+        except EOFError as error:
+            # Typer would take it for Ctrl-D, and say "Aborted."
+            raise RuntimeError("a file ended early, or what a process sent") from error
         except BrokenPipeError:
             raise  # the reader of a pipe has left, which Typer ends quietly
         except MemoryError:

@@ -9,7 +9,6 @@ import hashlib
 import json
 import math
 import stat
-import struct
 import threading
 import zipfile
 from collections.abc import Callable, Mapping
@@ -20,7 +19,7 @@ import numpy as np
 
 from predilect._json import typed
 from predilect._replace import put_in_place, resolved, staged
-from predilect._stored import PART, Fields, Value, check_sizes, check_values, read, stored_in
+from predilect._stored import DAMAGE, PART, Fields, Value, check_sizes, check_values, read, stored_in
 from predilect._text import either
 from predilect.data import Vocabulary
 from predilect.errors import DataError, OutputError
@@ -36,11 +35,6 @@ _HEADERS = threading.Lock()
 SCHEMA = "predilect/model"
 FORMAT_VERSION = 5
 _DEEPEST = 50  # levels of nesting in what is read and kept as it is
-# What reading a file that is damaged, on purpose or not, may end with.
-_DAMAGE = (
-    ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, OSError, RuntimeError,
-    TypeError, ValueError, struct.error, zipfile.BadZipFile,
-)  # fmt: skip
 
 
 def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, Any], *, overwrite: bool = False) -> None:
@@ -127,7 +121,7 @@ def _read_model(
         return build(document, arrays)
     except MemoryError as error:
         raise DataError(f"{path} holds a model that does not fit into memory ({error})") from error
-    except _DAMAGE as error:
+    except DAMAGE as error:
         if isinstance(error, OSError) and error.strerror:
             raise _unopened(file, error) from error
         said = str(error).split("\n", 1)[0]  # NumPy goes on for lines

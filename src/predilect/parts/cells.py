@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -21,6 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from predilect._replace import write_whole
+from predilect._stored import DAMAGE
 from predilect._types import FloatArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.orders import as_orders
@@ -135,23 +136,27 @@ class State(NamedTuple):
 def cell(spec: Spec, part: int) -> tuple[People, Path]:
     """A part, laid out, with its folder; the first call reads and checks it. DataError, OutputError."""
     folder = spec.scratch / f"part-{part:04d}"
-    made = folder / _LAID_OUT
-    if not made.is_file():
-        answers = spec.answers(part)
-        people = spec.laid_out(answers)
-        document: dict[str, Any] = {"n_items": people.n_items, "shards": people.shards, "state": people.largest_state}
-        _write(folder, {one.name: array for one in fields(People) if one.init
-                        and isinstance(array := getattr(people, one.name), np.ndarray)})  # fmt: skip
-        _replace(made, lambda file: file.write_text(json.dumps(document), encoding="utf-8"))
-    document = json.loads(made.read_text(encoding="utf-8"))
+    try:
+        return _kept_cell(spec, folder), folder
+    except DAMAGE:  # it is not there, or cannot be read
+        people = spec.laid_out(spec.answers(part))
+    document: dict[str, Any] = {"n_items": people.n_items, "shards": people.shards, "state": people.largest_state}
+    _write(folder, {one.name: array for one in fields(People) if one.init
+                    and isinstance(array := getattr(people, one.name), np.ndarray)})  # fmt: skip
+    keep(folder / _LAID_OUT, lambda file: file.write_text(json.dumps(document), encoding="utf-8"))
+    return _kept_cell(spec, folder), folder
+
+
+def _kept_cell(spec: Spec, folder: Path) -> People:
+    """A part as it was laid out before; an error of DAMAGE if it is not there, or cannot be read."""
+    document = json.loads((folder / _LAID_OUT).read_text(encoding="utf-8"))
     # Copies on write, of which no page is ever written: to compiled loops read-only arrays would be of another type.
     arrays = {file.stem: np.asarray(np.load(file, mmap_mode="c")) for file in folder.glob("*.npy")
               if not file.stem.startswith(("state-", "."))}  # fmt: skip
-    people = People(
+    return People(
         **arrays, n_items=document["n_items"], shards=[(a, b) for a, b in document["shards"]],
         largest_state=document["state"], likelihood=spec.likelihood, thresholds=spec.thresholds,
     )  # fmt: skip
-    return people, folder
 
 
 def counts(spec: Spec, part: int) -> Counts:
@@ -315,7 +320,7 @@ def read_state(folder: Path, name: str, people: People) -> State | None:
     """State of a part after a pass; None where it is not there, or of other answers."""
     try:
         sites, own = (np.load(folder / f"state-{what}-{name}.npy") for what in ("sites", "own"))
-    except (OSError, ValueError):
+    except DAMAGE:
         return None
     if sites.shape != (2, people.n_rows) or own.shape[1] not in (0, people.n_users):
         return None
@@ -339,17 +344,14 @@ def _keep(folder: Path, state: State, one: Pass) -> None:
 def _write(folder: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
     """Write arrays, each whole or not at all; OutputError."""
     for name, array in arrays.items():
-        _replace(folder / f"{name}.npy", partial(np.save, arr=array))
+        keep(folder / f"{name}.npy", partial(np.save, arr=array))
 
 
-def _replace(file: Path, write: Callable[[Path], Any]) -> None:
-    new = file.with_name(f".{os.getpid()}-{file.name}")
+def keep(file: Path, write: Callable[[Path], Any]) -> None:
+    """Write a file of the scratch folder whole or not at all; OutputError."""
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write(new)
-        new.replace(file)
+        write_whole(file, write)
     except OSError as error:
-        new.unlink(missing_ok=True)
         raise OutputError(
             f"{file} could not be written: {error.strerror}. Make room, or keep the state of the fit elsewhere "
             "(work=FOLDER); what was written so far is used when the fit is started again"

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from predilect._stored import DAMAGE
 from predilect._text import either
 from predilect._types import FloatArray
-from predilect.errors import DataError, OutputError
+from predilect.errors import DataError
 from predilect.gaussian.covariates import unit_of
 from predilect.gaussian.dense import factorise
 from predilect.gaussian.design import Sites
@@ -51,6 +52,7 @@ from predilect.parts.cells import (
     finish,
     gamma_information,
     groups_of,
+    keep,
     sweep,
     unpacked,
 )
@@ -138,21 +140,17 @@ class Passes:
         """Sums over all people after a pass; at once if it was made before."""
         file = self.spec.scratch / "passes" / f"{one.after}.npz"
         self.now = one.after
-        if file.is_file():
-            with np.load(file) as known:
-                self.n_known += 1
-                return unpacked(Expectation(**{name: _number(known[name]) for name in known.files}))
+        try:
+            with file.open("rb") as opened, np.load(opened) as known:
+                sums = unpacked(Expectation(**{name: _number(known[name]) for name in known.files}))
+            self.n_known += 1
+            return sums
+        except DAMAGE:  # it is not there, or cannot be read
+            pass
         found, lost = self.sums(sweep, one._replace(keep=tuple(held)))
         self.n_lost += lost
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            new = file.with_name(f".{file.name}")
-            np.savez(new, **{part.name: getattr(found, part.name) for part in fields(Expectation)})
-            new.replace(file)
-        except OSError as error:
-            raise OutputError(
-                f"{file} could not be written: {error.strerror}. Make room, or keep the fit elsewhere (work=FOLDER)"
-            ) from error
+        arrays = {part.name: getattr(found, part.name) for part in fields(Expectation)}
+        keep(file, lambda new: np.savez(new, **arrays))
         return unpacked(found)
 
 
