@@ -186,3 +186,16 @@ def test_what_goes_with_questions_about_the_crowd_alone(personal):
     assert "goes without -n, --strategy and --difficulty" in ran.stderr
     table, _ = asked(personal, "-n", 3, "--target", "board", "--difficulty", 0.51)
     assert (np.maximum(table["p_left"], table["p_right"]) >= 0.51).all()
+
+
+def test_what_a_person_answered_is_not_asked_again_where_there_is_one_ranking_for_all(votes_frame, tmp_path):
+    """The model does not know whose the answers were; the folder does."""
+    votes = votes_frame[:60]
+    votes.write_csv(tmp_path / "votes.csv")
+    ran = run("rank", tmp_path / "votes.csv", "--personal", "no", "--out", tmp_path / "out")
+    assert ran.exit_code == 0, ran.output
+    theirs = {frozenset(pair) for pair in votes.filter(judge="p03").select("model_a", "model_b").rows()}
+    table, said = asked(tmp_path / "out", "p03", "-n", 99)
+    assert len(table) == 10 - len(theirs)
+    assert theirs.isdisjoint(map(frozenset, table.select("left", "right").rows()))
+    assert "may be asked again" not in said

@@ -101,6 +101,15 @@ class Results:
             self.model.comparisons_ = self.answers("a question")
         return self.model
 
+    def asked(self) -> Any:
+        """Pairs that people answered, where the folder holds them and the model cannot say whose they are; or None."""
+        import polars as pl
+
+        if self.model.personal_ or self._answers is None:
+            return None
+        names = [name for name in pl.read_parquet_schema(self._answers) if name in ("user", "left", "right")]
+        return pl.read_parquet(self._answers, columns=names) if "user" in names else None
+
     def answers(self, what: str) -> Comparisons:
         """The answers of the fit, of which ``what`` needs to know; DataError if the folder does not hold them."""
         import polars as pl

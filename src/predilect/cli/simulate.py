@@ -107,7 +107,7 @@ def simulate(
     out: OutFile = None,
     force: Force = False,
 ) -> None:  # fmt: skip
-    """Say which share of people would choose each of the items on offer, by the model in DIR.
+    """Say which share of people would choose each of the items on offer, by a model in DIR that knows attributes.
 
     Prints scenario, item, share, its 95 % interval and of whom it is; with --vary also the value, as price; with
     --maximise what each value, or line, brings for each person who chooses, and the probability that it brings the
