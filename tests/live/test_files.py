@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import doctest
 import os
+import random
+import shutil
 import sqlite3
 import time
+from contextlib import closing, suppress
 
 import pytest
 import sqlalchemy as sa
 
+from cases import MORE
 from live.polls import answered, made
-from predilect.errors import DataError
+from predilect.errors import DataError, OutputError
 from predilect.live import Poll
 from predilect.live.refits import Refitter, missing
-from predilect.live.tables import leases
+from predilect.live.tables import leases, models
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files")
@@ -49,6 +53,33 @@ def test_a_lease_of_a_clock_that_went_back_blocks_nobody(tmp_path):
         assert missing(poll.log) is not None
 
 
+def test_a_secret_is_worth_nothing_once_there_is_another(tmp_path):
+    with made(tmp_path, pids="signed") as poll, Poll.open(tmp_path / "poll.db", background=False) as other:
+        number = poll.readmit("pid 7", "first", "7")
+        first = poll.admitted(number)
+        assert poll.readmit("pid 7", "first", "7") == number
+        assert poll.admitted(number) == first == number
+        assert other.readmit("pid 7", "second", "7") == number
+        poll.log.refresh()
+        assert poll.admitted(number) > first
+        assert (poll.who(secret="first"), poll.who(secret="second")) == (None, number)
+        poll.erase(number)
+        assert poll.admitted(number) is None
+        assert {*poll.export("events")["kind"]} == {"state", "item_added", "joined", "readmitted", "erased"}
+
+
+def test_whether_it_can_be_read_is_found_out_by_reading(tmp_path):
+    with made(tmp_path) as poll:
+        assert poll.readable()
+        (tmp_path / "poll.db").rename(tmp_path / "away.db")
+        assert not poll.readable()
+        (tmp_path / "away.db").rename(tmp_path / "poll.db")
+        assert poll.readable()
+        with closing(sqlite3.connect(tmp_path / "poll.db")) as connection:
+            connection.execute("ALTER TABLE events RENAME TO things")
+        assert not poll.readable()
+
+
 def test_a_long_reference_of_a_panel_is_taken(tmp_path):
     with made(tmp_path, pids="signed") as poll:
         assert poll.readmit(f"pid {'x' * 200}", "secret", "x" * 200) == poll.who(secret="secret")
@@ -60,6 +91,93 @@ def test_the_example_of_the_docstring_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = doctest.DocTestFinder(recurse=False).find(Poll, "Poll", globs={"Poll": Poll})
     assert [doctest.DocTestRunner().run(one) for one in found] == [(0, 6)]
+
+
+EDITS = {
+    "no JSON": "UPDATE events SET payload = '{' WHERE sequence = 5",
+    "no object": "UPDATE events SET payload = '[]' WHERE sequence = 5",
+    "a blob": "UPDATE events SET payload = x'ff' WHERE sequence = 5",
+    "a row is gone": "DELETE FROM events WHERE sequence = 6",
+    "an unknown kind": "UPDATE events SET kind = 'zap' WHERE sequence = 5",
+    "a kind of another": "UPDATE events SET kind = 'undone' WHERE sequence = 5",
+    "nobody's": "UPDATE events SET participant = NULL WHERE kind = 'answered'",
+    "somebody else's": "UPDATE events SET participant = 99 WHERE kind = 'shown'",
+    "an item that is not": """UPDATE events SET payload = '{"items":[99,1],"p":1}' WHERE kind = 'shown'""",
+    "item 0": """UPDATE events SET payload = '{"items":[0,1],"p":1}' WHERE kind = 'shown'""",
+    "an item twice": """UPDATE events SET payload = '{"items":[1,1],"p":1}' WHERE kind = 'shown'""",
+    "a chance of 2": """UPDATE events SET payload = '{"items":[1,2],"p":2}' WHERE kind = 'shown'""",
+    "a place that is not": """UPDATE events SET payload = replace(payload, '"value":[', '"value":[7')""",
+    "an answer to nothing": """UPDATE events SET payload = '{"shown":1,"value":[0]}' WHERE kind = 'answered'""",
+    "a time that is none": "UPDATE events SET time = 'abc' WHERE sequence = 5",
+    "a time too late": "UPDATE events SET time = 1e300 WHERE sequence = 5",
+    "settings unknown": """UPDATE events SET payload = replace(payload, '"kind"', '"zind"') WHERE sequence = 1""",
+    "a status that is none": """UPDATE events SET payload = replace(payload, '"open"', '"ajar"') WHERE sequence = 1""",
+    "version x": "UPDATE facts SET value = 'x' WHERE name = 'version'",
+    "version 0": "UPDATE facts SET value = '0' WHERE name = 'version'",
+    "no version": "DELETE FROM facts WHERE name = 'version'",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """A file with a poll that was answered."""
+    folder = tmp_path_factory.mktemp("sound")
+    with made(folder) as poll:
+        answered(poll, ["ann", "bob"], 3)
+    return folder / "poll.db"
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_of_a_damaged_log_it_is_said_which_row(sound, tmp_path, edit):
+    file = shutil.copy(sound, tmp_path / "poll.db")
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(EDITS[edit])
+        connection.commit()
+    what = "version" if "version" in edit else r"row \d+ of the poll's log is damaged: .*back-up"
+    with pytest.raises(DataError, match=what):
+        Poll.open(file, background=False)
+
+
+def test_damage_that_comes_while_a_poll_is_open_is_said_each_time(sound, tmp_path):
+    file = shutil.copy(sound, tmp_path / "poll.db")
+    with Poll.open(file, background=False) as poll, Poll.open(file, background=False) as other:
+        answered(other, ["cas"], 1)
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute(f"UPDATE events SET kind = 'zap' WHERE sequence = {poll.log.state.sequence + 2}")
+            connection.commit()
+        for _ in range(2):
+            with pytest.raises(DataError, match="damaged"):
+                poll.log.refresh()
+            with pytest.raises(DataError, match="damaged"):
+                poll.ask("dan")
+
+
+@pytest.mark.slow
+def test_flipped_bits_end_in_words(sound, tmp_path):
+    content, source = sound.read_bytes(), random.Random(1)
+    for k in range(60 * MORE):
+        bits = bytearray(content)
+        bits[source.randrange(len(bits))] ^= 1 << source.randrange(8)
+        file = tmp_path / f"{k}.db"
+        file.write_bytes(bits)
+        with suppress(DataError, OutputError), Poll.open(file, background=False) as poll:
+            poll.people(), poll.export("answers"), poll.export("participants"), poll.ask("ann")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", [b"garbage", None], ids=["garbage", "half"])
+def test_a_stored_refit_that_cannot_be_read_is_made_again(tmp_path, damage):
+    with made(tmp_path) as poll:
+        answered(poll, [f"person {k}" for k in range(4)], 3)
+        due = poll.refit()
+        with poll.database.writing() as connection:
+            folder = connection.scalar(sa.select(models.c.folder))
+            connection.execute(sa.update(models).values(folder=damage or folder[: len(folder) // 2]))
+        with Poll.open(tmp_path / "poll.db", background=False) as other:
+            assert len(other.board()) == 5
+            assert other.belief().made_at == 0
+            assert other.refit() == due
+            assert other.belief().made_at == due
 
 
 def test_whoever_is_erased_beside_a_long_reader_is_gone_once_it_ends(tmp_path, monkeypatch):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import io
+import logging
 import threading
 import time
 import zipfile
+import zlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,12 +17,14 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from predilect.errors import DataError
 from predilect.live.answers import as_update, comparisons, standing, user_of
 from predilect.live.log import Log
 from predilect.live.state import Answer, Change, Item, ItemState, State
 from predilect.live.tables import models
 from predilect.models.registry import estimator, load
 
+_log = logging.getLogger("predilect.live")
 _SECONDS_OF_AN_ASKER, _SECONDS_OF_AN_OUTLOOK = 0.25, 5.0
 _SECONDS_OF_SILENCE = 10.0  # of the thread that follows, after which whoever asks makes the weights
 _MANY = 20  # changes from which a frame is faster than one answer at a time
@@ -137,7 +141,12 @@ class Belief:
             row = connection.execute(chosen).first()
         if row is None:
             return False
-        model = unpacked(row.folder)
+        try:
+            model = unpacked(row.folder)
+        except (DataError, OSError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError) as error:
+            _log.warning("The refit of row %d cannot be read, and is made again: %s", row.sequence, error)
+            self._throw_away(row.sequence)
+            return False
         with self._lock, self.log.lock:
             if self.log.state.sequence < row.sequence:
                 return False  # of events that this process has yet to read
@@ -146,6 +155,11 @@ class Belief:
             self._begin(self.log.state, model, row.sequence)
         self.follow()
         return True
+
+    def _throw_away(self, sequence: int) -> None:
+        this = (models.c.poll == self.log.poll) & (models.c.criterion == self.criterion)
+        with self.log.database.writing(self.log.poll) as connection:
+            connection.execute(sa.delete(models).where(this, models.c.sequence == sequence))
 
     def _lost(self, sequence: int) -> bool:
         """Whether a refit was thrown away meanwhile, as somebody was erased."""

@@ -120,7 +120,8 @@ def _events(poll: Any) -> pl.DataFrame:
         rows = connection.execute(chosen.where(events.c.poll == poll.log.poll).order_by(events.c.sequence)).all()
     types = {"sequence": pl.Int64, "time": pl.String, "kind": pl.String, "user": pl.String, "payload": pl.String}
     return pl.DataFrame(
-        [(row.sequence, moment(row.time) if row.time else None, row.kind, None if row.participant is None else user_of(row.participant),
+        [(row.sequence, moment(row.time) if row.time else None, row.kind,
+          None if row.participant is None else user_of(row.participant),
           row.payload) for row in rows],
         schema=types, orient="row",
     )  # fmt: skip

@@ -244,12 +244,30 @@ class Poll:
         return int(self.log.write(("join", name or hashed or secrets.token_hex(8)), decide))
 
     def readmit(self, name: str, secret: str, pid: str | None = None, language: str = "") -> int:
-        """Number of the participant of a name, who has this secret from now on."""
+        """Number of the participant of a name, who has this secret from now on: the one before is worth nothing."""
         number = self.join(name, secret=secret, pid=pid, language=language)
-        with self.database.writing(self.log.poll) as connection:
+
+        def decide(state: State, connection: Any) -> Plan:
             this = (participants.c.poll == self.log.poll) & (participants.c.number == number)
-            connection.execute(sa.update(participants).where(this).values(secret=digest(secret)))
-        return number
+            if connection.scalar(sa.select(participants.c.secret).where(this)) == digest(secret):
+                return Plan(lambda _: number)
+            person_of(state, number)
+
+            def keep(connection: Any, _: list[int]) -> None:
+                connection.execute(sa.update(participants).where(this).values(secret=digest(secret)))
+
+            return Plan(lambda _: number, [New("readmitted", {}, number)], keep)
+
+        return int(self.log.write(number, decide))
+
+    def admitted(self, number: int) -> int | None:
+        """Row of the log with which a participant got the secret that is theirs now; None if there is nobody.
+
+        Whoever remembers whose a secret is asks again once this has moved.
+        """
+        with self.log.lock:
+            person = self.log.state.people.get(number)
+            return None if person is None else person.admitted
 
     def who(self, *, name: str | None = None, secret: str | None = None) -> int | None:
         """Number of the participant with a name or a secret; None if there is none."""
@@ -595,6 +613,16 @@ class Poll:
             is_over = days and state.closed_at is not None and now >= state.closed_at + 86_400 * days
             return sorted(state.people) if is_over else []
 
+    def readable(self) -> bool:
+        """Whether the database can be read now: the log to its end, from where it is."""
+        if self.database.file is not None and not self.database.file.is_file():
+            return False  # SQLite reads on from a file that somebody removed
+        try:
+            self.log.refresh()
+        except (DataError, OutputError):
+            return False
+        return True
+
     # Refits
 
     def refit(self) -> int | None:
@@ -653,6 +681,7 @@ class Poll:
             else:
                 for belief in list(self._beliefs.values()):
                     belief.renew()
-                self._stored = due
+                if missing(self.log) is None:  # one that cannot be read is made again
+                    self._stored = due
         for belief in list(self._beliefs.values()):
             belief.follow()

@@ -5,10 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
+from predilect._text import one_line
+from predilect.errors import DataError
 from predilect.live.settings import Settings
 
+_LAST_MOMENT = 253_402_300_800.0  # the end of the year 9999
+KINDS = (
+    "state", "item_added", "item_state", "item_retired", "reported", "joined", "readmitted", "shown", "answered",
+    "undone", "erased",
+)  # fmt: skip
 Status = Literal["draft", "open", "paused", "closed"]
 ItemState = Literal["proposed", "active", "retired", "refused"]
 
@@ -85,6 +92,7 @@ class Participant:
     number: int
     time: float
     language: str = ""
+    admitted: int = 0  # sequence at which the secret of now was given
     shown: dict[int, Shown] = field(default_factory=dict)
     answers: dict[int, Answer] = field(default_factory=dict)  # by sequence
     given: dict[tuple[int, int], int] = field(default_factory=dict)  # (question, criterion) to answer
@@ -175,16 +183,21 @@ class State:
         return self.items[number - 1] if 0 < number <= len(self.items) else None
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
-        assert event.sequence == self.sequence + 1, f"event {event.sequence} after {self.sequence}"
+        """Take in the next event; DataError for one that cannot be, as the log is damaged."""
+        try:
+            _must(event.sequence == self.sequence + 1, f"it comes after row {self.sequence}")
+            _must(event.kind in KINDS, f'there is no kind "{event.kind}"')
+            _must(isinstance(event.time, float | int) and 0.0 <= event.time < _LAST_MOMENT, "its time is none")
+            if event.kind == "answered":
+                self.n_events += 1
+                if self.n_events == self._next_due:
+                    self.due.append(event.sequence)
+                    self._next_due = next(self._counts)
+            if event.payload is not None:
+                getattr(self, f"_on_{event.kind}")(event, event.payload)
+        except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
+            raise damaged(event.sequence, error) from error
         self.sequence = event.sequence
-        if event.kind == "answered":
-            self.n_events += 1
-            if self.n_events == self._next_due:
-                self.due.append(event.sequence)
-                self._next_due = next(self._counts)
-        if event.payload is not None:
-            getattr(self, f"_on_{event.kind}")(event, event.payload)
 
     def _on_state(self, event: Event, said: dict[str, Any]) -> None:
         if "settings" in said:
@@ -195,11 +208,14 @@ class State:
             self.board_changed = event.sequence
             self.n_answers += [0] * (self.n_criteria - len(self.n_answers))
         if "status" in said:
+            _must(said["status"] in get_args(Status), "its status is none")
             self.status = said["status"]
             self.closed_at = event.time if self.status == "closed" else None
 
     def _on_item_added(self, event: Event, said: dict[str, Any]) -> None:
         for one in said["items"]:
+            _must(isinstance(one["name"], str) and one["name"] not in self.by_name, "the name of its item is none")
+            _must(one.get("state", "active") in get_args(ItemState), "the state of its item is none")
             item = Item(len(self.items) + 1, proposer=event.participant, added_at=event.sequence, **one)
             self.items.append(item)
             self.by_name[item.name] = item
@@ -210,25 +226,38 @@ class State:
         self.board_changed = event.sequence
 
     def _on_item_state(self, event: Event, said: dict[str, Any]) -> None:
-        self.items[said["item"] - 1].state = said["state"]
+        _must(said["state"] in get_args(ItemState), "the state of its item is none")
+        self._item(said["item"]).state = said["state"]
         self.board_changed = event.sequence
 
     def _on_item_retired(self, event: Event, said: dict[str, Any]) -> None:
         self._on_item_state(event, {**said, "state": "retired"})
 
     def _on_reported(self, event: Event, said: dict[str, Any]) -> None:
-        self.items[said["item"] - 1].reports += 1
+        self._item(said["item"]).reports += 1
         if event.participant is not None:
             self.reports.add((event.participant, said["item"]))
 
+    def _item(self, number: Any) -> Item:
+        _must(isinstance(number, int) and 0 < number <= len(self.items), f"there is no item {number}")
+        return self.items[number - 1]
+
     def _on_joined(self, event: Event, said: dict[str, Any]) -> None:
         assert event.participant is not None
-        self.people[event.participant] = Participant(event.participant, event.time, said.get("language", ""))
+        person = Participant(event.participant, event.time, said.get("language", ""), event.sequence)
+        self.people[event.participant] = person
+
+    def _on_readmitted(self, event: Event, said: dict[str, Any]) -> None:
+        assert event.participant is not None
+        self.people[event.participant].admitted = event.sequence
 
     def _on_shown(self, event: Event, said: dict[str, Any]) -> None:
         assert event.participant is not None
-        items = tuple(said["items"])
-        shown = Shown(event.sequence, event.time, event.participant, items, said["p"], said.get("retest", False))
+        items = tuple(self._item(number).number for number in said["items"])
+        chance = said["p"]
+        _must(len({*items}) == len(items) > 1, "it shows an item twice, or less than two")
+        _must(chance is None or (isinstance(chance, float | int) and 0.0 < chance <= 1.0), "its chance is none")
+        shown = Shown(event.sequence, event.time, event.participant, items, chance, said.get("retest", False))
         self.people[event.participant].shown[event.sequence] = shown
         for number in items:
             self.times_shown[number - 1] += 1
@@ -240,6 +269,9 @@ class State:
             self._take_back(person, said["replaces"], event.sequence)
         value = said["value"]
         shown = person.shown[said["shown"]]
+        if value is not None:
+            places = {*value}
+            _must(places <= {*range(len(shown.items))} and len(places) == len(value), "its answer names what is not")
         answer = Answer(event.sequence, event.time, person.number, shown.sequence, shown.items,
                         said.get("criterion", 0), None if value is None else tuple(value), said.get("ms"))  # fmt: skip
         person.answers[event.sequence] = answer
@@ -299,6 +331,21 @@ class State:
             self.changes.append(Change(at, answer.criterion, False, answer))
 
 
+def _must(holds: bool, otherwise: str) -> None:
+    """ValueError unless something holds of an event."""
+    if not holds:
+        raise ValueError(otherwise)
+
+
+def damaged(sequence: int, error: Exception) -> DataError:
+    """What is said of a row of the log that cannot be read."""
+    what = f"it lacks {error}" if isinstance(error, KeyError) else one_line(error)
+    return DataError(
+        f"row {sequence} of the poll's log is damaged: {what}. Nothing was changed. Put a back-up in the place of the "
+        "database, or mend the row"
+    )
+
+
 def erased_name(number: int) -> str:
     """What stands in place of the text of a proposal whose author was erased."""
     return f"(erased {number})"
@@ -306,5 +353,9 @@ def erased_name(number: int) -> str:
 
 def decoded(row: Any) -> Event:
     """An event from a row of the table."""
-    payload = None if row.payload is None else json.loads(row.payload)
+    try:
+        payload = None if row.payload is None else json.loads(row.payload)
+        _must(payload is None or isinstance(payload, dict), "it holds no JSON object")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise damaged(row.sequence, error) from error
     return Event(row.sequence, row.time, row.kind, row.participant, payload, row.key)

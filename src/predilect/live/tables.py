@@ -12,6 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from predilect._text import one_line
 from predilect.errors import DataError, OutputError
 
 VERSION = 1
@@ -253,8 +254,11 @@ def _make_private(file: Path) -> None:
 
 
 def _version(connection: sa.Connection) -> int:
-    found = connection.scalar(sa.select(facts.c.value).where(facts.c.name == "version"))
-    return int(found or 0)
+    found = str(connection.scalar(sa.select(facts.c.value).where(facts.c.name == "version")))
+    if not found.isdecimal() or len(found) > 9 or int(found) < 1:
+        raise DataError(f'the database says that its schema has version "{one_line(found)}", which is none: it is '
+                        "damaged. Put a back-up in its place")  # fmt: skip
+    return int(found)
 
 
 def _copy(source: Path, target: Path) -> None:
