@@ -69,6 +69,23 @@ def test_status_says_how_it_stands(poll):
     assert [row["n"] for row in whole["boards"][0]["board"]] == [4, 4, 4]
 
 
+def test_a_poll_is_set_paused_closed_and_opened(poll):
+    file, _ = poll
+    assert run("poll", "set", file, "limit=12", "own_ranking=5", "proposals=yes", "images=").exit_code == 0
+    for verb, status in (("pause", "paused"), ("close", "closed"), ("open", "open")):
+        assert run("poll", verb, file).exit_code == 0
+        with Poll.open(file, background=False) as opened:
+            assert opened.status == status
+            assert (opened.settings.limit, opened.settings.own_ranking, opened.settings.proposals) == (12, 5, True)
+    for wrong, said in (("nothing", "KEY=VALUE"), ("kinds=pair", 'Did you mean "kind"')):
+        told = run("poll", "set", file, wrong)
+        assert told.exit_code == 2
+        assert said in told.output
+    told = run("poll", "set", file, "limit=3", "own_ranking=5")
+    assert told.exit_code == 2
+    assert "own_ranking=5 does nothing here" in told.output
+
+
 def test_people_are_erased_tokens_renewed_and_files_copied(poll, tmp_path):
     file, token = poll
     with Poll.open(file, background=False) as opened:

@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from cases import MORE
+from cli.running import run
 from live.polls import answered, made
 from predilect.errors import DataError, OutputError
 from predilect.live import Poll
@@ -194,15 +195,21 @@ def test_whoever_is_erased_beside_a_long_reader_is_gone_once_it_ends(tmp_path, m
         reader = sqlite3.connect(file, isolation_level=None)
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM events").fetchone()
-        assert not poll.erase(name)
+        with pytest.raises(OutputError, match=r"is erased, and another program reads .*poll\.db"):
+            poll.erase(name)
         assert poll.who(name=name) is None
         answered(poll, ["bob"], 1)  # whoever writes is not kept waiting
         assert n_traces()
-        assert not poll.erase(number)
+        with pytest.raises(OutputError, match="Erase the same number again"):
+            poll.erase(number)
+        told = run("poll", "erase", file, f"p{number}")
+        assert told.exit_code == 0
+        assert f'Then say: predilect poll erase "{file}" --ids p{number}' in " ".join(told.output.split())
         reader.close()
         poll.look()
         assert not n_traces()
-        assert poll.erase(number)
+        poll.erase(number)
+        assert run("poll", "erase", file, "--ids", f"p{number}").exit_code == 0
         rows = poll.export("events")
         rows = rows.filter(rows["user"].is_null() & rows["payload"].is_null())
         assert set(rows["kind"]) == {"joined", "shown", "answered"}

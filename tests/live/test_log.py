@@ -400,7 +400,39 @@ def test_settings_are_checked_and_what_answers_mean_stays(tmp_path):
         with pytest.raises(Refused, match="cannot change"):
             poll.change(kind="pair")
         poll.change(public=True)
+        with pytest.raises(DataError, match="4 items"):
+            made(tmp_path, items=DRINKS[:3], name="few", kind="best")
         assert poll.settings == Settings.of(poll.settings.to_dict() | {"public": True})
+
+
+@pytest.mark.parametrize(
+    ("together", "said", "alone"),
+    [
+        ({"limit": 5, "own_ranking": 10}, "own_ranking=10 does nothing here: nobody gives so many", {"own_ranking": 5}),
+        ({"kind": "pair", "size": 5}, "size=5 does nothing here", {"size": 4}),
+        ({"kind": "best", "retest": 0.1}, "retest=0.1 does nothing here", {"retest": 0.0}),
+        ({"strategy": "best", "top": 5}, "top=5 does nothing here", {"top": 3}),
+        ({"strategy": "person", "difficulty": 0.6}, "difficulty=0.6 does nothing here", {"difficulty": 0.0}),
+        ({"kind": "order", "difficulty": 0.6}, "difficulty=0.6 does nothing here", {"difficulty": 0.0}),
+        ({"completion": "https://panel.example"}, "completion=https://panel.example does nothing here", {}),
+    ],
+)
+def test_settings_that_are_accepted_together_all_do_something(tmp_path, together, said, alone):
+    with pytest.raises(DataError, match=said):
+        made(tmp_path, **together)
+    with made(tmp_path, kind="best", size=5, name="one") as poll:
+        with pytest.raises(DataError, match=said):
+            poll.change(**together)
+        rest = {name: value for name, value in together.items() if name not in alone and name != "completion"}
+        poll.change(**rest)  # what was not said follows
+        assert {name: getattr(poll.settings, name) for name in alone} == alone
+    with made(tmp_path, **{**rest, **alone}, name="two") as poll:  # what makes no difference may be said
+        assert {name: getattr(poll.settings, name) for name in alone} == alone
+
+
+def test_a_question_shows_no_more_items_than_there_are(tmp_path):
+    with made(tmp_path) as poll, pytest.raises(Refused, match="would show 8 items, and there are 5"):
+        poll.change(kind="best", size=8)
 
 
 def test_a_file_of_another_version_is_upgraded_with_a_copy_or_refused(tmp_path, monkeypatch):

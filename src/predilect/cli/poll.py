@@ -16,7 +16,7 @@ import typer
 from predilect._text import for_shell
 from predilect.cli.options import Force, OutFile
 from predilect.cli.session import Talk, session
-from predilect.errors import DataError
+from predilect.errors import DataError, OutputError
 
 if TYPE_CHECKING:
     from predilect.live import Poll
@@ -180,6 +180,58 @@ def status(ctx: typer.Context, poll: Database, name: Name = None) -> None:
             _print(talk, one["board"][:20], "poll-status", told)
 
 
+@app.command("set")
+def change(
+    ctx: typer.Context,
+    poll: Database,
+    settings: Annotated[
+        list[str],
+        typer.Argument(metavar="KEY=VALUE...", show_default=False, help="As --set of predilect poll new has them."),
+    ],
+    name: Name = None,
+) -> None:
+    """Change settings of a poll; once there are answers, none of those that say what answers mean.
+
+    Example: predilect poll set poll.db public=yes limit=20
+    """
+    with session(ctx.obj) as talk, _open(poll, name) as opened:
+        opened.change(**_settings(settings))
+        talk.say(f"Changed {', '.join(one.partition('=')[0] for one in settings)} of {opened.name}.")
+
+
+@app.command("open")
+def resume(ctx: typer.Context, poll: Database, name: Name = None) -> None:
+    """Open a poll that is paused or closed.
+
+    Example: predilect poll open poll.db
+    """
+    with session(ctx.obj) as talk, _open(poll, name) as opened:
+        opened.resume()
+        talk.say(f"{opened.name} is open.")
+
+
+@app.command("pause")
+def pause(ctx: typer.Context, poll: Database, name: Name = None) -> None:
+    """Ask nobody, and take no answers, until predilect poll open.
+
+    Example: predilect poll pause poll.db
+    """
+    with session(ctx.obj) as talk, _open(poll, name) as opened:
+        opened.pause()
+        talk.say(f"{opened.name} is paused.")
+
+
+@app.command("close")
+def close(ctx: typer.Context, poll: Database, name: Name = None) -> None:
+    """End a poll: nobody may join or answer. Its retention_days count from now on.
+
+    Example: predilect poll close poll.db
+    """
+    with session(ctx.obj) as talk, _open(poll, name) as opened:
+        opened.close()
+        talk.say(f"{opened.name} is closed.")
+
+
 @app.command("export")
 def export(
     ctx: typer.Context,
@@ -244,10 +296,10 @@ def erase(
         if bool(participants) == expired:
             raise DataError("name participants to erase, or give --expired")
         gone = opened.expired(time.time()) if expired else [_number(opened, one, ids) for one in participants or ()]
-        clean = [opened.erase(number) for number in dict.fromkeys(gone)]
-        talk.say(f"Erased {len(clean)} participants.")
-        if not all(clean):
-            again = " ".join(f"p{number}" for number in gone)
+        left = [number for number in dict.fromkeys(gone) if not _erased(opened, number)]
+        talk.say(f"Erased {len({*gone})} participants.")
+        if left:
+            again = " ".join(f"p{number}" for number in left)
             talk.warn(
                 f"Another program reads {poll}, so traces stay in it until that ends. Then say: predilect poll erase "
                 f"{for_shell(poll)} --ids {again}"
@@ -312,6 +364,17 @@ def _open(poll: str, name: str | None) -> Poll:
     return opened
 
 
+def _erased(poll: Poll, number: int) -> bool:
+    """Erase a participant; whether nothing is left in the file either."""
+    try:
+        poll.erase(number)
+    except OutputError:
+        if not poll.was_erased(number):
+            raise
+        return False
+    return True
+
+
 def _number(poll: Poll, word: str, is_id: bool) -> int:
     """Number of a participant as exports write it, or by name; DataError for whoever could be either of two."""
     from predilect.live.answers import user_of
@@ -367,19 +430,19 @@ def _settings(said: list[str]) -> dict[str, Any]:
         key, equals, value = one.partition("=")
         key = key.replace("-", "_")
         if not equals:
-            raise DataError(f'--set takes KEY=VALUE, such as limit=20; got "{one}"')
+            raise DataError(f'a setting is KEY=VALUE, such as limit=20; got "{one}"')
         default = defaults.get(key)
         if isinstance(default, bool):
             if value not in ("yes", "no"):
-                raise DataError(f'--set {key} is yes or no; got "{value}"')
+                raise DataError(f'{key} is yes or no; got "{value}"')
             found[key] = value == "yes"
         elif isinstance(default, int | float):
             try:
                 found[key] = json.loads(value) if value[:1] != '"' else None
             except ValueError:
-                raise DataError(f'--set {key} is a number; got "{value}"') from None
+                raise DataError(f'{key} is a number; got "{value}"') from None
         elif isinstance(default, tuple):
-            found[key] = [part.strip() for part in value.split(",")]
+            found[key] = [part.strip() for part in value.split(",") if part.strip()]
         else:
             found[key] = value
     return found

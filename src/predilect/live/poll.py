@@ -36,7 +36,7 @@ from predilect.live.given import (
 from predilect.live.log import THEMSELVES, Log, New, Plan
 from predilect.live.questions import Asked, Drawn, draw
 from predilect.live.refits import Refitter, Worker, missing
-from predilect.live.settings import Settings, storable
+from predilect.live.settings import Settings, agreed, storable
 from predilect.live.state import Item, Participant, Shown, State, Status
 from predilect.live.tables import Database, participants, polls
 from predilect.live.verbs import Told
@@ -143,7 +143,7 @@ class Poll:
         OutputError
             If the database cannot be written.
         """
-        said = Settings.of({"question": question, **settings})
+        said = agreed({"question": question, **settings})
         listed = read_items(items, State())
         if len(listed) < said.n_shown:
             raise DataError(f"a question shows {said.n_shown} items, and there are {len(listed)}. Give more items")
@@ -586,12 +586,17 @@ class Poll:
         with self.log.lock:
             return own(self.log.state, number)
 
-    def erase(self, participant: str | int) -> bool:
+    def erase(self, participant: str | int) -> None:
         """Erase a participant: the id, the answers, and what they told of the board; cannot be undone.
 
-        Whether nothing of theirs is left in the files: False while another program reads an SQLite file for long. Then
-        traces go once it ends, by the thread that follows the log or when the number is erased again. The rows of the
-        log keep their number and what kind they were. Back-ups and exports are the organiser's to mend.
+        The rows of the log keep their number and what kind they were. Back-ups and exports are the organiser's to mend.
+
+        Raises
+        ------
+        OutputError
+            If nothing could be written, or if traces are left in an SQLite file that another program reads for long,
+            though the participant is erased. They go once it ends: by the thread that follows the log, or when the
+            number is erased again.
         """
         if not self.was_erased(participant):
             erase(self.log, self._number(participant))
@@ -599,7 +604,11 @@ class Poll:
         for belief in list(self._beliefs.values()):
             belief.follow()
         self._follow()
-        return not self._traces
+        if self._traces:
+            raise OutputError(
+                f"the participant is erased, and another program reads {self.database.place}, so that traces stay in "
+                "it until that ends. Erase the same number again then, or leave it to the server"
+            )
 
     def was_erased(self, participant: str | int) -> bool:
         """Whether somebody of this number was erased."""

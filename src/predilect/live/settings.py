@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from predilect._text import did_you_mean, one_line, quoted
@@ -155,6 +155,55 @@ class Settings:
         if "question" not in values:
             raise DataError("a poll needs a question, such as question='Which idea should we do first?'")
         return cls(**values)
+
+
+class _Needs(NamedTuple):
+    """When a setting does anything, what to say where it does not, and what it is there unless somebody says it."""
+
+    holds: Callable[[Settings], bool]
+    why: str
+    otherwise: Callable[[Settings], Any]
+
+
+def _default(name: str) -> Callable[[Settings], Any]:
+    return lambda _: next(one.default for one in fields(Settings) if one.name == name)
+
+
+_MODELLED = ("board", "best", "top")  # strategies that weigh pairs
+_NEEDS = {
+    "size": _Needs(lambda one: one.kind != "pair", "a pair has two items: give another kind", _default("size")),
+    "retest": _Needs(lambda one: one.kind == "pair", "only pairs are repeated: give kind=pair", _default("retest")),
+    "top": _Needs(lambda one: one.strategy == "top", "it is of one strategy: give strategy=top", _default("top")),
+    "difficulty": _Needs(
+        lambda one: one.kind == "pair" and one.strategy in _MODELLED,
+        f"it is about pairs that are chosen by what they tell: give kind=pair, and strategy one of "
+        f"{', '.join(_MODELLED)}", _default("difficulty"),
+    ),
+    "completion": _Needs(
+        lambda one: one.limit > 0, "nobody comes to the end without one: give a limit", _default("completion")
+    ),
+    "own_ranking": _Needs(
+        lambda one: one.limit == 0 or one.own_ranking <= one.limit,
+        "nobody gives so many answers within the limit: give fewer, or 0 for no ranking of their own",
+        lambda one: min(10, one.limit),
+    ),
+}  # fmt: skip
+
+
+def agreed(said: Mapping[str, Any], before: Settings | None = None) -> Settings:
+    """Settings as somebody wants them; DataError for one that was said, and does nothing beside the others.
+
+    What was not said stays as before, or as it is by default, unless it does nothing any more.
+    """
+    wanted = Settings.of(({} if before is None else before.to_dict()) | dict(said))
+    for name, needs in _NEEDS.items():
+        if needs.holds(wanted):
+            continue
+        otherwise = needs.otherwise(wanted)
+        if name in said and getattr(wanted, name) != otherwise:
+            raise DataError(f"{name}={getattr(wanted, name)} does nothing here: {needs.why}")
+        wanted = replace(wanted, **{name: otherwise})
+    return wanted
 
 
 def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:

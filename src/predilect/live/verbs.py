@@ -19,7 +19,7 @@ from predilect.live.given import (
     repeated,
 )
 from predilect.live.log import New, Plan
-from predilect.live.settings import FIXED, Settings
+from predilect.live.settings import FIXED, Settings, agreed
 from predilect.live.state import Participant, State, Status
 
 _MOST_PROPOSALS = 20
@@ -138,10 +138,12 @@ def set_status(state: State, status: Status) -> Plan:
 def change(state: State, settings: Mapping[str, Any]) -> Plan:
     """Change settings."""
     before = _settings(state)
-    new = Settings.of(before.to_dict() | dict(settings))
+    new = agreed(settings, before)
     moved = [name for name, old, now in zip(FIXED, before.meaning, new.meaning, strict=True) if old != now]
     if moved and state.n_events:
         raise Refused(f"{', '.join(moved)} cannot change once there are answers. Make another poll")
+    if len(state.active()) < new.n_shown:
+        raise Refused(f"a question would show {new.n_shown} items, and there are {len(state.active())}. Add some first")
     return _nothing_or(New("state", {"settings": new.to_dict()}), new != state.settings)
 
 
