@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -353,23 +355,70 @@ def test_the_first_k_are_told_from_the_rest():
     assert _between_sets(np.tile(f[:1] * 10.0, (5, 1)), 2).sum() == pytest.approx(1.0)
 
 
+def enumerated(questions, several, n=5):
+    """Chance of a set, over all orders in which its items can be drawn one after the other."""
+    weights, model = questions._weights, questions._model
+    codes, eps = [int(model.items_.code(one)) for one in several], weights.eps
+    order = {(int(a), int(b)): k for k, (a, b) in enumerate(zip(weights.left, weights.right, strict=True))}
+
+    def of(values, a, b):
+        return values[order[min(a, b), max(a, b)]]
+
+    def mixed(chances, one):
+        return (1.0 - eps) * chances[one] / sum(chances.values()) + eps / len(chances)
+
+    total = 0.0
+    for first, second, *rest in permutations(codes):
+        if first > second:
+            continue
+        chance = mixed({pair: weights.weight[k] for pair, k in order.items()}, (first, second))
+        drawn = [first, second]
+        for one in rest:
+            left = [code for code in range(n) if code not in drawn]
+            if weights.target == "board":
+                told = {code: np.mean([of(weights.information, code, other) for other in drawn]) for code in left}
+                worth = {code: np.exp((value - max(told.values())) / weights.tau) for code, value in told.items()}
+            else:
+                worth = {code: sum(of(weights.weight, code, other) for other in drawn) for code in left}
+            chance *= mixed(worth, one)
+            drawn.append(one)
+        total += chance
+    return total
+
+
+@pytest.mark.parametrize("target", ["board", "random"])
+def test_of_items_that_are_alike_each_set_is_as_likely(target):
+    questions = Population().fit(None, items=list("abcd")).questions(target)
+    assert {round(questions.ask_set(None, 3, random_state=seed).probability, 12) for seed in range(5)} == {0.25}
+    # With a set that is barred the others are drawn, and their chances sum to 1.
+    chances = {}
+    for seed in range(60):
+        one = questions.ask_set(None, 3, exclude=[list("abc")], random_state=seed)
+        chances[frozenset(one.items)] = one.probability
+    assert len(chances) == 3
+    assert sum(chances.values()) == pytest.approx(1.0)
+    many = Population().fit(None, items=[str(k) for k in range(14)]).questions(target)
+    assert many.ask_set(None, 11, random_state=0).probability is None
+    assert many.ask_set(None, 8, random_state=0).probability == pytest.approx(1.0 / math.comb(14, 8))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["board", "best", "random"])
 def test_sets_are_drawn_and_their_probability_is_exact(target):
     model = Population().fit(Comparisons.from_frame(answers(12, 6)))
     questions, rng = model.questions(target, retired=["i5", "i6"]), np.random.default_rng(0)
-    count: dict[tuple, int] = {}
-    logged: dict[tuple, float] = {}
+    count: dict[frozenset, int] = {}
+    logged: dict[frozenset, float] = {}
     for _ in range(3000):
         one = questions.ask_set("nobody", 3, random_state=rng)
-        key = (frozenset(one.steps[:2]), *one.steps[2:])
-        assert set(one.items) == set(one.steps)
+        key = frozenset(one.items)
         count[key] = count.get(key, 0) + 1
         assert logged.setdefault(key, one.probability) == pytest.approx(one.probability)
-    assert len(logged) <= 30
-    assert sum(logged.values()) <= 1.0 + 1e-9
     for key, p in logged.items():
+        assert p == pytest.approx(enumerated(questions, key), rel=1e-9)
         assert abs(count[key] - 3000 * p) < 5.0 * np.sqrt(3000 * p) + 5.0
+    every = [enumerated(questions, frozenset(several)) for several in combinations(IDS[:5], 3)]
+    assert sum(every) == pytest.approx(1.0)
     barred = [IDS[:3], IDS[1:4]]
     for _ in range(100):
         one = questions.ask_set("nobody", 3, exclude=barred, random_state=rng)

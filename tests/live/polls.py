@@ -18,6 +18,11 @@ def made(place: Path | str, items: Any = DRINKS, **settings: Any) -> Poll:
     return Poll.create(place / "poll.db" if isinstance(place, Path) and place.is_dir() else place, items=items, **told)
 
 
+def of_kind(kind: str, size: int = 3) -> dict[str, Any]:
+    """Settings of questions of a kind, with so many items where that can be said."""
+    return {"kind": kind} | ({} if kind == "pair" else {"size": size})
+
+
 def answered(poll: Poll, people: list[str], n: int, seed: int = 0) -> None:
     """Have people answer ``n`` questions each; the later an item stands in the list the better it is."""
     source = random.Random(seed)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 import re
+import threading
 import time
 
 import numpy as np
 import pytest
 
-from live.polls import DRINKS, answered, made, reply
+from live.polls import DRINKS, answered, made, of_kind, reply
 from live.test_kept import url  # noqa: F401  the databases
 from predilect.live import Poll
 from predilect.live.belief import Belief
@@ -141,7 +142,7 @@ def test_whoever_asks_waits_for_no_weights_unless_the_items_are_others(tmp_path,
 @pytest.mark.parametrize("strategy", ["board", "best", "top", "person"])
 @pytest.mark.parametrize("kind", ["pair", "best", "best-worst", "order"])
 def test_every_strategy_asks_every_kind(tmp_path, kind, strategy):
-    with made(tmp_path, kind=kind, size=3, strategy=strategy, top=2) as poll:
+    with made(tmp_path, **of_kind(kind), strategy=strategy, top=2) as poll:
         answered(poll, PEOPLE[:4], 3)
         shown = poll.export("shown")
         assert len(shown) == 12
@@ -246,7 +247,7 @@ def test_two_processes_show_the_same_and_see_each_other_at_once(url):  # noqa: F
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pair", "best"])
 def test_a_report_counts_what_the_poll_counts(tmp_path, kind):
-    with made(tmp_path, kind=kind, size=3, strategy="random") as poll:
+    with made(tmp_path, **of_kind(kind), strategy="random") as poll:
         poll.skip("idle", poll.ask("idle")[0].shown)
         for n in (10, 30, 62):
             answered(poll, [f"person {k}" for k in range(poll.people()["answers"] + 1, n + 1)], 1, seed=n)
@@ -262,3 +263,45 @@ def test_a_report_counts_what_the_poll_counts(tmp_path, kind):
             assert f"used {people['answers']}." in told
             assert "Left out 1 row: not answered" in told
             assert poll.board()["n"].sum() == 2 * people["answers"] or kind == "best"
+
+
+@pytest.mark.slow
+def test_boards_are_made_once_however_many_look(tmp_path, monkeypatch):
+    with made(tmp_path, own_ranking=2) as poll:
+        answered(poll, PEOPLE[:3], 3)
+        belief, n_made = poll.belief(), []
+        rank = type(belief.catch_up())._rank_among
+
+        def counted(model, items, user=None):
+            n_made.append(user)
+            time.sleep(0.05)
+            return rank(model, items, user)
+
+        monkeypatch.setattr(type(belief.model), "_rank_among", counted)
+        threads = [threading.Thread(target=look) for look in
+                   [lambda: poll.board(max_age=1.0), lambda: poll.mine(PEOPLE[0])] * 5]  # fmt: skip
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(n_made) == 2
+        # Another's answers wait for half a second; own ones, and other items, do not.
+        monkeypatch.setattr("predilect.live.belief._TIMES_AS_LONG", 1e3)
+        answered(poll, PEOPLE[1:2], 1)
+        poll.board(max_age=0.01), poll.mine(PEOPLE[0])
+        first = len(n_made)
+        answered(poll, PEOPLE[1:2], 1)
+        poll.board(max_age=0.01), poll.mine(PEOPLE[0])
+        assert len(n_made) == first
+        poll.board()  # with every answer
+        answered(poll, PEOPLE[:1], 1)
+        mine = poll.mine(PEOPLE[0])
+        assert len(n_made) == first + 2
+        poll.undo(PEOPLE[0])
+        poll.retire(mine["item"][0])
+        assert mine["item"][0] not in poll.mine(PEOPLE[0])["item"]
+        assert mine["item"][0] not in poll.board(max_age=1.0)["item"]
+        poll.erase(PEOPLE[1])
+        n_before = len(n_made)
+        poll.board(max_age=1.0)
+        assert len(n_made) == n_before + 1

@@ -411,7 +411,6 @@ def test_settings_are_checked_and_what_answers_mean_stays(tmp_path):
         ({"limit": 5, "own_ranking": 10}, "own_ranking=10 does nothing here: nobody gives so many", {"own_ranking": 5}),
         ({"kind": "pair", "size": 5}, "size=5 does nothing here", {"size": 4}),
         ({"kind": "best", "retest": 0.1}, "retest=0.1 does nothing here", {"retest": 0.0}),
-        ({"strategy": "best", "top": 5}, "top=5 does nothing here", {"top": 3}),
         ({"strategy": "person", "difficulty": 0.6}, "difficulty=0.6 does nothing here", {"difficulty": 0.0}),
         ({"kind": "order", "difficulty": 0.6}, "difficulty=0.6 does nothing here", {"difficulty": 0.0}),
         ({"completion": "https://panel.example"}, "completion=https://panel.example does nothing here", {}),

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from live.polls import DRINKS, answered, made
+from live.polls import DRINKS, answered, made, of_kind
 from predilect.errors import DataError
 from predilect.live import Poll
 from predilect.live.given import Refused
@@ -28,7 +28,7 @@ def told(poll, person):
 @pytest.mark.parametrize("strategy", get_args(Strategy))
 @pytest.mark.parametrize("kind", ["pair", pytest.param("best", marks=pytest.mark.slow)])
 def test_a_proposal_keeps_nobody_from_anything_and_is_seen_once_accepted(tmp_path, kind, strategy):
-    with made(tmp_path, kind=kind, size=3, strategy=strategy, proposals=True, own_ranking=1) as poll:
+    with made(tmp_path, **of_kind(kind), strategy=strategy, proposals=True, own_ranking=1) as poll:
         answered(poll, ["ann", "bob"], 1)
         poll.propose_item("ann", INSULT)
         with Poll.open(tmp_path / "poll.db", background=False) as other:

@@ -11,7 +11,7 @@ import pytest
 
 import predilect
 from cli.running import run
-from live.polls import made, reply
+from live.polls import made, of_kind, reply
 from predilect.errors import DataError
 from predilect.live.answers import comparisons, standing
 from predilect.live.belief import fitted, names_of
@@ -65,7 +65,7 @@ def rows_of(answers):
      ("best-worst", False, True), ("best-worst", False, False), ("order", False, True)],
 )  # fmt: skip
 def test_an_export_is_read_as_the_model_of_the_poll_has_it(tmp_path, kind, ties, skips, criteria, form):
-    with made(tmp_path, NASTY, kind=kind, size=3, criteria=criteria) as poll:
+    with made(tmp_path, NASTY, **of_kind(kind), criteria=criteria) as poll:
         answered(poll, skips=skips, ties=ties)
         file = tmp_path / f"answers.{form}"
         file.write_bytes(written(poll.export("answers"), "answers", form))
@@ -90,7 +90,7 @@ def test_an_export_is_read_as_the_model_of_the_poll_has_it(tmp_path, kind, ties,
 @pytest.mark.parametrize("strategy", ["board", "random"])
 @pytest.mark.parametrize("kind", ["pair", "best", "best-worst", "order"])
 def test_the_board_of_the_export_is_that_of_the_poll(tmp_path, kind, strategy):
-    with made(tmp_path, kind=kind, size=3, strategy=strategy) as poll:
+    with made(tmp_path, **of_kind(kind), strategy=strategy) as poll:
         answered(poll, skips=True, ties=kind == "pair", n=5)
         file = tmp_path / "answers.csv"
         file.write_bytes(written(poll.export("answers"), "answers", "csv"))
@@ -104,7 +104,7 @@ def test_the_board_of_the_export_is_that_of_the_poll(tmp_path, kind, strategy):
 @pytest.mark.parametrize("order", ["as it is", "backwards", "shuffled"])
 def test_the_columns_may_stand_in_any_order_beside_others(tmp_path, order):
     for kind in ("pair", "best", "best-worst", "order"):
-        with made(tmp_path, NASTY, kind=kind, size=3, name=kind) as poll:
+        with made(tmp_path, NASTY, **of_kind(kind), name=kind) as poll:
             answered(poll, skips=True, ties=kind == "pair")
             table = poll.export("answers").with_columns(group=pl.lit("x"), price=pl.lit(1.0))
             names = {"as it is": table.columns, "backwards": table.columns[::-1],

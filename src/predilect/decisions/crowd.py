@@ -18,6 +18,7 @@ from predilect.decisions.sets import LARGEST_SET, sets_of_rows
 from predilect.decisions.weights import BLOCK, EQUAL, Pool, Weights, information_about
 from predilect.errors import DataError
 
+_MOST_SUMMED = 10  # items of a set whose chance is summed over all ways to draw them
 _FEW_LEFT = 0.5  # of the pairs: with fewer left they are listed, not drawn until one is free
 
 
@@ -51,14 +52,13 @@ class Question:
 class SetQuestion:
     """Items to show to somebody together, in this order.
 
-    ``probability``: the chance of the draw, the product of those of its steps: of the first pair, and then of each item
-    given those before; ``steps``: these items in the order in which they were drawn.
+    ``probability``: the chance with which these items, in whatever order, are drawn; None of more than ten, which may
+    be drawn in too many ways.
     """
 
     user: Any
     items: tuple[Any, ...]
-    probability: float
-    steps: tuple[Any, ...]
+    probability: float | None
 
 
 class Questions:
@@ -154,6 +154,29 @@ class Questions:
         return draws.set_of_person(user, int(size), exclude, repeat, rng)
 
 
+class _Open(NamedTuple):
+    """What may be drawn: pairs of a pool, by index, without those that are shut, and how they are weighed."""
+
+    pool: Pool
+    free: IntArray
+    shut: set[int]
+    n_left: int
+    weight: FloatArray
+    total: FloatArray  # cumulative, over ``free``
+    rest: float  # sum of the weights of pairs that are left
+    eps: float
+
+    def chance(self, pair: int) -> float:
+        """With which a pair is drawn, for somebody of whom nothing is known."""
+        if not self.pool.holds[pair] or pair in self.shut:
+            return 0.0
+        return self.mixed(self.weight[pair] / self.rest if self.rest > 0.0 else 1.0 / self.n_left)
+
+    def mixed(self, main: float) -> float:
+        """A chance by the weights, with that of any pair."""
+        return float((1.0 - self.eps) * main + self.eps / self.n_left)
+
+
 class Draws:
     """Draws from some weights for people of a model as it is now."""
 
@@ -211,8 +234,8 @@ class Draws:
             closed = np.append(closed, drawn[0])
         return found
 
-    def draw(self, code: int, closed: IntArray, rng: np.random.Generator) -> tuple[int, float] | None:
-        """A pair for a person, and its probability; None where none is left."""
+    def open_pairs(self, closed: IntArray) -> _Open | None:
+        """What is left to be drawn; None if nothing is."""
         weights = self.weights
         for pool in weights.pools:
             barred = closed[pool.holds[closed]]
@@ -232,19 +255,25 @@ class Draws:
             rest = float(total[-1])
         else:
             free = pool.pairs
-        uniform = rng.random() < weights.eps or not rest > 0.0
-        shut = set(barred.tolist())
+        return _Open(pool, free, set(barred.tolist()), n_left, weight, total, rest, weights.eps)
+
+    def draw(self, code: int, closed: IntArray, rng: np.random.Generator) -> tuple[int, float] | None:
+        """A pair for a person, and its probability; None where none is left."""
+        left, weights = self.open_pairs(closed), self.weights
+        if left is None:
+            return None
+        free, total = left.free, left.total
+        uniform = rng.random() < weights.eps or not left.rest > 0.0
         while True:
             place = rng.integers(len(free)) if uniform else np.searchsorted(total, rng.random() * total[-1], "right")
             pair = int(free[min(place, len(free) - 1)])
-            if pair not in shut:
+            if pair not in left.shut:
                 break
-        own = weights.target == "board" and code >= 0 and weights.tau > 0.0 and weight is weights.weight
-        if own:
-            pair, main = self._by_own(code, pair, pool, shut, rest, uniform, rng)
-        else:
-            main = weight[pair] / rest if rest > 0.0 else 1.0 / n_left
-        return pair, float((1.0 - weights.eps) * main + weights.eps / n_left)
+        own = weights.target == "board" and code >= 0 and weights.tau > 0.0 and left.weight is weights.weight
+        if not own:
+            return pair, left.chance(pair)
+        pair, main = self._by_own(code, pair, left.pool, left.shut, left.rest, uniform, rng)
+        return pair, left.mixed(main)
 
     def _by_own(
         self, code: int, pair: int, pool: Pool, shut: set[int], rest: float, keep: bool, rng: np.random.Generator
@@ -311,24 +340,41 @@ class Draws:
         closed = [one for one in places if len(one) == size and -1 not in one]
         n = len(weights.items)
         filled = np.array(_filled([], 2, closed, n, size), dtype=np.int64).reshape(-1, 2)
-        drawn = self.draw(-1, weights.index(*weights.items[filled].T), rng)
+        barred = weights.index(*weights.items[filled].T)
+        drawn = self.draw(-1, barred, rng)
         if drawn is None:
             return None
-        pair, probability = drawn
-        chosen = [int(weights.place[weights.left[pair]]), int(weights.place[weights.right[pair]])]
+        chosen = [int(weights.place[side[drawn[0]]]) for side in (weights.left, weights.right)]
         while len(chosen) < size:
-            barred = np.array([*chosen, *(one for (one,) in _filled(chosen, 1, closed, n, size))])
-            rest = np.setdiff1d(np.arange(n), barred)
-            chance = self._next(chosen, rest)
+            rest, chance = self._next(chosen, closed, size)
             place = min(int(np.searchsorted(np.cumsum(chance), rng.random(), "right")), len(rest) - 1)
-            probability *= float(chance[place])
             chosen.append(int(rest[place]))
         ids = [self.model.items_.ids[one] for one in weights.items[chosen]]
-        return SetQuestion(user, tuple(ids[one] for one in rng.permutation(size)), probability, tuple(ids))
+        probability = self._chance_of_set(sorted(chosen), closed, barred) if size <= _MOST_SUMMED else None
+        return SetQuestion(user, tuple(ids[one] for one in rng.permutation(size)), probability)
 
-    def _next(self, chosen: list[int], rest: IntArray) -> FloatArray:
-        """Chances of the next item of a set."""
-        weights = self.weights
+    def _chance_of_set(self, items: list[int], closed: list[set[int]], barred: IntArray) -> float:
+        """Chance with which a set is drawn, summed over all orders: of each part, the chance that the draw is there."""
+        weights, left = self.weights, self.open_pairs(barred)
+        assert left is not None
+        reached = dict.fromkeys((part for m in range(2, len(items) + 1) for part in combinations(items, m)), 0.0)
+        for part in combinations(items, 2):
+            reached[part] = left.chance(int(weights.index(*weights.items[np.array(part)[:, None]])[0]))
+        for part, there in reached.items():  # the smaller ones first
+            if not there or len(part) == len(items):
+                continue
+            rest, chance = self._next(list(part), closed, len(items))
+            for one in set(items).difference(part):
+                place = int(np.searchsorted(rest, one))
+                if place < len(rest) and rest[place] == one:
+                    reached[tuple(sorted((*part, one)))] += there * float(chance[place])
+        return reached[tuple(items)]
+
+    def _next(self, chosen: list[int], closed: list[set[int]], size: int) -> tuple[IntArray, FloatArray]:
+        """Items that may come next in a set, and their chances."""
+        weights, n = self.weights, len(self.weights.items)
+        barred = np.array([*chosen, *(one for (one,) in _filled(chosen, 1, closed, n, size))])
+        rest = np.setdiff1d(np.arange(n), barred)
         one = np.repeat(rest, len(chosen))
         index = weights.index(weights.items[one], weights.items[np.tile(chosen, len(rest))])
         shape = (len(rest), len(chosen))
@@ -339,7 +385,7 @@ class Draws:
             weight = weights.weight[index].reshape(shape).sum(axis=1)
         total = float(weight.sum())
         main = weight / total if total > 0.0 else np.full(len(rest), 1.0 / len(rest))
-        return (1.0 - weights.eps) * main + weights.eps / len(rest)
+        return rest, (1.0 - weights.eps) * main + weights.eps / len(rest)
 
 
 def _filled(begun: list[int], n_more: int, closed: list[set[int]], n: int, size: int) -> list[tuple[int, ...]]:

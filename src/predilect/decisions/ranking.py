@@ -21,7 +21,7 @@ BOARD_COLUMNS = (
     "item", "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "tied_with_leader", "n",
 )  # fmt: skip
 N_DRAWS = 4000
-MANY_ITEMS, N_DRAWS_MANY_ITEMS = 10_000, 1000
+MANY_ITEMS, N_DRAWS_MANY_ITEMS = 1000, 1000
 _ENTRIES_AT_ONCE = 20_000_000
 TIER_CONFIDENCE = 0.95
 TIER_RULE = "a new one opens at the first item that the tier's leader beats with more than 95 % probability"
@@ -82,7 +82,7 @@ def refuse_unsound(mean: FloatArray, variance: FloatArray) -> None:
 
 
 def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int | None = None) -> Board:
-    """Board from joint, centred posterior draws: 4 000 by default, 1 000 for more than 10 000 items.
+    """Board from joint, centred posterior draws: 4 000 by default, 1 000 for more than 1 000 items.
 
     Defined in docs/reference/outputs.md. Scores, and utilities of a draw, that agree to 1e-7 of the largest score or
     standard deviation are tied: they count as equal, and stand in the order of the ids. So rounding, and an answer

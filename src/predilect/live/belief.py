@@ -10,7 +10,7 @@ import time
 import zipfile
 import zlib
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -27,6 +27,8 @@ from predilect.models.registry import estimator, load
 _log = logging.getLogger("predilect.live")
 _SECONDS_OF_AN_ASKER, _SECONDS_OF_AN_OUTLOOK = 0.25, 5.0
 _SECONDS_OF_SILENCE = 10.0  # of the thread that follows, after which whoever asks makes the weights
+_TIMES_AS_LONG, _LONGEST_PAUSE = 10.0, 10.0  # as it took to make a board it stands at least; seconds
+_MOST_MADE = 200  # boards, of participants too, that are kept
 _MANY = 20  # changes from which a frame is faster than one answer at a time
 FEWEST_ANSWERS, FEWEST_PEOPLE = 10, 2  # below, the prior: all items alike
 
@@ -86,6 +88,16 @@ class _Asker(NamedTuple):
     questions: Any
 
 
+class _Made(NamedTuple):
+    """A board or an outlook: when it was made, for how long it stands at least, of what and of which event."""
+
+    time: float
+    pause: float
+    of: tuple[int, ...]
+    sequence: int
+    found: Any
+
+
 class Belief:
     """The model of one criterion: the newest refit, with all that came after it.
 
@@ -102,8 +114,7 @@ class Belief:
         self._asker: _Asker | None = None
         self._followed_at = time.monotonic()
         self._making = threading.Lock()
-        self._boards: tuple[float, int, Any] | None = None
-        self._outlooks: dict[Any, tuple[float, int, Any]] = {}
+        self._made: dict[Any, _Made] = {}  # the last one that was looked at stands last
         self._looking = threading.Lock()
 
     def catch_up(self) -> Any:
@@ -124,6 +135,7 @@ class Belief:
                     self.model.forget(user=user)
                 self.made_at = min(self.made_at, number - 1)  # a refit without them takes this one's place
                 self._asker = None
+                self._made.clear()
             self._change(*_came_and_went(changes, self.criterion))
             self._erased += len(erased)
             self.sequence = last
@@ -173,7 +185,7 @@ class Belief:
         self.model, self.made_at, self.sequence = model, sequence, sequence
         # A stored refit holds nobody who is erased: it is thrown away with them.
         self._erased = len(state.erasures) if sequence else 0
-        self._boards = None
+        self._made.clear()
         self._add_items(names_of(state))
 
     def _add_items(self, names: Sequence[str]) -> None:
@@ -242,33 +254,52 @@ class Belief:
         self._followed_at = time.monotonic()
 
     def board(self, max_age: float = 0.0) -> Any:
-        """The crowd's board, a polars frame of the active items, best first; at most so many seconds old."""
-        model, now = self.catch_up(), time.monotonic()
-        with self._looking:
-            made, at, table = self._boards or (-1.0, -1, None)
-            is_of_others = at < self.log.state.board_changed
-            if is_of_others or (at != self.sequence and now - made >= max_age):
-                at = self.sequence
-                table = model._rank_among(self._names(model, "active"))
-                self._boards = (time.monotonic(), at, table)
-        return table
+        """The crowd's board, a polars frame of the active items, best first; at most so many seconds old.
 
-    def own(self, number: int) -> Any:
-        """The board of a participant, a polars frame of the active items, best first; None without answers."""
+        If not 0, or as many as let boards take a tenth of the time, up to ten seconds.
+        """
+        model = self.catch_up()
+        return self._looked("board", (), max_age or None, lambda: model._rank_among(self._names(model, "active")))
+
+    def own(self, number: int, of: tuple[int, ...]) -> Any:
+        """The board of a participant, a polars frame of the active items, best first; None without answers.
+
+        What others answered may be as old as of :meth:`board`; ``of`` is different once this participant answered.
+        """
         model, user = self.catch_up(), user_of(number)
-        return model._rank_among(self._names(model, "active"), user) if self.knows(user) else None
+        if not self.knows(user):
+            return None
+        return self._looked(number, of, 0.0, lambda: model._rank_among(self._names(model, "active"), user))
 
     def outlook(self, claim: str, level: float, k: int) -> Any:
         """The model's outlook on a claim about the active items, of a state at most some seconds old."""
-        model, sequence, now = self.catch_up(), self.sequence, time.monotonic()
+        model = self.catch_up()
+
+        def made() -> Any:
+            retired = self._names(model, "retired")
+            return model.outlook(claim, level, k=_within(model, k, retired), retired=retired)
+
+        return self._looked((claim, level, k), (), _SECONDS_OF_AN_OUTLOOK, made)
+
+    def _looked(self, what: Any, of: tuple[int, ...], max_age: float | None, make: Callable[[], Any]) -> Any:
+        """What was made last, or is made now: one thing at a time, and whoever waited for it gets it.
+
+        Anew if it was ``of`` something else, or is older than ``max_age``; None: of another state of the log.
+        """
+        asked = time.monotonic()
         with self._looking:
-            made, at, found = self._outlooks.get((claim, level, k), (-1.0, -1, None))
-            is_of_others = at < self.log.state.board_changed
-            if is_of_others or (at != sequence and now - made > _SECONDS_OF_AN_OUTLOOK):
-                retired = self._names(model, "retired")
-                found = model.outlook(claim, level, k=_within(model, k, retired), retired=retired)
-                self._outlooks[claim, level, k] = (time.monotonic(), sequence, found)
-            return found
+            of = (*of, self.log.state.board_changed)
+            made = self._made.pop(what, None)
+            is_old = made is None or asked >= (made.time + max(max_age, made.pause) if max_age is not None else 0.0)
+            if made is None or made.of != of or (made.sequence != self.sequence and is_old):
+                sequence, started = self.sequence, time.monotonic()
+                found = make()
+                now = time.monotonic()
+                made = _Made(now, min(_LONGEST_PAUSE, _TIMES_AS_LONG * (now - started)), of, sequence, found)
+            self._made[what] = made
+            if len(self._made) > _MOST_MADE:
+                del self._made[next(iter(self._made))]
+            return made.found
 
     def _known(self, model: Any) -> list[Item]:
         """Items that a model is asked about, by whoever holds the lock: more may have come a moment ago."""

@@ -510,7 +510,8 @@ class Poll:
     def board(self, criterion: int = 0, *, max_age: float = 0.0) -> Any:
         """The crowd's board: columns as ``Population.rank`` has them, the best item first.
 
-        It holds every answer that this process knows, or one that was made up to ``max_age`` seconds ago comes again.
+        It holds every answer that this process knows. With ``max_age`` one comes again that was made up to so many
+        seconds ago, or ten times as many as it took, up to ten: a board of thousands of items takes one.
         """
         self._follow()
         return self.belief(criterion).board(max_age)
@@ -540,18 +541,19 @@ class Poll:
         return contents_of(model, title=self.settings.boards[criterion], answers=read)
 
     def mine(self, participant: str | int, criterion: int = 0) -> Any:
-        """The participant's own board, or None before they gave enough answers to see it."""
+        """The participant's own board, or None before they gave enough answers to see it.
+
+        It holds all their answers; those of others may be some seconds old, as of :meth:`board`.
+        """
         number = self._number(participant)
         self._follow()
         with self.log.lock:
             needed = self.settings.own_ranking
-            n = sum(
-                answer.value is not None and answer.criterion == criterion
-                for answer in person_of(self.log.state, number).answers.values()
-            )
-        if not needed or n < needed:
+            theirs = [one.sequence for one in person_of(self.log.state, number).answers.values()
+                      if one.value is not None and one.criterion == criterion]  # fmt: skip
+        if not needed or len(theirs) < needed:
             return None
-        return self.belief(criterion).own(number)
+        return self.belief(criterion).own(number, (max(theirs), len(theirs)))
 
     def progress(self, participant: str | int) -> Progress:
         """How far a participant is."""
@@ -649,14 +651,6 @@ class Poll:
                 "answers": sum(state.n_answers), "participants": len(state.people), "refits_due": len(state.due),
                 "refits_failed": self._worker.failures,
             }  # fmt: skip
-
-    def readable(self) -> bool:
-        """Whether the database is there, and can be read."""
-        try:
-            self.log.refresh()
-        except (DataError, OutputError):
-            return False
-        return True
 
     def _follow(self) -> None:
         """Start the thread that reads what others wrote, has refits made, and takes them up."""

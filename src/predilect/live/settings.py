@@ -173,7 +173,6 @@ _MODELLED = ("board", "best", "top")  # strategies that weigh pairs
 _NEEDS = {
     "size": _Needs(lambda one: one.kind != "pair", "a pair has two items: give another kind", _default("size")),
     "retest": _Needs(lambda one: one.kind == "pair", "only pairs are repeated: give kind=pair", _default("retest")),
-    "top": _Needs(lambda one: one.strategy == "top", "it is of one strategy: give strategy=top", _default("top")),
     "difficulty": _Needs(
         lambda one: one.kind == "pair" and one.strategy in _MODELLED,
         f"it is about pairs that are chosen by what they tell: give kind=pair, and strategy one of "

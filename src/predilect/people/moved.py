@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from predilect._stored import numbers
-from predilect._types import FloatArray
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import factorise, solve_lower, symmetrise, widened
 from predilect.people.expectation import expectation
 from predilect.people.law import Law
 from predilect.people.person import Person, side_by_side
+
+_MANY = 200  # items or functions, from which a change about few of them is worth a way of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,25 +94,60 @@ def summed(posterior: Any) -> Summed:
     return Summed(total, held | new)
 
 
+class _Narrowed(NamedTuple):
+    """C = (C_fit⁻¹ + ΔH)⁻¹, C Δr, and what makes A D Aᵀ of a symmetric D, with A = C C_fit⁻¹."""
+
+    C: FloatArray
+    step: FloatArray
+    carried: Callable[[FloatArray], FloatArray]
+
+
+def _narrowed(C_fit: FloatArray, since: Since) -> _Narrowed:
+    """Of a covariance and what changed; O(M² k) where the change is about few, k, of many items."""
+    touched = np.flatnonzero(since.H.any(axis=0) | (since.r != 0.0))
+    if len(C_fit) >= _MANY and 2 * len(touched) <= len(C_fit):
+        return _narrowed_at(C_fit, since, touched)
+    lower = factorise(C_fit).lower
+    K = factorise(symmetrise(np.eye(len(C_fit)) + lower.T @ since.H @ lower)).inverse()  # C = L K Lᵀ, C_fit = L Lᵀ
+
+    def carried(D: FloatArray) -> FloatArray:
+        half = K @ solve_lower(lower, solve_lower(lower, D).T) @ K  # K L⁻¹ D L⁻ᵀ K
+        return symmetrise(lower @ half @ lower.T)
+
+    return _Narrowed(symmetrise(lower @ K @ lower.T), lower @ (K @ (lower.T @ since.r)), carried)
+
+
+def _narrowed_at(C_fit: FloatArray, since: Since, touched: IntArray) -> _Narrowed:
+    """With S the items touched, C = C_fit - C_S G C_Sᵀ and A = I - C_S G Eᵀ, where G = (I + H_S C_SS)⁻¹ H_S."""
+    C_S, H = C_fit[:, touched], since.H[np.ix_(touched, touched)]
+    C_SS = C_S[touched]
+    G = symmetrise(np.linalg.solve(np.eye(len(touched)) + H @ C_SS, H))
+    r = since.r[touched]
+
+    def carried(D: FloatArray) -> FloatArray:
+        less = D[:, touched] @ (G @ C_S.T)  # D E G C_Sᵀ
+        return symmetrise(D - less - less.T + C_S @ (G @ less[touched]))
+
+    return _Narrowed(symmetrise(C_fit - C_S @ (G @ C_S.T)), C_S @ (r - G @ (C_SS @ r)), carried)
+
+
 def moved(posterior: Any) -> Consensus:
     """The consensus given all answers, by one Newton step from the fit: C⁻¹ = C_fit⁻¹ + ΔH, m = m_fit + C Δr.
 
     population.md section 4. With A = P + Σ_u H_u and b = Σ_u (r_u + H_u m_fit), where H_u = Xᵀ Q X and r_u = Xᵀ α at
     the fitted consensus and population covariance, it is N(A⁻¹ b, A⁻¹). Sums over people do not depend on the order in
     which answers came. Effects of features, of segments and of covariates, and item-specific residuals stay as they
-    were fitted, and so does D in C + C D C, what contexts add. O(rows of the people touched, and M³).
+    were fitted, and so does D in C + C D C, what contexts add. O(rows of the people touched, and M³, or
+    M² k where they are about k of the items).
     """
     m, C_m, law, later = posterior.m, posterior.C_m, posterior.law, posterior.newcomer_law
     since, C_fit = changed_since(posterior), posterior.C_predicted
     if since is None:
         return Consensus(m, C_m, C_fit, law, later)
-    lower = factorise(C_fit).lower
-    K = factorise(symmetrise(np.eye(len(m)) + lower.T @ since.H @ lower)).inverse()  # C = L K Lᵀ with C_fit = L Lᵀ
-    step = lower @ (K @ (lower.T @ since.r))
-    C = alone = symmetrise(lower @ K @ lower.T)
+    alone, step, carried = _narrowed(C_fit, since)
+    C = alone
     if posterior.C_answers is not None:
-        half = K @ solve_lower(lower, solve_lower(lower, C_m - C_fit).T) @ K  # K Lᵀ D L K
-        C = widened(C, symmetrise(lower @ half @ lower.T))
+        C = widened(C, carried(C_m - C_fit))
     of_items = step if posterior.basis is None else posterior.basis.Phi @ step
     law = law.moved(of_items)
     return Consensus(m + step, C, alone, law, later.moved(of_items) if posterior.shifts_newcomers else law)
