@@ -109,11 +109,11 @@ def mirror(lower: FloatArray) -> None:
 
 
 def sandwiched(A: FloatArray, B: FloatArray) -> FloatArray:
-    """A B A for symmetric A and B, symmetric up to rounding: of the second product of large ones one triangle."""
+    """A B Aᵀ for a symmetric B, symmetric up to rounding: of the second product of large ones one triangle."""
     n = len(A)
     if n <= 2 * _ROWS_AT_ONCE:
-        return np.asarray(A @ B @ A)
-    BA, out = B @ A, np.zeros((n, n))
+        return np.asarray(A @ B @ A.T)
+    BA, out = B @ A.T, np.zeros((n, n))
     for start in range(0, n, _ROWS_AT_ONCE):
         stop = min(start + _ROWS_AT_ONCE, n)
         np.matmul(A[start:stop], BA[:, :stop], out=out[start:stop, :stop])

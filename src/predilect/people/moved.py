@@ -10,7 +10,7 @@ import numpy as np
 
 from predilect._stored import numbers
 from predilect._types import FloatArray, IntArray
-from predilect.gaussian.dense import factorise, solve_lower, symmetrise, widened
+from predilect.gaussian.dense import factorise, sandwiched, solve_lower, symmetrise, widened
 from predilect.people.expectation import expectation
 from predilect.people.law import Law
 from predilect.people.person import Person, side_by_side
@@ -128,7 +128,7 @@ def _narrowed_at(C_fit: FloatArray, since: Since, touched: IntArray) -> _Narrowe
         less = D[:, touched] @ (G @ C_S.T)  # D E G C_Sᵀ
         return symmetrise(D - less - less.T + C_S @ (G @ less[touched]))
 
-    return _Narrowed(symmetrise(C_fit - C_S @ (G @ C_S.T)), C_S @ (r - G @ (C_SS @ r)), carried)
+    return _Narrowed(C_fit - symmetrise(sandwiched(C_S, G)), C_S @ (r - G @ (C_SS @ r)), carried)
 
 
 def moved(posterior: Any) -> Consensus:
