@@ -350,6 +350,8 @@ def test_secrets_and_tokens_of_the_api(place):
             assert answer.status_code == 403, path
     ruler = {"authorization": f"Bearer {tokens['pair']}"}
     assert client.get(f"{paths}/people", headers=ruler).status_code == 200
+    no_tiers = client.get(f"{paths}/outlook", params={"claim": "tiers"}, headers=ruler)
+    assert (no_tiers.status_code, "all items are in one tier" in no_tiers.text) == (400, True)
     rows = client.get(f"{paths}/export/participants", headers=ruler).json()
     assert client.delete(f"{paths}/participants/{rows[-1]['user'][1:]}", headers=ruler).status_code == 204
     assert client.delete(f"{paths}/me", headers=who[0]).status_code == 204

@@ -11,8 +11,9 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from predilect._json import plain
+from predilect.errors import DataError
 from predilect.live.exports import Export
-from predilect.live.given import Refused
+from predilect.live.given import Refused, Unfit
 from predilect.live.poll import Poll, Question
 from predilect.live.settings import LONGEST_TEXT, storable
 from predilect.live.state import Item
@@ -295,7 +296,10 @@ def board(request: Request, poll: ThePoll, criterion: Criterion = 0) -> list[dic
 @routes.get("/outlook", **OF_ORGANISER)
 def outlook(poll: ThePoll, claim: Literal["best", "top", "tiers"] = "best", criterion: Criterion = 0) -> dict[str, Any]:
     """How likely a claim is, and about how many more answers settle it."""
-    found = poll.outlook(claim, criterion=criterion)
+    try:
+        found = poll.outlook(claim, criterion=criterion)
+    except DataError as error:  # there is no such claim on this board
+        raise Unfit(str(error)) from error
     return {
         "claim": found.claim, "level": found.level, "items": plain(found.items), "probability": found.probability,
         "enough": found.enough, "more_answers": found.more_answers, "likely_answers": found.likely_answers,
