@@ -269,8 +269,8 @@ def test_pages_of_the_organiser_are_the_organisers(place):
     assert ruler.post("/o/pair/items", data={"names": "beer\n\n mate "}).status_code == 403  # without the form's token
     assert ruler.post("/o/pair/items", data={"names": "beer\n\n mate ", "csrf": csrf}).status_code == 200
     assert {"beer", "mate"} <= {item.name for item in host.poll("pair").items}
-    ann.post("/p/pair/propose", data=fields(ann.get("/p/pair").text, "/propose") | {"text": SCRIPT + "!"})
-    number = next(item.number for item in host.poll("pair").items if item.name == SCRIPT + "!")
+    ann.post("/p/pair/propose", data=fields(ann.get("/p/pair").text, "/propose") | {"text": SCRIPT + " again"})
+    number = next(item.number for item in host.poll("pair").items if item.name == SCRIPT + " again")
     assert ruler.post(f"/o/pair/items/{number}", data={"what": "refuse", "csrf": csrf}).status_code == 200
     assert ruler.get("/o/pair/people").status_code == 200
     table = ruler.get("/o/pair/export/answers.csv")
@@ -298,7 +298,7 @@ def test_a_poll_is_made_by_pasting_a_list(place):
     assert client.post("/new", data=said | {"code": "guess"}).status_code == 403
     twice = client.post("/new", data=said | {"code": "the-code", "items": "a\na"})
     assert twice.status_code == 400
-    assert "there twice" in twice.text
+    assert "twice" in twice.text
     page = client.post("/new", data=said | {"code": "the-code"}).text
     token, name = re.search(r'id="made-token">([^<]+)<', page)[1], re.search(r'href="/o/([^"]+)"', page)[1]
     assert host.poll(name).is_organiser(token)
