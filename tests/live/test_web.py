@@ -531,7 +531,7 @@ def test_refusals_are_said_in_the_language_of_the_page_with_a_way_back(place):
     assert "The results of this poll are not public." in joined(address, "best").get("/p/best/results").text
 
 
-def test_who_is_erased_is_told_so_though_a_long_reader_holds_the_file(place, monkeypatch):
+def test_who_is_erased_is_told_so_though_a_long_reader_holds_the_file(place, monkeypatch, caplog):
     address, host, _ = place
     ann, bob, eve = (joined(address, "pair") for _ in range(3))
     for client in (ann, eve):
@@ -540,7 +540,7 @@ def test_who_is_erased_is_told_so_though_a_long_reader_holds_the_file(place, mon
 
     def erase(poll, number):
         real(poll, number)
-        return False
+        raise OutputError("pair.db is in use by a long reader")
 
     monkeypatch.setattr(Poll, "erase", erase)
     page = ann.post("/p/pair/erase", data=fields(ann.get("/p/pair/me").text, "/erase") | {"sure": "yes"})
@@ -550,6 +550,7 @@ def test_who_is_erased_is_told_so_though_a_long_reader_holds_the_file(place, mon
     csrf = fields(bob.get("/p/pair").text, "/answer")["csrf"]
     assert bob.delete("/api/polls/pair/me", headers={"x-form-token": csrf}).status_code == 202
     assert len(host.poll("pair").log.state.people) == n_people - 2
+    assert caplog.text.count("long reader") == 2
 
     def fails(poll, number):
         raise OutputError("the disk is full")

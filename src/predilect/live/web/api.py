@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from typing import Annotated, Any, Literal
 
@@ -11,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from predilect._json import plain
-from predilect.errors import DataError
+from predilect.errors import DataError, OutputError
 from predilect.live.exports import Export
 from predilect.live.given import Refused, Unfit
 from predilect.live.poll import Poll, Question
@@ -185,6 +186,7 @@ Writer = Annotated[Visitor, Depends(answering)]
 ItemNumber = Annotated[int, Path(ge=1, le=2**53)]
 Criterion = Annotated[int, Query(ge=0, le=9)]
 OF_ORGANISER: dict[str, Any] = {"tags": ["organiser"], "dependencies": [Depends(ruled)]}
+_log = logging.getLogger("predilect.live")
 routes = APIRouter(prefix="/api/polls/{poll}", responses=REFUSALS)
 
 
@@ -282,7 +284,7 @@ def mine(poll: ThePoll, who: Who, criterion: Criterion = 0) -> list[dict[str, An
 @routes.delete("/me", status_code=204, response_model=None, tags=["participants"])
 def leave(poll: ThePoll, who: Who) -> Response:
     """Erase this participant; 202 if old pages of the file are overwritten only later."""
-    return Response(status_code=204 if poll.erase(who.number) else 202)
+    return Response(status_code=204 if erased(poll, who.number) else 202)
 
 
 @routes.get("/board", tags=["participants"])
@@ -346,7 +348,19 @@ def change(poll: ThePoll, given: Status) -> None:
 @routes.delete("/participants/{number}", status_code=204, response_model=None, **OF_ORGANISER)
 def erase(poll: ThePoll, number: ItemNumber) -> Response:
     """Erase a participant, by the number that exports write after "p"; 202 as for participants."""
-    return Response(status_code=204 if poll.erase(number) else 202)
+    return Response(status_code=204 if erased(poll, number) else 202)
+
+
+def erased(poll: Poll, number: int) -> bool:
+    """Erase a participant; whether nothing is left in the files either: what a long reader holds goes later."""
+    try:
+        poll.erase(number)
+    except OutputError as error:
+        if poll.has(number):
+            raise
+        _log.error("%s", error)
+        return False
+    return True
 
 
 def joined(poll: Poll, language: str, pid: str | None, signature: str) -> str:

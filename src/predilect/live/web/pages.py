@@ -20,7 +20,7 @@ from predilect.live.given import Refused, Unfit, person_of
 from predilect.live.poll import Poll
 from predilect.live.settings import Settings, storable
 from predilect.live.web.access import POLICY, Access, Visitor, address_of
-from predilect.live.web.api import Stored, ThePoll, access_of, joined
+from predilect.live.web.api import Stored, ThePoll, access_of, erased, joined
 from predilect.live.web.hosting import form_token
 from predilect.live.web.texts import LANGUAGES, Speech, preferred
 
@@ -323,7 +323,7 @@ def erase(request: Request, poll: ThePoll, csrf: Field = "", sure: Field = "") -
     access, visitor = _checked(request, poll, csrf)
     if sure != "yes":
         return to(request, f"/p/{poll.name}/me")
-    said = "erased" if poll.erase(visitor.number) else "erased_later"
+    said = "erased" if erased(poll, visitor.number) else "erased_later"
     gone = page(request, "message.html", poll, title="erase", said=said, back="")
     access.forget(gone, "participant", poll)
     return gone
