@@ -358,8 +358,8 @@ class Draws:
         weights, left = self.weights, self.open_pairs(barred)
         assert left is not None
         reached = dict.fromkeys((part for m in range(2, len(items) + 1) for part in combinations(items, m)), 0.0)
-        for part in combinations(items, 2):
-            reached[part] = left.chance(int(weights.index(*weights.items[np.array(part)[:, None]])[0]))
+        for pair in combinations(items, 2):
+            reached[pair] = left.chance(int(weights.index(*weights.items[np.array(pair)[:, None]])[0]))
         for part, there in reached.items():  # the smaller ones first
             if not there or len(part) == len(items):
                 continue

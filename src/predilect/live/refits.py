@@ -108,8 +108,7 @@ class Refitter:
         with self.log.database.writing(self.log.poll) as connection:
             row = connection.execute(sa.select(leases).where(leases.c.poll == self.log.poll)).first()
             # Nobody takes it for longer: then the clock went back since.
-            is_held = row is not None and now < row.until <= now + _LEASE
-            if is_held and row.holder != self.holder:
+            if row is not None and now < row.until <= now + _LEASE and row.holder != self.holder:
                 return False
             connection.execute(sa.delete(leases).where(leases.c.poll == self.log.poll))
             mine = {"poll": self.log.poll, "holder": self.holder, "until": now + _LEASE}

@@ -238,7 +238,7 @@ class State:
         if event.participant is not None:
             self.reports.add((event.participant, said["item"]))
 
-    def _item(self, number: Any) -> Item:
+    def _item(self, number: int) -> Item:
         _must(isinstance(number, int) and 0 < number <= len(self.items), f"there is no item {number}")
         return self.items[number - 1]
 
