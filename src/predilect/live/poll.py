@@ -246,28 +246,10 @@ class Poll:
     def readmit(self, name: str, secret: str, pid: str | None = None, language: str = "") -> int:
         """Number of the participant of a name, who has this secret from now on: the one before is worth nothing."""
         number = self.join(name, secret=secret, pid=pid, language=language)
-
-        def decide(state: State, connection: Any) -> Plan:
+        with self.database.writing(self.log.poll) as connection:
             this = (participants.c.poll == self.log.poll) & (participants.c.number == number)
-            if connection.scalar(sa.select(participants.c.secret).where(this)) == digest(secret):
-                return Plan(lambda _: number)
-            person_of(state, number)
-
-            def keep(connection: Any, _: list[int]) -> None:
-                connection.execute(sa.update(participants).where(this).values(secret=digest(secret)))
-
-            return Plan(lambda _: number, [New("readmitted", {}, number)], keep)
-
-        return int(self.log.write(number, decide))
-
-    def admitted(self, number: int) -> int | None:
-        """Row of the log with which a participant got the secret that is theirs now; None if there is nobody.
-
-        Whoever remembers whose a secret is asks again once this has moved.
-        """
-        with self.log.lock:
-            person = self.log.state.people.get(number)
-            return None if person is None else person.admitted
+            connection.execute(sa.update(participants).where(this).values(secret=digest(secret)))
+        return number
 
     def who(self, *, name: str | None = None, secret: str | None = None) -> int | None:
         """Number of the participant with a name or a secret; None if there is none."""

@@ -13,7 +13,7 @@ from predilect.live.settings import Settings
 
 _LAST_MOMENT = 253_402_300_800.0  # the end of the year 9999
 KINDS = (
-    "state", "item_added", "item_state", "item_retired", "reported", "joined", "readmitted", "shown", "answered",
+    "state", "item_added", "item_state", "item_retired", "reported", "joined", "shown", "answered",
     "undone", "erased",
 )  # fmt: skip
 Status = Literal["draft", "open", "paused", "closed"]
@@ -92,7 +92,6 @@ class Participant:
     number: int
     time: float
     language: str = ""
-    admitted: int = 0  # sequence at which the secret of now was given
     shown: dict[int, Shown] = field(default_factory=dict)
     answers: dict[int, Answer] = field(default_factory=dict)  # by sequence
     given: dict[tuple[int, int], int] = field(default_factory=dict)  # (question, criterion) to answer
@@ -244,12 +243,8 @@ class State:
 
     def _on_joined(self, event: Event, said: dict[str, Any]) -> None:
         assert event.participant is not None
-        person = Participant(event.participant, event.time, said.get("language", ""), event.sequence)
+        person = Participant(event.participant, event.time, said.get("language", ""))
         self.people[event.participant] = person
-
-    def _on_readmitted(self, event: Event, said: dict[str, Any]) -> None:
-        assert event.participant is not None
-        self.people[event.participant].admitted = event.sequence
 
     def _on_shown(self, event: Event, said: dict[str, Any]) -> None:
         assert event.participant is not None
