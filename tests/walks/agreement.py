@@ -91,9 +91,13 @@ def _other(board: Sequence[dict[str, Any]], other: Sequence[dict[str, Any]]) -> 
         if str(one["item"]) not in (str(two["item"]), str(two["item"])[1:]):
             return f"{one['item']!r} and {two['item']!r}"
         for name in _NUMBERS:
-            if not math.isclose(float(one[name]), float(two[name]), rel_tol=EXACT, abs_tol=EXACT):
+            if not _same(one[name], two[name]):
                 return f"{name} of {one['item']!r}: {one[name]} and {two[name]}"
     return ""
+
+
+def _same(one: Any, two: Any) -> bool:
+    return math.isclose(float(one), float(two), rel_tol=EXACT, abs_tol=EXACT)
 
 
 def _other_people(folder: str, model: Any) -> str:
@@ -108,9 +112,9 @@ def _other_people(folder: str, model: Any) -> str:
         shown = run("show", f"./{folder}", f"--user={user}", "--top", "0", "--format", "json").stdout
         for name, rows in (("rank(user)", by_model), ("show --user", json.loads(shown)["board"])):
             for one, two in zip(of_user, rows, strict=True):
-                for key in ("mean", "sd", "rank", "n"):
-                    if str(one["item"]) != str(two["item"]) or not math.isclose(one[key], two[key], rel_tol=EXACT, abs_tol=EXACT):
-                        return f"users.parquet is not {name}: of {user!r}, {one} and {two}"
+                same = all(_same(one[key], two[key]) for key in ("mean", "sd", "rank", "n"))
+                if str(one["item"]) != str(two["item"]) or not same:
+                    return f"users.parquet is not {name}: of {user!r}, {one} and {two}"
     return ""
 
 
@@ -126,15 +130,15 @@ def _other_cells(board: Sequence[dict[str, Any]], cells: Iterable[list[str]]) ->
     if len(rows) != len(board):
         return f"{len(board)} rows and {len(rows)}"
     for one, row in zip(board, rows, strict=True):
-        low, high = row[4].split("…")
-        said = {"rank": row[0], "rank_low": row[1].split("–")[0], "rank_high": row[1].split("–")[1], "mean": row[3],
-                "lower": low, "upper": high, "tier": row[6], "n": row[7].replace(" ", "")}  # fmt: skip
+        (lower, upper), (first, last) = row[4].split("…"), row[1].split("–")
+        said = {"rank": row[0], "rank_low": first, "rank_high": last, "mean": row[3], "lower": lower, "upper": upper,
+                "tier": row[6], "n": row[7].replace(" ", "")}  # fmt: skip
         for name, text in said.items():
             digits = len(text.strip().partition(".")[2])
             if abs(float(text) - one[name]) > 0.5001 * 10.0**-digits:
                 return f"{name} of {one['item']!r}: {one[name]} and {text}"
-        share = 100 * one["p_best"]
-        text = row[5].removesuffix(" %")
-        if not (share < 0.5 if text == "<1" else share >= 99.5 if text == ">99" else abs(share - float(text)) <= 0.5001):
+        share, text = 100 * one["p_best"], row[5].removesuffix(" %")
+        low, high = {"<1": (0.0, 0.5), ">99": (99.5, 100.0)}.get(text) or (float(text) - 0.5, float(text) + 0.5)
+        if not low - 1e-9 <= share <= high + 1e-9:
             return f"p_best of {one['item']!r}: {one['p_best']} and {row[5]}"
     return ""

@@ -34,16 +34,15 @@ class Parameter:
 def _parameters(function: Callable[..., None]) -> tuple[Parameter, ...]:
     found = []
     for one in inspect.signature(function, eval_str=True).parameters.values():
-        hint, *told = get_args(one.annotation) or (None, None)
-        if not isinstance(told[0], ArgumentInfo | OptionInfo) or one.name == "version":
+        hint, told = (*get_args(one.annotation), None, None)[:2]
+        if not isinstance(told, ArgumentInfo | OptionInfo) or one.name == "version":
             continue
         kinds = _kinds(hint)
-        option = isinstance(told[0], OptionInfo)
-        found.append(Parameter(
-            (told[0].default, *(told[0].param_decls or ())) if option else (),  # within Annotated the first is no default
-            told[0].metavar or "", tuple(str(value) for kind in kinds if issubclass(kind, Enum) for value in kind),
-            list in kinds, one.default is one.empty, bool in kinds,
-        ))  # fmt: skip
+        # Typer takes the first name for a default, as it is without Annotated.
+        names = (str(told.default), *(told.param_decls or ())) if isinstance(told, OptionInfo) else ()
+        choices = tuple(str(value) for kind in kinds if issubclass(kind, Enum) for value in kind)
+        needed = one.default is one.empty
+        found.append(Parameter(names, told.metavar or "", choices, list in kinds, needed, bool in kinds))
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +31,7 @@ from predilect.models.registry import COMMANDS as MODELS
 from predilect.report.output import MARKER
 from walks.agreement import disagreement
 from walks.commands import COMMANDS, COMMON, Parameter, taking
-from walks.texts import advised, formulas, has_numbers, is_marked, texts_in, wrong_in
+from walks.texts import advised, formulas, has_numbers, texts_in, wrong_in
 
 __all__ = ["FolderWalk"]
 
@@ -49,6 +50,11 @@ NUMBERS = {
     "N": ("1", "2", "3", "50"), "K": ("2", "1", "3"), "P": (".4", ".1"), "C": ("1", "10"), "Q": (".1", "0"),
     "D": (".2", "5"),
 }  # fmt: skip
+ROLES = tuple(one.name for one in OPTIONS if one.is_column)
+KEYS = tuple(f"{o.name}={value}" for o in OPTIONS if not o.is_column for value in o.values or ("yes", "no", "tie"))
+# Tables of described alternatives, and the models that say what attributes are worth.
+OF_PROFILES = ("long_profiles", "wide_profiles") * 5
+WITH_COEFFICIENTS = ("mixed-logit", "logit", "latent-class", "gaspk")
 # Commands that tell what attributes are worth or do: of a fit that is marked as not usable they print no numbers.
 OF_ATTRIBUTES = ("worth", "simulate")
 
@@ -77,6 +83,7 @@ class FolderWalk(RuleBasedStateMachine):
         self.words: list[str] = []  # names of columns
         self.things: list[str] = []  # items and people of the answers
         self.users: list[str] = []
+        self.typed: list[Line] = []  # commands that worked
         self.taken: set[str] = set()  # advice that was taken
         self.marked: set[str] = set()  # folders whose results are said to be of no use
 
@@ -87,13 +94,16 @@ class FolderWalk(RuleBasedStateMachine):
 
     # --- what a user does ---------------------------------------------------------------------------------------------
 
-    @initialize(layout=st.sampled_from([*LAYOUTS]), seed=st.integers(0, 200), stem=st.sampled_from(STEMS),
-                kind=st.sampled_from(KINDS), things=st.sampled_from(THINGS), out=st.sampled_from(FOLDERS), data=st.data())  # fmt: skip
+    @initialize(
+        layout=st.sampled_from([*LAYOUTS, *OF_PROFILES]), seed=st.integers(0, 200), stem=st.sampled_from(STEMS),
+        kind=st.sampled_from(KINDS), things=st.sampled_from(THINGS), out=st.sampled_from(FOLDERS), data=st.data(),
+    )  # fmt: skip
     def begin(self, layout: str, seed: int, stem: str, kind: str, things: Sequence[str], out: str, data: Any) -> None:
         """A table, and what ``rank`` makes of it."""
         self.answers(layout, seed, stem, kind, things)
-        model = data.draw(st.sampled_from(["population", *MODELS]), label="model")
-        self.run("rank", typed(self.tables["answers"][-1]), "-o", out, *(["--model", model] if model != "population" else []))
+        known = WITH_COEFFICIENTS if layout in OF_PROFILES else [*MODELS]
+        model = data.draw(st.sampled_from(["population", *known]), label="model")
+        self.run("rank", typed(self.tables["answers"][-1]), "-o", out, *["--model", model] * (model != "population"))
 
     @rule(layout=st.sampled_from([*LAYOUTS]), seed=st.integers(0, 200), stem=st.sampled_from(STEMS),
           kind=st.sampled_from(KINDS), things=st.sampled_from(THINGS))  # fmt: skip
@@ -113,6 +123,7 @@ class FolderWalk(RuleBasedStateMachine):
 
         dice = Dice(seed, pick)
         table = made(layout, dice)
+        self.things += ["None"] * bool(table.attributes)  # which is what the outside option is called
         self.words = [*dict.fromkeys([*table.attributes, *table.columns, *self.words])][:30]
         self.write("answers", f"{stem}{kind}", table.columns)
 
@@ -130,7 +141,11 @@ class FolderWalk(RuleBasedStateMachine):
         users = self.users_of(folder) or self.users or ["ann", "bob"]
         columns: dict[str, list[Any]] = {
             "items": of_items,
-            "people": {"user": users, "age": [20 + k % 3 for k in range(len(users))], "region": ["n", "s", "n", "s", "n"][: len(users)]},
+            "people": {
+                "user": users,
+                "age": [20 + k % 3 for k, _ in enumerate(users)],
+                "region": [*"nsnsn"][: len(users)],
+            },
             "pairs": {"user": [users[k % len(users)] for k in range(n - 1)], "left": things[:-1], "right": things[1:]},
             "scenarios": {"scenario": ["a"] * n, **of_items, "ours": ["yes" if k < 2 else "no" for k in range(n)]},
         }[role]  # type: ignore[assignment]
@@ -162,11 +177,29 @@ class FolderWalk(RuleBasedStateMachine):
         self.run(*data.draw(lines(self, "rank"), label="type"))
 
     @precondition(lambda self: self.results())
-    @rule(data=st.data(), command=st.sampled_from(
-        ["show", "worth", "simulate", "report", "compare", "predict", "ask", "decide"]))  # fmt: skip
+    @rule(data=st.data(), command=st.sampled_from(["report", "compare", "predict", "ask", "decide"]))
     def go_on(self, data: Any, command: str) -> None:
         """A command about a ranking, with any arguments."""
         self.run(*data.draw(lines(self, command), label="type"))
+
+    @precondition(lambda self: self.results())
+    @rule(data=st.data())
+    def show(self, data: Any) -> None:
+        """``show`` with any arguments."""
+        self.run(*data.draw(lines(self, "show"), label="type"))
+
+    @precondition(lambda self: self.results())
+    @rule(data=st.data(), command=st.sampled_from(OF_ATTRIBUTES))
+    def value(self, data: Any, command: str) -> None:
+        """What attributes are worth, with any arguments."""
+        self.run(*data.draw(lines(self, command), label="type"))
+
+    @precondition(lambda self: self.typed)
+    @rule(data=st.data())
+    def again(self, data: Any) -> None:
+        """Something that worked, with an option more."""
+        words = data.draw(st.sampled_from(self.typed[-8:]), label="again")
+        self.run(*data.draw(longer(self, words), label="type"))
 
     @rule(data=st.data())
     def deal(self, data: Any) -> None:
@@ -184,7 +217,9 @@ class FolderWalk(RuleBasedStateMachine):
         """Run a command, and look at what it says and leaves."""
         line, before = Line(words), self.tree()
         note(repr(line) if not advice_of else f"{line!r}   (advised by {advice_of})")
+        ended = signal.getsignal(signal.SIGTERM)  # which a server changes for the rest of its process
         result = run(*words)
+        signal.signal(signal.SIGTERM, ended)
         said = f"{result.stdout}\n{result.stderr}"
         told = f"\n{line!r}\nexit code {result.exit_code}\n{said[-3000:]}"
         command = " ".join(words[: 1 + (words[0] == "poll")])
@@ -203,15 +238,18 @@ class FolderWalk(RuleBasedStateMachine):
         kind = self.kind_of(words)
         self.read(command, words, result, kind, told)
         self.look_after(command, words, result, before, told)
-        if result.exit_code == 0 and self.is_marked(words, said) and command in OF_ATTRIBUTES:
-            if row := has_numbers(result.stdout, kind):
-                self.wrong(f"numbers of what is not usable: {command} {kind}", f"{row}{told}")
-        if result.exit_code == 0 and command == "rank" and "model/" in said:
-            found = disagreement(self.out_of(words))
-            if found:
-                self.wrong(f"numbers differ: {found.split(':')[0]}", f"{found}{told}")
+        marked = self.is_marked(words, result) and command in OF_ATTRIBUTES and result.exit_code == 0
+        if marked and (row := has_numbers(result.stdout, kind)):
+            self.wrong(f"numbers of what is not usable: {command} {kind}", f"{row}{told}")
+        is_new = result.exit_code == 0 and command == "rank" and "model/" in said
+        if is_new and (found := disagreement(self.out_of(words))):
+            self.wrong(f"numbers differ: {found.split(':')[0]}", f"{found}{told}")
+        if result.exit_code == 0 and words[:2] != ("poll", "serve"):
+            self.typed.append(line)
         if not advice_of:
-            self.follow(command, words, said)
+            self.follow(command, words, said if kind == "table" else result.stderr)
+            if result.exit_code == 2:
+                self.obey(command, words, result.stderr)
         return result
 
     def wrong(self, kind: str, told: str) -> None:
@@ -242,30 +280,31 @@ class FolderWalk(RuleBasedStateMachine):
         if result.exit_code and before != after and not command.startswith("poll"):
             self.wrong(f"left behind by {command}", f"{sorted(set(after.items()) ^ set(before.items()))}{told}")
         for path, when in after.items():
-            if before.get(path) != when and path.endswith(".csv") and path not in self.own:
-                if cells := formulas(Path(path).read_text(encoding="utf-8")):
-                    self.wrong(f"formulas of {command}: {Path(path).name}", f"{path} holds {cells[:3]}{told}")
+            is_new = before.get(path) != when and path.endswith(".csv") and path not in self.own
+            if is_new and (cells := formulas(Path(path).read_text(encoding="utf-8"))):
+                self.wrong(f"formulas of {command}: {Path(path).name}", f"{path} holds {cells[:3]}{told}")
 
-    def is_marked(self, words: tuple[str, ...], said: str) -> bool:
-        """Whether what was asked about is of no use, by what was said now, or when the folder was made."""
-        marked = is_marked(said)
-        if words[0] == "rank":
-            (self.marked.add if marked else self.marked.discard)(self.out_of(words))
-        return marked or any(os.path.normpath(word) in self.marked for word in words[1:])
+    def is_marked(self, words: tuple[str, ...], result: Any) -> bool:
+        """Whether what was asked about is of no use, as is said of it now, or was when the folder was made."""
+        said = f"{result.stdout}\n{result.stderr}"
+        if words[0] == "rank" and not result.exit_code:
+            (self.marked.add if "is not usable" in said else self.marked.discard)(self.out_of(words))
+        return "Not usable:" in said or any(os.path.normpath(word) in self.marked for word in words[1:])
 
     def follow(self, command: str, words: tuple[str, ...], said: str) -> None:
         """Take each advice once: a command that a message prints is accepted, capitals filled in."""
         for one in advised(said, [*self.known(), *words[1:]]):
             if isinstance(one, str):
-                self.wrong(f"advice of {command}: quotes", f"no shell reads this advice: predilect {one}\n{Line(words)!r}")
+                self.wrong(f"advice of {command}: quotes", f"no shell reads: predilect {one}\n{Line(words)!r}")
                 continue
             filled = self.filled(one, words)
             if filled is None or filled[0] == "--help" or str(filled) in self.taken:
                 continue
             self.taken.add(str(filled))
             if "with the same options" in said:
-                common = {one.names[-1] for one in COMMON} | {"-o"}
-                filled += [word for name, value in options_in(words) if name not in common for word in (name, value) if word]
+                common = {other.names[-1] for other in COMMON} | {"-o"}
+                same = [(name, value) for name, value in options_in(words) if name not in common]
+                filled += [word for pair in same for word in pair if word]
             if filled[:2] == ["poll", "serve"]:
                 filled += ["--port", "0", "--stop-after", "0.2"]
             ran = self.run(*filled, advice_of=command)
@@ -273,8 +312,31 @@ class FolderWalk(RuleBasedStateMachine):
             if ran.exit_code and "exists already" not in ran.stderr and ("FILE" not in one or "Usage:" in ran.stderr):
                 self.wrong(
                     f"advice of {command}: {' '.join(one[:1])}, {short(ran.stderr)}",
-                    f"{Line(words)!r}\nadvises   {Line(one)!r}\nwhich is  {Line(filled)!r}\n{ran.stderr[-1000:]}\n{said[-1500:]}",
+                    f"{Line(words)!r}\nadvises   {Line(one)!r}\nwhich is  {Line(filled)!r}\n{ran.stderr[-1000:]}\n"
+                    f"{said[-1500:]}",
                 )
+
+    def obey(self, command: str, words: tuple[str, ...], error: str) -> None:
+        """Say what an error says to say: the same command with the option is no wrong one, and has no such error."""
+        for said in re.findall(rf"{_OPTION}(?: {_OPTION})*", error):
+            options = options_in((*command.split(), *shlex.split(said)))
+            filled = list(words)
+            for flag, value in options:
+                option = taking(command, flag)
+                if option is None or option.alone == bool(value) or re.search(r"[A-Z]{2}|\.\.\.", value):
+                    break  # it is but named, or to be filled in
+                at = filled.index("--") if "--" in filled else len(filled)
+                filled[at:at] = [flag, *[value] * bool(value)]
+            else:
+                if str(filled) in self.taken or not options:
+                    continue
+                self.taken.add(str(filled))
+                ran = self.run(*filled, advice_of=f"{command}: {said}")
+                if ran.exit_code == 2 and ("Usage:" in ran.stderr or ran.stderr == error):
+                    self.wrong(
+                        f"advice of {command}: {options[0][0]}, {short(error)}",
+                        f"{Line(words)!r}\n{error[-1500:]}\nadvises {said}, and\n{Line(filled)!r}\n{ran.stderr[-1000:]}",
+                    )
 
     # --- what there is ------------------------------------------------------------------------------------------------
 
@@ -335,7 +397,8 @@ class FolderWalk(RuleBasedStateMachine):
 
     def kind_of(self, words: Sequence[str]) -> str:
         """What standard output holds."""
-        return dict(options_in(words)).get("--format") or ("csv" if words[0] in ("predict", "ask", "decide") else "table")
+        usually = "csv" if words[0] in ("predict", "ask", "decide") or words[:2] == ("poll", "export") else "table"
+        return dict(options_in(words)).get("--format") or usually
 
     def filled(self, advice: Sequence[str], words: Sequence[str]) -> list[str] | None:
         """An advice with real names in place of capitals; None where there is none to fill in."""
@@ -383,7 +446,7 @@ class FolderWalk(RuleBasedStateMachine):
         if one.choices:
             return [*one.choices]
         tables, items, users = self.tables, self.items_of(folder), self.users_of(folder)
-        items, users, columns = items or self.things, users or self.users, self.words
+        items, users, columns, results = items or self.things, users or self.users, self.words, self.results()
         by_name = {
             "--items": tables["items"], "--people": tables["people"], "--exclude": tables["pairs"] + tables["answers"],
             "--candidates": tables["pairs"] + tables["items"], "--design": tables["answers"],
@@ -395,13 +458,14 @@ class FolderWalk(RuleBasedStateMachine):
         by_word = {
             "FILE": tables["answers"] + [one for one in self.all_folders() if (Path(one) / "manifest.json").exists()],
             "PAIRS": tables["pairs"], "SCENARIOS": tables["scenarios"], "ITEMS": tables["items"] + self.files(),
-            "DIR": self.results(), "OLD": self.results(), "NEW": self.results(), "POLL": ["poll.db", "-p.db", "my poll.db"],
+            "DIR": results, "OLD": results, "NEW": results, "POLL": ["poll.db", "-p.db", "my poll.db"],
             "ITEM": items, "OPTION": items, "ID": users, "USER": users, "PARTICIPANT": ["p1", "p2"], "COLUMN": columns,
-            "ROLE=COLUMN": [f"{o.name}={name}" for o in OPTIONS if o.is_column for name in columns] + ["who=", "profile="],
-            "KEY=VALUE": [f"{o.name}={value}" for o in OPTIONS if not o.is_column for value in o.values or ("yes", "no", "tie")],
+            "ROLE=COLUMN": [f"{role}={name}" for role in ROLES for name in columns] + ["who=", "profile="],
+            "KEY=VALUE": [*KEYS],
             "COLUMN=VALUE": [f"{name}={value}" for name in columns for value in ("n", "s", "en")],
-            "NAME[:BASE[:ITEM]]": ["elo:1000", "logit", "0-100", "share", "probit:5", *(f"elo:0:{item}" for item in items)],
-            "PRICE": columns, "NAME": columns, "TEXT": ["Which one?", "=1+1"], "CHANGES": [f"{name}=1" for name in columns],
+            "NAME[:BASE[:ITEM]]": ["elo:1000", "logit", "0-100", "share", "probit:5", *(f"elo:0:{x}" for x in items)],
+            "PRICE": columns, "NAME": columns, "TEXT": ["Which one?", "=1+1"],
+            "CHANGES": [f"{name}=1" for name in columns],
             "A,B": [",".join(columns[k : k + 2]) for k in range(len(columns) - 1)],
             "ITEM.ATTRIBUTE=1,2,3": [f"{item}.{name}=1,2" for item in items for name in columns],
             "PAGE": ["board.html", "my board.html", "-b.md"], "COPY": ["copy.db"],
@@ -409,7 +473,8 @@ class FolderWalk(RuleBasedStateMachine):
         word = one.word.strip("[]").removesuffix("...")
         if set(one.names) & {"-o"}:
             files = ["p.csv", "my p.csv", "-p.csv", "p.parquet", "p.jsonl", "p.json"]
-            return [*FOLDERS] if one.word == "DIR" else by_word["PAGE"] if one.word == "PAGE" else files
+            places = {"DIR": [*FOLDERS, *results * 3], "PAGE": by_word["PAGE"]}
+            return places.get(one.word, files)
         named = next((by_name[name] for name in one.names if name in by_name), None)
         return [*map(str, NUMBERS.get(word, by_word.get(word, ())) if named is None else named)]
 
@@ -437,7 +502,30 @@ def typed(path: str) -> str:
     return f"./{path}" if path[:1] == "-" else path
 
 
-LIKELY = {("rank", "--out"): 7, ("rank", "--model"): 3, ("rank", "--force"): 3, ("decide", "--everyone"): 3}  # in eight
+_OPTION = r"(?<!\S)(?:-c|--[a-z-]+)\b(?: (?:[\w-]+=[\w.,=-]*\w|yes\b|no\b|auto\b))?"  # with its value
+# Of eight times, how often an option is given that is given more than once.
+LIKELY = {("rank", "--out"): 7, ("rank", "--model"): 3, ("rank", "--force"): 3, ("decide", "--everyone"): 3}
+
+
+@st.composite
+def given(draw: Any, walk: FolderWalk, command: str, one: Parameter, folder: str, anything: Sequence[str]) -> str:
+    """A value for a parameter, of the right kind as a rule."""
+    right = walk.values(command, one, folder)
+    odd = draw(st.integers(0, 11)) == 11
+    found: str = draw(st.sampled_from(anything if odd or not right else right))
+    return typed(found) if not one.names and Path(found).exists() else found
+
+
+@st.composite
+def longer(draw: Any, walk: FolderWalk, words: Line) -> Line:
+    """A command with one option more, of its own or of all."""
+    command = " ".join(words[: 1 + (words[0] == "poll")])
+    options = [one for one in [*COMMON, *COMMANDS[command]] if one.names]
+    one = draw(st.sampled_from(options))
+    folder = next((word for word in words[1:] if walk.items_of(word)), "")
+    value = [] if one.alone else [draw(given(walk, command, one, folder, [*JUNK, *walk.files()]))]
+    at = words.index("--") if "--" in words else len(words)
+    return Line([*words[:at], one.names[0], *value, *words[at:]])
 
 
 @st.composite
@@ -447,10 +535,7 @@ def lines(draw: Any, walk: FolderWalk, command: str) -> Line:
     folder = ""
 
     def value(one: Parameter) -> str:
-        right = walk.values(command, one, folder)
-        odd = draw(st.integers(0, 11)) == 11
-        found = draw(st.sampled_from(anything if odd or not right else right))
-        return typed(found) if not one.names and Path(found).exists() else found
+        return draw(given(walk, command, one, folder, anything))
 
     words: list[str] = []
     options: list[str] = []

@@ -11,16 +11,15 @@ from typing import Any
 
 from walks.commands import COMMANDS, taking
 
-__all__ = ["advised", "formulas", "has_numbers", "is_marked", "wrong_in"]
+__all__ = ["advised", "formulas", "has_numbers", "texts_in", "wrong_in"]
 
 _NEVER = {
     "an escape": r"\\[nrt0]|\\x[0-9a-f]{2}|\\u[0-9a-f]{4}",
     "a placeholder": r"\{[a-z_]*(?:[.\[!:][^{}]*)?\}|%\(\w+\)s|%[sdr]\b",
-    "an object of Python": r"<[^<>]* at 0x|<class |\b(?:np|pl|numpy|polars)\.\w+\(|\bdtype=|\barray\(|\bPosixPath\(|Traceback",
+    "an object of Python": r"<[^<>]* at 0x|<class |\b(?:np|pl|numpy|polars)\.\w+\(|\bdtype=|\barray\(|Path\(|Traceback",
     "a dumped array or table": r"\[ *-?\d+\.\d*(?:e[-+]\d+)?[ ,]|\{'\w|\['\w|\(\('|shape: \(",
-    "no number": r"(?<![\w-])(?:nan|inf|None|NaN|Infinity|<NA>|NaT)(?![\w-])",
+    "no number": r"(?<![\w-])(?:nan|None|NaN|<NA>|NaT)(?![\w-])",
 }
-_MARKED = re.compile(r"\bnot usable\b", re.IGNORECASE)
 
 
 def wrong_in(text: str, known: Collection[str] = ()) -> str:
@@ -41,19 +40,16 @@ def texts_in(document: Any) -> Iterator[str]:
         yield from texts_in(one)
 
 
-def is_marked(text: str) -> bool:
-    """Whether a text says that a result cannot be used."""
-    return _MARKED.search(text) is not None
-
-
 def has_numbers(printed: str, kind: str) -> str:
     """The first row of numbers of a result that was printed as a "table", "csv", "md" or "json"; "" without any."""
     if kind == "json":
         rows = [row for rows in json.loads(printed or "{}").values() if isinstance(rows, list) for row in rows]
-        return next((str(row) for row in rows if any(isinstance(x, float) for x in dict(row).values())), "")
-    # A row of a table is a line with numbers between other cells, and no sentence.
-    cells = {"csv": r"(?:^|,)-?\d+\.\d+(?:,|$)", "md": r"\|[^|]*\d\.\d", "table": r"^ .*  +[-<>]*\d+(?:\.\d+)?"}[kind]
-    return next((line for line in printed.splitlines() if re.search(cells, line)), "")
+        of_tables = (row for row in rows if isinstance(row, dict))
+        return next((str(row) for row in of_tables if any(isinstance(one, float) for one in row.values())), "")
+    # A row of a table has numbers between other cells, and a sentence has not.
+    cells = {"csv": r"(?:^|,)-?\d+\.\d+(?:,|$)", "md": r"\|[^|]*\d\.\d", "table": r"^ .* {2}-?\d+(?:\.\d+)?(?: |$)"}
+    lines = printed.replace("95 % interval", "").splitlines()
+    return next((line for line in lines if re.search(cells[kind], line)), "")
 
 
 def formulas(data: str) -> list[str]:
@@ -73,7 +69,8 @@ def advised(text: str, known: Collection[str]) -> list[list[str] | str]:
     """The commands within a text, each as words, or as it stands where no shell can read it.
 
     ``known``: names of files, folders, items and people; one with blanks that is written without quotes comes apart, as
-    in a shell. A word of prose ends a command, unless capitals follow it at once. A command without anything after its name is but its name.
+    in a shell. A word of prose ends a command, unless capitals follow it at once. A command without anything after its
+    name is but its name.
     """
     found: list[list[str] | str] = []
     for start in re.finditer(r"(?<![\w/.-])predilect (?=[a-z])", text):
