@@ -17,7 +17,7 @@ import polars as pl
 
 from cli.running import run
 from predilect import load
-from tolerances import EXACT
+from tolerances import EXACT, ITERATIVE
 
 __all__ = ["disagreement"]
 
@@ -96,8 +96,8 @@ def _other(board: Sequence[dict[str, Any]], other: Sequence[dict[str, Any]]) -> 
     return ""
 
 
-def _same(one: Any, two: Any) -> bool:
-    return math.isclose(float(one), float(two), rel_tol=EXACT, abs_tol=EXACT)
+def _same(one: Any, two: Any, tolerance: float = EXACT) -> bool:
+    return math.isclose(float(one), float(two), rel_tol=tolerance, abs_tol=tolerance)
 
 
 def _other_people(folder: str, model: Any) -> str:
@@ -112,7 +112,7 @@ def _other_people(folder: str, model: Any) -> str:
         shown = run("show", f"./{folder}", f"--user={user}", "--top", "0", "--format", "json").stdout
         for name, rows in (("rank(user)", by_model), ("show --user", json.loads(shown)["board"])):
             for one, two in zip(of_user, rows, strict=True):
-                same = all(_same(one[key], two[key]) for key in ("mean", "sd", "rank", "n"))
+                same = all(_same(one[key], two[key], ITERATIVE) for key in ("mean", "sd", "rank", "n"))
                 if str(one["item"]) != str(two["item"]) or not same:
                     return f"users.parquet is not {name}: of {user!r}, {one} and {two}"
     return ""

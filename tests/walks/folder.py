@@ -320,6 +320,8 @@ class FolderWalk(RuleBasedStateMachine):
         """Say what an error says to say: the same command with the option is no wrong one, and has no such error."""
         for said in re.findall(rf"{_OPTION}(?: {_OPTION})*", error):
             options = options_in((*command.split(), *shlex.split(said)))
+            if not {*options} - {*options_in(words)}:
+                continue  # they were said
             filled = list(words)
             for flag, value in options:
                 option = taking(command, flag)
@@ -328,14 +330,14 @@ class FolderWalk(RuleBasedStateMachine):
                 at = filled.index("--") if "--" in filled else len(filled)
                 filled[at:at] = [flag, *[value] * bool(value)]
             else:
-                if str(filled) in self.taken or not options:
+                if str(filled) in self.taken:
                     continue
                 self.taken.add(str(filled))
                 ran = self.run(*filled, advice_of=f"{command}: {said}")
                 if ran.exit_code == 2 and ("Usage:" in ran.stderr or ran.stderr == error):
                     self.wrong(
                         f"advice of {command}: {options[0][0]}, {short(error)}",
-                        f"{Line(words)!r}\n{error[-1500:]}\nadvises {said}, and\n{Line(filled)!r}\n{ran.stderr[-1000:]}",
+                        f"{Line(words)!r}\n{error[-1500:]}\nadvises {said}, and\n{Line(filled)!r}\n{ran.stderr}",
                     )
 
     # --- what there is ------------------------------------------------------------------------------------------------
@@ -369,7 +371,9 @@ class FolderWalk(RuleBasedStateMachine):
         return sorted(str(path) for path in [Path(), *Path().rglob("*")] if path.is_dir())
 
     def files(self) -> list[str]:
-        return sorted(str(path) for path in Path().rglob("*") if path.is_file() and path.name != MARKER)
+        """All files, but for those that a database has beside it for a while."""
+        beside = (MARKER, "poll.db-wal", "poll.db-shm")
+        return sorted(str(path) for path in Path().rglob("*") if path.is_file() and not path.name.endswith(beside))
 
     def results(self) -> list[str]:
         return [one for one in self.all_folders() if (Path(one) / "leaderboard.json").is_file()]
