@@ -449,19 +449,24 @@ class FolderWalk(RuleBasedStateMachine):
         """What may be given for a parameter and is likely to be taken, the plainest first."""
         if one.choices:
             return [*one.choices]
-        tables, items, users = self.tables, self.items_of(folder), self.users_of(folder)
+        tables, answers, items, users = (
+            self.tables,
+            self.tables["answers"],
+            self.items_of(folder),
+            self.users_of(folder),
+        )
         items, users, columns, results = items or self.things, users or self.users, self.words, self.results()
         by_name = {
-            "--items": tables["items"], "--people": tables["people"], "--exclude": tables["pairs"] + tables["answers"],
-            "--candidates": tables["pairs"] + tables["items"], "--design": tables["answers"],
+            "--items": tables["items"], "--people": tables["people"], "--exclude": tables["pairs"] + answers,
+            "--candidates": tables["pairs"] + tables["items"], "--design": answers,
             "--map": [f"{name}:brand" for name in tables["items"]],
             "--model": [*MODELS, "mixed-logit,n_draws=400", "population,ties=true", "gaspk,n_components=2"],
             "--cost-wrong": ["1", "10", *tables["items"]], "--name": ["a-poll"],
             "--set": ["ties=yes", "skips=yes", "limit=2", "size=3", "top=1", "proposals=yes", "language=de"],
         }  # fmt: skip
         by_word = {
-            "FILE": tables["answers"] + [one for one in self.all_folders() if (Path(one) / "manifest.json").exists()],
-            "PAIRS": tables["pairs"], "SCENARIOS": tables["scenarios"], "ITEMS": tables["items"] + self.files(),
+            "FILE": answers + [one for one in self.all_folders() if (Path(one) / "manifest.json").exists()],
+            "PAIRS": tables["pairs"] + answers, "SCENARIOS": tables["scenarios"] + tables["items"], "ITEMS": tables["items"] + self.files(),
             "DIR": results, "OLD": results, "NEW": results, "POLL": ["poll.db", "-p.db", "my poll.db"],
             "ITEM": items, "OPTION": items, "ID": users, "USER": users, "PARTICIPANT": ["p1", "p2"], "COLUMN": columns,
             "ROLE=COLUMN": [f"{role}={name}" for role in ROLES for name in columns] + ["who=", "profile="],
@@ -508,7 +513,7 @@ def typed(path: str) -> str:
 
 _OPTION = r"(?<!\S)(?:-c|--[a-z-]+)\b(?: (?:[\w-]+=[\w.,=-]*\w|yes\b|no\b|auto\b))?"  # with its value
 # Of eight times, how often an option is given that is given more than once.
-LIKELY = {("rank", "--out"): 7, ("rank", "--model"): 3, ("rank", "--force"): 3, ("decide", "--everyone"): 3}
+LIKELY = {"--out": 3, ("rank", "--out"): 7, ("rank", "--model"): 3, ("rank", "--force"): 3, ("decide", "--everyone"): 3}
 
 
 @st.composite
@@ -550,7 +555,9 @@ def lines(draw: Any, walk: FolderWalk, command: str) -> Line:
             for _ in range(n):
                 words.append(value(one))
                 folder = folder or words[-1] * bool(walk.items_of(words[-1]))
-        elif one.needed or draw(st.integers(0, 7)) >= 8 - LIKELY.get((command, one.names[0]), 1):
+        elif one.needed or draw(st.integers(0, 7)) >= 8 - LIKELY.get(
+            (command, one.names[0]), LIKELY.get(one.names[0], 1)
+        ):
             flag = one.names[-1] if len(one.names) > 1 else one.names[0]
             options += [flag] if one.alone else [flag, value(one)]
     apart = ["--"] if any(word[:1] == "-" for word in words) else []
