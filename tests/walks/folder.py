@@ -466,7 +466,8 @@ class FolderWalk(RuleBasedStateMachine):
         }  # fmt: skip
         by_word = {
             "FILE": answers + [one for one in self.all_folders() if (Path(one) / "manifest.json").exists()],
-            "PAIRS": tables["pairs"] + answers, "SCENARIOS": tables["scenarios"] + tables["items"], "ITEMS": tables["items"] + self.files(),
+            "PAIRS": tables["pairs"] + answers, "SCENARIOS": tables["scenarios"] + tables["items"],
+            "ITEMS": tables["items"] + self.files(),
             "DIR": results, "OLD": results, "NEW": results, "POLL": ["poll.db", "-p.db", "my poll.db"],
             "ITEM": items, "OPTION": items, "ID": users, "USER": users, "PARTICIPANT": ["p1", "p2"], "COLUMN": columns,
             "ROLE=COLUMN": [f"{role}={name}" for role in ROLES for name in columns] + ["who=", "profile="],
