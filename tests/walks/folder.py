@@ -410,9 +410,10 @@ class FolderWalk(RuleBasedStateMachine):
         items, users, known = self.items_of(folder), self.users_of(folder), self.known()
         files = [one for one in words[1:] if os.path.normpath(one) in self.tables["answers"] or Path(one).is_dir()]
         plain = [one for one in items if one[:1] != "-"]  # for one with a hyphen one has to know --
+        folders = [typed(folder)] if folder else []
         stock = {
             "ITEM": iter(plain), "OPTION": iter(plain), "ID": iter(users), "USER": iter(users), "FILE": iter(files),
-            "DIR": iter([folder] * bool(folder)), "OLD": iter([folder] * bool(folder)), "POLL": iter(words[2:3]),
+            "DIR": iter(folders), "OLD": iter(folders), "POLL": iter(words[2:3]),
             "PRICE": iter(one for one in self.words if one in ("price", "x1", "cost")), "TEXT": iter(["Which?"]),
         }  # fmt: skip
         made = {"SCENARIOS": "scenarios", "PAIRS": "pairs"}
