@@ -112,7 +112,7 @@ def _line(rest: str, known: list[str]) -> str:
             belongs = command in COMMANDS or command == "poll"
         else:
             wants = option is not None and not option.alone
-            quoted = bare[:1] in "'\""
+            quoted = bare[:1] in "'\"" or bare[:2] == "./"
             stands_for = _CAPITALS.fullmatch(bare) or re.match(rf" {_CAPITALS.pattern}\b", rest[len(piece) :])
             belongs = wants or whole is not None or quoted or bare[:1] == "-" or bool(stands_for)
         if not belongs:
