@@ -5,18 +5,23 @@ from __future__ import annotations
 import gc
 import gzip
 import io
+import re
 import sqlite3
-import sys
+import tracemalloc
 import warnings
 import zipfile
 from contextlib import closing, suppress
+from datetime import date, datetime, time, timedelta
 
 import openpyxl
 import polars as pl
 import pytest
+from openpyxl.utils.datetime import MAC_EPOCH
 
 from predilect import read
+from predilect.data.read.files import Allowance
 from predilect.data.read.readers import is_text, read_frame, read_table
+from predilect.data.read.workbooks import Workbook
 from predilect.errors import DataError
 
 ROWS = [("ann", "tea", "milk", "tea"), ("bob", "milk", "juice", "tie"), ("ann", "juice", "tea", "tea")]
@@ -134,11 +139,162 @@ def test_the_first_sheet_is_read_and_the_others_are_named(tmp_path):
         read_table(workbook(tmp_path / "c.xlsx", votes=[["left", "left"], ["a", "b"]]))
 
 
-def test_without_openpyxl_it_says_what_to_install(tmp_path, monkeypatch):
-    path = workbook(tmp_path / "a.xlsx", votes=[NAMES, *ROWS])
-    monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(DataError, match=r'pip install "predilect\[excel\]", or save the sheet as CSV'):
-        read(path)
+MOMENTS = [
+    datetime(2024, 2, 29, 13, 5, 7, 250_000), datetime(1900, 1, 1), datetime(1900, 2, 28), datetime(1900, 3, 1),
+    date(1999, 12, 31), time(0, 0), time(23, 59, 59), timedelta(hours=30, minutes=5), timedelta(seconds=1),
+]  # fmt: skip
+CELLS = [0, -1, 2**60, 1.5, 1e-300, 1e300, True, False, "", " a ", "<&>\"'", "a\nb", "_x000D_", "=1+1", "café 😀", "12"]
+FORMATS = [
+    "General", "0.00", "yyyy-mm-dd", "[h]:mm", "[Red]0.0", '"day" 0', "d", "[$-409]h:mm AM/PM;@", "0_d", "mm:ss.0",
+    "[mm]:ss", "#,##0", "@", "\\d0",
+]  # fmt: skip
+
+
+def parts_of(path):
+    with zipfile.ZipFile(path) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def changed(path, parts):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in parts.items():
+            file.writestr(name, data)
+    return path
+
+
+def share_strings(path):
+    """Let the cells of a workbook have their strings in common, as those of Excel do."""
+    parts, strings = parts_of(path), []
+
+    def shared(cell):
+        strings.append(cell[3])
+        return b'<c%s t="s"%s><v>%d</v></c>' % (cell[1], cell[2], len(strings) - 1)
+
+    for name in parts:
+        if name.startswith("xl/worksheets/"):
+            inline = rb'<c([^>]*) t="inlineStr"([^>]*)><is>(.*?)</is></c>'
+            parts[name] = re.sub(inline, shared, parts[name], flags=re.DOTALL)
+    mark, main = b"/relationships/styles", b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    rels = parts["xl/_rels/workbook.xml.rels"]
+    kind = re.search(rb'Type="([^"]*)' + mark, rels)[1] + b"/relationships/sharedStrings"
+    one = b'<Relationship Id="shared" Target="sharedStrings.xml" Type="%s"/></Relationships>' % kind
+    parts["xl/_rels/workbook.xml.rels"] = rels.replace(b"</Relationships>", one)
+    said = b'<Override PartName="/xl/sharedStrings.xml" ContentType="application/vnd.openxmlformats-officedocument'
+    types = parts["[Content_Types].xml"]
+    parts["[Content_Types].xml"] = types.replace(b"</Types>", said + b'.spreadsheetml.sharedStrings+xml"/></Types>')
+    parts["xl/sharedStrings.xml"] = b'<sst xmlns="%s">%s</sst>' % (main, b"".join(b"<si>%s</si>" % x for x in strings))
+    return changed(path, parts)
+
+
+def as_openpyxl_reads(path, sheet):
+    with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of numbers that are no dates
+        rows = [list(row) for row in book[sheet].iter_rows(values_only=True)]
+    return [[None if cell == "" else cell for cell in row] for row in rows if any(cell is not None for cell in row)]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("mac", [False, True])
+def test_cells_are_what_openpyxl_says(tmp_path, mac, shared):
+    book = openpyxl.Workbook()
+    if mac:
+        book.epoch = MAC_EPOCH
+    sheet = book.active
+    for row in (CELLS, MOMENTS, [None, 3, None], [], ["x"]):
+        sheet.append(row)
+    for place, code in enumerate(FORMATS, 1):
+        for number, value in enumerate((0.0, 0.25, 7, 45_000.5, 1e9), 10):
+            cell = sheet.cell(number, place, value)
+            cell.number_format = code
+    sheet.cell(30, 28, "far")
+    book.create_sheet("other").append([1])
+    book.save(path := tmp_path / "a.xlsx")
+    if shared:
+        share_strings(path)
+    with zipfile.ZipFile(path) as archive:
+        found = Workbook(archive, Allowance(path, 2.5))
+        assert list(found.sheets) == ["Sheet", "other"]
+        ours = found.rows("Sheet")
+        assert found.rows("other") == [[1]]
+    theirs = as_openpyxl_reads(path, "Sheet")
+    assert {len(row) for row in ours} == {28}
+    for row, other in zip(ours, theirs, strict=True):
+        for cell, expected in zip(row, other + [None] * (28 - len(other)), strict=True):
+            # A serial number that is no date stays the number that it is.
+            assert (cell or None if cell == "" else cell) == (1e9 if expected == "#VALUE!" else expected)
+            assert cell == "" or type(cell) is type(expected) or expected == "#VALUE!"
+
+
+def test_a_chart_is_no_sheet(tmp_path):
+    book = openpyxl.Workbook()
+    book.create_chartsheet("a chart", 0)
+    book.save(tmp_path / "a.xlsx")
+    with zipfile.ZipFile(tmp_path / "a.xlsx") as archive:
+        assert list(Workbook(archive, Allowance(tmp_path / "a.xlsx", 2.5)).sheets) == ["Sheet"]
+
+
+def sheet_of(tmp_path, replace, limit=2.5, part="xl/worksheets/sheet1.xml"):
+    """Frame of a workbook of which one part was changed."""
+    parts = parts_of(share_strings(workbook(tmp_path / "whole.xlsx", votes=[NAMES, *ROWS])))
+    parts[part] = replace(parts[part])
+    return read_table(changed(tmp_path / "a.xlsx", parts), unpack_limit=limit)[1]
+
+
+def test_cells_that_other_programs_write(tmp_path):
+    rows = (
+        b'<row><c t="inlineStr"><is><r><t>te</t></r><r><t>a</t></r><rPh sb="0" eb="1"><t>no</t></rPh></is></c>'
+        b'<c t="str"><f>A1&amp;B1</f><v>milk</v></c><c t="b"><v>1</v></c><c t="e"><v>#N/A</v></c></row>'
+        b'<row><c r="D9"><v>2</v></c><c r="A9" t="d"><v>2024-01-02</v></c><c r="B9"/></row>'
+    )
+    found = sheet_of(tmp_path, lambda xml: re.sub(b"<sheetData>.*</sheetData>", b"<sheetData>" + rows + b"</sheetData>",
+                                                  xml, flags=re.DOTALL))  # fmt: skip
+    assert found.columns == ["tea", "milk", "True", "#N/A"]
+    assert found.rows() == [("2024-01-02", None, None, 2)]
+
+
+BOMBS = {
+    "cells in a row": lambda n: b"<row>" + b"<c><v>1</v></c>" * n + b"</row>",
+    "rows": lambda n: b"<row><c><v>1</v></c></row>" * n,
+    "texts": lambda n: b'<row><c t="inlineStr"><is><t>a</t></is></c></row>' * n,
+    "wide rows": lambda n: b'<row><c r="XFC1"><v>1</v></c></row>' * (n // 10),
+    "one wide row": lambda n: b'<row r="1"><c r="XFC1"><v>1</v></c></row>' + b"<row><c><v>1</v></c></row>" * (n // 10),
+    "elements of no use": lambda n: b'<x a="" b=""/>' * n,
+    "deep elements": lambda n: b"<x>" * n + b"</x>" * n,
+    "attributes": lambda n: b"<x " + b" ".join(b'a%d=""' % i for i in range(3 * n)) + b"/>",
+    "one text": lambda n: b'<row><c t="inlineStr"><is><t>' + "aé😀".encode() * 10 * n + b"</t></is></c></row>",
+    "a text many times": lambda n: b'<row><c t="s"><v>0</v></c></row>' * n,
+    "rows in rows": lambda n: b"<row><c><v>1</v></c>" * n + b"</row>" * n,
+}
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+def test_a_workbook_that_is_made_to_fill_the_memory_takes_less_than_the_limit(tmp_path, kind):
+    with pytest.raises(DataError, match=r"unpacks to more than 0.002 GB|cannot be read as a workbook"):
+        sheet_of(tmp_path, lambda xml: xml.replace(b"</sheetData>", BOMBS[kind](100_000) + b"</sheetData>"), 0.002)
+    tracemalloc.start()
+    with pytest.raises(DataError):
+        read_table(tmp_path / "a.xlsx", unpack_limit=0.002)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2e6 + 2 * 2**20  # what is held of a tag or a text that does not end
+
+
+@pytest.mark.parametrize("part", ["xl/styles.xml", "xl/sharedStrings.xml", "xl/workbook.xml", "[Content_Types].xml"])
+def test_no_part_of_a_workbook_fills_the_memory(tmp_path, part):
+    def filled(xml):
+        head, mark, tail = xml.rpartition(b"</")
+        return head + b'<si><t>a</t></si><numFmt numFmtId="1" formatCode="d"/>' * 100_000 + mark + tail
+
+    if part == "[Content_Types].xml":  # which is not read
+        assert len(sheet_of(tmp_path, filled, 0.002, part)) == 3
+        return
+    with pytest.raises(DataError, match="unpacks to more than 0.002 GB"):
+        sheet_of(tmp_path, filled, 0.002, part)
+
+
+def test_entities_are_refused(tmp_path):
+    with pytest.raises(DataError, match="cannot be read as a workbook of Excel: it has a document type"):
+        sheet_of(tmp_path, lambda xml: b"<!DOCTYPE x [<!ENTITY a 'lol'>]>" + xml[xml.index(b"<worksheet") :])
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "xlsx", "zip"])

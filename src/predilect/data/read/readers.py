@@ -39,12 +39,12 @@ from predilect.data.read.options import ReadOptions, WinnerIs, option, read_opti
 from predilect.data.read.profiles import LABEL
 from predilect.data.read.recognise import used_columns
 from predilect.data.read.winners import TwoReadings
+from predilect.data.read.workbooks import DamagedWorkbook, Workbook
 from predilect.errors import DataError, DataWarning
 
 ORDERS = (".soc", ".soi", ".toc", ".toi")
 _NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:\s*(.*)", re.I)
 _LEVEL = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
-_MOST_ROWS = 2**20  # of a sheet of Excel
 DATABASES, WORKBOOKS = (".sqlite", ".sqlite3", ".db"), (".xlsx", ".xlsm")
 Wanted = Callable[[list[str]], list[str]]
 UNPACK_LIMIT = 2.5  # GB, about 10 million answers of four columns
@@ -56,10 +56,6 @@ _READ_AS_TEXT = (*_TEXT, *_JSON, *ORDERS)
 _NOUNS = dict.fromkeys(DATABASES, "a database of SQLite") | dict.fromkeys(WORKBOOKS, "a workbook of Excel") | {
     ".parquet": "Parquet", ".jsonl": "JSON lines", ".ndjson": "JSON lines", ".json": "JSON", ".zip": "a zip archive",
 }  # fmt: skip
-
-
-class DamagedWorkbook(ValueError):
-    """What openpyxl does not make sense of."""
 
 
 # Some damaged Parquet files make polars panic, and a panic is not an Exception; damaged JSON is a RuntimeError to early
@@ -91,14 +87,15 @@ def read(
     source : str, Path or data frame
         A .csv, .tsv, .txt, .dat, .json, .jsonl or .ndjson file, or PrefLib's .soc, .soi, .toc or .toi, each also with
         .gz or as the only one in a .zip; a .parquet file, a database of SQLite (.sqlite, .sqlite3, .db), or a workbook
-        of Excel (.xlsx, .xlsm; the extra ``excel``). Columns may be separated by comma, semicolon or tab. Ids in text
+        of Excel (.xlsx, .xlsm). Columns may be separated by comma, semicolon or tab. Ids in text
         files are text and stay as they are written: "01" is not "1".
     columns, reading, outcome, item_map, design
         As of :meth:`Comparisons.from_frame <predilect.Comparisons.from_frame>`. Of files ``reading`` also has
         ``table``, of a database, or the sheet of a workbook; by default the only table, or the first sheet.
     unpack_limit : float, default 2.5
         GB (10⁹ bytes) of memory that a packed file, .parquet or .xlsx may unpack to: its text, and 50 bytes for each
-        value. A small file can be made to fill the memory.
+        value; of a workbook three times its text, and 300 bytes for each cell. A small file can be made to fill the
+        memory.
 
     Returns
     -------
@@ -488,34 +485,11 @@ def read_workbook(
 
     The first row holds the names of columns; rows and columns without any value are none.
     """
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise DataError(
-            f'{path} is a workbook, and openpyxl, which reads them, is not installed: pip install "predilect[excel]", '
-            "or save the sheet as CSV."
-        ) from error
-    try:
-        # Opened here: openpyxl leaves open what it cannot make sense of, or has not read to its end.
-        with path.open("rb") as file:
-            with zipfile.ZipFile(file) as archive:
-                allowance.take(sum(member.file_size for member in archive.infolist()))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # openpyxl warns of styles and such, which no answer is in
-                book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-            sheets = [one.title for one in book.worksheets]
-            name = sheets[0] if sheet is None and sheets else _chosen(sheets, sheet, path, "sheet")
-            book[name].reset_dimensions()  # which a file states, and openpyxl makes cells for
-            rows = []
-            for number, row in enumerate(book[name].iter_rows(values_only=True)):
-                if number >= _MOST_ROWS:
-                    raise DamagedWorkbook("it numbers a row that no sheet has")
-                if any(cell is not None for cell in row):
-                    rows.append(row)
-    except DataError:
-        raise
-    except (LookupError, ValueError, TypeError, AttributeError, SyntaxError) as error:  # SyntaxError: of XML
-        raise DamagedWorkbook(str(error)) from error
+    with zipfile.ZipFile(path) as archive:
+        book = Workbook(archive, allowance)
+        sheets = list(book.sheets)
+        name = sheets[0] if sheet is None and sheets else _chosen(sheets, sheet, path, "sheet")
+        rows = book.rows(name)
     if len(sheets) > 1 and sheet is None:
         others = ", ".join(f'"{shown(one)}"' for one in sheets[1:])
         warnings.warn(
@@ -524,18 +498,16 @@ def read_workbook(
         )  # fmt: skip
     if not rows:
         raise DataError(f'{path}, sheet "{shown(name)}", is empty; expected column names and one answer a row.')
-    width = max(max((place for place, cell in enumerate(row, 1) if cell is not None), default=0) for row in rows)
-    padded = [(*row, *[None] * (width - len(row)))[:width] for row in rows]
-    texts = ([None if cell is None else str(cell) for cell in row] for row in padded)
+    texts = ([None if cell is None else str(cell) for cell in row] for row in rows)
     if is_title(title := [cell or "" for cell in next(texts)]):
         refuse_title(title, enumerate(islice(texts, LOOKED_AT), 1), f"{path}, sheet {shown(name)}")
-    names = [f"column {place}" if cell is None else str(cell) for place, cell in enumerate(padded[0], 1)]
+    names = [f"column {place}" if cell is None else str(cell) for place, cell in enumerate(rows[0], 1)]
     keep = wanted_of(names, wanted)
     places = [names.index(one) for one in keep]
     doubled = [one for one in keep if names.count(one) > 1]
     if doubled:
         raise DataError(f"{path} has several columns called {', '.join(doubled)}; rename all but one of each.")
-    cells = [tuple(row[place] for place in places) for row in padded[1:]]
+    cells = [[row[place] for place in places] for row in rows[1:]]
     return names, _frame(keep, cells, f"{path}, sheet {shown(name)}")
 
 
