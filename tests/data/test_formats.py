@@ -288,7 +288,7 @@ def test_no_part_of_a_workbook_fills_the_memory(tmp_path, part):
     if part == "[Content_Types].xml":  # which is not read
         assert len(sheet_of(tmp_path, filled, 0.002, part)) == 3
         return
-    with pytest.raises(DataError, match="unpacks to more than 0.002 GB"):
+    with pytest.raises(DataError, match=r"unpacks to more than 0.002 GB"):
         sheet_of(tmp_path, filled, 0.002, part)
 
 

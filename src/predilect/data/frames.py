@@ -102,6 +102,7 @@ class Columns(Mapping[str, pl.Series]):
 
     def __init__(self, table: Any) -> None:
         self.table, self.names, self.index = table, column_names(table), index_names(table)
+        self._names = frozenset(self.names)
         self._made: dict[str, pl.Series] = {}
 
     @property
@@ -110,7 +111,7 @@ class Columns(Mapping[str, pl.Series]):
         return len(next(iter(self.table.values()), ())) if isinstance(self.table, dict) else len(self.table)
 
     def __getitem__(self, name: str) -> pl.Series:
-        if name not in self.names:
+        if name not in self:
             have = ", ".join(self.names) or "(none)"
             raise DataError(f'there is no column "{name}"; the columns are {have}.{did_you_mean(name, self.names)}')
         if name not in self._made:
@@ -118,7 +119,7 @@ class Columns(Mapping[str, pl.Series]):
         return self._made[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names
+        return name in self._names
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

@@ -56,18 +56,21 @@ def read_delimited(
             warnings.warn(told, DataWarning, stacklevel=6)  # of whoever called a reader
         names, separator = _header(data, source, separator)
     _refuse_title_line(data, names, source, separator)
-    doubled = sorted(name for name, count in Counter(names).items() if count > 1)
+    doubled = {name for name, count in Counter(names).items() if count > 1}
     try:
         keep = list(dict.fromkeys(names if wanted is None else wanted(names)))
         if any(name in doubled for name in keep):
-            raise DataError(f"{source} has several columns called {', '.join(doubled)}; rename all but one of each.")
+            raise DataError(
+                f"{source} has several columns called {', '.join(sorted(doubled))}; rename all but one of each."
+            )
     except DataError:
         refuse_data_as_header(names, _first_rows(data, separator, len(names)), source)
         raise
     fields = _fields_of_lines(data, separator)
     _refuse_ragged(fields, names, source, separator)
     # In the order of the file: whether polars returns columns so or as asked for depends on its version.
-    places = sorted(names.index(name) for name in keep)
+    first = {name: place for place, name in reversed([*enumerate(names)])}
+    places = sorted(first[name] for name in keep)
     frame = pl.read_csv(io.BytesIO(data), separator=separator, infer_schema=False, columns=places)
     frame.columns = [names[place] for place in places]
     return names, _without_blank(frame.select(keep), fields[1:] == 0, source)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -38,7 +39,7 @@ from predilect.data.read.names import (
     won_and_lost_families,
 )
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.profiles import flags, holds_numbers, numbers_of, place_of, words_of
+from predilect.data.read.profiles import first_word, flags, holds_numbers, numbers_of, place_of, words_of
 from predilect.data.read.sets import (
     Sets,
     best_worst_levels,
@@ -75,7 +76,10 @@ class Listed:
 def find_listed(raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
     """Columns of a table of orders or of choices from listed items, or None if these are none of one."""
     kind, winner, given = options.get("kind"), options.get("winner"), options.get("alternatives")
-    roles = columns_by_role([name for name in raw if not _is_order(raw[name], named=True)], options)
+    marked = _with_marks(raw)
+    roles = columns_by_role(
+        [name for name in raw if not (name in marked and _is_order(raw[name], named=True))], options
+    )
     free = {name: column for name, column in raw.items() if name not in roles.values()}
     in_columns = not isinstance(given, str) and given is not None and all(name in raw for name in given)
     if kind in ("rank", "rating") and in_columns and given is not None:
@@ -113,7 +117,7 @@ def find_listed(raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | 
             return found
     doubt: Listed | None = _places_rated(rest, roles, raw) if kind is None else None
     if kind in (None, "order"):
-        order = _order_columns(rest)
+        order = _order_columns(rest, marked)
         if kind == "order" and winner is not None:
             # Numbers are the ranks of a long table.
             order = (winner,) if raw[winner].dtype == pl.String or _lists(raw[winner]) is not None else ()
@@ -142,23 +146,31 @@ def _alternatives(raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
     one = guess_one(names, _SHOWN)
     if one is not None and _lists(raw[one], separated=True) is not None:
         return (one,)
-    found = {word: columns for word in _EACH if len(columns := _family(names, word)) > 1}
-    return max(found.values(), key=len, default=())
+    families = _families(names)
+    return max((families[word] for word in _EACH if word in families), key=len, default=())
 
 
-def _family(names: Sequence[str], word: str) -> tuple[str, ...]:
-    """Columns of a word and a number, or a letter, in their order."""
-    numbered = {int(match[1]): name for name in names if (match := re.fullmatch(rf"{word}(\d{{1,18}})", plain(name)))}
-    lettered = {
-        match[1]: name for name in names if (match := re.fullmatch(rf"{word}[_ .-]([a-z])", name.strip().lower()))
-    }
-    return tuple(numbered[key] for key in sorted(numbered)) or tuple(lettered[key] for key in sorted(lettered))
+def _families(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Several columns of a word and a number each, or a letter, in their order; by the word."""
+    numbered: dict[str, dict[int, str]] = {}
+    lettered: dict[str, dict[str, str]] = {}
+    for name in names:
+        if match := re.fullmatch(r"(\D*)(\d{1,18})", plain(name)):
+            numbered.setdefault(match[1], {})[int(match[2])] = name
+        if match := re.fullmatch(r"(.+)[_ .-]([a-z])", name.strip().lower()):
+            lettered.setdefault(match[1], {})[match[2]] = name
+    of_words = {**_in_order(lettered), **_in_order(numbered)}
+    return {word: family for word, family in of_words.items() if len(family) > 1}
+
+
+def _in_order(families: Mapping[str, Mapping[Any, str]]) -> dict[str, tuple[str, ...]]:
+    return {word: tuple(family[key] for key in sorted(family)) for word, family in families.items()}
 
 
 def _any_family(names: Sequence[str]) -> tuple[str, ...]:
     """Most columns of one word and a number, in their order."""
-    words = dict.fromkeys(match[1] for name in names if (match := re.fullmatch(r"(\D*)\d+", plain(name))))
-    return max((family for word in words if len(family := _family(names, re.escape(word))) > 1), key=len, default=())
+    numbered = (family for family in _families(names).values() if plain(family[0])[-1].isdecimal())
+    return max(numbered, key=len, default=())
 
 
 def _columns_that_hold(answer: tuple[str, str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
@@ -176,9 +188,9 @@ def _columns_that_hold(answer: tuple[str, str], raw: Mapping[str, pl.Series]) ->
     return family if 2 * len(said & values(family)) > len(said) else ()
 
 
-def _order_columns(raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
+def _order_columns(raw: Mapping[str, pl.Series], marked: Set[str]) -> tuple[str, ...]:
     """The column of orders, or columns of the first, the second ...; the best first."""
-    names = list(raw)
+    names, families = list(raw), _families(list(raw))
     named = [name for word in _ORDER if (name := guess_one(names, [word])) and _is_order(raw[name], named=True)]
     named += [name for word in _ANSWER if (name := guess_one(names, [word])) and _is_order(raw[name], named=False)]
     if named:
@@ -191,11 +203,18 @@ def _order_columns(raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
         if len(found) > 1:
             return found
     for word in _PLACES:
-        family = _family(names, word)
-        if len(family) > 1 and (plain(family[0])[-1].isdecimal() or not tells(family[0], MEASURES)):
+        family = families.get(word, ())
+        if family and (plain(family[0])[-1].isdecimal() or not tells(family[0], MEASURES)):
             return family
-    texts = [name for name in names if raw[name].dtype == pl.String and not tells(name, NO_ANSWER)]
+    texts = [name for name in names if name in marked and raw[name].dtype == pl.String and not tells(name, NO_ANSWER)]
     return tuple(name for name in texts if _is_order(raw[name], named=False))[:1]
+
+
+def _with_marks(raw: Mapping[str, pl.Series]) -> Set[str]:
+    """Columns that may hold orders: text with a > or a [ somewhere, and whatever is no text; looked for in one go."""
+    text = pl.DataFrame([raw[name].alias(name) for name in raw if raw[name].dtype == pl.String])
+    marks = text.select(pl.all().str.contains("[>\\[]").any()).row(0, named=True) if text.width else {}
+    return {name for name in raw if marks.get(name, True)}
 
 
 def _is_order(series: pl.Series, named: bool) -> bool:
@@ -303,8 +322,9 @@ def _describes(item: str, names: Sequence[str]) -> bool:
 
 def _in_places(series: pl.Series) -> bool:
     """Whether all values are places in words, such as First Choice."""
-    words = words_of(series).drop_nulls().unique() if series.dtype == pl.String else ()
-    return len(words) > 0 and all(place_of(word) is not None for word in words)
+    if series.dtype != pl.String or place_of(first_word(series)) is None:
+        return False
+    return all(place_of(word) is not None for word in words_of(series).drop_nulls().unique())
 
 
 def _inner(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -48,6 +48,12 @@ def words_of(series: pl.Series) -> pl.Series:
     return as_text(series).str.strip_chars().str.strip_suffix(".0")
 
 
+def first_word(series: pl.Series) -> str:
+    """The first value that is there, as text without blanks around it; empty where there is none."""
+    values = series.drop_nulls()
+    return next(filter(None, map(str.strip, values if values.dtype == pl.String else as_text(values.head(1)))), "")
+
+
 _ORDINAL = re.compile(
     r"(?:(?P<nth>\d{1,2})(?:st|nd|rd|th)|(?P<word>[a-z]+))(?:[ _-]*(?:choice|place|preference|pref|rank|option))?", re.I
 )

@@ -134,10 +134,11 @@ def read_file(path: Path, options: ReadOptions, unpack_limit: float = UNPACK_LIM
             frame = read_table(path, table=options.get("table"), unpack_limit=unpack_limit)[1]
             comparisons = Comparisons.read_with(frame, options)
     except DataError:
-        rows = frame.head(LOOKED_AT)
-        refuse_data_as_header(names, [rows[name].to_list() if name in rows else () for name in names], path)
+        rows = frame.head(LOOKED_AT).to_dict(as_series=False)
+        refuse_data_as_header(names, [rows.get(name, ()) for name in names], path)
         raise
-    unused = tuple(name for name in names if name not in comparisons.intake.columns.values())
+    used = {*comparisons.intake.columns.values()}
+    unused = tuple(name for name in names if name not in used)
     return replace(comparisons, intake=replace(comparisons.intake, ignored_columns=unused))
 
 

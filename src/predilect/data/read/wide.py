@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -34,6 +35,7 @@ from predilect.data.read.profiles import (
     NONE_WORDS,
     could_be_items,
     distinct,
+    first_word,
     flags,
     has_constants,
     is_place,
@@ -53,6 +55,9 @@ _PARTS = (
     re.compile(rf"(?P<name>.*?[^\d_. ])[_. ]?(?P<alt>{_WORD}?[_. ]?\d+)", re.I),
     re.compile(r"(?P<name>.+)[_.](?P<alt>[^_.]+)"),
 )
+
+
+_WHOLE = re.compile(r"(\d{1,18})(\.0*)?")
 
 
 @dataclass(frozen=True)
@@ -92,9 +97,10 @@ class Wide:
     @property
     def lone(self) -> list[str]:
         """Alternatives with a name that have one column alone, of several attributes, and were never chosen."""
-        attributes = self.attributes
+        attributes, chosen = self.attributes, {*self.codes.values()}
+        columns = Counter(alt for by in attributes.values() for alt in by)
         return [alt for place, alt in enumerate(self.alternatives) if len(attributes) > 1 and not is_place(alt)
-                and place not in self.codes.values() and sum(alt in by for by in attributes.values()) == 1]  # fmt: skip
+                and place not in chosen and columns[alt] == 1]  # fmt: skip
 
     def words(self, name: str) -> pl.Series:
         """Values of a column as text without blanks around them."""
@@ -125,7 +131,8 @@ def find_wide(raw: Mapping[str, pl.Series], options: ReadOptions) -> Wide | None
     found: dict[tuple[frozenset[str], tuple[str, ...]], Wide] = {}
     for alternatives, by in readings:
         used = {column for columns in by.values() for column in columns.values()}
-        for answer in answers or [(name,) for name in free if name not in used]:
+        called, none = {*map(_bare, alternatives)}, str(options.get("none", NONE))
+        for answer in answers or [(name,) for name in free if name not in used and _may_say(raw[name], called, none)]:
             wide = Wide(raw, tuple(alternatives), by, roles, answer, last=ends is not None)
             coded = _coded(wide, options, named_only=not answers)
             if coded is not None and (ends is None or not _hold(coded)):
@@ -328,10 +335,11 @@ def _coded(wide: Wide, options: ReadOptions, named_only: bool) -> Wide | None:
     alternatives, choice = list(wide.alternatives), wide.answer[0]
     if not wide.attributes or any(name not in wide.raw or wide.raw[name].dtype.is_nested() for name in wide.answer):
         return None
+    places = {_bare(alt): place for place, alt in enumerate(alternatives)}
     words = pl.concat([wide.words(name) for name in wide.answer]).drop_nulls().unique().sort().to_list()
-    codes = {word: place for word in words for place, alt in enumerate(alternatives) if _bare(word) == _bare(alt)}
+    codes = {word: places[_bare(word)] for word in words if _bare(word) in places}
     note, ask, ordered = "", "", options.get("alternatives") is not None
-    numbers = {word: int(match[1]) for word in words if (match := re.fullmatch(r"(\d{1,18})(\.0*)?", word))}
+    numbers = {word: int(match[1]) for word in words if (match := _WHOLE.fullmatch(word))}
     numbers = {word: number for word, number in numbers.items() if word != str(options.get("none", NONE))}
     if named_only and (numbers or len(codes) < len(words)):
         return None
@@ -359,7 +367,8 @@ def _coded(wide: Wide, options: ReadOptions, named_only: bool) -> Wide | None:
     if not codes or (len(codes) < 2 and len(words) > 2):
         return None
     coded = replace(wide, codes=codes, note=note, ask=ask)
-    others = [alt for alt in alternatives if alt not in coded.lone]
+    lone = {*coded.lone}
+    others = [alt for alt in alternatives if alt not in lone]
     if len(others) < k and not ordered and all(map(is_place, others)):
         kept = {name: {alt: by[alt] for alt in by if alt in others} for name, by in wide.by.items()}
         return _coded(replace(wide, alternatives=tuple(others), by=kept), options, named_only)
@@ -372,7 +381,13 @@ def _coded(wide: Wide, options: ReadOptions, named_only: bool) -> Wide | None:
     return coded
 
 
-def _bare(alternative: str) -> str | int:
+def _may_say(series: pl.Series, called: Set[str], none: str) -> bool:
+    """Whether the first value of a column is what an alternative is called, and no number that may be anything."""
+    first = first_word(series)
+    return _bare(first) in called and (first == none or _WHOLE.fullmatch(first) is None)
+
+
+def _bare(alternative: str) -> str:
     """An alternative without words such as alt before its number or letter; a number as one."""
     match = re.fullmatch(rf"{_WORD}?[_. ]*(\d{{1,18}})(?:\.0*)?", alternative.strip(), re.I)
     if match:
