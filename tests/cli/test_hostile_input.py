@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +16,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import predilect
 from cli.running import QUICK, files_beside, run
 from predilect._text import printable
+from predilect.data.formulas import as_before, no_formula
+from predilect.data.read.readers import read_table
 from tolerances import ITERATIVE
 
 HOSTILE = "\x1b]0;pwned\x07\x9b31m"
@@ -211,7 +218,7 @@ AS_CELLS = [
     "+1",
     "'-",
     "plain",
-    "'=x",
+    "''=x",
 ]
 
 
@@ -232,6 +239,65 @@ def test_no_id_becomes_a_formula_in_a_spreadsheet_and_other_files_keep_it(tmp_pa
     assert {row["item"] for row in board} == set(FORMULAS)
     users = pl.read_parquet(out / "users.parquet")
     assert set(users["item"]) == set(users["user"]) == set(FORMULAS)
+
+
+def obeyed(text):
+    """Cells that a spreadsheet would obey."""
+    cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
+    return [
+        cell for cell in cells if re.match(r"[=+\-@\t\r]", cell) and not re.fullmatch(r"[+-][\d.]+(e[+-]?\d+)?", cell)
+    ]
+
+
+def test_no_csv_that_a_command_writes_or_prints_holds_a_formula(tmp_path):
+    ids = FORMULAS[:6]
+    votes, pairs, items = tmp_path / "votes.csv", tmp_path / "pairs.jsonl", tmp_path / "items.csv"
+    rows = [
+        [user, a, b, a, "=b" if user in ids[:3] else "@c"] for user in ids for a, b in itertools.combinations(ids, 2)
+    ]
+    pl.DataFrame(rows, ["user", "left", "right", "winner", "part"], orient="row").write_csv(votes)
+    pl.DataFrame(rows[:3], ["user", "left", "right", "=note", "part"], orient="row").write_ndjson(pairs)
+    table = pl.DataFrame(
+        {"item": ids, "=size": ["=1", "@2", "=1", "@2", "=1", "@2"], "price": [1.0, 2.0, 3.0, 4.0, 5.0, 6.5]}
+    )
+    table.write_csv(items)
+    scenarios = tmp_path / "scenarios.csv"
+    pl.DataFrame({"scenario": ["=1"] * 3, "item": ids[:3]}).write_csv(scenarios)
+    out, again = tmp_path / "out", tmp_path / "again"
+    for place, more in ((out, ("--segment", "part")), (again, ("--by", "part"))):
+        ran = run("rank", votes, "--items", items, *more, "-o", place, *QUICK)
+        assert ran.exit_code == 0, ran.output
+    for command in (
+        ("predict", out, pairs), ("compare", out, again), ("worth", out), ("show", out), ("simulate", out, scenarios),
+        ("decide", out, "--everyone", "--items", items), ("ask", out, "--target", "board"), ("check", votes), ("rank", votes, *QUICK),
+    ):  # fmt: skip
+        name, *given = command
+        if name not in ("show", "decide", "ask", "check", "rank"):
+            ran = run(name, *given, "-o", tmp_path / (f"{name}" if name == "worth" else f"{name}.csv"))
+            assert ran.exit_code == 0, ran.output
+        ran = run(name, *given, "--format", "csv")
+        assert ran.exit_code == 0, (name, ran.output)
+        assert not obeyed(ran.stdout), name
+    written = [file for file in tmp_path.rglob("*.csv") if file not in (votes, items, scenarios)]
+    assert {"leaderboard.csv", "segments.csv", "predict.csv", "compare.csv"} <= {file.name for file in written}
+    for file in written:
+        assert not obeyed(file.read_text(encoding="utf-8")), file
+    read_again = read_table(tmp_path / "predict.csv")[1]
+    assert read_again["left"].to_list() == [row[1] for row in rows[:3]]
+
+
+def test_one_function_writes_csv_for_people():
+    source = Path(predilect.__file__).parent
+    writing = {
+        file.relative_to(source).as_posix() for file in source.rglob("*.py") if ".write_csv(" in file.read_text("utf-8")
+    }
+    assert writing == {"examples/__init__.py", "report/tables.py", "live/exports.py"}
+
+
+@given(st.lists(st.text(alphabet="'=+-@1.e \tx", max_size=5) | st.none()))
+def test_the_marks_of_formulas_are_taken_away_again(texts):
+    column = pl.Series("a", texts, dtype=pl.String)
+    assert as_before(no_formula(column)).to_list() == texts
 
 
 @pytest.mark.slow

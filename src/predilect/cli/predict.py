@@ -147,7 +147,7 @@ def _score(
 
 
 def _write(table: pl.DataFrame, path: Path, named: Path | None) -> None:
-    from predilect.report.tables import refuse_nested
+    from predilect.report.tables import refuse_nested, write_csv
 
     kind = path.suffix if named is None else named.suffix
     if kind == ".parquet":
@@ -156,4 +156,4 @@ def _write(table: pl.DataFrame, path: Path, named: Path | None) -> None:
         table.write_ndjson(path)
     else:
         refuse_nested(table)
-        table.write_csv(path)
+        write_csv(table, path)

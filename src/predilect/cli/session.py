@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -193,7 +194,7 @@ class Talk:
         """Print a table as "csv" or "md", and a terminal is given few digits; DataError if it cannot hold a column."""
         import polars as pl
 
-        from predilect.report.tables import refuse_nested
+        from predilect.report.tables import refuse_nested, write_csv
 
         refuse_nested(table)
         terminal = sys.stdout.isatty()
@@ -201,10 +202,12 @@ class Talk:
             from predilect.report.text import table_as_markdown
 
             text = table_as_markdown(table)
-        elif terminal:  # for people, who need no 17 digits
-            text = table.with_columns(pl.selectors.float().round_sig_figs(_DIGITS)).write_csv()
         else:
-            text = table.write_csv()
+            if terminal:  # for people, who need no 17 digits
+                table = table.with_columns(pl.selectors.float().round_sig_figs(_DIGITS))
+            content = io.BytesIO()
+            write_csv(table, content)
+            text = content.getvalue().decode()
         if terminal:
             text = "\n".join(printable(line) for line in text.split("\n"))
         typer.echo(text, nl=False)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 
 from predilect._text import first_few, one_line, percent, shown
+from predilect.data.formulas import no_formula
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.people.layout import NOISY
-
-_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def sentence_of_pair(row: dict[str, Any], scale: Scale) -> str:
@@ -49,21 +48,15 @@ def whole_numbers(column: pl.Series, ids: pl.Series | None = None) -> pl.Series:
     return column.cast(pl.Int64)
 
 
-def write_csv(table: pl.DataFrame, path: Path) -> None:
+def write_csv(table: pl.DataFrame, file: Path | IO[bytes]) -> None:
     """Write a table that people open in a spreadsheet, which would obey a formula in an id.
 
-    Text that begins as a formula does, and is no number, gets an apostrophe before it, and so do names of columns.
+    Text that begins as a formula does, and is no number, gets an apostrophe before it, and so do names of columns; the
+    readers take it away again.
     """
-    text = [no_formula(column) for column in table if column.dtype == pl.String]
-    table = table.with_columns(text)
-    table.columns = no_formula(pl.Series(table.columns)).to_list()
-    table.write_csv(path)
-
-
-def no_formula(text: pl.Series) -> pl.Series:
-    """Text that no spreadsheet takes for a formula."""
-    obeyed = text.str.contains(r"^[=+\-@\t\r＝＋－＠]") & ~text.str.contains(_NUMBER)
-    return text.zip_with(~obeyed.fill_null(False), "'" + text)
+    table = table.with_columns(no_formula(column) for column in table if column.dtype == pl.String)
+    table.columns = no_formula(pl.Series(table.columns, dtype=pl.String)).to_list()
+    table.write_csv(file)
 
 
 def refuse_nested(table: pl.DataFrame) -> None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from predilect._text import either, shown
 from predilect._types import BoolArray
+from predilect.data.formulas import as_before
 from predilect.data.intake import counted
 from predilect.data.read.columns import guess_pair, listed
 from predilect.data.read.names import is_poll
@@ -73,6 +74,8 @@ def read_delimited(
     places = sorted(first[name] for name in keep)
     frame = pl.read_csv(io.BytesIO(data), separator=separator, infer_schema=False, columns=places)
     frame.columns = [names[place] for place in places]
+    if b"'" in data:
+        frame = frame.with_columns(map(as_before, frame))
     return names, _without_blank(frame.select(keep), fields[1:] == 0, source)
 
 
