@@ -44,6 +44,12 @@ def resolved(path: Path) -> Path:
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
 
 
+def foreign(folder: Path, ours: Callable[[str], object]) -> str:
+    """Path, from a folder, of something in it, at any depth, that is not ``ours``; empty where there is nothing."""
+    there = sorted(entry.relative_to(folder).as_posix() for entry in folder.rglob("*"))
+    return next((name for name in there if not ours(name)), "")
+
+
 @contextmanager
 def staged(path: Path) -> Iterator[Path]:
     """A path at which to make what :func:`put_in_place` then puts at ``path``; removed when the block ends.

@@ -269,7 +269,8 @@ def test_no_csv_that_a_command_writes_or_prints_holds_a_formula(tmp_path):
         assert ran.exit_code == 0, ran.output
     for command in (
         ("predict", out, pairs), ("compare", out, again), ("worth", out), ("show", out), ("simulate", out, scenarios),
-        ("decide", out, "--everyone", "--items", items), ("ask", out, "--target", "board"), ("check", votes), ("rank", votes, *QUICK),
+        ("decide", out, "--everyone", "--items", items), ("ask", out, "--target", "board"),
+        ("check", votes), ("rank", votes, *QUICK),
     ):  # fmt: skip
         name, *given = command
         if name not in ("show", "decide", "ask", "check", "rank"):

@@ -250,13 +250,21 @@ class SavingContract(EstimatorContract):
         again.save(tmp_path / "two")
         assert (tmp_path / "one/model.json").read_bytes() == (tmp_path / "two/model.json").read_bytes()
 
-    def test_what_is_there_is_kept_unless_it_may_be_replaced(self, model, tmp_path):
+    def test_what_is_there_is_kept_unless_it_is_a_model_that_may_be_replaced(self, model, tmp_path):
         folder = tmp_path / "model"
-        folder.mkdir()
-        (folder / "precious").write_text("x")
+        (folder / "mine").mkdir(parents=True)
+        (folder / "mine/precious").write_text("x")
         with pytest.raises(FileExistsError, match="overwrite"):
             model.save(folder)
-        assert [file.name for file in folder.iterdir()] == ["precious"]
+        with pytest.raises(FileExistsError, match=r"holds what is no part of a model \(first: mine\)"):
+            model.save(folder, overwrite=True)
+        assert (folder / "mine/precious").read_text() == "x"
+        (folder / "mine/precious").rename(folder.parent / "precious")
+        (folder / "mine").rmdir()
+        with pytest.raises(FileExistsError, match="is a file"):
+            model.save(tmp_path / "precious", overwrite=True)
+        (tmp_path / "precious").unlink()
+        model.save(folder, overwrite=True)
         model.save(folder, overwrite=True)
         same_bits(type(model).load(folder), model)
         assert [file.name for file in tmp_path.iterdir()] == ["model"]

@@ -54,6 +54,15 @@ def test_only_what_was_written_there_is_replaced(tmp_path):
     with pytest.raises(DataError, match=r"holds what Predilect did not write \(first: notes.txt\)"):
         OutputFolder(path, force=True)
     (path / "notes.txt").unlink()
+    with OutputFolder(path, force=True).writing() as place:
+        (place / "model/deep").mkdir(parents=True)
+        (place / "model/deep/arrays.npz").write_text("new")
+    (path / "model/deep/own").mkdir()
+    with pytest.raises(DataError, match=r"holds what Predilect did not write \(first: model/deep/own\)"):
+        OutputFolder(path, force=True)
+    (path / "model/deep/own").rmdir()
+    with OutputFolder(path, force=True).writing() as place:
+        (place / "scores.csv").write_text("new")
     (path / ".predilect").unlink()
     with pytest.raises(DataError, match=r"no file \.predilect: remove it yourself if it holds old results"):
         OutputFolder(path, force=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,14 +113,16 @@ class Results:
 
     def answers(self, what: str) -> Comparisons:
         """The answers of the fit, of which ``what`` needs to know; DataError if the folder does not hold them."""
-        import polars as pl
-
         from predilect.data import Comparisons
+        from predilect.data.read.readers import read_table
 
         path = self._answers
         if path is None:
             raise DataError(f"{what} needs the answers, and {self.given} holds none. Rank again with -o DIR")
-        frame = pl.read_parquet(path)
+        try:
+            frame = read_table(path, unpack_limit=inf)[1]
+        except DataError as error:
+            raise DataError(f"{error} Or rank again") from error
         columns: dict[str, Any] = {name: name for name in ("task", "context") if name in frame.columns}
         covariates = [name for name in self.model._covariate_names() if name in frame.columns]
         if covariates:

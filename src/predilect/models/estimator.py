@@ -172,7 +172,7 @@ class Saving(ABC):
         Raises
         ------
         FileExistsError
-            If the path exists and ``overwrite`` is False.
+            If the path exists and ``overwrite`` is False, or anything else than a model is there.
         OutputError
             If the folder cannot be written.
         """

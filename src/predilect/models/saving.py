@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from predilect._json import typed
-from predilect._replace import put_in_place, resolved, staged
+from predilect._replace import foreign, put_in_place, resolved, staged
 from predilect._stored import DAMAGE, PART, Fields, Value, check_sizes, check_values, read, stored_in
 from predilect._text import either
 from predilect.data import Vocabulary
@@ -70,10 +70,21 @@ def write_model(path: Path, document: Mapping[str, Any], arrays: Mapping[str, An
         ) from error
 
 
-def refuse_to_replace(path: Path, overwrite: bool) -> None:
-    """FileExistsError if the path exists and may not be replaced."""
-    if path.exists() and not overwrite:
+_FILES = ("model.json", "arrays.npz")
+
+
+def refuse_to_replace(path: Path, overwrite: bool, ours: Callable[[str], object] = _FILES.__contains__) -> None:
+    """FileExistsError if the path exists and may not be replaced, as what is there is not all ``ours``."""
+    if not path.exists():
+        return
+    if not overwrite:
         raise FileExistsError(f"{path} exists already. Choose another folder, or save with overwrite=True")
+    if not path.is_dir():
+        raise FileExistsError(f"{path} is a file, and a model needs a folder. Choose another name")
+    if other := foreign(path, ours):
+        raise FileExistsError(
+            f"{path} holds what is no part of a model (first: {other}), and will not be replaced. Choose another folder"
+        )
 
 
 def read_model(
@@ -152,7 +163,7 @@ def _files_of(path: Path) -> list[tuple[int, ...] | None]:
     """What tells the files of a model from those of another one that takes their place."""
     found: list[tuple[int, ...] | None] = []
     for folder in (path, path / "model"):
-        for name in ("model.json", "arrays.npz"):
+        for name in _FILES:
             try:
                 there = (folder / name).stat()
                 found.append((there.st_dev, there.st_ino, there.st_mtime_ns, there.st_ctime_ns))

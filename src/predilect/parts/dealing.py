@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from predilect._files import file_record
-from predilect._replace import put_in_place, resolved, staged
+from predilect._replace import foreign, put_in_place, resolved, staged
 from predilect._text import either, shown
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.comparisons import joined_grades, joined_tables
@@ -161,12 +162,12 @@ def _old_parts(out: Path, add: bool, overwrite: bool) -> Parts | None:
             f"{out} exists already. Choose another folder, add the answers to its parts "
             f"({either('--add', 'add=True')}), or replace it ({either('--force', 'overwrite=True')})"
         )
-    names = sorted(one.name for one in out.iterdir()) if out.is_dir() else [out.name]
-    foreign = [name for name in names if name not in (MANIFEST, ITEM_TABLE) and not _is_part(name)]
-    if foreign or MANIFEST not in names:
+    other = foreign(out, lambda name: name in (MANIFEST, ITEM_TABLE) or _is_part(name)) if out.is_dir() else out.name
+    if not other and not (out / MANIFEST).is_file():
+        other = f"no {MANIFEST}"
+    if other:
         raise DataError(
-            f"{out} holds what is no part (first: {(foreign or names or ['nothing'])[0]}), and will not be replaced. "
-            "Choose another folder"
+            f"{out} holds what is no part (first: {other}), and will not be replaced. Choose another folder"
         )
     return None
 
@@ -176,7 +177,7 @@ def _file_of(part: int) -> str:
 
 
 def _is_part(name: str) -> bool:
-    return name.startswith("part-") and name.endswith(".parquet")
+    return re.fullmatch(r"part-\d+\.parquet", name) is not None
 
 
 class _Dealt:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from predilect._replace import put_in_place, resolved, staged
+from predilect._replace import foreign, put_in_place, resolved, staged
 from predilect.errors import DataError, OutputError
 
-# Within a folder of results: the names of all that was written there, which is all that may be replaced.
+# Within a folder of results: the paths of all that was written there, which is all that may be replaced.
 MARKER = ".predilect"
 
 
@@ -20,7 +20,7 @@ class OutputFolder:
     """Output folder that appears complete or not at all; DataError if it must not or cannot be made there.
 
     Files go to a hidden folder beside it, which takes its place once everything is there. A folder that exists is
-    replaced only with ``force``, only if it holds nothing but what was written there, and in one step.
+    replaced only with ``force``, only if it holds, at any depth, nothing but what was written there, and in one step.
     """
 
     def __init__(self, path: Path, force: bool = False) -> None:
@@ -42,7 +42,7 @@ class OutputFolder:
             self._refuse()
             new.mkdir()
             yield new
-            names = sorted(entry.name for entry in new.iterdir())
+            names = sorted(entry.relative_to(new).as_posix() for entry in new.rglob("*"))
             (new / MARKER).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
             self._refuse()
             put_in_place(new, self.path)
@@ -64,14 +64,15 @@ class OutputFolder:
                 raise DataError(f"{self.shown} is a file, and the results need a folder. Give another name with -o")
             if not self.force:
                 raise DataError(f"{self.shown} exists already. Give another name with -o, or replace it with --force")
-            found = {entry.name for entry in self.path.iterdir()}
-            told = (self.path / MARKER).read_text(encoding="utf-8", errors="replace") if MARKER in found else ""
+            is_ours = (self.path / MARKER).is_file()
+            told = (self.path / MARKER).read_text(encoding="utf-8", errors="replace") if is_ours else ""
+            other = foreign(self.path, {MARKER, *told.splitlines()}.__contains__)
         except FileNotFoundError:
             return
-        if foreign := sorted(found - {MARKER, *told.splitlines()}):
-            old = "" if MARKER in found else f". It has no file {MARKER}: remove it yourself if it holds old results"
+        if other:
+            old = "" if is_ours else f". It has no file {MARKER}: remove it yourself if it holds old results"
             raise DataError(
-                f"{self.shown} holds what Predilect did not write (first: {foreign[0]}), so --force will not replace "
+                f"{self.shown} holds what Predilect did not write (first: {other}), so --force will not replace "
                 f"it. Give another name with -o{old}"
             )
         if Path.cwd().is_relative_to(self.path):

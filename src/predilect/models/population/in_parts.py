@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,6 +53,7 @@ from predilect.shards import workers
 
 _MOST_ROWS = 1_000_000  # of the sample
 _FILE, _STATES = "parts.json", "states"
+_OURS = re.compile(r"parts\.json|model(/model\.json|/arrays\.npz)?|states(/part-\d+(/state-\w+-\w+\.npy)?)?")
 _SCHEMA = ["predilect/population-in-parts", 2]
 _PEOPLE_A_BLOCK = 4096
 
@@ -255,12 +257,12 @@ class PopulationInParts:
         Raises
         ------
         FileExistsError
-            If the path exists and ``overwrite`` is False.
+            If the path exists and ``overwrite`` is False, or anything else than such a model is there.
         OutputError
             If the folder cannot be written.
         """
         path = Path(path)
-        refuse_to_replace(path, overwrite)
+        refuse_to_replace(path, overwrite, _OURS.fullmatch)
         _write_folder(path, self.write)
 
     def write(self, folder: Path) -> None:
