@@ -300,3 +300,14 @@ def test_the_module_runs_as_a_program_and_starts_without_heavy_imports():
     ran = subprocess.run([*COMMAND, "--version"], check=True, capture_output=True, text=True)
     assert ran.stdout.startswith("predilect ")
     assert ran.returncode == 0
+
+
+def test_a_file_that_ends_too_early_is_no_interrupt(tmp_path, monkeypatch):
+    def cut_short(*_):
+        raise EOFError("No data left in file")
+
+    monkeypatch.setattr("predilect.models.registry.load", cut_short)
+    ran = run("show", tmp_path)
+    assert ran.exit_code == 2
+    assert "a file ends too early (No data left in file)" in ran.stderr
+    assert "Aborted" not in ran.output

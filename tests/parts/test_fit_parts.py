@@ -248,6 +248,21 @@ def test_parts_that_are_lost_are_read_again(crowd, model, tmp_path):
     assert abs(found._score_and_accuracy(held)[0] - model._score_and_accuracy(held)[0]) < 1e-4
 
 
+def test_what_is_cached_is_on_the_disk_before_it_has_its_name(crowd, tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: done.append(os.path.realpath(f"/proc/self/fd/{descriptor}")))
+    replace_file = Path.replace
+
+    def renamed(self, target):
+        assert str(self.resolve()) in done, self
+        return replace_file(self, target)
+
+    monkeypatch.setattr(Path, "replace", renamed)
+    fitted(crowd, tmp_path / "work", **GIVEN)
+    assert any(name.endswith(".npz") for name in done)
+    assert any("state-sites" in name for name in done)
+
+
 def spec_of(model: PopulationInParts, work: Path):
     from predilect.parts.cells import Spec
 

@@ -270,11 +270,11 @@ def session(common: Common = Common(), usually: str = "table") -> Iterator[Talk]
         except PredilectError as error:
             talk.fail(str(error))
             raise typer.Exit(BAD_INPUT) from None
-        except EOFError as error:
-            # Typer would take it for Ctrl-D, and say "Aborted."
-            raise RuntimeError("a file ended early, or what a process sent") from error
         except BrokenPipeError:
             raise  # the reader of a pipe has left, which Typer ends quietly
+        except EOFError as error:  # which Typer would take for Ctrl-D
+            talk.fail(f"a file ends too early ({error}). It was cut short, or damaged: write or fit it again.")
+            raise typer.Exit(BAD_INPUT) from None
         except MemoryError:
             talk.fail("there is not enough memory. Nothing was written; rank fewer items or answers at a time.")
             raise typer.Exit(NOT_WRITTEN) from None

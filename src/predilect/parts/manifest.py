@@ -126,12 +126,16 @@ class Parts:
                 f"written or of another size (first: {wrong[0]}). Copy the folder again, or {_AGAIN.lower()}"
             )
         table = path / ITEM_TABLE
+        try:
+            item_table = pl.read_parquet(table) if document["has_item_table"] else None
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise DataError(f"{table} cannot be read: {str(error).splitlines()[0]}. {_AGAIN}") from error
         return cls(
             path, records, Vocabulary(pl.Series(document["items"]["ids"])), np.array(document["items"]["n"], float),
             typed(Intake, document["intake"]), document["user_is_integer"], document["options"],
             **{name: document[name] for name in _FLAGS}, covariate_names=tuple(document["covariate_names"]),
             grades=tuple(document["grades"]), checksum=checksum,
-            item_table=pl.read_parquet(table) if document["has_item_table"] else None,
+            item_table=item_table,
         )  # fmt: skip
 
     def write_manifest(self, folder: Path) -> None:
