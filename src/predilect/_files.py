@@ -15,14 +15,14 @@ from itertools import islice
 from pathlib import Path
 
 from predilect._forks import refuse_without_threads
-from predilect._text import did_you_mean, shown
+from predilect._text import did_you_mean, either, shown
 from predilect.errors import DataError
 
 _MOST_BESIDE = 1000  # files looked at for a near miss of a name
 
 
 def existing(path: str | Path, expected: str = "one file") -> Path:
-    """The path, if a file is there, or a device; DataError otherwise. ``expected`` is said of a folder."""
+    """The path, if a file or what a shell hands over is there, else DataError; ``expected`` is said of a folder."""
     if re.match(r"\w+:/", str(path)):
         address = re.sub(r":/+", "://", str(path), count=1)  # of which a Path leaves one slash
         raise DataError(f"{shown(address)} is an address on the web, and files are read from disk: download it first.")
@@ -38,6 +38,11 @@ def existing(path: str | Path, expected: str = "one file") -> Path:
         raise DataError(f"{path} cannot be opened: {error.strerror}. Check the name.") from error
     if stat.S_ISDIR(mode):
         raise DataError(f"{path} is a directory; name {expected}.")
+    if not stat.S_ISREG(mode) and not is_stream(path):
+        raise DataError(
+            f"{path} is a pipe or a device, which may have no end, and no file. Copy what it holds to a file, and name "
+            f"that{either(', or read it as standard input: - in place of a name', '')}."
+        )
     return path
 
 
@@ -55,8 +60,8 @@ def are_parts(path: Path) -> bool:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether it is a pipe or a device whose name does not say what it holds, such as /dev/stdin."""
-    return not path.suffix and not stat.S_ISREG(path.stat().st_mode)
+    """Whether it is the standard input, or what a shell makes of the output of another command."""
+    return re.fullmatch(r"/dev/stdin|(/dev|/proc/(self|\d+))/fd/\d+", str(path)) is not None
 
 
 def suffix_of(data: bytes) -> str:

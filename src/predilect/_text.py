@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -167,4 +167,16 @@ def by_option(said: str, otherwise: str) -> str:
 
 def for_shell(word: str) -> str:
     """A word as a shell takes it, in quotes where it needs them."""
-    return word if re.fullmatch(r"[\w.,=+-]+", word) else json.dumps(word, ensure_ascii=False)
+    if re.fullmatch(r"[\w.,=+-]+", word):
+        return word
+    if HARMFUL.search(word):
+        marks = {"'": "\\'", "\\": "\\\\"}
+        return "$'" + "".join(printable(marks.get(c, c)) for c in word) + "'"
+    return shlex.quote(word) if re.search(r'["$`\\!]', word) else f'"{word}"'
+
+
+def as_typed(path: object) -> str:
+    """A path as one types it after a command: in quotes where a shell needs them, and never like an option."""
+    text = str(path)
+    text = f"./{text}" if text.startswith("-") and text != "-" else text
+    return text if re.fullmatch(r"[\w./,=+-]+", text) else for_shell(text)

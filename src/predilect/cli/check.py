@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 
 import typer
 
 from predilect._files import are_parts, input_records
+from predilect._text import as_typed
 from predilect.cli.options import ColumnOption, DesignOption, ItemsOption, MapOption, ReadOption, Said, Votes
 from predilect.cli.session import session
 
@@ -53,7 +53,7 @@ def check(
         if not findings:
             talk.say("No problems found.")
         if comparisons.outcome.any():
-            talk.say(f"Next: predilect rank {shlex.quote(str(given))} -o DIR, with the same options.")
+            talk.say(f"Next: predilect rank {as_typed(given)} -o DIR, with the same options.")
         else:
             talk.say("Next: collect answers that prefer an item. All of these are ties, which make no ranking.")
         if talk.kind == "table":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from predilect._text import one_line
+from predilect._text import as_typed, one_line
 from predilect.cli.session import Common, Talk
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.decisions.scales import SCALES, Scale
@@ -60,7 +59,7 @@ def say_board(
         talk.show(title, style="bold")
     talk.show(terminal(replace(board_table(board, scale, rows), caption=""), talk.width))
     if rows < len(board):
-        folder = "DIR" if where is None else shlex.quote(str(where))
+        folder = "DIR" if where is None else as_typed(where)
         talk.say(f"... and {len(board) - rows} more items; predilect show {folder} --top 0 shows all.")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from predilect._text import as_typed
 from predilect.cli.options import ColumnOption, DesignOption, Force, MapOption, ReadOption, Said
 from predilect.cli.session import Talk, session
 from predilect.errors import DataError
@@ -64,7 +64,7 @@ def partition(
         for line in made.intake.describe(name_people=True) if talk.explains else made.intake.reading.lines():
             talk.say(line)
         talk.say(f"Written to {out}: {made.described()}.")
-        place = shlex.quote(str(out))
+        place = as_typed(out)
         talk.say(f"Next: predilect rank {place} -o results; predilect check {place} reads every part.")
         if talk.kind != "table":
             talk.result(_records(made), "partition", {"parts": [asdict(one) for one in made.records]})
@@ -110,7 +110,7 @@ def check_parts(talk: Talk, folder: Path, said: Said, items: Path | None) -> Non
     say_findings(talk, findings)
     if not findings:
         talk.say("No problems found.")
-    talk.say(f"Next: predilect rank {shlex.quote(str(folder))} -o DIR.")
+    talk.say(f"Next: predilect rank {as_typed(folder)} -o DIR.")
     if talk.kind != "table":
         talk.result(_records(parts), "check", {
             "n_users": parts.n_users, "n_items": parts.n_items, "n_answers": parts.n_answers,
@@ -176,7 +176,7 @@ def rank_parts(
         talk.say("Nothing was written; -o DIR writes the board and the model.")
     else:
         talk.say(f"Written to {out}: {', '.join(written)}.")
-        talk.say(f"Next: predilect show {shlex.quote(str(out))} --user ID reads the part of one person.")
+        talk.say(f"Next: predilect show {as_typed(out)} --user ID reads the part of one person.")
     if talk.kind != "table":
         told = markdown(board_in_short(overall.board, scale, MOST_ROWS, None))
         talk.result(overall.board, "leaderboard", json.loads(json.dumps(document)), markdown=told)

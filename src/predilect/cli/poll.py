@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from predilect._text import for_shell
+from predilect._text import as_typed
 from predilect.cli.options import Force, OutFile
 from predilect.cli.session import Talk, session
 from predilect.errors import DataError, OutputError
@@ -99,7 +99,7 @@ def new(
                 talk.warn(f"Images of {host} are not shown without --set images={host}, as it sees who looks at them")
             told = {"poll": made.name, "items": len(given), "token": made.token}
             if talk.kind == "table":
-                talk.say(f"A poll of {len(given)} items, {made.name}. Serve it: predilect poll serve {poll}")
+                talk.say(f"A poll of {len(given)} items, {made.name}. Serve it: predilect poll serve {as_typed(poll)}")
                 talk.show(f"The organiser's token, which is shown this once: {made.token}")
             else:
                 _print(talk, [told], "poll-new", told)
@@ -302,7 +302,7 @@ def erase(
             again = " ".join(f"p{number}" for number in left)
             talk.warn(
                 f"Another program reads {poll}, so traces stay in it until that ends. Then say: predilect poll erase "
-                f"{for_shell(poll)} --ids {again}"
+                f"{as_typed(poll)} --ids {again}"
             )
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from predilect._files import are_parts, input_records
+from predilect._text import as_typed
 from predilect.cli.options import (
     FEATURES,
     MODEL,
@@ -261,7 +262,7 @@ def _say_next(talk: Talk, out: Path | None, written: list[str], model: Any) -> N
     talk.say(f"Written to {out}: {', '.join(written)}.")
     if "leaderboard.png" not in written:
         talk.say('No plot was made, for want of Matplotlib: pip install "predilect[plots]".')
-    place = shlex.quote(str(out))
+    place = as_typed(out)
     if has_attributes(model):
         more = f"predilect worth {place} says what attributes are worth"
     else:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from predilect._text import as_typed
 from predilect.cli.options import Folder, Force, OfName, OfOption, UserOption, of_whom
 from predilect.cli.session import Talk, session
 from predilect.cli.tables import as_rich, with_intervals
@@ -116,7 +116,7 @@ def worth(
             also = ", summary.tex" if "summary" in tables else ""
             talk.say(f"Written to {out}: {', '.join(f'{name}.csv' for name in tables)}{also}.")
         if "scores" not in tables:
-            talk.say(f"Next: predilect simulate {shlex.quote(str(folder))} SCENARIOS says which share each item gets.")
+            talk.say(f"Next: predilect simulate {as_typed(folder)} SCENARIOS says which share each item gets.")
 
 
 def _refuse(results: Results, price: str | None, anchor: str | None, holdout: int) -> None:
@@ -125,8 +125,8 @@ def _refuse(results: Results, price: str | None, anchor: str | None, holdout: in
     has_attributes = model.features_ is not None and hasattr(model, "part_worths")
     if hasattr(model, "indifference"):
         raise DataError(
-            f"{results.given} holds a GaSPK model, which knows trade-offs: predilect show {results.given} --pay-with "
-            "PRICE, --accept or --indifference"
+            f"{results.given} holds a GaSPK model, which knows trade-offs: predilect show {as_typed(results.given)} "
+            "--pay-with PRICE, --accept or --indifference"
         )
     if model.features_ is not None and not has_attributes:
         raise DataError(

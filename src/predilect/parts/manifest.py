@@ -15,7 +15,7 @@ import polars as pl
 
 from predilect._files import file_record
 from predilect._json import plain, typed
-from predilect._text import amount, either, shown
+from predilect._text import amount, as_typed, either, shown
 from predilect._types import FloatArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.canonical import ALONE, Answers, canonical_answers, packed
@@ -101,7 +101,9 @@ class Parts:
         file = path / MANIFEST
         if not file.is_file():
             what = f"holds no {MANIFEST}" if path.is_dir() else "is no folder"
-            raise DataError(f"{path} {what}, so it is no folder of parts. Make one: predilect partition FILE -o {path}")
+            raise DataError(
+                f"{path} {what}, so it is no folder of parts. Make one: predilect partition FILE -o {as_typed(path)}"
+            )
         try:
             document = json.loads(file.read_bytes())
             said = (document["schema"], document["version"], document["hash"])
