@@ -67,7 +67,7 @@ def test_averages_are_of_the_people_of_one_part(folder):
     for command, *rest in asked:
         told = run(command, folder / "with items", *rest)
         assert told.exit_code == 0, told.output
-        assert ("of the first part" in told.output) == ("--user" not in rest)
+        assert ("of the largest part" in told.output) == ("--user" not in rest)
     assert "60 people" in (folder / "p.md").read_text()
 
 
@@ -88,3 +88,46 @@ def test_check_reads_every_part(folder):
 )  # fmt: skip
 def test_what_parts_do_not_know_is_refused(folder, options, said):
     assert said in run("rank", folder / "parts", *options).stderr.replace("\n", " ")
+
+
+@pytest.mark.slow
+def test_averages_are_of_people_where_the_first_parts_have_none(tmp_path):
+    rows = [("b", f"item {k % 3}", f"item {(k + 1) % 3}", "left") for k in range(9)]
+    rows += [("a", right, left, "left") for _, left, right, _ in rows]
+    pl.DataFrame(rows, ["user", "left", "right", "winner"], orient="row").write_csv(tmp_path / "votes.csv")
+    assert run("partition", tmp_path / "votes.csv", "--parts", "8", "-o", tmp_path / "parts").exit_code == 0
+    made = run("rank", tmp_path / "parts", "-o", tmp_path / "out", "--model", SETTINGS)
+    assert made.exit_code == 0, made.output
+    told = run("report", tmp_path / "out", "-o", tmp_path / "p.md")
+    assert told.exit_code == 0, told.output
+    assert "of the largest part" in told.output
+
+
+def test_of_one_person_no_fit_is_advised(tmp_path):
+    pl.DataFrame({"user": "p", "left": ["a", "b"], "right": ["b", "c"], "winner": "left"}).write_csv(tmp_path / "v.csv")
+    for told in (run("partition", tmp_path / "v.csv", "-o", tmp_path / "parts"), run("check", tmp_path / "parts")):
+        assert told.exit_code == 0
+        assert "predilect rank" not in told.output
+        assert "two people or more" in told.output
+
+
+def test_parts_of_which_some_know_the_sides_are_read_together(tmp_path):
+    from predilect import Comparisons
+    from predilect.parts import Parts
+
+    run("partition", _votes(tmp_path), "--parts", "2", "-o", tmp_path / "parts")
+    parts = Parts.open(tmp_path / "parts")
+    files = [tmp_path / "parts" / record.file for record in parts.records]
+    pl.read_parquet(files[0]).drop("shown_left", "shown_right").write_parquet(files[0])
+    whole = parts.sample(100, 10_000)
+    assert isinstance(whole, Comparisons)
+    assert whole.n_rows == sum(len(pl.read_parquet(file)) for file in files)
+
+
+def _votes(folder):
+    rng = np.random.default_rng(0)
+    left = rng.integers(0, 4, 40)
+    side = rng.choice(["left", "right"], 40)
+    frame = {"user": rng.integers(0, 6, 40), "left": left, "right": (left + 1) % 5, "winner": side}
+    pl.DataFrame(frame).write_csv(folder / "votes.csv")
+    return folder / "votes.csv"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.special import ndtri
 from scipy.stats import norm
 
 from predilect.data import Vocabulary
 from predilect.decisions import ranking
-from predilect.decisions.ranking import Board, beyond_chance, board_columns, rank_utilities
+from predilect.decisions.ranking import Board, best_items, beyond_chance, board_columns, rank_utilities
 from predilect.errors import DataError
 from predilect.gaussian.posterior import Utilities
 from simulate import random_covariance
@@ -324,3 +326,18 @@ def test_the_rule_of_benjamini_and_hochberg():
     assert not of_p(0.2, 0.9).any()
     # The second is above its own threshold, and passes because the third is below.
     assert of_p(0.001, 0.034, 0.036).all()
+
+
+def test_the_best_of_each_person_stand_as_on_a_board():
+    """Scores that differ by rounding are tied: they are equal, and in the order of the ids."""
+    mean = np.array([[1.0, 1.0 + 1e-9, -2.0], [0.0, -1.0, 1.0]])
+    posterior = SimpleNamespace(
+        centred_utilities=lambda who, executor: (mean[who].copy(), np.ones((len(who), 3))),
+        widenings=lambda who: np.ones(len(who)),
+    )
+    model = SimpleNamespace(
+        posterior_=posterior, users_=Vocabulary(pl.Series(["p", "q"])), items_=Vocabulary(pl.Series(["a", "b", "c"]))
+    )
+    order, columns = best_items(model, 0, 2, 2, None)
+    np.testing.assert_array_equal(order, [[0, 1], [2, 0]])
+    assert columns["mean"][0] == columns["mean"][1]

@@ -318,7 +318,10 @@ class FolderWalk(RuleBasedStateMachine):
 
     def obey(self, command: str, words: tuple[str, ...], error: str) -> None:
         """Say what an error says to say: the same command with the option is no wrong one, and has no such error."""
-        for said in re.findall(rf"{_OPTION}(?: {_OPTION})*", error):
+        for found in re.finditer(rf"{_OPTION}(?: {_OPTION})*", error):
+            if error[found.end() :].startswith((" is about", " says")):
+                continue  # the one that is refused
+            said = found[0]
             options = options_in((*command.split(), *shlex.split(said)))
             if not {*options} - {*options_in(words)}:
                 continue  # they were said

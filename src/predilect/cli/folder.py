@@ -43,7 +43,7 @@ class Results:
         return found.part(found.parts.part_of(user))
 
     def with_people(self, talk: Talk, user: Any = None) -> Results:
-        """Results whose model knows a person, or holds people to take averages of: in parts, those of the first one.
+        """Results whose model knows a person, or holds people to take averages of: in parts, those of the largest one.
 
         Whom a part holds is as good as drawn by chance.
         """
@@ -54,8 +54,9 @@ class Results:
         if user is not None:
             return replace(self, model=self.knowing(user))
         found = PopulationInParts.load(self.given)
-        model = found.part(0)
-        talk.say(f"{len(model.users_)} people, those of the first part, stand for all {found.parts.n_users}.")
+        n_people = [record.n_users for record in found.parts.records]
+        model = found.part(n_people.index(max(n_people)))
+        talk.say(f"{max(n_people)} people, those of the largest part, stand for all {found.parts.n_users}.")
         return replace(self, model=model)
 
     def everybody(self) -> Iterator[Any]:

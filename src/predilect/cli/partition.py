@@ -16,6 +16,7 @@ from predilect.cli.session import Talk, session
 from predilect.errors import DataError
 
 _OF_FIT = ("pool", "work", "most_people", "start")  # settings of --model that are of fit_parts
+_ONE_PERSON = " To be ranked, parts need the answers of two people or more."
 _MOST_CHECKED = 20_000  # people whose answers are looked at for what makes a ranking untrustworthy
 
 
@@ -65,7 +66,8 @@ def partition(
             talk.say(line)
         talk.say(f"Written to {out}: {made.described()}.")
         place = as_typed(out)
-        talk.say(f"Next: predilect rank {place} -o results; predilect check {place} reads every part.")
+        rank = f"predilect rank {place} -o results; " if made.n_users > 1 else ""
+        talk.say(f"Next: {rank}predilect check {place} reads every part.{_ONE_PERSON if made.n_users == 1 else ''}")
         if talk.kind != "table":
             talk.result(_records(made), "partition", {"parts": [asdict(one) for one in made.records]})
 
@@ -110,7 +112,10 @@ def check_parts(talk: Talk, folder: Path, said: Said, items: Path | None) -> Non
     say_findings(talk, findings)
     if not findings:
         talk.say("No problems found.")
-    talk.say(f"Next: predilect rank {as_typed(folder)} -o DIR.")
+    if parts.n_users > 1:
+        talk.say(f"Next: predilect rank {as_typed(folder)} -o DIR.")
+    else:
+        talk.say(_ONE_PERSON.strip())
     if talk.kind != "table":
         talk.result(_records(parts), "check", {
             "n_users": parts.n_users, "n_items": parts.n_items, "n_answers": parts.n_answers,

@@ -138,7 +138,7 @@ def serve(
         bool, typer.Option("--access-log", help="Write a line for each request, with addresses of visitors.")
     ] = False,
     seconds: Annotated[
-        float | None, typer.Option("--stop-after", metavar="SECONDS", min=0, help="Stop by itself; for trials.")
+        float | None, typer.Option("--stop-after", metavar="SECONDS", min=0.1, help="Stop by itself; for trials.")
     ] = None,
 ) -> None:
     """Serve the pages and the API of a poll, or of all polls of a folder, until Ctrl-C or SIGTERM.

@@ -218,7 +218,12 @@ def best_items(
     who = np.arange(start, stop)
     mean, variance = model.posterior_.centred_utilities(who, executor=executor)
     sd = np.sqrt(np.maximum(variance * model.posterior_.widenings(who)[:, None], 0.0))  # rounding may leave -1e-17
-    best = np.argsort(-mean, axis=1, kind="stable")[:, :n_best]
+    best = np.argsort(-mean, axis=1, kind="stable")
+    tied = _TIED * np.maximum(np.abs(mean).max(axis=1, initial=0.0), sd.max(axis=1, initial=0.0))
+    gaps = -np.diff(np.take_along_axis(mean, best, axis=1), axis=1)
+    for row in np.flatnonzero((gaps <= tied[:, None]).any(axis=1)):  # as on a board
+        best[row], mean[row] = _best_first(mean[row], float(tied[row]))
+    best = best[:, :n_best]
     return best, {
         "user": model.users_.series().gather(np.repeat(who, best.shape[1])),
         "item": model.items_.series().gather(best.ravel()),

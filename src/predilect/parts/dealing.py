@@ -266,8 +266,9 @@ class _Dealt:
         ]
         if changed or mine.winner_reading != theirs.winner_reading or answers.joint != self.first.joint:
             raise DataError(
-                f"part {part} reads otherwise than the first rows of the first file:\n{mine.reading}\nand not\n"
-                f"{theirs.reading}\nSay how answers are read with {either('-c and --read', 'columns= and reading=')}"
+                f"part {part} reads otherwise than the first rows of the first file: {' '.join(mine.reading.lines())} "
+                f"These: {' '.join(theirs.reading.lines())} "
+                f"Say how answers are read with {either('-c and --read', 'columns= and reading=')}"
             )
         return answers
 

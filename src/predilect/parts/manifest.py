@@ -276,7 +276,11 @@ class Parts:
                 parts.append(frame_of(self.of_frame(frame, str(self.path / record.file))))
         if not parts:
             raise DataError(f"{self.path} holds no answers. {_AGAIN}")
-        found = self.of_frame(pl.concat(parts), str(self.path))
+        # A part has columns of what its own answers hold.
+        frame = pl.concat(parts, how="diagonal").with_columns(
+            pl.col("^task$").fill_null(-1), pl.col(f"^({_LEFT}|{_RIGHT})$").fill_null(0.0)
+        )
+        found = self.of_frame(frame, str(self.path))
         return replace(found, item_table=self.item_table)
 
     def described(self) -> str:

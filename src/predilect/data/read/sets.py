@@ -235,14 +235,12 @@ def _example(sets: Sets, used: BoolArray, task: IntArray, level: IntArray, item:
     return examples(who, lambda one: task_sentence(int(sets.first[first]), one, sets.kind, levels))
 
 
-_OF_PAIRS = {
-    "left": "NAME", "right": "NAME", "covariates": ["NAME"], "side": True, "ties": ["0"], "winner_is": "item",
-}  # fmt: skip
+_OF_PAIRS = ("left", "right", "covariates", "side", "ties", "winner_is")
 
 
 def _refuse_pair_options(options: ReadOptions, heeded: Sequence[str]) -> None:
-    ours = {name: value for name, value in _OF_PAIRS.items() if name not in heeded}
-    given = next((option(name, value) for name, value in ours.items() if options.get(name)), None)
+    said = {name: value for name, value in options.items() if name in _OF_PAIRS and name not in heeded and value}
+    given = next((option(name, value) for name, value in said.items()), None)
     if given is not None:
         raise DataError(
             f"{given} is about pairs, and the table was read as answers about sets of alternatives. Leave it out, or "
