@@ -126,8 +126,8 @@ def test_parts_of_which_some_know_the_sides_are_read_together(tmp_path):
 
 def _votes(folder):
     rng = np.random.default_rng(0)
-    left = rng.integers(0, 4, 40)
+    left = rng.integers(0, 5, 40)
     side = rng.choice(["left", "right"], 40)
-    frame = {"user": rng.integers(0, 6, 40), "left": left, "right": (left + 1) % 5, "winner": side}
+    frame = {"user": rng.integers(0, 6, 40), "left": left, "right": (left + rng.integers(1, 5, 40)) % 5, "winner": side}
     pl.DataFrame(frame).write_csv(folder / "votes.csv")
     return folder / "votes.csv"
