@@ -7,21 +7,26 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import threading
 from itertools import pairwise
 from pathlib import Path
+from time import sleep
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
 
 from cli.running import ITEMS, QUICK, run
 from predilect.cli.main import app
 from predilect.cli.session import Common, Talk
+from predilect.cli.share import END, Share
 from predilect.decisions.scales import scale_of
 from predilect.progress import tell_parts
 from predilect.report.sections import board_table
@@ -265,17 +270,63 @@ def test_a_board_runs_nothing_of_what_scikit_learn_imports_for_others(few_votes)
     assert ran.stdout.splitlines()[-1] == "set()"
 
 
-def test_a_bar_shows_the_share_that_is_done():
+def screen(told):
+    """What is on a terminal of so many columns after each refresh, without the moves of the cursor."""
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", told)
+    return [line.rstrip() for line in re.split(r"[\r\n]+", plain) if line.strip()]
+
+
+def test_a_bar_shows_the_stage_and_a_share_that_never_goes_back():
     talk = Talk()
-    talk.err = Console(file=io.StringIO(), force_terminal=True, width=100)
-    with talk.progress("Ranking") as watch:
-        watch("fitting", 3)
-        assert watch.bar.tasks[0].total is None
-        tell_parts(watch, 2, 8)
-        assert watch.bar.tasks[0].percentage == 25.0
-        assert watch.bar.tasks[0].description == "Ranking: fitting (3)"
+    talk.err = Console(file=io.StringIO(), force_terminal=True, width=80)
+    name = "held-out answers: one ranking for all, with care, part 2 of 5, and more of [it]"
+    with talk.progress("Ranking", 0.3) as watch:
+        for stage, parts in (("fitting", 0), (name, 5), ("", 5)):
+            for done in range(max(parts, 1)):
+                if parts:
+                    tell_parts(watch, done, parts)
+                watch(stage, 9 - done)  # a count that begins again
+                sleep(0.3)
+    lines = screen(talk.err.file.getvalue())
+    shares = [int(one) for line in lines for one in re.findall(r"(\d+)%", line)]
+    assert shares == sorted(shares)
+    assert 5 < shares[-1] < 100
+    assert all(len(line) <= 80 for line in lines)
+    text = " ".join(lines).replace(" ", "")
+    assert "andmoreof[it]" in text  # what does not fit goes on in the next line
     tell_parts(None, 1, 2)
     tell_parts(lambda stage, done: None, 1, 2)
+
+
+def test_without_a_terminal_progress_is_a_line_now_and_then(monkeypatch):
+    monkeypatch.setattr("predilect.cli.session._SECONDS_A_LINE", 0.05)
+    talk = Talk()
+    talk.err = Console(file=io.StringIO(), width=200)
+    with talk.progress("Reading") as watch:
+        sleep(0.2)
+        watch("lines", 4)
+        tell_parts(watch, 1, 2)
+        sleep(0.2)
+    lines = talk.err.file.getvalue().splitlines()
+    assert re.fullmatch(r"Reading: about 0 %, \d s", lines[0])
+    assert re.fullmatch(r"Reading: lines: about [45]\d %, \d s", lines[-1])
+    quiet = Talk(Common(quiet=True))
+    quiet.err = Console(file=io.StringIO(), width=200)
+    with quiet.progress("Reading"):
+        sleep(0.1)
+    assert not quiet.err.file.getvalue()
+
+
+@given(st.lists(st.integers(0, 30) | st.just(-1), max_size=60), st.floats(0.1, END), st.integers(1, 30))
+def test_no_order_of_steps_and_parts_takes_the_share_back(told, first, total):
+    share, before = Share("Doing", first), 0.0
+    for one in told:
+        if one < 0:
+            share("a stage", 3)
+        else:
+            share.parts(min(one, total), total if one % 2 else total + 1)
+        assert before <= share.now < 1.0
+        before = share.now
 
 
 def test_the_verdict_tells_how_much_of_it_is_done(votes_frame):

@@ -1,6 +1,8 @@
 """``predilect partition``, and ``check``, ``rank`` and the others on answers in parts."""
 
 import json
+import re
+import shlex
 
 import numpy as np
 import polars as pl
@@ -111,17 +113,22 @@ def test_of_one_person_no_fit_is_advised(tmp_path):
         assert "two people or more" in told.output
 
 
-def test_parts_of_which_some_know_the_sides_are_read_together(tmp_path):
-    from predilect import Comparisons
-    from predilect.parts import Parts
+def test_parts_of_which_some_know_the_sides_are_read_together(tmp_path, monkeypatch):
+    from predilect.parts import Parts, manifest
 
     run("partition", _votes(tmp_path), "--parts", "2", "-o", tmp_path / "parts")
     parts = Parts.open(tmp_path / "parts")
-    files = [tmp_path / "parts" / record.file for record in parts.records]
-    pl.read_parquet(files[0]).drop("shown_left", "shown_right").write_parquet(files[0])
     whole = parts.sample(100, 10_000)
-    assert isinstance(whole, Comparisons)
-    assert whole.n_rows == sum(len(pl.read_parquet(file)) for file in files)
+    frame_of = manifest.frame_of
+
+    def without_sides_of_one(rows):
+        known = frame_of(rows)
+        return known.drop("shown_left", "shown_right") if "0" in known["user"].cast(pl.String) else known
+
+    monkeypatch.setattr(manifest, "frame_of", without_sides_of_one)
+    some = parts.sample(100, 10_000)
+    assert some.n_answers == whole.n_answers
+    assert 0.0 < some.sides.sum() < whole.sides.sum()
 
 
 def _votes(folder):
@@ -131,3 +138,41 @@ def _votes(folder):
     frame = {"user": rng.integers(0, 6, 40), "left": left, "right": (left + rng.integers(1, 5, 40)) % 5, "winner": side}
     pl.DataFrame(frame).write_csv(folder / "votes.csv")
     return folder / "votes.csv"
+
+
+def test_answers_that_do_not_fit_into_memory_are_better_dealt_out(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("predilect.cli.reading.free_memory", lambda: 1e5)
+    votes = folder / "votes.csv"
+    for command in ("check", "rank"):
+        ran = run(command, votes, *(["--model", SETTINGS, "--personal", "yes"] if command == "rank" else []))
+        told = " ".join(ran.stderr.split())
+        assert "GB of memory, and 0.0 GB are free" in told
+        advised, then = re.search(
+            r"predilect (partition .*?) -o PARTS.*; then predilect (rank PARTS -o DIR)", told
+        ).groups()
+    monkeypatch.chdir(tmp_path)
+    assert run(*shlex.split(advised), "-o", "PARTS").exit_code == 0
+    ran = run(*shlex.split(then), "--model", SETTINGS)
+    assert ran.exit_code == 0, ran.output
+    assert "GB of memory" not in run("rank", votes, "--personal", "no").stderr
+    monkeypatch.setattr("predilect.cli.reading.free_memory", lambda: 1e9)
+    assert "GB of memory" not in run("check", votes).stderr
+
+
+def test_a_table_of_everybody_with_very_many_rows_is_written_if_asked_for(tmp_path, monkeypatch):
+    # A segment is of the personal model, whatever the verdict.
+    part = pl.col("user").str.slice(1).cast(pl.Int64) % 2
+    votes().with_columns(part=part).write_csv(tmp_path / "votes.csv")
+    given = ("rank", tmp_path / "votes.csv", "--segment", "part", "--model", SETTINGS)
+    monkeypatch.setattr("predilect.report.folder.MOST_ROWS_UNASKED", 359)
+    ran = run(*given, "-o", tmp_path / "auto")
+    assert not (tmp_path / "auto" / "users.parquet").exists()
+    told = " ".join(ran.stdout.split())
+    show = re.search(r"would have 360 rows: predilect (show .*?) --user ID", told)[1]
+    assert "rank with --personal yes writes all" in told
+    assert run(*shlex.split(show), "--user", "p7").exit_code == 0
+    for place, more, most in (("yes", ("--personal", "yes"), 359), ("few", (), 360)):
+        monkeypatch.setattr("predilect.report.folder.MOST_ROWS_UNASKED", most)
+        ran = run(*given, *more, "-o", tmp_path / place)
+        assert (tmp_path / place / "users.parquet").exists()
+        assert "would have" not in ran.stdout

@@ -38,7 +38,7 @@ def check(
 
         import polars as pl
 
-        from predilect.cli.reading import Source, read_features, say_findings, say_intake
+        from predilect.cli.reading import Source, advise_parts, read_features, say_findings, say_intake
         from predilect.data import check as look
 
         source = Source.of(file, said)
@@ -50,6 +50,7 @@ def check(
             for line in features.report:
                 talk.say(line)
         say_findings(talk, findings)
+        advise_parts(talk, given, comparisons)
         if not findings:
             talk.say("No problems found.")
         if comparisons.outcome.any():

@@ -23,6 +23,7 @@ from predilect.report.text import terminal
 if TYPE_CHECKING:
     from predilect.evaluation.verdict import Verdict
 
+_FIT = 0.3  # of the time of a fit with its verdict
 MOST_ROWS = 50  # of a board that is printed without being asked for all
 
 
@@ -161,9 +162,10 @@ class Fitter:
         personal, can_be_judged = self.personal != "no", COMMANDS[self.name].rankings == "judged"
         verdict = None
         before = len(talk.warned)
-        with talk.progress("Ranking") as watch:
+        is_judged = can_be_judged and self.personal == "auto"
+        with talk.progress("Ranking", *([_FIT] if is_judged else [])) as watch:
             model = self._fitted(comparisons, personal, watch)
-            if can_be_judged and self.personal == "auto":
+            if is_judged:
                 verdict = model.verdict(watch=watch)
                 if verdict.favours == "pooled" and not for_segments:
                     personal = False

@@ -115,14 +115,14 @@ def rank(
             refused = {"--people": people, "--segment": segment, "--by": by, "--personal no": pooled}
             rank_parts(talk, file, said, refused, items, model, out, force, _command(ctx, said), common)
             return
-        file = talk.file(file)
+        given, file = file, talk.file(file)
         from predilect.cli.fitting import MOST_ROWS, Fitter, asked_for
-        from predilect.cli.reading import Source, read_features, read_people, say_findings, say_intake
+        from predilect.cli.reading import Source, advise_parts, read_features, read_people, say_findings, say_intake
         from predilect.cli.segments import refuse_segments
         from predilect.data.read.readers import is_text
         from predilect.decisions.scales import SCALES
         from predilect.models.reading import warn_of_people_without_features
-        from predilect.report.folder import RankOutput, package_versions
+        from predilect.report.folder import MOST_ROWS_UNASKED, RankOutput, package_versions, rows_of_people
         from predilect.report.leaderboard import leaderboard_document, shared_segments
         from predilect.report.output import OutputFolder
         from predilect.report.sections import board_in_short
@@ -153,6 +153,8 @@ def rank(
             talk.detail(line)
         findings = fitter.look(reading.comparisons)
         say_findings(talk, findings)
+        if asked != "no":
+            advise_parts(talk, given, reading.comparisons)
         if folder is not None:
             folder.probe()
 
@@ -183,10 +185,13 @@ def rank(
         # A board that took long to make is shown even if the disk is full.
         failure: OSError | None = None
         written: list[str] = []
+        n_rows = 0
         if folder is not None:
             try:
                 with talk.progress("Writing") as watch, folder.writing() as place:
-                    made = RankOutput(overall, segments, document, is_text(source.path))
+                    n_rows = rows_of_people(overall.model)
+                    is_asked = asked == "yes" or n_rows <= MOST_ROWS_UNASKED
+                    made = RankOutput(overall, segments, document, is_text(source.path), is_asked)
                     written = made.write(place, common.jobs, watch)
                 talk.written = str(out)
             except OSError as error:
@@ -194,7 +199,7 @@ def rank(
         _say(talk, overall, choice, segments, by, reading.rows_without_segment, out)
         if failure is not None:
             raise failure
-        _say_next(talk, out, written, overall.model)
+        _say_next(talk, out, written, overall.model, n_rows)
         if not talk.explains:
             talk.say("--explain says how the answers were read, what was learned, and the verdict in full.")
         if talk.kind != "table":
@@ -253,7 +258,8 @@ def _command(ctx: typer.Context, said: Said) -> str:
     return " ".join(given)
 
 
-def _say_next(talk: Talk, out: Path | None, written: list[str], model: Any) -> None:
+def _say_next(talk: Talk, out: Path | None, written: list[str], model: Any, n_rows: int) -> None:
+    from predilect._text import grouped
     from predilect.charts.facts import has_attributes
 
     if out is None:
@@ -263,6 +269,11 @@ def _say_next(talk: Talk, out: Path | None, written: list[str], model: Any) -> N
     if "leaderboard.png" not in written:
         talk.say('No plot was made, for want of Matplotlib: pip install "predilect[plots]".')
     place = as_typed(out)
+    if n_rows and "users.parquet" not in written:
+        talk.say(
+            f"Everybody's ranking was not written, as users.parquet would have {grouped(n_rows)} rows: predilect show "
+            f"{place} --user ID shows one, and rank with --personal yes writes all."
+        )
     if has_attributes(model):
         more = f"predilect worth {place} says what attributes are worth"
     else:

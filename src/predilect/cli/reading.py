@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from predilect._text import as_typed
 from predilect.cli.options import Said, items_in, numbers_in
 from predilect.cli.session import Talk
 from predilect.data import (
@@ -27,6 +28,7 @@ from predilect.data.read.readers import UNPACK_LIMIT, as_the_whole, read_file, r
 from predilect.data.read.recognise import used_columns
 from predilect.errors import DataError
 from predilect.models.reading import warn_of_items_without_features
+from predilect.parts.manifest import free_memory
 
 MOST_SEGMENTS = 200
 
@@ -170,6 +172,20 @@ def read_people(path: Path | None, settings: Settings, segments: Sequence[str] =
     user = guess_one(frame.columns, PersonFeatures.id_names)
     others = [name for name in frame.columns if name != user] if segments else None
     return PersonFeatures.from_frame(frame, columns=others, segments=segments)
+
+
+_BYTES_A_ROW = 320  # of memory, in a fit of 10⁷ answers
+
+
+def advise_parts(talk: Talk, given: Path, answers: Comparisons) -> None:
+    """Warn of answers that a fit may have no memory for, where parts of them can be fitted."""
+    wanted, free = _BYTES_A_ROW * answers.n_rows, free_memory()
+    if wanted > free and answers.has_users and answers.contexts is None:
+        talk.warn(
+            f"A fit of these answers takes about {wanted / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free. In "
+            f"parts it takes less: predilect partition {as_typed(given)} -o PARTS, with the same options of reading; "
+            "then predilect rank PARTS -o DIR."
+        )
 
 
 def say_intake(talk: Talk, comparisons: Comparisons) -> None:

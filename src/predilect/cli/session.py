@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import typer
 from rich.console import Console, RenderableType
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
     SpinnerColumn,
-    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.table import Column
 from rich.text import Text
@@ -36,6 +35,7 @@ from rich.text import Text
 from predilect._files import existing, is_stream, suffix_of
 from predilect._text import HARMFUL, printable, spoken_to
 from predilect._text import message as readable
+from predilect.cli.share import END, Share, Ticker
 from predilect.errors import ConvergenceError, DataError, OutputError, PredilectError
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ _WIDTH_OF_A_PIPE = 110  # columns; rich would take 80 and cut names
 
 NOT_WRITTEN, BAD_INPUT, NOT_CONVERGED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 _SECONDS_TO_END = 1.5  # after a signal
+_SECONDS_A_LINE = 10.0  # of progress, where there is no terminal
 
 
 class Terminated(KeyboardInterrupt):
@@ -213,23 +214,31 @@ class Talk:
         typer.echo(text, nl=False)
 
     @contextmanager
-    def progress(self, doing: str) -> Iterator[Watcher]:
-        """Show ``doing`` and each stage, if standard error is a terminal; yields ``watch(stage, done)``."""
-        if self.quiet or not self.err.is_terminal:
-            yield _silent
+    def progress(self, doing: str, first: float = END) -> Iterator[Watcher]:
+        """Show ``doing``, each stage and the share that is done, unless quiet; yields ``watch(stage, done)``.
+
+        On a terminal as a bar; elsewhere as a line on standard error every ten seconds. ``first``: the share at which
+        parts begin that are told of, if any come.
+        """
+        share = Share(doing, first)
+        if self.quiet:
+            yield share
             return
-        # The stage gives way on a narrow terminal, and the bar, the share and the times do not.
-        stage = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))
+        if not self.err.is_terminal:
+            with Ticker(lambda: _print(self.err, self._named(share.line)), _SECONDS_A_LINE):
+                yield share
+            return
+        # A stage that is long goes on in the next line, so that the share and the time are always seen.
+        stage = TextColumn("{task.description}", table_column=Column(overflow="fold", ratio=1))
         columns = (
             SpinnerColumn(), BarColumn(bar_width=16, table_column=Column(min_width=16)),
-            TaskProgressColumn(table_column=Column(no_wrap=True, min_width=4)),
-            TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=7)),
-            TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True, min_width=5)),
-            TextColumn("{task.fields[left]}"),
-            stage,
+            TextColumn("{task.percentage:>3.0f}%", table_column=Column(no_wrap=True, min_width=4)),
+            TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=7)), stage,
         )  # fmt: skip
-        with Progress(*columns, console=self.err, transient=True, speed_estimate_period=3600.0, expand=True) as bar:
-            yield _Shown(bar, doing)
+        with Progress(*columns, console=self.err, transient=True, expand=True) as bar:
+            task = bar.add_task(doing, total=1.0)
+            with Ticker(lambda: bar.update(task, completed=share.now, description=escape(share.stage)), 0.2):
+                yield share
 
 
 @contextmanager
@@ -332,25 +341,6 @@ def _terminable(talk: Talk) -> Iterator[None]:
         signal.set_wakeup_fd(before)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signals.close()
-
-
-class _Shown:
-    """Callback of progress that shows the stage and, once it is known, the share that is done and the time left."""
-
-    def __init__(self, bar: Progress, doing: str) -> None:
-        self.bar, self.doing = bar, doing
-        self.task = bar.add_task(doing, total=None, left="")
-
-    def __call__(self, stage: str, done: int) -> None:
-        self.bar.update(self.task, description=f"{self.doing}: {stage} ({done})")
-
-    def parts(self, done: int, total: int) -> None:
-        """Show ``done`` of ``total`` parts."""
-        self.bar.update(self.task, completed=done, total=total, left="left")
-
-
-def _silent(stage: str, done: int) -> None:
-    """Callback of progress that shows nothing."""
 
 
 def _print(console: Console, said: RenderableType, style: str = "", head: Text | None = None) -> None:

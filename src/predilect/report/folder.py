@@ -21,6 +21,7 @@ from predilect.charts.on_axes import can_plot, write_chart
 from predilect.charts.pictures import board_chart, segments_chart
 from predilect.decisions.ranking import best_items, is_whole
 from predilect.decisions.scales import SCALES, Scale
+from predilect.progress import Watcher, tell_parts
 from predilect.report.leaderboard import Ranking, Refused, SharedSegment, segment_table
 from predilect.report.tables import whole_numbers, write_csv
 from predilect.shards import workers
@@ -29,12 +30,23 @@ _ROWS_PER_CHUNK = 400_000
 _ROWS_PER_GROUP = 200_000
 # With very many items nobody reads whole personal rankings, and the file would have people x items rows.
 MOST_ITEMS, BEST = 1000, 100
+MOST_ROWS_UNASKED = 10**7  # of everybody's table; a row takes some two microseconds
+
+
+def rows_of_people(model: Any) -> int:
+    """Rows of the table of everybody's ranking, 0 of a model that has one ranking for all."""
+    return len(model.users_) * _shown_of(len(model.items_)) if model.personal_ else 0
+
+
+def _shown_of(n_items: int) -> int:
+    return n_items if n_items <= MOST_ITEMS else BEST
 
 
 def write_people(
     path: Path,
     model: Any,
     *,
+    watch: Watcher | None = None,
     numbers: bool = False,
     executor: ThreadPoolExecutor | None = None,
     rows_per_chunk: int = _ROWS_PER_CHUNK,
@@ -42,15 +54,16 @@ def write_people(
     """Write user, item, mean, sd, rank and n as Parquet, sorted by user and rank; OSError if that fails.
 
     With ``numbers`` ids that are all whole numbers are integers, as others who read the same text have them. With more
-    than 1 000 items only each person's 100 best. A hidden folder beside the file holds the parts while they are
-    written. ``rows_per_chunk`` bounds memory, at least one person; about a microsecond a row. The file has the same
-    bytes every time.
+    than 1 000 items only each person's 100 best. ``watch`` is told how many of the people are done. A hidden folder
+    beside the file holds the parts while they are written. ``rows_per_chunk`` bounds memory, at least one person; about
+    a microsecond a row. The file has the same bytes every time.
     """
     of = {"user": model.users_, "item": model.items_}
     try:
         with TemporaryDirectory(prefix=".people-", dir=path.parent) as folder:
             parts: list[Path] = []
-            for rows in _chunks(model, executor, rows_per_chunk):
+            for start, rows in _chunks(model, executor, rows_per_chunk):
+                tell_parts(watch, start, len(model.users_))
                 parts.append(Path(folder) / f"{len(parts)}.parquet")
                 if numbers:
                     rows = rows.with_columns(*(whole_numbers(rows[name], ids.series()) for name, ids in of.items()))
@@ -60,17 +73,18 @@ def write_people(
         raise OSError(str(error).splitlines()[0]) from error
 
 
-def _chunks(model: Any, executor: ThreadPoolExecutor | None, rows_per_chunk: int) -> Iterator[pl.DataFrame]:
+def _chunks(model: Any, executor: ThreadPoolExecutor | None, rows_per_chunk: int) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The first person of each chunk, and its rows."""
     n_items = len(model.items_)
     step = max(1, rows_per_chunk // n_items)
-    n_shown = n_items if n_items <= MOST_ITEMS else BEST
+    n_shown = _shown_of(n_items)
     n_type = np.int64 if is_whole(model.n_by_item_) else np.float64
     n_people = len(model.users_)
     for start in range(0, n_people, step):
         stop = min(start + step, n_people)
         best, columns = best_items(model, start, stop, n_shown, executor)
         counts = np.take_along_axis(model._answers_of_people(start, stop), best, axis=1)
-        yield pl.DataFrame(columns | {"n": counts.ravel().astype(n_type)})
+        yield start, pl.DataFrame(columns | {"n": counts.ravel().astype(n_type)})
 
 
 MOST_DRAWN, MOST_SEGMENTS_DRAWN = 150, 60  # in the pictures of a folder: items of the board; segments and their items
@@ -105,9 +119,10 @@ class RankOutput:
     segments: Mapping[Any, Ranking | Refused | SharedSegment]
     document: Mapping[str, Any]
     numbers: bool = False  # whether ids came out of text, in which a number has no type
+    everybody: bool = True  # whether everybody's ranking is written
     in_parts: Any = None  # of answers in parts: what the fit found out of them, which takes the place of the answers
 
-    def write(self, place: Path, jobs: int | None, watch: Callable[[str, int], None]) -> list[str]:
+    def write(self, place: Path, jobs: int | None, watch: Watcher) -> list[str]:
         """Write every file into an empty folder; their names, in the order in which somebody would open them."""
         writers: dict[str, Callable[[Path], Any]] = {
             "leaderboard.csv": self._write_csv,
@@ -121,8 +136,8 @@ class RankOutput:
         if self.in_parts is not None:
             writers["model"] = lambda path: self.in_parts.write(path.parent)
         else:
-            if model.personal_:
-                writers["users.parquet"] = lambda path: self._write_people(path, jobs)
+            if model.personal_ and self.everybody:
+                writers["users.parquet"] = lambda path: self._write_people(path, jobs, watch)
             writers["answers.parquet"] = self.overall.comparisons.to_frame("polars").write_parquet
             writers["model"] = model.save
         for number, (name, write) in enumerate(writers.items(), 1):
@@ -140,11 +155,11 @@ class RankOutput:
         text = json.dumps(self.document, indent=2, ensure_ascii=False, allow_nan=False)
         path.write_text(text + "\n", encoding="utf-8")
 
-    def _write_people(self, path: Path, jobs: int | None) -> None:
+    def _write_people(self, path: Path, jobs: int | None, watch: Watcher) -> None:
         with workers(jobs) as executor:
-            write_people(path, self.overall.model, numbers=self.numbers, executor=executor)
+            write_people(path, self.overall.model, watch=watch, numbers=self.numbers, executor=executor)
 
-    def _plot(self, place: Path, watch: Callable[[str, int], None]) -> list[str]:
+    def _plot(self, place: Path, watch: Watcher) -> list[str]:
         names = ["leaderboard.png", "leaderboard.svg"]
         watch(names[0], 0)
         model = self.overall.model
