@@ -179,4 +179,4 @@ def as_typed(path: object) -> str:
     """A path as one types it after a command: in quotes where a shell needs them, and never like an option."""
     text = str(path)
     text = f"./{text}" if text.startswith("-") and text != "-" else text
-    return text if re.fullmatch(r"[\w./,=+-]+", text) else for_shell(text)
+    return for_shell(text) if HARMFUL.search(text) else shlex.quote(text)
