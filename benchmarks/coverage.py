@@ -11,7 +11,8 @@ population that the people of the averages are drawn from. Covariates: 60 people
 three of eight items, each with a covariate whose effect is .5 on average. Near-collinear: the same number of people and
 choices, of profiles with two attributes that correlate by .95. Verdicts: crowds of whom it is known whether people
 differ in taste, and in care; how often the verdict finds so, and what it says that personal rankings gain, beside what
-they gain on a fifth of the answers, held out beforehand.
+they gain on a fifth of the answers, held out beforehand. Logit: people of the averages, who differ, make eight choices
+of three, and a logit has the same coefficients for all; the truth is the logit that 20 000 such people make.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from predilect.likelihoods.special import Z_95
 
 FloatArray = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"
-PARTS = ("averages", "contexts", "clickers", "coefficients", "covariates", "collinear", "verdicts")
+PARTS = ("averages", "contexts", "clickers", "coefficients", "covariates", "collinear", "verdicts", "logit")
 
 PROFILES = list(product([1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0], ["a", "b", "c"], ["no", "yes"]))
 ITEMS = {"item": [f"p{k:02d}" for k in range(len(PROFILES))]} | dict(
@@ -81,6 +82,11 @@ FURTHER: dict[str, tuple[str, str, dict[str, str], list[str]]] = {
         "Near-collinear attributes", "Means over people of the coefficients of two attributes that correlate by .95, "
         "and of one apart", {"near-collinear": "near-collinear", "apart": "apart"}, ["model", "people"],
     ),
+    "logit": (
+        "One logit for people who differ", "Coefficients, what they are worth in the price, shares and elasticities",
+        {"coefficients": "coefficient", "pay": "pay", "shares": "share", "elasticities": "elasticity"},
+        ["errors", "people"],
+    ),
     "verdicts": (
         "Verdicts", "How often personal rankings are said to predict better, and care to differ (mean gain, nats an "
         "answer), and how often what personal rankings are said to gain is within a fifth of what they gain on answers "
@@ -92,6 +98,7 @@ CONTEXTS = (2, 3, 4, 6, 8, 20)
 N_ANSWERS, TASTE = 15, 0.5
 COEFFICIENTS = (("price", None), ("size", None), ("brand", "a"), ("brand", "b"), ("milk", "yes"))
 CLICKERS = (9, 0)
+LOGIT: dict[str, Any] = {"errors": ("clustered", "hessian"), "people": (150, 30), "tasks": 8, "truth": 20_000}
 SPREADS_OF_EFFECT = (0.0, 0.4)  # times 10: the size of a study
 EFFECT, CORRELATION = 0.5, 0.95
 
@@ -128,9 +135,9 @@ def noise(shape: tuple[int, ...], is_logit: bool, rng: np.random.Generator) -> F
     return rng.gumbel(size=shape) if is_logit else np.sqrt(0.5) * rng.standard_normal(shape)
 
 
-def choices(weights: FloatArray, is_logit: bool, rng: np.random.Generator) -> Comparisons:
+def choices(weights: FloatArray, is_logit: bool, rng: np.random.Generator, n_tasks: int = N_TASKS) -> Comparisons:
     """What people choose."""
-    shown = np.array([[rng.choice(len(X), N_SHOWN, replace=False) for _ in range(N_TASKS)] for _ in weights])
+    shown = np.array([[rng.choice(len(X), N_SHOWN, replace=False) for _ in range(n_tasks)] for _ in weights])
     V = (X[shown] * weights[:, None, None, :]).sum(axis=-1)
     best = (V + noise(V.shape, is_logit, rng)).argmax(axis=-1)
     user, task, place = np.indices(shown.shape).reshape(3, -1)
@@ -361,6 +368,42 @@ def collinear(n_people: int, seed: int) -> list[dict[str, Any]]:
     }]  # fmt: skip
 
 
+def of_logit(n_people: int, errors: str, seed: int) -> tuple[dict[str, list[tuple[float, float, float]]], float]:
+    """Estimates of a logit with the ends of their intervals, by quantity; and seconds of CPU for the fit."""
+    rng = np.random.default_rng([seed, n_people, 8])
+    answers = choices(people(n_people, rng), True, rng, LOGIT["tasks"])
+    began = time.process_time()
+    model = MixedLogit(distributions="fixed", errors=errors, n_jobs=1).fit(answers, items=ITEMS)
+    seconds = time.process_time() - began
+    model._backend = "polars"
+    market = [ITEMS["item"][k] for k in SCENARIOS["four"]]
+    tables = {
+        "coefficient": model.coefficients().select("mean", "lower", "upper"),
+        "pay": model.willingness_to_pay("price").select("median", "lower", "upper"),
+        "share": model.simulate(market).select("share", "lower", "upper"),
+        "elasticity": model.elasticities(market, "price").select("elasticity", "lower", "upper"),
+    }
+    return {name: table.rows() for name, table in tables.items()}, seconds
+
+
+@cache
+def truth_of_logit() -> dict[str, list[float]]:
+    """What studies of ever more people who differ come to, by quantity."""
+    return {name: [row[0] for row in rows] for name, rows in of_logit(LOGIT["truth"], "hessian", 10**6)[0].items()}
+
+
+def logit(errors: str, n_people: int, seed: int) -> list[dict[str, Any]]:
+    """What the intervals of a logit hold whose people differ."""
+    found, seconds = of_logit(n_people, errors, seed)
+    parts = {
+        name: [[int(low <= value <= high), high - low] for (_, low, high), value in zip(rows, true, strict=True)]
+        for (name, rows), true in zip(found.items(), truth_of_logit().values(), strict=True)
+    }
+    return [{
+        "part": "logit", "model": errors, "n": n_people, "seed": seed, "fit_cpu_s": round(seconds, 3), "held": parts,
+    }]  # fmt: skip
+
+
 def verdicts(name: str, seed: int) -> list[dict[str, Any]]:
     """What the verdict says of a crowd."""
     crowd = CROWDS[name]
@@ -452,6 +495,8 @@ def runs(parts: list[str], n_studies: int) -> Iterator[tuple[str, str, int, int]
             yield from (("covariates", "choices of three", round(10 * s), seed) for s in SPREADS_OF_EFFECT)
         if "collinear" in parts:
             yield ("collinear", "Population", PEOPLE[1], seed)
+        if "logit" in parts:
+            yield from (("logit", name, n, seed) for name in LOGIT["errors"] for n in LOGIT["people"])
         if "verdicts" in parts:
             yield from (("verdicts", name, c.n_people, seed) for name, c in CROWDS.items() if seed < c.n_studies)
 
@@ -471,6 +516,8 @@ def run(part: str, name: str, n: int, seed: int) -> list[dict[str, Any]]:
             return covariates(n / 10.0, seed)
         case "verdicts":
             return verdicts(name, seed)
+        case "logit":
+            return logit(name, n, seed)
     return collinear(n, seed)
 
 

@@ -44,7 +44,7 @@ def laid_out(rows: Answers) -> People:
     """Sorted by person only (stable), then laid out."""
     order = np.argsort(rows.user, kind="stable")
     columns = {name: getattr(rows, name)[order] for name in ("user", "left", "right", "outcome", "weight")}
-    return lay_out(SimpleNamespace(**({"covariates": None, "task": None} | vars(rows) | columns)))
+    return lay_out(SimpleNamespace(**({"covariates": None, "task": None, "copies": None} | vars(rows) | columns)))
 
 
 def comparisons(rows: Answers) -> Comparisons:

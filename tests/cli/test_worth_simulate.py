@@ -103,7 +103,9 @@ def test_tables_in_other_formats(folder):
 def test_mixed_logit_pieces_held_out_tasks_and_json(long, tmp_path, monkeypatch):
     monkeypatch.setattr("predilect.models.mixed_logit.training._SWEEPS", 200)
     out = ranked(long, tmp_path, "--model", "mixed-logit", "--read", "piecewise=price:3")
-    ran = run("worth", out, "--holdout", 1, "--format", "json", "-o", tmp_path / "worth")
+    assert "--force prints them all the same" in refused("worth", out, "-o", tmp_path / "worth")
+    assert not (tmp_path / "worth").exists()
+    ran = run("worth", out, "--holdout", 1, "--format", "json", "-o", tmp_path / "worth", "--force")
     assert ran.exit_code == 0, ran.output
     told = json.loads(ran.stdout)
     assert told["schema"] == "predilect/worth"
@@ -125,13 +127,43 @@ def test_a_logit_and_latent_classes_by_the_command(long, tmp_path):
     assert "clustered" in said(ran)
     assert "The same coefficients for all people" in said(ran)
     table = pl.read_csv(tmp_path / "worth" / "summary.csv")
-    assert table.columns[3:] == ["estimate", "hessian", "robust", "clustered", "z", "p"]
+    assert table.columns[3:] == ["estimate", "hessian", "robust", "clustered", "z", "p", "lower", "upper"]
+    assert "\\n" not in said(ran)
+    assert "Model: logit." in said(ran)
+    assert "in log-odds" in said(ran)
+    assert "clustered by person" in said(ran)
+    plain = run("worth", tmp_path / "logit", "--errors", "hessian", "-o", tmp_path / "plain", "--price", "price")
+    assert "those of the Hessian" in said(plain)
+    first, second = (pl.read_csv(tmp_path / name / "coefficients.csv") for name in ("worth", "plain"))
+    np.testing.assert_allclose(first["mean"], second["mean"], rtol=1e-9)
+    np.testing.assert_allclose(first["sd"], table["clustered"], rtol=1e-9)
+    np.testing.assert_allclose(second["sd"], table["hessian"], rtol=1e-9)
+    assert "willingness to pay" in (tmp_path / "plain" / "summary.tex").read_text()
     assert (tmp_path / "worth" / "summary.tex").read_text().startswith(r"\begin{tabular}")
     ran = run("rank", tmp_path / "choices.csv", "--model", "latent-class,n_classes=2", "-o", tmp_path / "classes")
     assert ran.exit_code == 0, ran.output
+    assert "Score: log-odds of one answer; 0 is the mean of the items. Model: latent-class." in said(ran)
     ran = run("worth", tmp_path / "classes", "-o", tmp_path / "of_classes")
     assert "2 latent classes of people" in said(ran)
     assert pl.read_csv(tmp_path / "of_classes" / "memberships.csv").columns[:2] == ["user", "class 1"]
+
+
+def test_what_is_not_usable_prints_no_numbers_unless_asked(long, tmp_path, monkeypatch):
+    monkeypatch.setattr("predilect.models.mixed_logit.training._SWEEPS", 20)
+    monkeypatch.setattr("predilect.models.mixed_logit.training.R_HAT", 1e9)
+    out = ranked(long, tmp_path, "--model", "mixed-logit")
+    market = tmp_path / "market.csv"
+    pl.DataFrame({"item": ["x", "y"], "price": [1, 2], "screen": ["large", "small"]}).write_csv(market)
+    for command in (("worth", out), ("simulate", out, market)):
+        ran = run(*command)
+        assert ran.exit_code == 2
+        assert ran.stdout == ""
+        assert "mixed-logit model that is not usable: " in " ".join(ran.stderr.split())
+        assert "mixed-logit,n_draws=80" in ran.stderr
+        forced = run(*command, "--force")
+        assert forced.exit_code == 0
+        assert "Not usable" in said(forced)
+        assert "%" in forced.stdout
 
 
 def test_too_few_sweeps_ask_for_nothing_that_the_command_lacks(long, tmp_path, monkeypatch):
@@ -230,17 +262,17 @@ def test_best_worst_answers_without_attributes_have_scores(tmp_path, monkeypatch
             rows.append((f"p{user}", *(f"i{i}" for i in shown), f"i{order[0]}", f"i{order[-1]}"))
     columns = ["user", "item1", "item2", "item3", "best", "worst"]
     out = ranked(pl.DataFrame(rows, schema=columns, orient="row"), tmp_path, "--model", "mixed-logit")
-    ran = run("worth", out, "-o", tmp_path / "worth")
+    ran = run("worth", out, "-o", tmp_path / "worth", "--force")
     assert ran.exit_code == 0, ran.output
     assert files_beside(tmp_path / "worth") == ["scores.csv"]
     table = pl.read_csv(tmp_path / "worth" / "scores.csv")
     assert table["item"][0] == "i0"
     assert abs(table["score"].sum() - 100.0) < 1e-6
-    assert pl.read_csv(io.StringIO(run("worth", out, "--format", "csv").stdout)).equals(table)
-    told = json.loads(run("worth", out, "--anchor", "i2", "--format", "json").stdout)
+    assert pl.read_csv(io.StringIO(run("worth", out, "--format", "csv", "--force").stdout)).equals(table)
+    told = json.loads(run("worth", out, "--anchor", "i2", "--format", "json", "--force").stdout)
     assert abs(next(row["score"] for row in told["scores"] if row["item"] == "i2") - 100.0) < 1e-6
     for options, message in ((["--anchor", "i9"], "i9"), (["--price", "i1"], "--price and --holdout need attributes")):
-        assert message in refused("worth", out, *options)
+        assert message in refused("worth", out, *options, "--force")
 
 
 def test_scores_where_every_answer_names_the_worst_alone(tmp_path):

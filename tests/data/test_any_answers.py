@@ -164,6 +164,9 @@ def test_any_rows_round_trip(rows, carried, random, kind):
         columns |= {} if found.contexts is None else {"context": "context"}
         again = Comparisons.from_frame(found.to_frame(kind), columns=columns, reading={"side": False})
         assert again == found
+        assert Comparisons.from_rows(found.to_frame("polars"), found.covariate_names) == found
+    graded = read(frame_of(rows), carried).with_used_grades(1)
+    assert Comparisons.from_rows(graded.to_frame("polars"), graded.covariate_names) == graded
 
 
 @many

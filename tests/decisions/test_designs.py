@@ -129,3 +129,22 @@ def test_arguments_out_of_range():
         found.people_needed(power=2.0)
     with pytest.raises(DataError, match="width is a positive number"):
         found.people_needed(width=0.0)
+
+
+def test_print_shows_a_design_in_short():
+    priors = {"price": (-0.5, 0.1), "care": {"yes": 0.3}, "None": -1.0}
+    found = design({"price": [1, 2, 3], "care": ["yes", "no"]}, 3, 2, outside=True, n_blocks=2, priors=priors)
+    text = str(found)
+    assert repr(found) == text
+    assert text.startswith("Design of 3 tasks in each of 2 versions, 2 alternatives and none of these a task; D-error ")
+    assert "price: 1, 2, 3\ncare: yes, no\n" in text
+    # Effects of levels sum to 0, so that .3 for one of two is .15 each way.
+    assert "price -0.5, care yes 0.15, care no -0.15, None -1" in text
+    lines = text.split("The first task:\n")[1].splitlines()
+    assert lines[0].split() == ["alternative", "price", "care"]
+    assert [line.split() for line in lines[1:3]] == [
+        [str(one) for one in row] for row in found.table.drop("block", "task")[:2].iter_rows()
+    ]
+    assert lines[3] == "None"
+    assert len(text) < 700
+    assert "Priors" not in str(design({"price": [1, 2, 3]}, 3, 2))

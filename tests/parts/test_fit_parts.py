@@ -51,6 +51,26 @@ def model(crowd):
     return fitted(crowd, **GIVEN)
 
 
+def test_equal_profiles_of_a_task_stay_as_many_in_parts(tmp_path):
+    rng = np.random.default_rng(3)
+    n = 40 * 5
+    price, best = rng.integers(1, 4, (n, 3)), rng.integers(0, 3, n)
+    task = np.repeat(np.arange(n), 3)
+    frame = pl.DataFrame({
+        "user": [f"p{k // 5}" for k in task], "task": task, "price": price.ravel(),
+        "chosen": (np.arange(3) == best[:, None]).astype(int).ravel(),
+    })  # fmt: skip
+    parts = in_parts(tmp_path, frame)
+    whole = predilect.read(tmp_path / "votes.csv")
+    assert whole.copies is not None
+    assert sum(len(parts.answers(k).left) for k in range(len(parts))) == whole.n_rows
+    assert sum(int(parts.answers(k).copies.sum()) for k in range(len(parts))) == int(whole.copies.sum())
+    one = predilect.Population(n_jobs=1, **GIVEN).fit(whole)
+    many = fitted(parts, **GIVEN).population
+    np.testing.assert_allclose(many.posterior_.m, one.posterior_.m, rtol=0.0, atol=CONVERGED)
+    assert many.log_evidence_ == pytest.approx(one.log_evidence_, abs=ITERATIVE)
+
+
 def test_the_population_is_that_of_fit(crowd, model):
     one = predilect.Population(n_jobs=1, **GIVEN).fit(predilect.read(crowd.path.parent / "votes.csv"))
     many = model.population

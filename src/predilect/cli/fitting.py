@@ -12,7 +12,7 @@ import polars as pl
 from predilect._text import as_typed, one_line
 from predilect.cli.session import Common, Talk
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
-from predilect.decisions.scales import SCALES, Scale
+from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.models.registry import COMMANDS, Asked, estimator
 from predilect.progress import Watcher, tell_parts
@@ -35,7 +35,7 @@ def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool)
 
 def say_verdict(talk: Talk, model: Any, scale: Scale, verdict: Verdict | None) -> None:
     """Print the unit of scores and the verdict, if there is one, in a line each; in detail, all of it."""
-    talk.say(f"Score: {scale.unit}; {scale.origin}. Model: {model.report_['model']}.")
+    talk.say(f"Score: {scale.unit}; {scale.origin}. Model: {model._called}.")
     if verdict is not None:
         talk.say(f"Verdict: {verdict.in_short}")
         for sentence in verdict.sentences:
@@ -171,7 +171,7 @@ class Fitter:
                     personal = False
                     model = self._fitted(comparisons, personal, watch)
                     model._keep_verdict(verdict)
-            ranking = Ranking.of(model, comparisons, SCALES["probit"], findings, talk.warned[before:])
+            ranking = Ranking.of(model, comparisons, model._own_scale, findings, talk.warned[before:])
         returned = str(model.report_["model"])
         return ranking, Choice(self.personal, personal, verdict, returned, can_be_judged, for_segments)
 
@@ -197,7 +197,7 @@ class Fitter:
                     watch(one_line(value), place + 1)
                     model = self._fitted(comparisons, personal, None)
                     results[value] = Ranking.of(
-                        model, comparisons, SCALES["probit"], self.look(comparisons), talk.warned[before:]
+                        model, comparisons, model._own_scale, self.look(comparisons), talk.warned[before:]
                     )
                 except DataError as error:
                     results[value] = Refused(str(error))

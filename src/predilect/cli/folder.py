@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from predilect.data import Comparisons
 
 
+_LONGER = 4  # times the sweeps of chains that do not agree
+
+
 @dataclass(frozen=True)
 class Results:
     """A fitted model, and the folder of results that it stands in; None for the folder of a model alone."""
@@ -41,6 +44,17 @@ class Results:
             return self.model
         found = PopulationInParts.load(self.given)
         return found.part(found.parts.part_of(user))
+
+    def refuse_unusable(self, force: bool) -> None:
+        """DataError where nothing can be read from the model, unless somebody wants the numbers all the same."""
+        why = self.model._not_usable
+        if why and not force:
+            draws = int(self.model.report_["prior"]["draws"])
+            raise DataError(
+                f"{self.given} holds a {self.model._called} model that is not usable: {why}. Rank again with more "
+                f"sweeps, --model mixed-logit,n_draws={_LONGER * draws}, or with fewer attributes. Its numbers mean "
+                "nothing; --force prints them all the same"
+            )
 
     def with_people(self, talk: Talk, user: Any = None) -> Results:
         """Results whose model knows a person, or holds people to take averages of: in parts, those of the largest one.
@@ -124,10 +138,7 @@ class Results:
             frame = read_table(path, unpack_limit=inf)[1]
         except DataError as error:
             raise DataError(f"{error} Or rank again") from error
-        columns: dict[str, Any] = {name: name for name in ("task", "context") if name in frame.columns}
-        covariates = [name for name in self.model._covariate_names() if name in frame.columns]
-        if covariates:
-            columns["covariates"] = covariates
-        found = Comparisons.from_frame(frame, columns=columns, reading={"side": False, "kind": "pairs"})
         intake = self.document.get("intake", {})
-        return replace(found, joint=bool(intake.get("tasks_read") or intake.get("joint_answers")))
+        joint = bool(intake.get("tasks_read") or intake.get("joint_answers"))
+        covariates = [name for name in self.model._covariate_names() if name in frame.columns]
+        return Comparisons.from_rows(frame, covariates, joint=joint)

@@ -93,6 +93,9 @@ OutFile = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="FILE", show_default="standard output", help="File to write.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
+ForceAll = Annotated[
+    bool, typer.Option("--force", help="Replace what is there already, and print numbers that are not usable.")
+]
 UserOption = Annotated[
     str | None, typer.Option("--user", metavar="ID", show_default="the crowd", help="Of one person instead.")
 ]

@@ -35,10 +35,11 @@ def predict(
 ) -> None:
     """Say how likely each answer to PAIRS is, by the model in DIR.
 
-    Adds p_left, p_tie and p_right (they sum to 1), margin (utility of left less that of right, in units of the noise
-    of one answer) and sd (how unsure that is) to the columns of PAIRS, in its own order; --out FILE is a .csv, .parquet
-    or .jsonl. A person whom the model does not know is taken to be somebody new from the same crowd. Covariates of the
-    model are columns of PAIRS too; without them left and right are equal.
+    Adds to the columns of PAIRS, in its own order, the probabilities that the left item is preferred (p_left), that
+    neither is (p_tie) and that the right one is (p_right), which sum to 1; margin (utility of left less that of right,
+    in units of the noise of one answer, or log-odds of a logit) and sd (how unsure that is); --out FILE is a .csv,
+    .parquet or .jsonl. A person whom the model does not know is taken to be somebody new from the same crowd.
+    Covariates of the model are columns of PAIRS too; without them left and right are equal.
     """
     with session(ctx.obj, "csv") as talk:
         pairs, items, people = talk.file(pairs), talk.file(items), talk.file(people)

@@ -120,7 +120,6 @@ def rank(
         from predilect.cli.reading import Source, advise_parts, read_features, read_people, say_findings, say_intake
         from predilect.cli.segments import refuse_segments
         from predilect.data.read.readers import is_text
-        from predilect.decisions.scales import SCALES
         from predilect.models.reading import warn_of_people_without_features
         from predilect.report.folder import MOST_ROWS_UNASKED, RankOutput, package_versions, rows_of_people
         from predilect.report.leaderboard import leaderboard_document, shared_segments
@@ -163,11 +162,11 @@ def rank(
         if by is not None:
             segments = fitter.fit_segments(talk, reading.segments, choice.personal)
         elif columns:
-            segments = shared_segments(overall.model, SCALES["probit"])
+            segments = shared_segments(overall.model, overall.model._own_scale)
         seconds["fitting"] = perf_counter() - clock - seconds["reading"]
         document = leaderboard_document(
             overall,
-            SCALES["probit"],
+            overall.model._own_scale,
             verdict=choice.to_dict(),
             by={"column": by, "fits": "independent", "rows_without_value": reading.rows_without_segment}
             if by is not None else {"columns": columns, "fits": "shared"} if columns else None,
@@ -203,7 +202,7 @@ def rank(
         if not talk.explains:
             talk.say("--explain says how the answers were read, what was learned, and the verdict in full.")
         if talk.kind != "table":
-            told = markdown(board_in_short(overall.board, SCALES["probit"], MOST_ROWS, choice.verdict))
+            told = markdown(board_in_short(overall.board, overall.model._own_scale, MOST_ROWS, choice.verdict))
             talk.result(overall.board, "leaderboard", document, markdown=told)
 
 
@@ -213,10 +212,9 @@ def _say(
     """Print the board, what is said of segments, and the verdict."""
     from predilect.cli.fitting import MOST_ROWS, say_board, say_choice, say_model, say_verdict
     from predilect.cli.segments import say_segments
-    from predilect.decisions.scales import SCALES
     from predilect.report.leaderboard import Ranking
 
-    scale = SCALES["probit"]
+    scale = overall.model._own_scale
     if talk.kind == "table":
         say_board(talk, overall.board, scale, MOST_ROWS, where=out)
     if by is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from predilect._text import did_you_mean
-from predilect.cli.options import Folder, Force, OfName, OfOption, OutFile, numbers_in, of_whom
+from predilect.cli.options import Folder, ForceAll, OfName, OfOption, OutFile, numbers_in, of_whom
 from predilect.cli.session import session
 from predilect.cli.tables import with_intervals
 from predilect.errors import DataError
@@ -105,7 +105,7 @@ def simulate(
     elasticities: ElasticitiesOption = None,
     of: OfOption = OfName.population,
     out: OutFile = None,
-    force: Force = False,
+    force: ForceAll = False,
 ) -> None:  # fmt: skip
     """Say which share of people would choose each of the items on offer, by a model in DIR that knows attributes.
 
@@ -123,13 +123,17 @@ def simulate(
         from predilect.report.tables import write_csv
 
         target = None if out is None else OutputFile(out, force, what="the shares need")
-        fitted = Results.of(folder).with_people(talk).model
+        results = Results.of(folder).with_people(talk)
+        fitted = results.model
         if not hasattr(fitted, "simulate") or fitted.features_ is None:
             raise DataError(
                 f"{folder} holds a model without attributes. Rank choices between described alternatives, or give "
                 "rank --items FILE"
             )
         _refuse(rule, vary, maximise, line, price, cost, elasticities)
+        results.refuse_unusable(force)
+        if fitted._not_usable:
+            talk.say(f"Not usable: {fitted._not_usable}.")
         if (vary, line, elasticities) != (None, None, None) and not hasattr(fitted, "price_curve"):
             raise DataError(
                 f"{folder} holds a {fitted.report_['model']} model, which has shares alone: --vary, --line and "

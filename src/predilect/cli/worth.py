@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from predilect._text import as_typed
-from predilect.cli.options import Folder, Force, OfName, OfOption, UserOption, of_whom
+from predilect.cli.options import Folder, ForceAll, OfName, OfOption, UserOption, of_whom
 from predilect.cli.session import Talk, session
 from predilect.cli.tables import as_rich, with_intervals
 from predilect.errors import DataError
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 _OF_FIT = ("log likelihood at 0", "log likelihood", "rho squared", "AIC", "BIC")
 _OF_PEOPLE = ("part_worths", "fit", "memberships")  # tables with a row or more for each person
+
+
+ErrorsName = StrEnum("ErrorsName", ["clustered", "robust", "hessian"])
 
 
 def worth(
@@ -65,7 +70,16 @@ def worth(
             help="Folder to make, of the tables as CSV, part-worths of all people among them.",
         ),
     ] = None,
-    force: Force = False,
+    errors: Annotated[
+        ErrorsName | None,
+        typer.Option(
+            "--errors",
+            show_default="clustered where somebody answered more than once",
+            help="Whose standard errors the intervals of a logit or of latent classes are by: clustered (by person), "
+            "robust (each answer by itself) or hessian.",
+        ),
+    ] = None,
+    force: ForceAll = False,
 ) -> None:
     """Say what attributes are worth to the people of the ranking in DIR: to the crowd, and to everybody.
 
@@ -82,8 +96,11 @@ def worth(
 
         target = None if out is None else OutputFolder(out, force)
         results = Results.of(folder).with_people(talk, user)
-        model = results.model
         _refuse(results, price, anchor, holdout)
+        results.refuse_unusable(force)
+        if errors is not None:
+            results = _with_errors(talk, results, errors.value)
+        model = results.model
         with talk.progress("Tables"):
             tables, notes = _tables(results, price, user, of, anchor, ctx.obj.seed)
         if holdout:
@@ -93,7 +110,8 @@ def worth(
                 for name, table in tables.items():
                     write_csv(table, place / f"{name}.csv")
                 if "summary" in tables:
-                    (place / "summary.tex").write_text(model.summary().latex() + "\n", encoding="utf-8")
+                    pay = tables.get("willingness_to_pay")
+                    (place / "summary.tex").write_text(model.summary().latex(pay) + "\n", encoding="utf-8")
             talk.written = str(out)
         first = tables["scores"] if "scores" in tables else tables["coefficients" if user is None else "part_worths"]
         _say(talk, model, tables, price, user, of, notes)
@@ -117,6 +135,29 @@ def worth(
             talk.say(f"Written to {out}: {', '.join(f'{name}.csv' for name in tables)}{also}.")
         if "scores" not in tables:
             talk.say(f"Next: predilect simulate {as_typed(folder)} SCENARIOS says which share each item gets.")
+
+
+def _with_errors(talk: Talk, results: Results, errors: str) -> Results:
+    """Results of which intervals are by these errors: the logit is fitted again where they are by others."""
+    model = results.model
+    if model._called not in ("logit", "latent-class"):
+        raise DataError(
+            f"--errors is about a logit or latent classes, and {results.given} holds a {model._called} model: leave it "
+            "out, or rank with --model logit"
+        )
+    if model.summary().errors == errors:
+        return results
+    if model.user_features_ is not None:
+        n_classes = f",n_classes={model.n_classes}" if model.n_classes > 1 else ""
+        raise DataError(
+            f"{results.given} does not hold the attributes of people (--people) that its model rests on. Rank again "
+            f"with --model {model._called}{n_classes},errors={errors}"
+        )
+    answers = results.answers("--errors")
+    with talk.progress("Fitting") as watch:
+        fitted = type(model)(**model.get_params() | {"errors": errors})
+        fitted.fit(answers, items=model.features_, watch=watch)
+    return replace(results, model=fitted)
 
 
 def _refuse(results: Results, price: str | None, anchor: str | None, holdout: int) -> None:
@@ -221,8 +262,9 @@ def _say(
     talk: Talk, fitted: Any, tables: dict[str, pl.DataFrame], price: str | None, user: str | None, of: OfName,
     notes: list[str],
 ) -> None:  # fmt: skip
-    talk.say(f"Model: {fitted.report_['model']}. {relation}." if (relation := fitted._relation()) else
-             f"Model: {fitted.report_['model']}, of all answers together.")  # fmt: skip
+    relation = fitted._relation()
+    talk.say(f"Model: {fitted._called}. {relation}." if relation else
+             f"Model: {fitted._called}, of all answers together.")  # fmt: skip
     for line in dict.fromkeys([*fitted.describe(), *notes]):
         talk.say(line)
     if "scores" in tables:
@@ -239,7 +281,8 @@ def _say(
             summary = fitted.summary()
             told = (f"{name} {summary.facts[name]:.2f}" for name in _OF_FIT if summary.facts.get(name) is not None)
             talk.say(f"Likelihood: {', '.join(told)}.")
-            talk.detail(str(summary))
+            for line in str(summary).splitlines():
+                talk.detail(line)
         talk.say("Importance: the share of the range of a person's utilities over the items.")
         heads = {"importance": "Importance", "spread": "Between people"}
         _show(talk, with_intervals(tables["importances"], heads, as_percent=True))

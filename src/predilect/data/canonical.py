@@ -21,7 +21,8 @@ class Answers(NamedTuple):
     ``task``: equal for a person's answers of one task, below 0 for none. ``sides``: weight shown with the left item on
     the left, and on the right, (n_rows, 2). ``covariates``: left minus right, (n_rows, n_covariates). ``context``:
     equal for answers of whomever on one prompt or the like, -1 for none. ``grade``: by how much the better one is, from
-    1, 0 where only the side is known.
+    1, 0 where only the side is known. ``copies``: which of the alternatives of its task that are the same item the left
+    one is, and the right one, from 0, (n_rows, 2).
     """
 
     user: Codes
@@ -34,6 +35,7 @@ class Answers(NamedTuple):
     covariates: NDArray[np.float64] | None = None
     context: Codes | None = None
     grade: NDArray[np.int8] | None = None
+    copies: NDArray[np.int16] | None = None
 
     def at(self, rows: NDArray[np.intp]) -> Answers:
         """Some of the rows, by index."""
@@ -247,17 +249,17 @@ def _runs(stretch: NDArray[np.int64], loser: NDArray[np.int64]) -> tuple[NDArray
 def canonical_answers(answers: Answers) -> Answers:
     """Canonical rows of answers with tasks, sides, covariates and contexts, in the order of ``canonical_rows``.
 
-    Only equal answers of one task, context and grade, with the same covariates, become one row; these sort after the
-    outcome.
-    Sides add up; they and covariates turn with the items. Tasks are 0, 1, ... in the order in which they first occur in
-    the rows, distinct between people, -1 for none; None if no answer has a task.
+    Only equal answers of one task, context and grade, with the same covariates and copies, become one row; these sort
+    after the outcome. Of two copies of one item the first is on the left.
+    Sides add up; they, covariates and copies turn with the items. Tasks are 0, 1, ... in the order in which they first
+    occur in the rows, distinct between people, -1 for none; None if no answer has a task.
 
     Only which answers belong together matters, not what a task was called: where tasks of a person begin with the same
     answer, they are put in the order of what follows, as words in a dictionary. Tasks that are equal throughout can
     change places without any difference. O(n log n), and once more for each doubling of the answers in which two tasks
     agree from the start.
     """
-    user, left, right, outcome, weight, task, sides, covariates, context, grade = answers
+    user, left, right, outcome, weight, task, sides, covariates, context, grade, copies = answers
     swap = left > right
     apart: list[NDArray[Any]] = []
     if covariates is not None:
@@ -267,6 +269,12 @@ def canonical_answers(answers: Answers) -> Answers:
         apart.append(context.astype(np.int64) + 1)
     if grade is not None:
         apart.append(grade)
+    if copies is not None:
+        swap |= (left == right) & (copies[:, 0] > copies[:, 1])
+        copies = np.where(swap[:, None], copies[:, ::-1], copies)
+        apart += [copies[:, 0], copies[:, 1]]
+        left, right = np.where(swap, right, left), np.where(swap, left, right)
+        outcome = np.where(swap, -outcome, outcome).astype(np.int8)
     value = _dense(*apart) if apart else None
     group, known, span = user, None, 1
     if task is not None and (task >= 0).any():
@@ -280,8 +288,9 @@ def canonical_answers(answers: Answers) -> Answers:
     covariates = None if covariates is None else covariates[first]
     context = None if context is None else context[first]
     grade = None if grade is None else grade[first]
+    copies = None if copies is None else copies[first]
     if known is None:
-        return Answers(*rows, None, sides, covariates, context, grade)
+        return Answers(*rows, None, sides, covariates, context, grade, copies)
     alone = known % span == 0
     group, left, right, outcome, weight = rows
     user = (known // span).astype(np.int32)[group]
@@ -298,7 +307,7 @@ def canonical_answers(answers: Answers) -> Answers:
     code[np.flatnonzero(~alone)[place]] = np.arange(len(place), dtype=np.int32)
     task = code[group]
     order = np.argsort(packed(kind, task + 1))
-    return Answers(user, left, right, outcome, weight, task, sides, covariates, context, grade).at(order)
+    return Answers(user, left, right, outcome, weight, task, sides, covariates, context, grade, copies).at(order)
 
 
 def _sides_of_rows(

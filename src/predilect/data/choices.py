@@ -23,7 +23,9 @@ class Choices:
     """Choices in CSR form, ascending by user.
 
     Items of choice t are ``item[ptr[t]:ptr[t + 1]]``, the chosen one first; ``ptr`` (n_choices + 1,), ``user``,
-    ``weight`` and ``sign`` (n_choices,). ``sign`` is 1 where the best was chosen, -1 where the worst was.
+    ``weight`` and ``sign`` (n_choices,). ``sign`` is 1 where the best was chosen, -1 where the worst was. An item that
+    several alternatives are stands there as often. ``answer`` (n_choices,) is equal for choices that are one answer, as
+    those of an order, or the halves of a tie, of which ``share`` (n_choices,) is ½, else 1.
     """
 
     ptr: IntArray
@@ -31,6 +33,8 @@ class Choices:
     user: npt.NDArray[np.int32]
     weight: FloatArray
     sign: npt.NDArray[np.int8]
+    answer: IntArray
+    share: FloatArray
     n_answers: float  # tasks and pairs, each once
 
     @property
@@ -46,12 +50,13 @@ def choices_of(answers: Comparisons) -> Choices:
     rest, best-worst one of the best and then of the worst of the rest. A row without a task is a choice of two, and a
     tie half a choice of each. O(n log n), and k³ for a task of k items that is more than a choice.
     """
-    winner = np.where(answers.outcome >= 0, answers.left, answers.right)
-    loser = np.where(answers.outcome >= 0, answers.right, answers.left)
+    left, right = answers.alternatives()
+    winner, loser = np.where(answers.outcome >= 0, left, right), np.where(answers.outcome >= 0, right, left)
     task = joint_rows(answers)
     alone = np.flatnonzero(task < 0)
     tied = alone[answers.outcome[alone] == 0]
-    weight = answers.weight * np.where(answers.outcome == 0, 0.5, 1.0)
+    share = np.where(answers.outcome == 0, 0.5, 1.0)
+    weight = answers.weight * share
     # Pairs: two items each.
     pair_winner = np.concatenate([winner[alone], loser[tied]])
     pair_loser = np.concatenate([loser[alone], winner[tied]])
@@ -60,6 +65,7 @@ def choices_of(answers: Comparisons) -> Choices:
     sizes = [np.full(len(pair_winner), 2)]
     weights = [np.concatenate([weight[alone], weight[tied]])]
     signs = [np.ones(len(pair_winner), dtype=np.int8)]
+    belongs = [np.concatenate([alone, tied])]  # the first row of the answer
     n_tasks = 0.0
     inside = np.flatnonzero(task >= 0)
     if len(inside):
@@ -73,7 +79,7 @@ def choices_of(answers: Comparisons) -> Choices:
         # One winner over all rows: best of k.
         plain = winner[inside[start[:-1]]] == winner[inside[start[1:] - 1]]
         size = np.diff(start) + 1
-        whole = np.zeros(int(size[plain].sum()), dtype=np.int32)
+        whole = np.zeros(int(size[plain].sum()), dtype=np.int64)
         head = np.concatenate([[0], np.cumsum(size[plain])])
         is_head = np.zeros(len(whole), dtype=bool)
         is_head[head[:-1]] = True
@@ -84,6 +90,7 @@ def choices_of(answers: Comparisons) -> Choices:
         users.append(answers.user[inside[start[:-1][plain]]])
         weights.append(task_weight[plain])
         signs.append(np.ones(int(plain.sum()), dtype=np.int8))
+        belongs.append(inside[start[:-1][plain]])
         for t in np.flatnonzero(~plain):
             rows = inside[start[t] : start[t + 1]]
             for chosen, rest, sign in _peeled(answers, rows, winner[rows], loser[rows]):
@@ -92,14 +99,17 @@ def choices_of(answers: Comparisons) -> Choices:
                 users.append(answers.user[rows[:1]])
                 weights.append(task_weight[t : t + 1])
                 signs.append(np.array([sign], dtype=np.int8))
+                belongs.append(rows[:1])
     user, size = np.concatenate(users), np.concatenate(sizes)
     first = np.concatenate([[0], np.cumsum(size)])
     order = np.argsort(user, kind="stable")
     ptr = np.concatenate([[0], np.cumsum(size[order])]).astype(np.int64)
     place = np.repeat(first[order] - ptr[:-1], size[order]) + np.arange(ptr[-1])
     return Choices(
-        ptr, np.concatenate(items)[place].astype(np.int32), user[order].astype(np.int32),
-        np.concatenate(weights)[order], np.concatenate(signs)[order], n_tasks + float(answers.weight[alone].sum()),
+        ptr, (np.concatenate(items)[place] % answers.n_items).astype(np.int32), user[order].astype(np.int32),
+        np.concatenate(weights)[order], np.concatenate(signs)[order], np.concatenate(belongs)[order],
+        np.concatenate([share[alone], share[tied], np.ones(len(user) - len(pair_winner))])[order],
+        n_tasks + float(answers.weight[alone].sum()),
     )  # fmt: skip
 
 
@@ -157,7 +167,7 @@ def _peeled(
         is_best = int(beats.max()) == len(left) - 1
         place = int(np.argmax(beats if is_best else beaten))
         if not is_best and beaten[place] < len(left) - 1:
-            names = ", ".join(repr(name) for name in answers.items.labels(items[left[:4]]))
+            names = ", ".join(repr(name) for name in answers.items.labels(items[left[:4]] % answers.n_items))
             raise DataError(
                 f"a task of user {user!r} says neither which of {len(left)} items ({names}, ...) is the best nor which "
                 f"is the worst. {_REFUSE}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from predilect.errors import DataError, DataWarning
 
 _COLUMNS = {
     "user": np.int32, "left": np.int32, "right": np.int32, "outcome": np.int8, "weight": np.float64, "task": np.int32,
-    "sides": np.float64, "covariates": np.float64, "context": np.int32, "grade": np.int8,
+    "sides": np.float64, "covariates": np.float64, "context": np.int32, "grade": np.int8, "copies": np.int16,
 }  # fmt: skip
 _TOGETHER = (
     ("covariates", "covariate_names", "one name a column"), ("context", "contexts", "codes, and what they stand for"),
@@ -50,7 +50,7 @@ class Comparisons:
     ----------
     users, items : Vocabulary
     user, left, right : int32 arrays, shape (n_rows,)
-        Codes; ``left < right`` in every row.
+        Codes; ``left < right`` in every row, but for copies of one item.
     outcome : int8 array, shape (n_rows,)
         +1 the left item is better, 0 a tie, -1 the right item is better.
     weight : float64 array, shape (n_rows,)
@@ -85,6 +85,9 @@ class Comparisons:
         side is known. None without any.
     grades : tuple of str
         Names of the grades, from slight to strong.
+    copies : int16 array, shape (n_rows, 2), or None
+        Where alternatives of a task are one item, as those of equal attributes: which of them the left one is, and the
+        right one, from 0. None where every item stands once in its tasks.
 
     Notes
     -----
@@ -113,12 +116,13 @@ class Comparisons:
     item_table: pl.DataFrame | None = None
     grade: NDArray[np.int8] | None = None
     grades: tuple[str, ...] = ()
+    copies: NDArray[np.int16] | None = None
 
     def __post_init__(self) -> None:
         for one, other, names in _TOGETHER:
             if (getattr(self, one) is None) != (getattr(self, other) in (None, ())):
                 raise DataError(f"{one} and {other} go together: {names}.")
-        n_columns = {"sides": 2, "covariates": len(self.covariate_names)}
+        n_columns = {"sides": 2, "covariates": len(self.covariate_names), "copies": 2}
         for name, dtype in _COLUMNS.items():
             if (value := getattr(self, name)) is None:
                 continue
@@ -129,7 +133,9 @@ class Comparisons:
             if name == "task":
                 array = np.maximum(array, ALONE)
             array.flags.writeable = False
-            nothing = (name == "task" and not (array > ALONE).any()) or (name == "sides" and not array.any())
+            nothing = (name == "task" and not (array > ALONE).any()) or (
+                name in ("sides", "copies") and not array.any()
+            )
             object.__setattr__(self, name, None if nothing else array)
         grade = self.grade
         if grade is not None and not (
@@ -181,6 +187,37 @@ class Comparisons:
         options = read_options(columns, reading)
         options |= {"outcome": outcome, "item_map": item_map, "design": design}
         return cls.read_with(frame, options)
+
+    @classmethod
+    def from_rows(cls, rows: pl.DataFrame, covariates: Sequence[str] = (), *, joint: bool = False) -> Comparisons:
+        """Answers from the table that :meth:`to_frame` makes of them, without their sides; nothing is guessed."""
+        people = Vocabulary(rows["user"] if "user" in rows.columns else [EVERYONE])
+        items = Vocabulary(pl.concat([rows["left"], rows["right"]]))
+        who = people.codes(rows["user"]) if "user" in rows.columns else np.zeros(len(rows), dtype=np.int32)
+        outcome = rows["outcome"].to_numpy()
+        more: dict[str, Any] = {}
+        if "task" in rows.columns:
+            more["task"] = rows["task"].fill_null(ALONE).cast(pl.Int32).to_numpy()
+        if covariates:
+            more["covariates"] = rows.select(covariates).to_numpy().astype(np.float64)
+        contexts, names = None, dict[int, str]()
+        if "context" in rows.columns:
+            contexts = Vocabulary(rows["context"].drop_nulls())
+            more["context"] = contexts.codes(rows["context"], unknown="minus_one")
+        if "grade" in rows.columns:
+            number = np.abs(outcome) * rows["grade"].is_not_null().to_numpy()
+            names = dict(sorted(zip(number[number > 0].tolist(), rows["grade"].drop_nulls().to_list(), strict=True)))
+            more["grade"] = np.searchsorted([0, *names], number).astype(np.int8)
+        if "copy_left" in rows.columns:
+            more["copies"] = rows.select("copy_left", "copy_right").to_numpy().astype(np.int16)
+        answers = canonical_answers(Answers(
+            who, items.codes(rows["left"]), items.codes(rows["right"]), np.sign(outcome).astype(np.int8),
+            rows["weight"].to_numpy(), **more,
+        ))  # fmt: skip
+        return cls(
+            people, items, has_users="user" in rows.columns, covariate_names=tuple(covariates), contexts=contexts,
+            joint=joint, grades=tuple(names.values()), **answers._asdict(),
+        )  # fmt: skip
 
     @classmethod
     def nothing(cls, items: Vocabulary, backend: str = "polars") -> Comparisons:
@@ -288,6 +325,21 @@ class Comparisons:
         """
         return split_by_side(self)
 
+    def by_pairs(self) -> Comparisons:
+        """The same rows, each an answer by itself, though they are of one task; without those of copies of an item."""
+        kept = self if self.copies is None else self.take(~self.copies.any(axis=1))
+        return replace(kept, joint=False, copies=None)
+
+    def alternatives(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Codes of the left and right alternatives, (n_rows,) each, other ones for the copies of an item.
+
+        The code of an item is the remainder of a division by the number of items.
+        """
+        left, right = self.left.astype(np.int64), self.right.astype(np.int64)
+        if self.copies is None:
+            return left, right
+        return left + self.n_items * self.copies[:, 0], right + self.n_items * self.copies[:, 1]
+
     def without_covariates(self) -> Comparisons:
         """The same answers without covariates and sides; rows that are equal then are one."""
         if not self.covariate_names:
@@ -352,9 +404,10 @@ class Comparisons:
             outcome (1, 0, -1), weight and, if known, task (missing for an answer without one), a column of
             differences, left minus right, for each covariate, and shown_left, the weight of answers in which the left
             item was shown on the left, context, and grade, a name, missing where only the side is known; then outcome
-            holds its number (1 without one). ``from_frame(..., side=False)``, with ``task="task"``,
-            ``covariates=[...]`` and ``context="context"`` where there are any, reads it back to the same comparisons
-            without their sides and grades.
+            holds its number (1 without one); copy_left and copy_right, where a task holds an item several times.
+            ``from_frame(..., side=False)``, with ``task="task"``, ``covariates=[...]`` and ``context="context"`` where
+            there are any, reads it back to the same comparisons without their sides and grades; a task that holds an
+            item several times it refuses.
         """
         return build_frame(frame_columns(self), backend or self.backend)
 
@@ -389,7 +442,10 @@ def joint_rows(answers: Comparisons) -> NDArray[np.int32]:
     if answers.task is None or not answers.joint:
         return np.full(len(answers.left), ALONE, dtype=np.int32)
     size = np.bincount(answers.task + 1)
-    return np.where((answers.task >= 0) & (size[answers.task + 1] > 1), answers.task, np.int32(ALONE))
+    several = size[answers.task + 1] > 1
+    if answers.copies is not None:
+        several |= answers.copies.any(axis=1)
+    return np.where((answers.task >= 0) & several, answers.task, np.int32(ALONE))
 
 
 def n_joint(answers: Comparisons) -> int:
@@ -451,6 +507,8 @@ def frame_columns(answers: Comparisons) -> dict[str, Any]:
     if answers.context is not None and answers.contexts is not None:
         place = pl.Series(answers.context, dtype=pl.Int64).set(pl.Series(answers.context == ALONE), None)
         columns["context"] = answers.contexts.series().gather(place)
+    if answers.copies is not None:
+        columns |= {"copy_left": answers.copies[:, 0], "copy_right": answers.copies[:, 1]}
     if answers.grade is not None:
         columns["grade"] = [answers.grades[number - 1] if number else None for number in answers.grade.tolist()]
         columns["outcome"] *= np.maximum(answers.grade, 1)
@@ -531,6 +589,7 @@ def joined(first: Comparisons, second: Comparisons) -> Comparisons:
             right=items.codes(one.items)[one.right],
             task=None,
             sides=np.zeros((one.n_rows, 2)) if one.sides is None else one.sides,
+            copies=_copies_in(one, both=first.copies is not None or second.copies is not None),
             covariates=one.covariates if one.covariate_names == names else None,
             context=None if contexts is None else _context_in(one, contexts),
             grade=grade_in(one, grades) if grades else None,
@@ -553,6 +612,11 @@ def joined(first: Comparisons, second: Comparisons) -> Comparisons:
         first, joint=joint == {True}, users=users, items=items, intake=merged, covariate_names=names, contexts=contexts,
         grades=grades, item_table=joined_tables(first.item_table, second.item_table), **answers._asdict(),
     )  # fmt: skip
+
+
+def _copies_in(one: Comparisons, both: bool) -> NDArray[np.int16] | None:
+    """Copies of the rows, zeros where only the other answers have some; None where neither has."""
+    return np.zeros((one.n_rows, 2), dtype=np.int16) if both and one.copies is None else one.copies
 
 
 def _context_in(one: Comparisons, contexts: Vocabulary) -> NDArray[np.int32]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,26 @@ def sides_of(key: IntArray) -> tuple[IntArray, IntArray, npt.NDArray[np.int8], I
     rest = key >> _OUTCOME_BITS
     pair = rest >> _VARIANT_BITS
     return pair >> _ITEM_BITS, pair & _ITEM, ((key & _CODES) - _LARGEST_CODE).astype(np.int8), rest & _VARIANT
+
+
+_COPY_BITS = 16
+
+
+def copies_in_one(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> IntArray:
+    """Which copies of their items the alternatives of rows are, from 0, in one number a row; shape (n,)."""
+    found: IntArray = (left.astype(np.int64) << _COPY_BITS) + right
+    return found
+
+
+def copies_of_sides(copies: IntArray) -> tuple[IntArray, IntArray]:
+    """The inverse of :func:`copies_in_one`."""
+    return copies >> _COPY_BITS, copies & (1 << _COPY_BITS) - 1
+
+
+def contents(key: IntArray, copies: IntArray) -> bytes:
+    """What rows of a task say, in whatever order they stand."""
+    order = np.lexsort((copies, key))
+    return np.stack([key[order], copies[order]]).tobytes()
 
 
 class Rows(NamedTuple):

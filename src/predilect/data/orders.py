@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from predilect._text import either
 from predilect._types import BoolArray
-from predilect.data.canonical import canonical_answers
+from predilect.data.canonical import ALONE, canonical_answers
 from predilect.data.comparisons import Comparisons, joint_rows
 from predilect.data.read.options import option
 from predilect.errors import DataError
@@ -38,6 +39,7 @@ def weights_of_rows(answers: Comparisons) -> NDArray[np.float64]:
 def as_orders(answers: Comparisons) -> Comparisons:
     """Answers whose tasks have only the rows that nothing else implies, each of weight 1.
 
+    Tasks of which all alternatives are one item, which say nothing, are left out.
     A task is "winner over loser", row by row, and says no more if "a over c" is left out where it has "a over b" and "b
     over c". One of weight 3 becomes three tasks. O(n log n), and the cube of a task's items if it is no choice of one.
 
@@ -47,6 +49,12 @@ def as_orders(answers: Comparisons) -> Comparisons:
         If rows of one task contradict each other, are ties, or have weights that are not one whole number.
     """
     task = joint_rows(answers)
+    if answers.copies is not None:
+        several = np.zeros(int(task.max(initial=ALONE)) + 2, dtype=bool)
+        several[task[answers.left < answers.right] + 1] = True
+        if not several[task + 1].all():
+            answers = answers.take(several[task + 1])
+            task = joint_rows(answers)
     rows, ptr = rows_by_answer(task)
     alone, rows = np.split(rows, [len(rows) - ptr[-1]])
     if not len(rows):
@@ -62,7 +70,8 @@ def as_orders(answers: Comparisons) -> Comparisons:
     ):
         if wrong.any():
             raise _refused(answers, rows[int(np.argmax(wrong))], what, of_weight=wrong is odd)
-    implied, wrong = implied_rows(group, answers.left[rows], answers.right[rows], answers.outcome[rows])
+    left, right = answers.alternatives()
+    implied, wrong = implied_rows(group, left[rows], right[rows], answers.outcome[rows])
     if wrong >= 0:
         raise _refused(answers, rows[wrong], "a task that contradicts itself, or says a thing twice,")
     keep = ~implied
@@ -88,7 +97,7 @@ def as_orders(answers: Comparisons) -> Comparisons:
 
 
 def implied_rows(
-    group: NDArray[np.int64], left: NDArray[np.int32], right: NDArray[np.int32], outcome: NDArray[np.int8]
+    group: NDArray[np.int64], left: NDArray[Any], right: NDArray[Any], outcome: NDArray[np.int8]
 ) -> tuple[NDArray[np.bool_], int]:
     """Which rows follow from others of their group, (n_rows,), and a row of a group that contradicts itself, or -1.
 

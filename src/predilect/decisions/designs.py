@@ -82,7 +82,7 @@ def information(X: FloatArray, coefficients: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
-    """A design, and what choices by it will tell.
+    """A design, and what choices by it will tell; ``print`` shows it in short.
 
     Attributes
     ----------
@@ -101,6 +101,29 @@ class Design:
     _attributes: _Attributes
     _X: FloatArray  # (n_blocks, n_tasks, k, P)
     _priors: FloatArray  # draws, (S, P)
+
+    def __str__(self) -> str:
+        n_blocks, n_tasks, k = self._X.shape[:3]
+        outside = self._attributes.labels[-1] == (_NONE, "")
+        shown_are = f"{k - outside} alternatives" + " and none of these" * outside
+        versions = f" in each of {n_blocks} versions" if n_blocks > 1 else ""
+        lines = [
+            f"Design of {n_tasks} tasks{versions}, {shown_are} a task; D-error {self.d_error:.4g}.",
+            *(f"{name}: {', '.join(map(str, values))}" for name, values in self._attributes.levels.items()),
+        ]
+        means = self._priors.mean(axis=0) @ self._attributes.report.T
+        if means.any():
+            said = (f"{' '.join(filter(None, label))} {mean:.3g}" for label, mean in
+                    zip(self._attributes.labels, means.tolist(), strict=True))  # fmt: skip
+            lines.append(f"Priors, levels of a category against their mean: {', '.join(said)}")
+        first = self.table[:k].drop("block", "task")
+        rows = [first.columns, *([str("" if one is None else one) for one in row] for row in first.iter_rows())]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        first_task = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        more = "table holds all of them, expected(n_people) and people_needed() what they tell."
+        return "\n".join([*lines, "", "The first task:", *first_task, "", more])
+
+    __repr__ = __str__
 
     def expected(self, n_people: int) -> Any:
         """Standard errors of a logit that so many respondents, spread evenly over the blocks, will give.
@@ -214,7 +237,10 @@ def design(
         Alternatives of a task, the outside option not counted.
     priors : mapping, optional
         What is thought of coefficients: a number, or (mean, sd), for each attribute that is a number, and for "None";
-        for a category a mapping from levels to these. What is not named is 0. With an sd the D-error is a mean over 64
+        for a category a mapping from levels to these, of which the mean over all its levels is taken off, as effects
+        sum to 0: {"yes": 0.3} of yes and no is 0.15 and -0.15. The constant of "None" is its utility against an
+        alternative with the mean of the listed values of each number, and of the levels of each category. What is not
+        named is 0; print shows the priors as they are used. With an sd the D-error is a mean over 64
         draws (a Bayesian design).
     prohibited : sequence of mappings
         Levels that no alternative may have together: ``[{"brand": "A", "price": 3}]``.

@@ -117,7 +117,7 @@ def _best(choices: Choices) -> Choices:
     size = np.diff(choices.ptr)
     return Choices(
         np.concatenate([[0], np.cumsum(size[keep])]), choices.item[np.repeat(keep, size)], choices.user[keep],
-        choices.weight[keep], choices.sign[keep], choices.n_answers,
+        choices.weight[keep], choices.sign[keep], choices.answer[keep], choices.share[keep], choices.n_answers,
     )  # fmt: skip
 
 

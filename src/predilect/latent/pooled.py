@@ -73,7 +73,7 @@ class PooledAnswers:
         """Pooled answers of pooled comparisons; grades count where there are ``thresholds``."""
         found = cls(
             rows.left, rows.right, rows.outcome, rows.weight, rows.n_items, likelihood, rows.covariates,
-            orders=PooledOrders.of(joint_rows(rows), rows.left, rows.right, rows.outcome),
+            orders=PooledOrders.of(joint_rows(rows), *rows.alternatives(), rows.outcome),
         )  # fmt: skip
         return found if thresholds is None else found.at(thresholds, rows.code)
 
@@ -116,7 +116,9 @@ class PooledOrders(NamedTuple):
     def of(
         cls, task: npt.NDArray[np.int32], left: IntArray, right: IntArray, outcome: npt.NDArray[Any]
     ) -> PooledOrders | None:
-        """Of rows with the number of their ``task``, below 0 for an answer by itself; None where all are."""
+        """Of rows of alternatives with the number of their ``task``, below 0 for an answer by itself; None where all
+        are.
+        """
         rows, ptr = rows_by_answer(task)
         rows = rows[len(rows) - ptr[-1] :]
         if not len(rows):

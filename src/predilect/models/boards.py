@@ -141,14 +141,15 @@ class Predicting(ABC):
         ----------
         X : data frame
             A row for each alternative of each set: columns task, item (or alternative) and perhaps user. Rows of one
-            user and task are a set; an alternative by itself is chosen for sure.
+            user and task are a set; an alternative by itself is chosen for sure. An item that stands in a set several
+            times is as many alternatives, each with noise of its own, and a row says how probable one of them is.
         items, people
             As in :meth:`predict_margin`.
 
         Raises
         ------
         DataError
-            If a column or an id is missing, or a set holds an alternative twice.
+            If a column or an id is missing.
 
         Notes
         -----
@@ -156,14 +157,18 @@ class Predicting(ABC):
         without ties; beyond, expectation propagation, right to about .01. Some k⁴ operations for a set of k.
         """
         sets = ChoiceSets.of(X)
-        if not len(sets.pairs["left"]):
-            return np.ones(len(sets.order))
+        if not sets.differ.any():
+            return np.repeat(1.0 / np.diff(sets.ptr), np.diff(sets.ptr))[np.argsort(sets.order)]
         now, mean, var, queries = self._margins_of(pl.DataFrame(sets.pairs), items, people, in_sets=True)
         omitted = 0.0 if now.tie_threshold_ else now.posterior_.calibration.omitted_ties
         return choice_proba(sets, now.posterior_, mean, var, queries, omitted)
 
     def predict(self, X: Comparisons | Table, *, items: Table | None = None, people: Table | None = None) -> IntArray:
-        """The likeliest outcome of each pair: 1 left, 0 tie, -1 right; shape (n,)."""
+        """What is likeliest of each pair, (n,): 1 that the left item is preferred, -1 the right one, 0 that neither is.
+
+        Not the items themselves: ``np.where(model.predict(pairs) > 0, pairs["left"], pairs["right"])`` names them where
+        no tie is likeliest.
+        """
         return self.classes_[np.argmax(self.predict_proba(X, items=items, people=people), axis=1)]
 
     def score(
@@ -191,7 +196,8 @@ class Predicting(ABC):
         answers = as_orders(answers)
         pairs = self.predict_log_proba(answers, items=items, people=people)
         likeliest = self.classes_[np.argmax(pairs, axis=1)]
-        accuracy = float(np.average(likeliest == np.sign(answers.outcome), weights=answers.weight))
+        weight = answers.weight * (answers.left < answers.right)  # which of two alike is better nobody can tell
+        accuracy = float(np.average(likeliest == np.sign(answers.outcome), weights=weight))
         if self.tie_threshold_ == 0.0 and answers.has_ties:
             warnings.warn(
                 "the model was fitted without ties and gives them probability 0, but some answers are ties: the score "
@@ -301,6 +307,21 @@ class Ranking(Asking, Predicting):
     @abstractmethod
     def _stored_arrays(self) -> dict[str, Any]:
         """Arrays that are saved of the posterior, and of the answers behind it."""
+
+    @property
+    def _own_scale(self) -> Scale:
+        """The scale of utilities as they are."""
+        return scale_of("probit", self._likelihood.name)
+
+    @property
+    def _called(self) -> str:
+        """What the model is called in words: its name in commands."""
+        return str(self.report_["model"])
+
+    @property
+    def _not_usable(self) -> str:
+        """Why nothing can be read from the fit, in words; empty where it can."""
+        return ""
 
     @property
     def seed_(self) -> int:

@@ -6,10 +6,11 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from predilect._forks import refuse_without_threads
-from predilect._types import FloatArray, IntArray
+from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.comparisons import joint_rows
 from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
@@ -47,9 +48,12 @@ def answer_log_proba(model: Any, answers: Comparisons, pairs: FloatArray, items:
         warnings.simplefilter("ignore", DataWarning)  # it was said of the rows
         _, between, spread, asked = model._margins_of(pl.DataFrame(frame), items, people, in_sets=True)
     C = apart.covariances(posterior.in_units_of_noise(between, spread, asked.users)[1])
-    orders = Orders(ptr, np.where(up, mean, -mean), C, shared_noise(ptr, winner, loser))
+    one, other = (side[rows] for side in answers.alternatives())
+    N = shared_noise(ptr, np.where(up, one, other), np.where(up, other, one))
+    orders = Orders(ptr, np.where(up, mean, -mean), C, N)
     variance = orders.variances()
-    kinds = kinds_of_sets(np.asarray(posterior.pair_kinds(asked.users, asked.left, asked.right)), apart.order)
+    kind = np.asarray(posterior.pair_kinds(asked.users, asked.left, asked.right))
+    kinds = kinds_of_sets(kind, apart.order, len(ptr) - 1)
 
     def log_likelihood(v: FloatArray, noise: float) -> FloatArray:
         return orders.evidence(np.divide(v, variance, out=np.ones_like(v), where=variance > 0.0), noise).log_z
@@ -66,11 +70,12 @@ class ChoiceSets(NamedTuple):
     ptr: IntArray  # where each set begins in ``order``, (n_sets + 1,)
     item: pl.Series  # of each row
     user: pl.Series | None
-    pairs: dict[str, pl.Series]  # left, right and perhaps user of all pairs of alternatives of a set
+    pairs: dict[str, pl.Series]  # left, right and perhaps user of pairs of alternatives of a set, of different items
+    differ: BoolArray  # which of all pairs of alternatives these are
 
     @classmethod
     def of(cls, X: Any) -> ChoiceSets:
-        """From a frame with a row an alternative; DataError if a column is missing, or a set holds an item twice."""
+        """From a frame with a row an alternative; DataError if a column is missing."""
         refuse_without_threads()
         table, _ = open_frame(X)
         names = column_names(table)
@@ -92,17 +97,14 @@ class ChoiceSets(NamedTuple):
         code = group.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy().astype(np.int64)
         order = np.argsort(code, kind="stable")
         ptr = np.append(np.flatnonzero(np.diff(code[order], prepend=-1)), len(code))
-        kinds_of_item = ids[item].rank("dense").to_numpy().astype(np.int64)
-        twice = np.flatnonzero(pl.DataFrame({"group": code, "item": kinds_of_item}).is_duplicated().to_numpy())
-        if len(twice):
-            row = int(twice[0])
-            raise DataError(f"task {ids[task][row]!r} holds the alternative {ids[item][row]!r} twice (row {row + 1})")
-        first, second = _pairs(ptr)
-        a, b = order[first], order[second]
+        kind_of_item = ids[item].rank("dense").to_numpy()
+        a, b = (order[side] for side in _pairs(ptr))
+        differ = kind_of_item[a] != kind_of_item[b]
+        a, b = a[differ], b[differ]
         pairs = {"left": ids[item].gather(a), "right": ids[item].gather(b)}
         if user is not None:
             pairs["user"] = ids[user].gather(a)
-        return cls(order, ptr, ids[item], None if user is None else ids[user], pairs)
+        return cls(order, ptr, ids[item], None if user is None else ids[user], pairs, differ)
 
 
 def _pairs(ptr: IntArray) -> tuple[IntArray, IntArray]:
@@ -116,6 +118,13 @@ def _pairs(ptr: IntArray) -> tuple[IntArray, IntArray]:
     return np.concatenate(sides[0]), np.concatenate(sides[1])
 
 
+def _at(rows: BoolArray, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Values of some rows among zeros for the others."""
+    found = np.zeros(len(rows), dtype=values.dtype)
+    found[rows] = values
+    return found
+
+
 def choice_proba(
     sets: ChoiceSets, posterior: Posterior, mean: FloatArray, var: FloatArray, queries: Queries, omitted: float
 ) -> FloatArray:
@@ -127,6 +136,8 @@ def choice_proba(
     users = queries.users
     mean, var = posterior.in_units_of_noise(mean, var, users)
     kind = np.asarray(posterior.pair_kinds(users, queries.left, queries.right))
+    # Alternatives that are one item do not differ.
+    mean, var, kind = (_at(sets.differ, one) for one in (mean, var, kind))
     proba = np.ones(len(sets.order))
     size = np.diff(sets.ptr)
     n_pairs = size * (size - 1) // 2
@@ -148,7 +159,8 @@ def choice_proba(
         ptr = n * np.arange(n_orders + 1)
         orders = Orders(ptr, M[:, w, others].ravel() - omitted, np.ascontiguousarray(C).ravel(), N)
         spread = orders.variances()
-        kinds = kinds_of_sets(kind[at].ravel(), np.repeat(np.arange(len(which)), len(first))).repeat(k)
+        of_set, differ = np.repeat(np.arange(len(which)), len(first)), sets.differ[at].ravel()
+        kinds = kinds_of_sets(kind[at].ravel()[differ], of_set[differ], len(which)).repeat(k)
         found = np.zeros((len(which), k))
         for share, v, noise in posterior.calibration.components(spread, kinds):
             factor = np.divide(v, spread, out=np.ones_like(v), where=spread > 0.0)

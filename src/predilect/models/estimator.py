@@ -232,7 +232,7 @@ class Estimator(Ranking, Saving, Shown, Constructed):
                 f"{type(self).__name__} takes no covariates of answers ({names}): Population does. Read the answers "
                 f"without covariates, {either('or take --model population', 'or fit predilect.Population')}"
             )
-        answers = replace(training.comparisons.without_covariates(), joint=False)  # rows of a task count by themselves
+        answers = training.comparisons.by_pairs().without_covariates()
         return replace(training, comparisons=answers)
 
     @abstractmethod

@@ -47,6 +47,11 @@ class Kit:
     def seed_(self) -> int:
         """Seed of the fit."""
 
+    @property
+    def _student(self) -> float:
+        """How many times too large the standard deviations of draws are, whose quantiles are Student's."""
+        return 1.0
+
     @abstractmethod
     def _rows(self, codes: IntArray, described: FloatArray) -> Any:
         """What :meth:`~predilect.decisions.conjoint.PersonDraws.utilities` takes, of the items with these codes, (k,).
@@ -75,7 +80,8 @@ class Kit:
         draws = self._person_draws()
         apart = self.users_ is not None and draws.n_people == len(self.users_)
         users = list(self.users_.ids) if self.users_ is not None and apart else ["everyone"]
-        return build_frame(conjoint.part_worths(draws, users), self._backend)
+        table = conjoint.part_worths(draws, users)
+        return build_frame(table | {"sd": table["sd"] / self._student}, self._backend)
 
     def coefficients(self) -> Any:
         """Means of the population's coefficients, and how people differ in them, in the units of the attributes.
@@ -167,7 +173,8 @@ class Kit:
         if self.features_ is not None:
             refuse_left_out(attribute, self.features_, self.attributes_)
         code = -1 if user is None else self._user_code(user)
-        return build_frame(conjoint.contrasts(draws, attribute, code), self._backend)
+        table = conjoint.contrasts(draws, attribute, code)
+        return build_frame(table | {"sd": table["sd"] / self._student}, self._backend)
 
     def fit_of_people(self, X: Any = None) -> Any:
         """How well everybody's choices are explained, and who answers no better than chance.
@@ -514,5 +521,6 @@ def _offered(name: str, items: Sequence[Any]) -> list[Any]:
     if len(found) < 2 or len(set(map(str, found))) < len(found):
         said = "one item" if len(found) == 1 else "an item twice" if found else "no items"
         where = f'scenario "{name}"' if name else "the scenario"
-        raise DataError(f"{where} has {said}: a choice is between two or more different items")
+        how = ". Give the second one another name, with the same attributes" if said == "an item twice" else ""
+        raise DataError(f"{where} has {said}: a choice is between two or more different items{how}")
     return found

@@ -293,7 +293,7 @@ def read_queries(
         lost = codes < 0
         if lost.any():
             codes[lost] = len(items) + new.codes(series.filter(pl.Series(lost)))
-    same = np.flatnonzero(codes_left == codes_right)
+    same = np.flatnonzero(codes_left == codes_right) if not isinstance(X, Comparisons) else codes_left[:0]
     if len(same):
         raise DataError(
             f"{len(same)} of {len(left)} pairs compare an item with itself (first: row {same[0] + 1}, "

@@ -235,6 +235,8 @@ class Parts:
             optional["task"] = frame["task"].to_numpy()
         if _LEFT in frame:
             optional["sides"] = frame.select(_LEFT, _RIGHT).to_numpy()
+        if "copy_left" in frame:
+            optional["copies"] = frame.select("copy_left", "copy_right").to_numpy()
         if self.covariate_names:
             optional["covariates"] = frame.select(_COVARIATE + name for name in self.covariate_names).to_numpy()
         contexts = None
@@ -345,6 +347,8 @@ def frame_of(answers: Comparisons) -> pl.DataFrame:
         columns["task"] = answers.task
     if answers.sides is not None:
         columns |= {_LEFT: answers.sides[:, 0], _RIGHT: answers.sides[:, 1]}
+    if answers.copies is not None:
+        columns |= {"copy_left": answers.copies[:, 0], "copy_right": answers.copies[:, 1]}
     if answers.covariates is not None:
         names = [_COVARIATE + name for name in answers.covariate_names]
         columns |= dict(zip(names, answers.covariates.T, strict=True))

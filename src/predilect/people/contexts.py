@@ -91,8 +91,9 @@ def _each_person(people: People, sites: Sites) -> Iterator[tuple[int, slice, Int
     """Everybody who answered: code, rows, own items, the places of left and right among them, and precisions."""
     for user in np.flatnonzero(np.diff(people.answer_ptr)).tolist():
         rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
-        items = people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]]
-        left, right = people.left[rows].astype(np.int64), people.right[rows].astype(np.int64)
+        own = people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]]
+        items, place = np.unique(own, return_inverse=True)
+        left, right = place[people.left[rows]], place[people.right[rows]]
         precision = people.consistency[user] ** 2 * people.weight[rows] * sites.precision[rows]
         yield user, rows, items, left, right, precision
 

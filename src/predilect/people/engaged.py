@@ -71,7 +71,7 @@ def log_chances_of_clicks(people: People, shares: FloatArray) -> FloatArray:
     rows = np.flatnonzero(in_task)
     if not len(rows):
         return found
-    span, k = int(people.task.max()) + 1, people.n_items
+    span, k = int(people.task.max()) + 1, int(np.diff(people.item_ptr).max())
     tasks, task = np.unique(owner[rows] * span + people.task[rows], return_inverse=True)
     up, left, right = people.outcome[rows] > 0, task * k + people.left[rows], task * k + people.right[rows]
     members, place = np.unique(

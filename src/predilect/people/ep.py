@@ -372,22 +372,24 @@ def scatter_basis(in_pair_space, answers, d, alpha, Q, w, R, sums, v):
             own_H[items[p]] += own_Q[p, p]
             own_D[items[p]] += w * alpha[p] * alpha[p] - own_Q[p, p]
             continue
+        a = items[la[p]]
+        b = items[lb[p]]
         for q in range(d):
             square = w * alpha[p] * alpha[q] - own_Q[p, q]
-            a = la[p]
-            b = lb[p]
-            if a == la[q]:
-                own_H[items[a]] += own_Q[p, q]
-                own_D[items[a]] += square
-            if a == lb[q]:
-                own_H[items[a]] -= own_Q[p, q]
-                own_D[items[a]] -= square
-            if b == la[q]:
-                own_H[items[b]] -= own_Q[p, q]
-                own_D[items[b]] -= square
-            if b == lb[q]:
-                own_H[items[b]] += own_Q[p, q]
-                own_D[items[b]] += square
+            a2 = items[la[q]]
+            b2 = items[lb[q]]
+            if a == a2:
+                own_H[a] += own_Q[p, q]
+                own_D[a] += square
+            if a == b2:
+                own_H[a] -= own_Q[p, q]
+                own_D[a] -= square
+            if b == a2:
+                own_H[b] -= own_Q[p, q]
+                own_D[b] -= square
+            if b == b2:
+                own_H[b] += own_Q[p, q]
+                own_D[b] += square
 
 
 @inner_kernel

@@ -17,7 +17,7 @@ from predilect.people.engaged import engagement
 from predilect.people.ep import Slopes, Sums, answers_evidence, em_pass, refresh_sites
 from predilect.people.lanes import em_lanes
 from predilect.people.law import Law
-from predilect.people.layout import People, is_quicker_by_items
+from predilect.people.layout import People, each_once, is_quicker_by_items
 from predilect.shards import Shard, map_shards
 
 _SMALLEST_STEP = 0.1
@@ -236,8 +236,9 @@ def _no_sums(people: People, law: Law, M: int) -> Sums:
 
 
 def _add_dense(total: Sums, person: PersonPass, law: Law, traits: FloatArray) -> None:
-    items, w = person.items, person.engaged
-    x, Q, root = w * person.x, w * person.Q, math.sqrt(w) * person.x
+    items, x, Q = each_once(person.items, person.x, person.Q)
+    w = person.engaged
+    x, Q, root = w * x, w * Q, math.sqrt(w) * x
     if law.has_basis:
         rows = law.Phi[items]
         total.H[items] += Q @ rows

@@ -62,7 +62,7 @@ class Law:
             return np.asarray(self.Sigma[np.ix_(items, items)])
         block = self.cov[items] @ self.Phi[items].T
         if len(self.rho):
-            block[np.diag_indices(len(items))] += self.rho[items]
+            block += np.where(items[:, None] == items, self.rho[items], 0.0)
         return np.asarray(block)
 
     def root(self, items: IntArray) -> FloatArray:

@@ -61,9 +61,10 @@ class People:
     # start of each user's answers and items, (n_users + 1,)
     answer_ptr: Annotated[IntArray, pointer("U+1", "R")]
     item_ptr: Annotated[IntArray, pointer("U+1", "K")]
-    item_idx: Annotated[npt.NDArray[np.int32], codes("K", "I")]  # each user's own items, ascending global codes
-    left: Annotated[npt.NDArray[np.int32], codes("R", "I")]  # positions in the user's own items, (n_rows,)
-    right: Annotated[npt.NDArray[np.int32], codes("R", "I")]
+    # each user's own items, ascending global codes; one that several alternatives of a task are, as often
+    item_idx: Annotated[npt.NDArray[np.int32], codes("K", "I")]
+    left: Annotated[npt.NDArray[np.int32], codes("R", "K")]  # positions in the user's own items, (n_rows,)
+    right: Annotated[npt.NDArray[np.int32], codes("R", "K")]
     outcome: Annotated[npt.NDArray[np.int8], outcomes("R", "grades")]  # +1, 0 or -1, or with a grade ±(1 + g)
     weight: Annotated[FloatArray, positive("R")]  # number of identical answers in a row; 1 in a task
     n_items: int
@@ -247,16 +248,16 @@ class People:
         return np.asarray(N / self.consistency[user] ** 2)
 
     def sums(self, user: int, sites: Sites, law: Law) -> tuple[npt.NDArray[np.int32], FloatArray, FloatArray]:
-        """A user's own items (k), and x = Xᵀ α and Q = Xᵀ Q_u X on them, and then on own effects of covariates."""
+        """A user's own items (k), each once, and x = Xᵀ α and Q = Xᵀ Q_u X on them, and then on own effects."""
         if self.is_heavy[user]:
             rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
             w = self.weight[rows]
             items, person = self.dense(user, law)
             x, Q = person.sums(person.condition(w * sites.precision[rows], w * sites.linear[rows]))
-            return items, self.consistency[user] * x, self.consistency[user] ** 2 * Q
+            return each_once(items, self.consistency[user] * x, self.consistency[user] ** 2 * Q)
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
         x, Q = person_sums(user, self.columns(sites), self.own_effects, self.among_items, law.prior, law.functions)
-        return items, x, Q
+        return each_once(items, x, Q)
 
     def believed_sums(self, user: int, sites: Sites, law: Law) -> tuple[npt.NDArray[np.int32], FloatArray, FloatArray]:
         """:meth:`sums` of moments: of somebody who may click at random x and Q are w x and w Q - w (1 - w) x xᵀ.
@@ -281,7 +282,7 @@ class People:
     def checked(self) -> None:
         """ValueError unless answers are of the person's own items, tasks agree with themselves, and shards hold all."""
         owner = np.repeat(np.arange(self.n_users), np.diff(self.item_ptr))
-        if (np.diff(owner * self.n_items + self.item_idx) <= 0).any():
+        if (np.diff(owner * self.n_items + self.item_idx) < 0).any():
             raise ValueError("the own items of a person do not ascend")
         n_own = np.repeat(np.diff(self.item_ptr), np.diff(self.answer_ptr))
         if (self.left >= self.right).any() or (self.right >= n_own).any():
@@ -300,6 +301,17 @@ class People:
         group = np.cumsum(np.append(0, (np.diff(self.task[rows]) != 0) | (np.diff(owner) != 0)))
         if implied_rows(group, self.left[rows], self.right[rows], self.outcome[rows])[1] >= 0:
             raise ValueError("a task contradicts itself")
+
+
+def each_once(
+    items: npt.NDArray[np.int32], x: FloatArray, Q: FloatArray
+) -> tuple[npt.NDArray[np.int32], FloatArray, FloatArray]:
+    """Items (k) without copies, and sums x, Q over them, and over what follows them, that were over the copies."""
+    place = np.flatnonzero(np.diff(items, prepend=-1))
+    if len(place) == len(items):
+        return items, x, Q
+    start = np.append(place, np.arange(len(items), len(x)))
+    return items[place], np.add.reduceat(x, start), np.add.reduceat(np.add.reduceat(Q, start, axis=0), start, axis=1)
 
 
 def with_own(
@@ -359,6 +371,7 @@ def lay_out(
         n_items=comparisons.n_items,
         traits=np.zeros((comparisons.n_users, 0)) if traits is None else traits,
         task=joint_rows(comparisons),
+        copies=comparisons.copies,
         **patterns_of(comparisons),
         **options,
     )
@@ -383,6 +396,7 @@ def lay_out_columns(
     n_items: int,
     traits: FloatArray,
     task: IntArray | None = None,
+    copies: npt.NDArray[np.int16] | None = None,
     largest_state: int = LARGEST_STATE,
     n_basis: int | None = None,
     likelihood: type[PairLikelihood] = Probit,
@@ -395,7 +409,10 @@ def lay_out_columns(
     n_users, n = len(traits), len(user)
     task = np.full(n, -1, dtype=np.int64) if task is None or not likelihood.has_normal_noise else task.astype(np.int64)
     user = user.astype(np.int64)
-    unique, position = _distinct(np.concatenate([user * n_items + left, user * n_items + right]))
+    keys = np.concatenate([user * n_items + left, user * n_items + right])
+    most = 1 if copies is None else int(copies.max(initial=0)) + 1
+    unique, position = _distinct(keys if copies is None else keys * most + copies.T.ravel())
+    unique //= most
     bounds = np.arange(n_users + 1)
     answer_ptr = np.searchsorted(user, bounds).astype(np.int64)
     item_ptr = np.searchsorted(unique // n_items, bounds).astype(np.int64)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.data.keyed_rows import Rows, keys_of, sides_of
+from predilect.data.keyed_rows import Rows, copies_in_one, copies_of_sides, keys_of, sides_of
 from predilect.gaussian.design import Sites
 from predilect.likelihoods.grades import Thresholds
 from predilect.people.layout import LARGEST_STATE, OF_PEOPLE, People, shards_of
@@ -26,6 +26,7 @@ class TaskRows(NamedTuple):
     """Rows of a person's answers about several alternatives, with the sites of each; (n,)."""
 
     key: IntArray
+    copies: IntArray  # as of :func:`~predilect.data.keyed_rows.copies_in_one`
     task: IntArray
     precision: FloatArray
     linear: FloatArray
@@ -34,7 +35,7 @@ class TaskRows(NamedTuple):
 class Person(NamedTuple):
     """One user's answers and their sites; arrays as in :class:`~predilect.people.layout.People`."""
 
-    items: npt.NDArray[np.int32]  # own items, (k,), ascending codes
+    items: npt.NDArray[np.int32]  # own items, (k,), ascending codes; copies of one after each other
     left: npt.NDArray[np.int32]  # positions in ``items``, (n,)
     right: npt.NDArray[np.int32]
     outcome: npt.NDArray[np.int8]
@@ -69,16 +70,23 @@ class Person(NamedTuple):
         ``sways`` (V, n_effects).
         """
         key, weight, (precision, linear) = rows
-        task = np.full(len(key), -1, dtype=np.int64)
+        task, copies = np.full(len(key), -1, dtype=np.int64), np.zeros(len(key), dtype=np.int64)
         if tasks is not None and len(tasks.key):
             key, task = np.concatenate((key, tasks.key)), np.concatenate((task, tasks.task))
-            order = np.lexsort((task, key))
-            key, task, weight = key[order], task[order], np.append(weight, np.ones(len(tasks.key)))[order]
+            copies = np.append(copies, tasks.copies)
+            order = np.lexsort((task, copies, key))
+            key, copies, task = key[order], copies[order], task[order]
+            weight = np.append(weight, np.ones(len(tasks.key)))[order]
             precision = np.append(precision, tasks.precision)[order]
             linear = np.append(linear, tasks.linear)[order]
         left, right, outcome, variant = sides_of(key)
         n = len(left)
         both = np.concatenate((left, right))
+        span = 1
+        if copies.any():
+            which = np.concatenate(copies_of_sides(copies))
+            span = int(which.max()) + 1
+            both = both * span + which
         items = np.sort(both)
         first = np.ones(2 * n, dtype=bool)
         np.not_equal(items[1:], items[:-1], out=first[1:])
@@ -87,8 +95,8 @@ class Person(NamedTuple):
         if thresholds is not None:
             of_person["ends"] = thresholds.ends(outcome, left, right)
         return cls(
-            items.astype(np.int32), place[:n], place[n:], outcome, weight, task, variant, offsets[variant], precision,
-            linear, traits, sway=sways[variant] if sways.shape[1] else np.zeros((n, 0)), **of_person,
+            (items // span).astype(np.int32), place[:n], place[n:], outcome, weight, task, variant, offsets[variant],
+            precision, linear, traits, sway=sways[variant] if sways.shape[1] else np.zeros((n, 0)), **of_person,
         )  # fmt: skip
 
     @property
@@ -105,7 +113,9 @@ class Person(NamedTuple):
     def tasks(self) -> TaskRows:
         """Rows of tasks, with their sites."""
         held = self.task >= 0
-        columns = (self.keys(), self.task, self.precision, self.linear)
+        copy = np.arange(len(self.items)) - np.searchsorted(self.items, self.items)
+        copies = copies_in_one(copy[self.left], copy[self.right])
+        columns = (self.keys(), copies, self.task, self.precision, self.linear)
         return TaskRows._make(column[held] for column in columns)
 
     def keys(self) -> IntArray:

@@ -140,7 +140,7 @@ def kinds_in(people: People, users: IntArray, left: IntArray, right: IntArray) -
     return kind
 
 
-def kinds_of_sets(kind: npt.NDArray[np.int8], of_set: IntArray) -> npt.NDArray[np.int8]:
+def kinds_of_sets(kind: npt.NDArray[np.int8], of_set: IntArray, n_sets: int) -> npt.NDArray[np.int8]:
     """Kinds of answers about sets, (n_sets,), from those of all pairs of items of each set, ``of_set`` (n_pairs,).
 
     Implied where all pairs are, and else what most are. Whatever the answer is the kind is the same, so that the
@@ -148,11 +148,12 @@ def kinds_of_sets(kind: npt.NDArray[np.int8], of_set: IntArray) -> npt.NDArray[n
     """
     newcomer = kind >= NEWCOMER
     of_pair = np.where(newcomer, kind - NEWCOMER, kind)
-    size = np.bincount(of_set)
-    implied = np.bincount(of_set, of_pair == IMPLIED) == size
-    unseen = np.bincount(of_set, np.where(of_pair == IMPLIED, 0, of_pair))
-    found = np.where(implied, IMPLIED, np.round(unseen / size)) + NEWCOMER * (np.bincount(of_set, newcomer) > 0)
-    return np.asarray(found, dtype=np.int8)
+    size, n_implied, unseen, n_new = (
+        np.bincount(of_set, count, n_sets)
+        for count in (None, of_pair == IMPLIED, np.where(of_pair == IMPLIED, 0, of_pair), newcomer)
+    )
+    found = np.where(n_implied == size, IMPLIED, np.round(unseen / np.maximum(size, 1)))
+    return np.asarray(found + NEWCOMER * (n_new > 0), dtype=np.int8)
 
 
 _QUERIES_PER_SHARD = 20_000.0

@@ -159,21 +159,24 @@ def prior_state_on_basis(in_pair_space, answers, prior, Phi, state):
         return
     for p in range(d):
         if not in_pair_space:
-            C[p, p] += rho[items[p]]
+            q = p
+            while q >= 0 and items[q] == items[p]:  # copies of one item
+                C[p, q] += rho[items[p]]
+                q -= 1
             continue
-        a = la[p]
-        b = lb[p]
+        a = items[la[p]]
+        b = items[lb[p]]
         for q in range(p + 1):
-            a2 = la[q]
-            b2 = lb[q]
+            a2 = items[la[q]]
+            b2 = items[lb[q]]
             if a == a2:
-                C[p, q] += rho[items[a]]
+                C[p, q] += rho[a]
             if b == b2:
-                C[p, q] += rho[items[b]]
+                C[p, q] += rho[b]
             if a == b2:
-                C[p, q] -= rho[items[a]]
+                C[p, q] -= rho[a]
             if b == a2:
-                C[p, q] -= rho[items[b]]
+                C[p, q] -= rho[b]
 
 
 @inner_kernel
@@ -418,8 +421,34 @@ def _subtract_square(s, C, Q, W, P):
 
 
 @inner_kernel
+def _add_to_one_before(i, x, Q, n):
+    """Sums x (n), Q (n, n) of which what is of i is of the one before it."""
+    x[i - 1] += x[i]
+    x[i] = 0.0
+    for j in range(n):
+        Q[i - 1, j] += Q[i, j]
+        Q[i, j] = 0.0
+    for j in range(n):
+        Q[j, i - 1] += Q[j, i]
+        Q[j, i] = 0.0
+
+
+@inner_kernel
 def person_statistics(in_pair_space, answers, sway, state, block, x, Q, W):
-    """The sums x = Xᵀ α (s) and Xᵀ Q X (s x s), on the k own items of the user and the own effects of covariates."""
+    """The sums x = Xᵀ α (s) and Xᵀ Q X (s x s), on the k own items of the user and the own effects of covariates.
+
+    Of copies of an item those of the first are of all.
+    """
+    _statistics_by_place(in_pair_space, answers, sway, state, block, x, Q, W)
+    items = answers.items
+    for i in range(items.shape[0] - 1, 0, -1):
+        if items[i] == items[i - 1]:
+            _add_to_one_before(i, x, Q, items.shape[0] + n_effects(sway))
+
+
+@inner_kernel
+def _statistics_by_place(in_pair_space, answers, sway, state, block, x, Q, W):
+    """:func:`person_statistics` in which copies of an item are items of their own."""
     C, mu, c = state.C, state.mu, state.c
     la, lb, weight, lam, eta = answers.left, answers.right, answers.weight, answers.lam, answers.eta
     n = la.shape[0]

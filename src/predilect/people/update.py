@@ -255,8 +255,8 @@ def settled(
     else:
         cov, Phi, rho = law.Sigma[items[:, None], items], None, law.rho
     answers = Answers(
-        np.arange(k, dtype=np.int32), person.left, person.right, person.answers, person.task, person.weight,
-        person.offset, precision, linear, person.traits[0], person.consistency.item(0),
+        np.searchsorted(items, items).astype(np.int32), person.left, person.right, person.answers, person.task,
+        person.weight, person.offset, precision, linear, person.traits[0], person.consistency.item(0),
     )  # fmt: skip
     theta, change = (Intervals if len(person.ends) else likelihood).compiled(person_at_rest)(
         answers, person.sway if person.sway.shape[1] else None, among_items,

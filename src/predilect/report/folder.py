@@ -20,7 +20,7 @@ from predilect._text import amount
 from predilect.charts.on_axes import can_plot, write_chart
 from predilect.charts.pictures import board_chart, segments_chart
 from predilect.decisions.ranking import best_items, is_whole
-from predilect.decisions.scales import SCALES, Scale
+from predilect.decisions.scales import Scale
 from predilect.progress import Watcher, tell_parts
 from predilect.report.leaderboard import Ranking, Refused, SharedSegment, segment_table
 from predilect.report.tables import whole_numbers, write_csv
@@ -165,10 +165,10 @@ class RankOutput:
         model = self.overall.model
         people = "" if model._n_people is None else f" of {model._n_people} people"
         title = f"{len(self.overall.board)} items, from {amount(model.n_answers_)} answers{people}"
-        plot_board(self.overall.board, SCALES["probit"], title, [place / name for name in names])
+        plot_board(self.overall.board, model._own_scale, title, [place / name for name in names])
         charts = dict(model._further_charts())
         if shared := [one.board for one in self.segments.values() if isinstance(one, SharedSegment)]:
-            unit, most = SCALES["probit"].of_differences, MOST_SEGMENTS_DRAWN
+            unit, most = model._own_scale.of_differences, MOST_SEGMENTS_DRAWN
             of = shared, self.overall.board, unit.unit, unit.digits, most, most
             charts["segments"] = partial(segments_chart, *of)
         for stem, make in charts.items():

@@ -157,7 +157,7 @@ def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]
 
 
 def _relation(model: Any, answers: Comparisons, wanted_personal: bool) -> str:
-    name = model.report_["model"]
+    name = model._called
     if told := model._relation():
         return f"{name}. {told}"
     why = ""

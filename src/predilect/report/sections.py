@@ -40,7 +40,7 @@ from predilect.charts.pictures import (
 from predilect.data import Comparisons, Finding, Intake, check
 from predilect.data.orders import weights_of_rows
 from predilect.decisions.ranking import TIER_RULE
-from predilect.decisions.scales import SCALES, Scale
+from predilect.decisions.scales import Scale
 from predilect.decisions.versus import chances_of_no_side
 from predilect.evaluation.verdict import Verdict
 from predilect.report.changes import ASSUMPTION, Changes
@@ -102,7 +102,7 @@ class Contents:
 def contents_of(
     model: Any,
     *,
-    scale: Scale = SCALES["probit"],
+    scale: Scale | None = None,
     title: str = "",
     findings: Sequence[Finding] | None = None,
     warnings: Sequence[str] = (),
@@ -119,6 +119,7 @@ def contents_of(
     """
     from predilect._version import __version__
 
+    scale = scale or model._own_scale
     board = pl.DataFrame(model.rank(scale=scale))
     answers = model.comparisons_ if answers is None else answers
     n_answers, n_people = model.n_answers_, model._n_people
@@ -129,7 +130,7 @@ def contents_of(
         if answers.joint:  # an answer about several items is one
             n_answers = float(weights_of_rows(answers).sum())
     facts = {
-        "Model": str(model.report_["model"]), "Seed": str(model.seed_), "Answers": grouped(n_answers),
+        "Model": model._called, "Seed": str(model.seed_), "Answers": grouped(n_answers),
         "Predilect": __version__, "Date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }  # fmt: skip
     if n_people is not None:

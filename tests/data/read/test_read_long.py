@@ -142,21 +142,61 @@ def test_constants_of_named_alternatives_can_be_left_out():
     assert read(shop, reading={"constants": False}).intake.attributes == ("price",)
 
 
-def test_equal_profiles_of_a_task_stand_there_once():
+def test_equal_profiles_of_a_task_stand_there_as_often_as_they_were_shown():
     columns = {**NUMBERED, "price": [2, 2, 4, 3, 3, 3], "chosen": CHOSEN}
     found = read(columns)
-    assert tasks_of(found) == [("a", "price=2 > price=4")]
-    assert found.intake.notes == ("In 2 tasks alternatives have the same attributes: each profile stands there once.",)
-    assert found.intake.left_out == {"all alike": 3}
-    other = read(columns, {"chosen": [0, 1, 0, 0, 0, 1]})
-    assert tasks_of(other) == tasks_of(found)
-    assert tasks_of(read(columns, {"chosen": [0, 0, 1, 0, 0, 1]})) == [("a", "price=4 > price=2")]
+    of_three = ("b", "price=3 > price=3", "price=3 > price=3")
+    assert tasks_of(found) == [("a", "price=2 > price=2", "price=2 > price=4"), of_three]
+    assert found.intake.notes == (
+        "In 2 tasks alternatives have the same attributes: each counts, as often as it was shown.",
+    )
+    assert (found.copies.tolist(), found.joint) == ([[0, 1], [0, 0], [0, 1], [0, 2]], True)
+    assert read(columns, {"chosen": [0, 1, 0, 0, 0, 1]}) == found  # which of two alike makes no difference
+    assert tasks_of(read(columns, {"chosen": [0, 0, 1, 0, 0, 1]})) == [
+        ("a", "price=4 > price=2", "price=4 > price=2"), of_three,
+    ]  # fmt: skip
     worst = {**columns, "price": [2, 2, 4, 3, 4, 5], "response": [1, 0, -1, 0, 1, -1]}
     del worst["chosen"]
-    assert tasks_of(read(worst)) == [("a", "price=2 > price=4"), ("b", "price=3 > price=5", "price=4 > price=3")]
-    refused({**worst, "response": [1, -1, 0, 0, 1, -1]}, {}, 'stands twice in 1 task (first: row 1), such as "price=2"')
+    assert tasks_of(read(worst)) == [
+        ("a", "price=2 > price=2", "price=2 > price=4"), ("b", "price=3 > price=5", "price=4 > price=3"),
+    ]  # fmt: skip
+    assert tasks_of(read({**worst, "response": [1, -1, 0, 0, 1, -1]}))[0] == (
+        "a", "price=2 > price=4", "price=4 > price=2",
+    )  # fmt: skip
     rated = {name: values for name, values in worst.items() if name != "response"}
-    refused(rated, {"rating": [1, 5, 3, 1, 2, 3]}, "stands twice")
+    assert tasks_of(read(rated, {"rating": [1, 5, 3, 1, 2, 3]}))[0] == ("a", "price=2 > price=4", "price=4 > price=2")
+
+
+def test_answers_with_equal_profiles_keep_them():
+    columns = {**NUMBERED, "price": [2, 2, 4, 3, 3, 5], "chosen": [0, 0, 1, 1, 0, 0]}
+    found = read(columns)
+    rows = [tuple(row[name] for name in ("left", "right", "copy_left", "copy_right"))
+            for row in found.to_frame("polars").iter_rows(named=True)]  # fmt: skip
+    assert ("price=2", "price=4", 1, 0) in rows
+    assert ("price=3", "price=3", 0, 1) in rows
+    assert Comparisons.from_rows(found.to_frame("polars"), joint=True) == found
+    plain = read({**NUMBERED, "price": [2, 3, 4, 6, 3, 5], "chosen": CHOSEN})
+    both = found.append(plain)
+    assert both.copies.sum() == found.copies.sum() == 2
+    assert plain.append(found) == both
+    assert both.take(np.isin(both.task, np.unique(both.task[both.copies.any(axis=1)]))).n_rows == found.n_rows
+    apart = found.by_pairs()
+    assert (apart.n_rows, apart.joint, apart.copies) == (2, False, None)
+    turned = read(columns, {"price": [4, 4, 2, 6, 6, 1]}).copies.tolist()
+    assert turned == [[0, 0], [0, 1], [0, 0], [0, 1]]
+
+
+def test_an_option_without_a_row_of_its_own_says_what_to_do():
+    shown = {**NUMBERED, "price": [1, 2, 3, 3, 2, 1], "chosen": [1, 0, 0, 0, 0, 0]}
+    refused(shown, {}, "no alternative was chosen in 1 task", 'give every task one row more: "None"')
+    advised = {name: [*column] for name, column in shown.items()}
+    for name, values in {"task": [1, 2], "alt": ["None"] * 2, "price": [None] * 2, "chosen": [0, 1]}.items():
+        if name in advised:
+            advised[name] = [*map(str, advised[name]), *values] if name == "alt" else [*advised[name], *values]
+    for name in advised.keys() - {"task", "alt", "price", "chosen"}:
+        advised[name] = [*advised[name], *(advised[name][0], advised[name][3])]
+    advised["task"] = [*NUMBERED["task"], NUMBERED["task"][0], NUMBERED["task"][3]]
+    assert tasks_of(read(advised))[1][1:] == ("None > price=1", "None > price=2", "None > price=3")
 
 
 def test_a_lone_attribute_with_an_outside_option():
@@ -324,7 +364,7 @@ def test_rows_of_one_task_are_no_choices_among_their_columns():
     table = {"user": ["a"] * 6, "screen": [7, 7, 8, 8, 9, 9], "x1": [1, 2, 2, 1, 1, 2], "x2": [2, 1, 1, 1, 2, 2]}
     answer = {"response": [1, 2, 2, 1, 1, 2]}
     refused(table, answer, 'or one alternative, as "screen" tells', 'columns={"alternatives": ["1", "2"]}')
-    assert read(table, answer, columns={"alternatives": ["1", "2"]}).n_answers == 4  # two are alike
+    assert read(table, answer, columns={"alternatives": ["1", "2"]}).n_answers == 6
 
 
 def test_a_note_with_a_sign_in_it_is_no_order():

@@ -154,6 +154,22 @@ def test_answers_by_question_and_a_design():
     assert "1 question not answered." in blank.intake.notes
 
 
+def test_versions_in_columns_of_different_names_are_refused():
+    """Joined by the task alone, everybody had seen the tasks of all versions."""
+    design = {"list": [1] * 4 + [2] * 4, "task": [1, 1, 2, 2] * 2, "alternative": [1, 2] * 4, "price": range(8)}
+    answers = {"person": [1, 2, 3, 4], "group": [1, 2, 1, 2], "q1": [1, 2, 1, 2], "q2": [2, 2, 1, 1]}
+    refused(
+        answers, {}, "the design has 2 rows for one alternative (task 1, alternative 1)",
+        'it may be "list" of the design and "group" of the answers', "one name in both, such as version",
+        design=design,
+    )  # fmt: skip
+    design["version"], answers["version"] = design.pop("list"), answers.pop("group")
+    assert read(answers, design=design).n_answers == 8
+    without = {name: column for name, column in answers.items() if name != "version"}
+    unnamed = {("list" if name == "version" else name): column for name, column in design.items()}
+    refused(without, {}, 'those of the answers "person", "q1", "q2"', design=unnamed)
+
+
 def test_designs_and_answers_that_do_not_fit():
     without = {name: values for name, values in ANSWERS.items() if name != "BLOCK"}
     refused(without, {}, 'the design has 2 versions (column "BLOCK")', "Call it BLOCK", design=DESIGN)

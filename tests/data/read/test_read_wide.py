@@ -71,7 +71,7 @@ def test_what_is_named_as_profile_is_used_or_refused():
 
 def test_equal_alternatives_and_constants():
     same = {**PRICES, "price_2": [1, 5, 8], "choice": [1, 2, 3]}
-    assert tasks_of(read(same))[0] == ("a", "price=1 > price=3")
+    assert tasks_of(read(same))[0] == ("a", "price=1 > price=1", "price=1 > price=3")
     assert "In 1 task alternatives have the same attributes" in read(same).intake.notes[0]
     named = {**renamed(["id", "price_car", "price_bus", "price_rail"]), "choice": ["car", "bus", "rail"]}
     assert read(named).intake.attributes == ("alternative", "price")

@@ -49,7 +49,7 @@ def conditional_logit(X):
 
 
 def fixed(data, seed=0, **settings):
-    given = {"method": "simulated", "distributions": "fixed", "n_jobs": 1, "random_state": seed}
+    given = {"method": "simulated", "distributions": "fixed", "errors": "hessian", "n_jobs": 1, "random_state": seed}
     return MixedLogit(**given | settings).fit(data.answers, items=data.items)
 
 

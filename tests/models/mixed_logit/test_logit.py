@@ -10,6 +10,7 @@ from simulate_choices import choices
 from predilect import Comparisons, MixedLogit, load
 from predilect.data.choices import choices_of
 from predilect.errors import DataError, DataWarning
+from predilect.likelihoods.special import Z_95
 from referees import latent_class as referee
 from tolerances import EXACT, ITERATIVE
 
@@ -62,7 +63,8 @@ def test_estimates_and_all_errors_are_those_of_the_referee(method):
     X, user = tasks(DATA)
     b = referee.logit(X)
     bread, s = np.linalg.inv(referee.information(X, b)), referee.scores(X, b)
-    by_person = np.array([s[user == u].sum(axis=0) for u in range(40)])
+    of_few = np.sqrt(40 / 39 * (len(X) - 1) / (len(X) - 3))
+    by_person = of_few * np.array([s[user == u].sum(axis=0) for u in range(40)])
     summary = fitted(method=method).summary()
     table = ordered(summary, "mean")
     np.testing.assert_allclose(table["estimate"], b, rtol=ITERATIVE)
@@ -104,6 +106,124 @@ def test_the_constants_are_those_of_what_labels_the_alternatives():
         model.contrasts("cost")
     with pytest.raises(DataError, match="clustered errors need people"):
         model.summary("clustered")
+
+
+def pairs_study(n_people=30, n_pairs=8, ties=0.0, seed=0):
+    """Answers to pairs by people who differ, differences of attributes (n, 2), what was said, 1, ½ or 0, and who."""
+    rng = np.random.default_rng(seed)
+    person = np.repeat(np.arange(n_people), n_pairs)
+    X = rng.normal(size=(len(person), 2, 2)).round(2)
+    D = X[:, 0] - X[:, 1]
+    felt = (D * (np.array([0.5, -0.3]) + 0.6 * rng.normal(size=(n_people, 2)))[person]).sum(axis=1)
+    felt += rng.logistic(size=len(felt))
+    said = np.where(np.abs(felt) < ties, 0.5, felt > 0)
+    frame = {
+        "user": person, "left": [f"a{k}" for k in range(len(felt))], "right": [f"b{k}" for k in range(len(felt))],
+        "winner": np.where(said == 0.5, "tie", np.where(said == 1.0, "left", "right")),
+    }  # fmt: skip
+    items = {"item": [*frame["left"], *frame["right"]]}
+    items |= {name: np.r_[X[:, 0, k], X[:, 1, k]] for k, name in enumerate("xy")}
+    return frame, items, D, said, person
+
+
+def test_clustered_errors_are_those_of_statsmodels_and_intervals_are_students():
+    discrete, stats = pytest.importorskip("statsmodels.discrete.discrete_model"), pytest.importorskip("scipy.stats")
+    frame, items, D, said, person = pairs_study()
+    theirs = discrete.Logit(said, D).fit(disp=0, cov_type="cluster", cov_kwds={"groups": person})
+    model = MixedLogit(distributions="fixed").fit(pl.DataFrame(frame), items=items)
+    summary, coefficients = model.summary(), model.coefficients()
+    assert summary.errors == "clustered"
+    np.testing.assert_allclose(summary.table["clustered"], theirs.bse, rtol=1e-5)
+    z, p = theirs.params / theirs.bse, 2.0 * stats.t.sf(np.abs(theirs.params / theirs.bse), 29)
+    np.testing.assert_allclose(summary.table["z"], z, rtol=1e-5)
+    np.testing.assert_allclose(summary.table["p"], p, rtol=1e-4)
+    np.testing.assert_allclose(coefficients["sd"], theirs.bse, rtol=1e-5)
+    half = stats.t.ppf(0.975, 29) * theirs.bse
+    np.testing.assert_allclose(coefficients["lower"], theirs.params - half, rtol=1e-5)
+    np.testing.assert_allclose(coefficients["upper"], theirs.params + half, rtol=1e-5)
+    assert "clustered by person (30 people)" in " ".join(model.describe())
+    # All that is made of draws follows: pay, and shares.
+    plain = MixedLogit(distributions="fixed", errors="hessian").fit(pl.DataFrame(frame), items=items)
+    assert plain.summary().errors == "hessian"
+    wider = np.array(theirs.bse / np.sqrt(np.diag(np.linalg.inv(-discrete.Logit(said, D).hessian(theirs.params)))))
+    assert (wider > 1.2).all()
+    pay = [table["upper"][0] - table["lower"][0] for m in (model, plain) for table in [m.willingness_to_pay("y")]]
+    shares = [table["upper"][0] - table["lower"][0] for m in (model, plain) for table in [m.simulate(["a0", "b0"])]]
+    assert pay[0] > 1.1 * pay[1]
+    assert shares[0] > 1.1 * shares[1]
+
+
+def test_errors_are_clustered_where_that_is_possible(tmp_path):
+    frame, items, *_ = pairs_study(n_people=20)
+
+    def made(columns=frame, **settings):
+        return MixedLogit(distributions="fixed", **settings).fit(pl.DataFrame(columns), items=items)
+
+    few = made()
+    assert few.summary().errors == "clustered"
+    assert "Of fewer than 30 people clustered errors are uncertain themselves" in " ".join(few.describe())
+    few.save(tmp_path / "few")
+    again = load(tmp_path / "few")
+    assert again.describe() == few.describe()
+    assert str(again.summary()) == str(few.summary())
+    assert made(errors="robust").describe()[-1].startswith("Standard errors are robust")
+    once = made(frame | {"user": range(160)})
+    assert once.summary().errors == "hessian"  # nobody answered twice
+    two = made(frame | {"user": [k % 2 for k in range(160)]})
+    assert two.summary().errors == "hessian"  # two people do not tell two coefficients
+    nobody = {name: column for name, column in frame.items() if name != "user"}
+    assert made(nobody).summary().errors == "hessian"
+    with pytest.raises(DataError, match="more people than there are numbers to estimate, and there are 2 people"):
+        made(frame | {"user": [k % 2 for k in range(160)]}, errors="clustered")
+    with pytest.raises(DataError, match="and the answers do not say who gave them"):
+        made(nobody, errors="clustered")
+    with pytest.raises(DataError, match="is for coefficients that are the same for all people"):
+        MixedLogit(errors="robust").fit(pl.DataFrame(frame), items=items)
+    with pytest.raises(ValueError, match="errors must be"):
+        made(errors="sandwich")
+
+
+@pytest.mark.slow
+def test_classes_have_clustered_errors_too():
+    answers, *_ = STUDY
+    one, other = (MixedLogit(distributions="fixed", n_classes=2, n_jobs=1, errors=errors).fit(answers)
+                  for errors in ("auto", "hessian"))  # fmt: skip
+    assert (one.summary().errors, other.summary().errors) == ("clustered", "hessian")
+    for model, name in ((one, "clustered"), (other, "hessian")):
+        table = model.summary().table.filter(pl.col("what").str.starts_with("class"))
+        np.testing.assert_allclose(table[name].sort(), model.classes()["sd"].sort(), rtol=1e-3)
+
+
+def test_a_tie_is_one_answer_for_robust_errors():
+    frame, items, D, said, _ = pairs_study(n_people=200, n_pairs=2, ties=1.5)
+    assert (said == 0.5).mean() > 0.4
+    model = MixedLogit(distributions="fixed").fit(pl.DataFrame(frame), items=items)
+    b = model.summary().table["estimate"].to_numpy()
+    p = 1.0 / (1.0 + np.exp(-D @ b))
+    np.testing.assert_allclose(D.T @ (said - p), 0.0, atol=1e-6)
+    bread, s = np.linalg.inv(D.T @ (D * (p * (1.0 - p))[:, None])), D * (said - p)[:, None]
+    expected = np.sqrt(np.diagonal(bread @ s.T @ s @ bread))
+    np.testing.assert_allclose(model.summary().table["robust"], expected, rtol=ITERATIVE)
+
+
+def test_an_order_is_one_answer_for_robust_errors():
+    table = {"task": np.repeat(np.arange(60), 3), "alt": np.tile([1, 2, 3], 60)}
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 3)).round(2)
+    rank = np.argsort(np.argsort(-(X + rng.gumbel(size=(60, 3))), axis=1), axis=1) + 1
+    found = Comparisons.from_frame(table | {"x": X.ravel(), "rank": rank.ravel()})
+    model = MixedLogit(distributions="fixed").fit(found, items=found.item_table)
+    b = model.summary().table["estimate"][0]
+    order = np.take_along_axis(X, np.argsort(rank, axis=1), axis=1)
+    slopes, information = np.zeros(60), 0.0
+    for first in range(2):
+        rest = order[:, first:]
+        p = np.exp(b * rest) / np.exp(b * rest).sum(axis=1, keepdims=True)
+        mean = (p * rest).sum(axis=1)
+        slopes += rest[:, 0] - mean
+        information += (p * rest**2).sum() - (mean**2).sum()
+    expected = np.sqrt(slopes @ slopes) / information
+    assert model.summary().table["robust"][0] == pytest.approx(expected, rel=ITERATIVE)
 
 
 @pytest.mark.slow
@@ -195,13 +315,20 @@ def test_prints_of_the_table(tmp_path):
     text, tex, md = str(summary), summary.latex(), summary.markdown()
     assert "log likelihood: " in text
     assert text.splitlines()[0].split() == [
-        "attribute", "level", "what", "estimate", "hessian", "robust", "clustered", "z", "p",
+        "attribute", "level", "what", "estimate", "hessian", "robust", "clustered", "z", "p", "lower", "upper",
     ]  # fmt: skip
-    assert tex.startswith(r"\begin{tabular}{lllrrrrrr}")
+    assert tex.startswith(r"\begin{tabular}{lllrrrrrrrr}")
     assert tex.count(r"\\") == 1 + 8 + sum(one is not None for one in summary.facts.values())
-    assert md.splitlines()[1] == "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    assert md.splitlines()[1] == "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     row = summary.table.row(0, named=True)
     assert row["z"] == pytest.approx(row["estimate"] / row["robust"])
+    assert row["upper"] - row["lower"] == pytest.approx(2.0 * Z_95 * row["robust"])
+    assert "e-" not in tex.split(r"\midrule")[1].replace("log", "")  # p is in words where it is next to nothing
+    assert "$<$ .001" in tex
+    pay = model.willingness_to_pay("price")
+    both = summary.latex(pay)
+    assert both.startswith(tex)
+    assert both.count(r"\\") == tex.count(r"\\") + 1 + len(pay)
     model.save(tmp_path / "m")
     again = load(tmp_path / "m")
     assert str(again.summary("robust")) == text
@@ -215,6 +342,8 @@ def test_the_table_of_coefficients_that_vary_has_their_spreads():
     )
     table = pl.DataFrame(model.summary().table)
     assert table["what"].to_list() == ["mean"] * 3 + ["sd"] * 3
+    for name in ("z", "p", "lower", "upper"):  # a spread of 0 is the edge of what is possible
+        assert table[name].is_null().to_list() == [False] * 3 + [True] * 3
     coefficients = pl.DataFrame(model.coefficients())
     np.testing.assert_allclose(table["estimate"][:3], coefficients["mean"], rtol=ITERATIVE)
     np.testing.assert_allclose(table["hessian"][:3], coefficients["sd"], rtol=ITERATIVE)

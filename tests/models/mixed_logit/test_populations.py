@@ -20,8 +20,8 @@ def likelihood_of(n, diagonal=False):
     """A likelihood of which only sizes matter, and its parameters."""
     nothing = np.zeros(0, dtype=np.int64)
     p = Problem(
-        np.zeros((0, n)), np.ones(1), nothing, nothing, np.ones((1, 1)), nothing, np.full(n, NORMAL, dtype=np.int8),
-        n, -1,
+        np.zeros((0, n)), np.ones(1), nothing, np.ones(1), nothing, nothing, np.ones((1, 1)), nothing,
+        np.full(n, NORMAL, dtype=np.int8), n, -1,
     )  # fmt: skip
     return simulated.Simulated(p, np.zeros((1, 1, n)), diagonal)
 

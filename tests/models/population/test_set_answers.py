@@ -119,9 +119,90 @@ def test_where_ties_are_left_out_so_are_sets_without_a_clear_winner(tmp_path):
     assert chances[0].sum() == pytest.approx(1.0, abs=EXACT)
 
 
+def test_an_item_that_stands_in_a_set_several_times_is_as_many_alternatives(model):
+    asked = SET | {"item": ["i0", "i1", "i1", "i2"]}
+    found = model.predict_choice(asked)
+    assert found.sum() == pytest.approx(1.0, abs=EXACT)
+    mean, covariance = model.utility_distribution("p01")
+    draws = np.random.default_rng(0).multivariate_normal(mean, covariance, size=200_000)[:, [0, 1, 1, 2]]
+    draws += np.sqrt(0.5) * np.random.default_rng(1).standard_normal(draws.shape)
+    expected = np.bincount(draws.argmax(axis=1), minlength=4) / 200_000
+    np.testing.assert_allclose(found, expected, atol=0.012)
+    same = {name: column[:3] for name, column in SET.items()} | {"item": ["i0"] * 3}
+    np.testing.assert_allclose(model.predict_choice(same), 1.0 / 3.0, atol=EXACT)
+    both = {name: [*asked[name], *same[name]] for name in SET} | {"task": [1] * 4 + [2] * 3}
+    np.testing.assert_allclose(model.predict_choice(both), [*found, *[1.0 / 3.0] * 3], atol=EXACT)
+
+
+def profiles(n_users=10, n_tasks=6, seed=0, who="p"):
+    """Choices of the best of three profiles, of which there are six, drawn with replacement."""
+    rng = np.random.default_rng(seed)
+    rows = {"person": [], "task": [], "alt": [], "price": [], "milk": [], "chosen": []}
+    for user in range(n_users):
+        b = [-0.7, 1.0] + 0.4 * rng.standard_normal(2)
+        for task in range(n_tasks):
+            X = np.column_stack([rng.integers(1, 4, 3), rng.integers(0, 2, 3)])
+            best = (X @ b + np.sqrt(0.5) * rng.standard_normal(3)).argmax()
+            for place, (price, milk) in enumerate(X.tolist()):
+                row = f"{who}{user:02d}", f"{who}{user}t{task}", place + 1, price, milk, int(place == best)
+                for column, value in zip(rows.values(), row, strict=True):
+                    column.append(value)
+    return rows
+
+
+@pytest.mark.parametrize("personal", [True, False])
+def test_tasks_with_equal_profiles_come_go_and_are_saved(personal, tmp_path):
+    answers, more = (Comparisons.from_frame(profiles(who=who, seed=k)) for k, who in enumerate("pq"))
+    assert answers.copies is not None
+    given = FIXED | {"personal": personal, "basis": "attributes", "feature_weight": 1.0}
+    model = Population(**given).fit(answers, items=answers.item_table)
+    asked = {"task": [0] * 3, "item": [model.items_.ids[k] for k in (0, 1, 1)]}
+    chances, score = model.predict_choice(asked), model.score(answers)
+    assert chances[1] == chances[2]
+    moved = copy.deepcopy(model)
+    moved.update(more)
+    refitted = Population(**given).fit(answers.append(more), items=answers.item_table)
+    assert moved._log.comparisons == refitted.comparisons_
+    if not personal:  # then the population is all there is
+        means = [one.predict_margin(pair_of(one))[0] for one in (moved, refitted)]
+        np.testing.assert_allclose(*means, atol=ITERATIVE)
+    moved.save(tmp_path / "moved")
+    loaded = Population.load(tmp_path / "moved")
+    np.testing.assert_array_equal(loaded.predict_choice(asked), moved.predict_choice(asked))
+    assert loaded.score(more) == pytest.approx(moved.score(more), abs=EXACT)
+    for one in (moved, loaded):
+        one.forget(more)
+        np.testing.assert_allclose(one.predict_choice(asked), chances, atol=ITERATIVE)
+        assert one.score(answers) == pytest.approx(score, abs=ITERATIVE)
+    with pytest.raises(DataError, match="holds no such answer"):
+        moved.forget(more)
+
+
+def test_without_features_a_second_copy_has_the_items_own_utility():
+    """Whatever the model takes items to have to themselves, copies share it."""
+    rows = profiles()
+    answers = Comparisons.from_frame(rows)
+    model = Population(**FIXED).fit(answers)
+    mean, covariance = model.utility_distribution("p03")
+    draws = np.random.default_rng(0).multivariate_normal(mean, covariance, size=200_000)[:, [0, 1, 1]]
+    draws += np.sqrt(0.5) * np.random.default_rng(1).standard_normal(draws.shape)
+    asked = {"user": ["p03"] * 3, "task": [1] * 3, "item": [model.items_.ids[k] for k in (0, 1, 1)]}
+    expected = np.bincount(draws.argmax(axis=1), minlength=3) / 200_000
+    np.testing.assert_allclose(model.predict_choice(asked), expected, atol=0.012)
+
+
+def test_models_of_pairs_leave_copies_out():
+    answers = Comparisons.from_frame(profiles())
+    merged = answers.by_pairs()
+    one, other = (predilect.models.HierarchicalGP().fit(rows) for rows in (answers, merged))
+    np.testing.assert_array_equal(one.predict_margin(pair_of(one))[0], other.predict_margin(pair_of(other))[0])
+
+
+def pair_of(model):
+    return {"left": [model.items_.ids[0]], "right": [model.items_.ids[1]]}
+
+
 def test_bad_sets_are_refused(model):
-    with pytest.raises(DataError, match="task 1 holds the alternative 'i0' twice"):
-        model.predict_choice(SET | {"item": ["i0", "i1", "i0", "i2"]})
     with pytest.raises(DataError, match="no column for the task"):
         model.predict_choice({"item": ["i0", "i1"]})
     with pytest.raises(DataError, match="missing ids"):

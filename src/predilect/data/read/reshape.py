@@ -292,6 +292,7 @@ def _with_design(answers: dict[str, pl.Series], options: ReadOptions) -> Reshape
     user = options.get("user") if options.get("user") is not None else guess_one(list(answers), PEOPLE_OF_SETS)
     task = _task_of(design)
     keys = _versions(design, answers)
+    _refuse_versions_apart(design, answers, [task, *keys.values()])
     free = [name for name in answers if name not in (user, *keys)]
     own_task = options["task"] if options.get("task") in answers else guess_one(free, TASKS)
     notes: list[str] = []
@@ -357,6 +358,35 @@ def _versions(design: Mapping[str, pl.Series], answers: Mapping[str, pl.Series])
             f"{shown(in_design)}."
         )
     return {in_answers: in_design}
+
+
+def _refuse_versions_apart(
+    design: Mapping[str, pl.Series], answers: Mapping[str, pl.Series], keys: Sequence[str]
+) -> None:
+    """DataError where a task of the design holds an alternative several times, as where versions are not told apart."""
+    place = guess_one([name for name in design if name not in keys], (*PLACED, *IDENTIFIED))
+    if place is None:
+        return
+    known = pl.DataFrame({name: _key(design[name]) for name in (*keys, place)})
+    twice = known.is_duplicated()
+    if not twice.any():
+        return
+    first = int(twice.arg_max() or 0)
+    times = known.join(known[[first]], on=known.columns, nulls_equal=True).height
+    others = [name for name in design if name not in known.columns]
+    telling = [name for name in others if not known.with_columns(_key(design[name]).alias(name)).is_duplicated().any()]
+    questions = {*keys, guess_one(list(answers), CHOSEN)}
+    asked = [name for name in answers if name not in questions and not name.strip()[-1:].isdigit()]
+    values = {name: set(_key(answers[name]).drop_nulls()) for name in asked}
+    like = [(name, own) for name in telling for own in asked if values[own] == set(_key(design[name]).drop_nulls())]
+    how = f"the columns of the design are {listed(list(design))}, those of the answers {listed(list(answers))}"
+    if len(like) == 1:
+        how = f'it may be "{shown(like[0][0])}" of the design and "{shown(like[0][1])}" of the answers'
+    told = ", ".join(f"{shown(name)} {shown(known[name][first])}" for name in known.columns)
+    raise DataError(
+        f"the design has {times} rows for one alternative ({told}), so that it seems to have several versions, and no "
+        f"column says which version somebody saw: {how}. Give that column one name in both, such as version."
+    )
 
 
 def _answers_in(

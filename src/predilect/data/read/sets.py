@@ -168,9 +168,9 @@ def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:
     if options.get("item_map") is not None:
         items, table = map_items(items, options["item_map"] or {})
         code = np.where(code < 0, code, table[code])
-    if sets.by_profile:
-        code = _equal_once(sets, code)
-    _leave_out_repeated(sets, code, items)
+    copies = _copies(sets, code) if sets.by_profile else None
+    if copies is None:
+        _leave_out_repeated(sets, code, items)
     _leave_out_uninformative(sets)
 
     weight = np.ones(sets.n_tasks)
@@ -195,6 +195,11 @@ def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:
     over, under = cover(task, level)
     of = task[over]
     several = np.bincount(of, minlength=sets.n_tasks) > 1
+    both = None
+    if copies is not None:
+        copies = copies[keep]
+        both = np.stack([copies[over], copies[under]], axis=1)
+        several[of[both.any(axis=1)]] = True
     # A task of one row is a pair, as any other.
     held = np.where(several[of], of, ALONE).astype(np.int32)
     contexts, context = None, None
@@ -203,7 +208,9 @@ def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:
         contexts = Vocabulary(ids.drop_nulls()) if ids.null_count() < len(ids) else None
         context = None if contexts is None else contexts.codes(ids, unknown="minus_one")[of]
     won = np.ones(len(of), dtype=np.int8)
-    answers = canonical_answers(Answers(who[of], code[over], code[under], won, weight[of], held, None, None, context))
+    answers = canonical_answers(
+        Answers(who[of], code[over], code[under], won, weight[of], held, context=context, copies=both)
+    )
     profiles = sets.profiles
     if profiles is not None:
         known = items.codes(profiles["item"], unknown="minus_one") >= 0
@@ -248,37 +255,21 @@ def _refuse_pair_options(options: ReadOptions, heeded: Sequence[str]) -> None:
         )
 
 
-def _equal_once(sets: Sets, code: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Codes of alternatives, of which those with one profile stand once in a task, on the level of the one chosen.
+def _copies(sets: Sets, code: NDArray[np.int32]) -> NDArray[np.int16] | None:
+    """Which of the alternatives of its task that are one item each is, from 0, the best first, (n,); None if all are 0.
 
-    They stay as they are where the answer sets one over the other, but for a choice of the best.
+    Alternatives of one profile are as many as were shown: each of them could have been chosen.
     """
     order = np.lexsort((sets.level, code, sets.task))
-    task, item, level = sets.task[order], code[order], sets.level[order]
-    fresh = np.ones(len(order), dtype=bool)
-    fresh[1:] = (task[1:] != task[:-1]) | (item[1:] != item[:-1]) | (item[1:] < 0)
-    group = np.cumsum(fresh) - 1
-    low, high = level[fresh], np.zeros(int(fresh.sum()), dtype=level.dtype)
-    np.maximum.at(high, group, level)
-    alike = low == high
-    if sets.kind == "best":
-        alike[:], high = True, low
-    elif sets.kind == "best_worst":  # in the middle, and the best or the worst
-        alike = ~((low == 0) & (high == 2))
-        high = np.where(high == 2, 2, low)
-    keep = fresh | ~alike[group]
-    if keep.all():
-        return code
-    size = sets.count()
-    changed = np.bincount(task[~keep], minlength=sets.n_tasks) > 0
-    told = counted(int(changed.sum()), "task")
-    sets.notes.append(f"In {told} alternatives have the same attributes: each profile stands there once.")
-    sets.level[order] = np.where(alike[group], high[group], level)
-    left = np.sort(order[keep])
-    sets.task, sets.level, sets.item = sets.task[left], sets.level[left], sets.item.gather(left)
-    sets.leave_out((sets.count() == 1) & (size > 1), ALL_ALIKE)
-    kept: NDArray[np.int32] = code[left]
-    return kept
+    same = repeats(sets.task[order], code[order]) & (code[order] >= 0)
+    if not same.any():
+        return None
+    place = np.arange(len(order))
+    copies = np.zeros(len(order), dtype=np.int16)
+    copies[order] = place - np.maximum.accumulate(np.where(same, 0, place))
+    told = counted(int(sets.any_of(copies > 0).sum()), "task")
+    sets.notes.append(f"In {told} alternatives have the same attributes: each counts, as often as it was shown.")
+    return copies
 
 
 def _leave_out_repeated(sets: Sets, code: NDArray[np.int32], items: Vocabulary) -> None:
@@ -318,7 +309,11 @@ def _leave_out_uninformative(sets: Sets) -> None:
                 f"(column {column}). If any number may be up or down, say {option('kind', 'rating')}."
             )
             sets.leave_out((top != 1) | (low != 1), UNCLEAR, message)
-        message = f"no alternative was chosen in {{where}}: column {column} must say one of those that were shown."
+        message = (
+            f"no alternative was chosen in {{where}}: column {column} must say one of those that were shown. If people "
+            'could choose none of these, give every task one row more: "None" as the alternative, its attributes '
+            "empty, and chosen where nothing else was."
+        )
         sets.leave_out(top == 0, UNCLEAR, message)
         message = (
             f"more than one alternative was chosen in {{where}} (column {column}).{_several_tasks(sets)} If any number "

@@ -9,17 +9,21 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import stdtr, stdtrit
 
 from predilect._stored import PLAIN, numbers
 from predilect._types import FloatArray
 from predilect.data import PersonFeatures
 from predilect.data.features import Traits
+from predilect.data.frames import open_frame, to_columns
+from predilect.latent.sandwich import of_student
 from predilect.models.mixed_logit.attributes import NORMAL, TRIANGULAR, Columns
 from predilect.models.mixed_logit.problem import Law, coefficients_of
 
 ERRORS = ("hessian", "robust", "clustered")
+ENOUGH_PEOPLE = 30  # from so many on clustered errors are as good as they look
 _STEP = 1e-4  # of central differences of what is reported, in units of a parameter
+_AT_AN_EDGE = re.compile(r"\bsd\b|^share$")  # whose smallest value is 0
 _IN_NATS = re.compile("log likelihood|AIC|BIC")
 Label = tuple[str, str, str]  # attribute, level, and what of it
 
@@ -38,6 +42,12 @@ class Estimates:
     robust: Annotated[FloatArray | None, numbers("Q Q")]
     clustered: Annotated[FloatArray | None, numbers("Q Q")]
     facts: Annotated[dict[str, Any], PLAIN]  # numbers of the fit, in the order in which they are printed
+    errors: Annotated[str, PLAIN] = "hessian"  # whose intervals, z and p are by, unless others are asked for
+
+    @property
+    def student(self) -> float:
+        """The root of what the variance of draws is multiplied by, so that quantiles of a normal are Student's."""
+        return 1.0 if self.errors != "clustered" else float(np.sqrt(of_student(np.array(self.facts["people"]))))
 
 
 def covariate_effects(traits: Traits | None, people: PersonFeatures | None) -> tuple[list[str], FloatArray]:
@@ -101,12 +111,12 @@ def reported(
 def by_delta(
     laws: Callable[[FloatArray], Law], columns: Columns, covariates: tuple[Sequence[str], FloatArray],
     theta: FloatArray, H: FloatArray, scores: dict[str, FloatArray | None], facts: dict[str, Any],
+    errors: str = "hessian",
 ) -> Estimates:  # fmt: skip
     """Estimates at ``theta`` (P,) of the log-likelihood with minus the Hessian H, by the delta method.
 
     ``laws``: populations (S,) of parameters (S, P); ``scores``: slopes of independent parts of the log-likelihood
-    (n, P), None where there are none, for "robust" and "clustered": V = H⁻¹ (Σ s sᵀ) H⁻¹, without a factor for small
-    samples.
+    (n, P), None where there are none, for "robust" and "clustered": V = H⁻¹ (Σ s sᵀ) H⁻¹.
     """
     step = _STEP * np.eye(len(theta))
     labels, unit, at = reported(laws(np.vstack([theta, theta + step, theta - step])), columns, *covariates)
@@ -116,7 +126,17 @@ def by_delta(
     for name in ERRORS[1:]:
         s = scores[name]
         found[name] = None if s is None else (half := J @ bread @ s.T) @ half.T
-    return Estimates(tuple(labels), unit, at[0], facts=facts, **found)  # type: ignore[arg-type]
+    return Estimates(tuple(labels), unit, at[0], facts=facts, errors=errors, **found)  # type: ignore[arg-type]
+
+
+def of_few(slopes: FloatArray, n_people: int | None, n_choices: float) -> FloatArray | None:
+    """Slopes of people's log-likelihoods (U, P) for clustered errors, times the root of G / (G - 1) (n - 1) / (n - P)
+    for G people and n choices, by which their squares are right on average; None where people are not known.
+    """
+    if n_people is None:
+        return None
+    of_people = n_people / max(n_people - 1.0, 1.0)
+    return slopes * math.sqrt(of_people * (n_choices - 1.0) / max(n_choices - slopes.shape[1], 1.0))
 
 
 def by_draws(
@@ -153,7 +173,8 @@ class Summary:
     ----------
     table : data frame of the caller's kind
         Columns attribute, level, what (mean, sd, share, class 1 ...), estimate, hessian, robust, clustered (standard
-        errors), z and p (two-sided, by the errors that were asked for).
+        errors), z, p (two-sided) and lower, upper (95 % interval) by the errors that were asked for. Spreads and shares
+        have none of the last four: at the edge of what is possible they are not normal.
     facts : dict
         Log likelihoods at 0, with constants alone and at the maximum, rho squared, AIC, BIC (of the number of choices),
         numbers of choices, people and draws, and whether the fit converged.
@@ -161,6 +182,8 @@ class Summary:
         Whose errors z and p are by; "posterior" for draws.
     said : str
         What comes first in print: that chains do not agree, say.
+    usable : bool
+        Whether print shows numbers; ``table`` and ``facts`` hold them all the same.
     """
 
     table: Any
@@ -168,8 +191,11 @@ class Summary:
     errors: str
     rows: list[list[str]]  # as text, heads first
     said: str = ""
+    usable: bool = True
 
     def __str__(self) -> str:
+        if not self.usable:
+            return self._refused
         widths = [max(len(row[k]) for row in self.rows) for k in range(len(self.rows[0]))]
         aligned = [
             "  ".join(f"{cell:{'<' if k < 3 else '>'}{widths[k]}}" for k, cell in enumerate(row)) for row in self.rows
@@ -182,13 +208,23 @@ class Summary:
 
     def markdown(self) -> str:
         """As a table of Markdown, and the numbers of the fit in a list."""
+        if not self.usable:
+            return self._refused
         rows = [f"| {' | '.join(one.replace('|', chr(92) + '|') for one in row)} |" for row in self.rows]
         ruler = f"|{'|'.join([' --- '] * 3 + [' ---: '] * (len(self.rows[0]) - 3))}|"
         facts = [f"- {name}: {value}" for name, value in self._facts()]
         return "\n".join([*self._first(), rows[0], ruler, *rows[1:], "", *facts])
 
-    def latex(self) -> str:
-        """As a tabular of LaTeX with booktabs, the numbers of the fit below."""
+    def latex(self, pay: Any = None) -> str:
+        """As a tabular of LaTeX with booktabs, the numbers of the fit below.
+
+        Parameters
+        ----------
+        pay : data frame, optional
+            What ``willingness_to_pay`` gave, for a second tabular.
+        """
+        if not self.usable:
+            return f"% {self._refused}"
         n = len(self.rows[0])
         body = [" & ".join(map(_for_latex, row)) + r" \\" for row in self.rows]
         facts = [rf"\multicolumn{{3}}{{l}}{{{_for_latex(name)}}} & {_for_latex(value)}{' &' * (n - 4)} \\"
@@ -196,8 +232,12 @@ class Summary:
         head = rf"\begin{{tabular}}{{lll{'r' * (n - 3)}}}"
         return "\n".join([
             *map(_for_latex, self._first()), head, r"\toprule", body[0], r"\midrule", *body[1:], r"\midrule", *facts,
-            r"\bottomrule", r"\end{tabular}",
+            r"\bottomrule", r"\end{tabular}", *([] if pay is None else ["", *_tabular_of_pay(pay)]),
         ])  # fmt: skip
+
+    @property
+    def _refused(self) -> str:
+        return f"{self.said} The attributes table and facts of the summary hold its numbers all the same."
 
     def _first(self) -> list[str]:
         return [self.said, ""] if self.said else []
@@ -218,11 +258,32 @@ def table_of(found: Estimates, errors: str) -> tuple[dict[str, list[Any]], list[
     table |= {name: [None] * n if one is None else (one * found.unit).tolist() for name, one in sd.items()}
     if errors != "posterior":
         by = zip(found.value.tolist(), sd[errors].tolist(), table["what"], strict=True)  # type: ignore[union-attr]
-        z = [None if not one or what == "share" else value / one for value, one, what in by]
-        table |= {"z": z, "p": [None if one is None else 2.0 * math.exp(log_ndtr(-abs(one))) for one in z]}
+        z = [None if not one or _AT_AN_EDGE.search(what) else value / one for value, one, what in by]
+        # Student's with infinitely many degrees of freedom is normal.
+        freedom = found.facts["people"] - 1.0 if errors == "clustered" else math.inf
+        quantile = float(stdtrit(freedom, 0.975))
+        table |= {"z": z, "p": [None if one is None else 2.0 * float(stdtr(freedom, -abs(one))) for one in z]}
+        for name, side in (("lower", -quantile), ("upper", quantile)):
+            ends = zip(table["estimate"], table[errors], z, strict=True)
+            table[name] = [None if one is None else value + side * error for value, error, one in ends]
     shown = [name for k, (name, column) in enumerate(table.items()) if k < 3 or column != [None] * n]
     rows = zip(*(table[name] for name in shown), strict=True)
-    return table, [shown, *([_cell(value) for value in row] for row in rows)]
+    cells = [[_p_in_words(value) if name == "p" else _cell(value) for name, value in zip(shown, row, strict=True)]
+             for row in rows]  # fmt: skip
+    return table, [shown, *cells]
+
+
+def _p_in_words(p: float | None) -> str:
+    return "" if p is None else "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
+def _tabular_of_pay(pay: Any) -> list[str]:
+    """Willingness to pay with its interval, as a tabular of LaTeX."""
+    columns = to_columns(open_frame(pay)[0], ["attribute", "level", "median", "lower", "upper"])
+    rows = zip(*(column.to_list() for column in columns.values()), strict=True)
+    body = [" & ".join(_for_latex(_cell(value)) for value in row) + r" \\" for row in rows]
+    head = r"attribute & level & willingness to pay & lower & upper \\"
+    return [r"\begin{tabular}{llrrr}", r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
 
 
 def _cell(value: Any) -> str:
@@ -231,9 +292,13 @@ def _cell(value: Any) -> str:
     return f"{value:.10g}" if value == round(value) else f"{value:.4g}"
 
 
-_SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
-    sign: rf"\{sign}" for sign in "&%$#_{}"
-}
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+} | {sign: rf"\{sign}" for sign in "&%$#_{}"}
 
 
 def _for_latex(text: str) -> str:

@@ -111,17 +111,22 @@ class Classes:
         return float(self.members(c, np.log(share))[0].sum()), c, share
 
 
-def scores_of_choices(problem: Problem, c: FloatArray) -> FloatArray:
-    """Slopes of the log-likelihoods of choices at coefficients (d,) that all share, (T, d), times √weight.
+def scores_of_answers(problem: Problem, c: FloatArray) -> FloatArray:
+    """Slopes of the log-likelihoods of answers at coefficients (d,) that all share, (n_answers, d), times √weight.
 
-    So a choice of weight 2 counts in the sum of their squares as two choices do.
+    So an answer of weight 2 counts in the sum of their squares as two do, and a tie, half a choice each way, or an
+    order, one choice after the other, as one.
     """
     size, first = np.diff(problem.row_ptr), problem.row_ptr[:-1]
     V = problem.D @ c
     top = np.maximum(np.maximum.reduceat(V, first), 0.0)
     odds = np.exp(V - np.repeat(top, size))
     share = odds / np.repeat(np.exp(-top) + np.add.reduceat(odds, first), size)
-    return np.asarray(-np.sqrt(problem.weight)[:, None] * np.add.reduceat(share[:, None] * problem.D, first, axis=0))
+    slopes = -problem.share[:, None] * np.add.reduceat(share[:, None] * problem.D, first, axis=0)
+    order = np.argsort(problem.answer, kind="stable")
+    start = np.flatnonzero(np.diff(problem.answer[order], prepend=-1))
+    times = (problem.weight / problem.share)[order[start], None]
+    return np.asarray(np.sqrt(times) * np.add.reduceat(slopes[order], start, axis=0))
 
 
 class Maximum(NamedTuple):
@@ -231,12 +236,14 @@ def law_of(likelihood: Classes, thetas: FloatArray) -> Law:
 
 
 def draws_of(
-    likelihood: Classes, found: Maximum, rng: np.random.Generator
+    likelihood: Classes, found: Maximum, information: FloatArray, rng: np.random.Generator
 ) -> tuple[Law, npt.NDArray[np.float32], FloatArray]:
-    """Populations by the standard errors, coefficients of people (U, R, d) and memberships (U, K), by their codes."""
+    """Populations by the inverse ``information`` (P, P) of the standard errors, coefficients of people (U, R, d) and
+    memberships (U, K), by their codes.
+    """
     problem, K = likelihood.problem, likelihood.n_classes
-    law = law_of(likelihood, populations_around(found.theta, found.at.H, rng, _KEPT_LAWS))
-    near = law_of(likelihood, populations_around(found.theta, found.at.H, rng, _KEPT_PEOPLE))
+    law = law_of(likelihood, populations_around(found.theta, information, rng, _KEPT_LAWS))
+    near = law_of(likelihood, populations_around(found.theta, information, rng, _KEPT_PEOPLE))
     c = near.B[:, :, 0].astype(np.float32)
     member = np.empty_like(found.at.member)
     member[problem.people] = found.at.member

@@ -32,7 +32,7 @@ from predilect.models.kit import Kit
 from predilect.models.mixed_logit import outputs
 from predilect.models.mixed_logit.attributes import DISTRIBUTIONS, Columns, columns_of, labels_of
 from predilect.models.mixed_logit.diagnosis import caution, why_unusable, worst_of
-from predilect.models.mixed_logit.estimates import Estimates, covariate_effects
+from predilect.models.mixed_logit.estimates import ENOUGH_PEOPLE, ERRORS, Estimates, covariate_effects
 from predilect.models.mixed_logit.kit import Draws, Rows
 from predilect.models.mixed_logit.posterior import MixedLogitPosterior, unseen_draws
 from predilect.models.mixed_logit.problem import problem_of
@@ -88,6 +88,10 @@ class MixedLogit(Estimator, Kit):
     n_classes : int, default 1
         The population is a mixture of so many normals ("bayes"). With fixed coefficients these are latent classes,
         each with coefficients of its own; features of people say how probable each class is.
+    errors : {"auto", "clustered", "robust", "hessian"}, default "auto"
+        Whose standard errors intervals are by where all coefficients are fixed, within classes too: robust and
+        clustered by person; robust, each answer by itself; or of the Hessian. "auto" is clustered where somebody
+        answered more than once and people are more than coefficients, and otherwise of the Hessian.
     n_draws : int or "auto", default "auto"
         Sweeps of a chain, of which the first half is left out (10 000, and 40 000 anew where chains do not agree on the
         means by then: a split R-hat of 1.05); or Halton draws of a person (500).
@@ -153,6 +157,7 @@ class MixedLogit(Estimator, Kit):
     covariance: str = "full"
     price: str | None = None
     n_classes: int = 1
+    errors: str = "auto"
     n_draws: int | str = "auto"
     n_chains: int = 2
     max_iter: int = 200
@@ -165,6 +170,7 @@ class MixedLogit(Estimator, Kit):
     def _check(self) -> None:
         check_choice("method", self.method, ("bayes", "simulated"))
         check_choice("covariance", self.covariance, ("full", "diagonal"))
+        check_choice("errors", self.errors, ("auto", *ERRORS))
         asked = self.distributions
         values = list(asked.values()) if isinstance(asked, Mapping) else [asked]
         for value in values:
@@ -181,7 +187,7 @@ class MixedLogit(Estimator, Kit):
 
     def _prepared(self, training: Training) -> Training:
         found = super()._prepared(training)
-        return replace(found, comparisons=replace(found.comparisons, joint=training.comparisons.joint))
+        return replace(found, comparisons=training.comparisons.without_covariates())
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         answers, personal = training.comparisons, training.personal
@@ -202,6 +208,11 @@ class MixedLogit(Estimator, Kit):
                 f"n_classes={self.n_classes} with method={self.method!r}: classes whose coefficients vary within them "
                 'need method="bayes", and classes in the space of willingness to pay coefficients that vary. Take '
                 'distributions="fixed" without a price: willingness_to_pay says amounts too'
+            )
+        if self.errors != "auto" and not is_logit(columns, self):
+            raise DataError(
+                f"errors={self.errors!r} is for coefficients that are the same for all people, or a class of them, as "
+                f"of {either('--model logit', 'distributions=' + repr('fixed'))}. Leave errors out"
             )
         self._traits, traits = _traits(training)
         reported, shifts, covariates = columns, None, covariate_effects(self._traits, training.people)
@@ -296,11 +307,10 @@ class MixedLogit(Estimator, Kit):
                 lines.insert(0, said)
         elif self._is_logit and self.n_classes > 1:
             shares = outputs.shares_of(self)
-            lines.append(
-                f"{self.n_classes} latent classes of people, with shares {', '.join(f'{one:.3g}' for one in shares)}."
-            )
+            told = ", ".join(f"{one:.3g}" for one in shares)
+            lines += [f"{self.n_classes} latent classes of people, with shares {told}.", *self._said_of_errors()]
         elif not columns.n_random:
-            lines.append("Standard errors are those of the Hessian of the log-likelihood at its maximum.")
+            lines += self._said_of_errors()
         else:
             lines.append(
                 f"Other draws would move the log-likelihood by about {prior['log_likelihood_sd']:.1f} (standard "
@@ -313,11 +323,38 @@ class MixedLogit(Estimator, Kit):
                 )
         return lines
 
+    def _said_of_errors(self) -> list[str]:
+        found = self._estimates
+        if found is None:
+            return []
+        n_people = found.facts["people"]
+        if found.errors == "hessian":
+            return ["Standard errors are those of the Hessian of the log-likelihood at its maximum."]
+        if found.errors == "robust":
+            return ["Standard errors are robust to a wrong model, each answer by itself."]
+        lines = [f"Standard errors are clustered by person ({n_people} people), and intervals are Student's."]
+        if n_people < ENOUGH_PEOPLE:
+            lines.append(
+                f"Of fewer than {ENOUGH_PEOPLE} people clustered errors are uncertain themselves: intervals may hold "
+                "less often than they say."
+            )
+        return lines
+
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         told = super().__repr__(N_CHAR_MAX)
-        prior = self.report_["prior"] if hasattr(self, "posterior_") else {}
-        why = why_unusable(*worst_of(prior)) if "r_hat_means" in prior else ""
+        why = self._not_usable if hasattr(self, "posterior_") else ""
         return told.replace("(", f"(not usable: {why}; ", 1) if why else told
+
+    @property
+    def _not_usable(self) -> str:
+        prior = self.report_["prior"]
+        return why_unusable(*worst_of(prior)) if "r_hat_means" in prior else ""
+
+    @property
+    def _called(self) -> str:
+        if not self._is_logit:
+            return super()._called
+        return "logit" if self.n_classes == 1 else "latent-class"
 
     def _given(self) -> dict[str, Any]:
         return super()._given() | {"columns": getattr(self, "columns_", None), "seed": self.seed_}
@@ -348,11 +385,17 @@ class MixedLogit(Estimator, Kit):
         return Draws.of(self.posterior_, self.columns_, self.method == "simulated" and self.columns_.n_random > 0)
 
     def coefficients(self) -> Any:
-        """As of every model with part-worths; of a logit with fixed coefficients the interval is 1.96 sd each way."""
+        """As of every model with part-worths; of a logit with fixed coefficients the interval is 1.96 sd each way, or
+        Student's where errors are clustered.
+        """
         table = conjoint.coefficients(self._person_draws())
         if self._is_logit and self.n_classes == 1:
             table |= {name: table["mean"] + z * table["sd"] for name, z in (("lower", -Z_95), ("upper", Z_95))}
-        return build_frame(table, self._backend)
+        return build_frame(table | {"sd": table["sd"] / self._student}, self._backend)
+
+    @property
+    def _student(self) -> float:
+        return 1.0 if self._estimates is None else self._estimates.student
 
     def _rows(self, codes: IntArray, described: FloatArray) -> Rows:
         encoded = np.concatenate([self._space.matrix, described])[codes]

@@ -44,7 +44,8 @@ def chances_of_sets(model: Any, sets: list[list[Any]], users: Any = None, items:
     """Probabilities of each item of each set to be chosen from it, averaged over draws of the coefficients.
 
     ``users``: who chooses, one for all sets or one a set, None for somebody without answers; ``items``: attributes of
-    items that the model does not know. DataError if a set has fewer than two items or one twice.
+    items that the model does not know. An item that stands in a set several times is as many alternatives. DataError if
+    a set has fewer than two.
     """
     asked = [list(one) for one in sets]
     if users is None or isinstance(users, str) or not hasattr(users, "__len__"):
@@ -80,9 +81,9 @@ def _rows_of_sets(model: Any, sets: list[list[Any]], items: Any) -> list[FloatAr
     """Columns of the items of each set, (k, d); DataError as :func:`predict_choice`."""
     codes, described = codes_of_sets(model, sets, items)
     for number, one in enumerate(codes):
-        if len(one) < 2 or len(set(one.tolist())) < len(one):
-            said = "one item" if len(one) == 1 else "no items" if not len(one) else "an item twice"
-            raise DataError(f"set {number + 1} has {said}: a choice is between two different items or more")
+        if len(one) < 2:
+            said = "one item" if len(one) else "no items"
+            raise DataError(f"set {number + 1} has {said}: a choice is between two or more")
     return [rows_of(model, one, described) for one in codes]
 
 
@@ -134,7 +135,8 @@ def classes(self: Any) -> Any:
         one = Law(law.B[:, k : k + 1], law.Omega[:, k : k + 1], np.ones((len(law.B), 1)))
         means = one.central(average, columns.kind, columns.price) @ columns.report.T
         for place, (attribute, level) in enumerate(columns.levels):
-            row = (k + 1, shares[k], attribute, level, means[:, place].mean(), sd_of(means)[place])
+            sd = sd_of(means)[place] / self._student
+            row = (k + 1, shares[k], attribute, level, means[:, place].mean(), sd)
             for name, value in zip(table, row, strict=True):
                 table[name].append(value)
     return build_frame(table, self._backend)
@@ -166,15 +168,16 @@ def memberships(self: Any) -> Any:
     return build_frame({"user": list(self.users_.ids), **columns, **largest}, self._backend)
 
 
-def summary(self: Any, errors: str = "hessian") -> Summary:
+def summary(self: Any, errors: str | None = None) -> Summary:
     """The table of estimates that a referee asks for.
 
     Parameters
     ----------
-    errors : {"hessian", "robust", "clustered"}, default "hessian"
-        Whose standard errors z and p are by: of the Hessian; robust to a wrong model, each choice by itself (of classes
-        and of coefficients that vary, each person); or robust and clustered by person. Hierarchical Bayes has posterior
-        standard deviations instead, and neither z nor p.
+    errors : {"hessian", "robust", "clustered"}, optional
+        Whose standard errors z and p are by: of the Hessian; robust to a wrong model, each answer by itself (of classes
+        and of coefficients that vary, each person); or robust and clustered by person, with Student's p. By default
+        those of the model's intervals. Hierarchical Bayes has posterior standard deviations instead, and neither z nor
+        p.
 
     Returns
     -------
@@ -189,13 +192,14 @@ def summary(self: Any, errors: str = "hessian") -> Summary:
 
     Notes
     -----
-    mixed-logit.md section 7. Robust errors have no factor for small samples, as in Apollo and Biogeme. BIC counts
-    choices.
+    mixed-logit.md section 7. Robust errors have no factor for small samples, as in Apollo and Biogeme; clustered ones
+    have that of statsmodels. BIC counts choices.
     """
     check_is_fitted(self, "posterior_")
     found: Estimates | None = self._estimates
     if found is None:
         raise DataError("the model was saved by an older Predilect, without its standard errors. Fit it again")
+    errors = found.errors if errors is None else errors
     check_choice("errors", errors, ERRORS)
     by = "posterior" if found.facts["draws"] and "AIC" not in found.facts else errors
     if by != "posterior" and getattr(found, by) is None:
@@ -205,4 +209,4 @@ def summary(self: Any, errors: str = "hessian") -> Summary:
     table, rows = table_of(found, by)
     prior = self.report_["prior"]
     said = caution(prior) if "r_hat_means" in prior else ""
-    return Summary(build_frame(table, self._backend), dict(found.facts), by, rows, said)
+    return Summary(build_frame(table, self._backend), dict(found.facts), by, rows, said, not self._not_usable)

@@ -30,6 +30,8 @@ class Problem:
 
     D: FloatArray  # (R, d)
     weight: FloatArray  # of choices, (T,)
+    answer: IntArray  # that a choice is of, and what part of it: ½ for the halves of a tie, (T,)
+    share: FloatArray
     row_ptr: IntArray  # (T + 1,)
     choice_ptr: IntArray  # (U + 1,)
     traits: FloatArray  # (U, G), the first column ones
@@ -82,9 +84,9 @@ def problem_of(choices: Choices, columns: Columns, traits: FloatArray, n_users: 
     D = columns.X[others] - np.repeat(columns.X[[one[0] for one in rows]], size - 1, axis=0)
     D *= np.repeat(choices.sign[turn], size - 1)[:, None]
     return Problem(
-        np.ascontiguousarray(D), choices.weight[turn], np.concatenate([[0], np.cumsum(size - 1)]),
-        np.concatenate([[0], np.cumsum(count[people])]), np.ascontiguousarray(traits[people]), people, columns.kind,
-        columns.n_random, columns.price,
+        np.ascontiguousarray(D), choices.weight[turn], choices.answer[turn], choices.share[turn],
+        np.concatenate([[0], np.cumsum(size - 1)]), np.concatenate([[0], np.cumsum(count[people])]),
+        np.ascontiguousarray(traits[people]), people, columns.kind, columns.n_random, columns.price,
     )  # fmt: skip
 
 

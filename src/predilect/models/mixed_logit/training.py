@@ -9,12 +9,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from predilect._text import either
 from predilect._types import FloatArray
 from predilect.data.choices import Choices
+from predilect.errors import DataError
+from predilect.latent.sandwich import of_student
 from predilect.models.mixed_logit.attributes import NORMAL, Columns
 from predilect.models.mixed_logit.diagnosis import FEWEST, R_HAT
-from predilect.models.mixed_logit.estimates import Estimates, by_delta, by_draws, facts_of
-from predilect.models.mixed_logit.logit import Classes, draws_of, fit_classes, law_of, maximised, scores_of_choices
+from predilect.models.mixed_logit.estimates import Estimates, by_delta, by_draws, facts_of, of_few
+from predilect.models.mixed_logit.logit import (
+    Classes,
+    Maximum,
+    draws_of,
+    fit_classes,
+    law_of,
+    maximised,
+    scores_of_answers,
+)
 from predilect.models.mixed_logit.problem import Law, Problem, problem_of
 from predilect.models.mixed_logit.sampler import sample
 from predilect.models.mixed_logit.simulated import evidence_of, fit_simulated, halton, law_at
@@ -27,6 +38,9 @@ _NO_BOUND = (
     "Answers leave some coefficients without a bound, as where an attribute always decides: their sizes are those of a "
     "weak prior, and their errors as good as infinite."
 )
+
+
+_HOW = 'errors="robust", or errors="hessian"'
 
 
 class Found(NamedTuple):
@@ -83,19 +97,47 @@ class Learning:
             watch=self.watch,
         )  # fmt: skip
         likelihood = Classes(problem, K)
-        law, people, member = draws_of(likelihood, at, np.random.default_rng(m.seed_))
+        by_person = None if self.n_people is None else of_few(at.at.slopes, self.n_people, float(problem.weight.sum()))
+        scores = {"robust": at.at.slopes if K > 1 else scores_of_answers(problem, at.theta), "clustered": by_person}
+        errors, information = self._errors(at, scores)
+        law, people, member = draws_of(likelihood, at, information, np.random.default_rng(m.seed_))
         if K == 1:
             extra = np.zeros((len(law.B), 1, self.problem.traits.shape[1] - 1, law.B.shape[3]))
             law = replace(law, B=np.concatenate([law.B, extra], axis=2))
-        by_person = at.at.slopes if self.n_people is not None else None
-        scores = {"robust": by_person if K > 1 else scores_of_choices(problem, at.theta), "clustered": by_person}
         evidence = float(at.at.values.sum())
         estimates = by_delta(
             partial(law_of, likelihood), self.columns, self.covariates if K > 1 else ([], np.zeros((0, 0))), at.theta,
-            at.at.H, scores, self._facts(evidence, len(at.theta), 0, at.report),
+            at.at.H, scores, self._facts(evidence, len(at.theta), 0, at.report), errors,
         )  # fmt: skip
         told: dict[str, Any] = {"draws": 0, "unbounded": [] if at.is_bounded else [_NO_BOUND]}
         return Found(law, people, at.report, told, evidence, estimates, member if K > 1 else None)
+
+    def _errors(self, at: Maximum, scores: dict[str, FloatArray | None]) -> tuple[str, FloatArray]:
+        """Whose standard errors intervals are by, and the inverse of the covariance that makes them; (P, P).
+
+        Clustered by person where somebody answered more than once, and people are more than parameters.
+        """
+        asked, H, p = str(self.model.errors), at.at.H, self.problem
+        person = np.repeat(np.arange(p.n_users), np.diff(p.choice_ptr))
+        n_people, n_answers = len(np.unique(person)), len(np.unique(p.answer))
+        are_enough = scores["clustered"] is not None and n_people > len(at.theta)
+        if asked == "auto":
+            several = n_answers > n_people or np.bincount(person, p.weight).max() >= 2.0
+            asked = "clustered" if at.is_bounded and are_enough and several else "hessian"
+        if asked == "clustered" and not are_enough:
+            why = "the answers do not say who gave them"
+            if scores["clustered"] is not None:
+                why = f"there are {n_people} people, and {len(at.theta)} numbers to estimate"
+            raise DataError(
+                f"errors that are clustered by person need more people than there are numbers to estimate, and {why}. "
+                f"Take {either('robust, or hessian', _HOW)}"
+            )
+        s = scores.get(asked)
+        if s is None or not at.is_bounded:
+            return asked, H
+        half = np.linalg.solve(H, s.T)
+        wider = float(of_student(np.array(n_people))) if asked == "clustered" else 1.0
+        return asked, np.linalg.inv(wider * half @ half.T)
 
     def _simulated(self) -> Found:
         m, n_draws = self.model, self._draws(_DRAWS)
@@ -104,7 +146,10 @@ class Learning:
             max_iter=int(m.max_iter), tolerance=self._tolerance(_SLOPE), random_state=m.seed_, watch=self.watch,
         )  # fmt: skip
         kept, evidence = found.sample, float(found.values.sum())
-        scores: dict[str, FloatArray | None] = dict.fromkeys(("robust", "clustered"), found.slopes)
+        scores: dict[str, FloatArray | None] = {
+            "robust": found.slopes,
+            "clustered": of_few(found.slopes, self.n_people, float(self.problem.weight.sum())),
+        }
         estimates = by_delta(
             partial(law_at, found.likelihood), self.columns, self.covariates, found.theta, found.H, scores,
             self._facts(evidence, len(found.theta), n_draws, kept.report),

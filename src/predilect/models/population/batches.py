@@ -16,7 +16,15 @@ from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.canonical import canonical_rows
 from predilect.data.comparisons import SIDE, joint_rows
-from predilect.data.keyed_rows import MOST_ITEMS, MOST_VARIANTS, keys_of, sides_of
+from predilect.data.keyed_rows import (
+    MOST_ITEMS,
+    MOST_VARIANTS,
+    contents,
+    copies_in_one,
+    copies_of_sides,
+    keys_of,
+    sides_of,
+)
 from predilect.data.orders import as_orders, rows_by_answer
 from predilect.data.read.names import TIE_WORDS
 from predilect.data.read.winners import numbers_of
@@ -55,6 +63,7 @@ class BatchedOrders(NamedTuple):
 
     users: IntArray
     key: IntArray
+    copies: IntArray  # as of :func:`~predilect.data.keyed_rows.copies_in_one`
     task: IntArray  # from 0, distinct between people
 
 
@@ -204,7 +213,7 @@ def _many(model: Any, more: Any, y: npt.ArrayLike | None, said: tuple[Said, Said
         more, y, with_ties=model.tie_threshold_ > 0.0, covariates=names_of_covariates, grades=model.grades_,
         columns=said[0], reading=said[1],
     )  # fmt: skip
-    answers = as_orders(answers) if model._likelihood.has_normal_noise else replace(answers, joint=False)
+    answers = as_orders(answers) if model._likelihood.has_normal_noise else answers.by_pairs()
     _refuse_other_covariates(answers, names_of_covariates)
     code = model.items_.codes(answers.items.series(), unknown="minus_one")
     left_out: tuple[dict[str, Any], ...] = ()
@@ -297,9 +306,15 @@ def _orders(
     if not len(rows):
         return None
     a, b, y = left[rows], right[rows], answers.outcome[rows]
-    key = keys_of(np.minimum(a, b), np.maximum(a, b), np.where(a < b, y, -y), variant[rows])
-    order = np.lexsort((key, task[rows], who[rows]))
-    return BatchedOrders(who[rows][order].astype(np.int64), key[order], task[rows][order].astype(np.int64))
+    key = keys_of(np.minimum(a, b), np.maximum(a, b), np.where(a <= b, y, -y), variant[rows])
+    copies: IntArray = np.zeros(len(rows), dtype=np.int64)
+    if answers.copies is not None:
+        one, other = answers.copies[rows].T
+        copies = copies_in_one(np.where(a <= b, one, other), np.where(a <= b, other, one))
+    order = np.lexsort((copies, key, task[rows], who[rows]))
+    return BatchedOrders(
+        who[rows][order].astype(np.int64), key[order], copies[order], task[rows][order].astype(np.int64)
+    )
 
 
 def _code_among(answers: Comparisons, grades: tuple[str, ...]) -> npt.NDArray[np.int8]:
@@ -453,7 +468,7 @@ def _with_orders(answers: Comparisons, orders: _Orders, effects: CovariateEffect
         if not told:
             continue
         names = [name for who, _ in told for name in who]
-        key = np.concatenate([batch.key for _, batch in told])
+        key, copies = (np.concatenate([getattr(batch, name) for _, batch in told]) for name in ("key", "copies"))
         place = np.repeat(np.arange(len(told)), [len(batch.key) for _, batch in told])
         task = np.concatenate([batch.task for _, batch in told])
         task = np.unique(np.stack([place, task]), axis=1, return_inverse=True)[1].reshape(-1).astype(np.int32)
@@ -464,6 +479,7 @@ def _with_orders(answers: Comparisons, orders: _Orders, effects: CovariateEffect
             outcome, np.ones(len(key)), has_users=answers.has_users, backend=answers.backend, task=task, joint=True,
             covariate_names=answers.covariate_names,
             covariates=None if effects is None else effects.patterns[variant] * effects.scale,
+            copies=np.stack(copies_of_sides(copies), axis=1),
         )  # fmt: skip
         answers = answers.append(more) if sign > 0 else _without_orders(as_orders(answers), more, effects)
     return answers
@@ -472,20 +488,21 @@ def _with_orders(answers: Comparisons, orders: _Orders, effects: CovariateEffect
 def _without_orders(answers: Comparisons, gone: Comparisons, effects: CovariateEffects | None) -> Comparisons:
     """Answers without as many tasks of the same rows."""
 
-    def contents(rows: Comparisons) -> dict[tuple[Any, bytes], list[IntArray]]:
+    def tasks_in(rows: Comparisons) -> dict[tuple[Any, bytes], list[IntArray]]:
         found: dict[tuple[Any, bytes], list[IntArray]] = {}
         index, ptr = rows_by_answer(joint_rows(rows))
         index = index[len(index) - ptr[-1] :]
         keys = keys_of(rows.left, rows.right, rows.outcome, variants_of(rows, effects))
+        copies = np.zeros_like(keys) if rows.copies is None else copies_in_one(*rows.copies.T)
         for start, stop in pairwise(ptr.tolist()):
             part = index[start:stop]
-            what = (rows.users.ids[rows.user[part[0]]], np.sort(keys[part]).tobytes())
+            what = (rows.users.ids[rows.user[part[0]]], contents(keys[part], copies[part]))
             found.setdefault(what, []).append(part)
         return found
 
-    held: Any = contents(answers)
+    held: Any = tasks_in(answers)
     drop: list[IntArray] = [np.zeros(0, dtype=np.int64)]
-    for what, parts in contents(gone).items():
+    for what, parts in tasks_in(gone).items():
         drop += held[what][: len(parts)]
     keep = np.ones(answers.n_rows, dtype=bool)
     keep[np.concatenate(drop)] = False

@@ -91,8 +91,12 @@ class Asked(NamedTuple):
         along = 0.5 * (slope * slope - curvature)  # by the heat equation
         if self.orders is None:
             return value, along, 0.0
-        found = self.orders.evidence(var[n:] / self.var[n:], noise)
-        return np.append(value, found.log_z), np.append(along, found.slope / self.var[n:]), 0.0
+        of_orders = self.var[n:]
+        known = of_orders > 0.0  # or the alternatives are alike, and nothing is to be scaled
+        factor = np.divide(var[n:], of_orders, out=np.ones_like(of_orders), where=known)
+        found = self.orders.evidence(factor, noise)
+        slope = np.divide(found.slope, of_orders, out=np.zeros_like(of_orders), where=known)
+        return np.append(value, found.log_z), np.append(along, slope), 0.0
 
 
 def asked_of(
@@ -108,6 +112,7 @@ def asked_of(
     both, apart = (who, left, right), None
     if n < len(rows):
         up = answers.outcome[rows[n:]] > 0
+        one, other = (side[rows[n:]] for side in answers.alternatives())
         winner, loser = np.where(up, left[n:], right[n:]), np.where(up, right[n:], left[n:])
         apart = PairsOfOrders.of(ptr, winner, loser)
         codes = who[n:][ptr[:-1]][apart.order]
@@ -121,11 +126,11 @@ def asked_of(
     pairs = Asked(answers.outcome[rows[:n]], mean[:n], var[:n], answers.weight[rows[:n]], cut, kind)
     if apart is None:
         return pairs
-    C, N = apart.covariances(between), shared_noise(ptr, winner, loser)
+    C, N = apart.covariances(between), shared_noise(ptr, np.where(up, one, other), np.where(up, other, one))
     orders = Orders(ptr, np.where(up, mean[n:], -mean[n:]), C, N)
     of_sets = np.zeros(len(ptr) - 1, dtype=np.int8)
     if with_kinds:
-        of_sets = kinds_of_sets(posterior.pair_kinds(codes, apart.left, apart.right), apart.order)
+        of_sets = kinds_of_sets(posterior.pair_kinds(codes, apart.left, apart.right), apart.order, len(of_sets))
     return Asked(
         pairs.outcome, pairs.mean, np.append(pairs.var, orders.variances()),
         np.append(pairs.weight, answers.weight[rows[n:][ptr[:-1]]]), pairs.delta,
@@ -353,7 +358,7 @@ def predict_alone(
     people = lay_out_columns(
         owner, comparisons.left[place], comparisons.right[place], code[place],
         comparisons.weight[place], n_items=known.n_items, traits=known.traits[who],
-        task=joint_rows(comparisons)[place], **_of_covariates(comparisons, posterior, place),
+        **_of_tasks(comparisons, place), **_of_covariates(comparisons, posterior, place),
         largest_state=known.largest_state, n_basis=posterior.n_basis, likelihood=known.likelihood,
         **{name: getattr(known, name)[who] for name in OF_PEOPLE},
     ).with_thresholds(known.thresholds)  # fmt: skip
@@ -397,7 +402,13 @@ def _whole(
     return asked_of(comparisons.take(every), posterior, of_row[every], delta, executor)
 
 
-def _of_covariates(comparisons: Comparisons, posterior: PopulationPosterior, rows: IntArray) -> dict[str, FloatArray]:
+def _of_tasks(comparisons: Comparisons, rows: IntArray) -> dict[str, Any]:
+    """Tasks of some rows, and which copies of their items they are of, as of :func:`lay_out_columns`."""
+    copies = comparisons.copies
+    return {"task": joint_rows(comparisons)[rows], "copies": None if copies is None else copies[rows]}
+
+
+def _of_covariates(comparisons: Comparisons, posterior: PopulationPosterior, rows: IntArray) -> dict[str, Any]:
     """What covariates of some rows do to their margins, as of :class:`~predilect.people.layout.People`."""
     effects, x = posterior.covariates, comparisons.covariates
     if effects is None or x is None:
@@ -443,7 +454,7 @@ def predict_newcomers(
         people = lay_out_columns(
             who[known], comparisons.left[known], comparisons.right[known], code[known],
             comparisons.weight[known], n_items=posterior.n_items, traits=posterior.people.traits,
-            task=joint_rows(comparisons)[known], **_of_covariates(comparisons, posterior, known),
+            **_of_tasks(comparisons, known), **_of_covariates(comparisons, posterior, known),
             largest_state=posterior.people.largest_state, n_basis=posterior.n_basis,
             likelihood=posterior.people.likelihood, consistency_sd=posterior.people.consistency_sd,
         ).with_thresholds(posterior.people.thresholds)  # fmt: skip

@@ -241,7 +241,7 @@ class Population(Tables):
                 "this context"
             )
         joint = answers.joint and self._likelihood.has_normal_noise
-        answers = as_orders(answers) if joint else replace(answers, joint=False)
+        answers = as_orders(answers) if joint else answers.by_pairs()
         self._side_test = test_of_side(answers, self._likelihood, self._given_threshold())
         if self._side_test is not None and self._side_test.found:
             answers = answers.with_side()

@@ -16,7 +16,7 @@ from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.comparisons import joint_rows
 from predilect.data.features import FeatureSpace
-from predilect.data.keyed_rows import Rows, keys_of, sides_of
+from predilect.data.keyed_rows import Rows, copies_in_one, copies_of_sides, keys_of, sides_of
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.gaussian.dense import covariances, symmetrise, widened
 from predilect.gaussian.posterior import GaussianPosterior, Utilities
@@ -287,6 +287,7 @@ class PooledRows(NamedTuple):
 
     alone: Rows
     key: IntArray  # of the rows of the others, (n,)
+    copies: IntArray  # as of :func:`~predilect.data.keyed_rows.copies_in_one`
     task: IntArray
 
     @property
@@ -315,6 +316,8 @@ class PooledColumns:
     weight: Annotated[FloatArray, positive("R")]
     variant: Annotated[npt.NDArray[np.int32] | None, unless(0, codes("R", "V"))]
     task: Annotated[npt.NDArray[np.int32] | None, unless(0, codes("R", "R"))]  # from 1 on; 0 for one answer
+    # Which of the copies of their items the left and right alternatives of a task's rows are
+    copies: Annotated[IntArray | None, unless(0, codes("R 2", "R", "int64"))] = None
 
     @classmethod
     def of(cls, rows: PooledRows) -> PooledColumns:
@@ -322,11 +325,16 @@ class PooledColumns:
         left, right, outcome, variant = sides_of(rows.keys)
         number = 1 + np.unique(rows.task, return_inverse=True)[1]
         task = np.append(np.zeros(len(rows.alone.key)), number).astype(np.int32)
-        return cls(left.astype(np.int32), right.astype(np.int32), outcome, rows.weight, variant.astype(np.int32), task)
+        copies = np.concatenate((np.zeros((len(rows.alone.key), 2)), np.stack(copies_of_sides(rows.copies), axis=1)))
+        return cls(
+            left.astype(np.int32), right.astype(np.int32), outcome, rows.weight, variant.astype(np.int32), task,
+            copies.astype(np.int64),
+        )  # fmt: skip
 
     def rows(self) -> PooledRows:
         """The rows; ValueError if they are not in order, or not of two items."""
-        if (self.left >= self.right).any():
+        copies = np.zeros(len(self.left), dtype=np.int64) if self.copies is None else copies_in_one(*self.copies.T)
+        if ((self.left > self.right) | ((self.left == self.right) & (copies == 0))).any():
             raise ValueError("an answer compares an item with itself, or with one before it")
         keys = keys_of(self.left, self.right, self.outcome, 0 if self.variant is None else self.variant)
         task = np.zeros(len(keys), dtype=np.int64) if self.task is None else self.task.astype(np.int64)
@@ -335,7 +343,7 @@ class PooledColumns:
             raise ValueError("the answers do not ascend")
         if (self.weight[n:] != 1.0).any() or (self.outcome[n:] == 0).any():
             raise ValueError("an answer about several alternatives that is a tie, or counts more than once")
-        return PooledRows(Rows.of(keys[:n], self.weight[:n]), keys[n:], task[n:])
+        return PooledRows(Rows.of(keys[:n], self.weight[:n]), keys[n:], copies[n:], task[n:])
 
 
 def pooled_rows(model: Any) -> PooledRows:
@@ -346,7 +354,8 @@ def pooled_rows(model: Any) -> PooledRows:
         task = joint_rows(rows).astype(np.int64)
         alone, told = np.flatnonzero(task < 0), np.flatnonzero(task >= 0)
         told = told[np.argsort(task[told], kind="stable")]
-        model._pooled_rows = PooledRows(Rows.of(key[alone], rows.weight[alone]), key[told], task[told])
+        copies = np.zeros_like(key) if rows.copies is None else copies_in_one(*rows.copies.T)
+        model._pooled_rows = PooledRows(Rows.of(key[alone], rows.weight[alone]), key[told], copies[told], task[told])
     held: PooledRows = model._pooled_rows
     return held
 
@@ -364,7 +373,9 @@ def refitted_pooled(model: Any, held: PooledRows, effects: CovariateEffects | No
         model._pooled_prior = PooledPrior.of(K, h.consensus_variance, model.posterior_.Phi, n_effects)
     left, right, code, variant = sides_of(held.keys)
     x = None if effects is None else effects.patterns[variant]
-    orders = PooledOrders.of(held.tasks, left, right, code)
+    one, other = copies_of_sides(np.append(np.zeros_like(held.alone.key), held.copies))
+    n_items = len(model.items_)
+    orders = PooledOrders.of(held.tasks, left + n_items * one, right + n_items * other, code)
     answers = PooledAnswers(left, right, code, held.weight, len(model.items_), model._likelihood, x, orders=orders)
     thresholds = model.posterior_.thresholds
     if thresholds is not None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
-from predilect.data.keyed_rows import Rows, sides_of
+from predilect.data.keyed_rows import Rows, contents, sides_of
 from predilect.data.read.assemble import EVERYONE
 from predilect.errors import DataError
 from predilect.latent.pooled import PooledState
@@ -121,7 +121,8 @@ def _changed_people(model: Any, batch: Batch, sign: int, people: Any) -> dict[in
             rows = _changed_rows(model, batch.rows(start, stop), sign, rows)
         if batch.orders is not None:
             own = batch.orders.users == code
-            tasks = _changed_tasks(model, tasks, batch.orders.key[own], batch.orders.task[own], sign)
+            key, copies, task = (column[own] for column in batch.orders[1:])
+            tasks = _changed_tasks(model, tasks, key, copies, task, sign)
         of_person = {name: getattr(person, name) for name in OF_PEOPLE}
         persons[code] = Person.of(rows, person.traits, offsets, tasks, thresholds, sways, **of_person)
     likelihood = posterior.people.likelihood
@@ -193,22 +194,26 @@ def _changed_rows(model: Any, batch: Batch, sign: int, rows: Rows) -> Rows:
     return rows.plus(batch.key, -wanted)
 
 
-def _changed_tasks(model: Any, held: TaskRows, key: IntArray, task: IntArray, sign: int) -> TaskRows:
+def _changed_tasks(
+    model: Any, held: TaskRows, key: IntArray, copies: IntArray, task: IntArray, sign: int
+) -> TaskRows:  # fmt: skip
     """A person's tasks with, or without, more, of rows (n,); DataError where one is not held."""
     if sign > 0:
         above = int(held.task.max(initial=-1)) + 1 - int(task.min(initial=0))
         flat = np.zeros(len(key))
-        return TaskRows._make(np.concatenate(pair) for pair in zip(held, (key, task + above, flat, flat), strict=True))
+        more = key, copies, task + above, flat, flat
+        return TaskRows._make(np.concatenate(pair) for pair in zip(held, more, strict=True))
     keep = np.ones(len(held.key), dtype=bool)
     for number in np.unique(task).tolist():
-        rows = np.sort(key[task == number])
+        mine = task == number
+        wanted = contents(key[mine], copies[mine])
         for other in np.unique(held.task[keep]).tolist():
             same = keep & (held.task == other)
-            if np.array_equal(np.sort(held.key[same]), rows):
+            if contents(held.key[same], held.copies[same]) == wanted:
                 keep[same] = False
                 break
         else:
-            left, right, outcome, _ = sides_of(rows[:1])
+            left, right, outcome, _ = sides_of(key[mine][:1])
             pair = [repr(model.items_.ids[int(side[0])]) for side in (left, right)]
             first, second = pair if outcome[0] > 0 else pair[::-1]
             raise DataError(
@@ -241,9 +246,9 @@ def _changed_crowd(model: Any, batch: Batch, sign: int) -> tuple[PooledRows, Poo
     if batch.orders is not None:
         flat = np.zeros(len(held.key))
         numbers = np.unique(np.stack([batch.orders.users, batch.orders.task]), axis=1, return_inverse=True)[1]
-        tasks = TaskRows(held.key, held.task, flat, flat)
-        tasks = _changed_tasks(model, tasks, batch.orders.key, numbers.reshape(-1), sign)
-        held = held._replace(key=tasks.key, task=tasks.task)
+        tasks = TaskRows(held.key, held.copies, held.task, flat, flat)
+        tasks = _changed_tasks(model, tasks, batch.orders.key, batch.orders.copies, numbers.reshape(-1), sign)
+        held = held._replace(key=tasks.key, copies=tasks.copies, task=tasks.task)
     return held, refitted_pooled(model, held, batch.effects)
 
 
