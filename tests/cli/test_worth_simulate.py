@@ -148,6 +148,27 @@ def test_a_logit_and_latent_classes_by_the_command(long, tmp_path):
     assert pl.read_csv(tmp_path / "of_classes" / "memberships.csv").columns[:2] == ["user", "class 1"]
 
 
+def test_equal_profiles_come_back_from_the_folder(tmp_path):
+    rng = np.random.default_rng(5)
+    task = np.repeat(np.arange(60), 3)
+    best = rng.integers(0, 3, 60)
+    frame = pl.DataFrame({
+        "id": [f"p{k // 6}" for k in task], "task": task, "price": rng.integers(1, 4, 180),
+        "choice": (np.tile(np.arange(3), 60) == best[task]).astype(int),
+    })  # fmt: skip
+    out = ranked(frame, tmp_path, "--model", "logit")
+    ran = run("worth", out, "--errors", "hessian", "-o", tmp_path / "worth")
+    assert ran.exit_code == 0, ran.output
+    fit = pl.read_csv(tmp_path / "worth" / "fit.csv")
+    assert fit["choices"].to_list() == [6.0] * 10
+    np.testing.assert_allclose(fit["chance"], 1.0 / 3.0)
+    kept = read(tmp_path / "choices.csv")
+    model = load(out)
+    model.fit(kept, items=kept.item_table)
+    written = pl.read_csv(tmp_path / "worth" / "coefficients.csv")
+    np.testing.assert_allclose(written["mean"], model.coefficients()["mean"], rtol=1e-8)
+
+
 def test_what_is_not_usable_prints_no_numbers_unless_asked(long, tmp_path, monkeypatch):
     monkeypatch.setattr("predilect.models.mixed_logit.training._SWEEPS", 20)
     monkeypatch.setattr("predilect.models.mixed_logit.training.R_HAT", 1e9)

@@ -297,7 +297,7 @@ def _answers(comparisons: Comparisons) -> list[Finding]:
             message += " More than half: the items may be hard to tell apart, or ties may mean something else."
         found.append(Finding("ties", "warning" if tied > total / 2 else "note", message, round(tied)))
     if comparisons.has_users and comparisons.n_rows > 1:
-        same = repeats(comparisons.user, comparisons.left, comparisons.right)
+        same = repeats(comparisons.user, *comparisons.alternatives())
         # Two tasks may hold the same answer.
         differs = same[1:] & (comparisons.outcome[1:] != comparisons.outcome[:-1])
         n_pairs = len(np.unique(np.cumsum(~same)[1:][differs]))
