@@ -170,17 +170,12 @@ def check_versus(model: Any, user: Any, board: dict[Any, dict[str, Any]], covari
 # --- Choices ----------------------------------------------------------------------------------------------------------
 
 
-def item_of(model: Any, row: Mapping[str, Any]) -> Any:
+def item_of(row: Mapping[str, Any]) -> str:
     """The item of a row of a task: by its name, or by what describes it."""
-    if "item" in row:
-        return row["item"]
-    table = columns_of(model.comparisons_.item_table)
-    return next(
-        item for k, item in enumerate(table["item"]) if all(table[name][k] == row[name] for name in ("price", "kind"))
-    )
+    return str(row["item"]) if "item" in row else f"kind={row['kind']}, price={row['price']:g}"
 
 
-def choices_in(table: Table, model: Any) -> list[tuple[list[Any], float]] | None:
+def choices_in(table: Table) -> list[tuple[list[Any], float]] | None:
     """Sets that were shown, the chosen one first, with weights; a tie is half a choice of each. None of other forms."""
     if table.is_pairs and not table.grades:
         found = []
@@ -196,7 +191,7 @@ def choices_in(table: Table, model: Any) -> list[tuple[list[Any], float]] | None
     found = []
     for _, task in itertools.groupby(table.rows, key=lambda row: (row.get("user"), row["task"])):
         rows = sorted(task, key=lambda row: -row["chosen"])
-        found.append(([item_of(model, row) for row in rows], float(rows[0].get("weight", 1))))
+        found.append(([item_of(row) for row in rows], float(rows[0].get("weight", 1))))
     return found
 
 
@@ -211,12 +206,13 @@ def why_refused(spec: Spec, table: Table, items: Any, people: Any, words: str) -
         "ties": table.is_pairs and set(table.columns["winner"]) == {"tie"},
         "context": "context" in table.roles
         and (not spec.is_population or len(set(table.columns["prompt"])) == 1),
-        "covariate": "covariates" in table.roles
-        and (not spec.is_population or not any(table.columns["length"])),
+        "covariate": ("side" in table.reading and not spec.is_population)
+        or ("covariates" in table.roles and (not spec.is_population or not any(table.columns["length"]))),
         "features": asks_for_features and items is None,
         "people": settings.get("user_features") is True and people is None,
         "class": spec.name == "latent class",
         "no usable answer": not table.is_pairs,
+        "is the best nor": spec.name not in ("population", "joint") and "rating" in table.columns,
     }
     return any(word in words and may for word, may in reasons.items())
 
@@ -233,7 +229,7 @@ def why_not_told(model: Any, table: Table) -> bool:
 def left_out(model: Any, table: Table, row: Mapping[str, Any]) -> bool:
     """Whether a model cannot take a row, by what ``update`` says."""
     if not table.is_pairs:
-        shown = row["alternatives"].split("|") if "alternatives" in row else [row.get("item")]
+        shown = row["alternatives"].split("|") if "alternatives" in row else [item_of(row)]
         return any(one not in model.items_.ids for one in shown)
     unknown = row["left"] not in model.items_.ids or row["right"] not in model.items_.ids
     return unknown or (row["winner"] == "tie" and model.tie_threshold_ == 0.0)
