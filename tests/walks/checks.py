@@ -204,8 +204,7 @@ def why_refused(spec: Spec, table: Table, items: Any, people: Any, words: str) -
     asks_for_features = settings.get("basis", "items") != "items"
     reasons = {
         "ties": table.is_pairs and set(table.columns["winner"]) == {"tie"},
-        "context": "context" in table.roles
-        and (not spec.is_population or len(set(table.columns["prompt"])) == 1),
+        "context": "context" in table.roles and (not spec.is_population or len(set(table.columns["prompt"])) == 1),
         "covariate": ("side" in table.reading and not spec.is_population)
         or ("covariates" in table.roles and (not spec.is_population or not any(table.columns["length"]))),
         "features": asks_for_features and items is None,
