@@ -297,8 +297,9 @@ class Spec:
 
 def specs(others: tuple[str, ...] = tuple(OTHERS)) -> st.SearchStrategy[Spec]:
     """Populations with any settings, and other models."""
-    own = st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in POPULATION.items()})
-    population = own.map(lambda given: Spec(own=tuple(sorted(given.items(), key=lambda one: one[0]))))
+    settings = [(name, value) for name, values in POPULATION.items() for value in values]
+    own = st.lists(st.sampled_from(settings), max_size=4, unique_by=lambda one: one[0])
+    population = own.map(lambda given: Spec(own=tuple(sorted(given, key=lambda one: one[0]))))
     return population | st.sampled_from(others).map(Spec) if others else population
 
 
@@ -313,7 +314,7 @@ def crowds(most: int) -> st.SearchStrategy[Crowd]:
 def asked(most: int = 6, who: Any = None, items: Any = None) -> st.SearchStrategy[Asked]:
     return st.builds(
         Asked, form=st.just("pairs") | st.sampled_from(FORMS), each=st.integers(1, most) | st.just(2 * most),
-        carry=st.frozensets(st.sampled_from(CARRY)), who=st.none() if who is None else who,
+        carry=st.frozensets(st.sampled_from(CARRY), max_size=3), who=st.none() if who is None else who,
         items=st.none() if items is None else items, seed=st.integers(0, 99),
     )  # fmt: skip
 

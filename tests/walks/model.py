@@ -373,12 +373,16 @@ class ModelWalk(RuleBasedStateMachine):
         }
         with quiet():
             far = np.abs(whole.predict_proba(frame) - parted.predict_parts(pl.DataFrame(frame))).max()
-            assert far < 1e-3, f"chances of people are off by {far:.4f}"
+            # What is of one person is maximised apart, and agrees as far as the objective tells it.
+            own = h.tie_spread or h.item_tie_spread or h.consistency_spread
+            assert far < (0.01 if own else 0.001), f"chances of people are off by {far:.4f}"
             for user in (None, self.crowd.names[0]):
                 for name in ("mean", "sd", "n"):
                     one, other = (by(model.rank(user), "item") for model in (whole, parted))
                     far = max(abs(one[item][name] - other[item][name]) for item in one)
-                    assert far < 5e-3, f"{name} of the board of {user or 'the crowd'} is off by {far:.4f}"
+                    assert far < (0.05 if own else 0.005), (
+                        f"{name} of the board of {user or 'the crowd'} is off by {far:.4f}"
+                    )
         place = self.place("saved")
         parted.save(place)
         again = type(parted).load(place)
