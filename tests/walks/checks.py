@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -165,6 +167,64 @@ def check_versus(model: Any, user: Any, board: dict[Any, dict[str, Any]], covari
         assert row["p_best"] <= most + DRAWN, f"{item} is best for {whose} with {row['p_best']}, beats one with {most}"
         if len(items) == 2 and sd > 1e-4:
             assert abs(row["p_best"] - most) < DRAWN, f"{item} for {whose}: {row['p_best']} and {most}"
+
+
+def check_folder(out: Path, model: Any, there: Any) -> None:
+    """A folder of results: the model in it is the one that Python fits, and every file says its numbers."""
+    board = by(model.rank(), "item")
+    assert equal(board, by(there.rank(), "item"), ITERATIVE), "the command fits another model than Python"
+    told = json.loads((out / "leaderboard.json").read_text(encoding="utf-8"))
+    assert told["model"]["n_answers"] == model.n_answers_
+    sheet = pl.read_csv(out / "leaderboard.csv").to_dicts()
+    for name, rows in (("leaderboard.json", told["board"]), ("leaderboard.csv", sheet)):
+        assert [row["item"] for row in rows] == list(board), name
+        for row in rows:
+            for key, value in board[row["item"]].items():
+                one = float(value) if isinstance(value, int | float) else value
+                two = float(row[key]) if isinstance(row[key], int | float) else row[key]
+                assert equal(one, two, ITERATIVE), f"{name}, {row['item']}, {key}: {row[key]}, and {value}"
+    if not model.personal_:
+        return
+    for (user, item), row in {
+        (row["user"], row["item"]): row for row in pl.read_parquet(out / "users.parquet").to_dicts()
+    }.items():
+        own = by(model.rank(user), "item")[item]
+        for key in ("mean", "sd", "rank", "n"):
+            assert equal(float(own[key]), float(row[key]), ITERATIVE), (
+                f"users.parquet, {user}, {item}: {row}, and {own}"
+            )
+
+
+def check_people(model: Any, k: int) -> None:
+    """How people answer, and the ``k`` best of each."""
+    people, top = by(model.people(), "user"), columns_of(model.top(k))
+    assert abs(sum(row["n"] for row in people.values()) - model.n_answers_) < ITERATIVE, people
+    for user, row in people.items():
+        for name in ("agreement", "ties", "clicks_at_random"):
+            assert row[name] is None or 0.0 <= row[name] <= 1.0, (user, row)
+        if row["lower"] is not None:
+            assert row["lower"] <= row["consistency"] <= row["upper"], (user, row)
+        board = by(model.rank(user), "item")
+        mine = [n for n, one in enumerate(top["user"]) if one == user]
+        assert len(mine) == min(k, len(board))
+        for n in mine:
+            one = board[top["item"][n]]
+            for name in ("mean", "sd", "rank"):
+                assert equal(float(one[name]), float(top[name][n]), ITERATIVE), (user, one, name, top[name][n])
+
+
+def word_for(value: Any) -> str:
+    """A setting as ``--model`` takes it."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def options_of(table: Table) -> list[str]:
+    """How a command is told what Python is told by ``columns`` and ``reading``."""
+    found: list[str] = []
+    for option, given in (("-c", table.roles), ("--read", table.reading)):
+        for name, value in given.items():
+            found += [option, f"{name}={value if isinstance(value, str) else ','.join(value)}"]
+    return found
 
 
 # --- Choices ----------------------------------------------------------------------------------------------------------

@@ -23,15 +23,19 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from scipy.special import logsumexp
 
 import predilect
+from cli.running import run
 from predilect.parts import partition
 from tolerances import EXACT, ITERATIVE
 from walks.checks import (
     check_board,
+    check_folder,
+    check_people,
     choices_in,
     equal,
     is_normal,
     left_out,
     near,
+    options_of,
     plain_of,
     renamed,
     replace_columns,
@@ -41,6 +45,7 @@ from walks.checks import (
     why_not_in_parts,
     why_not_told,
     why_refused,
+    word_for,
 )
 from walks.crowds import (
     ANYBODY,
@@ -521,6 +526,49 @@ class ModelWalk(RuleBasedStateMachine):
                 digits = len(shown[3].partition(".")[2])
                 assert abs(float(shown[3].replace(",", "")) - row["mean"]) <= 0.51 * 10.0**-digits, (shown, row)
                 assert float(shown[7].replace(",", "")) == row["n"], (shown, row)
+
+    @precondition(lambda self: self.takes_answers and self.fresh and self.tables)
+    @rule()
+    def command(self) -> None:
+        """What ``predilect rank`` writes is what Python says of the same file, in JSON, CSV, Parquet and the model."""
+        (table,) = self.tables
+        settings = {name: one for name, one in self.spec.settings.items() if name != "n_jobs"}
+        if any(isinstance(one, predilect.Calibration) or one == math.inf for one in settings.values()):
+            return  # which the command has no words for
+        personal = "yes" if settings.pop("personal", True) and "user" in table.columns else "no"
+        file, out = self.place("answers.csv"), self.place("results")
+        pl.DataFrame(table.columns, strict=False).write_csv(file)
+        given = ["--model", ",".join(["population", *(f"{name}={word_for(one)}" for name, one in settings.items())])]
+        for name, one in (("--items", self.items), ("--people", self.people if personal == "yes" else None)):
+            if one is not None:
+                given += [name, str(self.place(f"{name[2:]}.csv"))]
+                pl.DataFrame(one).write_csv(given[-1])
+        ran = run("rank", file, *options_of(table), "--personal", personal, *given, "-o", out)
+        with quiet():
+            answers = predilect.read(file, **table.said)
+        here = Spec(own=(*settings.items(), ("personal", personal == "yes")))
+        there = self.fitted(here, answers, items=self.items, people=self.people if personal == "yes" else None)
+        assert (ran.exit_code == 2) == isinstance(there, Refused), f"the command: {ran.output}\nPython: {there}"
+        if ran.exit_code != 2:
+            assert ran.exit_code == 0, ran.output
+            with quiet():
+                check_folder(out, predilect.load(out / "model"), there)
+
+    @precondition(lambda self: self.model is not None)
+    @rule(k=st.integers(1, 3), size=st.integers(2, 4), user=st.none() | ANYBODY)
+    def tables_of(self, k: int, size: int, user: str | None) -> None:
+        """Everybody's best, how people answer, effects and rescaled scores agree with boards and answers."""
+        model = self.model
+        with quiet():
+            scores = by(model.scores(size, user=user), "item")
+            assert abs(sum(row["score"] for row in scores.values()) - 100.0) < ITERATIVE, scores
+            for item, row in scores.items():
+                assert row["lower"] - ITERATIVE <= row["score"] <= row["upper"] + ITERATIVE, (item, row)
+            if self.takes_answers:
+                for name, row in by(model.covariates(), "covariate").items():
+                    assert row["lower"] <= row["effect"] <= row["upper"], (name, row)
+                if model.personal_ and len(model.users_.ids):
+                    check_people(model, k)
 
     @precondition(lambda self: self.model is not None)
     @rule(what=st.sampled_from([(verb, name) for verb, arguments in verbs().items() for name in arguments]),
