@@ -299,7 +299,7 @@ def why_not_in_parts(spec: Spec, table: Table, words: str) -> bool:
     settings = dict(spec.own)
     reasons = {
         "context": "context" in table.roles, "personal": settings.get("personal") is False,
-        "one person": len(set(table.columns["user"])) == 1, "click": settings.get("clickers", 0.0) != 0.0,
+        "one person": len(set(table.columns["user"])) == 1, "click": spec.settings["clickers"] != 0.0,
         "features": "basis" in settings or "user_features" in settings,
     }  # fmt: skip
     return any(word in words and may for word, may in reasons.items())

@@ -7,13 +7,15 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from hypothesis import note
 from hypothesis import strategies as st
+from hypothesis.errors import InvalidArgument
 
 import predilect
 from predilect.errors import ConvergenceWarning, DataWarning, PredilectError
@@ -236,14 +238,14 @@ class Asked:
 
 # --- Models -----------------------------------------------------------------------------------------------------------
 
-# Hyper-parameters that leave nothing to search for; a spec says what differs.
+# Hyper-parameters with which little is searched for, and that quickly; a spec says what differs.
 GIVEN: dict[str, Any] = {
     "strength": 10.0, "variance": 1.0, "consensus_variance": 2.0, "feature_weight": 0.5, "length_scale": 1.0,
-    "calibration": None, "consistency": 0.0, "clickers": 0.0, "n_jobs": 1,
+    "calibration": None, "consistency": 0.0, "clickers": "auto", "n_jobs": 1,
 }  # fmt: skip
 POPULATION: dict[str, list[Any]] = {
     "personal": [False],
-    "clickers": ["auto", 0.2],
+    "clickers": [0.0, 0.2],
     "variance": ["auto", 0.05],
     "strength": ["auto"],
     "consensus_variance": ["auto", math.inf],
@@ -287,7 +289,7 @@ class Spec:
     @property
     def searches(self) -> bool:
         """Whether something is chosen by the answers."""
-        return any("auto" in (value if isinstance(value, tuple) else (value,)) for name, value in self.own)
+        return any("auto" in (value if isinstance(value, tuple) else (value,)) for value in self.settings.values())
 
     def new(self, **more: Any) -> Any:
         """The model, before its fit."""
@@ -329,6 +331,12 @@ NONSENSE: tuple[Any, ...] = (
 )  # fmt: skip
 
 # --- What a model says ------------------------------------------------------------------------------------------------
+
+
+def noted(text: str) -> None:
+    """Said beside a step of a walk that fails; nothing where somebody runs the printed steps by hand."""
+    with suppress(InvalidArgument):
+        note(text)
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
-from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from scipy.special import logsumexp
@@ -66,6 +65,7 @@ from walks.crowds import (
     by,
     columns_of,
     crowds,
+    noted,
     quiet,
     same,
     specs,
@@ -131,13 +131,13 @@ class ModelWalk(RuleBasedStateMachine):
     def fit(self, spec: Spec, told: Asked, described: bool, people: bool) -> None:
         """Answers of everybody, perhaps with features of items and people."""
         table = told.of(self.crowd)
-        note(table.shown())
+        noted(table.shown())
         items = self.crowd.described(ITEMS[: self.crowd.items]) if described and told.form != "profiles" else None
         who = self.crowd.known(self.crowd.names) if people and "user" in table.columns else None
         found = self.fitted(spec, table.columns, items=items, people=who, **table.said)
         if isinstance(found, Refused):
             assert why_refused(spec, table, items, who, found.why), found.why
-            note(f"refused: {found.why}")
+            noted(f"refused: {found.why}")
             return
         self.begun(found, spec, [table], items, who)
 
@@ -148,7 +148,7 @@ class ModelWalk(RuleBasedStateMachine):
         items = self.crowd.described(ids) if described else list(ids)
         found = self.fitted(spec, None, items=items)
         if isinstance(found, Refused):
-            note(f"refused: {found.why}")
+            noted(f"refused: {found.why}")
             return
         self.begun(found, spec, [], items if described else None, None)
 
@@ -161,7 +161,7 @@ class ModelWalk(RuleBasedStateMachine):
     def update(self, told: Asked) -> None:
         """A table of answers, perhaps of new people and about items that are not known."""
         table = told.of(self.crowd)
-        note(table.shown())
+        noted(table.shown())
         self.tell(table)
 
     @precondition(lambda self: self.takes_answers)
@@ -195,7 +195,7 @@ class ModelWalk(RuleBasedStateMachine):
         if isinstance(found, Refused):
             assert why_not_told(model, table), found.why
             same(before, self.said(), 0.0, "a refused update changes nothing")
-            note(f"refused: {found.why}")
+            noted(f"refused: {found.why}")
             return
         rows = [row for row in table.rows if not left_out(model, table, row)]
         gone = {(row.get("user"), row.get("task")) for row in table.rows if left_out(model, table, row)}
@@ -278,7 +278,7 @@ class ModelWalk(RuleBasedStateMachine):
         before, known = self.said(), set(self.model.items_.ids)
         found = asking(self.model.update, items=new)
         if isinstance(found, Refused):
-            note(f"refused: {found.why}")
+            noted(f"refused: {found.why}")
             same(before, self.said(), 0.0, "a refused item changes nothing")
             return
         assert set(self.model.items_.ids) == known | set(items)
@@ -309,7 +309,7 @@ class ModelWalk(RuleBasedStateMachine):
         answers = self.model.comparisons_
         found = self.fitted(self.spec, answers, items=self.items, people=self.people)
         if isinstance(found, Refused):
-            note(f"refused: {found.why}")
+            noted(f"refused: {found.why}")
             return
         assert not self.spec.is_population or found.n_answers_ == self.counted
         self.begun(found, self.spec, self.tables, self.items, self.people)
@@ -366,11 +366,13 @@ class ModelWalk(RuleBasedStateMachine):
         parted = asking(self.spec.new().fit_parts, out, items=self.items, work=self.place("work"))
         if isinstance(parted, Refused):
             assert why_not_in_parts(self.spec, table, parted.why), parted.why
-            note(f"refused: {parted.why}")
+            noted(f"refused: {parted.why}")
             return
         assert not isinstance(whole, Refused), f"only in parts: {whole.why}"
-        h, in_parts = (model.hyperparameters_ for model in (whole, parted.population))
-        assert near(plain_of(h), plain_of(in_parts)), f"chosen of the whole: {h}\nin parts: {in_parts}"
+        h = whole.hyperparameters_
+        one, other = plain_of(h), plain_of(parted.population.hyperparameters_)
+        for name, value in one.items():
+            assert near(value, other[name]), f"{name} of the whole is {value}, in parts {other[name]}"
         pairs = list(itertools.permutations(self.known_items, 2))
         frame = {"user": [one for one in self.crowd.names for _ in pairs]}
         frame |= {
@@ -492,7 +494,7 @@ class ModelWalk(RuleBasedStateMachine):
         for name, call in tables.items():
             found = asking(call)
             if isinstance(found, Refused):
-                note(f"{name} refused: {found.why}")
+                noted(f"{name} refused: {found.why}")
                 continue
             table = columns_of(found)
             value = next((one for one in ("mean", "worth", "importance", "share") if one in table), None)
