@@ -125,12 +125,13 @@ def check_board(model: Any, user: Any) -> None:
     rows = list(board.values())
     assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
     assert abs(sum(row["p_best"] for row in rows) - 1.0) < ITERATIVE
-    assert abs(sum(row["mean"] for row in rows)) < ITERATIVE * len(rows)
+    assert abs(sum(row["mean"] for row in rows)) < ITERATIVE * sum(1.0 + row["sd"] for row in rows)
     items = list(own)
     mean, covariance = model.utility_distribution(user)
     for k, item in enumerate(items):
-        assert abs(mean[k] - own[item]["mean"]) < ITERATIVE, f"joint law of {item} for {whose}"
-        assert abs(math.sqrt(max(covariance[k, k], 0.0)) - own[item]["sd"]) < ITERATIVE, f"joint law of {item}, {whose}"
+        sd, rounding = own[item]["sd"], ITERATIVE * (1.0 + own[item]["sd"])
+        assert abs(mean[k] - own[item]["mean"]) < rounding, f"joint law of {item} for {whose}: {mean[k]}, {own[item]}"
+        assert abs(math.sqrt(max(covariance[k, k], 0.0)) - sd) < rounding, f"joint law of {item} for {whose}"
     if len(items) > 1:
         check_versus(model, user, board, covariance)
 
@@ -149,7 +150,8 @@ def check_versus(model: Any, user: Any, board: dict[Any, dict[str, Any]], covari
     for k, (one, other) in enumerate(pairs):
         row = {name: column[k] for name, column in told.items()}
         what = f"{one} or {other} for {whose}: {row}"
-        assert abs(row["difference"] - board[one]["mean"] + board[other]["mean"]) < ITERATIVE, what
+        rounding = ITERATIVE * (1.0 + board[one]["sd"] + board[other]["sd"])
+        assert abs(row["difference"] - board[one]["mean"] + board[other]["mean"]) < rounding, what
         assert row["lower"] - ITERATIVE <= row["difference"] <= row["upper"] + ITERATIVE, what
         p = found[one, other] = row["p_better"]
         if (other, one) in found:
