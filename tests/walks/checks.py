@@ -106,7 +106,7 @@ def retold(table: Table, way: str, seed: int, names: Mapping[str, str]) -> Table
 
 
 def is_normal(model: Any) -> bool:
-    """Whether utilities are normal, and so known by their moments."""
+    """Whether utilities are normal, and so known by their moments; a mean of few draws may be beyond their quantiles."""
     return type(model).__name__ != "MixedLogit"
 
 
@@ -117,7 +117,7 @@ def check_board(model: Any, user: Any) -> None:
     assert board.keys() == own.keys()
     for item, row in board.items():
         assert equal(row, own[item]), f"rank and utilities of {item} for {whose}: {row} {own[item]}"
-        assert row["lower"] - ITERATIVE <= row["mean"] <= row["upper"] + ITERATIVE, f"{item} for {whose}: {row}"
+        assert row["lower"] <= row["upper"], f"{item} for {whose}: {row}"
         assert 1 <= row["rank_low"] <= row["rank_high"] <= len(board), f"{item} for {whose}: {row}"
         if is_normal(model):
             for end, sign in (("lower", -1.0), ("upper", 1.0)):
@@ -152,7 +152,8 @@ def check_versus(model: Any, user: Any, board: dict[Any, dict[str, Any]], covari
         what = f"{one} or {other} for {whose}: {row}"
         rounding = ITERATIVE * (1.0 + board[one]["sd"] + board[other]["sd"])
         assert abs(row["difference"] - board[one]["mean"] + board[other]["mean"]) < rounding, what
-        assert row["lower"] - ITERATIVE <= row["difference"] <= row["upper"] + ITERATIVE, what
+        if is_normal(model):
+            assert row["lower"] - ITERATIVE <= row["difference"] <= row["upper"] + ITERATIVE, what
         p = found[one, other] = row["p_better"]
         if (other, one) in found:
             assert abs(p + found[other, one] - 1.0) < ITERATIVE, f"{what}, and the other way {found[other, one]}"
