@@ -106,7 +106,7 @@ def retold(table: Table, way: str, seed: int, names: Mapping[str, str]) -> Table
 
 
 def is_normal(model: Any) -> bool:
-    """Whether utilities are normal, and so known by their moments; a mean of few draws may be beyond their quantiles."""
+    """Whether utilities are normal; of those known by draws the mean may be beyond the quantiles."""
     return type(model).__name__ != "MixedLogit"
 
 

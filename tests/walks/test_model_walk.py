@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 
 from cases import MORE
 from walks.model import ModelWalk
 
-# The same walks every time, but where more are asked for.
-FIXED: dict[str, Any] = {"derandomize": MORE == 1, "deadline": None, "print_blob": False}
-if MORE == 1:
-    FIXED["database"] = None
+# The same walks every time, but where more are asked for. A walk that fails is made smaller, for minutes if need be.
+pytestmark = pytest.mark.timeout(1800)
+FIXED: dict[str, Any] = {
+    "derandomize": MORE == 1, "database": None, "deadline": None, "phases": (Phase.generate, Phase.shrink),
+    "suppress_health_check": [HealthCheck.too_slow],
+}  # fmt: skip
 
 
 class Quick(ModelWalk):
