@@ -1,0 +1,1043 @@
+"""A walk through a poll: any verbs in any order, by any way to it, beside a plain account of what has to be true.
+
+What may be refused, and what has to be, is written from the documentation. A check that fails says what it found in
+its first words; :meth:`PollWalk.failed` is the one place that ends a walk.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+import shutil
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from hypothesis import note
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
+
+import predilect
+from cli.running import run
+from predilect.errors import DataWarning
+from predilect.live import Poll, Settings
+from predilect.models import Population
+from tolerances import ITERATIVE
+from walks.poll_ways import Api, Command, Pages, Person, Python, Question, Refusal, Server
+
+# What is compared, as people write it: what a spreadsheet, a page or a reader might take for something else.
+NAMES = [
+    "tea", "milk", "juice", "water", "cola", "oat milk", "Ünï", "שלום", "left", "tie", "skip", "=1+1", '<b>"a", b</b>',
+    "7", "None", "a | b",
+]  # fmt: skip
+PROPOSALS = [
+    "lemonade of the poll's own", "an insult <i>about</i> the mayor", "tea", " Tea  ", "", "x" * 501, "+the 2nd proposal",
+]  # fmt: skip
+CALLED = ["ann", "bob of Babel-7", "Zoë Quint-Unique"]
+IDS = st.integers(3, 12).map("p{}".format)  # a name may look like what exports call somebody
+LANGUAGES = st.sampled_from(["", "en", "de"])
+KEYS = st.sampled_from([None, "k", "l"])
+
+# Each value alone is one that the documentation allows.
+SETTINGS = {
+    "kind": st.sampled_from(["pair", "best", "best-worst", "order"]),
+    "size": st.integers(3, 5),
+    "strategy": st.sampled_from(["board", "best", "top", "person", "random"]),
+    "top": st.integers(1, 5),
+    "criteria": st.sampled_from([(), ("cheap", "good"), ("=1", "a,b", "c")]),
+    "instruction": st.sampled_from(["", "Take your time."]),
+    "language": st.sampled_from(["en", "de"]),
+    "ties": st.booleans(),
+    "skips": st.booleans(),
+    "undo": st.booleans(),
+    "proposals": st.booleans(),
+    "limit": st.integers(0, 6),
+    "own_ranking": st.integers(0, 6),
+    "public": st.booleans(),
+    "level": st.sampled_from([0.5, 0.8, 0.95]),
+    "retest": st.sampled_from([0.0, 0.5, 0.9]),
+    "difficulty": st.sampled_from([0.0, 0.5, 0.6]),
+    "retention_days": st.integers(0, 3),
+    "images": st.sampled_from([(), ("images.example.org",)]),
+    "pids": st.sampled_from(["none", "open", "signed"]),
+    "completion": st.sampled_from(["", "https://panel.example/done"]),
+}
+WRONG = {
+    "kind": st.sampled_from(["pairs", None]), "size": st.sampled_from([2, 9, True]), "level": st.sampled_from([1.0, "x"]),
+    "limit": st.sampled_from([-1, 0.5]), "criteria": st.sampled_from(["x", ("x", "x")]), "language": st.just("tlh"),
+    "public": st.just("yes"), "colour": st.just("red"),
+}  # fmt: skip
+FIXED = ("kind", "size", "criteria", "ties")  # what answers mean
+
+PICKS = st.integers(0, 3) | st.sampled_from(["tie", "skip"])
+ANY_PICK = st.one_of(PICKS, PICKS, PICKS, st.sampled_from(["nothing", "too many", "nobody's"]))
+SPELLED = st.sampled_from(["number", "name", "side"])
+HTTP = ("api", "page")
+TAKE_PART = st.sampled_from(["one", "two", "api", "page"])
+WITH_NUMBERS = st.sampled_from(["one", "two", "api"])  # a page says no numbers of answers
+
+CLAIMS = ("best", "top", "tiers")
+EXPORTS = ("answers", "shown", "items", "board", "participants", "events")
+ENGLISH = re.compile(r"\b(the|this|there|are|answers?|questions?|poll)\b")
+
+
+class Broken(AssertionError):
+    """What has to be true of a poll is not."""
+
+
+@dataclass
+class Item:
+    """Something that is compared."""
+
+    name: str | None  # None: the text of somebody who is erased
+    state: str = "active"
+    proposer: Person | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Somebody and a question that was put before them."""
+
+    person: Person
+    question: Question
+
+    def __repr__(self) -> str:
+        return f"<question {self.question.shown} to {self.person}: {' / '.join(self.question.names)}>"
+
+
+class PollWalk(RuleBasedStateMachine):
+    """A walk in one process: two polls on one log, a server without a network, and the command."""
+
+    looks_at_the_end = 4  # kinds of looks, of all that there are, at the end of each walk
+    people: Bundle[Person] = Bundle("people")
+    asked: Bundle[Asked] = Bundle("asked")
+
+    # What each walk stands on
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="predilect-walk-"))
+        self.settings: dict[str, Any] = {}
+        self.status = "open"
+        self.items: dict[int, Item] = {}
+        self.everybody: list[Person] = []
+        self.forgotten: list[str] = []  # texts of the erased
+        self.fresh = False  # whether nothing came after the refit that was taken up
+        self.n_steps = 0
+        self.ways: dict[str, Any] = {}
+
+    def begin(self, question: str, names: list[str], settings: dict[str, Any]) -> str:
+        """Make the poll, and the ways to it; the organiser's token."""
+        file = self.folder / "poll.db"
+        made = Poll.create(file, question=question, items=names, name="walk", background=False, **settings)
+        made.disconnect()
+        assert made.token is not None
+        self.server = Server(file)
+
+        def opened() -> Poll:
+            return Poll.open(file, "walk", background=False)
+
+        self.ways = {
+            "one": Python(opened), "two": Python(opened), "api": Api(self.server.send, "walk", made.token),
+            "page": Pages(self.server.send, "walk", made.token), "command": Command(file, "walk"),
+        }  # fmt: skip
+        self.restarts = {"one": self.ways["one"], "two": self.ways["two"], "server": self.server}
+        return made.token
+
+    def hear(self) -> None:
+        """Let each process know what others wrote, which takes a quarter of a second otherwise."""
+        for one in self.restarts.values():
+            one.hear()
+
+    def teardown(self) -> None:
+        try:
+            if self.ways:
+                looks = list(LOOKS)
+                for k in range(min(self.looks_at_the_end, len(looks))):
+                    self.look_at(looks[(self.n_steps + k * 5) % len(looks)], "one")
+        finally:
+            for one in getattr(self, "restarts", {}).values():
+                one.close()
+            shutil.rmtree(self.folder)
+
+    def failed(self, what: str, details: str) -> None:
+        """End the walk."""
+        raise Broken(f"{what}: {details}" if details else what)
+
+    def check(self, ok: object, what: str, details: object = "") -> bool:
+        """Whether something is as it has to be; the walk ends where it is not."""
+        if not ok:
+            self.failed(what, str(details))
+        return bool(ok)
+
+    def do(self, way: str, verb: str, *arguments: Any, must: str = "", may: str = "") -> tuple[bool, Any]:
+        """Do something; whether it was done, and what came back. Refused is what must or may be refused, and no more.
+
+        Nothing may fail, whoever asks for whatever.
+        """
+        self.n_steps += 1
+        self.hear()
+        said = f"{way}.{verb}({', '.join(map(repr, arguments))})"
+        try:
+            found = getattr(self.ways[way], verb)(*arguments)
+        except Refusal as refusal:
+            words = _plain(refusal.words)
+            note(f"  {said} is refused, {refusal.status}: {words}")
+            if not self.check(refusal.status < 500, f"{verb} fails", words):
+                return False, None
+            self.check(must or may, f"{verb} is refused without a reason", words)
+            if way == "page":
+                self._told_with_a_way_back(refusal.words, arguments)
+            found = None
+            is_done = False
+        else:
+            note(f"  {said} gives {found!r}")
+            self.check(not must, f"{verb} is accepted though {must}", said)
+            is_done = not must
+        for person in arguments:
+            if isinstance(person, Person):
+                self._nothing_unmoderated(person)
+        return is_done, found
+
+    def _told_with_a_way_back(self, page: str, arguments: Iterable[Any]) -> None:
+        person = next((one for one in arguments if isinstance(one, Person)), None)
+        if person is None or "<main" not in page:
+            return
+        main = page[page.index("<main") :]
+        self.check('href="/p/walk' in main or 'action="/p/walk' in main, "a refusal is a dead end", _plain(main))
+        if person.language == "de":
+            told = _plain(main)
+            self.check(not ENGLISH.search(told), "a refusal is not in the language of the page", told)
+
+    def _nothing_unmoderated(self, person: Person) -> None:
+        """Nobody reads what somebody else proposed before it is accepted."""
+        read, person.read[:] = "\n".join(person.read), []
+        for item in self.items.values():
+            if item.name and item.state in ("proposed", "refused") and item.proposer is not person:
+                self.check(item.name not in read, "a participant reads what is not moderated", item.name)
+
+    # Making it, and taking part
+
+    @initialize(
+        n_items=st.integers(2, 7),
+        names=st.permutations(NAMES),
+        settings=st.fixed_dictionaries({}, optional=SETTINGS),
+    )
+    def create(self, n_items: int, names: list[str], settings: dict[str, Any]) -> None:
+        """Make a poll; settings that are not accepted together are left out until they are."""
+        from predilect.errors import DataError
+
+        given = names[:n_items]
+        dropped = dict(settings)
+        while True:
+            try:
+                self.begin("Which one?", given, dropped)
+                break
+            except DataError as error:
+                note(f"  not accepted: {error}")
+                if not self.check(dropped, "a poll of nothing but a question and two items is refused", error):
+                    raise
+                dropped.popitem()
+        self.settings = Settings(question="Which one?").to_dict() | dropped
+        self.items = {number: Item(name) for number, name in enumerate(given, 1)}
+
+    @rule(
+        target=people, way=TAKE_PART, name=st.none() | st.sampled_from(CALLED) | IDS,
+        pid=st.sampled_from([None, "panel-0001", "panel-0002"]), language=LANGUAGES, is_signed=st.booleans(),
+    )  # fmt: skip
+    def join(self, way: str, name: str | None, pid: str | None, language: str, is_signed: bool) -> Any:
+        """Somebody comes: new, or known by their name or by a signed reference."""
+        known = next((one for one in self.living() if way not in HTTP and name and one.name == name), None)
+        signature = self.ways["one"].poll.sign(pid or "") if is_signed else "0" * 64
+        must = may = ""
+        if way in HTTP and self.settings["pids"] == "signed":
+            if pid is None or not is_signed:
+                must = "its reference is not signed"
+            else:
+                known = next((one for one in self.living() if one.name == f"pid {pid}"), None)
+        if self.status == "closed":
+            may = "the poll is closed"
+            must = must or ("the poll is closed" if known is None else "")
+        if way == "page" and self.status == "closed":
+            must, may = "", "the poll is closed"
+        is_in, found = self.do(way, "join", name, pid, language, signature, must=must, may=may)
+        if not is_in:
+            return multiple()
+        name, secret = found
+        if way in HTTP and self.settings["pids"] == "signed":
+            name = f"pid {pid}"
+        number = self.ways["one"].poll.who(secret=secret) if known is None or way in HTTP else known.number
+        if known is not None:
+            self.check(number == known.number, "somebody known is taken for somebody new", f"{known}, now p{number}")
+            known.secret = secret if way in HTTP else known.secret
+            return known
+        self.check(number is not None, "somebody who joined is not known")
+        kept = pid if way not in HTTP or self.settings["pids"] != "none" else None
+        person = Person(number or 0, name, secret, kept, language)
+        self.everybody.append(person)
+        return person
+
+    @rule(target=asked, person=people, way=TAKE_PART, n=st.integers(1, 3))
+    def ask(self, person: Person, way: str, n: int) -> Any:
+        """Ask somebody's next questions."""
+        before = set(person.questions)
+        found = self._ask(person, way, n)
+        return multiple(*(Asked(person, one) for one in found if one.shown not in before))
+
+    def _ask(self, person: Person, way: str, n: int) -> list[Question]:
+        way = self._reach(person, way)
+        n = 2 if way == "page" else n
+        must = "they are erased" if person.is_gone and way != "page" else ""
+        is_done, found = self.do(way, "ask", person, n, must=must)
+        if person.is_gone:
+            self.check(not found, "somebody who is erased is asked", found)
+        if not is_done or person.is_gone:
+            return []
+        self._check_questions(person, found, n, way)
+        for one in found:
+            person.questions.setdefault(one.shown, one)
+        return list(found)
+
+    def _reach(self, person: Person, way: str) -> str:
+        """The way, or another if it is one for people with a secret."""
+        return "one" if way in HTTP and person.secret is None else way
+
+    def _check_questions(self, person: Person, found: list[Question], n: int, way: str) -> None:
+        settings = self.settings
+        state = {item.name: item.state for item in self.items.values()}
+        seen = {frozenset(one.names) for one in person.questions.values()}
+        still = self.open_questions(person)
+        if self.status != "open":
+            self.check(not found, f"somebody is asked though the poll is {self.status}")
+            return
+        if not any(one in person.void for one in still):
+            first = [one.shown for one in found][: len(still)]
+            self.check(first == still[:n], "open questions are not asked first", f"{first} instead of {still[:n]}")
+        active = {item.name for item in self.items.values() if item.state == "active"}
+        n_left = math.comb(len(active), self.n_shown) - sum(len(one) == self.n_shown and one <= active for one in seen)
+        may_ask = not settings["limit"] or len(person.questions) < settings["limit"]
+        if n_left > 0 and may_ask and not settings["difficulty"] and not still:
+            self.check(found, "nothing is asked though something is left", f"{n_left} sets of {self.n_shown}")
+        for one in found:
+            states = {state.get(name, "unknown") for name in one.names}
+            self.check(states <= {"active", "retired"}, "a participant reads what is not moderated", one)
+            self.check("retired" not in states, "somebody is asked about a retired item", one)
+            if one.shown in person.questions:
+                continue
+            self.check(len(set(one.names)) == self.n_shown, "a question has not as many items as are set", one)
+            self.check(one.kind == settings["kind"], "a question is of another kind than is set", one)
+            self.check(one.text == self.boards[one.criterion], "a question has another text than is set", one)
+            if frozenset(one.names) in seen:
+                is_again = settings["retest"] > 0 and settings["kind"] == "pair" and one.is_retest is not False
+                self.check(is_again, "somebody is asked the same twice", one)
+        if settings["limit"]:
+            n_asked = len(person.questions.keys() | {one.shown for one in found})
+            is_over = n_asked > max(settings["limit"], len(person.questions))
+            self.check(not is_over, "somebody is asked more than the limit", f"{n_asked} questions")
+
+    @rule(
+        it=asked, way=TAKE_PART, pick=ANY_PICK, spelled=SPELLED, key=KEYS,
+        criterion=st.none() | st.integers(0, 2), by=st.none() | people,
+    )  # fmt: skip
+    def tell(
+        self, it: Asked, way: str, pick: Any, spelled: str, key: str | None, criterion: int | None, by: Person | None
+    ) -> None:  # fmt: skip
+        """Answer a question, for the first time or again; now and then somebody else does."""
+        self._tell(it.person if by is None else by, it.question, way, pick, spelled, key, criterion)
+
+    def _tell(
+        self, person: Person, question: Question, way: str, pick: Any, spelled: str = "number",
+        key: str | None = None, criterion: int | None = None,
+    ) -> None:  # fmt: skip
+        way, meant = self._reach(person, way), _meant(question, pick)
+        if way == "page":
+            key, criterion = None, criterion or 0
+        elif meant in question.names:  # the word would be the item of this name
+            return
+        said = self._in_a_form(question, pick, meant) if way == "page" else self._said(question, pick, meant, spelled)
+        on = criterion
+        if on is None:
+            on = next((k for k in range(self.n_criteria) if (question.shown, k) not in person.answers), None)
+        must, may = self._why_no_answer(person, question, meant, on), ""
+        sent = person.keys.get(key or "")
+        if sent is not None:
+            if sent[:2] != ("tell", question.shown) or sent[3] != meant or criterion not in (None, sent[2]):
+                must = must or "its key was used for something else"
+            else:
+                on = sent[2]
+                stands = person.answers.get((question.shown, on)) == (meant, sent[4])
+                must, may = "it is of the erased" if person.is_gone else "", must or ("" if stands else "taken back")
+        elif on is None:
+            may = "it is answered on every criterion"
+        elif (there := person.answers.get((question.shown, on))) is not None and there[0] != meant:
+            can_change = way == "page" and self.settings["undo"]
+            must = must or ("" if can_change else "it was answered otherwise")
+        if question.shown in person.void:
+            may = may or must or "the question ended"
+            must = ""
+        is_done, number = self.do(way, "tell", person, question.shown, said, criterion, key, must=must, may=may)
+        if is_done and on is not None and meant is not None:
+            self._acknowledge(person, (question.shown, on), meant, number)
+            if key:
+                person.keys.setdefault(key, ("tell", question.shown, on, meant, number))
+
+    def _why_no_answer(self, person: Person, question: Question, meant: Any, on: int | None) -> str:
+        """Why somebody cannot give an answer now; nothing if they can."""
+        settings = self.settings
+        reasons = {
+            "they are erased": person.is_gone,
+            f"the poll is {self.status}": self.status != "open",
+            "the question was not put before them": question.shown not in person.questions,
+            "the answer does not fit": meant is None,
+            "nothing is skipped": meant == "skip" and not settings["skips"],
+            "there are no ties": meant == "tie" and not (settings["ties"] and settings["kind"] == "pair"),
+            "there is no such criterion": on is not None and on >= self.n_criteria,
+        }
+        return next((reason for reason, is_so in reasons.items() if is_so), "")
+
+    def _acknowledge(self, person: Person, place: tuple[int, int], meant: Any, number: int) -> None:
+        """An answer stands from now on, as the last one of theirs unless it stood before."""
+        there = person.answers.get(place)
+        if there is not None and there[0] == meant:
+            is_same = not number or not there[1] or there[1] == number
+            self.check(is_same, "an answer that stands got another number", f"{there[1]}, then {number}")
+            return
+        person.answers.pop(place, None)
+        person.answers[place] = (meant, number)
+        self.fresh = False
+
+    def _said(self, question: Question, pick: Any, meant: Any, spelled: str) -> Any:
+        """An answer as callers of Python and of the API write it."""
+        numbers = {item.name: number for number, item in self.items.items()}
+        several = [numbers[name] for name in question.names]
+        if not isinstance(pick, int):
+            wrong = {"nothing": [], "too many": [*several, several[0]], "nobody's": 10**6}
+            return wrong.get(pick, pick)
+        if spelled == "side" and question.kind == "pair" and not {"left", "right"} & set(question.names):
+            return ("left", "right")[question.names.index(meant[0])]
+        told = list(meant) if spelled == "name" else [numbers[name] for name in meant]
+        return told if question.kind in ("best-worst", "order") else told[0]
+
+    def _in_a_form(self, question: Question, pick: Any, meant: Any) -> dict[str, str]:
+        """An answer as the form of a page sends it."""
+        numbers = {item.name: str(number) for number, item in self.items.items()}
+        if not isinstance(pick, int):
+            return {"answer": pick} if meant else {"best": "1", "worst": "1"}
+        if question.kind == "pair":
+            return {"answer": ("left", "right")[question.names.index(meant[0])]}
+        if question.kind == "best":
+            return {"answer": numbers[meant[0]]}
+        if question.kind == "best-worst":
+            return {"best": numbers[meant[0]], "worst": numbers[meant[1]]}
+        return {f"place{numbers[name]}": str(place) for place, name in enumerate(meant, 1)}
+
+    @rule(it=asked, way=WITH_NUMBERS, pick=ANY_PICK, criterion=st.integers(0, 1), key=KEYS)
+    def replace(self, it: Asked, way: str, pick: Any, criterion: int, key: str | None) -> None:
+        """Put another answer in the place of one."""
+        person, question = it.person, it.question
+        way, meant, place = self._reach(person, way), _meant(question, pick), (question.shown, criterion)
+        there = person.answers.get(place, (None, 0))
+        must = self._why_no_answer(person, question, meant, criterion)
+        if there[0] is None:
+            must = must or "there is no answer to replace"
+        elif there[0] != meant and not self.settings["undo"]:
+            must = must or "answers cannot be changed"
+        may = "its number is on no page" if not there[1] else ""
+        if (sent := person.keys.get(key or "")) is not None:
+            is_again = sent[:2] == ("replace", there[1]) and sent[3] == meant
+            must, may = must if is_again else must or "its key was used for something else", may or "the key was used"
+        if meant in question.names:
+            return
+        said = self._said(question, pick, meant, "number")
+        old = there[1] or 10**6
+        is_done, number = self.do(way, "replace", person, old, said, key, must="" if may else must, may=may or must)
+        if is_done:
+            self._acknowledge(person, place, meant, number)
+            if key:
+                person.keys.setdefault(key, ("replace", old, criterion, meant, number))
+
+    @rule(person=people, way=TAKE_PART, key=KEYS)
+    def undo(self, person: Person, way: str, key: str | None) -> None:
+        """Take back somebody's last answer."""
+        way = self._reach(person, way)
+        key = None if way == "page" else key
+        last = next(reversed(person.answers), None)
+        reasons = {
+            "they are erased": person.is_gone, "answers cannot be taken back": not self.settings["undo"],
+            f"the poll is {self.status}": self.status != "open", "there is no answer": last is None,
+        }  # fmt: skip
+        must, may = next((reason for reason, is_so in reasons.items() if is_so), ""), ""
+        sent = person.keys.get(key or "")
+        is_again = sent is not None and sent[0] == "undo"
+        if is_again:
+            must, may = "it is of the erased" if person.is_gone else "", must
+        elif sent is not None:
+            must = must or "its key was used for something else"
+        is_done, number = self.do(way, "undo", person, key, must=must, may=may)
+        if not is_done:
+            return
+        if is_again:
+            self.check(number == sent[4], "the same key gives another result", f"{number}, first {sent[4]}")
+            return
+        assert last is not None
+        _, known = person.answers.pop(last)
+        self.check(not number or not known or number == known, "another answer than the last is taken back", number)
+        self.fresh = False
+        if key:
+            person.keys.setdefault(key, ("undo", 0, 0, None, number))
+
+    @rule(person=people, way=TAKE_PART, text=st.sampled_from(PROPOSALS), key=KEYS)
+    def propose(self, person: Person, way: str, text: str, key: str | None) -> None:
+        """Propose an item."""
+        way = self._reach(person, way)
+        key = None if way == "page" else key
+        name = " ".join(text.split())
+        reasons = {
+            "they are erased": person.is_gone, "there are no proposals": not self.settings["proposals"],
+            f"the poll is {self.status}": self.status != "open", "the text is no name": not 0 < len(name) <= 500,
+        }  # fmt: skip
+        must = next((reason for reason, is_so in reasons.items() if is_so), "")
+        known = {item.name.casefold(): number for number, item in self.items.items() if item.name}
+        may = "it is there" if name.casefold() in known else ""
+        sent = person.keys.get(key or "")
+        is_again = sent is not None and sent[:2] == ("propose", text)
+        if is_again:
+            must, may = "it is of the erased" if person.is_gone else "", must
+        elif sent is not None:
+            must = must or "its key was used for something else"
+        is_done, number = self.do(way, "propose", person, text, key, must=must, may=may)
+        if not is_done:
+            return
+        if is_again:
+            self.check(number == sent[4], "the same key gives another result", f"{number}, first {sent[4]}")
+        elif name.casefold() not in known:
+            made = len(self.items) + 1
+            self.check(number in (0, made), "an item has another number than the next", number)
+            self.items[made] = Item(name, "proposed", person)
+            person.proposals += 1
+        if key:
+            person.keys.setdefault(key, ("propose", text, 0, None, number))
+
+    @rule(it=asked, way=TAKE_PART, by=st.none() | people)
+    def report(self, it: Asked, way: str, by: Person | None) -> None:
+        """Tell the organiser of the first item of a question."""
+        person = it.person if by is None else by
+        item = self.number_of(it.question.names[0])
+        if item is None:
+            return
+        was_shown = any(it.question.names[0] in one.names for one in person.questions.values())
+        must = "they are erased" if person.is_gone else "" if was_shown else "they never saw it"
+        self.do(self._reach(person, way), "report", person, item, must=must)
+
+    @rule(target=people, n_people=st.integers(1, 4), n_each=st.integers(1, 5), way=st.sampled_from(["one", "two"]))
+    def crowd(self, n_people: int, n_each: int, way: str) -> Any:
+        """Some people come and answer some questions each: the better of two is what comes first in the alphabet."""
+        came = []
+        for _ in range(n_people):
+            name = f"somebody {len(self.everybody)}"
+            must = "the poll is closed" if self.status == "closed" else ""
+            person = Person(0, name)
+            is_in, found = self.do(way, "ask", person, 1, must=must)
+            if not is_in:
+                break
+            person.number = self.ways[way].poll.who(name=name)
+            self.everybody.append(person)
+            came.append(person)
+            self._check_questions(person, found, 1, way)
+            person.questions |= {one.shown: one for one in found}
+            for _ in range(n_each):
+                for one in self._ask(person, way, 1):
+                    for criterion in range(self.n_criteria):
+                        self._tell(person, one, way, one.names.index(min(one.names)), criterion=criterion)
+        return multiple(*came)
+
+    # The organiser
+
+    @rule(way=st.sampled_from(["one", "api", "page"]), names=st.lists(st.sampled_from([*NAMES, "mate"]), max_size=2))
+    def add(self, way: str, names: list[str]) -> None:
+        """Add items."""
+        there = {item.name for item in self.items.values()}
+        must = "a name is there twice" if there & set(names) or len(set(names)) < len(names) else ""
+        is_done, _ = self.do(way, "add", names, must=must, may="" if names else "there is nothing to add")
+        if is_done:
+            self.items |= {number: Item(name) for number, name in enumerate(names, len(self.items) + 1)}
+            self.fresh = False
+
+    @rule(way=st.sampled_from(["one", "api", "page"]), item=st.integers(1, 12), accept=st.booleans())
+    def moderate(self, way: str, item: int, accept: bool) -> None:
+        """Accept or refuse an item."""
+        there = self.items.get(item)
+        must = "there is no such item" if there is None else ""
+        may = "its text is gone" if there is not None and there.name is None else ""
+        if there is not None and not accept and there.state in ("active", "retired"):
+            must = "it was accepted"
+        is_done, _ = self.do(way, "moderate", item, accept, must=must, may=may)
+        if is_done and there is not None:
+            there.state = "active" if accept else "refused"
+            if there.name is None:
+                there.name = next(row["item"] for row in self.ways["one"].export("items") if row["number"] == item)
+            self.fresh = False
+
+    @rule(way=st.sampled_from(["one", "api", "page"]), item=st.integers(1, 8))
+    def retire(self, way: str, item: int) -> None:
+        """Ask no more about an item."""
+        there = self.items.get(item)
+        n_active = sum(one.state == "active" for one in self.items.values())
+        must = "there is no such item" if there is None else ""
+        if there is not None and there.state == "active" and n_active <= self.n_shown:
+            must = "too few are left"
+        may = "it is not asked about" if there is not None and there.state != "active" else ""
+        is_done, _ = self.do(way, "retire", item, must=must, may=may)
+        if is_done and there is not None and there.state == "active":
+            there.state = "retired"
+            self._end_questions(lambda one: there.name in one.names)
+            self.fresh = False
+
+    def _end_questions(self, which: Callable[[Question], bool]) -> None:
+        """Questions that are open may end: by an act of the organiser, which participants are told."""
+        for person in self.everybody:
+            person.void |= {one for one in self.open_questions(person) if which(person.questions[one])}
+
+    @rule(way=st.sampled_from(["one", "api", "page"]), status=st.sampled_from(["paused", "closed", "open"]))
+    def set_status(self, way: str, status: str) -> None:
+        """Pause, close or open the poll."""
+        if self.do(way, "set_status", status)[0]:
+            self.status = status
+
+    @rule(
+        way=st.sampled_from(["one", "page"]),
+        settings=st.one_of([values.map(lambda one, name=name: {name: one}) for name, values in SETTINGS.items()]),
+        wrong=st.one_of(st.none(), st.none(), st.none(), st.sampled_from(sorted(WRONG)).flatmap(
+            lambda name: WRONG[name].map(lambda one: {name: one}))),
+    )  # fmt: skip
+    def change(self, way: str, settings: dict[str, Any], wrong: dict[str, Any] | None) -> None:
+        """Change a setting, with questions open or answered; now and then to what no poll takes."""
+        said = settings if wrong is None else settings | wrong
+        if way == "page":
+            there = self.ways["page"].fields_of_settings()
+            said = {name: value for name, value in said.items() if name in there}
+        new = self.settings | said
+        moved = [name for name in FIXED if new[name] != self.settings[name] and self.settings[name] is not None]
+        is_answered = any(person.answers for person in self.everybody)
+        must = "there is no such value" if wrong and wrong.items() <= said.items() else ""
+        must = must or ("it is what answers mean" if moved and is_answered else "")
+        may = "they do not go together"
+        is_done, _ = self.do(way, "change", said, must=must, may=may)
+        if not is_done:
+            return
+        self.settings = new
+        if said.keys() & {*FIXED, "limit"}:
+            self._end_questions(lambda _: True)
+        self.fresh = False
+        n_active = sum(item.state == "active" for item in self.items.values())
+        self.check(self.n_shown <= n_active, "settings are accepted that cannot take effect",
+                   f"a question shows {self.n_shown} items, and there are {n_active}")  # fmt: skip
+
+    @rule(
+        person=people, way=st.sampled_from(["self by api", "self by page", "one", "two", "api", "command"]),
+        by_name=st.booleans(),
+    )  # fmt: skip
+    def erase(self, person: Person, way: str, by_name: bool) -> None:
+        """Erase somebody: they do it themselves, or the organiser, who has what exports call them or their name."""
+        must = "they are erased" if person.is_gone else ""
+        if way.startswith("self") and person.secret is not None:
+            is_done, _ = self.do(way.removeprefix("self by "), "leave", person, must=must)
+        else:
+            way = "one" if way.startswith("self") else way
+            called = f"p{person.number}"
+            if way == "command" and by_name and person.name and not re.fullmatch(r"p\d+", person.name):
+                called = person.name
+                must = "" if called in {one.name for one in self.living()} else must
+            is_done, _ = self.do(way, "erase", called, must=must)
+            person = next((one for one in self.living() if one.name == called), person)
+        if is_done:
+            self._forget(person)
+
+    def _forget(self, person: Person) -> None:
+        person.is_gone = True
+        self.forgotten += [one for one in (person.name, person.pid) if one and len(one) > 7]
+        for item in self.items.values():
+            if item.proposer is person:
+                item.proposer = None
+                if item.state in ("proposed", "refused") and item.name:
+                    self.forgotten.append(item.name)
+                    item.name, item.state = None, "refused"
+        self.fresh = False
+
+    @rule(way=st.sampled_from(["one", "two"]))
+    def refit(self, way: str) -> None:
+        """Make the refit that is due, and have all take it up."""
+        self.hear()
+        n_before = sum(len(one.answers) for one in self.everybody)
+        made = self.ways[way].poll.refit()
+        note(f"  {way}.refit() gives {made}")
+        for other in ("one", "two"):
+            self.ways[other].poll.refit()
+        numbers = [number for person in self.living() for _, number in person.answers.values()]
+        self.fresh = bool(n_before) and made is not None and made == max(numbers, default=0)
+
+    @rule(what=st.sampled_from(["one", "two", "server"]))
+    def restart(self, what: str) -> None:
+        """End a process, and start it again."""
+        self.restarts[what].restart()
+
+    # What has to be true
+
+    @property
+    def n_criteria(self) -> int:
+        return max(1, len(self.settings["criteria"]))
+
+    @property
+    def n_shown(self) -> int:
+        return 2 if self.settings["kind"] == "pair" else int(self.settings["size"])
+
+    @property
+    def boards(self) -> tuple[str, ...]:
+        return tuple(self.settings["criteria"]) or (self.settings["question"],)
+
+    def living(self) -> list[Person]:
+        return [person for person in self.everybody if not person.is_gone]
+
+    def number_of(self, name: str) -> int | None:
+        return next((number for number, item in self.items.items() if item.name == name), None)
+
+    def open_questions(self, person: Person) -> list[int]:
+        """Numbers of the questions that somebody has not answered on every criterion, the oldest first."""
+        places = range(self.n_criteria)
+        return [one for one in sorted(person.questions) if any((one, k) not in person.answers for k in places)]
+
+    def given(self, criterion: int) -> list[tuple[Person, Question, Any]]:
+        """Answers that stand on a criterion and are no skips."""
+        return [
+            (person, person.questions[shown], meant)
+            for person in self.living()
+            for (shown, on), (meant, _) in person.answers.items() if on == criterion and meant != "skip"
+        ]  # fmt: skip
+
+    def answers_of(self, rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+        """What the rows of an export say: who, on what, which question, and the answer."""
+        return sorted(((row["user"], row["criterion"], row["question"], _exported(row)) for row in rows), key=repr)
+
+    @invariant()
+    def each_acknowledged_answer_stands_once_as_it_was_given(self) -> None:
+        if not self.ways:
+            return
+        there = sorted(
+            ((f"p{person.number}", self.boards[on], shown, meant)
+             for person in self.living() for (shown, on), (meant, _) in person.answers.items()), key=repr,
+        )  # fmt: skip
+        for way in ("one", "two"):
+            is_done, rows = self.do(way, "export", "answers")
+            if is_done:
+                found = self.answers_of(rows)
+                self.check(found == there, "the answers that stand are others than were acknowledged",
+                           f"{found} instead of {there}")  # fmt: skip
+
+    @invariant()
+    def whoever_joined_is_there_until_they_are_erased(self) -> None:
+        if not self.ways:
+            return
+        is_done, rows = self.do("one", "export", "participants")
+        users = {row["user"] for row in rows or ()}
+        there = {f"p{person.number}" for person in self.living()}
+        self.check(not is_done or users == there, "others are there than joined", f"{users} instead of {there}")
+
+    @rule(what=st.deferred(lambda: st.sampled_from(list(LOOKS))), way=st.sampled_from(["one", "two", "api", "command"]))
+    def look(self, what: str, way: str) -> None:
+        """Look at something that everybody has to tell alike."""
+        self.look_at(what, way)
+
+    def look_at(self, what: str, way: str) -> None:
+        note(f"  looking at {what}")
+        self.hear()
+        LOOKS[what](self, way)
+
+    def look_at_people(self, way: str) -> None:
+        is_done, found = self.do(way, "people")
+        if not is_done:
+            return
+        given = [one for criterion in range(self.n_criteria) for one in self.given(criterion)]
+        there = {"people": len(self.living()), "answers": len(given), "with_answers": len({one[0] for one in given})}
+        for name, n in there.items():
+            self.check(found[name] == n, f"people says another number: {name}", f"{found[name]} instead of {n}")
+
+    def look_at_boards(self, way: str) -> None:
+        active = {item.name for item in self.items.values() if item.state == "active"}
+        for criterion in range(self.n_criteria):
+            is_done, rows = self.do(way, "board", criterion)
+            if not is_done:
+                continue
+            found = {row["item"] for row in rows}
+            self.check(found == active, "the board has other items than are asked about", f"{found}, not {active}")
+            if self.settings["kind"] == "pair" and way != "api":  # whose board may be a second old
+                counts = Counter(name for _, question, _ in self.given(criterion) for name in question.names)
+                for row in rows:
+                    there = counts[row["item"]]
+                    self.check(row["n"] == there, "the board counts other answers", f"{row['n']} instead of {there}")
+
+    def look_at_boards_of_processes(self, way: str) -> None:
+        """All processes have the same board, one that starts now too."""
+        with Poll.open(self.folder / "poll.db", "walk", background=False) as third:
+            for way in ("one", "two"):
+                self.ways[way].poll.refit()
+            for criterion in range(self.n_criteria):
+                boards = [dict(poll.board(criterion).select("item", "mean").iter_rows())
+                          for poll in (self.ways["one"].poll, self.ways["two"].poll, third)]  # fmt: skip
+                for one in boards[1:]:
+                    self.check(_alike(boards[0], one), "two processes have different boards", f"{boards[0]}, {one}")
+
+    def look_at_outlooks(self, way: str) -> None:
+        for criterion in range(self.n_criteria):
+            for claim in CLAIMS:
+                may = "all may be in one tier" if claim == "tiers" else ""
+                self.do(way, "outlook", claim, criterion, may=may)
+
+    def look_at_rankings_of_their_own(self, way: str) -> None:
+        active = {item.name for item in self.items.values() if item.state == "active"}
+        needed, limit = self.settings["own_ranking"], self.settings["limit"]
+        for person in self.living():
+            for criterion in range(self.n_criteria):
+                is_done, rows = self.do(
+                    self._reach(person, "one" if way == "command" else way), "mine", person, criterion
+                )
+                n = sum(one[0] is person for one in self.given(criterion))
+                if not is_done or rows is None:
+                    self.check(
+                        rows is not None or not needed or n < needed, "enough answers give no own ranking", person
+                    )
+                    can_answer_more = not limit or n < min(limit, len(person.questions))
+                    self.check(rows is not None or not needed or n < 1 or can_answer_more,
+                               "settings are accepted that cannot take effect",
+                               f"no ranking of their own after {n} answers of at most {limit}")  # fmt: skip
+                    continue
+                found = {row["item"] for row in rows}
+                self.check(found == active, "somebody's own ranking has other items than are asked about", found)
+
+    def look_at_exports(self, way: str) -> None:
+        tables = {}
+        for kind in EXPORTS:
+            is_done, tables[kind] = self.do(way, "export", kind)
+            if not is_done:
+                return
+        there = {
+            f"p{one.number}": (len(one.questions), sum(meant != "skip" for meant, _ in one.answers.values()),
+                               sum(meant == "skip" for meant, _ in one.answers.values()), one.proposals)
+            for one in self.living()
+        }  # fmt: skip
+        found = {row["user"]: (row["shown"], row["answers"], row["skipped"], row["proposals"])
+                 for row in tables["participants"]}  # fmt: skip
+        self.check(found == there, "the export of participants counts otherwise", f"{found} instead of {there}")
+        shown = Counter(name for one in self.living() for question in one.questions.values() for name in question.names)
+        for row, (number, item) in zip(tables["items"], self.items.items(), strict=True):
+            name = row["item"] if item.name is None else item.name
+            told, true = (row["number"], row["item"], row["state"]), (number, name, item.state)
+            self.check(told == true, "the export of items says otherwise", f"{told} instead of {true}")
+            self.check(row["times_shown"] == shown[name], "the export of items counts otherwise", row)
+        questions = {(f"p{one.number}", number) for one in self.living() for number in one.questions}
+        found = {(row["user"], row["question"]) for row in tables["shown"]}
+        self.check(found == questions, "the export of questions has others than were put", f"{found}, not {questions}")
+        sequences = [row["sequence"] for row in tables["events"]]
+        self.check(sequences == list(range(1, len(sequences) + 1)), "events are not in order", sequences)
+        for one in self.everybody:
+            if one.is_gone:
+                rows = [row for row in tables["events"] if row["sequence"] in (one.number, *one.questions)]
+                self.check(all(row["payload"] is None and row["user"] is None for row in rows),
+                           "events say more of the erased than that they were", rows)  # fmt: skip
+
+    def look_at_what_is_kept_of_each(self, way: str) -> None:
+        for person in self.living():
+            is_done, kept = self.do(self._reach(person, "page" if way == "command" else way), "kept", person)
+            if not is_done:
+                continue
+            found = Counter(
+                one["kind"] if one["kind"] in ("skip", "tie") else tuple(one["answer"]) for one in kept["answers"]
+            )
+            there = Counter(meant for meant, _ in person.answers.values())
+            self.check(found == there, "somebody is told of other answers than theirs", f"{found} instead of {there}")
+
+    def look_at_health(self, way: str) -> None:
+        self.do("api", "people")
+        health = self.server.send("GET", "/health")
+        self.check(
+            (health.status_code, health.text) == (200, "ok\n"), "health says that something is wrong", health.text
+        )
+        told = self.server.send("GET", "/metrics", headers=self.ways["api"].ruler).text
+        there = {"predilect_answers": sum(len(self.given(k)) for k in range(self.n_criteria)),
+                 "predilect_participants": len(self.living())}  # fmt: skip
+        for name, n in there.items():
+            found = re.search(rf"^{name} (\d+)$", told, flags=re.M)
+            self.check(found and int(found[1]) == n, f"metrics say another number: {name}", f"not {n}: {told}")
+
+    def look_at_pages(self, way: str) -> None:
+        for path in ("", "/items", "/people", "/settings"):
+            self.do("page", "of_organiser", path)
+        for person in self.living():
+            if person.secret is None:
+                continue
+            for criterion in range(self.n_criteria):
+                self.do(
+                    "page", "results", person, criterion, must="" if self.settings["public"] else "it is not public"
+                )
+
+    def look_at_reports(self, way: str) -> None:
+        for criterion in range(self.n_criteria):
+            given = self.given(criterion)
+            is_done, page = self.do("page", "report_on", criterion, may="" if given else "there is nothing to report")
+            if not is_done:
+                continue
+            text = _plain(page)
+            n_people = len({one[0] for one in given})
+            for told in re.findall(r"(\d+) answers? of (\d+) (?:people|person)", text):
+                self.check(
+                    int(told[1]) == n_people, "the report counts other people", f"{told[1]} instead of {n_people}"
+                )
+                self.check(
+                    int(told[0]) == len(given), "the report counts other answers", f"{told[0]}, not {len(given)}"
+                )
+            for told in re.findall(r"Read \d+ rows; used (\d+)", text):
+                self.check(int(told) == len(given), "the report used other answers", f"{told} instead of {len(given)}")
+
+    def look_at_the_file_that_is_read_again(self, way: str) -> None:
+        """Export, read and rank: the same answers, and where the poll's model is new, the same board."""
+        file = self.folder / "answers.csv"
+        if way == "command":
+            self.do("command", "write", "answers", file)
+        else:
+            is_done, text = self.do("page", "of_organiser", "/export/answers.csv")
+            if not is_done:
+                return
+            file.write_text(text, encoding="utf-8", newline="")
+        if self.n_criteria > 1:
+            self._check_that_nothing_is_pooled(file)
+        for criterion, name in enumerate(self.boards):
+            if not self.given(criterion):
+                continue
+            if self.n_criteria > 1:
+                table = pl.read_csv(file, infer_schema=False).filter(pl.col("criterion") == name)
+                table.write_csv(self.folder / "one.csv")
+            self._check_ranked(self.folder / "one.csv" if self.n_criteria > 1 else file, criterion, way)
+
+    def _check_that_nothing_is_pooled(self, file: Path) -> None:
+        """What was asked about one criterion says nothing of another."""
+        if sum(bool(self.given(criterion)) for criterion in range(self.n_criteria)) < 2:
+            return
+        try:
+            answers = _read(file)
+        except predilect.PredilectError as error:
+            note(f"  predilect.read refuses the file of several criteria: {error}")
+            return
+        n = sum(len(self.given(criterion)) for criterion in range(self.n_criteria))
+        is_pooled = self.settings["kind"] == "pair" and answers.n_answers == n
+        self.check(not is_pooled, "answers on several criteria are pooled", f"{n} of {', '.join(self.boards)}")
+
+    def _check_ranked(self, file: Path, criterion: int, way: str) -> None:
+        has_ties = self.settings["ties"] and self.settings["kind"] == "pair"
+        items = [item.name for item in self.items.values() if item.state in ("active", "retired")]
+        try:
+            answers = _read(file)
+            ranked = Population(ties=has_ties, n_jobs=1).fit(answers, items=items).rank()
+        except predilect.PredilectError as error:
+            self.failed("the export of answers is not read again", str(error))
+            return
+        if self.settings["kind"] == "pair":
+            there = sorted(
+                (f"p{one.number}", *_in_order(question.names, meant)) for one, question, meant in self.given(criterion)
+            )
+            self.check(
+                _pairs(answers) == there, "other answers are read than were exported", f"{_pairs(answers)}, not {there}"
+            )
+        board = self.ways["one"].poll.board(criterion)
+        active = set(board["item"])
+        counts, others = (dict(one.select("item", "n").iter_rows()) for one in (board, ranked))
+        others = {name: n for name, n in others.items() if name in active}
+        self.check(counts == others, "rank counts other answers than the board", f"{others}, the board {counts}")
+        if self.fresh and len(active) == len(items):
+            here, there = (dict(one.select("item", "mean").iter_rows()) for one in (board, ranked))
+            self.check(_alike(here, there), "rank of the export has another board", f"{there}, the poll {here}")
+        if way == "command":
+            ran = run("rank", file, "--personal", "yes", "--format", "json")
+            self.check(ran.exit_code == 0, "predilect rank does not take the export", ran.output)
+
+    def look_for_the_erased(self, way: str) -> None:
+        """Nobody who is erased is in a table, on a page or in a file."""
+        living = json.dumps(
+            [[one.name, one.pid] for one in self.living()] + [item.name for item in self.items.values()]
+        )
+        words = [word for word in self.forgotten if json.dumps(word)[1:-1] not in living]
+        told = [repr(self.ways["one"].export(kind)) for kind in EXPORTS]
+        told += [html.unescape(self.ways["page"].of_organiser(path)) for path in ("", "/items", "/people")]
+        content = b"".join(file.read_bytes() for file in self.folder.glob("poll.db*"))
+        for word in words:
+            self.check(not any(word in one for one in told), "somebody who is erased is told of", word)
+            self.check(word.encode() not in content, "somebody who is erased is in the file", word)
+
+
+LOOKS: dict[str, Callable[[PollWalk, str], None]] = {
+    name.removeprefix("look_at_").removeprefix("look_").replace("_", " "): function
+    for name, function in vars(PollWalk).items() if name.startswith(("look_at_", "look_for_"))
+}  # fmt: skip
+
+
+def _plain(page: str) -> str:
+    """What a page says, without its marks."""
+    text = re.sub(r"<(style|script|head)\b.*?</\1>", " ", page, flags=re.S)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def _order(question: Question, pick: int) -> tuple[str, ...]:
+    """The items from the one that is picked on: the best first."""
+    place = pick % len(question.names)
+    return question.names[place:] + question.names[:place]
+
+
+def _meant(question: Question, pick: Any) -> Any:
+    """An answer as it has to stand: names, the best first, "tie" or "skip"; None for what is no answer."""
+    if not isinstance(pick, int):
+        return pick if pick in ("tie", "skip") else None
+    order = _order(question, pick)
+    return {"pair": order[:1], "best": order[:1], "best-worst": (order[0], order[-1]), "order": order}[question.kind]
+
+
+def _exported(row: dict[str, Any]) -> Any:
+    """The answer that a row of the export holds, as :func:`_meant` has it."""
+    if "winner" in row:
+        winner = row["winner"] or "skip"
+        return (row[winner],) if winner in ("left", "right") else winner
+    columns = ("best", "worst") if "best" in row else tuple(name for name in row if re.fullmatch(r"rank\d+", name))
+    return tuple(row[name] for name in columns if row.get(name) is not None) or "skip"
+
+
+def _in_order(names: tuple[str, ...], meant: Any) -> tuple[str, str, str]:
+    """A pair in the order of its names, and the better one."""
+    first, second = sorted(names)
+    return first, second, meant if meant == "tie" else meant[0]
+
+
+def _pairs(answers: predilect.Comparisons) -> list[tuple[str, ...]]:
+    rows = answers.to_frame().to_dicts()
+    found = [
+        (row["user"], *_in_order((row["left"], row["right"]), "tie" if row["winner"] == "tie" else (row[row["winner"]],)))
+        for row in rows for _ in range(int(row["weight"]))
+    ]  # fmt: skip
+    return sorted(found)
+
+
+def _alike(one: dict[str, float], other: dict[str, float]) -> bool:
+    """Whether two boards have the same items, with the same scores."""
+    return one.keys() == other.keys() and np.allclose(
+        [one[item] for item in sorted(one)], [other[item] for item in sorted(other)], rtol=0, atol=ITERATIVE
+    )
+
+
+def _read(file: Path) -> predilect.Comparisons:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return predilect.read(file)
