@@ -27,7 +27,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 import predilect
 from cli.running import run
-from predilect.errors import DataWarning
+from predilect.errors import DataError, DataWarning, PredilectError
 from predilect.live import Poll, Settings
 from predilect.models import Population
 from tolerances import ITERATIVE
@@ -42,7 +42,6 @@ PROPOSALS = [
     "lemonade of the poll's own", "an insult <i>about</i> the mayor", "tea", " Tea  ", "", "x" * 501, "+the 2nd proposal",
 ]  # fmt: skip
 CALLED = ["ann", "bob of Babel-7", "Zoë Quint-Unique"]
-IDS = st.integers(3, 12).map("p{}".format)  # a name may look like what exports call somebody
 LANGUAGES = st.sampled_from(["", "en", "de"])
 KEYS = st.sampled_from([None, "k", "l"])
 
@@ -113,12 +112,24 @@ class Asked:
         return f"<question {self.question.shown} to {self.person}: {' / '.join(self.question.names)}>"
 
 
+@dataclass(frozen=True)
+class Sent:
+    """What somebody sent, to be sent again."""
+
+    verb: Callable[..., None]
+    arguments: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        return f"<{self.verb.__name__.strip('_')} {', '.join(map(repr, self.arguments))}>"
+
+
 class PollWalk(RuleBasedStateMachine):
     """A walk in one process: two polls on one log, a server without a network, and the command."""
 
     looks_at_the_end = 4  # kinds of looks, of all that there are, at the end of each walk
     people: Bundle[Person] = Bundle("people")
     asked: Bundle[Asked] = Bundle("asked")
+    sent: Bundle[Sent] = Bundle("sent")
 
     # What each walk stands on
 
@@ -199,7 +210,7 @@ class PollWalk(RuleBasedStateMachine):
             found = None
             is_done = False
         else:
-            note(f"  {said} gives {found!r}")
+            note(f"  {said} gives {_short(found)}")
             self.check(not must, f"{verb} is accepted though {must}", said)
             is_done = not must
         for person in arguments:
@@ -233,8 +244,6 @@ class PollWalk(RuleBasedStateMachine):
     )
     def create(self, n_items: int, names: list[str], settings: dict[str, Any]) -> None:
         """Make a poll; settings that are not accepted together are left out until they are."""
-        from predilect.errors import DataError
-
         given = names[:n_items]
         dropped = dict(settings)
         while True:
@@ -250,11 +259,14 @@ class PollWalk(RuleBasedStateMachine):
         self.items = {number: Item(name) for number, name in enumerate(given, 1)}
 
     @rule(
-        target=people, way=TAKE_PART, name=st.none() | st.sampled_from(CALLED) | IDS,
+        target=people, way=TAKE_PART, name=st.none() | st.sampled_from(CALLED), like=st.none() | people,
         pid=st.sampled_from([None, "panel-0001", "panel-0002"]), language=LANGUAGES, is_signed=st.booleans(),
     )  # fmt: skip
-    def join(self, way: str, name: str | None, pid: str | None, language: str, is_signed: bool) -> Any:
-        """Somebody comes: new, or known by their name or by a signed reference."""
+    def join(
+        self, way: str, name: str | None, like: Person | None, pid: str | None, language: str, is_signed: bool
+    ) -> Any:  # fmt: skip
+        """Somebody comes: new, or known by a name or a signed reference; names may look like the ids of exports."""
+        name = name if like is None else f"p{like.number}"
         known = next((one for one in self.living() if way not in HTTP and name and one.name == name), None)
         signature = self.ways["one"].poll.sign(pid or "") if is_signed else "0" * 64
         must = may = ""
@@ -344,14 +356,21 @@ class PollWalk(RuleBasedStateMachine):
             self.check(not is_over, "somebody is asked more than the limit", f"{n_asked} questions")
 
     @rule(
-        it=asked, way=TAKE_PART, pick=ANY_PICK, spelled=SPELLED, key=KEYS,
+        target=sent, it=asked, way=TAKE_PART, pick=ANY_PICK, spelled=SPELLED, key=KEYS,
         criterion=st.none() | st.integers(0, 2), by=st.none() | people,
     )  # fmt: skip
     def tell(
         self, it: Asked, way: str, pick: Any, spelled: str, key: str | None, criterion: int | None, by: Person | None
-    ) -> None:  # fmt: skip
+    ) -> Any:  # fmt: skip
         """Answer a question, for the first time or again; now and then somebody else does."""
-        self._tell(it.person if by is None else by, it.question, way, pick, spelled, key, criterion)
+        person = it.person if by is None else by
+        self._tell(person, it.question, way, pick, spelled, key, criterion)
+        return Sent(self._tell, (person, it.question, way, pick, spelled, key, criterion))
+
+    @rule(it=sent)
+    def send_again(self, it: Sent) -> None:
+        """Send once more what was sent before, key and all, as a browser does that heard no answer."""
+        it.verb(*it.arguments)
 
     def _tell(
         self, person: Person, question: Question, way: str, pick: Any, spelled: str = "number",
@@ -464,9 +483,13 @@ class PollWalk(RuleBasedStateMachine):
             if key:
                 person.keys.setdefault(key, ("replace", old, criterion, meant, number))
 
-    @rule(person=people, way=TAKE_PART, key=KEYS)
-    def undo(self, person: Person, way: str, key: str | None) -> None:
+    @rule(target=sent, person=people, way=TAKE_PART, key=KEYS)
+    def undo(self, person: Person, way: str, key: str | None) -> Any:
         """Take back somebody's last answer."""
+        self._undo(person, way, key)
+        return Sent(self._undo, (person, way, key))
+
+    def _undo(self, person: Person, way: str, key: str | None) -> None:
         way = self._reach(person, way)
         key = None if way == "page" else key
         last = next(reversed(person.answers), None)
@@ -494,9 +517,13 @@ class PollWalk(RuleBasedStateMachine):
         if key:
             person.keys.setdefault(key, ("undo", 0, 0, None, number))
 
-    @rule(person=people, way=TAKE_PART, text=st.sampled_from(PROPOSALS), key=KEYS)
-    def propose(self, person: Person, way: str, text: str, key: str | None) -> None:
+    @rule(target=sent, person=people, way=TAKE_PART, text=st.sampled_from(PROPOSALS), key=KEYS)
+    def propose(self, person: Person, way: str, text: str, key: str | None) -> Any:
         """Propose an item."""
+        self._propose(person, way, text, key)
+        return Sent(self._propose, (person, way, text, key))
+
+    def _propose(self, person: Person, way: str, text: str, key: str | None) -> None:
         way = self._reach(person, way)
         key = None if way == "page" else key
         name = " ".join(text.split())
@@ -614,13 +641,14 @@ class PollWalk(RuleBasedStateMachine):
 
     @rule(
         way=st.sampled_from(["one", "page"]),
-        settings=st.one_of([values.map(lambda one, name=name: {name: one}) for name, values in SETTINGS.items()]),
+        settings=st.sampled_from([*SETTINGS, *FIXED, *FIXED]).flatmap(
+            lambda name: SETTINGS[name].map(lambda one: {name: one})),
         wrong=st.one_of(st.none(), st.none(), st.none(), st.sampled_from(sorted(WRONG)).flatmap(
             lambda name: WRONG[name].map(lambda one: {name: one}))),
     )  # fmt: skip
     def change(self, way: str, settings: dict[str, Any], wrong: dict[str, Any] | None) -> None:
         """Change a setting, with questions open or answered; now and then to what no poll takes."""
-        said = settings if wrong is None else settings | wrong
+        said, way = (settings, way) if wrong is None else (settings | wrong, "one")
         if way == "page":
             there = self.ways["page"].fields_of_settings()
             said = {name: value for name, value in said.items() if name in there}
@@ -931,7 +959,7 @@ class PollWalk(RuleBasedStateMachine):
             return
         try:
             answers = _read(file)
-        except predilect.PredilectError as error:
+        except PredilectError as error:
             note(f"  predilect.read refuses the file of several criteria: {error}")
             return
         n = sum(len(self.given(criterion)) for criterion in range(self.n_criteria))
@@ -944,7 +972,7 @@ class PollWalk(RuleBasedStateMachine):
         try:
             answers = _read(file)
             ranked = Population(ties=has_ties, n_jobs=1).fit(answers, items=items).rank()
-        except predilect.PredilectError as error:
+        except PredilectError as error:
             self.failed("the export of answers is not read again", str(error))
             return
         if self.settings["kind"] == "pair":
@@ -972,8 +1000,8 @@ class PollWalk(RuleBasedStateMachine):
             [[one.name, one.pid] for one in self.living()] + [item.name for item in self.items.values()]
         )
         words = [word for word in self.forgotten if json.dumps(word)[1:-1] not in living]
-        told = [repr(self.ways["one"].export(kind)) for kind in EXPORTS]
-        told += [html.unescape(self.ways["page"].of_organiser(path)) for path in ("", "/items", "/people")]
+        told = [repr(self.do(way, "export", kind)[1]) for kind in EXPORTS]
+        told += [html.unescape(self.do("page", "of_organiser", path)[1] or "") for path in ("", "/items", "/people")]
         content = b"".join(file.read_bytes() for file in self.folder.glob("poll.db*"))
         for word in words:
             self.check(not any(word in one for one in told), "somebody who is erased is told of", word)
@@ -984,6 +1012,11 @@ LOOKS: dict[str, Callable[[PollWalk, str], None]] = {
     name.removeprefix("look_at_").removeprefix("look_").replace("_", " "): function
     for name, function in vars(PollWalk).items() if name.startswith(("look_at_", "look_for_"))
 }  # fmt: skip
+
+
+def _short(found: Any) -> str:
+    told = repr(found)
+    return told if len(told) <= 200 else f"{told[:200]}..."
 
 
 def _plain(page: str) -> str:
