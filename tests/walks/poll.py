@@ -74,6 +74,12 @@ WRONG = {
     "limit": st.sampled_from([-1, 0.5]), "criteria": st.sampled_from(["x", ("x", "x")]), "language": st.just("tlh"),
     "public": st.just("yes"), "colour": st.just("red"),
 }  # fmt: skip
+
+
+def _one_of(name: str, values: dict[str, Any]) -> Any:
+    return st.fixed_dictionaries({name: values[name]})
+
+
 FIXED = ("kind", "size", "criteria", "ties")  # what answers mean
 
 PICKS = st.integers(0, 3) | st.sampled_from(["tie", "skip"])
@@ -126,7 +132,6 @@ class Sent:
 class PollWalk(RuleBasedStateMachine):
     """A walk in one process: two polls on one log, a server without a network, and the command."""
 
-    looks_at_the_end = 4  # kinds of looks, of all that there are, at the end of each walk
     people: Bundle[Person] = Bundle("people")
     asked: Bundle[Asked] = Bundle("asked")
     sent: Bundle[Sent] = Bundle("sent")
@@ -142,7 +147,7 @@ class PollWalk(RuleBasedStateMachine):
         self.everybody: list[Person] = []
         self.forgotten: list[str] = []  # texts of the erased
         self.fresh = False  # whether nothing came after the refit that was taken up
-        self.n_steps = 0
+        self.at_the_end: list[str] = []
         self.ways: dict[str, Any] = {}
 
     def begin(self, question: str, names: list[str], settings: dict[str, Any]) -> str:
@@ -170,10 +175,8 @@ class PollWalk(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            if self.ways:
-                looks = list(LOOKS)
-                for k in range(min(self.looks_at_the_end, len(looks))):
-                    self.look_at(looks[(self.n_steps + k * 5) % len(looks)], "one")
+            for what in self.at_the_end:
+                self.look_at(what, "one")
         finally:
             for one in getattr(self, "restarts", {}).values():
                 one.close()
@@ -189,12 +192,13 @@ class PollWalk(RuleBasedStateMachine):
             self.failed(what, str(details))
         return bool(ok)
 
-    def do(self, way: str, verb: str, *arguments: Any, must: str = "", may: str = "") -> tuple[bool, Any]:
+    def do(
+        self, way: str, verb: str, *arguments: Any, must: str = "", may: str = "", is_told: bool = True
+    ) -> tuple[bool, Any]:  # fmt: skip
         """Do something; whether it was done, and what came back. Refused is what must or may be refused, and no more.
 
         Nothing may fail, whoever asks for whatever.
         """
-        self.n_steps += 1
         self.hear()
         said = f"{way}.{verb}({', '.join(map(repr, arguments))})"
         try:
@@ -210,7 +214,8 @@ class PollWalk(RuleBasedStateMachine):
             found = None
             is_done = False
         else:
-            note(f"  {said} gives {_short(found)}")
+            if is_told:
+                note(f"  {said} gives {_short(found)}")
             self.check(not must, f"{verb} is accepted though {must}", said)
             is_done = not must
         for person in arguments:
@@ -238,17 +243,17 @@ class PollWalk(RuleBasedStateMachine):
     # Making it, and taking part
 
     @initialize(
-        n_items=st.integers(2, 7),
-        names=st.permutations(NAMES),
+        names=st.lists(st.sampled_from(NAMES), min_size=2, max_size=7, unique=True),
         settings=st.fixed_dictionaries({}, optional=SETTINGS),
+        at_the_end=st.deferred(lambda: st.lists(st.sampled_from(list(LOOKS)), max_size=4, unique=True)),
     )
-    def create(self, n_items: int, names: list[str], settings: dict[str, Any]) -> None:
+    def create(self, names: list[str], settings: dict[str, Any], at_the_end: list[str]) -> None:
         """Make a poll; settings that are not accepted together are left out until they are."""
-        given = names[:n_items]
+        self.at_the_end = at_the_end
         dropped = dict(settings)
         while True:
             try:
-                self.begin("Which one?", given, dropped)
+                self.begin("Which one?", names, dropped)
                 break
             except DataError as error:
                 note(f"  not accepted: {error}")
@@ -256,7 +261,7 @@ class PollWalk(RuleBasedStateMachine):
                     raise
                 dropped.popitem()
         self.settings = Settings(question="Which one?").to_dict() | dropped
-        self.items = {number: Item(name) for number, name in enumerate(given, 1)}
+        self.items = {number: Item(name) for number, name in enumerate(names, 1)}
 
     @rule(
         target=people, way=TAKE_PART, name=st.none() | st.sampled_from(CALLED), like=st.none() | people,
@@ -313,16 +318,20 @@ class PollWalk(RuleBasedStateMachine):
             self.check(not found, "somebody who is erased is asked", found)
         if not is_done or person.is_gone:
             return []
-        self._check_questions(person, found, n, way)
-        for one in found:
-            person.questions.setdefault(one.shown, one)
+        self._asked(person, found, n)
         return list(found)
 
     def _reach(self, person: Person, way: str) -> str:
         """The way, or another if it is one for people with a secret."""
         return "one" if way in HTTP and person.secret is None else way
 
-    def _check_questions(self, person: Person, found: list[Question], n: int, way: str) -> None:
+    def _asked(self, person: Person, found: list[Question], n: int) -> None:
+        """These questions are put before somebody, who asked for so many."""
+        self._check_questions(person, found, n)
+        for one in found:
+            person.questions.setdefault(one.shown, one)
+
+    def _check_questions(self, person: Person, found: list[Question], n: int) -> None:
         settings = self.settings
         state = {item.name: item.state for item in self.items.values()}
         seen = {frozenset(one.names) for one in person.questions.values()}
@@ -545,7 +554,7 @@ class PollWalk(RuleBasedStateMachine):
             return
         if is_again:
             self.check(number == sent[4], "the same key gives another result", f"{number}, first {sent[4]}")
-        elif name.casefold() not in known:
+        elif not may or len(self.ways["one"].export("items")) > len(self.items):
             made = len(self.items) + 1
             self.check(number in (0, made), "an item has another number than the next", number)
             self.items[made] = Item(name, "proposed", person)
@@ -569,17 +578,16 @@ class PollWalk(RuleBasedStateMachine):
         """Some people come and answer some questions each: the better of two is what comes first in the alphabet."""
         came = []
         for _ in range(n_people):
-            name = f"somebody {len(self.everybody)}"
+            person = Person(0, f"somebody {len(self.everybody)}")
             must = "the poll is closed" if self.status == "closed" else ""
-            person = Person(0, name)
-            is_in, found = self.do(way, "ask", person, 1, must=must)
-            if not is_in:
+            _, found = self.do(way, "ask", person, 1, must=must)
+            number = self.ways[way].poll.who(name=person.name)
+            if number is None:
                 break
-            person.number = self.ways[way].poll.who(name=name)
+            person.number = number
             self.everybody.append(person)
             came.append(person)
-            self._check_questions(person, found, 1, way)
-            person.questions |= {one.shown: one for one in found}
+            self._asked(person, found or [], 1)
             for _ in range(n_each):
                 for one in self._ask(person, way, 1):
                     for criterion in range(self.n_criteria):
@@ -641,10 +649,8 @@ class PollWalk(RuleBasedStateMachine):
 
     @rule(
         way=st.sampled_from(["one", "page"]),
-        settings=st.sampled_from([*SETTINGS, *FIXED, *FIXED]).flatmap(
-            lambda name: SETTINGS[name].map(lambda one: {name: one})),
-        wrong=st.one_of(st.none(), st.none(), st.none(), st.sampled_from(sorted(WRONG)).flatmap(
-            lambda name: WRONG[name].map(lambda one: {name: one}))),
+        settings=st.sampled_from([*SETTINGS, *FIXED, *FIXED]).flatmap(lambda name: _one_of(name, SETTINGS)),
+        wrong=st.one_of(st.none(), st.none(), st.none(), st.sampled_from([*WRONG]).flatmap(lambda name: _one_of(name, WRONG))),
     )  # fmt: skip
     def change(self, way: str, settings: dict[str, Any], wrong: dict[str, Any] | None) -> None:
         """Change a setting, with questions open or answered; now and then to what no poll takes."""
@@ -684,7 +690,7 @@ class PollWalk(RuleBasedStateMachine):
             if way == "command" and by_name and person.name and not re.fullmatch(r"p\d+", person.name):
                 called = person.name
                 must = "" if called in {one.name for one in self.living()} else must
-            is_done, _ = self.do(way, "erase", called, must=must)
+            is_done, _ = self.do(way, "erase", called, may=must)
             person = next((one for one in self.living() if one.name == called), person)
         if is_done:
             self._forget(person)
@@ -763,7 +769,7 @@ class PollWalk(RuleBasedStateMachine):
              for person in self.living() for (shown, on), (meant, _) in person.answers.items()), key=repr,
         )  # fmt: skip
         for way in ("one", "two"):
-            is_done, rows = self.do(way, "export", "answers")
+            is_done, rows = self.do(way, "export", "answers", is_told=False)
             if is_done:
                 found = self.answers_of(rows)
                 self.check(found == there, "the answers that stand are others than were acknowledged",
@@ -773,7 +779,7 @@ class PollWalk(RuleBasedStateMachine):
     def whoever_joined_is_there_until_they_are_erased(self) -> None:
         if not self.ways:
             return
-        is_done, rows = self.do("one", "export", "participants")
+        is_done, rows = self.do("one", "export", "participants", is_told=False)
         users = {row["user"] for row in rows or ()}
         there = {f"p{person.number}" for person in self.living()}
         self.check(not is_done or users == there, "others are there than joined", f"{users} instead of {there}")
