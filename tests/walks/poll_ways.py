@@ -10,6 +10,9 @@ import html
 import json
 import re
 import secrets
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -499,3 +502,68 @@ class Server:
         self._loop.run_until_complete(self._client.aclose())
         self._loop.close()
         self.host.close()
+
+
+class Servers:
+    """Two processes of ``predilect poll serve`` on one folder, of which one after the other is killed."""
+
+    _seconds = 60.0  # until one is up, on a machine that is busy
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._killed = folder, 0
+        self._client = httpx.Client(timeout=self._seconds)
+        self._addresses = ["", ""]
+        self._processes: list[subprocess.Popen[str]] = []
+        for place in (0, 1):
+            self._processes.append(self._started(place))
+
+    def _started(self, place: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "predilect", "poll", "serve", str(self._folder), "--port", "0"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert process.stdout is not None
+        found = re.search(r"(http://\S+)/new,", process.stdout.readline())
+        assert found is not None
+        self._addresses[place] = found[1]
+        began = time.monotonic()
+        while not self._is_up(place):
+            assert time.monotonic() - began < self._seconds
+            time.sleep(0.1)
+        return process
+
+    def _is_up(self, place: int) -> bool:
+        try:
+            return self._client.get(f"{self._addresses[place]}/health").status_code == 200
+        except httpx.ConnectError:
+            return False
+
+    def of(self, place: int) -> Send:
+        """What sends a request to one of them, and again where it was told that it asks too often."""
+
+        def send(method: str, path: str, **options: Any) -> httpx.Response:
+            while True:
+                answer = self._client.request(method, self._addresses[place] + path, **options)
+                self._client.cookies.clear()
+                if answer.status_code != 429:
+                    return answer
+                time.sleep(float(answer.headers["retry-after"]))
+
+        return send
+
+    def hear(self) -> None:
+        for place in (0, 1):
+            assert self._is_up(place)
+
+    def restart(self) -> None:
+        self._killed = 1 - self._killed
+        self._end(self._killed)
+        self._processes[self._killed] = self._started(self._killed)
+
+    def _end(self, place: int) -> None:
+        process = self._processes[place]
+        process.kill()
+        process.communicate()
+
+    def close(self) -> None:
+        self._client.close()
+        for place in (0, 1):
+            self._end(place)
