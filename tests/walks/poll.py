@@ -1,37 +1,26 @@
 """A walk through a poll: any verbs in any order, by any way to it, beside a plain account of what has to be true.
 
 What may be refused, and what has to be, is written from the documentation. A check that fails says what it found in
-its first words; :meth:`PollWalk.failed` is the one place that ends a walk.
+its first words. A new verb, setting or export of a poll joins the walk here, in ``poll_ways.py`` and ``poll_looks.py``.
 """
 
 from __future__ import annotations
 
-import html
-import json
 import math
 import re
-import shutil
-import tempfile
-import warnings
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
 from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-import predilect
-from cli.running import run
-from predilect.errors import DataError, DataWarning, PredilectError
-from predilect.live import Poll, Settings
-from predilect.models import Population
-from tolerances import ITERATIVE
-from walks.poll_ways import Api, Command, Pages, Person, Python, Question, Refusal, Server
+from predilect.errors import DataError
+from predilect.live import Settings
+from walks.poll_looks import LOOKS, Looks
+from walks.poll_truth import Item
+from walks.poll_ways import Person, Question
 
 # What is compared, as people write it: what a spreadsheet, a page or a reader might take for something else.
 NAMES = [
@@ -94,23 +83,6 @@ HTTP = ("api", "page")
 TAKE_PART = st.sampled_from(["one", "two", "api", "page"])
 WITH_NUMBERS = st.sampled_from(["one", "two", "api"])  # a page says no numbers of answers
 
-CLAIMS = ("best", "top", "tiers")
-EXPORTS = ("answers", "shown", "items", "board", "participants", "events")
-ENGLISH = re.compile(r"\b(the|this|there|are|answers?|questions?|poll)\b")
-
-
-class Broken(AssertionError):
-    """What has to be true of a poll is not."""
-
-
-@dataclass
-class Item:
-    """Something that is compared."""
-
-    name: str | None  # None: the text of somebody who is erased
-    state: str = "active"
-    proposer: Person | None = None
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -134,124 +106,19 @@ class Sent:
         return f"<{self.verb.__name__.strip('_')} {', '.join(map(repr, self.arguments))}>"
 
 
-class PollWalk(RuleBasedStateMachine):
-    """A walk in one process: two polls on one log, a server without a network, and the command."""
+class PollWalk(Looks, RuleBasedStateMachine):
+    """A walk in one process."""
 
     people: Bundle[Person] = Bundle("people")
     asked: Bundle[Asked] = Bundle("asked")
     sent: Bundle[Sent] = Bundle("sent")
-
-    # What each walk stands on
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.folder = Path(tempfile.mkdtemp(prefix="predilect-walk-"))
-        self.settings: dict[str, Any] = {}
-        self.status = "open"
-        self.items: dict[int, Item] = {}
-        self.everybody: list[Person] = []
-        self.forgotten: list[str] = []  # texts of the erased
-        self.fresh = False  # whether nothing came after the refit that was taken up
-        self.at_the_end: list[str] = []
-        self.ways: dict[str, Any] = {}
-
-    def begin(self, question: str, names: list[str], settings: dict[str, Any]) -> str:
-        """Make the poll, and the ways to it; the organiser's token."""
-        file = self.folder / "poll.db"
-        made = Poll.create(file, question=question, items=names, name="walk", background=False, **settings)
-        made.disconnect()
-        assert made.token is not None
-        self.server = Server(file)
-
-        def opened() -> Poll:
-            return Poll.open(file, "walk", background=False)
-
-        self.ways = {
-            "one": Python(opened), "two": Python(opened), "api": Api(self.server.send, "walk", made.token),
-            "page": Pages(self.server.send, "walk", made.token), "command": Command(file, "walk"),
-        }  # fmt: skip
-        self.restarts = {"one": self.ways["one"], "two": self.ways["two"], "server": self.server}
-        return made.token
-
-    def hear(self) -> None:
-        """Let each process know what others wrote, which takes a quarter of a second otherwise."""
-        for one in self.restarts.values():
-            one.hear()
-
-    def teardown(self) -> None:
-        try:
-            for what in self.at_the_end:
-                self.look_at(what, "one")
-        finally:
-            for one in getattr(self, "restarts", {}).values():
-                one.close()
-            shutil.rmtree(self.folder)
-
-    def failed(self, what: str, details: str) -> None:
-        """End the walk."""
-        raise Broken(f"{what}: {details}" if details else what)
-
-    def check(self, ok: object, what: str, details: object = "") -> bool:
-        """Whether something is as it has to be; the walk ends where it is not."""
-        if not ok:
-            self.failed(what, str(details))
-        return bool(ok)
-
-    def do(
-        self, way: str, verb: str, *arguments: Any, must: str = "", may: str = "", is_told: bool = True
-    ) -> tuple[bool, Any]:  # fmt: skip
-        """Do something; whether it was done, and what came back. Refused is what must or may be refused, and no more.
-
-        Nothing may fail, whoever asks for whatever.
-        """
-        if is_told:
-            self.hear()
-        said = f"{way}.{verb}({', '.join(map(repr, arguments))})"
-        try:
-            found = getattr(self.ways[way], verb)(*arguments)
-        except Refusal as refusal:
-            words = _plain(refusal.words)
-            note(f"  {said} is refused, {refusal.status}: {words}")
-            if not self.check(refusal.status < 500, f"{verb} fails", words):
-                return False, None
-            self.check(must or may, f"{verb} is refused without a reason", words)
-            if way == "page":
-                self._told_with_a_way_back(refusal.words, arguments)
-            found = None
-            is_done = False
-        else:
-            if is_told:
-                note(f"  {said} gives {_short(found)}")
-            self.check(not must, f"{verb} is accepted though {must}", said)
-            is_done = not must
-        for person in arguments:
-            if isinstance(person, Person):
-                self._nothing_unmoderated(person)
-        return is_done, found
-
-    def _told_with_a_way_back(self, page: str, arguments: Iterable[Any]) -> None:
-        person = next((one for one in arguments if isinstance(one, Person)), None)
-        if person is None or "<main" not in page:
-            return
-        main = page[page.index("<main") :]
-        self.check('href="/p/walk' in main or 'action="/p/walk' in main, "a refusal is a dead end", _plain(main))
-        if person.language == "de":
-            told = _plain(main)
-            self.check(not ENGLISH.search(told), "a refusal is not in the language of the page", told)
-
-    def _nothing_unmoderated(self, person: Person) -> None:
-        """Nobody reads what somebody else proposed before it is accepted."""
-        read, person.read[:] = "\n".join(person.read), []
-        for item in self.items.values():
-            if item.name and item.state in ("proposed", "refused") and item.proposer is not person:
-                self.check(item.name not in read, "a participant reads what is not moderated", item.name)
 
     # Making it, and taking part
 
     @initialize(
         names=st.lists(st.sampled_from(NAMES), min_size=2, max_size=7, unique=True),
         settings=st.fixed_dictionaries({}, optional=SETTINGS),
-        at_the_end=st.deferred(lambda: st.lists(st.sampled_from(list(LOOKS)), max_size=4, unique=True)),
+        at_the_end=st.lists(st.sampled_from(list(LOOKS)), max_size=4, unique=True),
     )
     def create(self, names: list[str], settings: dict[str, Any], at_the_end: list[str]) -> None:
         """Make a poll; settings that are not accepted together are left out until they are."""
@@ -729,43 +596,7 @@ class PollWalk(RuleBasedStateMachine):
         """End a process, and start it again."""
         self.restarts[what].restart()
 
-    # What has to be true
-
-    @property
-    def n_criteria(self) -> int:
-        return max(1, len(self.settings["criteria"]))
-
-    @property
-    def n_shown(self) -> int:
-        return 2 if self.settings["kind"] == "pair" else int(self.settings["size"])
-
-    @property
-    def boards(self) -> tuple[str, ...]:
-        return tuple(self.settings["criteria"]) or (self.settings["question"],)
-
-    def living(self) -> list[Person]:
-        return [person for person in self.everybody if not person.is_gone]
-
-    def number_of(self, name: str) -> int | None:
-        return next((number for number, item in self.items.items() if item.name == name), None)
-
-    def open_questions(self, person: Person) -> list[int]:
-        """Numbers of the questions that somebody has not answered on every criterion, the oldest first."""
-        places = range(self.n_criteria)
-        return [one for one in sorted(person.questions) if any((one, k) not in person.answers for k in places)]
-
-    def n_questions(self, person: Person) -> int:
-        """Questions that were put before somebody and count: those that ended unanswered may not."""
-        answered = {shown for shown, _ in person.answers}
-        return sum(one in answered or one not in person.void for one in person.questions)
-
-    def given(self, criterion: int) -> list[tuple[Person, Question, Any]]:
-        """Answers that stand on a criterion and are no skips."""
-        return [
-            (person, person.questions[shown], meant)
-            for person in self.living()
-            for (shown, on), (meant, _) in person.answers.items() if on == criterion and meant != "skip"
-        ]  # fmt: skip
+    # What has to be true after each step, and what is looked at
 
     def answers_of(self, rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
         """What the rows of an export say: who, on what, which question, and the answer."""
@@ -795,251 +626,10 @@ class PollWalk(RuleBasedStateMachine):
         there = {f"p{person.number}" for person in self.living()}
         self.check(not is_done or users == there, "others are there than joined", f"{users} instead of {there}")
 
-    @rule(what=st.deferred(lambda: st.sampled_from(list(LOOKS))), way=st.sampled_from(["one", "two", "api", "command"]))
+    @rule(what=st.sampled_from(list(LOOKS)), way=st.sampled_from(["one", "two", "api", "command"]))
     def look(self, what: str, way: str) -> None:
         """Look at something that everybody has to tell alike."""
         self.look_at(what, way)
-
-    def look_at(self, what: str, way: str) -> None:
-        note(f"  looking at {what}")
-        self.hear()
-        LOOKS[what](self, way)
-
-    def look_at_people(self, way: str) -> None:
-        is_done, found = self.do(way, "people")
-        if not is_done:
-            return
-        given = [one for criterion in range(self.n_criteria) for one in self.given(criterion)]
-        there = {"people": len(self.living()), "answers": len(given), "with_answers": len({one[0] for one in given})}
-        for name, n in there.items():
-            self.check(found[name] == n, f"people says another number: {name}", f"{found[name]} instead of {n}")
-
-    def look_at_boards(self, way: str) -> None:
-        active = {item.name for item in self.items.values() if item.state == "active"}
-        for criterion in range(self.n_criteria):
-            is_done, rows = self.do(way, "board", criterion)
-            if not is_done:
-                continue
-            found = {row["item"] for row in rows}
-            self.check(found == active, "the board has other items than are asked about", f"{found}, not {active}")
-            if self.settings["kind"] == "pair" and way != "api":  # whose board may be a second old
-                counts = Counter(name for _, question, _ in self.given(criterion) for name in question.names)
-                for row in rows:
-                    there = counts[row["item"]]
-                    self.check(row["n"] == there, "the board counts other answers", f"{row['n']} instead of {there}")
-
-    def look_at_boards_of_processes(self, way: str) -> None:
-        """All processes have the same board, one that starts now too."""
-        with Poll.open(self.folder / "poll.db", "walk", background=False) as third:
-            for way in ("one", "two"):
-                self.ways[way].poll.refit()
-            for criterion in range(self.n_criteria):
-                boards = [dict(poll.board(criterion).select("item", "mean").iter_rows())
-                          for poll in (self.ways["one"].poll, self.ways["two"].poll, third)]  # fmt: skip
-                for one in boards[1:]:
-                    self.check(_alike(boards[0], one), "two processes have different boards", f"{boards[0]}, {one}")
-
-    def look_at_outlooks(self, way: str) -> None:
-        for criterion in range(self.n_criteria):
-            for claim in CLAIMS:
-                may = "all may be in one tier" if claim == "tiers" else ""
-                self.do(way, "outlook", claim, criterion, may=may)
-
-    def look_at_rankings_of_their_own(self, way: str) -> None:
-        active = {item.name for item in self.items.values() if item.state == "active"}
-        needed, limit = self.settings["own_ranking"], self.settings["limit"]
-        for person in self.living():
-            for criterion in range(self.n_criteria):
-                is_done, rows = self.do(
-                    self._reach(person, "one" if way == "command" else way), "mine", person, criterion
-                )
-                n = sum(one[0] is person for one in self.given(criterion))
-                if not is_done or rows is None:
-                    self.check(
-                        rows is not None or not needed or n < needed, "enough answers give no own ranking", person
-                    )
-                    can_answer_more = not limit or n < min(limit, len(person.questions))
-                    self.check(rows is not None or not needed or n < 1 or can_answer_more,
-                               "settings are accepted that cannot take effect",
-                               f"no ranking of their own after {n} answers of at most {limit}")  # fmt: skip
-                    continue
-                found = {row["item"] for row in rows}
-                self.check(found == active, "somebody's own ranking has other items than are asked about", found)
-
-    def look_at_exports(self, way: str) -> None:
-        tables = {}
-        for kind in EXPORTS:
-            is_done, tables[kind] = self.do(way, "export", kind)
-            if not is_done:
-                return
-        there = {
-            f"p{one.number}": (len(one.questions), sum(meant != "skip" for meant, _ in one.answers.values()),
-                               sum(meant == "skip" for meant, _ in one.answers.values()), one.proposals)
-            for one in self.living()
-        }  # fmt: skip
-        found = {row["user"]: (row["shown"], row["answers"], row["skipped"], row["proposals"])
-                 for row in tables["participants"]}  # fmt: skip
-        self.check(found == there, "the export of participants counts otherwise", f"{found} instead of {there}")
-        shown = Counter(name for one in self.living() for question in one.questions.values() for name in question.names)
-        for row, (number, item) in zip(tables["items"], self.items.items(), strict=True):
-            name = row["item"] if item.name is None else item.name
-            told, true = (row["number"], row["item"], row["state"]), (number, name, item.state)
-            self.check(told == true, "the export of items says otherwise", f"{told} instead of {true}")
-            self.check(row["times_shown"] == shown[name], "the export of items counts otherwise", row)
-        questions = {(f"p{one.number}", number) for one in self.living() for number in one.questions}
-        found = {(row["user"], row["question"]) for row in tables["shown"]}
-        self.check(found == questions, "the export of questions has others than were put", f"{found}, not {questions}")
-        sequences = [row["sequence"] for row in tables["events"]]
-        self.check(sequences == list(range(1, len(sequences) + 1)), "events are not in order", sequences)
-        for one in self.everybody:
-            if one.is_gone:
-                rows = [row for row in tables["events"] if row["sequence"] in (one.number, *one.questions)]
-                self.check(all(row["payload"] is None and row["user"] is None for row in rows),
-                           "events say more of the erased than that they were", rows)  # fmt: skip
-
-    def look_at_what_is_kept_of_each(self, way: str) -> None:
-        for person in self.living():
-            is_done, kept = self.do(self._reach(person, "page" if way == "command" else way), "kept", person)
-            if not is_done:
-                continue
-            found = Counter(
-                one["kind"] if one["kind"] in ("skip", "tie") else tuple(one["answer"]) for one in kept["answers"]
-            )
-            there = Counter(meant for meant, _ in person.answers.values())
-            self.check(found == there, "somebody is told of other answers than theirs", f"{found} instead of {there}")
-
-    def look_at_health(self, way: str) -> None:
-        self.do("api", "people")
-        health = self.server.send("GET", "/health")
-        self.check(
-            (health.status_code, health.text) == (200, "ok\n"), "health says that something is wrong", health.text
-        )
-        told = self.server.send("GET", "/metrics", headers=self.ways["api"].ruler).text
-        there = {"predilect_answers": sum(len(self.given(k)) for k in range(self.n_criteria)),
-                 "predilect_participants": len(self.living())}  # fmt: skip
-        for name, n in there.items():
-            found = re.search(rf"^{name} (\d+)$", told, flags=re.M)
-            self.check(found and int(found[1]) == n, f"metrics say another number: {name}", f"not {n}: {told}")
-
-    def look_at_pages(self, way: str) -> None:
-        for path in ("", "/items", "/people", "/settings"):
-            self.do("page", "of_organiser", path)
-        for person in self.living():
-            if person.secret is None:
-                continue
-            for criterion in range(self.n_criteria):
-                self.do(
-                    "page", "results", person, criterion, must="" if self.settings["public"] else "it is not public"
-                )
-
-    def look_at_reports(self, way: str) -> None:
-        for criterion in range(self.n_criteria):
-            given = self.given(criterion)
-            is_done, page = self.do("page", "report_on", criterion, may="" if given else "there is nothing to report")
-            if not is_done:
-                continue
-            text = _plain(page)
-            n_people = len({one[0] for one in given})
-            for told in re.findall(r"(\d+) answers? of (\d+) (?:people|person)", text):
-                self.check(
-                    int(told[1]) == n_people, "the report counts other people", f"{told[1]} instead of {n_people}"
-                )
-                self.check(
-                    int(told[0]) == len(given), "the report counts other answers", f"{told[0]}, not {len(given)}"
-                )
-            for told in re.findall(r"Read \d+ rows; used (\d+)", text):
-                self.check(int(told) == len(given), "the report used other answers", f"{told} instead of {len(given)}")
-
-    def look_at_the_file_that_is_read_again(self, way: str) -> None:
-        """Export, read and rank: the same answers, and where the poll's model is new, the same board."""
-        file = self.folder / "answers.csv"
-        if way == "command":
-            self.do("command", "write", "answers", file)
-        else:
-            is_done, text = self.do("page", "of_organiser", "/export/answers.csv")
-            if not is_done:
-                return
-            file.write_text(text, encoding="utf-8", newline="")
-        if self.n_criteria > 1:
-            self._check_that_nothing_is_pooled(file)
-        for criterion, name in enumerate(self.boards):
-            if not self.given(criterion):
-                continue
-            if self.n_criteria > 1:
-                table = pl.read_csv(file, infer_schema=False).filter(pl.col("criterion") == name)
-                table.write_csv(self.folder / "one.csv")
-            self._check_ranked(self.folder / "one.csv" if self.n_criteria > 1 else file, criterion, way)
-
-    def _check_that_nothing_is_pooled(self, file: Path) -> None:
-        """What was asked about one criterion says nothing of another."""
-        if sum(bool(self.given(criterion)) for criterion in range(self.n_criteria)) < 2:
-            return
-        try:
-            answers = _read(file)
-        except PredilectError as error:
-            note(f"  predilect.read refuses the file of several criteria: {error}")
-            return
-        n = sum(len(self.given(criterion)) for criterion in range(self.n_criteria))
-        is_pooled = self.settings["kind"] == "pair" and answers.n_answers == n
-        self.check(not is_pooled, "answers on several criteria are pooled", f"{n} of {', '.join(self.boards)}")
-
-    def _check_ranked(self, file: Path, criterion: int, way: str) -> None:
-        has_ties = self.settings["ties"] and self.settings["kind"] == "pair"
-        items = [item.name for item in self.items.values() if item.state in ("active", "retired")]
-        try:
-            answers = _read(file)
-            ranked = Population(ties=has_ties, n_jobs=1).fit(answers, items=items).rank()
-        except PredilectError as error:
-            self.failed("the export of answers is not read again", str(error))
-            return
-        if self.settings["kind"] == "pair":
-            there = sorted(
-                (f"p{one.number}", *_in_order(question.names, meant)) for one, question, meant in self.given(criterion)
-            )
-            self.check(
-                _pairs(answers) == there, "other answers are read than were exported", f"{_pairs(answers)}, not {there}"
-            )
-        board = self.ways["one"].poll.board(criterion)
-        active = set(board["item"])
-        counts, others = (dict(one.select("item", "n").iter_rows()) for one in (board, ranked))
-        others = {name: n for name, n in others.items() if name in active}
-        self.check(counts == others, "rank counts other answers than the board", f"{others}, the board {counts}")
-        if self.fresh and len(active) == len(items):
-            here, there = (dict(one.select("item", "mean").iter_rows()) for one in (board, ranked))
-            self.check(_alike(here, there), "rank of the export has another board", f"{there}, the poll {here}")
-        if way == "command":
-            ran = run("rank", file, "--personal", "yes", "--format", "json")
-            self.check(ran.exit_code == 0, "predilect rank does not take the export", ran.output)
-
-    def look_for_the_erased(self, way: str) -> None:
-        """Nobody who is erased is in a table, on a page or in a file."""
-        living = json.dumps(
-            [[one.name, one.pid] for one in self.living()] + [item.name for item in self.items.values()]
-        )
-        words = [word for word in self.forgotten if json.dumps(word)[1:-1] not in living]
-        told = [repr(self.do(way, "export", kind)[1]) for kind in EXPORTS]
-        told += [html.unescape(self.do("page", "of_organiser", path)[1] or "") for path in ("", "/items", "/people")]
-        content = b"".join(file.read_bytes() for file in self.folder.glob("poll.db*"))
-        for word in words:
-            self.check(not any(word in one for one in told), "somebody who is erased is told of", word)
-            self.check(word.encode() not in content, "somebody who is erased is in the file", word)
-
-
-LOOKS: dict[str, Callable[[PollWalk, str], None]] = {
-    name.removeprefix("look_at_").removeprefix("look_").replace("_", " "): function
-    for name, function in vars(PollWalk).items() if name.startswith(("look_at_", "look_for_"))
-}  # fmt: skip
-
-
-def _short(found: Any) -> str:
-    told = repr(found)
-    return told if len(told) <= 200 else f"{told[:200]}..."
-
-
-def _plain(page: str) -> str:
-    """What a page says, without its marks."""
-    text = re.sub(r"<(style|script|head)\b.*?</\1>", " ", page, flags=re.S)
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
 def _order(question: Question, pick: int) -> tuple[str, ...]:
@@ -1063,31 +653,3 @@ def _exported(row: dict[str, Any]) -> Any:
         return (row[winner],) if winner in ("left", "right") else winner
     columns = ("best", "worst") if "best" in row else tuple(name for name in row if re.fullmatch(r"rank\d+", name))
     return tuple(row[name] for name in columns if row.get(name) is not None) or "skip"
-
-
-def _in_order(names: tuple[str, ...], meant: Any) -> tuple[str, str, str]:
-    """A pair in the order of its names, and the better one."""
-    first, second = sorted(names)
-    return first, second, meant[0] if meant in ((first,), (second,)) else "neither"
-
-
-def _pairs(answers: predilect.Comparisons) -> list[tuple[str, ...]]:
-    rows = answers.to_frame().to_dicts()
-    found = [
-        (row["user"], *_in_order((row["left"], row["right"]), (row.get(row["winner"]),)))
-        for row in rows for _ in range(int(row["weight"]))
-    ]  # fmt: skip
-    return sorted(found)
-
-
-def _alike(one: dict[str, float], other: dict[str, float]) -> bool:
-    """Whether two boards have the same items, with the same scores."""
-    return one.keys() == other.keys() and np.allclose(
-        [one[item] for item in sorted(one)], [other[item] for item in sorted(other)], rtol=0, atol=ITERATIVE
-    )
-
-
-def _read(file: Path) -> predilect.Comparisons:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        return predilect.read(file)

@@ -178,13 +178,13 @@ class Api:
     """The API of a server."""
 
     def __init__(self, send: Send, name: str, token: str) -> None:
-        self._send, self._name = send, name
+        self.send, self._name = send, name
         self.ruler = {"authorization": f"Bearer {token}"}
 
     def _do(self, method: str, path: str, person: Person | None = None, body: Any = None, **query: Any) -> Any:
         headers = self.ruler if person is None else {"authorization": f"Bearer {person.secret}"}
         told = {} if body is None else {"json": body}
-        answer = self._send(method, f"/api/polls/{self._name}{path}", headers=headers, params=query, **told)
+        answer = self.send(method, f"/api/polls/{self._name}{path}", headers=headers, params=query, **told)
         if person is not None:
             person.read.append(answer.text)
         if answer.status_code >= 400:
@@ -510,7 +510,7 @@ class Servers:
     _seconds = 60.0  # until one is up, on a machine that is busy
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._killed = folder, 0
+        self.folder, self._killed = folder, 0
         self._client = httpx.Client(timeout=self._seconds)
         self._addresses = ["", ""]
         self._processes: list[subprocess.Popen[str]] = []
@@ -518,12 +518,11 @@ class Servers:
             self._processes.append(self._started(place))
 
     def _started(self, place: int) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "predilect", "poll", "serve", str(self._folder), "--port", "0"]
+        command = [sys.executable, "-m", "predilect", "poll", "serve", str(self.folder), "--port", "0"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert process.stdout is not None
-        found = re.search(r"(http://\S+)/new,", process.stdout.readline())
-        assert found is not None
-        self._addresses[place] = found[1]
+        told = next(line for line in process.stdout if "/new," in line)
+        self._addresses[place] = told[told.index("http") : told.index("/new,")]
         began = time.monotonic()
         while not self._is_up(place):
             assert time.monotonic() - began < self._seconds
@@ -564,6 +563,9 @@ class Servers:
         process.communicate()
 
     def close(self) -> None:
+        """Leave them to the next walk."""
+
+    def end(self) -> None:
         self._client.close()
         for place in (0, 1):
             self._end(place)
