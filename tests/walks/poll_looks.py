@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from hypothesis import note
 
 import predilect
@@ -87,10 +86,12 @@ class Looks(Account):
                     self.check(
                         rows is not None or not needed or n < needed, "enough answers give no own ranking", person
                     )
-                    can_answer_more = not limit or n < min(limit, len(person.questions))
-                    self.check(rows is not None or not needed or n < 1 or can_answer_more,
-                               "settings are accepted that cannot take effect",
-                               f"no ranking of their own after {n} answers of at most {limit}")  # fmt: skip
+                    is_done_with = limit and n == self.n_questions(person) >= limit
+                    self.check(
+                        not needed or not is_done_with,
+                        "settings are accepted that cannot take effect",
+                        f"no ranking of their own after all {n} answers that somebody may give",
+                    )
                     continue
                 found = {row["item"] for row in rows}
                 self.check(found == active, "somebody's own ranking has other items than are asked about", found)
@@ -194,17 +195,14 @@ class Looks(Account):
         for criterion, name in enumerate(self.boards):
             if not self.given(criterion):
                 continue
-            if self.n_criteria > 1:
-                table = pl.read_csv(file, infer_schema=False).filter(pl.col("criterion") == name)
-                table.write_csv(self.folder / "one.csv")
-            self._check_ranked(self.folder / "one.csv" if self.n_criteria > 1 else file, criterion, way)
+            self._check_ranked(file, criterion, {"criterion": name} if self.n_criteria > 1 else {}, way)
 
     def _check_that_nothing_is_pooled(self, file: Path) -> None:
         """What was asked about one criterion says nothing of another."""
         if sum(bool(self.given(criterion)) for criterion in range(self.n_criteria)) < 2:
             return
         try:
-            answers = _read(file)
+            answers = _read(file, {})
         except PredilectError as error:
             note(f"  predilect.read refuses the file of several criteria: {error}")
             return
@@ -212,11 +210,11 @@ class Looks(Account):
         is_pooled = self.settings["kind"] == "pair" and answers.n_answers == n
         self.check(not is_pooled, "answers on several criteria are pooled", f"{n} of {', '.join(self.boards)}")
 
-    def _check_ranked(self, file: Path, criterion: int, way: str) -> None:
+    def _check_ranked(self, file: Path, criterion: int, reading: dict[str, str], way: str) -> None:
         has_ties = self.settings["ties"] and self.settings["kind"] == "pair"
         items = [item.name for item in self.items.values() if item.state in ("active", "retired")]
         try:
-            answers = _read(file)
+            answers = _read(file, reading)
             ranked = Population(ties=has_ties, n_jobs=1).fit(answers, items=items).rank()
         except PredilectError as error:
             self.failed("the export of answers is not read again", str(error))
@@ -237,7 +235,8 @@ class Looks(Account):
             here, there = (dict(one.select("item", "mean").iter_rows()) for one in (board, ranked))
             self.check(_alike(here, there), "rank of the export has another board", f"{there}, the poll {here}")
         if way == "command":
-            ran = run("rank", file, "--personal", "yes", "--format", "json")
+            words = [word for key, value in reading.items() for word in ("--read", f"{key}={value}")]
+            ran = run("rank", file, *words, "--personal", "yes", "--format", "json")
             self.check(ran.exit_code == 0, "predilect rank does not take the export", ran.output)
 
     def look_at_whoever_is_erased(self, way: str) -> None:
@@ -282,7 +281,7 @@ def _alike(one: dict[str, float], other: dict[str, float]) -> bool:
     )
 
 
-def _read(file: Path) -> predilect.Comparisons:
+def _read(file: Path, reading: dict[str, str]) -> predilect.Comparisons:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        return predilect.read(file)
+        return predilect.read(file, reading=reading)

@@ -128,6 +128,9 @@ class Account:
         for person in arguments:
             if isinstance(person, Person):
                 self._nothing_unmoderated(person)
+                met, person.met[:] = {one.shown: one for one in person.met}, []
+                if verb != "ask":  # a page that asks again, or what was to be answered
+                    person.questions |= met | person.questions
         return is_done, found
 
     def _told_with_a_way_back(self, page: str, arguments: Iterable[Any]) -> None:

@@ -28,6 +28,7 @@ from predilect.live.given import Refused
 from predilect.live.web.app import create_app
 from predilect.live.web.hosting import Host
 
+_FORM = re.compile(r'<form class="question.*?</form>', flags=re.S)
 Send = Callable[..., httpx.Response]
 
 
@@ -66,6 +67,7 @@ class Person:
     keys: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # what was sent with each, and what came back
     proposals: int = 0
     read: list[str] = field(default_factory=list)  # what they were shown since somebody looked
+    met: list[Question] = field(default_factory=list)  # questions on these pages
 
     def __repr__(self) -> str:
         return f"<p{self.number}{f' called {self.name!r}' if self.name else ''}{', erased' if self.is_gone else ''}>"
@@ -273,6 +275,7 @@ class Pages:
         answer = self._answer(method, path, person, **options)
         if person is not None:
             person.read.append(html.unescape(answer.text))
+            person.met += _questions(answer.text)
         if answer.status_code >= 400:
             raise Refusal(answer.status_code, answer.text)
         return answer.text
@@ -313,16 +316,12 @@ class Pages:
         return None, found[1]
 
     def ask(self, person: Person, n: int) -> list[Question]:
-        page = self._get(f"/p/{self._name}", person)
-        return [_question(form) for form in re.findall(r'<form class="question.*?</form>', page, flags=re.S)]
+        return _questions(self._get(f"/p/{self._name}", person))
 
     def tell(self, person: Person, shown: int, answer: Any, criterion: int | None, key: str | None) -> int:
         """The number of the answer comes back on no page."""
         page = self._get(f"/p/{self._name}", person)
-        forms = re.findall(r'<form class="question.*?</form>', page, flags=re.S)
-        for one in map(_question, forms):  # looking at the page asks
-            person.questions.setdefault(one.shown, one)
-        there = [fields(form, "/answer") for form in forms]
+        there = [fields(form, "/answer") for form in _FORM.findall(page)]
         old = {"shown": str(shown), "criterion": str(criterion or 0)}
         said = next((one for one in there if old.items() <= one.items()), self._csrf(person) | old)
         self._do("POST", f"/p/{self._name}/answer", person, data=said | answer)
@@ -407,6 +406,10 @@ def _names(page: str, around: str) -> list[str]:
     return [html.unescape(one) for one in re.findall(rf"{around}[^>]*><bdi>(.*?)</bdi>", page, flags=re.S)]
 
 
+def _questions(page: str) -> list[Question]:
+    return [_question(form) for form in _FORM.findall(page)]
+
+
 def _question(form: str) -> Question:
     hidden = fields(form, "/answer")
     kind = re.match(r'<form class="question ([a-z-]+)"', form)
@@ -414,7 +417,8 @@ def _question(form: str) -> Question:
     assert kind is not None
     assert text is not None
     names = tuple(_names(form, 'class="name"'))
-    return Question(int(hidden["shown"]), int(hidden["criterion"]), html.unescape(text[1]), kind[1], names)
+    words = html.unescape(re.sub(r"<[^>]+>", "", text[1]))
+    return Question(int(hidden["shown"]), int(hidden["criterion"]), words.strip(), kind[1], names)
 
 
 class Command:
