@@ -188,14 +188,16 @@ def test_what_goes_with_questions_about_the_crowd_alone(personal):
     assert (np.maximum(table["p_left"], table["p_right"]) >= 0.51).all()
 
 
-def test_what_a_person_answered_is_not_asked_again_where_there_is_one_ranking_for_all(votes_frame, tmp_path):
-    """The model does not know whose the answers were; the folder does."""
-    votes = votes_frame[:60]
-    votes.write_csv(tmp_path / "votes.csv")
-    ran = run("rank", tmp_path / "votes.csv", "--personal", "no", "--out", tmp_path / "out")
+@pytest.mark.parametrize("options", [("--personal", "no"), ("--model", "gppl"), ("--personal", "yes")])
+def test_the_answers_beside_a_model_say_what_was_asked(tmp_path, votes_frame, options):
+    few = votes_frame[:40]
+    few.write_csv(tmp_path / "votes.csv")
+    ran = run("rank", tmp_path / "votes.csv", *options, "--out", tmp_path / "out")
     assert ran.exit_code == 0, ran.output
-    theirs = {frozenset(pair) for pair in votes.filter(judge="p03").select("model_a", "model_b").rows()}
-    table, said = asked(tmp_path / "out", "p03", "-n", 99)
-    assert len(table) == 10 - len(theirs)
-    assert theirs.isdisjoint(map(frozenset, table.select("left", "right").rows()))
-    assert "may be asked again" not in said
+    user = few["judge"][0]
+    mine = {frozenset(row) for row in few.filter(pl.col("judge") == user).select("model_a", "model_b").rows()}
+    table, warned = asked(tmp_path / "out", user, "-n", 100)
+    assert "does not hold who answered what" not in warned
+    assert not mine & {frozenset(row) for row in table.select("left", "right").rows()}
+    again, _ = asked(tmp_path / "out", user, "-n", 100, "--repeat")
+    assert mine <= {frozenset(row) for row in again.select("left", "right").rows()}

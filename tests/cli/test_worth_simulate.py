@@ -564,4 +564,21 @@ def test_a_model_without_attributes_says_what_to_fit(tmp_path):
     Population(variance=1.0, strength=20.0, n_jobs=1).fit(votes).save(tmp_path / "model")
     ran = run("simulate", tmp_path / "model", scenarios(tmp_path / "s.csv", "item\nx\ny"))
     assert ran.exit_code == 2
-    assert "holds a model without attributes. Rank choices between described alternatives" in said(ran)
+    assert "holds a model of items without attributes, and shares are of described ones. Rank choices" in said(ran)
+
+
+def test_of_one_ranking_for_all_nobody_has_part_worths_of_their_own(tmp_path, votes_frame):
+    votes_frame.head(80).write_csv(tmp_path / "votes.csv")
+    ran = run("rank", tmp_path / "votes.csv", "--personal", "no", "-o", tmp_path / "plain")
+    names = pl.read_csv(tmp_path / "plain" / "leaderboard.csv")["item"].to_list()
+    pl.DataFrame({"item": names, "size": list(range(len(names)))}).write_csv(tmp_path / "items.csv")
+    ran = run(
+        "rank", tmp_path / "votes.csv", "--items", tmp_path / "items.csv", "--personal", "no", "-o", tmp_path / "out"
+    )
+    assert ran.exit_code == 0, ran.output
+    refused = run("worth", tmp_path / "out", "--user", votes_frame["judge"][0])
+    assert refused.exit_code == 2
+    assert "holds one ranking for all, and part-worths of nobody alone. Leave --user out" in said(refused)
+    stranger = run("worth", tmp_path / "plain", "--user", "nobody")
+    assert "the model does not know 'nobody': what is said is of somebody without answers" in said(stranger)
+    assert "question" not in said(stranger)

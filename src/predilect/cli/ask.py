@@ -137,7 +137,7 @@ def ask(
                 talk.say(f"No set of {size} is left to ask.{again}")
             talk.result(table, "set", {**about, "set": table.to_dicts()})
             return
-        asked = results.asked() if exclude is None else read_table(exclude)[1]
+        asked = None if exclude is None else read_table(exclude)[1]
         table = fitted.suggest(user, n, candidates=pool, strategy=strategy.value, exclude=asked, repeat=repeat,
                                random_state=seed, **about_crowd)  # fmt: skip
         if len(table) < n:

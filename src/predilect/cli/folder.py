@@ -113,18 +113,11 @@ class Results:
         """The model that knows a person, with the answers of its fit where the folder holds them and not the model."""
         if (found := self.knowing(user)) is not self.model:
             return found
-        if self._answers is not None and "comparisons_" in vars(self.model) and self.model.comparisons_ is None:
-            self.model.comparisons_ = self.answers("a question")
-        return self.model
-
-    def asked(self) -> Any:
-        """Pairs that people answered, where the folder holds them and the model cannot say whose they are; or None."""
-        import polars as pl
-
-        if self.model.personal_ or self._answers is None:
-            return None
-        names = [name for name in pl.read_parquet_schema(self._answers) if name in ("user", "left", "right")]
-        return pl.read_parquet(self._answers, columns=names) if "user" in names else None
+        model = self.model
+        holds = model.personal_ and model.posterior_.answered_rows(0) is not None
+        if self._answers is not None and not holds and getattr(model, "comparisons_", None) is None:
+            model._begin(self.answers("a question"))
+        return model
 
     def answers(self, what: str) -> Comparisons:
         """The answers of the fit, of which ``what`` needs to know; DataError if the folder does not hold them."""

@@ -107,7 +107,7 @@ def simulate(
     out: OutFile = None,
     force: ForceAll = False,
 ) -> None:  # fmt: skip
-    """Say which share of people would choose each of the items on offer, by a model in DIR that knows attributes.
+    """Say which share of people would choose each of the items on offer, by the model in DIR, of items with attributes.
 
     Prints scenario, item, share, its 95 % interval and of whom it is; with --vary also the value, as price; with
     --maximise what each value, or line, brings for each person who chooses, and the probability that it brings the
@@ -127,8 +127,8 @@ def simulate(
         fitted = results.model
         if not hasattr(fitted, "simulate") or fitted.features_ is None:
             raise DataError(
-                f"{folder} holds a model without attributes. Rank choices between described alternatives, or give "
-                "rank --items FILE"
+                f"{folder} holds a model of items without attributes, and shares are of described ones. Rank choices "
+                "between described alternatives, or give rank --items FILE"
             )
         _refuse(rule, vary, maximise, line, price, cost, elasticities)
         results.refuse_unusable(force)

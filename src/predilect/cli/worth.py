@@ -196,6 +196,11 @@ def _tables(
     if user is not None:
         one = model.users_.labels([model._user_code(user)])[0]
         found["part_worths"] = found["part_worths"].filter(pl.col("user") == one)
+        if found["part_worths"].is_empty():
+            raise DataError(
+                f"{results.given} holds one ranking for all, and part-worths of nobody alone. Leave --user out, or "
+                "rank again with --personal yes, or --model mixed-logit"
+            )
     else:
         found |= {"coefficients": model.coefficients(), "importances": model.importances(of.value)}
         if hasattr(model, "summary"):

@@ -56,7 +56,7 @@ def suggest(
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise DataError(f"n must be a whole number of questions, 1 or more; got {quoted(n)}")
     model = copy.copy(model)  # as it is now, whatever other threads do
-    code = code_of(model, user)
+    code = code_of(model, user, "the questions are for")
     # In units of the noise of the person's own answers.
     consistency = model.posterior_.consistency_of(code)
     utilities = model.posterior_.calibrated(code).times(consistency)
@@ -162,7 +162,7 @@ def _check(strategy: str) -> None:
         raise DataError(f"there is no strategy {quoted(strategy)}; there are {', '.join(STRATEGIES)}")
 
 
-def code_of(model: Fitted, user: Any, whose: str = "the questions are for") -> int:
+def code_of(model: Fitted, user: Any, whose: str = "what is said is of") -> int:
     """Code of a person; -1 for an unseen user, with a warning if one was named."""
     if user is None:
         return -1

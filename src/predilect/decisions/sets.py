@@ -60,7 +60,7 @@ def suggest_set(
     items = every if candidates is None else np.unique(model.items_.codes(candidates)).astype(np.int64)
     if len(items) < size:
         raise DataError(f"a set of {size} was asked for, but there are {len(items)} items to show")
-    code = code_of(model, user)
+    code = code_of(model, user, "the questions are for")
     answered = answered_rows(model, user, code)
     rng = draws_for(model, user, answered, random_state)
     mean, covariance = model.posterior_.calibrated(code).times(model.posterior_.consistency_of(code)).dense()

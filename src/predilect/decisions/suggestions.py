@@ -25,7 +25,7 @@ def suggest_about_crowd(
     """See :meth:`Asking.suggest <predilect.models.asking.Asking.suggest>`."""
     draws = Draws(model, weights)
     if user is not None and draws.code(user) < 0 and model.personal_:
-        code_of(model, user)  # warns
+        code_of(model, user, "the questions are for")  # warns
     rng = _generator(model, draws, user, random_state)
     found = Questions(model, weights).ask(user, n, exclude=_ids(model, exclude, user), repeat=repeat, random_state=rng)
     return _frame_of(model, found)
