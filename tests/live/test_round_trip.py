@@ -68,7 +68,7 @@ def test_an_export_is_read_as_the_model_of_the_poll_has_it(tmp_path, kind, ties,
     with made(tmp_path, NASTY, **of_kind(kind), criteria=criteria) as poll:
         answered(poll, skips=skips, ties=ties)
         file = tmp_path / f"answers.{form}"
-        file.write_bytes(written(poll.export("answers"), "answers", form))
+        file.write_bytes(written(poll.export("answers"), form))
         state = poll.log.state
         for criterion, name in enumerate(poll.settings.boards):
             reading = {"criterion": name} if criteria else {}
@@ -93,7 +93,7 @@ def test_the_board_of_the_export_is_that_of_the_poll(tmp_path, kind, strategy):
     with made(tmp_path, **of_kind(kind), strategy=strategy) as poll:
         answered(poll, skips=True, ties=kind == "pair", n=5)
         file = tmp_path / "answers.csv"
-        file.write_bytes(written(poll.export("answers"), "answers", "csv"))
+        file.write_bytes(written(poll.export("answers"), "csv"))
         state = poll.log.state
         model = estimator("population")(ties=kind == "pair", n_jobs=1).fit(predilect.read(file), items=names_of(state))
         one, other = (pl.DataFrame(each.rank()).sort("item") for each in (model, fitted(state, 0)))

@@ -263,7 +263,7 @@ def export(
         form = out.suffix.removeprefix(".")
         if form not in ("csv", "json", "parquet"):
             raise DataError(f"{out} ends in {out.suffix or 'nothing'}; a table is .csv, .json or .parquet")
-        content = written(table, kind.value, form)
+        content = written(table, form)
         OutputFile(out, force, what="the export needs").write(lambda place: place.write_bytes(content))
         talk.written = str(out)
         talk.say(f"{len(table)} rows written to {out}.")

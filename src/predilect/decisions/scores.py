@@ -30,7 +30,7 @@ def scores(model: Fitted, size: int = 4, anchor: Any = None, user: Any = None, *
         raise DataError("the answers of this model are about more than the utilities of items: they have no scores")
     place = None if anchor is None else int(now.items_.codes([anchor])[0])
     if user is not None or not now.personal_ or now.users_ is None:
-        codes = [code_of(now, user, "the scores are those of")]
+        codes = [code_of(now, user)]
     else:
         codes = list(range(len(now.users_)))
     total: FloatArray = np.zeros((_DRAWS, len(now.items_)))

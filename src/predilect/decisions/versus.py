@@ -28,11 +28,7 @@ def versus(
     if (left == right).any():
         same = now.items_.labels(left[left == right][:1])[0]
         raise DataError(f"{quoted(same)} is paired with itself; expected two items")
-    utilities = (
-        now.posterior_.crowd()
-        if user is None
-        else now.posterior_.calibrated(code_of(now, user, "the probabilities are those of"))
-    )
+    utilities = now.posterior_.crowd() if user is None else now.posterior_.calibrated(code_of(now, user))
     found = utilities.differences(left, right)
     refuse_unsound(found.mean, found.variance)
     unit = scale_of(scale, now._likelihood.name).per_probit

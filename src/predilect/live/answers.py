@@ -9,7 +9,6 @@ from typing import Any
 import polars as pl
 
 from predilect.data import Comparisons
-from predilect.data.read.polls import escaped
 from predilect.live.settings import Settings
 from predilect.live.state import Answer, Change, State
 
@@ -63,7 +62,7 @@ def _placed(kind: str, names: list[str], answer: Answer) -> dict[str, str]:
 def comparisons(state: State, answers: Iterable[Answer]) -> Comparisons:
     """Answers on one criterion as models take them: as whoever reads the file of them has them."""
     rows = table(state, answers).drop("criterion")
-    return Comparisons.from_frame(rows.with_columns(escaped(one) for one in rows if one.dtype == pl.String))
+    return Comparisons.from_frame(rows)
 
 
 def as_update(state: State, answer: Answer) -> dict[str, Any]:

@@ -13,12 +13,11 @@ import polars as pl
 import sqlalchemy as sa
 
 from predilect._text import did_you_mean, quoted
-from predilect.data.read.polls import escaped
+from predilect.data.formulas import no_formula
 from predilect.errors import DataError
 from predilect.live.answers import moment, table, user_of
 from predilect.live.state import Participant, State
 from predilect.live.tables import events, participants
-from predilect.report.tables import no_formula
 
 Export = Literal["answers", "shown", "items", "board", "participants", "events"]
 _SMALLEST_GROUP = 5
@@ -43,16 +42,14 @@ def export(poll: Any, kind: str, show_pids: bool) -> pl.DataFrame:
         return {"answers": _answers, "shown": _shown, "items": _items}[kind](state)
 
 
-def written(rows: pl.DataFrame, kind: str, form: str) -> bytes:
+def written(rows: pl.DataFrame, form: str) -> bytes:
     """A table as a file: "csv", "json" or "parquet"; a spreadsheet obeys no formula that somebody proposed as an item.
 
-    Of answers names that begin with apostrophes and such a sign get one more, which readers take off again.
+    Readers take off again what it marks.
     """
     content = io.BytesIO()
     if form == "csv":
-        texts = [column for column in rows if column.dtype == pl.String]
-        rows = rows.with_columns(escaped(one) if kind == "answers" else no_formula(one) for one in texts)
-        rows.write_csv(content)
+        rows.with_columns(no_formula(one) for one in rows if one.dtype == pl.String).write_csv(content)
     elif form == "json":
         rows.write_json(content)
     else:

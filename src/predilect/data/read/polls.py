@@ -28,7 +28,6 @@ _OUTCOMES = {"left": 1.0, "tie": 0.0, "right": -1.0}
 _ROLES = {"user": "user", "left": "left", "right": "right", "winner": "winner"}
 _OF_ANY = ("criterion", "item_map", "table", "drop_missing", "drop_self", "drop_unknown", "side", "context", "task")
 _ROW = re.compile(r"^Row (\d+)")
-_OBEYED = r"=+\-@\t\r＝＋－＠"
 
 
 @dataclass(frozen=True)
@@ -137,12 +136,11 @@ def read_poll(raw: Columns, options: ReadOptions) -> Pairs | Sets | None:
     if answer is None:
         return None
     heads = ("left", "right") if answer == "winner" else _numbered(raw, "rank" if answer == "rank1" else "item")
-    table = {**raw, **_unescaped({name: raw[name] for name in (*heads, "best", "worst") if name in raw})}
     if answer == "winner":
         outcome = as_text(raw["winner"]).replace_strict(_OUTCOMES, default=None, return_dtype=pl.Float64)
         said: ReadOptions = {**options, **_ROLES, "kind": "pairs", "task": False, "winner_is": None}  # type: ignore[typeddict-item]
-        return Pairs(said, outcome=outcome, used={"winner": "winner"}, table=table)
-    return _sets(table, options, heads)
+        return Pairs(said, outcome=outcome, used={"winner": "winner"}, table=dict(raw))
+    return _sets(dict(raw), options, heads)
 
 
 def _numbered(raw: Columns, head: str) -> tuple[str, ...]:
@@ -167,16 +165,3 @@ def _sets(table: Mapping[str, pl.Series], options: ReadOptions, heads: Sequence[
     chosen = [one.fill_null(False).to_numpy() for one in named]
     sets.take(rows, chosen_levels(*chosen) if kind == "best" else best_worst_levels(*chosen))
     return sets
-
-
-def escaped(text: pl.Series) -> pl.Series:
-    """Names with an apostrophe where a spreadsheet could obey them; of what has some already, one more."""
-    return text.str.replace(rf"^('*[{_OBEYED}])", "'$1")
-
-
-def _unescaped(texts: Mapping[str, pl.Series]) -> dict[str, pl.Series]:
-    """Names as they were before they were escaped, unless one was not."""
-    names = {name: text for name, text in texts.items() if text.dtype == pl.String}
-    if any(text.str.contains(rf"^[{_OBEYED}]").any() for text in names.values()):
-        return {}
-    return {name: text.str.replace(rf"^'('*[{_OBEYED}])", "$1") for name, text in names.items()}

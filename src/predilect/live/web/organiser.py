@@ -128,7 +128,7 @@ def export(request: Request, poll: ThePoll, name: str, pids: bool = False) -> Re
         raise Refused("there is no such table", 404)
     kind, form = found.groups()
     told: Export = kind  # type: ignore[assignment]
-    content = written(poll.export(told, show_pids=pids), kind, form)
+    content = written(poll.export(told, show_pids=pids), form)
     kinds = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/octet-stream"}
     headers = {"Content-Disposition": f'attachment; filename="{poll.name}-{name}"'}
     return Response(content, media_type=kinds[form], headers=headers)
