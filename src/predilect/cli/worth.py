@@ -27,6 +27,25 @@ _OF_PEOPLE = ("part_worths", "fit", "memberships")  # tables with a row or more 
 
 
 ErrorsName = StrEnum("ErrorsName", ["clustered", "robust", "hessian"])
+ErrorsOption = Annotated[
+    ErrorsName | None,
+    typer.Option(
+        "--errors",
+        show_default="clustered where somebody answered more than once",
+        help="Whose standard errors the intervals of a logit or of latent classes are by: clustered (by person), "
+        "robust (each answer by itself) or hessian.",
+    ),
+]
+HoldoutOption = Annotated[
+    int,
+    typer.Option(
+        "--holdout",
+        metavar="K",
+        min=0,
+        help="Also hold out K random tasks of each person, fit population and mixed-logit to the rest, and say how "
+        "well they predict them.",
+    ),
+]
 
 
 def worth(
@@ -50,16 +69,7 @@ def worth(
             help="Without attributes: the item whose score is 100, such as the threshold of an anchored study.",
         ),
     ] = None,
-    holdout: Annotated[
-        int,
-        typer.Option(
-            "--holdout",
-            metavar="K",
-            min=0,
-            help="Also hold out K random tasks of each person, fit population and mixed-logit to the rest, and say how "
-            "well they predict them.",
-        ),
-    ] = 0,
+    holdout: HoldoutOption = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -70,15 +80,7 @@ def worth(
             help="Folder to make, of the tables as CSV, part-worths of all people among them.",
         ),
     ] = None,
-    errors: Annotated[
-        ErrorsName | None,
-        typer.Option(
-            "--errors",
-            show_default="clustered where somebody answered more than once",
-            help="Whose standard errors the intervals of a logit or of latent classes are by: clustered (by person), "
-            "robust (each answer by itself) or hessian.",
-        ),
-    ] = None,
+    errors: ErrorsOption = None,
     force: ForceAll = False,
 ) -> None:
     """Say what attributes are worth to the people of the ranking in DIR: to the crowd, and to everybody.

@@ -16,6 +16,7 @@ from predilect.people.engaged import engagement
 from predilect.people.rank_one import add_effects, catch_up, direction, rank_one, take_in
 from predilect.people.state import (
     answers_of,
+    codes_of_sides,
     n_effects,
     needs_pair_space,
     pair_statistics,
@@ -367,17 +368,18 @@ def scatter_basis(in_pair_space, answers, d, alpha, Q, w, R, sums, v):
                 H[b, j] -= T[i, j]
     if own_H.shape[0] == 0:
         return
+    left, right = codes_of_sides(answers)
     for p in range(d):
         if not in_pair_space:
             own_H[items[p]] += own_Q[p, p]
             own_D[items[p]] += w * alpha[p] * alpha[p] - own_Q[p, p]
             continue
-        a = items[la[p]]
-        b = items[lb[p]]
+        a = left[p]
+        b = right[p]
         for q in range(d):
             square = w * alpha[p] * alpha[q] - own_Q[p, q]
-            a2 = items[la[q]]
-            b2 = items[lb[q]]
+            a2 = left[q]
+            b2 = right[q]
             if a == a2:
                 own_H[a] += own_Q[p, q]
                 own_D[a] += square

@@ -137,6 +137,18 @@ def _prior_state(in_pair_space, answers, cov, state):
 
 
 @inner_kernel
+def codes_of_sides(answers):
+    """Items of the left and right sides of the rows, (n,) each: copies of one item are that item."""
+    n = answers.left.shape[0]
+    left = np.empty(n, dtype=np.int32)
+    right = np.empty(n, dtype=np.int32)
+    for p in range(n):
+        left[p] = answers.items[answers.left[p]]
+        right[p] = answers.items[answers.right[p]]
+    return left, right
+
+
+@inner_kernel
 def prior_state_on_basis(in_pair_space, answers, prior, Phi, state):
     """The same on a basis of functions, of which the rows go into ``R``."""
     C, mu, own, R = state.C, state.mu, state.own, state.R
@@ -157,6 +169,7 @@ def prior_state_on_basis(in_pair_space, answers, prior, Phi, state):
             C[i, j] = product[i, j]
     if rho.shape[0] == 0:
         return
+    left, right = codes_of_sides(answers)
     for p in range(d):
         if not in_pair_space:
             q = p
@@ -164,11 +177,11 @@ def prior_state_on_basis(in_pair_space, answers, prior, Phi, state):
                 C[p, q] += rho[items[p]]
                 q -= 1
             continue
-        a = items[la[p]]
-        b = items[lb[p]]
+        a = left[p]
+        b = right[p]
         for q in range(p + 1):
-            a2 = items[la[q]]
-            b2 = items[lb[q]]
+            a2 = left[q]
+            b2 = right[q]
             if a == a2:
                 C[p, q] += rho[a]
             if b == b2:
