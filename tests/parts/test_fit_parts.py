@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import warnings
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -401,6 +403,55 @@ def test_ray_that_is_not_there_is_asked_for(crowd, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(DataError, match=r"pip install 'predilect\[ray\]'"):
         fitted(crowd, tmp_path / "work", "ray", **GIVEN)
+
+
+_RAY = """
+import os, sys
+
+class exceptions:
+    class RayError(Exception): pass
+    class RayTaskError(RayError): pass
+
+class Method:
+    def __init__(self, call): self.remote = call
+
+def remote(**_):
+    def of(cls):
+        class Actor:
+            @staticmethod
+            def remote():
+                made = cls()
+                made.run = Method(made.run)
+                return made
+        return Actor
+    return of
+
+def get(result):
+    if "DIES" in os.environ:
+        os._exit(1)  # as it does when the processes on this machine are gone
+    return result
+
+def put(value): return value
+def is_initialized(): return True
+def cluster_resources(): return {"CPU": 2}
+def kill(actor): pass
+"""
+
+
+@pytest.mark.parametrize("dies", [True, False])
+def test_a_fit_that_ray_ends_says_what_to_do(crowd, tmp_path, dies):
+    (tmp_path / "ray.py").write_text(_RAY)
+    code = (
+        "import sys, predilect\npredilect.Population(n_jobs=1, **eval(sys.argv[1])).fit_parts(sys.argv[2], pool='ray')"
+    )
+    path = os.pathsep.join([str(tmp_path), str(Path(predilect.__file__).parents[1])])
+    ran = subprocess.run(
+        [sys.executable, "-c", code, repr(GIVEN), str(crowd.path)], capture_output=True, text=True, check=False,
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": path} | ({"DIES": "1"} if dies else {}),
+    )  # fmt: skip
+    assert ran.returncode == dies, ran.stderr
+    said = "Ray's own processes on this machine have died, and the fit with them. What was done so far is kept"
+    assert (said in ran.stderr) is dies
 
 
 def test_a_saved_model_reads_the_part_of_a_person(crowd, model, tmp_path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -66,6 +68,29 @@ class OfExecutor:
             raise DataError(f"the pool takes no work ({error}). {_RESUME}") from error
 
 
+# Ray ends the process that leads when its own ones on the same machine have died, and no line of Python runs then.
+_SAYS = "import sys; words = sys.stdin.readline(); sys.stdin.read() == 'ended' or sys.stderr.write(words)"
+
+
+class LastWords:
+    """A process that says what is to be done if this one ends before :meth:`close`."""
+
+    def __init__(self, words: str) -> None:
+        self._says = subprocess.Popen(
+            [sys.executable, "-c", _SAYS], stdin=subprocess.PIPE, encoding="utf-8", start_new_session=True
+        )
+        assert self._says.stdin is not None
+        self._stdin = self._says.stdin
+        self._stdin.write(f"{words}\n")
+        self._stdin.flush()
+
+    def close(self) -> None:
+        """Nothing needs to be said."""
+        with self._stdin:
+            self._stdin.write("ended")
+        self._says.wait()
+
+
 class OfRay:
     """Actors of Ray, one a processor, each with the same groups in every pass, started anew where one is lost."""
 
@@ -84,6 +109,9 @@ class OfRay:
                     f"Ray cannot be reached {where} ({str(error) or type(error).__name__}). Start it: ray start --head "
                     "on one machine, then ray start --address=HOST:6379 on the others"
                 ) from error
+        self.last_words = LastWords(
+            f"Error: Ray's own processes on this machine have died, and the fit with them. {_RESUME}."
+        )
         n_actors = max(1, int(ray.cluster_resources().get("CPU", 1)))
         actor = ray.remote(max_restarts=-1, max_task_retries=_ATTEMPTS, num_cpus=1)(_Actor)
         self.actors = [actor.remote() for _ in range(n_actors)]
@@ -106,6 +134,7 @@ class OfRay:
 
     def close(self) -> None:
         """Give the processors back."""
+        self.last_words.close()
         for actor in self.actors:
             self.ray.kill(actor)
         if self.is_ours:
