@@ -114,8 +114,9 @@ class Results:
         if (found := self.knowing(user)) is not self.model:
             return found
         model = self.model
-        holds = model.personal_ and model.posterior_.answered_rows(0) is not None
-        if self._answers is not None and not holds and getattr(model, "comparisons_", None) is None:
+        if self._answers is None or getattr(model, "comparisons_", None) is not None:
+            return model
+        if not model.personal_ or model.posterior_.answered_rows(0) is None:
             model._begin(self.answers("a question"))
         return model
 
