@@ -35,7 +35,9 @@ def test_the_board_is_that_of_the_file(folder):
     assert {entry.name for entry in (folder / "results").iterdir()} >= {"model", "states", "parts.json"}
 
 
-@pytest.mark.parametrize("question", [("show",), ("show", "--user", "p7"), ("ask", "p7", "-n", "2"), ("ask", "--target", "board")])
+@pytest.mark.parametrize(
+    "question", [("show",), ("show", "--user", "p7"), ("ask", "p7", "-n", "2"), ("ask", "--target", "board")]
+)
 def test_a_person_is_asked_of_the_part_that_holds_them(folder, question):
     command, *rest = question
     one, many = (run(command, folder / name, *rest, "--format", "csv").stdout for name in ("one", "results"))

@@ -12,7 +12,7 @@ from scipy.linalg import eigh
 from scipy.special import ndtr, ndtri
 
 from predilect._text import grouped, quoted
-from predilect._types import FloatArray, IntArray
+from predilect._types import FloatArray, IntArray, is_number
 from predilect.decisions.candidates import items_left
 from predilect.decisions.ranking import board_draws, default_draws, in_order, rank_utilities
 from predilect.errors import DataError
@@ -95,7 +95,7 @@ def outlook(
     kept = items_left(model, retired)
     if claim not in CLAIMS:
         raise DataError(f"there is no claim {quoted(claim)}; there are {', '.join(CLAIMS)}")
-    if not 0.5 < level < 1.0:
+    if not is_number(level) or not 0.5 < level < 1.0:
         raise DataError(f"level must be a probability above 0.5 and below 1; got {quoted(level)}")
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k < len(kept):
         raise DataError(f"k must be a whole number from 1 to {len(kept) - 1}, below that of the items; got {quoted(k)}")

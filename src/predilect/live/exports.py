@@ -13,11 +13,11 @@ import polars as pl
 import sqlalchemy as sa
 
 from predilect._text import did_you_mean, quoted
-from predilect.data.formulas import no_formula
 from predilect.errors import DataError
 from predilect.live.answers import moment, table, user_of
 from predilect.live.state import Participant, State
 from predilect.live.tables import events, participants
+from predilect.report.tables import write_csv
 
 Export = Literal["answers", "shown", "items", "board", "participants", "events"]
 _SMALLEST_GROUP = 5
@@ -49,7 +49,7 @@ def written(rows: pl.DataFrame, form: str) -> bytes:
     """
     content = io.BytesIO()
     if form == "csv":
-        rows.with_columns(no_formula(one) for one in rows if one.dtype == pl.String).write_csv(content)
+        write_csv(rows, content)
     elif form == "json":
         rows.write_json(content)
     else:

@@ -359,7 +359,7 @@ def _people(told: Contents) -> Iterator[Part]:
             chart, f"{chart.notes} In units of the noise of one answer. Who answered little stands near the middle."
         )
     people = told.people
-    if people is None:
+    if people is None or people.is_empty():
         return
     low, middle, high = (amount(round(q)) for q in np.quantile(people["n"].to_numpy(), [0.25, 0.5, 0.75]).tolist())
     lines = [f"The middle person gave {middle} answers, the middle half {low} to {high}."]

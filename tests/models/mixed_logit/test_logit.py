@@ -386,3 +386,19 @@ def test_classes_that_cannot_be_had(monkeypatch):
         fitted(n_classes=2)
     with pytest.raises(DataError, match="no latent classes"):
         fitted().memberships()
+
+
+def test_people_of_whom_most_say_the_same_have_no_errors_of_their_own():
+    """Their scores have fewer directions than there are numbers to estimate: intervals are by the Hessian."""
+    rng = np.random.default_rng(0)
+    shown = rng.integers(0, 4, (12, 3, 2))
+    better = rng.integers(0, 3, (2, 12))
+    rows = [
+        {"person": who, "task": f"{who} {task}", "price": a, "size": b, "chosen": int(k == better[who // 3, task])}
+        for who in range(4) for task in range(12) for k, (a, b) in enumerate(shown[task].tolist())
+    ]  # fmt: skip
+    table = pl.DataFrame(rows)
+    fixed = {"distributions": "fixed"}
+    assert MixedLogit(**fixed).fit(table).summary().errors == "hessian"
+    with pytest.raises(DataError, match="more people"):
+        MixedLogit(**fixed, errors="clustered").fit(table)

@@ -120,7 +120,8 @@ class Learning:
         asked, H, p = str(self.model.errors), at.at.H, self.problem
         person = np.repeat(np.arange(p.n_users), np.diff(p.choice_ptr))
         n_people, n_answers = len(np.unique(person)), len(np.unique(p.answer))
-        are_enough = scores["clustered"] is not None and n_people > len(at.theta)
+        mine = scores["clustered"]
+        are_enough = mine is not None and n_people > len(at.theta) == np.linalg.matrix_rank(mine)
         if asked == "auto":
             several = n_answers > n_people or np.bincount(person, p.weight).max() >= 2.0
             asked = "clustered" if at.is_bounded and are_enough and several else "hessian"
