@@ -32,7 +32,7 @@ def scores(model: Fitted, size: int = 4, anchor: Any = None, user: Any = None, *
     if user is not None or not now.personal_ or now.users_ is None:
         codes = [code_of(now, user)]
     else:
-        codes = list(range(len(now.users_)))
+        codes = list(range(len(now.users_))) or [-1]
     total: FloatArray = np.zeros((_DRAWS, len(now.items_)))
     for code in codes:
         f = _drawn(now.posterior_, code, random_state)

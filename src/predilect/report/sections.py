@@ -541,7 +541,7 @@ def _next(told: Contents) -> Iterator[Part]:
     ], pl.DataFrame(told.model.suggest(None, n=_QUESTIONS)).to_dicts())  # fmt: skip
     yield (f"Least is known of the ranks of {'; '.join(needy(told.board))}. Show these items more often, to anybody.")
     people = told.people
-    if people is None or not told.model.personal_:
+    if people is None or people.is_empty() or not told.model.personal_:
         return
     fewest = people.filter(pl.col("n") == pl.col("n").min())["user"]
     n, gave = len(fewest), amount(float(people["n"].min()))  # type: ignore[arg-type]

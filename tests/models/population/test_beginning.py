@@ -132,3 +132,13 @@ def test_only_ties_are_the_prior_with_them_added():
     prior = Population(ties=True).fit(None, items=["a", "b", "c", "d"])
     assert prior.predict_proba({"left": ["a"], "right": ["b"]})[0, 1] == pytest.approx(0.1)
     assert model.tie_threshold_ > prior.tie_threshold_
+
+
+@pytest.mark.parametrize("clickers", [0.0, 0.2])
+def test_what_may_be_asked_of_a_fit_may_be_asked_before_there_are_answers(tmp_path, clickers):
+    model = Population(clickers=clickers, n_jobs=1).fit(None, items=["milk", "tea"])
+    np.testing.assert_allclose(model.scores(2)["score"], 50.0, atol=2.0)
+    model.report(tmp_path / "page.md")
+    assert "milk" in (tmp_path / "page.md").read_text()
+    model.update({"user": ["ann"] * 3, "left": ["milk"] * 3, "right": ["tea"] * 3, "winner": ["milk"] * 3})
+    assert model.rank()["item"].to_list()[0] == "milk"

@@ -20,6 +20,7 @@ from predilect.models.estimator import Turn
 from predilect.models.population.batches import AnswerLog, Batch
 from predilect.models.population.pooled import PooledRows, pooled_rows, refitted_pooled
 from predilect.models.reading import rows_of_features
+from predilect.people.engaged import shares_of
 from predilect.people.layout import OF_PEOPLE
 from predilect.people.person import Person, TaskRows, person_of
 from predilect.people.posterior import PopulationPosterior
@@ -134,7 +135,8 @@ def _changed_people(model: Any, batch: Batch, sign: int, people: Any) -> dict[in
         done = list((executor.map if executor else map)(settle, persons.values(), laws))
     h = model.hyperparameters_
     if h.click_rate:
-        shares, which = np.array(h.click_shares), {"largest_state": largest_state, "likelihood": likelihood}
+        shares = np.array(h.click_shares) if h.click_shares else shares_of(np.zeros(2))  # before the first answer
+        which = {"largest_state": largest_state, "likelihood": likelihood}
         done = [
             (with_engagement(person, law, delta, h.click_rate, shares, **which), change)
             for (person, change), law in zip(done, laws, strict=True)
