@@ -5,7 +5,9 @@ weights differ from person to person, with normal noise (for the mixed logit: lo
 items of three scenarios, in one of which 1 to 2 % take an item, are held against those of a population of 200 000, and
 of the people of the study. Contexts: 100 people compare 15 pairs of eight items, each on one of a few contexts, by
 which utilities differ with standard deviation 1; differences of scores are held against the true ones in units of the
-noise of an answer, which holds the contexts (and, pooled, how people differ). Clickers: 9 of 30 people answer 20 pairs
+noise of an answer, which holds the contexts (and, pooled, how people differ). Tastes: people with tastes of their own
+about one order compare pairs of eight items, utilities of which differ with standard deviation 1 (where each gives six
+answers .7); every other person's board is looked at. Clickers: 9 of 30 people answer 20 pairs
 of eight items at random, the others with noise of exactly 1 and tastes of standard deviation .5. Coefficients: of the
 population that the people of the averages are drawn from. Covariates: 60 people make eight choices of the best of
 three of eight items, each with a covariate whose effect is .5 on average. Near-collinear: the same number of people and
@@ -42,7 +44,9 @@ from predilect.likelihoods.special import Z_95
 
 FloatArray = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"
-PARTS = ("averages", "contexts", "clickers", "coefficients", "covariates", "collinear", "verdicts", "logit")
+PARTS = (
+    "averages", "contexts", "tastes", "clickers", "coefficients", "covariates", "collinear", "verdicts", "logit",
+)  # fmt: skip
 
 PROFILES = list(product([1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0], ["a", "b", "c"], ["no", "yes"]))
 ITEMS = {"item": [f"p{k:02d}" for k in range(len(PROFILES))]} | dict(
@@ -64,6 +68,11 @@ MODELS: dict[str, tuple[type[Any], dict[str, Any]]] = {
 N_OF_POPULATION = 200_000
 # Heading, what is held, columns, and what the labels are, of parts that have one table
 FURTHER: dict[str, tuple[str, str, dict[str, str], list[str]]] = {
+    "tastes": (
+        "Tastes about one order", "Differences of the scores of own boards, and of the crowd's; and, where tastes are "
+        "one, how often the verdict is that personal rankings gain nothing (mean gain, nats an answer)",
+        {"own": "own", "crowd": "crowd", "nothing gained": "nothing"}, ["answers of each, tastes", "people"],
+    ),
     "clickers": (
         "People who click at random", "Differences of the board's scores, absolute and with the best common factor "
         "divided out, that factor, ranks of all own boards, and people told rightly whether they click",
@@ -101,6 +110,13 @@ CLICKERS = (9, 0)
 LOGIT: dict[str, Any] = {"errors": ("clustered", "hessian"), "people": (150, 30), "tasks": 8, "truth": 20_000}
 SPREADS_OF_EFFECT = (0.0, 0.4)  # times 10: the size of a study
 EFFECT, CORRELATION = 0.5, 0.95
+
+
+# Answers of each person, standard deviation of tastes: people, these two, and the standard deviation over items.
+TASTES = {
+    "20, 0.5": (30, 20, 0.5, 1.0), "6, 0.7": (30, 6, 0.7, 0.7), "3, 0.7": (150, 3, 0.7, 1.0),
+    "20, 0": (30, 20, 0.0, 1.0),
+}  # fmt: skip
 
 
 class Crowd(NamedTuple):
@@ -262,13 +278,9 @@ def coefficients(name: str, n_people: int, seed: int) -> list[dict[str, Any]]:
     }]  # fmt: skip
 
 
-def clickers(n_clickers: int, seed: int) -> list[dict[str, Any]]:
-    """What the intervals of a board's differences hold, absolute and scaled, and of own boards' ranks."""
-    n_people, n_items, n_answers, rng = 30, 8, 20, np.random.default_rng([seed, n_clickers, 30])
-    utility = rng.standard_normal(n_items)
-    f = utility + TASTE * rng.standard_normal((n_people, n_items))
-    careful = np.arange(n_people) >= n_clickers
-    user = np.repeat(np.arange(n_people), n_answers)
+def fitted(f: FloatArray, careful: NDArray[np.bool_], n_answers: int, rng: np.random.Generator) -> tuple[Any, float]:
+    """A model of answers to random pairs of people with utilities ``f``, or at random; and the CPU seconds it took."""
+    user, n_items = np.repeat(np.arange(len(f)), n_answers), f.shape[1]
     left = rng.integers(n_items, size=len(user))
     right = (left + rng.integers(1, n_items, size=len(user))) % n_items
     z = careful[user] * (f[user, left] - f[user, right]) + rng.standard_normal(len(user))
@@ -280,11 +292,49 @@ def clickers(n_clickers: int, seed: int) -> list[dict[str, Any]]:
     })  # fmt: skip
     seconds = time.process_time() - began
     model._backend = "polars"
-    mean, C = model.utility_distribution()
-    true = utility[[int(item[1:]) for item in model.items_.ids]]
-    i, j = np.triu_indices(n_items, 1)
-    sd = np.sqrt(C[i, i] + C[j, j] - 2.0 * C[i, j])
-    gap, of_truth = mean[i] - mean[j], true[i] - true[j]
+    return model, seconds
+
+
+def differences(model: Any, true: FloatArray, user: str | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Differences of scores of the crowd's board, or of a person's, those in truth, and their standard deviations."""
+    mean, C = model.utility_distribution(user)
+    true = true[[int(item[1:]) for item in model.items_.ids]]
+    i, j = np.triu_indices(len(true), 1)
+    return mean[i] - mean[j], true[i] - true[j], np.sqrt(C[i, i] + C[j, j] - 2.0 * C[i, j])
+
+
+def held_in(gap: FloatArray, true: FloatArray, sd: FloatArray) -> list[list[float]]:
+    """Whether intervals hold the truth, and how wide they are."""
+    return np.column_stack([np.abs(gap - true) < Z_95 * sd, 2.0 * Z_95 * sd]).tolist()
+
+
+def tastes(name: str, seed: int) -> list[dict[str, Any]]:
+    """What the intervals of differences hold, of the crowd's board and of own ones; and the verdict of one taste."""
+    n_people, n_answers, taste, spread = TASTES[name]
+    n_items, rng = 8, np.random.default_rng([seed, n_people, n_answers, round(10 * taste)])
+    utility = spread * rng.standard_normal(n_items)
+    f = utility + taste * rng.standard_normal((n_people, n_items))
+    model, seconds = fitted(f, np.ones(n_people, dtype=bool), n_answers, rng)
+    parts = {
+        "crowd": held_in(*differences(model, utility)),
+        "own": [one for u in range(0, n_people, 2) for one in held_in(*differences(model, f[u], f"u{u:02d}"))],
+    }  # fmt: skip
+    if not taste:
+        verdict = model.verdict().personal
+        parts["nothing"] = [[float(verdict.outcome == "nothing"), float(verdict.gain or 0.0)]]
+    return [{
+        "part": "tastes", "model": name, "n": n_people, "seed": seed, "fit_cpu_s": round(seconds, 3), "held": parts,
+    }]  # fmt: skip
+
+
+def clickers(n_clickers: int, seed: int) -> list[dict[str, Any]]:
+    """What the intervals of a board's differences hold, absolute and scaled, and of own boards' ranks."""
+    n_people, n_items, n_answers, rng = 30, 8, 20, np.random.default_rng([seed, n_clickers, 30])
+    utility = rng.standard_normal(n_items)
+    f = utility + TASTE * rng.standard_normal((n_people, n_items))
+    careful = np.arange(n_people) >= n_clickers
+    model, seconds = fitted(f, careful, n_answers, rng)
+    gap, of_truth, sd = differences(model, utility)
     slope = float(gap @ (of_truth / sd**2) / (of_truth @ (of_truth / sd**2)))
     own: list[Any] = []
     for u in range(n_people):
@@ -297,11 +347,8 @@ def clickers(n_clickers: int, seed: int) -> list[dict[str, Any]]:
     table = model.people()
     chance = table["clicks_at_random"].fill_null(0.0).to_list()
 
-    def held_of(true_gap: FloatArray) -> list[Any]:
-        return [[int(one), width] for one, width in zip(abs(gap - true_gap) < Z_95 * sd, 2.0 * Z_95 * sd, strict=True)]
-
     parts = {
-        "absolute": held_of(of_truth), "scaled": held_of(slope * of_truth),
+        "absolute": held_in(gap, of_truth, sd), "scaled": held_in(gap, slope * of_truth, sd),
         "own ranks": own, "slope": [[slope, slope]],
         "found": [[int((p > 0.5) != c), p] for p, c in zip(chance, careful.tolist(), strict=True)],
     }  # fmt: skip
@@ -487,6 +534,8 @@ def runs(parts: list[str], n_studies: int) -> Iterator[tuple[str, str, int, int]
             yield from (("averages", name, n, seed) for name in MODELS for n in PEOPLE)
         if "contexts" in parts:
             yield from (("contexts", name, n, seed) for name in ("personal", "pooled") for n in CONTEXTS)
+        if "tastes" in parts:
+            yield from (("tastes", name, people[0], seed) for name, people in TASTES.items())
         if "clickers" in parts:
             yield from (("clickers", "personal", n, seed) for n in CLICKERS)
         if "coefficients" in parts:
@@ -508,6 +557,8 @@ def run(part: str, name: str, n: int, seed: int) -> list[dict[str, Any]]:
             return averages(name, n, seed)
         case "contexts":
             return contexts(name == "personal", n, seed)
+        case "tastes":
+            return tastes(name, seed)
         case "clickers":
             return clickers(n, seed)
         case "coefficients":

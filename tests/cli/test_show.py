@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from cli.running import run
-from predilect import GaSPK, load
+from predilect import GaSPK, Population, load
 from predilect.decisions.scales import scale_of
 
 
@@ -86,6 +86,16 @@ def test_the_printed_board_and_its_record(results):
     assert f"| {first['mean']:.2f} | {first['lower']:.2f} … {first['upper']:.2f} |" in lines[2]
     assert "Model: population" in markdown.stderr
     assert "Model: population" in run("show", results, "--explain").stdout
+
+
+def test_people_who_hardly_differ_are_said_to_have_the_crowds_ranking(results, tmp_path):
+    answers = {"user": ["p1", "p2"] * 6, "left": ["tea"] * 12, "right": ["milk"] * 12, "winner": ["tea", "milk"] * 6}
+    fixed = {"strength": 1e4, "variance": 1e-6, "consistency": 0.0, "clickers": 0.0, "calibration": None}
+    Population(n_jobs=1, **fixed).fit(answers).save(tmp_path / "alike")
+    for given in ((), ("tea", "milk")):
+        assert "People hardly differ" in run("show", tmp_path / "alike", *given, "--user", "p1").stdout
+        assert "hardly" not in run("show", tmp_path / "alike", *given).stdout
+    assert "hardly" not in run("show", results, "--user", "p03").stdout
 
 
 def test_items_against_each_other(results):

@@ -99,6 +99,7 @@ def _board(
         board, title = _of_segment(fitted, segment, unit)
     if talk.kind == "table":
         say_board(talk, board, unit, top, title, folder)
+        _of_people_alike(talk, fitted, user)
     say_verdict(talk, fitted, unit, verdict)
     talk.detail(unit.meaning)
     for line in fitted.describe():
@@ -148,10 +149,17 @@ def _versus(talk: Talk, fitted: Any, items: list[str], user: str | None, unit: A
     if talk.kind == "table":
         for line in lines:
             talk.show(line)
+        _of_people_alike(talk, fitted, user)
         return
     talk.result(table, "versus", {
         "model": fitted.report_["model"], "user": user, "scale": unit.to_dict(), "versus": table.to_dicts(),
     })  # fmt: skip
+
+
+def _of_people_alike(talk: Talk, fitted: Any, user: str | None) -> None:
+    """Say beside what is of one person where people hardly differ."""
+    for line in getattr(fitted, "_alike", []) if user is not None else []:
+        talk.say(line)
 
 
 def _trade_offs(

@@ -303,7 +303,7 @@ def judge(
         return verdict({q: not_judged(q, why if q == "personal" else _SAME) for q in questions})
 
     n_runs = 2 + len({"features", "covariates"}.intersection(questions))
-    n_runs += estimator.get_params().get("consistency", 0.0) != 0.0
+    n_runs += 2 * (estimator.get_params().get("consistency", 0.0) != 0.0)
     trial = Trial(some, fold, tie_threshold, watch, n_runs=n_runs)
     given = estimator.tol
     tolerance = _TOLERANCE if isinstance(given, str) else max(given, _TOLERANCE)
@@ -316,6 +316,7 @@ def judge(
             _contest(question, trial, model, baseline, n_bootstrap, seed), comparisons.n_users, some.n_users
         )
 
+    weights = weights_of_rows(with_moderate_counts(trial.asked))  # who repeats an answer decides nothing alone
     favoured: FloatArray | None = None
     islands = trial.islands() if has_features else None
     try:
@@ -338,6 +339,10 @@ def judge(
                 personal=True, user_features=False, tie_threshold=chosen["tie_threshold"], **base._of_one_mind
             )
             careful = trial.run("one ranking for all, with care", alike, features)
+            if differs:  # what else personal rankings gain is not taste
+                same = clone(alike).set_params(**{name: chosen[name] for name in ("consistency", "clickers")})
+                other = trial.run("one ranking for all, with care as in personal rankings", same, features)
+                careful = max(careful, other, key=lambda one: float(np.average(one[:, 3], weights=weights)))
             hold("care", careful, pooled)
             if contests["care"].outcome == "better":
                 of_all = contests["personal"]
@@ -386,7 +391,7 @@ def _contest(
     question: str, trial: Trial, model: FloatArray, baseline: FloatArray, n_bootstrap: int, seed: int
 ) -> Contest:
     asked = trial.asked
-    y, w = asked.outcome, weights_of_rows(with_moderate_counts(asked))  # who repeats an answer decides nothing alone
+    y, w = asked.outcome, weights_of_rows(with_moderate_counts(asked))
     ours, theirs = -model[:, 3], -baseline[:, 3]
     gain = paired_difference(theirs, ours, asked.user, seed, weight=w, n_resamples=n_bootstrap)
     n_people = gain.n_groups

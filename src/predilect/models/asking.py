@@ -458,7 +458,8 @@ class Asking:
         ----------
         pairs : list of (item, item)
         user : id, optional
-            A person; by default the crowd.
+            A person; by default the crowd. Where people are found hardly to differ (:meth:`describe` says so) it is
+            nearly the crowd's difference, with an interval that does not allow for people who differ more.
         scale : {"probit", "logit", "elo", "0-100", "share"}, default "probit"
             Unit of the difference; with the last two the noise of one answer.
 

@@ -368,7 +368,9 @@ class Ranking(Asking, Predicting):
         Parameters
         ----------
         user : id, optional
-            A person; by default the consensus, in which every person has an equal voice (pooled: every answer).
+            A person; by default the consensus, in which every person has an equal voice (pooled: every answer). Where
+            people are found hardly to differ (:meth:`describe` says so) a person's board is nearly the crowd's, with
+            intervals that do not allow for people who differ more.
         scale : {"probit", "logit", "elo", "0-100", "share"}, default "probit"
             Of the scores: noise of one answer, log-odds, Elo points, from the last item to the first, Bradley-Terry
             shares in per cent; defined in docs/reference/outputs.md.

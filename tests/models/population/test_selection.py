@@ -186,9 +186,8 @@ def test_a_prior_too_weak_for_its_people_is_not_among_the_trials():
     trials = Population(n_jobs=1).fit(columns, outcome).report_["prior"]["trials"]
     # A direction of Σ separates two answers an item, here 120 of the 128 of a fold, and four people pay for little.
     assert min(trial["strength"] for trial in trials) >= 120 / 8 - 4
-    assert max(trial["strength"] for trial in trials) == 1e4  # the crowd as one is held against the choice
     # Held-out answers of few people mislead the choice of s₀: that of the evidence stays.
-    assert len({trial["variance"] for trial in trials if trial["strength"] < 1e4}) == 1
+    assert len({trial["variance"] for trial in trials}) == 1
 
 
 @pytest.mark.parametrize(

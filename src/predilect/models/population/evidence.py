@@ -40,11 +40,11 @@ from predilect.people.expectation import Expectation, expectation
 from predilect.people.law import Law
 from predilect.people.layout import People
 
-# Name: how far a coordinate may move from the start, and the standard deviation of a weak normal prior about it, which
-# decides only where answers say little. Scales and lengths are logarithmic, the weight is a log-odds. Where people are
-# few the prior of s₀ is about a quarter of s_t: people differ half as much as items do.
-_COORDINATES = {"variance": (5.0, 2.0), "feature_weight": (4.0, 1.0), "length_scale": (2.0, 1.0)}
-_SHARE_OF_PEOPLE = 0.25
+# Name: how far a coordinate may move from the start, down and up, and the standard deviation of a weak normal prior
+# about it, which decides only where answers say little. Scales and lengths are logarithmic, the weight is a log-odds.
+# Where people are few the prior of s₀ is about a quarter of s_t: people differ half as much as items do.
+_COORDINATES = {"variance": (8.0, 5.0, 2.0), "feature_weight": (4.0, 4.0, 1.0), "length_scale": (2.0, 2.0, 1.0)}
+SHARE_OF_PEOPLE = 0.25
 _ROUNDS, _MOST_ROUNDS = 2, 5  # at least and at most; the prior of the consensus is held within a round
 _MAX_EVALUATIONS = 30  # a round
 _FIRST_MOVE = 0.5  # of the coordinate with the largest gradient
@@ -102,8 +102,8 @@ def rigid_hyperparameters(
         # From far above, the first lines pass the ridge at an angle, and the search creeps along it.
         start = replace(
             start,
-            variance=_SHARE_OF_PEOPLE / (1.0 + _SHARE_OF_PEOPLE),
-            consensus_variance=1.0 / (1.0 + _SHARE_OF_PEOPLE),
+            variance=SHARE_OF_PEOPLE / (1.0 + SHARE_OF_PEOPLE),
+            consensus_variance=1.0 / (1.0 + SHARE_OF_PEOPLE),
         )
         search.setting, search.consensus_variance = start, start.consensus_variance
     climbs = names != lines[:1]
@@ -144,8 +144,8 @@ def _log_prior_of_variances(variance: float, consensus_variance: float) -> float
     Where answers are few, any common scale fits them as well. The prior of its logarithm is Cauchy's, about utilities
     that differ by as much as the noise of an answer: its tails let many answers go where they like.
     """
-    size, ratio = math.log(variance + consensus_variance), math.log(variance / (_SHARE_OF_PEOPLE * consensus_variance))
-    return -math.log1p(size**2) - 0.5 * (ratio / _COORDINATES["variance"][1]) ** 2
+    size, ratio = math.log(variance + consensus_variance), math.log(variance / (SHARE_OF_PEOPLE * consensus_variance))
+    return -math.log1p(size**2) - 0.5 * (ratio / _COORDINATES["variance"][-1]) ** 2
 
 
 def _climb(search: _Rigid, names: list[str], centre_of_prior: list[float], step: FloatArray | None) -> FloatArray:
@@ -156,8 +156,7 @@ def _climb(search: _Rigid, names: list[str], centre_of_prior: list[float], step:
     """
     start = search.setting
     offset = np.array(_coordinates(names, start)) - np.array(centre_of_prior)
-    sd = np.array([_COORDINATES[name][1] for name in names])
-    half_width = np.array([_COORDINATES[name][0] for name in names])
+    down, up, sd = np.transpose([_COORDINATES[name] for name in names])
 
     def negative(x: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = search.evaluate(names, x)
@@ -172,7 +171,7 @@ def _climb(search: _Rigid, names: list[str], centre_of_prior: list[float], step:
     scale = np.full(len(names), math.sqrt(_FIRST_MOVE / max(1.0, np.abs(gradient).max()))) if step is None else step
     result = minimize(
         scaled, np.zeros(len(names)), jac=True, method="L-BFGS-B",
-        bounds=list(zip((-half_width - offset) / scale, (half_width - offset) / scale, strict=True)),
+        bounds=list(zip((-down - offset) / scale, (up - offset) / scale, strict=True)),
         options={"maxfun": _MAX_EVALUATIONS, "ftol": _TOLERANCE},
     )  # fmt: skip
     search.setting = _hyperparameters(names, start, scale * result.x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -14,8 +14,7 @@ import numpy as np
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons
 from predilect.data.splits import shuffled_people
-from predilect.gaussian.design import Sites, pair_variance
-from predilect.latent.pooled import PooledAnswers
+from predilect.gaussian.design import Sites
 from predilect.likelihoods.calibration import Calibration
 from predilect.likelihoods.probit import threshold_for_tie_share
 from predilect.likelihoods.views import PairLikelihood, Probit
@@ -32,7 +31,7 @@ from predilect.models.population.calibration import (
 )
 from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.plan import Plan
-from predilect.models.population.pooled import pooled_thresholds, search_pooled, shift_of_newcomers
+from predilect.models.population.pooled import pooled_thresholds, shift_of_newcomers
 from predilect.models.population.prior import Candidate, Hyperparameters
 from predilect.people.empirical_bayes import effect_spreads_of, tie_spread_of
 from predilect.people.engaged import log_chances_of_clicks, shares_of_answers
@@ -201,22 +200,6 @@ class Fold:
         found = expectation(people, state.sites.copy(), posterior.law, state.delta, executor=self.executor)
         some = np.flatnonzero(np.diff(people.answer_ptr))
         return found.evidences[some], log_chances_of_clicks(people, shares_of_answers(people))[some]
-
-    def predict_pooled(self, setting: Hyperparameters, given: Mapping[str, float]) -> Predicted:
-        """Margins of the rows held out, of a pooled fit to the others on the basis of items."""
-        test, train = self.test, self.comparisons.take(~self._held_out)
-        likelihood = self.people.likelihood
-        state = search_pooled(
-            train, self.space, setting, given, self.delta, None, likelihood=likelihood,
-            item_tie_spread=setting.item_tie_spread,
-        ).state  # fmt: skip
-        answers = PooledAnswers.of(test, likelihood)
-        var = pair_variance(state.C_m, test.left, test.right)
-        mean = state.prior.margins(answers, state.mode)
-        thresholds = state.rows.thresholds
-        factors = np.ones(len(var)) if thresholds is None else thresholds.of_pairs(test.left, test.right)
-        asked = Asked(test.outcome, mean, var, test.weight, factors, np.zeros(len(var), dtype=np.int8))
-        return Predicted(asked, state.tie_threshold)
 
     def alone(
         self, candidate: Candidate, setting: Hyperparameters, state: PopulationState, most_work: float,

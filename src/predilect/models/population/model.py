@@ -51,6 +51,7 @@ from predilect.models.population.segments import Segments, joint_traits, other_c
 from predilect.models.population.storage import restore_population
 from predilect.models.population.tables import (
     Tables,
+    describe_alike,
     describe_clickers,
     describe_consistency,
     describe_covariates,
@@ -119,8 +120,8 @@ class Population(Tables):
     consistency : float or "auto", default "auto"
         σ_a: people differ in how consistently they answer. The noise of person u's answers is 1 / a_u times the
         crowd's, log a_u is N(0, σ_a²), and is learned with everything else; thresholds of ties are in units of the
-        person's own noise. "auto" is chosen on held-out answers from 0, .25 and .5, or for people of one mind up
-        to 2. :meth:`people` says who.
+        person's own noise. "auto" is chosen on held-out answers from 0, .25, .5, 1 and 2. :meth:`people` says
+        who.
     clickers : float or "auto", default "auto"
         π, the share of people who click at random, whatever they are shown: a component of the population beside those
         whose answers follow their utilities. "auto" is chosen on held-out answers where the evidence wants some.
@@ -183,8 +184,7 @@ class Population(Tables):
     """
 
     _hyperparameters_type: ClassVar[Any] = Hyperparameters
-    # Arguments by which all people have the same utilities, even if one answers a hundred times as consistently
-    _of_one_mind: ClassVar[dict[str, float]] = ONE_MIND | {"variance": 1e-8}
+    _of_one_mind: ClassVar[dict[str, float]] = ONE_MIND  # arguments by which all people have the same utilities
 
     posterior_: Annotated[PopulationPosterior | PooledPosterior, PART] = field(init=False)
     counts_: Annotated[AnswerCounts, None] = field(init=False)  # not stored, or set: the posterior holds the answers
@@ -512,6 +512,7 @@ class Population(Tables):
         lines += describe_attributes(self)
         people, h = self.user_features_, self.hyperparameters_
         lines += describe_covariates(self)
+        lines += describe_alike(self)
         lines += describe_thresholds(self)
         lines += describe_clickers(self)
         lines += describe_consistency(self)
@@ -589,12 +590,6 @@ def _prior_line(model: Any) -> str:
         return "The prior is by evidence, as there are too few answers to try it on held-out ones."
     if not model.personal_:
         return f"Prior variance {chosen.consensus_variance:.2g}, the likeliest of {n_trials} settings tried."
-    if chosen.variance <= ONE_MIND["variance"]:
-        return (
-            "All people are taken to be of one mind, as telling them apart gained nothing on "
-            f"{amount(prior.get('n_held_out', 0))} held-out answers ({n_trials} settings tried): everybody's ranking "
-            "is the crowd's, and its intervals say nothing of how far people may differ all the same."
-        )
     shape = f"worth {chosen.strength:.0f} people"
     if chosen.directions is not None:  # answers are too few to tell how each pair of many items goes together
         shape = f"in {chosen.directions} directions" if chosen.directions else "in no direction beyond the prior's"

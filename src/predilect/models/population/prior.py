@@ -197,8 +197,9 @@ class Hyperparameters:
         return {**asdict(self), "consensus_feature_weight": self.consensus_weight}
 
 
-# Population covariance next to nothing, and held there: one ranking for all, in the model that knows people.
-ONE_MIND = {"strength": 1e4, "variance": 1e-4}
+# Population covariance next to nothing, and held there: one ranking for all, in the model that knows people, even if
+# one answers a hundred times as consistently.
+ONE_MIND = {"strength": 1e4, "variance": 1e-8}
 # With less strength than this, in directions that matter, one person can have a direction of Σ to himself, and J keeps
 # rewarding it.
 LEAST_STRENGTH = 0.5

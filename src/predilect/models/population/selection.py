@@ -22,7 +22,7 @@ from predilect.data.orders import weights_of_rows
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, thinned, with_moderate_counts
 from predilect.gaussian.dense import factorise
 from predilect.likelihoods.calibration import Calibration
-from predilect.models.population.evidence import by_evidence, rigid_hyperparameters
+from predilect.models.population.evidence import SHARE_OF_PEOPLE, by_evidence, rigid_hyperparameters
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.held_out import (
     ENOUGH_TO_CALIBRATE,
@@ -45,7 +45,6 @@ from predilect.models.population.held_out import (
 from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import pooled_effects, pooled_thresholds, spread_of_item_ties
 from predilect.models.population.prior import (
-    ONE_MIND,
     Candidate,
     Functions,
     Hyperparameters,
@@ -75,7 +74,6 @@ _PEOPLE_WITH_KERNEL = 700  # a pass is several times as long
 # A quarter of the crowd, within these: for the evidence of each basis, and for the answers held out that compare them.
 _PEOPLE_FOR_EVIDENCE, _PEOPLE_FOR_BASIS = (160, 500), (400, 500)
 _ERRORS_OF_BASIS = 1.0  # which a basis of more functions must gain: the one-standard-error rule
-_LARGEST_SCALE_NEAR_POOLED = 0.5  # of a person's utility about the consensus, up to which none is worth a try
 _FIRST_TRAIT_SHARE, _FIRST_SPREAD = 0.1, 0.5  # the first over all traits, of how much people differ
 _CLEARLY = 2.0  # standard errors; and ten answers of one stranger are one surprise more than ten
 # Rates of clickers, where fits with them begin, how many there are, and what the evidence must gain, in nats.
@@ -83,8 +81,9 @@ _CLICK_RATES, _FIRST_CLICK_RATE, _ROUNDS_OF_CLICKERS, _WORTH_A_TRIAL = np.geomsp
 _FEW_SURPRISES, _MOST_SURPRISE = 0.5, 50.0  # chance of a person's answers at random over that of the model
 _FEWEST_CLICKERS = 0.05  # of fewer the unit takes no notice
 _SCALES = ("variance", "consensus_variance")
-# Laplace's evidence has people too alike in care. Where they differ in taste, a large spread passes lapses off as care.
-_CONSISTENCY_SPREADS, _SPREADS_OF_ONE_MIND, _ERRORS_OF_SPREAD = (0.25, 0.5), (0.25, 0.5, 1.0, 2.0), 1.0
+# Laplace's evidence has people too alike in care. Where they differ in taste by more than this variance, with care
+# known, a large spread passes lapses off as care.
+_SPREADS, _WIDE_SPREADS, _LITTLE_TASTE, _ERRORS_OF_SPREAD = (0.25, 0.5), (1.0, 2.0), 0.05, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +288,7 @@ class _Search:
         return _Found(candidate, by_all, trial) if is_better(trial, best.trial) else best
 
     def walked(self, best: _Found, evident: Plan, seed: SeedSequence) -> _Found:
-        """From the best basis to the best setting: what differs between people, the walk, one mind, and traits."""
+        """From the best basis to the best setting: what differs between people, the walk, and traits."""
         if "tie_spread" in self.free:
             best = self.with_own_thresholds(best)
         if "item_tie_spread" in self.free:
@@ -308,10 +307,8 @@ class _Search:
                 best = self.with_clickers(best)
         best = self.with_own_effects(best)
         best = self.kept_from_heart(best, nearly_rigid)
-        differing = best  # where it is no more than features of people explain, all are of one mind without them
-        best = self.or_pooled(best)
         if self.plan.traits is not None and not self.plan.traits_must:
-            best = self.with_traits(best, differing, self.plan.traits, seed)
+            best = self.with_traits(best, self.plan.traits, seed)
         if (
             best.setting.trait_scale
         ):  # what is left of people's differences, once traits explain some, has another shape
@@ -331,6 +328,9 @@ class _Search:
         """One hyper-parameter at a time, of ``names`` or in the usual order, as long as held-out answers gain."""
         first = best.candidate.prior(best.setting, self.space)
         least = self.least_strength(first)
+        # Held-out answers say little of how far people differ, on which intervals hang: that it is less than by the
+        # evidence, which knows of no traits and directions, must be clear.
+        by_evidence = not names and best.setting.directions is None
         names = names or (_WALK_WITH_KERNEL if best.candidate.has_kernel else _WALK)
         few = self.has_few_people(best.candidate, best.setting)
         tried = {digits(best.setting)}
@@ -346,6 +346,10 @@ class _Search:
             if name not in (*self.free, "trait_scale") or fixed:
                 continue
             for direction in (1,) if name in _UPWARDS else (-1, 1):
+                # The evidence wants the wider consensus too, and takes w too small: these need only gain.
+                n_errors = 0.0 if name in _UPWARDS else SIGNIFICANCE
+                if by_evidence and name == "variance" and direction < 0:
+                    n_errors = _CLEARLY
                 moved = False
                 while len(self.trials) < most:
                     setting = step(best.setting, name, direction, least)
@@ -354,8 +358,7 @@ class _Search:
                     tried.add(digits(setting))
                     candidate = best.candidate.with_length(setting.length_scale, self.space)
                     trial = self.run(candidate, setting, best.trial, race=True)
-                    # The evidence wants the wider consensus too, and takes w too small: these need only gain.
-                    if not is_better(trial, best.trial, 0.0 if name in _UPWARDS else SIGNIFICANCE):
+                    if not is_better(trial, best.trial, n_errors):
                         break
                     best, moved = _Found(candidate, setting, trial), True
                 if moved:
@@ -375,9 +378,9 @@ class _Search:
         """The same with a few directions in which people differ, where Σ is not free, as long as that gains."""
         if best.setting.directions is None:
             return best
-        found = best
-        for n in _DIRECTIONS:
-            setting = replace(found.setting, directions=n)
+        found, usual = best, SHARE_OF_PEOPLE * best.setting.consensus_variance if "variance" in self.free else 0.0
+        for n in _DIRECTIONS:  # which the evidence of a rigid population does not see: from what people usually differ
+            setting = replace(found.setting, directions=n, variance=max(found.setting.variance, usual))
             trial = self.run(found.candidate, setting, found.trial, race=True)
             if not is_better(trial, found.trial, 0.0):
                 break
@@ -403,37 +406,6 @@ class _Search:
                 break
             best = replace(best, setting=setting, trial=trial)
         return best
-
-    def or_pooled(self, best: _Found) -> _Found:
-        """The same if it gains on the limit in which everybody is the crowd, and else that limit."""
-        few = self.has_few_people(best.candidate, best.setting)
-        far = best.setting.variance > _LARGEST_SCALE_NEAR_POOLED and not few
-        if far or not {"strength", "variance"} <= set(self.free):
-            return best
-        # The pooled model itself takes a fraction of the passes to that limit, where all answer with the same care.
-        apart = not self.folds[0].comparisons.joint  # ``predict_pooled`` asks for rows, not for whole answers
-        if apart and best.candidate.functions is None and "consistency_spread" not in self.free:
-            start = replace(best.setting, feature_weight=best.setting.consensus_weight)
-            fixed = {"feature_weight", "consensus_variance"} - (set(self.free) & {"consensus_variance"})
-            given = {name: getattr(start, name) for name in fixed}
-            predicted = [fold.predict_pooled(start, given) for fold in self.folds]
-            if is_better(best.trial, Trial.of(predicted, self.given(start), self.folds[0].people.likelihood)):
-                return best
-        setting = replace(
-            best.setting, strength=ONE_MIND["strength"], variance=ONE_MIND["variance"], trait_scale=0.0, directions=None
-        )  # fmt: skip
-        free = [name for name in self.free if name == "consensus_variance"]
-        setting = self.rigid(best, setting, free)
-        with_care = "consistency_spread" in self.free
-        if with_care:
-            setting = replace(setting, consistency_spread=0.0)
-        rigid = replace(best, setting=setting, trial=self.run(best.candidate, setting, None))
-        rigid = rigid if rigid.setting.click_rate else self.with_clickers(rigid)
-        rigid = self.with_consistency(rigid) if with_care else rigid
-        # Taste along the consensus is care by another name.
-        care_alone = rigid.setting.consistency_spread > best.setting.consistency_spread
-        errors = _ERRORS_OF_SPREAD if care_alone else SIGNIFICANCE
-        return best if is_better(best.trial, rigid.trial, errors) else rigid
 
     def tried(self, best: _Found, setting: Hyperparameters, n_errors: float = SIGNIFICANCE,
               warm: Trial | None = None) -> _Found:  # fmt: skip
@@ -471,7 +443,7 @@ class _Search:
 
     def rigid(self, best: _Found, setting: Hyperparameters, free: Sequence[str]) -> Hyperparameters:
         """Scales by the evidence of a rigid population, of the first fold."""
-        people = with_clicks(self.folds[0].people, setting.click_rate)
+        people = with_clicks(best.trial.states[0].people_with_own(self.folds[0].people), setting.click_rate)
         return rigid_hyperparameters(
             people, self.space, setting, free, candidate=best.candidate, delta=self.plan.delta,
             executor=self.plan.executor,
@@ -510,9 +482,17 @@ class _Search:
 
     def with_consistency(self, best: _Found) -> _Found:
         """The same with a consistency of each person, of the smallest spread on which none clearly gains."""
-        one_mind = best.setting.variance <= ONE_MIND["variance"] and "click_rate" not in self.free
-        for spread in _SPREADS_OF_ONE_MIND if one_mind else _CONSISTENCY_SPREADS:
-            setting = replace(best.setting, consistency_spread=spread)
+        best = self.with_spread(best, best.setting, _SPREADS)
+        if best.setting.consistency_spread < _SPREADS[-1]:
+            return best
+        # Scales found with one consistency for all take some of what people differ in it for taste.
+        scaled = self.rigid(best, best.setting, [name for name in _SCALES if name in self.free])
+        return best if scaled.variance > _LITTLE_TASTE else self.with_spread(best, scaled, _WIDE_SPREADS)
+
+    def with_spread(self, best: _Found, setting: Hyperparameters, spreads: Sequence[float]) -> _Found:
+        """The best, or a setting with the first of the spreads of people's consistency on which none clearly gains."""
+        for spread in spreads:
+            setting = replace(setting, consistency_spread=spread)
             trial = self.run(best.candidate, setting, best.trial, race=True)
             if is_better(trial, best.trial, _ERRORS_OF_SPREAD):
                 best = _Found(best.candidate, setting, trial)
@@ -520,12 +500,12 @@ class _Search:
                 break
         return best
 
-    def with_traits(self, best: _Found, differing: _Found, traits: FloatArray, seed: SeedSequence) -> _Found:
+    def with_traits(self, best: _Found, traits: FloatArray, seed: SeedSequence) -> _Found:
         """The same with traits of people, if known people or strangers gain, and neither clearly lose.
 
-        Their scale comes from how ``differing`` finds people to differ, and an EM step.
+        Their scale comes from how far people differ, and an EM step.
         """
-        prior, Sigma = best.candidate.prior(best.setting, self.space), differing.trial.states[0].Sigma
+        prior, Sigma = best.candidate.prior(best.setting, self.space), best.trial.states[0].Sigma
         spread = float(np.vdot(factorise(prior.K).inverse(), Sigma)) / prior.n_functions
         setting = replace(best.setting, trait_scale=_first_trait_scale(spread, traits))
         trial = self.warmed(best, setting)

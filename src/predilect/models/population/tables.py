@@ -32,6 +32,7 @@ from predilect.people.covariates import own_effects
 from predilect.people.layout import NOISY
 from predilect.shards import workers
 
+_HARDLY = 0.1  # of the noise of an answer: what people differ by in a difference of two items
 _TOLD_APART = 0.01  # of the factors of noise, between the quartiles
 _NOBODY_APART = "the pooled model tells nobody apart: fit with personal=True, and a column of users"
 _PEOPLE_AT_ONCE = 1000
@@ -138,6 +139,11 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         left *= (sides[:, 0] / left.sum(axis=1))[:, None]
         right *= (sides[:, 2] / right.sum(axis=1))[:, None]
         return np.hstack([left[:, ::-1], sides[:, 1:2], right])
+
+    @property
+    def _alike(self) -> list[str]:
+        check_is_fitted(self, "posterior_")
+        return describe_alike(self)
 
     @property
     def attributes_(self) -> list[str]:
@@ -273,6 +279,25 @@ def _side_of_answers(posterior: Any) -> FloatArray | None:
     if effects is None or SIDE not in effects.names:
         return None
     return np.asarray(effects.patterns[posterior.people.variant, effects.names.index(SIDE)])
+
+
+def describe_alike(model: Any) -> list[str]:
+    """Sentence on people who hardly differ, whose rankings are the crowd's; none where they do, or it is pooled."""
+    if not model.personal_ or not model.n_fitted_ or model.posterior_.effects is not None:
+        return []
+    law = model.posterior_.law
+    n = len(law.mean)
+    variance = np.einsum("ij,ij->i", law.cov, law.Phi) if law.has_basis else np.diagonal(law.Sigma)
+    total = variance.sum() + law.rho.sum()
+    of_all = law.Phi.sum(axis=0) if law.has_basis else np.ones(n)
+    shared = (of_all @ law.Sigma @ of_all + law.rho.sum()) / n
+    sd = math.sqrt(max(2.0 * (total - shared) / max(n - 1, 1), 0.0))  # of a difference of two items, over people
+    if sd >= _HARDLY:
+        return []
+    return [
+        f"People hardly differ: in the difference of two items by {sd:.1g} times the noise of one answer. Everybody's "
+        "ranking is nearly the crowd's, and its intervals do not allow for people who differ more."
+    ]
 
 
 def describe_clickers(model: Any) -> list[str]:

@@ -34,7 +34,6 @@ from predilect.models.population.pooled import (
 from predilect.models.population.prior import (
     BASES,
     DEFAULTS,
-    ONE_MIND,
     Functions,
     Hyperparameters,
     PopulationPrior,
@@ -100,13 +99,11 @@ def train_personal(plan: Plan) -> Trained:
         chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
     if "variance" not in plan.given:
         posterior = with_unsure_tastes(posterior, state, staged.prior)
-    of_one_mind = chosen.variance <= ONE_MIND["variance"] and "variance" not in plan.given
-    is_widened = chosen.click_rate > 0.0 or of_one_mind
-    if is_widened:
+    if chosen.click_rate:
         scores = scores_of_people(posterior.people, posterior.sites, posterior.law, posterior.C_m)
         posterior = replace(posterior, C_m=widened_by_people(posterior.C_m, scores))
     posterior = with_contexts(posterior, plan.answers)
-    if is_widened or plan.segments is not None or plan.answers.context is not None:
+    if chosen.click_rate or plan.segments is not None or plan.answers.context is not None:
         posterior = _by_answers_alone(posterior, staged.prior, plan)
     posterior = predicting(posterior, plan, chosen, state.delta)
     if chosen.click_rate:
