@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from cases import MORE
 from cli.running import run
 from live.polls import answered, made
+from predilect._text import as_typed
 from predilect.errors import DataError, OutputError
 from predilect.live import Poll
 from predilect.live.refits import Refitter, missing
@@ -200,7 +201,7 @@ def test_whoever_is_erased_beside_a_long_reader_is_gone_once_it_ends(tmp_path, m
             poll.erase(number)
         told = run("poll", "erase", file, f"p{number}")
         assert told.exit_code == 0
-        assert f'Then say: predilect poll erase "{file}" --ids p{number}' in " ".join(told.output.split())
+        assert f"Then say: predilect poll erase {as_typed(file)} --ids p{number}" in " ".join(told.output.split())
         reader.close()
         poll.look()
         assert not n_traces()

@@ -303,7 +303,7 @@ def judge(
         return verdict({q: not_judged(q, why if q == "personal" else _SAME) for q in questions})
 
     n_runs = 2 + len({"features", "covariates"}.intersection(questions))
-    n_runs += 2 * (estimator.get_params().get("consistency", 0.0) != 0.0)
+    n_runs += estimator.get_params().get("consistency", 0.0) != 0.0
     trial = Trial(some, fold, tie_threshold, watch, n_runs=n_runs)
     given = estimator.tol
     tolerance = _TOLERANCE if isinstance(given, str) else max(given, _TOLERANCE)
@@ -340,6 +340,7 @@ def judge(
             )
             careful = trial.run("one ranking for all, with care", alike, features)
             if differs:  # what else personal rankings gain is not taste
+                trial.n_runs += 1
                 same = clone(alike).set_params(**{name: chosen[name] for name in ("consistency", "clickers")})
                 other = trial.run("one ranking for all, with care as in personal rankings", same, features)
                 careful = max(careful, other, key=lambda one: float(np.average(one[:, 3], weights=weights)))
