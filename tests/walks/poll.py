@@ -572,9 +572,9 @@ class PollWalk(Looks, RuleBasedStateMachine):
             called = f"p{person.number}"
             if way == "command" and by_name and person.name and not re.fullmatch(r"p\d+", person.name):
                 called = person.name
-                must = "" if called in {one.name for one in self.living()} else must
+                person = next((one for one in self.living() if one.name == called), person)
+                must = "they are erased" if person.is_gone else ""
             is_done, _ = self.do(way, "erase", called, may=must)
-            person = next((one for one in self.living() if one.name == called), person)
         if is_done:
             self._forget(person)
 
