@@ -116,6 +116,9 @@ class Looks(Account):
             told, true = (row["number"], row["item"], row["state"]), (number, name, item.state)
             self.check(told == true, "the export of items says otherwise", f"{told} instead of {true}")
             self.check(row["times_shown"] == shown[name], "the export of items counts otherwise", row)
+        for row in tables["shown"]:
+            chance = row["probability"]
+            self.check(chance is None or 0.0 < chance <= 1.0, "a question has no chance to be put", row)
         questions = {(f"p{one.number}", number) for one in self.living() for number in one.questions}
         found = {(row["user"], row["question"]) for row in tables["shown"]}
         self.check(found == questions, "the export of questions has others than were put", f"{found}, not {questions}")

@@ -148,7 +148,8 @@ class Account:
         read, person.read[:] = "\n".join(person.read), []
         for item in self.items.values():
             if item.name and item.state in ("proposed", "refused") and item.proposer is not person:
-                self.check(item.name not in read, "a participant reads what is not moderated", item.name)
+                is_read = re.search(rf"(?<!\w){re.escape(item.name)}(?!\w)", read)
+                self.check(not is_read, "a participant reads what is not moderated", item.name)
 
     @property
     def n_criteria(self) -> int:
