@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import html
 import json
+import random
 import re
 import secrets
 import subprocess
@@ -73,16 +74,22 @@ class Person:
         return f"<p{self.number}{f' called {self.name!r}' if self.name else ''}{', erased' if self.is_gone else ''}>"
 
 
+def steady(poll: Poll) -> Poll:
+    """A poll that draws the same questions in each run of a walk."""
+    poll._source = random.Random(0)
+    return poll
+
+
 class Python:
     """A :class:`Poll` of this process."""
 
     def __init__(self, open_again: Callable[[], Poll]) -> None:
         self._open = open_again
-        self.poll = open_again()
+        self.poll = steady(open_again())
 
     def restart(self) -> None:
         self.poll.disconnect()
-        self.poll = self._open()
+        self.poll = steady(self._open())
 
     def close(self) -> None:
         self.poll.disconnect()
@@ -463,7 +470,7 @@ class StillHost(Host):
         if name not in self._polls:
             if name not in self._files:
                 self._look()
-            self._polls[name] = Poll.open(self._files[name], name, background=False)
+            self._polls[name] = steady(Poll.open(self._files[name], name, background=False))
         return self._polls[name]
 
     def hear(self) -> None:
