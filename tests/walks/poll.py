@@ -15,7 +15,7 @@ from typing import Any
 
 from hypothesis import note
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, precondition, rule
 
 from predilect.errors import DataError
 from predilect.live import Settings
@@ -59,16 +59,10 @@ SETTINGS = {
     "pids": st.sampled_from(["none", "open", "signed"]),
     "completion": st.sampled_from(["", "https://panel.example/done"]),
 }
-WRONG = {
-    "kind": st.sampled_from(["pairs", None]),
-    "size": st.sampled_from([2, 9, True]),
-    "level": st.sampled_from([1.0, "x"]),
-    "limit": st.sampled_from([-1, 0.5]),
-    "criteria": st.sampled_from(["x", ("x", "x")]),
-    "language": st.just("tlh"),
-    "public": st.just("yes"),
-    "colour": st.just("red"),
-}
+WRONG = [
+    {"kind": "pairs"}, {"kind": None}, {"size": 2}, {"size": True}, {"level": 1.0}, {"limit": -1}, {"limit": 0.5},
+    {"criteria": "x"}, {"criteria": ("x", "x")}, {"language": "tlh"}, {"public": "yes"}, {"colour": "red"},
+]  # fmt: skip
 
 
 def _one_of(name: str, values: dict[str, Any]) -> Any:
@@ -532,11 +526,20 @@ class PollWalk(Looks, RuleBasedStateMachine):
 
     @rule(
         way=st.sampled_from(["one", "page"]),
-        settings=st.sampled_from([*SETTINGS, *FIXED * 3]).flatmap(lambda name: _one_of(name, SETTINGS)),
-        wrong=st.one_of([st.none()] * 3 + [_one_of(name, WRONG) for name in WRONG]),
-    )  # fmt: skip
+        settings=st.sampled_from(list(SETTINGS)).flatmap(lambda name: _one_of(name, SETTINGS)),
+        wrong=st.sampled_from([None] * 2 * len(WRONG) + WRONG),
+    )
     def change(self, way: str, settings: dict[str, Any], wrong: dict[str, Any] | None) -> None:
         """Change a setting, with questions open or answered; now and then to what no poll takes."""
+        self._change(way, settings, wrong)
+
+    @precondition(lambda self: not any(person.answers for person in self.everybody))
+    @rule(settings=st.fixed_dictionaries({}, optional={name: SETTINGS[name] for name in FIXED}))
+    def change_what_answers_mean(self, settings: dict[str, Any]) -> None:
+        """Change what may be changed before there are answers, with questions open or not."""
+        self._change("one", settings, None)
+
+    def _change(self, way: str, settings: dict[str, Any], wrong: dict[str, Any] | None) -> None:
         said, way = (settings, way) if wrong is None else (settings | wrong, "one")
         if way == "page":
             there = self.ways["page"].fields_of_settings()
