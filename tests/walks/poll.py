@@ -73,21 +73,11 @@ FIXED = ("kind", "size", "criteria", "ties")  # what answers mean
 
 PICKS = st.integers(0, 3) | st.sampled_from(["tie", "skip"])
 ANY_PICK = st.one_of(PICKS, PICKS, PICKS, st.sampled_from(["nothing", "too many", "nobody's"]))
+NEWEST = st.integers(0, 2)  # the newest question of somebody, the one before it, ...
 SPELLED = st.sampled_from(["number", "name", "side"])
 HTTP = ("api", "page")
 TAKE_PART = st.sampled_from(["one", "two", "api", "page"])
 WITH_NUMBERS = st.sampled_from(["one", "two", "api"])  # a page says no numbers of answers
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Somebody and a question that was put before them."""
-
-    person: Person
-    question: Question
-
-    def __repr__(self) -> str:
-        return f"<question {self.question.shown} to {self.person}: {' / '.join(self.question.names)}>"
 
 
 @dataclass(frozen=True)
@@ -105,7 +95,6 @@ class PollWalk(Looks, RuleBasedStateMachine):
     """A walk in one process."""
 
     people: Bundle[Person] = Bundle("people")
-    asked: Bundle[Asked] = Bundle("asked")
     sent: Bundle[Sent] = Bundle("sent")
 
     # Making it, and taking part
@@ -170,12 +159,10 @@ class PollWalk(Looks, RuleBasedStateMachine):
         self.everybody.append(person)
         return person
 
-    @rule(target=asked, person=people, way=TAKE_PART, n=st.integers(1, 3))
-    def ask(self, person: Person, way: str, n: int) -> Any:
+    @rule(person=people, way=TAKE_PART, n=st.integers(1, 3))
+    def ask(self, person: Person, way: str, n: int) -> None:
         """Ask somebody's next questions."""
-        before = set(person.questions)
-        found = self._ask(person, way, n)
-        return multiple(*(Asked(person, one) for one in found if one.shown not in before))
+        self._ask(person, way, n)
 
     def _ask(self, person: Person, way: str, n: int) -> list[Question]:
         way = self._reach(person, way)
@@ -233,16 +220,17 @@ class PollWalk(Looks, RuleBasedStateMachine):
             self.check(not is_over, "somebody is asked more than the limit", f"{new} are new")
 
     @rule(
-        target=sent, it=asked, way=TAKE_PART, pick=ANY_PICK, spelled=SPELLED, key=KEYS,
+        target=sent, person=people, newest=NEWEST, way=TAKE_PART, pick=ANY_PICK, spelled=SPELLED, key=KEYS,
         criterion=st.none() | st.integers(0, 2), by=st.none() | people,
     )  # fmt: skip
     def tell(
-        self, it: Asked, way: str, pick: Any, spelled: str, key: str | None, criterion: int | None, by: Person | None
+        self, person: Person, newest: int, way: str, pick: Any, spelled: str, key: str | None, criterion: int | None,
+        by: Person | None,
     ) -> Any:  # fmt: skip
-        """Answer a question, for the first time or again; now and then somebody else does."""
-        person = it.person if by is None else by
-        self._tell(person, it.question, way, pick, spelled, key, criterion)
-        return Sent(self._tell, (person, it.question, way, pick, spelled, key, criterion))
+        """Answer one of somebody's newest questions, for the first time or again; now and then somebody else does."""
+        told = (person if by is None else by, self.question(person, newest), way, pick, spelled, key, criterion)
+        self._tell(*told)
+        return Sent(self._tell, told)
 
     @rule(it=sent)
     def send_again(self, it: Sent) -> None:
@@ -335,10 +323,12 @@ class PollWalk(Looks, RuleBasedStateMachine):
             return {"best": numbers[meant[0]], "worst": numbers[meant[1]]}
         return {f"place{numbers[name]}": str(place) for place, name in enumerate(meant, 1)}
 
-    @rule(it=asked, way=WITH_NUMBERS, pick=ANY_PICK, criterion=st.integers(0, 1), key=KEYS)
-    def replace(self, it: Asked, way: str, pick: Any, criterion: int, key: str | None) -> None:
+    @rule(
+        person=people, newest=NEWEST, way=WITH_NUMBERS, pick=ANY_PICK, criterion=st.integers(0, 1), key=KEYS
+    )  # fmt: skip
+    def replace(self, person: Person, newest: int, way: str, pick: Any, criterion: int, key: str | None) -> None:
         """Put another answer in the place of one."""
-        person, question = it.person, it.question
+        question = self.question(person, newest)
         way, meant, place = self._reach(person, way), _meant(question, pick), (question.shown, criterion)
         there = person.answers.get(place, (None, 0))
         must = self._why_no_answer(person, question, meant, criterion)
@@ -430,14 +420,15 @@ class PollWalk(Looks, RuleBasedStateMachine):
         if key:
             person.keys.setdefault(key, ("propose", text, 0, None, number))
 
-    @rule(it=asked, way=TAKE_PART, by=st.none() | people)
-    def report(self, it: Asked, way: str, by: Person | None) -> None:
+    @rule(person=people, newest=NEWEST, way=TAKE_PART, by=st.none() | people)
+    def report(self, person: Person, newest: int, way: str, by: Person | None) -> None:
         """Tell the organiser of the first item of a question."""
-        person = it.person if by is None else by
-        item = self.number_of(it.question.names[0])
+        name = self.question(person, newest).names[0]
+        person = person if by is None else by
+        item = self.number_of(name)
         if item is None:
             return
-        was_shown = any(it.question.names[0] in one.names for one in person.questions.values())
+        was_shown = any(name in one.names for one in person.questions.values())
         must = "they are erased" if person.is_gone else "" if was_shown else "they never saw it"
         self.do(self._reach(person, way), "report", person, item, must=must)
 

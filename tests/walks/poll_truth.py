@@ -7,13 +7,17 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import numpy as np
 from hypothesis import note
 
-from predilect.live import Poll
+from predilect.live import Poll, belief
 from walks.poll_ways import Api, Command, Pages, Person, Python, Question, Refusal, Send, Server
 
 _ENGLISH = re.compile(r"\b(the|this|there|are|answers?|questions?|poll)\b")
@@ -32,11 +36,24 @@ class Item:
     proposer: Person | None = None
 
 
+class Dice:
+    """What numpy draws without a seed, the same in each walk."""
+
+    def __init__(self) -> None:
+        self._seeds, self._made = count(), np.random.default_rng
+
+    def __call__(self, seed: Any = None) -> np.random.Generator:
+        return self._made(next(self._seeds) if seed is None else seed)
+
+
 class Account:
     """A poll in one process, that is two polls on one log, a server without a network, and the command; its truth."""
 
     def __init__(self) -> None:
         super().__init__()
+        self._patched = ExitStack()
+        self._patched.enter_context(mock.patch.object(np.random, "default_rng", Dice()))
+        self._patched.enter_context(mock.patch.object(belief, "_SECONDS_OF_AN_ASKER", 0.0))
         self.folder = Path(tempfile.mkdtemp(prefix="predilect-walk-"))
         self.settings: dict[str, Any] = {}
         self.status = "open"
@@ -86,6 +103,7 @@ class Account:
         finally:
             for one in self.restarts.values():
                 one.close()
+            self._patched.close()
             shutil.rmtree(self.folder)
 
     def failed(self, what: str, details: str) -> None:
@@ -173,6 +191,15 @@ class Account:
         """Numbers of the questions that somebody has not answered on every criterion, the oldest first."""
         places = range(self.n_criteria)
         return [one for one in sorted(person.questions) if any((one, k) not in person.answers for k in places)]
+
+    def question(self, person: Person, newest: int) -> Question:
+        """One of somebody's newest questions; if there is none, one that was never put."""
+        there = list(person.questions.values())[::-1] or [self._never_put()]
+        return there[min(newest, len(there) - 1)]
+
+    def _never_put(self) -> Question:
+        names = tuple(item.name for item in self.items.values() if item.name is not None)
+        return Question(10**6, 0, self.boards[0], self.settings["kind"], names[: self.n_shown])
 
     def n_questions(self, person: Person) -> int:
         """Questions that were put before somebody and count: those that ended unanswered may not."""
