@@ -46,7 +46,10 @@ def resolved(path: Path) -> Path:
 
 def foreign(folder: Path, ours: Callable[[str], object]) -> str:
     """Path, from a folder, of something in it, at any depth, that is not ``ours``; empty where there is nothing."""
-    there = sorted(entry.relative_to(folder).as_posix() for entry in folder.rglob("*"))
+    try:
+        there = sorted(entry.relative_to(folder).as_posix() for entry in folder.rglob("*"))
+    except FileNotFoundError:  # another process has just moved it away
+        return ""
     return next((name for name in there if not ours(name)), "")
 
 

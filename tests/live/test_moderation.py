@@ -89,3 +89,14 @@ def test_the_organiser_is_told_what_to_do_with_an_item(tmp_path):
         poll.retire("tea")
         with pytest.raises(Refused, match='"tea" is retired, and not asked about any more'):
             poll.moderate("tea", accept=False)
+
+
+def test_the_last_sets_that_are_left_are_drawn_for_certain(tmp_path):
+    """Of the only set that is left the chance is 1, whatever the sum over its orders rounds to."""
+    with made(tmp_path, ["tea", "coffee", "milk", "water", "juice"], kind="best", strategy="best", size=4) as poll:
+        for k in range(8):
+            number = poll.join(name=f"person {k}")
+            for _ in range(5):
+                for question in poll.ask(number):
+                    poll.tell(number, question.shown, question.names[0])
+        assert poll.export("shown")["probability"].max() <= 1.0

@@ -368,7 +368,7 @@ class Draws:
                 place = int(np.searchsorted(rest, one))
                 if place < len(rest) and rest[place] == one:
                     reached[tuple(sorted((*part, one)))] += there * float(chance[place])
-        return reached[tuple(items)]
+        return min(reached[tuple(items)], 1.0)  # of the only set left the sum may round to the next number above 1
 
     def _next(self, chosen: list[int], closed: list[set[int]], size: int) -> tuple[IntArray, FloatArray]:
         """Items that may come next in a set, and their chances."""

@@ -113,8 +113,10 @@ class Settings:
                 raise DataError(f"{name} is a whole number from {least} to {most}; got {quoted(value)}")
         for name, low, high in (("level", 0.5, 1.0), ("retest", 0.0, 1.0), ("difficulty", 0.0, 1.0)):
             value = getattr(self, name)
-            if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value < high:
-                raise DataError(f"{name} is a probability from {low:g} to below {high:g}; got {quoted(value)}")
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not low <= value < high or value == 0.5 == low:  # a level of .5 says nothing
+                above = "above" if low else "from"
+                raise DataError(f"{name} is a probability {above} {low:g} and below {high:g}; got {quoted(value)}")
         for name in ("ties", "skips", "undo", "proposals", "public"):
             if not isinstance(getattr(self, name), bool):
                 raise DataError(f"{name} is True or False; got {quoted(getattr(self, name))}")

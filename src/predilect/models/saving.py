@@ -75,11 +75,13 @@ _FILES = ("model.json", "arrays.npz")
 
 def refuse_to_replace(path: Path, overwrite: bool, ours: Callable[[str], object] = _FILES.__contains__) -> None:
     """FileExistsError if the path exists and may not be replaced, as what is there is not all ``ours``."""
-    if not path.exists():
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except OSError:  # nothing is there, or another process has just moved it away
         return
     if not overwrite:
         raise FileExistsError(f"{path} exists already. Choose another folder, or save with overwrite=True")
-    if not path.is_dir():
+    if not is_folder:
         raise FileExistsError(f"{path} is a file, and a model needs a folder. Choose another name")
     if other := foreign(path, ours):
         raise FileExistsError(

@@ -60,13 +60,17 @@ class OutputFolder:
         _refuse_place(self.path, self.shown, "-o")
         # Not found: there is nothing yet, or another process is putting its own there, having moved it away.
         try:
-            if not stat.S_ISDIR(self.path.stat().st_mode):
+            there = self.path.stat()
+            if not stat.S_ISDIR(there.st_mode):
                 raise DataError(f"{self.shown} is a file, and the results need a folder. Give another name with -o")
             if not self.force:
                 raise DataError(f"{self.shown} exists already. Give another name with -o, or replace it with --force")
             is_ours = (self.path / MARKER).is_file()
             told = (self.path / MARKER).read_text(encoding="utf-8", errors="replace") if is_ours else ""
             other = foreign(self.path, {MARKER, *told.splitlines()}.__contains__)
+            if not os.path.samestat(there, self.path.stat()):  # another process has put its own there meanwhile
+                self._refuse()
+                return
         except FileNotFoundError:
             return
         if other:
