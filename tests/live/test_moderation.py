@@ -98,5 +98,5 @@ def test_the_last_sets_that_are_left_are_drawn_for_certain(tmp_path):
             number = poll.join(name=f"person {k}")
             for _ in range(5):
                 for question in poll.ask(number):
-                    poll.tell(number, question.shown, question.names[0])
+                    poll.tell(number, question.shown, question.items[0].name)
         assert poll.export("shown")["probability"].max() <= 1.0
