@@ -104,5 +104,5 @@ $(LOWEST)/.dev: pyproject.toml constraints-lowest.txt
 		{ echo "The lowest versions are tested with Python 3.11. Try: make test-lowest PYTHON_LOWEST=python3"; exit 1; }
 	$(PYTHON_LOWEST) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt \
-		--editable ".[bench]" httpx hypothesis pandas pyarrow pytest pytest-timeout pytest-xdist
+		--editable ".[bench]" httpx hypothesis openpyxl pandas pyarrow pytest pytest-timeout pytest-xdist
 	@touch $@

@@ -53,7 +53,7 @@ def test_the_choice_predicts_as_well_as_the_truth(scale, weight):
     known = Population(n_jobs=1, **truth.true).fit(columns, outcome, items=truth.items)
     assert chosen.score(test, test_outcome) > known.score(test, test_outcome) - 0.01
     # Two bases begin, with some of the people, and the better one again with all; and people may differ in care.
-    most = selection._MAX_TRIALS + 2 + len(selection._CONSISTENCY_SPREADS)
+    most = selection._MAX_TRIALS + 2 + len(selection._SPREADS + selection._WIDE_SPREADS)
     assert 1 < len(chosen.report_["prior"]["trials"]) <= most
 
 
