@@ -372,7 +372,7 @@ def _refuse_versions_apart(
     if not twice.any():
         return
     first = int(twice.arg_max() or 0)
-    times = known.join(known[[first]], on=known.columns, nulls_equal=True).height
+    times = known.filter(*(pl.col(name).eq_missing(pl.lit(known[name][first])) for name in known.columns)).height
     others = [name for name in design if name not in known.columns]
     telling = [name for name in others if not known.with_columns(_key(design[name]).alias(name)).is_duplicated().any()]
     questions = {*keys, guess_one(list(answers), CHOSEN)}
