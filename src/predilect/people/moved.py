@@ -141,13 +141,20 @@ def moved(posterior: Any) -> Consensus:
     M² k where they are about k of the items).
     """
     m, C_m, law, later = posterior.m, posterior.C_m, posterior.law, posterior.newcomer_law
-    since, C_fit = changed_since(posterior), posterior.C_predicted
+    since, predicted = changed_since(posterior), posterior.C_predicted
     if since is None:
-        return Consensus(m, C_m, C_fit, law, later)
+        return Consensus(m, C_m, predicted, law, later)
+    C_fit = C_m if posterior.C_answers is None else posterior.C_answers
     alone, step, carried = _narrowed(C_fit, since)
     C = alone
     if posterior.C_answers is not None:
         C = widened(C, carried(C_m - C_fit))
     of_items = step if posterior.basis is None else posterior.basis.Phi @ step
     law = law.moved(of_items)
-    return Consensus(m + step, C, alone, law, later.moved(of_items) if posterior.shifts_newcomers else law)
+    return Consensus(
+        m + step,
+        C,
+        alone if predicted is C_fit else C,
+        law,
+        later.moved(of_items) if posterior.shifts_newcomers else law,
+    )

@@ -115,8 +115,9 @@ class PopulationPosterior(Posterior):
 
     @property
     def C_predicted(self) -> FloatArray:
-        """Covariance of the consensus with which answers are predicted: by answers alone, (M, M)."""
-        return self.C_m if self.C_answers is None else self.C_answers
+        """Covariance of the consensus with which answers are predicted: by answers alone, or with effects all of it."""
+        has_effects = self.covariates is not None or self.effects is not None
+        return self.C_m if self.C_answers is None or has_effects else self.C_answers
 
     @property
     def now(self) -> Consensus:
