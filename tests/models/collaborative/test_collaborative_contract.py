@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, ClassVar
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from predilect import CollaborativeGP
-from predilect.models.collaborative import training
 
 FIXED = {"length_scale": 1.0, "tol": 1e-9, "max_iter": 2000, "tie_threshold": 0.4, "n_components": 1}
 
@@ -35,14 +33,6 @@ class TestModern(PredictionContract, SavingContract):
 class TestPaper(TestModern):
     features_say_all = True
     trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0, "own_share": 0.0}
-
-    @pytest.fixture(autouse=True, scope="class")
-    @classmethod
-    def steps_that_do_not_die_away(cls):
-        """Or fits would stop short of the fixed point that they are asked for."""
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(training, "fit_paper", partial(training.fit_paper, damping_decay=1.0))
-            yield
 
     @classmethod
     def make(cls, **changes: Any) -> CollaborativeGP:

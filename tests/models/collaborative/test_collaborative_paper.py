@@ -19,7 +19,7 @@ from predilect.models.collaborative.training import fit_modern
 from simulate_collaborative import simulate_shared
 from tolerances import EXACT, ITERATIVE
 
-TIGHT = {"tolerance": 1e-10, "max_iter": 3000, "damping_decay": 1.0}
+TIGHT = {"tolerance": 1e-10, "max_iter": 3000}
 
 
 def rows_of(data):
@@ -216,15 +216,6 @@ def test_precisions_that_are_negative_are_counted_and_never_used():
     assert np.all(found.posterior.w_covariance > 0.0)
     assert np.isfinite(found.evidence)
     assert all(np.linalg.eigvalsh(C).min() > -EXACT for C in found.posterior.v_covariance)
-
-
-def test_damping_that_dies_away_does_not_pass_for_convergence(data):
-    found = fit_paper(
-        data.answers, data.functions, n_components=2, damping=0.5, damping_decay=0.3, tolerance=1e-3, max_iter=60
-    )
-    assert found.report.iterations == 60
-    assert not found.report.converged
-    assert found.report.residual > 1e-3
 
 
 def test_functions_that_are_not_needed_are_pruned():

@@ -73,7 +73,7 @@ class CollaborativeGP(FactorEstimator):
         Stop once a step without damping would move no margin of an answer by more, in units of the noise of an answer;
         "auto": 0.1.
     max_iter : int or "auto", default "auto"
-        "auto": 200, for "paper" 60.
+        "auto": 200, for "paper" 400.
     n_jobs : int, optional
         Not used yet; results have the same bits for any number.
     random_state : int or None, default 0
