@@ -92,6 +92,15 @@ def test_features_of_people_are_nothing_to_one_ranking_for_all(few_votes, tmp_pa
     assert "Warning: --people is not used, as one ranking for all tells nobody apart." in ran.stderr
 
 
+def test_features_of_people_are_something_to_a_model_that_is_set_to_tell_them_apart(few_votes, tmp_path):
+    (tmp_path / "people.csv").write_text("user,age\n" + "".join(f"p{k:02d},{20 + k}\n" for k in range(1, 9)))
+    (tmp_path / "items.csv").write_text("item,x\napple,1\nbanana,2\ncherry,3\n")
+    given = ("--people", tmp_path / "people.csv", "--items", tmp_path / "items.csv")
+    ran = run("rank", few_votes, "--model", "gppl,users=joint", *given)
+    assert ran.exit_code == 0, ran.output
+    assert "--people is not used" not in ran.stderr
+
+
 def test_features_of_other_people_are_told(few_votes, tmp_path):
     (tmp_path / "people.csv").write_text("user,age\nP01,30\nP02,40\n")
     ran = run("rank", few_votes, *QUICK, "--people", tmp_path / "people.csv")

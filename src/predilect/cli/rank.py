@@ -135,8 +135,6 @@ def rank(
         if columns:
             refuse_segments(by, name, asked)
         fitter = Fitter(name, settings, asked, common)
-        if people is not None and asked == "no":
-            talk.warn("--people is not used, as one ranking for all tells nobody apart.")
         folder = None if out is None else OutputFolder(out, force)
         with talk.progress("Reading"):
             reading = source.read(by, columns if people is None else [])
@@ -158,6 +156,8 @@ def rank(
             folder.probe()
 
         overall, choice = fitter.fit(talk, reading.comparisons, findings, for_segments=bool(columns))
+        if people is not None and asked == "no" and not overall.model.personal_:  # a setting of the model may ask too
+            talk.warn("--people is not used, as one ranking for all tells nobody apart.")
         segments: dict[Any, Any] = {}
         if by is not None:
             segments = fitter.fit_segments(talk, reading.segments, choice.personal)

@@ -214,12 +214,26 @@ def test_low_rank_that_leaves_out_much_is_said(monkeypatch):
     assert any("leaves out up to" in line for line in model.describe())
 
 
+def test_variances_of_few_answers_are_of_low_rank_where_that_is_asked_for():
+    def variances(**how):
+        model = GaSPK(n_components=2, preset="paper", n_restarts=1, n_jobs=1, **how).fit(ANSWERS, items=CARS)
+        return model.predict_margin(ASKED)[1]
+
+    exact = variances(variances="exact")
+    np.testing.assert_allclose(variances(variances="low-rank", n_eigenpairs=1000), exact, atol=CONVERGED)
+    np.testing.assert_array_equal(variances(), variances(variances="low-rank"))
+    one = variances(n_eigenpairs=1)  # the rest of the grid is told by answers about a trade-off itself alone
+    assert np.all(one > exact - CONVERGED)
+    assert one.mean() > 1.5 * exact.mean()
+
+
 # Bad input
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"variances": "low-rank", "backend": "function"}, "are those of a grid"),
         ({"gamma": "mean"}, "gamma must be one of"),
         ({"n_components": 0}, "n_components must be 'auto' or a whole number"),
         ({"variance": -1.0}, "variance must be"),

@@ -103,15 +103,16 @@ def fit_paper(
     """Posterior of f_u = Σ_d w_ud h_d with messages for every entry of W, H and G: preset ``paper``.
 
     ``functions`` is the process of every h_d, ``people`` that of w_d, N(0, I) by default. ``damping``: share of the new
-    in f̂1, f̂3 and f̂4. ``fixed_weights``, ``delta`` and ``tolerance`` as in :func:`~predilect.models.collaborative.training.fit_modern`, with its ValueError.
+    in f̂1, f̂3 and f̂4. ``fixed_weights``, ``delta`` and ``tolerance`` as in
+    :func:`~predilect.models.collaborative.training.fit_modern`, with its ValueError.
 
     collaborative.md 3. f̂2 is not kept but made from Q when it is needed, so that nothing in it can be out of date, and
     it is not damped, only its inputs are. An iteration takes some 20 passes of 16 n_rows D operations, and D
     conditionings of the process.
 
     **Differs from the paper**: the step stays as it is, where the paper's shrinks by 5 % an iteration, so that on most
-    data it dies away far from the fixed point; residuals are those of undamped updates. Where f̂1 has no proper cavity it stays, and ``n_rejected`` counts it.
-    Ties.
+    data it dies away far from the fixed point; residuals are those of undamped updates. Where f̂1 has no proper cavity
+    it stays, and ``n_rejected`` counts it. Ties.
     """
     began = time.perf_counter()
     if fixed_weights and n_components != 1:

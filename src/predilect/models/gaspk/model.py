@@ -73,8 +73,8 @@ class GaSPK(Estimator):
     backend : {"auto", "grid", "function"}, default "auto"
         Kronecker algebra on a grid, or function space over the observed trade-offs. Both give the same.
     variances : {"auto", "exact", "low-rank"}, default "auto"
-        Of predictions on a grid: by solving equations, or by the ``n_eigenpairs`` largest eigenpairs. "auto": exact
-        while that is cheap.
+        Of predictions: by solving equations, or by the ``n_eigenpairs`` largest eigenpairs of a grid, however few
+        answers there are. "auto": exact while that is cheap, and where there is no grid.
     n_eigenpairs : int, default 100
         n_e, of each characteristic.
     n_restarts : int or "auto", default "auto"

@@ -67,6 +67,7 @@ class Settings:
         starts.
         """
         paper = model.preset == "paper"
+        backend = "grid" if model.variances == "low-rank" else "auto"
 
         def automatic(name: str, modern: Any, of_paper: Any) -> Any:
             value = getattr(model, name)
@@ -82,7 +83,7 @@ class Settings:
             numbers=number if isinstance(number, tuple) else (int(number),),
             concentrations=alpha if isinstance(alpha, tuple) else (float(alpha),),
             amplitude=automatic("variance", "auto", 1.0), antisymmetric=bool(automatic("antisymmetric", True, False)),
-            kernel=model.kernel, length_scale=model.length_scale, backend=automatic("backend", "auto", "grid"),
+            kernel=model.kernel, length_scale=model.length_scale, backend=automatic("backend", backend, "grid"),
             tau=model.tau, attributes=model.attributes, units=model.units,
             levels=model.levels, variances=automatic("variances", "auto", "low-rank"),
             n_eigenpairs=int(model.n_eigenpairs), spread=automatic("spread", None, 1.0),
@@ -95,6 +96,8 @@ def check_gaspk(model: Any) -> None:
     check_choice("preset", model.preset, PRESETS)
     check_choice("backend", model.backend, BACKENDS)
     check_choice("variances", model.variances, VARIANCES)
+    if model.variances == "low-rank" and model.backend == "function":
+        raise ValueError('variances="low-rank" are those of a grid: leave backend at "auto", or take "grid"')
     check_choice("kernel", model.kernel, SHAPES)
     check_choice("antisymmetric", model.antisymmetric, ("auto", True, False))
     check_count("n_components", model.n_components, 1, "auto")

@@ -190,8 +190,8 @@ def curvature_at(state: State) -> Curvature:
 
 
 def low_rank_at(state: State, curvature: Curvature, settings: Settings) -> Approximation | None:
-    """Low-rank variances, where solving for each would take long and nobody asked for exact ones."""
-    if curvature.is_factorised or settings.variances == "exact":
+    """Low-rank variances where they are asked for, or, if that is left open, where solving for each would take long."""
+    if settings.variances == "exact" or (settings.variances == "auto" and curvature.is_factorised):
         return None
     return state.basis.low_rank(state.B, settings.n_eigenpairs)
 
