@@ -103,6 +103,21 @@ def test_strangers_are_predicted_as_fit_does(crowd, tmp_path):
         np.testing.assert_allclose(many.predict_parts(pairs), one.predict_proba(pairs), rtol=0.0, atol=CONVERGED)
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_the_side_is_a_covariate_once(tmp_path, named):
+    """Where the answers are read with ``side=yes``, and where a covariate is called so."""
+    lean = pl.when(pl.int_range(480) % 3 == 0).then(pl.col("left")).otherwise("winner")
+    frame = votes().with_columns(winner=lean, **({"side": pl.lit(1.0)} if named else {}))
+    how = {"columns": {"covariates": ["side"]}, "reading": {"side": "no"}} if named else {"reading": {"side": "yes"}}
+    parts = in_parts(tmp_path, frame, **how)
+    one = predilect.Population(n_jobs=1, **GIVEN).fit(predilect.read(tmp_path / "votes.csv", **how))
+    many = fitted(parts, **GIVEN)
+    assert one.covariates()["covariate"].to_list() == ["side"]
+    assert many.population.covariates()["effect"].to_list() == pytest.approx(one.covariates()["effect"].to_list())
+    np.testing.assert_allclose(many.predict_parts(PAIRS), one.predict_proba(PAIRS), rtol=0.0, atol=ITERATIVE)
+    np.testing.assert_allclose(many.rank("p3")["mean"], one.rank("p3")["mean"], rtol=0.0, atol=ITERATIVE)
+
+
 CASES = {
     "consistency": (votes(), {**GIVEN, "consistency": 0.4}),
     "ties of their own": (votes(ties=0.5), {**GIVEN, "tie_threshold": ("auto", 0.5)}),

@@ -24,6 +24,7 @@ from predilect._replace import write_whole
 from predilect._stored import DAMAGE
 from predilect._types import FloatArray
 from predilect.data import Comparisons, Vocabulary
+from predilect.data.comparisons import SIDE
 from predilect.data.orders import as_orders
 from predilect.errors import DataError, OutputError
 from predilect.gaussian.dense import mirror, symmetrise
@@ -86,7 +87,8 @@ class Spec:
             answers = answers.with_grades(self.grades)
         answers = replace(answers.with_items(self.items), joint=self.joint)
         answers = as_orders(answers) if self.joint else answers
-        answers = answers.with_side() if self.with_side else replace(answers, sides=None)
+        splits = self.with_side and SIDE not in answers.covariate_names  # which those read with side=yes have
+        answers = answers.with_side() if splits else replace(answers, sides=None)
         if answers.covariates is not None:
             answers = replace(answers, covariates=answers.covariates / self.unit)
         return answers
