@@ -118,6 +118,33 @@ def test_the_side_is_a_covariate_once(tmp_path, named):
     np.testing.assert_allclose(many.rank("p3")["mean"], one.rank("p3")["mean"], rtol=0.0, atol=ITERATIVE)
 
 
+_SIDE = pl.when(pl.col("winner") == pl.col("left")).then(pl.lit("left ")).otherwise(pl.lit("right "))
+_GRADE = pl.when(pl.col("user") == "p0").then(pl.lit("much")).otherwise(pl.lit("slightly"))
+CARRIED = {
+    "grades": ({"winner": _SIDE + _GRADE}, {}, {"grades": ["slightly", "much"]}),
+    "covariates": ({"length": pl.int_range(pl.len()) % 5 - 2}, {"covariates": ["length"]}, {}),
+    "sides": ({}, {}, {"side": "yes"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("carried", CARRIED)
+def test_parts_may_hold_nobody_and_not_all_that_there_is(tmp_path, carried):
+    """Two people in seven parts, one of whom alone says "much"."""
+    more, columns, reading = CARRIED[carried]
+    frame = votes(n_people=2, per_person=20)
+    parts = in_parts(tmp_path, frame.with_columns(**more), n_parts=7, columns=columns, reading=reading)
+    assert 0 in {record.n_users for record in parts.records}
+    settings = GIVEN | {"clickers": 0.2, "tol": 1e-12}
+    one = predilect.Population(n_jobs=1, **settings).fit(
+        predilect.read(tmp_path / "votes.csv", columns=columns, reading=reading)
+    )
+    many = fitted(parts, **settings)
+    pairs = PAIRS.with_columns(user=pl.lit("p0"))
+    np.testing.assert_allclose(many.predict_parts(pairs), one.predict_proba(pairs), rtol=0.0, atol=ITERATIVE)
+    for column in ("mean", "sd"):
+        np.testing.assert_allclose(many.rank()[column], one.rank()[column], rtol=0.0, atol=ITERATIVE)
+
+
 CASES = {
     "consistency": (votes(), {**GIVEN, "consistency": 0.4}),
     "ties of their own": (votes(ties=0.5), {**GIVEN, "tie_threshold": ("auto", 0.5)}),

@@ -121,7 +121,7 @@ class Counts(NamedTuple):
     n_pairs: int
     n_answers: float
     ties: float
-    of_grades: FloatArray  # ties, and decided answers or those of each grade, tasks left aside
+    of_grades: FloatArray  # ties, decided answers without a grade, and those of each grade, tasks left aside
 
 
 class State(NamedTuple):

@@ -35,15 +35,15 @@ def engagement(log_z: float, clicks: float, held: float) -> tuple[float, float]:
     return 1.0 / (1.0 + w), log_z + math.log1p(w)
 
 
-def counts_of_answers(people: People, n_grades: int = 1) -> FloatArray:
-    """How many answers are ties, and decided or of each grade, (1 + n_grades,), tasks left aside."""
+def counts_of_answers(people: People, n_grades: int = 0) -> FloatArray:
+    """How many answers are ties, decided without a grade, and of each grade, (2 + n_grades,), tasks left aside."""
     alone = people.task < 0
     size = np.abs(people.outcome[alone].astype(np.int64))
-    return np.asarray(np.bincount(size, people.weight[alone], 1 + max(n_grades, 1)), dtype=float)
+    return np.asarray(np.bincount(size, people.weight[alone], 2 + n_grades), dtype=float)
 
 
 def shares_of_answers(people: People) -> FloatArray:
-    """The crowd's own shares of ties and of decided answers, or of each grade, (1 + n_grades,), tasks left aside."""
+    """The crowd's own shares of ties, of decided answers, and of each grade, (2 + n_grades,), tasks left aside."""
     return shares_of(counts_of_answers(people))
 
 
