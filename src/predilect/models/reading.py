@@ -56,7 +56,8 @@ def read_answers(
         options = read_options(columns, reading)
         if covariates:
             options["covariates"] = tuple(_columns_of_covariates(X, covariates))
-            options["side"] = True if SIDE in covariates else options.get("side")
+            if SIDE in covariates and options.get("side") is None:
+                options["side"] = "where known"
         if y is not None:
             options["outcome"] = y
             options["ties"] = ["0"] if with_ties else options.get("ties", ())

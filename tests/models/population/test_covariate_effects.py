@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -101,6 +103,26 @@ def test_a_set_has_no_left_side(settings):
         found = model.predict_choice(sets)
         turned = model.predict_choice(sets | {"item": items[::-1]})
         np.testing.assert_allclose(turned[::-1], found, atol=1e-12)
+        best = [math.exp(model.score(sets | {"chosen": [int(one == item) for one in items]})) for item in items]
+        np.testing.assert_allclose(best, found, atol=0.02)  # of three by expectation propagation
+    answer = {"user": [1] * 3, "task": ["new"] * 3, "item": [0, 3, 5], "chosen": [0, 1, 0]}
+    before, told = model.predict_choice(sets), model.update(answer).predict_choice(sets)
+    assert told[1] > 1.1 * before[1]
+    turned = {name: column[::-1] for name, column in answer.items()}
+    np.testing.assert_allclose(model.forget(answer).update(turned).predict_choice(sets), told, atol=1e-12)
+    with pytest.raises(DataError, match="is about pairs"):
+        model.update(answer, reading={"side": True})
+
+
+def test_what_says_no_side_is_an_answer_to_a_model_that_has_one():
+    frame, _ = crowd(2, side=0.8)
+    model = Population(**FIXED).fit(Comparisons.from_frame(frame, reading={"side": True}))
+    n, length = model.n_answers_, effect(model)["effect"]
+    model.update({"user": [1], "winner": [0], "loser": [3]})
+    assert model.n_answers_ == n + 1
+    assert effect(model)["effect"] == pytest.approx(length, abs=1e-3)
+    with pytest.raises(DataError, match="Leave it out"):
+        model.update({"user": [1], "winner": [0], "loser": [3]}, reading={"side": True})
 
 
 @pytest.mark.parametrize("settings", MODELS)

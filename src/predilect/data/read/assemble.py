@@ -241,7 +241,7 @@ def _in_use(
         notes=(*pairs.notes, *notes),
         example=rows.example(decoded),
     )
-    if options.get("side") and no_sides:
+    if options.get("side") is True and no_sides:
         raise DataError(
             f"{option('side', True)} asks for the sides on which items were shown, but left and right do not say them: "
             f"{intake.why_no_sides()}. Leave it out."

@@ -41,7 +41,7 @@ class ReadOptions(TypedDict, total=False):
     task: str | bool | None
     runs: bool | None
     covariates: Sequence[str]
-    side: bool | None
+    side: bool | Literal["where known"] | None  # the last for a model that has an effect of the side
     context: str | None
     kind: Kind | None
     alternatives: str | Sequence[str] | None

@@ -246,7 +246,8 @@ _OF_PAIRS = ("left", "right", "covariates", "side", "ties", "winner_is")
 
 
 def _refuse_pair_options(options: ReadOptions, heeded: Sequence[str]) -> None:
-    said = {name: value for name, value in options.items() if name in _OF_PAIRS and name not in heeded and value}
+    asked = {name: value for name, value in options.items() if name in _OF_PAIRS and name not in heeded}
+    said = {name: value for name, value in asked.items() if value and value != "where known"}
     given = next((option(name, value) for name, value in said.items()), None)
     if given is not None:
         raise DataError(
