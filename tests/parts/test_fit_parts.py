@@ -168,7 +168,26 @@ def test_what_differs_between_people_is_found_by_the_workers(tmp_path, name):
         np.testing.assert_allclose(mine["consistency"], theirs["consistency"], rtol=1e-4)
 
 
-@pytest.mark.parametrize(("ties", "settings"), [(0.5, {"consistency": 0.3}), (0.0, {})])
+@pytest.mark.slow
+def test_effects_are_as_unsure_as_tastes_leave_them_in_parts_too(tmp_path):
+    columns = {"covariates": ["length"]}
+    parts = in_parts(tmp_path, votes().with_columns(length=pl.int_range(480) % 5 - 2), columns=columns)
+    settings = GIVEN | {"variance": "auto", "tol": 1e-12}
+    one = predilect.Population(n_jobs=1, **settings).fit(predilect.read(tmp_path / "votes.csv", columns=columns))
+    many = fitted(parts, **settings).population
+    held = predilect.Population(n_jobs=1, **settings | {"variance": one.hyperparameters_.variance})
+    held.fit(predilect.read(tmp_path / "votes.csv", columns=columns))
+    for column in ("effect", "sd"):
+        np.testing.assert_allclose(many.covariates()[column], one.covariates()[column], rtol=1e-5)
+    assert one.covariates()["sd"][0] > 1.001 * held.covariates()["sd"][0]
+
+
+NEWCOMERS = predilect.Calibration(newcomer_weight=0.5)
+
+
+@pytest.mark.parametrize(
+    ("ties", "settings"), [(0.5, {"consistency": 0.3}), (0.0, {}), (0.0, {"calibration": NEWCOMERS})]
+)
 def test_who_clicks_at_random_is_found_by_the_workers(tmp_path, ties, settings):
     """With the unit of the others, the sandwich of boards, and predictions without it."""
     frame = votes(ties=ties)
@@ -187,6 +206,8 @@ def test_who_clicks_at_random_is_found_by_the_workers(tmp_path, ties, settings):
     assert (h.unit == 1.0) == (not settings["consistency"])
     np.testing.assert_allclose(many.population.posterior_.C_answers, one.posterior_.C_answers, **near)
     np.testing.assert_allclose(many.predict_parts(PAIRS), one.predict_proba(PAIRS), **near)
+    of_anybody = PAIRS.drop("user")
+    np.testing.assert_allclose(many.predict_proba(of_anybody), one.predict_proba(of_anybody), **near)
     for column in ("mean", "sd"):
         np.testing.assert_allclose(many.rank()[column], one.rank()[column], **near)
         np.testing.assert_allclose(many.rank("p3")[column], one.rank("p3")[column], **near)

@@ -192,7 +192,22 @@ class Finished(NamedTuple):
 def finish(spec: Spec, part: int, one: Pass, covariates: bool) -> Finished:
     """Sites and people's own coordinates run to convergence, as the fit of one machine does; they are kept."""
     people, folder = cell(spec, part)
-    state, _ = _state(spec, people, folder, one)
+    state, found, change = _settled(spec, people, _state(spec, people, folder, one)[0], one)
+    with workers(1):
+        told = covariate_information(_held(spec, people, state, one), state.sites, one.law) if covariates else None
+    _keep(folder, state, one)
+    return Finished(_of_all(found), told, _log_prior(spec, state), change)
+
+
+def of_sample(spec: Spec, answers: Comparisons, one: Pass) -> tuple[People, Sites]:
+    """Some of the people, whose answers are as the fit takes them, with their sites, as a fit leaves them."""
+    people = spec.laid_out(answers)
+    state, _, _ = _settled(spec, people, _again(spec, people, one), one)
+    return _held(spec, people, state, one), state.sites
+
+
+def _settled(spec: Spec, people: People, state: State, one: Pass) -> tuple[State, Expectation, float]:
+    """Sites and people's own coordinates at convergence, their sums, and the last change of the coordinates."""
     spread, change = spec.consistency_spread, 0.0
     with workers(1):
         for _ in range(_MOST_FINAL_STEPS if spread else 0):
@@ -208,18 +223,13 @@ def finish(spec: Spec, part: int, one: Pass, covariates: bool) -> Finished:
             now, state.sites, one.law, one.delta, spec.tie_spread, state.log_tie_factor, tolerance=one.tolerance
         )
         state = state._replace(log_tie_factor=log_tie_factor)
-        now = _people(spec, people, state, one)
         if spread:
             information = information_of_consistency(
-                now, state.sites, one.law, one.delta, found.care[:, 0], tolerance=max(10.0 * one.tolerance, 1e-4),
-                executor=None,
+                _people(spec, people, state, one), state.sites, one.law, one.delta, found.care[:, 0],
+                tolerance=max(10.0 * one.tolerance, 1e-4), executor=None,
             )  # fmt: skip
             state = state._replace(consistency_sd=1.0 / np.sqrt(information + spread**-2))
-        if spec.click_rate:
-            state = state._replace(engaged=found.engaged)
-        told = covariate_information(_held(spec, people, state, one), state.sites, one.law) if covariates else None
-    _keep(folder, state, one)
-    return Finished(_of_all(found), told, _log_prior(spec, state), change)
+    return (state._replace(engaged=found.engaged) if spec.click_rate else state), found, change
 
 
 def clickers(spec: Spec, part: int, one: Pass, C: FloatArray) -> tuple[Scores, float, float]:
@@ -307,15 +317,21 @@ def _state(spec: Spec, people: People, folder: Path, one: Pass) -> tuple[State, 
     found = read_state(folder, one.before, people)
     if found is not None:
         return found, 0
-    own = np.zeros(people.n_users)
-    nothing = np.zeros(0)
-    state = State(
+    return (_unknown(spec, people), 0) if one.before == START else (_again(spec, people, one), 1)
+
+
+def _unknown(spec: Spec, people: People) -> State:
+    """State of which nothing is known."""
+    own, nothing = np.zeros(people.n_users), np.zeros(0)
+    return State(
         Sites.flat(people.n_rows), own if spec.tie_spread else nothing, own if spec.consistency_spread else nothing
     )
-    if one.before == START:
-        return state, 0
+
+
+def _again(spec: Spec, people: People, one: Pass) -> State:
+    """State found anew."""
     gently = one._replace(n_sweeps=_LOST_SWEEPS, tolerance=_LOST_TOLERANCE)
-    return _swept(spec, people, state, gently)[1], 1
+    return _swept(spec, people, _unknown(spec, people), gently)[1]
 
 
 def read_state(folder: Path, name: str, people: People) -> State | None:

@@ -30,15 +30,14 @@ from predilect.models.population.fit import PopulationState
 from predilect.models.population.parted import (
     Begun,
     Passes,
+    as_it_predicts,
     begun,
     fit_over_parts,
     refuse_unable,
     spec_of,
-    with_clickers,
 )
 from predilect.models.population.prior import Candidate
 from predilect.models.population.selection import Selection
-from predilect.models.population.train import predicting
 from predilect.models.reading import read_training
 from predilect.models.saving import refuse_to_replace
 from predilect.parts import Parts
@@ -389,7 +388,7 @@ def fit_in_parts(
         over = Passes(spec, crew, len(parts), made.prior.n_functions)
         progress = None if watch is None else lambda done, _: watch("fitting", done)
         state = fit_over_parts(over, made.prior, made.plan, made.begin, progress)
-        posterior, chosen = with_clickers(over, _posterior(state, made, plan, rms), chosen, state.delta)
+        posterior, chosen = as_it_predicts(over, _posterior(state, made, plan, rms), state, made)
     model._functions, model._traits, model.verdict_ = made.selection.candidate.functions, None, None
     threshold = posterior.people.tie_threshold(state.delta)
     learned = Learned(
@@ -412,7 +411,7 @@ def fit_in_parts(
 
 
 def _posterior(state: Any, made: Begun, plan: Any, rms: FloatArray) -> PopulationPosterior:
-    """The posterior with nobody in it, as it predicts."""
+    """The posterior with nobody in it."""
     rows = plan.answers.take(np.zeros(0, np.int64))
     nobody = lay_out(
         replace(rows, users=Vocabulary(pl.Series([], dtype=pl.String))), n_basis=made.n_basis,
@@ -424,7 +423,7 @@ def _posterior(state: Any, made: Begun, plan: Any, rms: FloatArray) -> Populatio
             posterior.covariates, names=plan.answers.covariate_names, rms=rms, patterns=np.zeros((1, len(rms)))
         )
         posterior = replace(posterior, covariates=named)
-    return replace(predicting(posterior, made.plan, made.selection.hyperparameters, state.delta), sites=Sites.flat(0))
+    return posterior
 
 
 def _crowd_of(start: Any) -> Any:

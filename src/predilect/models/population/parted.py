@@ -28,6 +28,7 @@ from predilect.gaussian.design import Sites
 from predilect.likelihoods.grades import Thresholds
 from predilect.likelihoods.probit import starting_threshold
 from predilect.models.population.beginning import threshold_of_ties
+from predilect.models.population.effects import with_unsure_tastes
 from predilect.models.population.fit import (
     PopulationState,
     climb,
@@ -39,7 +40,7 @@ from predilect.models.population.plan import Plan
 from predilect.models.population.prior import Hyperparameters, PopulationPrior
 from predilect.models.population.search import Point, Progress, Search
 from predilect.models.population.selection import Selection
-from predilect.models.population.train import chosen_of, to_begin, tolerance_of
+from predilect.models.population.train import chosen_of, predicting, to_begin, tolerance_of
 from predilect.parts import Parts
 from predilect.parts.cells import (
     START,
@@ -53,6 +54,7 @@ from predilect.parts.cells import (
     gamma_information,
     groups_of,
     keep,
+    of_sample,
     sweep,
     unpacked,
 )
@@ -232,19 +234,27 @@ def fit_over_parts(
     )  # fmt: skip
 
 
-def with_clickers(
-    over: Passes, posterior: PopulationPosterior, chosen: Hyperparameters, delta: float
+def as_it_predicts(
+    over: Passes, posterior: PopulationPosterior, state: PopulationState, made: Begun
 ) -> tuple[PopulationPosterior, Hyperparameters]:
-    """A posterior as it predicts, with the intervals and in the unit that people who click at random ask for."""
-    if not chosen.click_rate:
-        return posterior, chosen
-    gamma = np.zeros(0) if posterior.covariates is None else posterior.covariates.mean
-    one = Pass(posterior.law, delta, gamma, 2, _SITE_TOLERANCE, over.now, over.now)
-    scores, told, weight = over.sums(clickers, one, posterior.C_m)
-    unit = unit_of_noise(told, weight)
-    chosen = replace(chosen, unit=unit, click_shares=tuple(over.spec.click_shares.tolist()))
-    C_m = widened_by_people(posterior.C_m, scores)
-    return replace(posterior, C_m=C_m, C_answers=posterior.C_predicted).in_unit(unit), chosen
+    """A posterior with nobody in it, in the steps of ``train_personal``; what these ask of people a sample says."""
+    plan, chosen, nobody = made.plan, made.selection.hyperparameters, posterior.people
+    one = Pass(posterior.law, state.delta, state.gamma, 2, _SITE_TOLERANCE, over.now, over.now)
+    if chosen.click_rate or len(state.gamma):
+        people, sites = of_sample(over.spec, plan.answers, one)
+        posterior = replace(posterior, people=people, sites=sites)
+    if "variance" not in plan.given:
+        posterior = with_unsure_tastes(posterior, state, made.prior)
+    if chosen.click_rate:
+        scores, told, weight = over.sums(clickers, one, posterior.C_m)
+        C_m = widened_by_people(posterior.C_m, scores)
+        posterior = replace(posterior, C_m=C_m, C_answers=posterior.C_predicted)
+    posterior = predicting(posterior, plan, chosen, state.delta)
+    if chosen.click_rate:
+        unit = unit_of_noise(told, weight)
+        shares = tuple(over.spec.click_shares.tolist())
+        posterior, chosen = posterior.in_unit(unit), replace(chosen, unit=unit, click_shares=shares)
+    return replace(posterior, people=nobody, sites=Sites.flat(0)), chosen
 
 
 @dataclass(frozen=True)
