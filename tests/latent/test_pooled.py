@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -9,7 +11,7 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import multivariate_normal
 
 from predilect.latent import pooled
-from predilect.latent.pooled import fit_pooled, laplacian
+from predilect.latent.pooled import fit_pooled, laplacian, margins_without_each
 from referees.dense_population import design
 from simulate import answers, comparisons, crowd, random_covariance, random_pairs
 from tolerances import CONVERGED, EXACT, ITERATIVE
@@ -104,6 +106,28 @@ def test_the_learned_threshold_maximises_the_evidence():
     again = fit_pooled(rows, np.eye(5), 4.0, delta=learned.delta)
     assert abs(again.evidence - learned.evidence) < CONVERGED * abs(learned.evidence)
     np.testing.assert_allclose(again.m, learned.m, atol=CONVERGED)
+
+
+@pytest.mark.parametrize("basis", [False, True])
+def test_margins_without_an_answer_are_those_of_the_other_answers(basis):
+    """Against the precision without one copy of it; effects of covariates are as unsure as utilities."""
+    rows = comparisons(crowd(7, 8, 5, 6, delta=0.4))
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(rows.n_rows, 2))
+    rows = replace(rows, weight=rng.integers(1, 4, rows.n_rows).astype(float), covariates=x, covariate_names=("x", "y"))
+    Phi = rng.normal(size=(5, 3)) if basis else None
+    state = fit_pooled(rows, np.eye(3 if basis else 5), 2.0, delta=0.4, Phi=Phi)
+    found = margins_without_each(state.rows, state.prior, state.mode, state.delta, rows.pooled().code)
+    pooled_rows = state.rows
+    of_items = np.eye(5) if Phi is None else Phi
+    A = np.column_stack([of_items[pooled_rows.left] - of_items[pooled_rows.right], pooled_rows.covariates])
+    _, slope, curvature = pooled_rows.likelihood(0.4).at(pooled_rows.outcome, A @ state.mode)
+    H = (A * (pooled_rows.weight * curvature)[:, None]).T @ A + np.eye(A.shape[1]) / 2.0
+    for k, a in enumerate(A):
+        C = np.linalg.inv(H - curvature[k] * np.outer(a, a))
+        np.testing.assert_allclose(found.var[k], a @ C @ a, rtol=CONVERGED)
+        # One Newton step from the mode of all answers.
+        np.testing.assert_allclose(found.mean[k], a @ (state.mode - slope[k] * C @ a), atol=CONVERGED)
 
 
 @pytest.mark.parametrize("scale", [1.0, 16.0, FLAT])

@@ -410,19 +410,40 @@ def first_thresholds(answers: Comparisons, delta: float | None, item_tie_spread:
 def margins_without_each(
     rows: PooledAnswers, prior: PooledPrior, m: FloatArray, delta: float, code: npt.NDArray[np.int8]
 ) -> Rows:  # fmt: skip
-    """Laws of the margins at a mode, each without one copy of its answer: what cuts are learned from."""
-    _, slope, curvature = rows.likelihood(delta).at(rows.outcome, prior.margins(rows, m))
-    mean, var = prior.margins(rows, m), np.zeros(len(rows.weight))
+    """Laws of the margins at a mode, each without one copy of its answer: what cuts are learned from.
+
+    Of answers of one row, which alone have grades and ties.
+    """
+    margin = prior.margins(rows, m)
+    alone = rows.weight_alone > 0.0
+    _, slope, curvature = (one[alone] for one in rows.likelihood(delta).at(rows.outcome, margin))
+    mean, left, right = margin[alone], rows.left[alone], rows.right[alone]
+    var = np.zeros(len(mean))
     if len(m) <= _MOST_WITH_VARIANCE:
-        C = prior.factor(rows, rows.views(delta, mean)[2]).inverse()[: prior.n_functions, : prior.n_functions]
-        if prior.Phi is None:
-            var = pair_variance(C, rows.left, rows.right)
-        else:
-            A = prior.Phi[rows.left] - prior.Phi[rows.right]
-            var = np.einsum("ij,ij->i", A @ C, A)
-        share = 1.0 - curvature * var
+        x = None if rows.covariates is None else rows.covariates[alone]
+        P = prior.precision if prior.precision.ndim == 2 else np.diag(prior.precision)
+        C = prior.factor(rows, rows.views(delta, margin)[2]).inverse()
+        var, before = (_variances(prior, one, left, right, x) for one in (C, factorise(P).inverse()))
+        # Without the answer no variance is larger than before all; a flat prior's leaves little of other digits.
+        share = np.maximum(1.0 - curvature * var, 1.0 / (1.0 + curvature * before))
         mean, var = mean - var * slope / share, var / share
-    return Rows(code, rows.weight_alone, mean, var, np.ones(len(mean)), rows.left, rows.right)
+    return Rows(code[alone], rows.weight[alone], mean, var, np.ones(len(mean)), left, right)
+
+
+def _variances(
+    prior: PooledPrior, C: FloatArray, left: IntArray, right: IntArray, x: FloatArray | None
+) -> FloatArray:  # fmt: skip
+    """Variances of margins, (n,), of effects of covariates ``x`` (n, n_covariates) too."""
+    n = prior.n_functions
+    if prior.Phi is None:
+        var, A = pair_variance(C[:n, :n], left, right), None
+    else:
+        A = prior.Phi[left] - prior.Phi[right]
+        var = np.einsum("ij,ij->i", A @ C[:n, :n], A)
+    if x is None:
+        return var
+    shared = C[left, n:] - C[right, n:] if A is None else A @ C[:n, n:]
+    return np.asarray(var + np.einsum("ij,ij->i", 2.0 * shared + x @ C[n:, n:], x))
 
 
 def refit_pooled(rows: PooledAnswers, prior: PooledPrior, delta: float, start: FloatArray) -> PooledState:

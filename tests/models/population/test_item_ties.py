@@ -177,6 +177,23 @@ def test_a_threshold_that_is_given_stays_with_factors_of_items(personal):
     assert model.posterior_.thresholds.of_items.std() > 0.1
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.filterwarnings("ignore::predilect.errors.ConvergenceWarning")  # where nothing tells two items apart
+def test_few_answers_and_a_flat_prior_leave_thresholds_finite(seed):
+    """Of pairs that one answer alone is about, beside a covariate."""
+    rng = np.random.default_rng(seed)
+    n = 8
+    left = rng.integers(0, N_ITEMS, n)
+    right = (left + rng.integers(1, N_ITEMS, n)) % N_ITEMS
+    frame = {"left": [f"i{k}" for k in left], "right": [f"i{k}" for k in right]}
+    frame["winner"] = ["tie", "left", *rng.choice(["tie", "left", "right"], n - 2)]
+    frame["length"] = rng.integers(-2, 3, n).tolist()
+    model = Population(personal=False, consensus_variance=np.inf, tie_threshold=("auto", 0.4, 0.3), n_jobs=1)
+    model.fit(frame, columns={"covariates": ["length"]})
+    assert 0.0 < model.tie_threshold_ < np.inf
+    assert np.isfinite(model.posterior_.thresholds.of_items).all()
+
+
 def test_margins_without_an_answer_are_those_of_the_other_copies_of_it():
     """Against each person conditioned anew; people differ in consistency, in effects of a covariate, and may click."""
     rows = simulate.comparisons(simulate.crowd(5, 12, 6, 9, delta=0.4))

@@ -416,6 +416,14 @@ def test_a_pooled_board_takes_people_for_independent_and_not_their_answers(tmp_p
         model.update(columns(LATER))
         np.testing.assert_array_equal(model.posterior_.dependence, D)
     np.testing.assert_array_equal(again.posterior_.utilities()[1], named.posterior_.utilities()[1])
-    # Few answers are left for it.
+    # Few answers are left for it, and then none.
     named.forget(columns(LATER)).forget(columns(AT_FIT[3:]))
     assert np.linalg.eigvalsh(named.posterior_.utilities()[1]).min() > 0.0
+    named.save(tmp_path / "few")
+    assert Population.load(tmp_path / "few").rank().equals(named.rank())
+    named.forget(columns(AT_FIT[:3]))
+    prior = named.posterior_.believed.covariance()
+    np.testing.assert_allclose(named.posterior_.utilities()[1], prior, atol=CONVERGED)
+    # And all again.
+    named.update(columns(AT_FIT))
+    np.testing.assert_allclose(named.posterior_.utilities()[1], posterior.utilities()[1], atol=CONVERGED)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from predilect._stored import PART, codes, numbers, outcomes, positive, unless
+from predilect._stored import PART, PLAIN, codes, numbers, outcomes, positive, unless
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.comparisons import joint_rows
@@ -69,6 +69,7 @@ class PooledPosterior(GaussianPosterior):
     calibration: Calibration = UNCALIBRATED
     # of the effects of covariates too: J = M + A with A of them
     dependence: Annotated[FloatArray | None, numbers("J J")] = None
+    share: Annotated[float, PLAIN] = 1.0  # of it, as of the answers at the fit, that is left
     between_people: FloatArray | None = None  # the covariance with it
     covariates: Annotated[CovariateEffects | None, PART] = None  # of answers
     # where there are grades, or items tie more or less than others
@@ -80,19 +81,20 @@ class PooledPosterior(GaussianPosterior):
     def of(
         cls, mean: FloatArray, covariance: FloatArray, Phi: FloatArray | None, believed: Believed,
         dependence: FloatArray | None, covariates: CovariateEffects | None = None, thresholds: Thresholds | None = None,
+        share: float = 1.0,
     ) -> PooledPosterior:  # fmt: skip
         """Posterior under hyper-parameters, by which predictions are calibrated; arguments as of :meth:`moved`."""
         calibration = believed.hyperparameters.calibration_of_predictions
         first = cls(
             mean, covariance, Phi, believed, calibration, dependence, covariates=covariates, thresholds=thresholds
         )
-        return first.moved(mean, covariance)
+        return first.moved(mean, covariance, share)
 
     @classmethod
     def restored(
         cls, mean: FloatArray, covariance: FloatArray, Phi: FloatArray | None, believed: Believed,
         dependence: FloatArray | None, joint: FloatArray | None, covariates: CovariateEffects | None,
-        thresholds: Thresholds | None,
+        thresholds: Thresholds | None, share: float = 1.0,
     ) -> PooledPosterior:  # fmt: skip
         """Posterior of a saved model; ValueError if covariances are not those of its utilities and effects."""
         if covariates is not None:
@@ -103,17 +105,20 @@ class PooledPosterior(GaussianPosterior):
             len(joint) != len(mean) or (joint[: len(covariance), : len(covariance)] != covariance).any()
         ):
             raise ValueError(f"two covariances of {len(covariance)} utilities")
+        if not 0.0 <= share <= 1.0:
+            raise ValueError(f"a share of {share} of the answers")
         if dependence is not None and not np.array_equal(dependence, dependence.T):
             raise ValueError("dependence is not symmetric")
         if (Phi is None) != (believed.functions is None):
             raise ValueError("functions of the items without a basis, or a basis without functions")
         C = covariance if joint is None else joint
-        return cls.of(mean, C, Phi, believed, dependence, covariates, thresholds)
+        return cls.of(mean, C, Phi, believed, dependence, covariates, thresholds, share)
 
-    def moved(self, mean: FloatArray, covariance: FloatArray) -> PooledPosterior:
+    def moved(self, mean: FloatArray, covariance: FloatArray, share: float) -> PooledPosterior:
         """The same with other answers; how much those of one person hang together is held.
 
         ``mean`` and ``covariance`` are of utilities, or weights of functions, and then of the effects of covariates.
+        ``share`` of the answers at the fit are left: ``dependence`` is a sum over them.
         """
         effects, wider = self.covariates, None
         M = len(mean) if effects is None else len(mean) - len(effects.mean)
@@ -124,12 +129,12 @@ class PooledPosterior(GaussianPosterior):
                 C = C.copy()
                 C[:, :M] -= C[:, :M].mean(axis=1, keepdims=True)
             # Where answers were taken back, those that are left may be too few for all of it.
-            wider = widened(covariance, symmetrise(C @ self.dependence @ C.T))
+            wider = widened(covariance, share * symmetrise(C @ self.dependence @ C.T))
         if effects is not None:
             known = covariance if wider is None else wider
             effects = replace(effects, mean=mean[M:], covariance=known[M:, M:])
         return replace(
-            self, mean=mean[:M], covariance=covariance[:M, :M], covariates=effects,
+            self, mean=mean[:M], covariance=covariance[:M, :M], covariates=effects, share=share,
             between_people=None if wider is None else wider[:M, :M], joint=None if effects is None else covariance,
         )  # fmt: skip
 

@@ -55,6 +55,7 @@ def change(model: Any, batch: Batch, sign: int, people: Any = None) -> None:
         return
     if sign > 0 and model.tie_threshold_ == 0.0:
         _refuse_ties(model, batch)
+    counts = counts_after(model, batch, sign)
     if model.personal_:
         small = batch.weight < 1.0
         if sign > 0 and small.any():
@@ -68,14 +69,15 @@ def change(model: Any, batch: Batch, sign: int, people: Any = None) -> None:
         changed: dict[str, Any] = {"posterior_": posterior}
     else:
         held, state = _changed_crowd(model, batch, sign)
-        posterior = replace(model.posterior_, covariates=batch.effects).moved(state.mode, state.covariance())
+        posterior = replace(model.posterior_, covariates=batch.effects)
+        posterior = posterior.moved(state.mode, state.covariance(), _share_of_fit(counts))
         changed = {"posterior_": posterior, "_pooled_rows": held}
     if batch.new:
         n = len(model.users_) + len(model._added_users)
         changed["_added_users"] = model._added_users | {user: code for code, user in enumerate(batch.new, n)}
     who = [] if batch.orders is None else [_name_of(model, batch, code) for code in batch.orders.users.tolist()]
     changed |= {"left_out_": list(batch.left_out)}
-    changed |= {"_log": model._log.plus(batch, sign, who), "verdict_": None, **counts_after(model, batch, sign)}
+    changed |= {"_log": model._log.plus(batch, sign, who), "verdict_": None, **counts}
     vars(model).update(changed)
     if model.personal_:
         beside = len(model.posterior_.overlay)
@@ -271,6 +273,13 @@ def counts_after(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
         "n_answers_": model.n_answers_ + sign * total,
         "report_": report,
     }
+
+
+def _share_of_fit(counts: dict[str, Any]) -> float:
+    """How many answers there are after an update, at most 1, for each that there was at the fit."""
+    now, moved = counts["n_answers_"], counts["report_"]["updates"]
+    at_fit = now - moved["answers_added"] + moved["answers_taken_back"]
+    return float(np.clip(now / at_fit, 0.0, 1.0)) if at_fit > 0.0 else 1.0
 
 
 def consolidate(model: Any) -> None:
