@@ -205,6 +205,11 @@ def test_models_that_have_no_such_thing_are_refused(models):
         sparsify(type(models["population"])(), 2)
     with pytest.raises(DataError, match="one process of people and items"):
         sparsify(models["population"], 2, local=False)
+    nobody = type(models["population"])(n_jobs=1).fit(None, items=["tea", "milk", "juice"])
+    with pytest.raises(DataError, match="knows nobody"):
+        nobody.compress(keep=2)
+    nobody.update(user="ann", left="tea", right="milk", winner="tea")
+    assert nobody.compress(keep=2).rank()["item"].to_list() == nobody.rank()["item"].to_list()
 
 
 def test_every_model_keeps_everything_and_loses_nothing(model, models):

@@ -157,6 +157,8 @@ def _check(model: Any) -> None:
         raise DataError(f"this {type(model).__name__} is not fitted: call fit() first")
     if posterior.is_compressed:
         raise DataError("this model is compressed already: compress the full model again with another keep")
+    if not _n_people(model):
+        raise DataError("this model knows nobody of whom items could be kept: fit it to answers, or update it, first")
 
 
 def _n_people(model: Any) -> int:
