@@ -25,6 +25,7 @@ ROOMS = (
 # Not rooms: what stands below all of them, and data files.
 GROUND = {
     "errors",
+    "_arguments",
     "_compile",
     "_files",
     "_forks",

@@ -106,7 +106,7 @@ IN_PYTHON = {
     "an address": (lambda m: read_file("https://x.org/v.csv"), "https://x.org/v.csv is an address.*download it"),
     "the name of a file": (lambda m: m.fit("votes.csv"), r'name of a file, "votes.csv".*predilect.read\('),
     "a path": (lambda m: m.fit(Path("votes.csv")), "name of a file"),
-    "no such strategy": (lambda m: m.suggest("ann", strategy="best"), "there are bald"),
+    "no such strategy": (lambda m: m.suggest("ann", strategy="best"), "must be one of 'bald', .*, not 'best'"),
     "no seed": (lambda m: Population(random_state="x").fit(ANSWERS), "None or a whole number from 0 up, not 'x'"),
     "people in the index": (lambda m: m.fit(ANSWERS.set_index("user")), r"frame.reset_index\(\)"),
     "dates as ids": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,6 +47,18 @@ def shown(value: Any) -> str:
 def quoted(value: Any) -> str:
     """A value that somebody gave, as Python writes it: text in quotes."""
     return printable(shortened(_written(value, repr), _LONGEST_VALUE))
+
+
+def written(value: Any) -> str:
+    """A value that somebody may give, as the reader writes it: in Python, or in words and JSON of the command."""
+    if _INTERFACE.get() != "command":
+        return quoted(value)
+    return quoted(value if isinstance(value, str) else json.dumps(value, default=str)).strip("'")
+
+
+def setting(name: str, value: Any) -> str:
+    """An argument of a model with its value, as the reader writes it: after the model's name in ``--model``."""
+    return f"{name}={written(value)}"
 
 
 def _written(value: Any, write: Callable[[Any], str] = str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from predilect._arguments import check_count
 from predilect._types import FloatArray
 
 Shard = tuple[int, int]
@@ -25,9 +26,8 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     """Number of threads: ``None`` and -1 mean every core that this process may use."""
     if n_jobs is None or n_jobs == -1:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if n_jobs < 1:
-        raise ValueError(f"n_jobs must be a positive number of threads, -1 or None, not {n_jobs}")
-    return n_jobs
+    check_count("n_jobs", n_jobs, 1, None, -1)
+    return int(n_jobs)
 
 
 def cut(costs: FloatArray, cost_per_shard: float, most: int) -> list[Shard]:

@@ -233,7 +233,7 @@ def test_a_loss_of_the_callers(models, tmp_path):
         ({"keep": 0}, "keeps nothing"), ({"keep": "200%"}, "at most 100 %"), ({"keep": 1e-11}, "rounds to none"),
         ({"keep": 9}, "there are 8 items"), ({"loss": "hinge"}, "loss must be"), ({"precision": "low"}, "precision"),
         ({"loss": lambda truth, mean, covariance, kept: truth[:, 0] * np.nan}, "gave nan"),
-        ({"criterion": "random"}, f"criterion must be one of {', '.join(CRITERIA)}"),
+        ({"criterion": "random"}, f"criterion must be one of {', '.join(map(repr, CRITERIA))}, or a function of 2"),
         ({"keep": 2, "budget": 40}, "give keep"), ({"budget": 3}, "cannot be shared out"),
     ],
 )  # fmt: skip

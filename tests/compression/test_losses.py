@@ -63,7 +63,7 @@ def test_a_new_loss_is_one_function():
         (lambda truth, mean, covariance, kept: np.array([np.inf, 0.0]), "gave inf"),
         (lambda truth, mean, covariance, kept: 1.0, r"one number for each of 2 draws"),
         (lambda truth, mean, covariance, kept: np.array(["a", "b"]), r"one number for each of 2 draws"),
-        ("hinge", "a function, or one of zero_one"),
+        ("hinge", "one of 'zero_one', .*, or a function of 4 arguments"),
     ],
 )
 def test_what_is_no_loss_is_refused(loss, said):

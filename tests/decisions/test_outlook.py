@@ -207,7 +207,7 @@ def test_before_there_are_answers_and_of_other_models():
 def test_settings_that_cannot_be_used():
     model = fitted()
     for settings, message in (
-        ({"claim": "worst"}, "no claim"), ({"level": 1.0}, "level must be"), ({"level": 0.3}, "level must be"),
+        ({"claim": "worst"}, "claim must be"), ({"level": 1.0}, "level must be"), ({"level": 0.3}, "level must be"),
         ({"claim": "top", "k": 6}, "k must be"), ({"n_people": 3, "level": 0.999}, "fewer than"),
     ):  # fmt: skip
         with pytest.raises(DataError, match=message):

@@ -413,7 +413,7 @@ def test_when_nothing_is_left_the_frame_is_empty():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"strategy": "best"}, "no strategy 'best'"),
+        ({"strategy": "best"}, "strategy must be one of .*, not 'best'"),
         ({"n": 0}, "n must be"),
         ({"n": 1.5}, "n must be"),
         ({"candidates": ["i00001", "quince"]}, "not known"),

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from predilect._arguments import check_count, check_function
 from predilect._text import quoted
-from predilect._types import FloatArray, IntArray
+from predilect._types import LARGEST_NUMBER, FloatArray, IntArray
 from predilect.errors import DataError
 from predilect.gaussian.posterior import Utilities
 from predilect.likelihoods.special import log_ndtr, mills_ratio
@@ -58,8 +59,7 @@ def items_a_person(keep: Any, n_items: int) -> int:
 
 def items_in_all(budget: Any, n_users: int, n_items: int) -> int:
     """Number of items of all people together; DataError unless whole, at least one a person and not above all."""
-    if isinstance(budget, bool) or not isinstance(budget, int | np.integer):
-        raise DataError(f"budget must be a whole number of items of all people together; got {quoted(budget)}")
+    check_count("budget", budget, 1)
     if not n_users <= budget <= n_users * n_items:
         raise DataError(
             f"budget={budget} cannot be shared out: {n_users} people keep at least one item "
@@ -84,7 +84,7 @@ def _read(keep: Any) -> tuple[float, bool]:
             raise DataError(f"{_said(keep)} is neither a number of items nor a share: write 10, 0.2 or 20%") from None
     if isinstance(keep, bool) or not isinstance(keep, int | float | np.integer | np.floating):
         raise DataError(f"keep must be a number of items, or a share such as 0.2 or '20%'; got {quoted(keep)}")
-    return float(keep), isinstance(keep, float | np.floating)
+    return float(keep if isinstance(keep, float) else min(keep, LARGEST_NUMBER)), isinstance(keep, float | np.floating)
 
 
 def representative(away: FloatArray, C: FloatArray, r: int) -> IntArray:
@@ -136,14 +136,19 @@ def score_of(criterion: str | Score) -> Score:
     **Differs from the paper**: it prints the risks of "voi" and "ucb" without their minus signs, and bounds E exp(f) by
     a Taylor series that is no bound.
     """
-    if not isinstance(criterion, str):
-        return criterion
-    if criterion not in _OF_MARGINALS:
-        raise DataError(f"criterion must be one of {', '.join(CRITERIA)}; got {quoted(criterion)}")
+    check_function("criterion", criterion, 2, CRITERIA)
 
     def score(user: int, utilities: Utilities) -> FloatArray:
         mean, var = utilities.centred_marginals()
-        return _OF_MARGINALS[criterion](mean, np.maximum(var, 0.0))
+        if isinstance(criterion, str):
+            return _OF_MARGINALS[criterion](mean, np.maximum(var, 0.0))
+        found = np.asarray(criterion(user, utilities))
+        if found.shape != mean.shape or found.dtype.kind not in "fiub" or np.isnan(found).any():
+            raise DataError(
+                f"the criterion should give one number for each of {len(mean)} items, shape {mean.shape}, not "
+                f"{found.dtype} of shape {found.shape}. It takes a person's code and utilities"
+            )
+        return found.astype(np.float64)
 
     return score
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from predilect._text import quoted
+from predilect._arguments import check_function
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.compression.sparsify import People, people_of_model
 from predilect.errors import DataError
@@ -73,11 +73,8 @@ LOSSES: dict[str, Loss] = {
 
 def find_loss(loss: str | Loss) -> tuple[str, Loss]:
     """Name and function of a loss; DataError if it is neither a function nor the name of one."""
-    if callable(loss):
-        return getattr(loss, "__name__", "loss"), loss
-    if loss not in LOSSES:
-        raise DataError(f"loss must be a function, or one of {', '.join(LOSSES)}; got {quoted(loss)}")
-    return loss, LOSSES[loss]
+    check_function("loss", loss, 4, LOSSES)
+    return (loss, LOSSES[loss]) if isinstance(loss, str) else (getattr(loss, "__name__", "loss"), loss)
 
 
 def losses_of_draws(

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._arguments import check_choice, check_count
 from predilect._json import plain
 from predilect._stored import PART
-from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray
 from predilect.compression.criteria import criterion_for
 from predilect.compression.losses import Loss, expected_loss, find_loss
@@ -35,7 +35,7 @@ from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.covariates import CovariateEffects
 from predilect.models.boards import Ranking
-from predilect.models.checks import check_count, check_flags
+from predilect.models.checks import check_flags
 from predilect.models.estimator import Constructed, Saving
 from predilect.models.reading import Queries, read_queries
 from predilect.models.shown import BaseEstimator
@@ -142,8 +142,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         check_flags(self)
         check_count("random_state", self.random_state, 0, None)
         self._draw_seed()
-        if self.precision not in PRECISIONS:
-            raise DataError(f"precision must be one of {', '.join(PRECISIONS)}; got {quoted(self.precision)}")
+        check_choice("precision", self.precision, PRECISIONS)
         name, _ = find_loss(self.loss)
         if not hasattr(model, "posterior_"):
             raise DataError(f"this {type(model).__name__} is not fitted: call fit() first")

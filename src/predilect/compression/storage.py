@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from predilect._arguments import check_choice
 from predilect._json import plain, typed
 from predilect._stored import (
     LARGEST,
@@ -30,7 +31,6 @@ from predilect._types import FloatArray, IntArray
 from predilect.compression.losses import find_loss
 from predilect.compression.posterior import SubsetPosterior
 from predilect.gaussian.dense import is_semidefinite
-from predilect.models.checks import check_choice
 from predilect.models.registry import estimator
 from predilect.models.saving import number, restore, sizes_of
 

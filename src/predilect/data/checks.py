@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from predilect._arguments import check_list
 from predilect._text import amount, first_few
 from predilect._types import FloatArray, IntArray
 from predilect.data.canonical import repeats
@@ -94,6 +95,7 @@ def check(
     -----
     O(n_rows); under a second for a million rows.
     """
+    check_list("item_ids_with_no_answers", item_ids_with_no_answers, None)
     comparisons = answers if isinstance(answers, Comparisons) else read(answers, columns=columns, reading=reading)
     findings = [
         *_items(comparisons, item_ids_with_no_answers),

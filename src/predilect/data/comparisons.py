@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from predilect._arguments import numbers_in
 from predilect._forks import refuse_without_threads
-from predilect._text import is_whole, shown
+from predilect._text import is_whole, quoted, shown
 from predilect.data.canonical import ALONE, Answers, canonical_answers, joined_tasks, row_offsets
 from predilect.data.frames import build_frame, open_frame
 from predilect.data.intake import Intake, Reading
@@ -349,7 +350,9 @@ class Comparisons:
 
     def with_weight(self, weight: ArrayLike) -> Comparisons:
         """The same rows with other, positive weights, shape (n_rows,); sides change in proportion."""
-        weight = np.asarray(weight, dtype=np.float64)
+        weight = numbers_in("weight", weight)
+        if len(weight) != self.n_rows:
+            raise DataError(f"there are {len(weight)} weights for {self.n_rows} rows. Give one for each.")
         sides = None if self.sides is None else self.sides * (weight / self.weight)[:, None]
         return replace(self, weight=weight, sides=sides)
 
@@ -559,6 +562,8 @@ def without_person(answers: Comparisons, user: Any) -> Comparisons:
 
 def joined(first: Comparisons, second: Comparisons) -> Comparisons:
     """Answers of both, no task of one a task of the other; raises DataError as ``Comparisons.append``."""
+    if not isinstance(second, Comparisons):
+        raise DataError(f"answers are appended to answers, predilect.read(...), not {quoted(second)}.")
     if first.has_users != second.has_users:
         raise DataError(
             "one set of answers tells people apart and the other does not; "

@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
+from predilect._arguments import check_text
 from predilect._forks import refuse_without_threads
 from predilect._text import did_you_mean, quoted, shown
 from predilect.errors import DataError, DataWarning
@@ -339,6 +340,7 @@ def typed_text(series: pl.Series) -> pl.Series:
 
 def build_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
     """Data frame of columns, (n_rows,) each, by an eager library that narwhals knows; DataError if it is not there."""
+    check_text("backend", backend)
     if backend == "polars":
         return pl.DataFrame({name: pl.Series(name, column) for name, column in columns.items()})
     lists = {name: _portable(column, backend) for name, column in columns.items()}

@@ -183,14 +183,14 @@ def answered_rows(model: Fitted, user: Any, code: int) -> tuple[IntArray, IntArr
 
 
 def draws_for(
-    model: Fitted, user: Any, answered: tuple[IntArray, ...] | None, random_state: int | None
+    model: Fitted, user: Any, answered: tuple[IntArray, ...] | None, random_state: Any
 ) -> np.random.Generator:
     """Draws among questions that are equally good: others for each person and after each answer, and repeatable.
 
     ``answered``: see :func:`answered_rows`.
     """
-    if random_state is None:
-        return np.random.default_rng()
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return np.random.default_rng(random_state)
     own = None if model.users_ is None else model.users_.own(user)
     name = b"" if user is None else str(user if own is None else own).encode("utf-8", "surrogatepass")
     digest = int.from_bytes(hashlib.blake2b(name, digest_size=16).digest(), "little")  # unlike hash(), always the same

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.special import expit
 
+from predilect._arguments import check_choice
 from predilect._text import did_you_mean
 from predilect._types import FloatArray, IntArray
 from predilect.data.choices import Choices
@@ -250,8 +251,7 @@ def market_shares(
     draw of their coefficients. "first_choice": what is best by mean utilities, of which the share is more extreme than
     it is sure: its interval is that of "randomised", made to hold it. ``of``: see :func:`average`.
     """
-    if rule not in RULES:
-        raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, not {rule!r}")
+    check_choice("rule", rule, RULES)
     by_means: list[FloatArray] = []
 
     def of_people() -> Iterable[FloatArray]:
@@ -275,8 +275,7 @@ def average(of_people: Iterable[FloatArray], of: str, seed: int) -> tuple[FloatA
     Of "respondents" the average over the people who answered. Of "population", whose sample they are, that by the
     Bayesian bootstrap (Rubin 1981): in each draw people weigh what standard exponentials say, the same for all columns.
     """
-    if of not in OF:
-        raise ValueError(f"of must be one of {', '.join(map(repr, OF))}, not {of!r}")
+    check_choice("of", of, OF)
     rng = np.random.default_rng([seed, *_WEIGHTS])
     means: list[FloatArray] = []
     total: Any = 0.0

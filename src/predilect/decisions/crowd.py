@@ -118,11 +118,11 @@ class Questions:
         draws, rng = Draws(self._model, self._weights), np.random.default_rng(random_state)
         closed = draws.pairs(exclude)
         asked: list[Question] = []
-        taken: list[int] = []
+        taken = closed
         for user in users:
-            found = draws.of_person(user, 1, np.append(closed, taken), repeat, rng)
+            found = draws.of_person(user, 1, taken, repeat, rng)
             found = found or draws.of_person(user, 1, closed, repeat, rng)
-            taken += [pair for pair, _ in found]
+            taken = np.append(taken, [pair for pair, _ in found]).astype(np.int64)
             asked += draws.described(user, found, rng)
         return asked
 

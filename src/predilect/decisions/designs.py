@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from predilect._arguments import check_arguments, check_count, check_list, check_mapping
 from predilect._text import did_you_mean, quoted, shown
 from predilect._types import BoolArray, FloatArray, IntArray, is_number
 from predilect.data import build_frame
@@ -139,7 +139,7 @@ class Design:
         V = (n_people times the information of a respondent)⁻¹, root mean square over draws of the priors. People who
         differ make errors larger: this is what a design can promise.
         """
-        _check_count("n_people", n_people, 1)
+        check_count("n_people", n_people, 1)
         se = self._errors_of_one() / math.sqrt(n_people)
         prior = self._priors.mean(axis=0) @ self._attributes.report.T
         power = ndtr(np.abs(prior) / se - Z_95) + ndtr(-np.abs(prior) / se - Z_95)
@@ -187,7 +187,8 @@ class Design:
             As ``table``, a row an alternative of each person's tasks, with the columns person and chosen; for
             ``predilect.read``.
         """
-        _check_count("n_people", n_people, 1)
+        check_count("n_people", n_people, 1)
+        check_arguments(random_state=random_state)
         rng = np.random.default_rng(random_state)
         n_blocks, n_tasks, k = self._X.shape[:3]
         V = self._X @ self._priors.mean(axis=0)
@@ -280,9 +281,11 @@ def design(
     >>> found.table.height
     18
     """
+    check_arguments(attributes=attributes, priors=priors, outside=outside, balanced=balanced)
+    check_count("random_state", random_state, 0, None)
     for what, number in (("n_tasks", n_tasks), ("n_blocks", n_blocks), ("n_starts", n_starts)):
-        _check_count(what, number, 1)
-    _check_count("n_alternatives", n_alternatives, 1 if outside else 2)
+        check_count(what, number, 1)
+    check_count("n_alternatives", n_alternatives, 1 if outside else 2)
     coding = _Attributes.of(_levels(attributes), outside)
     rules = _rules(coding.levels, prohibited)
     search = _Search(
@@ -307,12 +310,9 @@ def _is_number(values: Sequence[Any]) -> bool:
     return all(is_number(one, -math.inf) for one in values)
 
 
-def _check_count(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"{name} must be a whole number from {least} up, not {quoted(value)}")
-
-
 def _levels(attributes: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    for name, values in attributes.items():
+        check_list(f"the levels of {quoted(name)}", values, of="levels")
     found = {str(name): list(values) for name, values in attributes.items()}
     if not found:
         raise DataError('there are no attributes. Give levels by name, such as {"price": [1, 2, 3]}')
@@ -337,7 +337,9 @@ def _place(levels: Mapping[str, list[Any]], name: Any, value: Any, what: str) ->
 def _rules(levels: Mapping[str, list[Any]], prohibited: Sequence[Mapping[str, Any]]) -> list[IntArray]:
     """Prohibitions as levels by attribute, -1 for any, (n_attributes,)."""
     found = []
+    check_list("prohibited", prohibited, of="mappings")
     for one in prohibited:
+        check_mapping("a prohibition", one)
         rule = np.full(len(levels), -1)
         for name, value in one.items():
             attribute, level = _place(levels, name, value, "a prohibition")

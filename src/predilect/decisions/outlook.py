@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import ndtr, ndtri
 
+from predilect._arguments import check_choice, check_count
 from predilect._text import grouped, quoted
 from predilect._types import FloatArray, IntArray, is_number
 from predilect.decisions.candidates import items_left
@@ -93,12 +94,10 @@ def outlook(
     """See :meth:`Asking.outlook <predilect.models.asking.Asking.outlook>`."""
     model = copy.copy(model)  # as it is now, whatever other threads do
     kept = items_left(model, retired)
-    if claim not in CLAIMS:
-        raise DataError(f"there is no claim {quoted(claim)}; there are {', '.join(CLAIMS)}")
+    check_choice("claim", claim, CLAIMS)
     if not is_number(level) or not 0.5 < level < 1.0:
         raise DataError(f"level must be a probability above 0.5 and below 1; got {quoted(level)}")
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k < len(kept):
-        raise DataError(f"k must be a whole number from 1 to {len(kept) - 1}, below that of the items; got {quoted(k)}")
+    check_count("k", k, 1, most=len(kept) - 1)
     crowd = model.posterior_.crowd().among(kept)
     mean = crowd.mean if crowd.Phi is None else crowd.dense()[0]
     draws = np.concatenate([*board_draws(crowd, model.seed_, default_draws(len(kept)))])  # as the board has them

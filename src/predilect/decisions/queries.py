@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from predilect._arguments import check_arguments, check_choice
 from predilect._text import did_you_mean, either, quoted
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Vocabulary, build_frame
@@ -52,7 +53,7 @@ def suggest(
     random_state: int = 0,
 ) -> Any:
     """See :meth:`Asking.suggest <predilect.models.asking.Asking.suggest>`."""
-    _check(strategy)
+    check_choice("strategy", strategy, STRATEGIES)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise DataError(f"n must be a whole number of questions, 1 or more; got {quoted(n)}")
     model = copy.copy(model)  # as it is now, whatever other threads do
@@ -110,7 +111,7 @@ def suggest_each(
     model: Fitted, candidates: Any, strategy: str = "bald", *, repeat: bool = False, random_state: int = 0
 ) -> Any:
     """See :meth:`Asking.suggest_each <predilect.models.asking.Asking.suggest_each>`."""
-    _check(strategy)
+    check_choice("strategy", strategy, STRATEGIES)
     model = copy.copy(model)  # as it is now, whatever other threads do
     left, right, names = read_pairs(candidates, model.items_)
     if names is None:
@@ -157,13 +158,9 @@ def suggest_each(
     return _frame(model, asked_people, left[chosen], right[chosen], scores[chosen], named=True)
 
 
-def _check(strategy: str) -> None:
-    if strategy not in STRATEGIES:
-        raise DataError(f"there is no strategy {quoted(strategy)}; there are {', '.join(STRATEGIES)}")
-
-
 def code_of(model: Fitted, user: Any, whose: str = "what is said is of") -> int:
     """Code of a person; -1 for an unseen user, with a warning if one was named."""
+    check_arguments(user=user)
     if user is None:
         return -1
     code = _find(model, user)

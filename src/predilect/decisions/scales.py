@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import expit, logit, softmax
 
-from predilect._text import either, one_line, quoted, shown
+from predilect._arguments import check_choice, check_number
+from predilect._text import either, one_line, shown
 from predilect._types import FloatArray
 from predilect.data import Vocabulary
 from predilect.decisions.ranking import Board
@@ -221,8 +222,7 @@ def scale_of(name: str | Scale, likelihood: str, base: float | None = None, anch
     """
     if isinstance(name, Scale):
         return name
-    if name not in SCALES:
-        raise DataError(f"scale is one of {', '.join(SCALES)}, not {quoted(name)}")
+    check_choice("scale", name, SCALES)
     unit = _BY_LOG_ODDS[LIKELIHOODS[likelihood].log_odds][name]
     if base is None and anchor is None:
         return unit
@@ -232,15 +232,9 @@ def scale_of(name: str | Scale, likelihood: str, base: float | None = None, anch
             f"the scale {name} has its ends by itself, so {given} means nothing there. Leave it out, or ask for "
             f"""{either("--scale elo", 'scale="elo"')}"""
         )
-    if base is not None and not _is_number(base):
-        raise DataError(f"base is a number, the score of the mean of the items or of the anchor; got {quoted(base)}")
+    check_number("base", base, None)
     base = 0.0 if base is None else float(base)
     told = f" The mean of the items is at {base:g}."
     if anchor is not None:
         told = f" {shown(anchor)} is at {base:g} by definition, and intervals are of the distance to it."
     return replace(unit, base=base, anchor=anchor, meaning=unit.meaning + told)
-
-
-def _is_number(base: Any) -> bool:
-    is_real = isinstance(base, int | float | np.integer | np.floating) and not isinstance(base, bool)
-    return is_real and bool(np.isfinite(base))

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from scipy.special import entr, ndtr
 
+from predilect._arguments import check_list
 from predilect._forks import refuse_without_threads
 from predilect._text import either, quoted
 from predilect._types import FloatArray, IntArray
@@ -122,6 +123,8 @@ def read_sets(exclude: Any, model: Fitted, user: Any) -> list[frozenset[int]]:
         tasks = np.full(len(left), -1) if exclude.task is None else exclude.task
         return sets_of_rows(left[mine], right[mine], tasks[mine])
     if isinstance(exclude, list | tuple):
+        for one in exclude:
+            check_list("a set not to ask", one, of="items")
         return [frozenset(model.items_.codes(list(one)).tolist()) for one in exclude]
     table, _ = open_frame(exclude)
     names = column_names(table)

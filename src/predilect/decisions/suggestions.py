@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -62,9 +63,7 @@ def suggest_set_about_crowd(
 
 def _generator(model: Any, draws: Draws, user: Any, random_state: Any) -> np.random.Generator:
     """Draws for a person in a state: others for each person and after each answer, and repeatable with a seed."""
-    if random_state is None or isinstance(random_state, np.random.Generator):
-        return np.random.default_rng(random_state)
-    if user is not None:
+    if user is not None or not isinstance(random_state, Integral):
         return draws_for(model, user, draws.answered(user, draws.code(user)), random_state)
     return np.random.default_rng([int(random_state), int(model.n_answers_)])
 
@@ -74,7 +73,7 @@ def _ids(model: Any, exclude: Any, user: Any) -> list[tuple[Any, Any]]:
     if exclude is None:
         return []
     if isinstance(exclude, list | tuple | set | frozenset):
-        pairs = [tuple(pair) for pair in exclude]
+        pairs = [tuple(pair) if isinstance(pair, list | tuple) else () for pair in exclude]
         if any(len(pair) != 2 for pair in pairs):
             raise DataError("a list of pairs not to ask holds two items each: exclude=[(left, right), ...]")
         return pairs

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from predilect._text import quoted
+from predilect._arguments import check_arguments, check_choice, check_count
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.decisions.candidates import all_pairs, items_left
 from predilect.decisions.information import bald
@@ -138,14 +138,9 @@ def weights_of(
 
 
 def _check(target: str, k: int, difficulty: float | None, eps: float, n_items: int) -> None:
-    if target not in TARGETS:
-        raise DataError(f"there is no target {quoted(target)}; there are person, {', '.join(TARGETS)}")
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k < n_items:
-        raise DataError(f"k must be a whole number from 1 to {n_items - 1}, below that of the items; got {quoted(k)}")
-    if difficulty is not None and not 0.0 <= difficulty <= 1.0:
-        raise DataError(f"difficulty must be a probability from 0 to 1; got {quoted(difficulty)}")
-    if not 0.0 < eps <= 1.0:
-        raise DataError(f"eps must be above 0 and at most 1; got {quoted(eps)}")
+    check_choice("target", target, ("person", *TARGETS))
+    check_count("k", k, 1, most=n_items - 1)
+    check_arguments(difficulty=difficulty, eps=eps)
 
 
 def _softened(told: FloatArray) -> tuple[FloatArray, float]:

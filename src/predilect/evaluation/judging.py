@@ -7,15 +7,14 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from predilect._arguments import check_count
 from predilect._json import plain
-from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.checks import connected_items
@@ -445,9 +444,7 @@ def _check(settings: Mapping[str, object]) -> None:
         "n_folds": (2, 127), "max_people": (FEWEST_PEOPLE, 10**9), "n_bootstrap": (100, 10**6),
         "random_state": (0, 2**63),
     }.items():  # fmt: skip
-        value = settings[name]
-        if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
-            raise DataError(f"{name} of the verdict must be a whole number from {low} to {high}, not {quoted(value)}")
+        check_count(f"{name} of the verdict", settings[name], low, most=high)
 
 
 def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
+from predilect._arguments import check_arguments, check_count, check_list, numbers_in
 from predilect._types import FloatArray, IntArray
 from predilect.errors import DataError
 from predilect.likelihoods.special import TAILS_95, Z_95
@@ -61,9 +62,9 @@ def checked(
     outcome: npt.ArrayLike, log_proba: npt.ArrayLike, weight: npt.ArrayLike | None
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """The three as arrays; DataError if they do not fit each other."""
-    y = np.asarray(outcome).astype(np.int64)
-    logp = np.asarray(log_proba, dtype=float)
-    w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+    y = numbers_in("outcome", outcome)
+    logp = numbers_in("log_proba", log_proba, 2)
+    w = np.ones(len(y)) if weight is None else numbers_in("weight", weight)
     if logp.shape != (len(y), 3) or w.shape != y.shape or not len(y):
         raise DataError(
             f"expected n > 0 outcomes, log-probabilities of shape (n, 3) and n weights, got shapes {y.shape}, "
@@ -73,7 +74,7 @@ def checked(
         raise DataError("outcomes must be 1 (left), 0 (tie) or -1 (right).")
     if np.isnan(logp).any() or (logp > 1e-9).any():
         raise DataError("log-probabilities must be at most 0 and not NaN. Were probabilities given instead?")
-    return y, logp, w
+    return y.astype(np.int64), logp, w
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +203,11 @@ def paired_difference(
     t/z, the 97.5 % quantiles of Student's t with G - 1 degrees of freedom and of the normal (Hesterberg 2015, expanded
     percentile interval): by 1.6 for five groups, 1.04 for fifty. O(n log n + groups x resamples) time.
     """
-    a, b = np.asarray(losses_a, dtype=float), np.asarray(losses_b, dtype=float)
-    w = np.ones(a.shape) if weight is None else np.asarray(weight, dtype=float)
+    a, b = numbers_in("losses_a", losses_a), numbers_in("losses_b", losses_b)
+    w = np.ones(a.shape) if weight is None else numbers_in("weight", weight)
+    check_arguments(random_state=random_state)
+    check_count("n_resamples", n_resamples, 1)
+    check_list("groups", groups)
     labels, code = np.unique(np.asarray(groups), return_inverse=True)
     if not a.shape == b.shape == w.shape == code.shape or a.ndim != 1 or not len(a):
         raise DataError(

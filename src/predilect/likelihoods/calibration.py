@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from predilect._arguments import check_number
 from predilect._json import plain, typed
 from predilect._stored import Value
-from predilect._text import quoted
-from predilect._types import BoolArray, FloatArray, is_number
+from predilect._types import BoolArray, FloatArray
 from predilect.likelihoods.probit import outcome_log_probabilities
 from predilect.likelihoods.views import PairLikelihood, Probit
 
@@ -93,8 +93,7 @@ class Calibration:
     def __post_init__(self) -> None:
         for name, (low, high) in RANGES.items():
             value = getattr(self, name)
-            if not is_number(value, low, high):
-                raise ValueError(f"{name} must be a number from {low:g} to {high:g}, not {quoted(value)}")
+            check_number(name, value, low=low, high=high)
             object.__setattr__(self, name, float(value))
 
     def describe(self, delta: float) -> list[str]:

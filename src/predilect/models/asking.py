@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from predilect._arguments import check_arguments, check_choice, check_count
 from predilect._text import either, quoted
 from predilect.data import build_frame
 from predilect.data.frames import is_list
@@ -16,7 +17,7 @@ from predilect.decisions.acting import Decision, Loss
 from predilect.decisions.crowd import Questions
 from predilect.decisions.outlook import Outlook
 from predilect.decisions.scales import Scale, ScaleName
-from predilect.decisions.weights import Weights, weights_of
+from predilect.decisions.weights import TARGETS, Weights, weights_of
 from predilect.errors import DataError
 from predilect.models.registry import estimator
 
@@ -64,8 +65,8 @@ class Asking:
         repeat : bool, default False
             Whether pairs that the person answered may be asked again.
         random_state : int, default 0
-            Seed of what is drawn: pairs of equal scores, with "random" any pair, and all questions about the crowd;
-            these also take a NumPy Generator, or None to draw anew each time.
+            Seed of what is drawn: pairs of equal scores, with "random" any pair, and all questions about the crowd; or
+            a NumPy Generator, or None to draw anew each time.
 
         Returns
         -------
@@ -104,6 +105,8 @@ class Asking:
         ('juice', 'milk')
         """
         fitted: Any = self
+        check_arguments(n=n, k=k, retired=retired, difficulty=difficulty, repeat=repeat, random_state=random_state)
+        check_choice("target", target, ("person", *TARGETS))
         if target != "person":
             _refuse_strategy(strategy)
             retired = self._not_among(candidates, retired)
@@ -160,19 +163,23 @@ class Asking:
         >>> questions.ask("ann", random_state=0)[0].probability
         0.3333333333333333
         """
+        check_choice("target", target, TARGETS)
+        check_arguments(k=k, retired=retired, difficulty=difficulty, quota=quota, shown=shown, eps=eps)
         return Questions(self, self._weights(
-            target, k=k, retired=tuple(retired), difficulty=difficulty, quota=quota, shown=shown, eps=eps
+            target, k=k, retired=retired, difficulty=difficulty, quota=quota, shown=shown, eps=eps
         ))  # fmt: skip
 
     def _weights(self, target: str, **settings: Any) -> Weights:
         """Weights of pairs in the present state of the model, which are made once."""
         model: Any = self
+        settings["retired"] = tuple(settings["retired"])
         posterior, shown = model.posterior_, settings.get("shown")
         held = self._asked
         if held is None or held[0] is not posterior:
             held = self._asked = posterior, {}
         counts = None if shown is None else tuple(sorted(shown.items(), key=repr))
-        key = target, tuple(sorted((settings | {"shown": counts}).items(), key=lambda one: one[0]))
+        retired = tuple(model.items_.codes(settings["retired"]).tolist())
+        key = target, tuple(sorted((settings | {"shown": counts, "retired": retired}).items(), key=lambda one: one[0]))
         if key not in held[1]:
             held[1][key] = weights_of(model, target, **settings, random_state=model.seed_)
         return held[1][key]
@@ -235,6 +242,7 @@ class Asking:
         >>> model.outlook().items
         ('tea',)
         """
+        check_arguments(k=k, n_people=n_people, retired=retired, random_state=random_state)
         return of_claims.outlook(self, claim, level, k=k, n_people=n_people, retired=retired, random_state=random_state)
 
     def suggest_each(
@@ -270,9 +278,11 @@ class Asking:
         The choice of :meth:`suggest` with n = 1, in one prediction for everybody: a microsecond or two a candidate.
         """
         fitted: Any = self
+        check_arguments(k=k, retired=retired, difficulty=difficulty, repeat=repeat, random_state=random_state)
+        check_choice("target", target, (None, "person", *TARGETS))
         if is_list(candidates):
             _refuse_strategy(strategy)
-            weights = self._weights(target or "board", k=k, retired=tuple(retired), difficulty=difficulty)
+            weights = self._weights(target or "board", k=k, retired=retired, difficulty=difficulty)
             return suggestions.suggest_to_each(
                 self, weights, candidates, exclude=exclude, repeat=repeat, random_state=random_state
             )
@@ -339,6 +349,8 @@ class Asking:
         ['juice', 'milk', 'tea']
         """
         fitted: Any = self
+        check_arguments(size=size, k=k, repeat=repeat, random_state=random_state)
+        check_choice("target", target, ("person", *TARGETS))
         if target != "person":
             weights = self._weights(target, k=k, retired=self._not_among(candidates, ()))
             return suggestions.suggest_set_about_crowd(
@@ -443,6 +455,7 @@ class Asking:
             As :meth:`decide`; if the model tells nobody apart, or does not know somebody.
         """
         fitted: Any = self
+        check_arguments(users=users)
         return build_frame(
             acting.decide_many(
                 fitted, options, users, cost_wrong=cost_wrong, cost_question=cost_question, cost_defer=cost_defer,
@@ -526,6 +539,8 @@ class Asking:
         100.0
         """
         fitted: Any = self
+        check_arguments(size=size)
+        check_count("random_state", random_state, 0)
         return of_items.scores(fitted, size, anchor, user, random_state=random_state)
 
     def compress(

@@ -7,15 +7,15 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from inspect import signature
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from predilect._arguments import check_choice, check_flag, check_number, check_positive, check_positives
 from predilect._json import plain
 from predilect._stored import LARGEST
 from predilect._text import either, quoted
-from predilect._types import BoolArray, FloatArray, is_number
+from predilect._types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.kernels import (
@@ -55,59 +55,28 @@ class KernelHyperparameters:
         return hyperparameters_by_name(self.kernel) | others
 
 
-def check_choice(name: str, value: Any, allowed: Iterable[Any]) -> None:
-    """Raise ValueError unless ``value`` is one of those allowed."""
-    allowed = list(allowed)
-    if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {quoted(value)}")
-
-
-def check_count(name: str, value: Any, least: int, *words: Any) -> None:
-    """Raise ValueError unless ``value`` is a whole number from ``least`` up, or one of ``words``."""
-    if any(value is word or (isinstance(value, str) and value == word) for word in words):
-        return
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        also = "".join(f"{word!r} or " for word in words)
-        raise ValueError(f"{name} must be {also}a whole number from {least} up, not {quoted(value)}")
-
-
-def check_positive(name: str, value: Any, *words: Any) -> None:
-    """Raise ValueError unless ``value`` is a positive finite number, or one of ``words``."""
-    if any(isinstance(value, str) and value == word for word in words):
-        return
-    if not is_number(value):
-        also = "".join(f"{word!r} or " for word in words)
-        raise ValueError(f"{name} must be {also}a positive number, not {quoted(value)}")
-
-
 def check_gamma(name: str, value: Any) -> tuple[float, float]:
-    """Shape and rate of a Gamma distribution; ValueError if they are not two positive numbers."""
+    """Shape and rate of a Gamma distribution; DataError if they are not two positive numbers."""
     try:
         shape, rate = value
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be two numbers, shape and rate of a Gamma prior, not {quoted(value)}") from error
+        raise DataError(f"{name} must be two numbers, shape and rate of a Gamma prior, not {quoted(value)}") from error
     check_positive(f"the shape in {name}", shape)
     check_positive(f"the rate in {name}", rate)
     return float(shape), float(rate)
 
 
 def check_kernel(name: str, value: Any, *words: str) -> None:
-    """Raise ValueError unless ``value`` is a kernel, the name of one, or one of ``words``."""
+    """Raise DataError unless ``value`` is a kernel, the name of one, or one of ``words``."""
     if not isinstance(value, Kernel):
         check_choice(name, value, (*words, *SHAPES))
 
 
 def check_search(model: Any, *, medians: Iterable[str] = MEDIAN_RULES) -> None:
-    """Check length-scales and computing parameters that several models share; ValueError if out of range."""
+    """Check length-scales and computing parameters that several models share; DataError if out of range."""
     check_choice("kernel_form", model.kernel_form, FORMS)
     check_choice("median", model.median, ("auto", *medians))
-    scales = model.length_scale
-    if isinstance(scales, str):
-        check_choice("length_scale", scales, ("median", "optimise"))
-    else:
-        numbers = np.atleast_1d(np.asarray(scales, dtype=np.float64))
-        if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
-            raise ValueError(f'length_scale must be "median", "optimise" or positive numbers, not {quoted(scales)}')
+    check_positives("length_scale", model.length_scale, "median", "optimise")
     check_positive("tol", model.tol, "auto")
 
 
@@ -116,7 +85,7 @@ def make_kernel(
 ) -> Kernel:
     """Kernel of a model's parameters, at the start of a search of length-scales; ``features`` (n, d) of what has some.
 
-    ``length_scale`` is the model's by default, ``median`` the rule that is the model's "auto". ValueError if there are
+    ``length_scale`` is the model's by default, ``median`` the rule that is the model's "auto". DataError if there are
     several length-scales, but not one for each feature.
     """
     if isinstance(kernel, Kernel):
@@ -134,7 +103,7 @@ def make_kernel(
     else:
         scales = np.atleast_1d(np.asarray(scales, dtype=np.float64))
         if len(scales) not in (1, n_features):
-            raise ValueError(
+            raise DataError(
                 f"length_scale holds {len(scales)} numbers, but the features make {n_features} columns. Give one "
                 "number for all, or one for each column"
             )
@@ -173,16 +142,15 @@ def refuse_scorer() -> None:
 
 
 def check_flags(model: Any) -> None:
-    """ValueError if an argument whose default is True or False is neither: any text, "no" too, counts as true."""
+    """DataError if an argument whose default is True or False is neither."""
     given = model.get_params(deep=False)
     for name, parameter in signature(type(model)).parameters.items():
-        value = given[name]
-        if isinstance(parameter.default, bool) and not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name} must be True or False, not {quoted(value)}")
+        if isinstance(parameter.default, bool):
+            check_flag(name, given[name])
 
 
 def given_threshold(value: Any) -> float | None:
-    """The tie threshold, or None for "auto"; ValueError if it is neither "auto" nor a number from 0 to 1e4."""
+    """The tie threshold, or None for "auto"; DataError if it is neither "auto" nor a number from 0 to 1e4."""
     if _is_auto(value):
         return None
     return _number("tie_threshold", value, 0.0, 1e4)
@@ -193,8 +161,7 @@ def _is_auto(value: Any) -> bool:
 
 
 def _number(name: str, value: Any, low: float, high: float) -> float:
-    if not is_number(value, low, high):
-        raise ValueError(f'{name} must be "auto" or a number from {low:g} to {high:g}, not {quoted(value)}')
+    check_number(name, value, "auto", low=low, high=high)
     return float(value)
 
 
@@ -202,16 +169,12 @@ MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
 
 
 def check_process(model: Any, *, learned: bool, share_is_searched: bool = False) -> None:
-    """Check kernel, length-scales ("optimise" if ``learned``), own share, tolerance and seed, or raise ValueError."""
+    """Check kernel, length-scales ("optimise" if ``learned``), own share, tolerance and seed, or raise DataError."""
     check_kernel("kernel", model.kernel)
     check_search(model)
     if isinstance(model.length_scale, str) and not learned:
         check_choice("length_scale", model.length_scale, ("median",))
-    own = model.own_share
-    if share_is_searched and isinstance(own, str):
-        check_choice("own_share", own, ("auto",))
-    elif isinstance(own, str | bool) or not 0.0 <= own <= 1.0:
-        raise ValueError(f"own_share must be a number from 0 to 1, not {quoted(own)}")
+    check_number("own_share", model.own_share, *["auto"] * share_is_searched, low=0.0, high=1.0)
 
 
 def item_kernel(model: Any, space: FeatureSpace, own: float, length_scale: Any = None) -> Kernel:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._arguments import check_arguments, check_count
 from predilect._json import plain
 from predilect._stored import (
     PART,
@@ -36,7 +37,7 @@ from predilect.errors import DataError
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.kernels.stored import kernel_from_dict, kernel_to_dict
 from predilect.models.boards import Ranking
-from predilect.models.checks import LARGEST, check_count, check_flags, given_threshold
+from predilect.models.checks import LARGEST, check_flags, given_threshold
 from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
 from predilect.models.registry import entry_of
 from predilect.models.saving import number, read_model, restore, sizes_of, write_model
@@ -177,6 +178,7 @@ class Saving(ABC):
             If the folder cannot be written.
         """
         check_is_fitted(self, "posterior_")
+        check_arguments(path=path, overwrite=overwrite)
         write_model(Path(path), *self._snapshot()._document(), overwrite=overwrite)
 
     @classmethod
@@ -188,6 +190,7 @@ class Saving(ABC):
         DataError
             If the folder holds no such model, a damaged one, or one of another format.
         """
+        check_arguments(path=path)
         entry = entry_of(cls)
         model: Self = read_model(Path(path), (entry.name, *entry.also), cls._all_fields, cls._from_document)
         return model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from predilect._arguments import check_arguments, check_choice, check_list, check_number, check_text
 from predilect._text import either, quoted
-from predilect._types import FloatArray, IntArray
+from predilect._types import FloatArray, IntArray, is_number
 from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
 from predilect.data.attributes import refuse_left_out
 from predilect.data.choices import choices_of
 from predilect.data.features import FeatureSpace
 from predilect.decisions import conjoint, offers
 from predilect.errors import DataError, DataWarning
-from predilect.models.checks import check_choice
 from predilect.models.reading import beyond, codes_of_sets, read_answers
 
 _STEP = 1e-4  # of a price, for the slope of utilities at it
@@ -142,6 +143,7 @@ class Kit:
             where the price may be without effect: the ratio is then unbounded). Of a category the worth of a level is
             against the mean of all levels.
         """
+        check_arguments(price=price, user=user)
         draws = self._person_draws()
         if self.features_ is not None:
             refuse_left_out(price, self.features_, self.attributes_)
@@ -169,6 +171,7 @@ class Kit:
         DataError
             If the attribute is no category whose worth answers tell.
         """
+        check_arguments(attribute=attribute, user=user)
         draws = self._person_draws()
         if self.features_ is not None:
             refuse_left_out(attribute, self.features_, self.attributes_)
@@ -262,9 +265,9 @@ class Kit:
         DataWarning
             If numbers of new items lie outside the range of those of the fit: shares then follow a straight line.
         """
+        check_arguments(items=items)
         draws = self._person_draws()
-        offered = scenarios if isinstance(scenarios, Mapping) else {"": scenarios}
-        sets = {str(name): _offered(str(name), one) for name, one in offered.items()}
+        sets = offered_in(scenarios)
         codes, described = codes_of_sets(self, list(sets.values()), items)
         self._warn_beyond(described)
         rows = (self._rows(one, described) for one in codes)
@@ -294,6 +297,7 @@ class Kit:
         table : data frame of the caller's kind
             Columns price (the value), item, share, lower, upper, of, for all items on offer. Warns as :meth:`simulate`.
         """
+        check_arguments(scenario=scenario, price=price, values=values)
         draws, values = self._person_draws(), _finite(values)
         offered = _offered("", scenario)
         place = _place_of(offered, item, price)
@@ -331,6 +335,7 @@ class Kit:
         DataError
             As :meth:`price_curve`.
         """
+        check_arguments(scenario=scenario, price=price)
         draws, ids = self._person_draws(), _offered("", scenario)
         k = len(ids)
         codes, encoded = self._on_offer(ids, price, items)
@@ -378,6 +383,8 @@ class Kit:
             As :meth:`price_curve`.
         """
         check_choice("maximise", maximise, offers.AIMS)
+        check_arguments(scenario=scenario, price=price, values=values)
+        check_number("cost", cost)
         draws, ids, values = self._person_draws(), _offered("", scenario), _finite(values)
         place, k = _place_of(ids, item, price), len(ids)
         codes, encoded = self._on_offer(ids, price, items)
@@ -428,6 +435,11 @@ class Kit:
             As :meth:`simulate`; if there are more than 2 000 lines, or a cost is missing.
         """
         check_choice("maximise", maximise, offers.AIMS)
+        check_arguments(ours=ours, against=against, size=size)
+        check_text("price", price, None)
+        ours = list(ours)
+        for one in cost.values() if isinstance(cost, Mapping) else [cost]:
+            check_number("cost", one)
         if maximise != "share" and price is None:
             raise DataError(f"{maximise} needs the attribute that is the price ({either('--price NAME', 'price=...')})")
         draws, ids = self._person_draws(), _offered("", [*ours, *against])
@@ -501,9 +513,9 @@ class Kit:
 
 def _finite(values: Sequence[float]) -> list[float]:
     """The values that a number takes; DataError if there are none, or one is not finite."""
-    found = np.asarray(values, dtype=np.float64).ravel()
-    if not len(found) or not np.isfinite(found).all():
-        raise DataError(f"values should be numbers that the attribute takes in turn, got {quoted(list(values))}")
+    found = list(values)
+    if not found or not all(is_number(value, -math.inf) for value in found):
+        raise DataError(f"values should be numbers that the attribute takes in turn, got {quoted(found)}")
     return [float(value) for value in found]
 
 
@@ -515,12 +527,21 @@ def _place_of(ids: list[Any], item: Any, price: str) -> int:
     return place
 
 
+def offered_in(scenarios: Any) -> dict[str, list[Any]]:
+    """What is on offer in each scenario, or in the only one, by its name; DataError where that is no choice."""
+    several = scenarios if isinstance(scenarios, Mapping) else {"": scenarios}
+    if not several:
+        raise DataError("there is no scenario. Give lists of items by name, or one list")
+    return {str(name): _offered(str(name), one) for name, one in several.items()}
+
+
 def _offered(name: str, items: Sequence[Any]) -> list[Any]:
     """What is on offer; DataError if that is no choice."""
+    where = f'scenario "{name}"' if name else "the scenario"
+    check_list(where, items, of="items")
     found = list(items)
     if len(found) < 2 or len(set(map(str, found))) < len(found):
         said = "one item" if len(found) == 1 else "an item twice" if found else "no items"
-        where = f'scenario "{name}"' if name else "the scenario"
         how = ". Give the second one another name, with the same attributes" if said == "an item twice" else ""
         raise DataError(f"{where} has {said}: a choice is between two or more different items{how}")
     return found

@@ -17,7 +17,16 @@ from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.comparisons import SIDE
 from predilect.data.features import FeatureSpace
-from predilect.data.frames import as_text, clean_ids, column_names, index_names, is_list, open_frame, to_columns
+from predilect.data.frames import (
+    as_text,
+    clean_ids,
+    column_names,
+    index_names,
+    is_list,
+    open_frame,
+    to_columns,
+    to_series,
+)
 from predilect.data.intake import counted
 from predilect.data.read.columns import pair_columns, refuse_index
 from predilect.data.read.covariates import covariate_columns, differences, flat, refuse_missing
@@ -369,7 +378,7 @@ def codes_of_sets(model: Any, sets: list[list[Any]], items: Any) -> tuple[list[I
 
     A new item has the number of known ones and its row as its code. DataError where attributes of it are not given.
     """
-    names = pl.Series([item for one in sets for item in one]) if any(sets) else pl.Series([], dtype=pl.String)
+    names = clean_ids(to_series([item for one in sets for item in one]), "item")
     codes = model.items_.codes(names, unknown="minus_one").astype(np.int64)
     n_columns = model._space.matrix.shape[1]
     cuts = list(pairwise(np.cumsum([0, *map(len, sets)]).tolist()))

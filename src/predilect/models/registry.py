@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from predilect._arguments import check_arguments
 from predilect.errors import DataError
 
 
@@ -148,6 +149,7 @@ def load(path: str | Path) -> Any:
     """
     from predilect.models.saving import settled
 
+    check_arguments(path=path)
     return settled(Path(path), _load)
 
 

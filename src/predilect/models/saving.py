@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from predilect._arguments import check_count
 from predilect._json import typed
 from predilect._replace import foreign, put_in_place, resolved, staged
 from predilect._stored import DAMAGE, PART, Fields, Value, check_sizes, check_values, read, stored_in
@@ -24,7 +25,6 @@ from predilect._text import either
 from predilect.data import Vocabulary
 from predilect.errors import DataError, OutputError
 from predilect.likelihoods.registry import LIKELIHOODS
-from predilect.models.checks import check_count
 
 Read = TypeVar("Read")
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._text import grouped
+from predilect._arguments import check_arguments
+from predilect._text import grouped, quoted
 from predilect.decisions.scales import ScaleName, scale_of
+from predilect.errors import DataError
 
 if TYPE_CHECKING:
     from predilect.plot import Plots
@@ -111,6 +113,9 @@ class Shown(BaseEstimator):
             If the file cannot be there, the scale is none, or the anchor is not known.
         """
         check_is_fitted(self, "posterior_")
+        check_arguments(path=path, title=title, name_people=name_people, overwrite=overwrite)
+        if compare is not None and not hasattr(compare, "posterior_"):
+            raise DataError(f"compare must be a fitted model, an older one, not {quoted(compare)}")
         from predilect.report.notebook import write_report
 
         fitted: Any = self

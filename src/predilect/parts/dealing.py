@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from predilect._arguments import check_count, check_list, check_path
 from predilect._files import file_record
 from predilect._replace import foreign, put_in_place, resolved, staged
 from predilect._text import either, shown
@@ -104,7 +105,11 @@ def partition(
     """
     options = read_options(columns, reading, of_file=True)
     options |= {"item_map": item_map, "design": design}
-    paths = [Path(one) for one in ([files] if isinstance(files, str | Path) else files)]
+    several = [files] if isinstance(files, str | Path) else files
+    check_list("files", several, of="names of files")
+    for name, one in (*(("files", one) for one in several), ("out", out)):
+        check_path(name, one)
+    paths = [Path(one) for one in several]
     return partition_files(paths, Path(out), options, n_parts, unpack_limit, add=add, overwrite=overwrite, watch=watch)
 
 
@@ -115,8 +120,7 @@ def partition_files(
     """:func:`partition`, by the options of the readers."""
     if not files:
         raise DataError("name at least one file of answers to partition")
-    if n_parts is not None and not 1 <= n_parts <= MOST_PARTS:
-        raise DataError(f"{either('--parts', 'n_parts')} is the number of parts, from 1 to {MOST_PARTS}; got {n_parts}")
+    check_count(either("--parts", "n_parts"), n_parts, 1, None, most=MOST_PARTS)
     old = _old_parts(out, add, overwrite)
     if old is not None:
         if n_parts not in (None, len(old)):

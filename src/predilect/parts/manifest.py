@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from predilect._arguments import check_path
 from predilect._files import file_record
 from predilect._json import plain, typed
 from predilect._text import amount, as_typed, either, shown
@@ -97,6 +98,7 @@ class Parts:
         DataError
             If there is no manifest, it is of another version, or does not agree with what is in the folder.
         """
+        check_path("parts", path)
         path = Path(path)
         file = path / MANIFEST
         if not file.is_file():

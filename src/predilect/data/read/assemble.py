@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from predilect._arguments import check_mapping
 from predilect._text import did_you_mean, first_few, shown
 from predilect._types import BoolArray, FloatArray
 from predilect.data.canonical import (
@@ -685,6 +686,7 @@ def _given_outcome(pairs: Pairs, n_read: int, kept: NDArray[np.int64]) -> Decode
 
 def map_items(items: Vocabulary, item_map: Mapping[Any, Any]) -> tuple[Vocabulary, NDArray[np.int32]]:
     """Vocabulary of the mapped ids, and the new code of every old code."""
+    check_mapping("item_map", item_map)
     columns = list(item_map.values())
     # A dict of two equally long columns is a table and not a mapping of two ids.
     if len(columns) == 2 and all(not isinstance(c, str) and hasattr(c, "__len__") for c in columns):

@@ -7,20 +7,12 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from predilect._arguments import check_choice, check_count, check_positive
 from predilect._stored import PART
 from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.projection import Projection
-from predilect.models.checks import (
-    KernelHyperparameters,
-    check_choice,
-    check_count,
-    check_positive,
-    check_process,
-    item_kernel,
-    number_or,
-    refuse_many_items,
-)
+from predilect.models.checks import KernelHyperparameters, check_process, item_kernel, number_or, refuse_many_items
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.people_models import crowd_margins, with_new_items
 from predilect.models.reading import Queries, Training

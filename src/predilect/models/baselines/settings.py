@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from predilect._arguments import check_positive
 from predilect.gaussian.kernels import Kernel
-from predilect.models.checks import check_positive, refuse_many_items
+from predilect.models.checks import refuse_many_items
 from predilect.models.estimator import Learned
 from predilect.models.gppl import GPPL
 from predilect.models.joint import JointGP

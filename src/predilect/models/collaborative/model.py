@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._arguments import check_choice, check_count, check_positive
 from predilect._types import FloatArray
 from predilect.gaussian.kernels import MEDIAN_RULES, Kernel
 from predilect.gaussian.kernels.stationary import DISTANCE_RULES
-from predilect.models.checks import check_choice, check_count, check_kernel, check_positive, check_search
+from predilect.models.checks import check_kernel, check_search
 from predilect.models.collaborative.functions import USED
 from predilect.models.collaborative.training import (
     PRESETS,

@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._arguments import check_choice, check_count, check_number, check_positive
 from predilect._types import FloatArray
+from predilect.errors import DataError
 from predilect.gaussian.kernels import Kernel
-from predilect.models.checks import check_choice, check_count, check_gamma, check_kernel, check_positive, check_search
+from predilect.models.checks import check_gamma, check_kernel, check_search
 from predilect.models.crowd.training import PRESETS, CrowdHyperparameters, fit_crowd
 from predilect.models.people_models import FactorEstimator, describe_features
 
@@ -139,11 +141,11 @@ class CrowdGPPL(FactorEstimator):
         check_kernel("kernel", self.kernel)
         check_search(self)
         check_choice("preset", self.preset, PRESETS)
-        if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
-            check_choice("own_share", self.own_share, ("auto",))
+        check_number("own_share", self.own_share, "auto", low=0.0, high=1.0)
+        if self.own_share == 1.0:
+            raise DataError("own_share must be below 1: at 1 the features would tell nothing")
         if self.preset == "paper" and isinstance(self.length_scale, str):
             check_choice("length_scale", self.length_scale, ("median",))  # its bound is not one, and has no maximum
-        check_count("n_components", self.n_components, 0 if self.with_consensus else 1)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
         check_count("n_inducing_users", self.n_inducing_users, 1, None, "auto")
         check_count("batch_size", self.batch_size, 1, None, "auto")
@@ -151,6 +153,7 @@ class CrowdGPPL(FactorEstimator):
         check_count("max_iter", self.max_iter, 1, "auto")
         for name in ("user_features", "item_features", "with_consensus"):
             check_choice(name, getattr(self, name), (True, False))
+        check_count("n_components", self.n_components, 0 if self.with_consensus else 1)
         for name in ("consensus_prior", "component_prior"):
             if not isinstance(getattr(self, name), str):
                 check_gamma(name, getattr(self, name))

@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 
 from predilect._text import quoted
 from predilect._types import BoolArray, FloatArray, IntArray
+from predilect.errors import DataError
 from predilect.factors.answers import (
     FactorAnswers,
     FunctionState,
@@ -62,7 +63,7 @@ class PaperPriors:
     def in_unit_noise(self) -> PaperPriors:
         """The same where the noise of an answer is 1: rates divided by 2 ``noise_var``."""
         if self.noise_var not in (0.5, 1.0):
-            raise ValueError(f"noise_var must be 0.5 or 1, not {quoted(self.noise_var)}")
+            raise DataError(f"noise_var must be 0.5 or 1, not {quoted(self.noise_var)}")
         t, v = (GammaPrior(g.shape, g.rate / (2.0 * self.noise_var)) for g in (self.consensus, self.components))
         return PaperPriors(t, v, self.weights)
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from predilect._arguments import check_choice
 from predilect._types import FloatArray
 from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.errors import DataError, DataWarning
 from predilect.likelihoods.probit import outcome_probabilities
 from predilect.likelihoods.special import TAILS_95, Z_95
-from predilect.models.checks import check_choice
 from predilect.models.gaspk.posterior.joint import joint
 from predilect.models.gaspk.questions import (
     all_people,
@@ -25,6 +24,7 @@ from predilect.models.gaspk.questions import (
     warn_outside,
 )
 from predilect.models.gaspk.tradeoffs.map import Step, TradeOffMap, steps_of
+from predilect.models.kit import offered_in
 from predilect.models.reading import ROUNDING
 
 _PAIRS_AT_ONCE = 500_000
@@ -148,16 +148,13 @@ def simulate(model: Any, scenarios: Any, rule: str = "share", *, items: Any = No
     if rule != "share":
         raise DataError("a GaSPK model has no draws of utilities to choose the best of: take the rule share")
     check_choice("of", of, ("population", "respondents"))
-    offered = scenarios if isinstance(scenarios, Mapping) else {"": scenarios}
+    offered = offered_in(scenarios)
     people = all_people(model) if model.personal_ and model.users_ is not None else [None]
     weights = np.random.default_rng([model.seed_, len(people)]).standard_exponential((_BOOTSTRAPS, len(people)))
     weights /= weights.sum(axis=1, keepdims=True)
     table: dict[str, list[Any]] = {name: [] for name in ("scenario", "item", "share", "lower", "upper", "of")}
-    for name, given in offered.items():
-        ids = list(given)
+    for name, ids in offered.items():
         n, k = len(people), len(ids)
-        if k < 2:
-            raise DataError(f"scenario {name!r} has fewer than two items: a choice is between two or more")
         sets = {"task": np.repeat(np.arange(n), k).tolist(), "item": ids * n}
         if people != [None]:
             sets["user"] = [one for one in people for _ in ids]

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from predilect._arguments import check_choice, check_count, check_number, check_positive, check_positives
 from predilect._text import quoted
+from predilect.errors import DataError
 from predilect.gaussian.kernels import Kernel
 from predilect.gaussian.kernels.stationary import SHAPES
-from predilect.models.checks import KernelHyperparameters, check_choice, check_count, check_positive
+from predilect.models.checks import KernelHyperparameters
 from predilect.models.gaspk.calibration import Calibration
 
 PRESETS = ("modern", "paper")
@@ -91,7 +93,7 @@ class Settings:
 
 
 def check_gaspk(model: Any) -> None:
-    """Raise ValueError if an argument is out of its range."""
+    """Raise DataError if an argument is out of its range."""
     check_choice("gamma", model.gamma, ("auto", *ESTIMATORS))
     check_choice("preset", model.preset, PRESETS)
     check_choice("backend", model.backend, BACKENDS)
@@ -106,25 +108,16 @@ def check_gaspk(model: Any) -> None:
         check_count(name, getattr(model, name), 1)
     check_positive("variance", model.variance, "auto", "evidence")
     check_positive("tol", model.tol)
-    if model.concentration != 0.0:
-        check_positive("concentration", model.concentration, "auto")
-    check_positive("spread", model.spread, "auto")
-    if not isinstance(model.spread, str) and model.spread < 1.0:
-        raise ValueError(f'spread must be "auto" or a number from 1 up, not {quoted(model.spread)}')
+    check_number("concentration", model.concentration, "auto", low=0.0)
+    check_number("spread", model.spread, "auto", low=1.0)
     if not callable(model.tau):
         check_choice("tau", model.tau, ("difference", "relative"))
-    scales = model.length_scale
-    if isinstance(scales, str):
-        check_choice("length_scale", scales, (*LENGTH_RULES, "evidence"))
-    else:
-        numbers = np.atleast_1d(np.asarray(scales, dtype=np.float64))
-        if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
-            raise ValueError(f"length_scale must be a rule or positive numbers, not {quoted(scales)}")
+    check_positives("length_scale", model.length_scale, *LENGTH_RULES, "evidence")
     levels = model.levels
     if levels is not None and (
         isinstance(levels, str) or not isinstance(levels, int | Sequence | Mapping | np.ndarray)
     ):
-        raise ValueError(
+        raise DataError(
             f"levels must be a number, a list for each dimension or a mapping of names, not {quoted(levels)}"
         )
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 
+from predilect._arguments import check_choice
 from predilect._stored import (
     DESCRIBED,
     LARGEST,
@@ -24,7 +25,6 @@ from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import factorise
 from predilect.gaussian.kernels import Kernel
 from predilect.likelihoods.views import Probit
-from predilect.models.checks import check_choice
 from predilect.models.gaspk.em.answers import TradeOffAnswers
 from predilect.models.gaspk.em.mode import state_at
 from predilect.models.gaspk.posterior.basis import Basis, DenseBasis

@@ -5,19 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
+from predilect._arguments import check_choice, check_count, check_positive
 from predilect._stored import LARGEST, PART, number_within
 from predilect._types import FloatArray
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.fit import RULES, SparsePosterior
 from predilect.latent.sparse.problem import SURROGATES
-from predilect.models.checks import (
-    KernelHyperparameters,
-    check_choice,
-    check_count,
-    check_gamma,
-    check_positive,
-    check_process,
-)
+from predilect.models.checks import KernelHyperparameters, check_gamma, check_process
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.gppl.joint import fit_joint_gppl
 from predilect.models.gppl.pooled import (

@@ -7,18 +7,12 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from predilect._arguments import check_count, check_number, check_positive
 from predilect._stored import PART, numbers
-from predilect._text import quoted
 from predilect._types import FloatArray
 from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
-from predilect.models.checks import (
-    check_count,
-    check_kernel,
-    check_positive,
-    check_search,
-    hyperparameters_by_name,
-)
+from predilect.models.checks import check_kernel, check_search, hyperparameters_by_name
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, Start, Tuned, fit_joint_process, start_kernel, tune
@@ -172,17 +166,16 @@ class JointGP(Estimator):
         self._start()  # checks what it reads
 
     def _start(self) -> Start:
-        """Start of the search; ValueError if an argument is out of its range."""
+        """Start of the search; DataError if an argument is out of its range."""
         check_positive("noise", self.noise)
         check_positive("variance", self.variance, "auto")
         held = [] if isinstance(self.variance, str) else ["variance"]
         shares = []
         for name, start in (("user_share", _USER_SHARE), ("item_share", _ITEM_SHARE)):
             value = getattr(self, name)
-            if isinstance(value, str) and value == "auto":
+            check_number(name, value, "auto", low=0.0, high=1.0)
+            if isinstance(value, str):
                 shares.append(start)
-            elif isinstance(value, str | bool) or not 0.0 <= value <= 1.0:
-                raise ValueError(f'{name} must be "auto" or a number from 0 to 1, not {quoted(value)}')
             else:
                 shares.append(float(value))
                 held.append(name)

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._arguments import check_choice, check_count, check_positive, check_text
 from predilect._json import typed
 from predilect._stored import PART, numbers
-from predilect._text import either, quoted
+from predilect._text import either, setting, written
 from predilect._types import FloatArray, IntArray, Table
 from predilect.data import Comparisons, build_frame
 from predilect.data.choices import choices_of
@@ -26,7 +27,6 @@ from predilect.decisions.ranking import refuse_unsound
 from predilect.errors import DataError
 from predilect.likelihoods.logit import Logit
 from predilect.likelihoods.special import Z_95
-from predilect.models.checks import check_choice, check_count, check_positive
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.kit import Kit
 from predilect.models.mixed_logit import outputs
@@ -176,9 +176,9 @@ class MixedLogit(Estimator, Kit):
         for value in values:
             check_choice("distributions", value, DISTRIBUTIONS)
         if "triangular" in values and (self.method, self.covariance) != ("simulated", "diagonal"):
-            raise ValueError('"triangular" needs method="simulated" and covariance="diagonal"')
-        if self.price is not None and not isinstance(self.price, str):
-            raise ValueError(f"price must be the name of an attribute, not {quoted(self.price)}")
+            needed = f"{setting('method', 'simulated')} and {setting('covariance', 'diagonal')}"
+            raise DataError(f"{written('triangular')} needs {needed}")
+        check_text("price", self.price, None)
         check_count("n_classes", self.n_classes, 1)
         check_count("n_draws", self.n_draws, 20, "auto")
         check_count("n_chains", self.n_chains, 1)

@@ -10,13 +10,13 @@ import numpy.typing as npt
 import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._arguments import check_choice
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons, build_frame
 from predilect.data.choices import choices_of
 from predilect.decisions.conjoint import sd_of
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.dense import moments
-from predilect.models.checks import check_choice
 from predilect.models.choices import ChoiceSets
 from predilect.models.mixed_logit.diagnosis import caution
 from predilect.models.mixed_logit.estimates import ERRORS, Estimates, Summary, table_of

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from predilect._arguments import check_positive
 from predilect._text import did_you_mean, quoted
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
@@ -151,12 +152,8 @@ def _one(
     if a == b:
         raise DataError(f"left and right are the same item, {quoted(left)}; a comparison needs two")
     y = _outcome(items, a, b, outcome, winner, model.grades_)
-    try:
-        count = float(weight)
-    except (TypeError, ValueError):
-        count = -1.0
-    if not 0.0 < count < np.inf:
-        raise DataError(f"weight must be a positive number, got {quoted(weight)}: it counts identical answers")
+    check_positive("weight, which counts identical answers,", weight)
+    count = float(weight)
     new: list[Any] = []
     names: list[Any] = []
     code = 0

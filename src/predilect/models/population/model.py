@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._arguments import check_count, check_path
 from predilect._json import plain
 from predilect._stored import PART, PLAIN
 from predilect._text import amount, either, shown
@@ -29,7 +30,7 @@ from predilect.gaussian.posterior import GaussianPosterior
 from predilect.latent.sandwich import FEWEST_CONTEXTS
 from predilect.latent.sides import test_of_side
 from predilect.likelihoods.calibration import Calibration, restored_calibration
-from predilect.models.checks import check_count, check_flags, given_threshold
+from predilect.models.checks import check_flags, given_threshold
 from predilect.models.estimator import AnswerCounts, Learned
 from predilect.models.people_models import traits_of_new_users
 from predilect.models.population.batches import check_answers
@@ -444,7 +445,10 @@ class Population(Tables):
         """
         check_flags(self)
         check_count("random_state", self.random_state, 0, None)
-        check_count("most_people", most_people, 2, None)
+        check_count("most_people", most_people, 2)
+        check_path("work", work, None)
+        if not isinstance(start, PopulationInParts):
+            check_path("start", start, None)
         self._check()
         self._draw_seed()
         return fit_in_parts(self, parts, items, pool, work, start, most_people, watch)

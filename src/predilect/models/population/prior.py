@@ -5,23 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from numbers import Integral
 from typing import Annotated, Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.optimize import brentq
 
+from predilect._arguments import check_choice, check_count, check_positive
 from predilect._json import typed
 from predilect._stored import PLAIN, numbers, within
-from predilect._text import quoted
-from predilect._types import BoolArray, FloatArray, is_number
+from predilect._text import quoted, written
+from predilect._types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace
+from predilect.errors import DataError
 from predilect.gaussian.dense import factorise, solve_lower
 from predilect.gaussian.kernels import squared_exponential
 from predilect.gaussian.projection import centres
 from predilect.likelihoods.calibration import RANGES, Calibration, restored_calibration
-from predilect.models.checks import LARGEST, _is_auto, _number, check_count
+from predilect.models.checks import LARGEST, _is_auto, _number
 
 BASES = ("items", "attributes", "inducing", "attributes+inducing")
 _LEAST_SHARE = 1e-6  # keeps the prior of an item-specific residual proper at an inducing point
@@ -384,14 +385,15 @@ _SEARCHED = ("strength", "variance", "consensus_variance", "length_scale")
 def threshold_and_spreads(model: Any) -> tuple[Any, Any, Any]:
     """The tie threshold that is asked for, and its spreads over people and items: none where they are not given."""
     delta = model.tie_threshold
-    if isinstance(delta, tuple) and len(delta) == 3:
-        return delta
+    if isinstance(delta, tuple | list) and len(delta) == 3:
+        threshold, spread, of_items = delta
+        return threshold, spread, of_items
     delta, spread = _pair("tie_threshold", delta, delta if _is_auto(delta) else 0.0)
     return delta, spread, delta if _is_auto(model.tie_threshold) else 0.0
 
 
 def given_hyperparameters(model: Any) -> dict[str, Any]:
-    """Hyper-parameters that are given and not "auto"; ValueError if one is neither, or out of its range."""
+    """Hyper-parameters that are given and not "auto"; DataError if one is neither, or out of its range."""
     weights = _pair("feature_weight", model.feature_weight, model.feature_weight)
     _, spread, item_spread = threshold_and_spreads(model)
     parts = dict(zip(("feature_weight", "consensus_feature_weight"), weights, strict=True))
@@ -406,23 +408,25 @@ def given_hyperparameters(model: Any) -> dict[str, Any]:
         given["calibration"] = Calibration()
     elif isinstance(model.calibration, Calibration):
         if model.calibration.tie_spread or model.calibration.consistency_spread or model.calibration.click_rate:
-            raise ValueError(
+            raise DataError(
                 "spreads and clickers are given with the model's tie_threshold=(..., spread), consistency= and "
                 "clickers=, not its calibration"
             )
         given["calibration"] = model.calibration
     elif not _is_auto(model.calibration):
-        raise ValueError(f'calibration must be "auto", None or a Calibration, not {quoted(model.calibration)}')
+        words = " or ".join(map(written, ("auto", None)))
+        raise DataError(f"calibration must be {words} or a Calibration, not {quoted(model.calibration)}")
     return given
 
 
 def _pair(name: str, value: Any, second: Any) -> tuple[Any, Any]:
     """Both parts of a parameter that is a pair, or one value: then ``second`` is the other part."""
-    if not isinstance(value, tuple):
+    if not isinstance(value, tuple | list):
         return value, second
     if len(value) != 2:
-        raise ValueError(f"{name} must be one value or a pair, not {quoted(value)}")
-    return value
+        raise DataError(f"{name} must be one value or a pair, not {quoted(value)}")
+    first, second = value
+    return first, second
 
 
 def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
@@ -447,22 +451,9 @@ def restored_hyperparameters(values: Mapping[str, Any]) -> Hyperparameters:
 
 
 def check_settings(model: Any) -> None:
-    """ValueError if an argument that says how to compute is neither "auto" nor in its range."""
-    tol = model.tol
-    if not _is_auto(tol) and not is_number(tol):
-        raise ValueError(f'tol must be "auto" or a number above 0, in nats an answer, not {quoted(tol)}')
+    """DataError if an argument that says how to compute is neither "auto" nor in its range."""
+    check_positive("tol", model.tol, "auto")
     check_count("max_iter", model.max_iter, 1)
-    _check_basis(model)
-
-
-def _check_basis(model: Any) -> None:
-    """ValueError for an unknown basis."""
-    basis, n_inducing, user_features = model.basis, model.n_inducing, model.user_features
-    names = ("auto", *BASES)
-    if not isinstance(basis, str) or basis not in names:
-        raise ValueError(f"basis must be one of {', '.join(names)}, not {quoted(basis)}")
-    no_count = isinstance(n_inducing, bool) or not isinstance(n_inducing, Integral) or int(n_inducing) < 1
-    if no_count and not _is_auto(n_inducing):
-        raise ValueError(f'n_inducing must be "auto" or a whole number from 1 up, not {quoted(n_inducing)}')
-    if not isinstance(user_features, bool) and not _is_auto(user_features):
-        raise ValueError(f'user_features must be "auto", True or False, not {quoted(user_features)}')
+    check_choice("basis", model.basis, ("auto", *BASES))
+    check_count("n_inducing", model.n_inducing, 1, "auto")
+    check_choice("user_features", model.user_features, ("auto", True, False))

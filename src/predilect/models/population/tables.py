@@ -11,6 +11,7 @@ import polars as pl
 from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
+from predilect._arguments import check_arguments
 from predilect._text import either, shown
 from predilect._types import FloatArray, IntArray, Table
 from predilect.data import Comparisons, build_frame
@@ -22,7 +23,6 @@ from predilect.gaussian.covariates import CovariateEffects
 from predilect.latent.sandwich import FEWEST_CONTEXTS
 from predilect.likelihoods.grades import Intervals
 from predilect.likelihoods.special import Z_95
-from predilect.models.checks import check_count
 from predilect.models.estimator import Estimator
 from predilect.models.kit import Kit
 from predilect.models.population.kit import Draws, Rows, coding_of, draws_of, rows_of
@@ -96,7 +96,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         time: memory is that of the table.
         """
         check_is_fitted(self, "posterior_")
-        check_count("k", k, 1)
+        check_arguments(k=k)
         now: Any = self._snapshot()
         if not now.personal_:
             raise DataError(_NOBODY_APART)
