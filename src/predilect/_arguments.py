@@ -90,16 +90,23 @@ def check_flag(name: str, value: Any, *words: Any) -> None:
         raise DataError(f"{name} must be {_also(words)}{written(True)} or {written(False)}, not {_came(value)}")
 
 
-def check_text(name: str, value: Any, *words: Any) -> None:
+def check_text(name: str, value: Any, *words: Any, of: str = "text") -> None:
     """DataError unless ``value`` is text, or one of ``words``."""
     if not _among(value, words) and not isinstance(value, str):
-        raise DataError(f"{name} must be {_also(words)}text, not {_came(value)}")
+        raise DataError(f"{name} must be {_also(words)}{of}, not {_came(value)}")
 
 
 def check_list(name: str, value: Any, *words: Any, of: str = "ids") -> None:
     """DataError unless ``value`` is a list of something, of any kind, or one of ``words``; text and tables are none."""
     if not _among(value, words) and not _is_list(value):
         raise DataError(f"{name} must be {_also(words)}a list of {of}, not {_came(value)}")
+
+
+def check_names(name: str, value: Any, *words: Any) -> None:
+    """DataError unless ``value`` is a list of texts, or one of ``words``."""
+    check_list(name, value, *words, of="names")
+    for one in () if _among(value, words) else value:
+        check_text(f"a name in {name}", one)
 
 
 def check_mapping(name: str, value: Any, *words: Any) -> None:
@@ -187,7 +194,7 @@ _KINDS: dict[str, Callable[[str, Any], None]] = {
     **dict.fromkeys(("options", "ours", "against", "scenario"), partial(check_list, of="items")),
     "values": partial(check_list, of="numbers"),
     "shown": lambda name, value: check_amounts(name, value, None),
-    **dict.fromkeys(("price", "attribute"), check_text),
+    **dict.fromkeys(("price", "attribute"), partial(check_text, of="the name of an attribute")),
     "title": check_text,
     "attributes": check_mapping,
     "priors": lambda name, value: check_mapping(name, value, None),

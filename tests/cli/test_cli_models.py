@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 
 import polars as pl
 import pytest
 
 from cli.running import ITEMS, files_beside, rank_json, run
 from predilect import GPPL, CrowdGPPL, load, read
+from predilect.cli.options import model_said
 
 FEATURES = pl.DataFrame({"item": ITEMS, "size": [1.0, 2.0, 3.0, 4.0, 5.0], "kind": list("aabbc")})
 
@@ -92,3 +94,34 @@ def test_contradictions(votes):
     ran = run("rank", votes, "--model", "svm")
     assert ran.exit_code == 2
     assert "crowd-gppl" in ran.output
+
+
+@pytest.mark.parametrize(("text", "settings"), [
+    ("feature_weight=[.5,.2]", {"feature_weight": [0.5, 0.2]}),
+    ("feature_weight=[0.5,-.2]", {"feature_weight": [0.5, -0.2]}),
+    ("variance=.5,ties=true", {"variance": 0.5, "ties": True}), ("calibration=null", {"calibration": None}),
+    ("consensus_variance=inf", {"consensus_variance": math.inf}), ("basis=attributes", {"basis": "attributes"}),
+    ('tie_threshold=["auto",.4]', {"tie_threshold": ["auto", 0.4]}), ("start=my.5folder", {"start": "my.5folder"}),
+])  # fmt: skip
+def test_settings_are_read_as_people_write_numbers(text, settings):
+    assert model_said(f"population,{text}", ["population"]) == ("population", settings)
+
+
+def test_a_setting_may_be_a_pair(votes, features):
+    """As in Python, where it is a tuple: of people and of what they have in common."""
+    given = "population,feature_weight=[.5,.2],tie_threshold=[.3,0,0],strength=10,variance=1,consensus_variance=2"
+    document = rank_json(votes, "--items", features, "--personal", "yes", "--model", given)
+    found = document["model"]["hyperparameters"]
+    assert (found["feature_weight"], found["consensus_feature_weight"]) == (0.5, 0.2)
+
+
+@pytest.mark.parametrize(("setting", "said"), [
+    ("user_features=maybe", "user_features must be one of auto, true, false, not 'maybe'"),
+    ("calibration=2", "calibration must be auto or null or a Calibration, not 2"),
+    ("strict=perhaps", "strict must be true or false, not 'perhaps'"),
+    ("n_jobs=none", "n_jobs must be null or -1 or a whole number from 1 up, not 'none'"),
+])  # fmt: skip
+def test_an_error_says_values_as_the_command_takes_them(votes, setting, said):
+    ran = run("rank", votes, "--model", f"population,{setting}")
+    assert ran.exit_code == 2
+    assert said in " ".join(ran.stderr.split())

@@ -171,10 +171,13 @@ def scale_said(text: str, likelihood: str) -> Any:
     return scale_of(name, likelihood, number, anchor or None)
 
 
+_BARE_POINT = re.compile(r"(?<![\w.])\.(?=\d)")  # of a number that begins with it, which JSON has not
+
+
 def model_said(text: str, known: list[str]) -> tuple[str, dict[str, Any]]:
     """Name and settings of "NAME,SETTING=VALUE,..."; DataError for a name that is none.
 
-    Values are numbers, true, false, null, lists in JSON, or words.
+    Values are numbers, true, false, null, lists of these in brackets, or words.
     """
     from predilect._text import did_you_mean
 
@@ -186,9 +189,9 @@ def model_said(text: str, known: list[str]) -> tuple[str, dict[str, Any]]:
     for part in parts:
         setting, _, value = part.strip().partition("=")
         try:
-            settings[setting] = json.loads(value)
+            settings[setting] = json.loads(_BARE_POINT.sub("0.", value))
         except ValueError:
-            settings[setting] = value
+            settings[setting] = float(value) if value.lstrip("+-") == "inf" else value
     return name, settings
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predilect._arguments import check_list, check_text
+from predilect._arguments import check_names
 from predilect._text import did_you_mean, either, first_few, shown
 from predilect._types import FloatArray
 from predilect.data.attributes import Coding
@@ -47,9 +47,7 @@ class Terms:
         """
         if isinstance(asked, str):
             raise DataError(f'attributes is a list of names, got "{shown(asked)}". Write ["{shown(asked)}"]')
-        check_list("attributes", asked, of="names")
-        for name in asked:
-            check_text("a name in attributes", name)
+        check_names("attributes", asked)
         if features is None:
             raise DataError(
                 "attributes names attributes of items, and items have none. Give a table of them "

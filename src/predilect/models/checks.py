@@ -72,6 +72,13 @@ def check_kernel(name: str, value: Any, *words: str) -> None:
         check_choice(name, value, (*words, *SHAPES))
 
 
+def check_own_share(value: Any) -> None:
+    """DataError unless ``value`` is "auto" or a number from 0 to below 1."""
+    check_number("own_share", value, "auto", low=0.0, high=1.0)
+    if value == 1.0:
+        raise DataError("own_share must be below 1: at 1 items would have nothing in common")
+
+
 def check_search(model: Any, *, medians: Iterable[str] = MEDIAN_RULES) -> None:
     """Check length-scales and computing parameters that several models share; DataError if out of range."""
     check_choice("kernel_form", model.kernel_form, FORMS)

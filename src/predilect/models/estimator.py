@@ -216,10 +216,10 @@ class Estimator(Ranking, Saving, Shown, Constructed):
 
     @abstractmethod
     def _check(self) -> None:
-        """ValueError if an argument of the constructor is out of its range."""
+        """DataError if an argument of the constructor is out of its range."""
 
     def _given_threshold(self) -> float | None:
-        """The tie threshold that is given, None to learn it; ValueError if it is out of its range."""
+        """The tie threshold that is given, None to learn it; DataError if it is out of its range."""
         return given_threshold(self.tie_threshold)
 
     def _prepared(self, training: Training) -> Training:

@@ -436,7 +436,7 @@ class Kit:
         """
         check_choice("maximise", maximise, offers.AIMS)
         check_arguments(ours=ours, against=against, size=size)
-        check_text("price", price, None)
+        check_text("price", price, None, of="the name of an attribute")
         ours = list(ours)
         for one in cost.values() if isinstance(cost, Mapping) else [cost]:
             check_number("cost", one)

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Annotated, Any
 
 from predilect._stored import PART
-from predilect._text import either
+from predilect._text import either, setting
 from predilect._types import FloatArray
 from predilect.data.features import FeatureSpace, Traits
 from predilect.errors import DataError
@@ -49,7 +49,7 @@ def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, Flo
         return None, None
     if training.people is None:
         raise DataError(
-            f"user_features=True needs features of people. Give them "
+            f"{setting('user_features', True)} needs features of people. Give them "
             f"({either('--people FILE', 'people=...')}), or leave it out"
         )
     aligned = training.people.align(training.comparisons.users)

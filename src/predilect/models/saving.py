@@ -342,7 +342,7 @@ REPORT = Value(lambda report: {key: value for key, value in report.items() if ke
 
 
 def check_computing(model: Any) -> None:
-    """ValueError if an argument that says how to compute, which every model has or lacks, is out of its range."""
+    """DataError if an argument that says how to compute, which every model has or lacks, is out of its range."""
     check_count("random_state", model.random_state, 0, None)
     n_jobs = getattr(model, "n_jobs", None)
     if n_jobs != -1:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Protocol
 
+from predilect._text import either, written
 from predilect.errors import DataError
 from predilect.parts.cells import Spec, over_group
 from predilect.shards import resolve_n_jobs
@@ -182,6 +183,6 @@ def opened(pool: Any, n_jobs: int | None) -> Iterator[Pool]:
             ray.close()
     else:
         raise DataError(
-            f'a pool is None (threads), "processes", an executor of concurrent.futures, "ray" or the address of a '
-            f"cluster of Ray; got {pool!r:.100}"
+            f"a pool is {written(None)} (threads), {written('processes')}, {written('ray')}, the address of a "
+            f"cluster of Ray{either('', ', or an executor of concurrent.futures')}; got {pool!r:.100}"
         )

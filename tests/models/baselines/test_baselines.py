@@ -72,7 +72,7 @@ def test_one_observation_in_all(name, named):
         (BonillaGP, {"variance": "big"}, "variance must be"),
         (HierarchicalGP, {"preset": "old"}, "preset must be one of"),
         (HierarchicalGP, {"strength": -1.0}, "strength must be"),
-        (HierarchicalGP, {"own_share": 2.0}, "own_share must be a number from 0 to 1"),
+        (HierarchicalGP, {"own_share": 2.0}, "own_share must be 'auto' or a number from 0 to 1"),
         (HierarchicalGP, {"length_scale": "optimise"}, "length_scale must be"),
         (GPVU, {"n_components": 0}, "n_components must be"),
         (GPVU, {"variance": 0.0}, "variance must be"),

@@ -460,5 +460,5 @@ def test_market_shares_are_means_over_the_people(wide):
     assert respondents["lower"].to_list() == respondents["share"].to_list()
     with pytest.raises(DataError, match="take the rule share"):
         wide.simulate(ids, "randomised")
-    with pytest.raises(DataError, match="fewer than two items"):
+    with pytest.raises(DataError, match="the scenario has one item"):
         wide.simulate(ids[:1])

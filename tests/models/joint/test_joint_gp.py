@@ -21,7 +21,7 @@ SIZES = {"item": item_ids(range(5)), "size": [1.0, 4.0, 2.0, 8.0, 5.0]}
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"user_share": 1.5}, 'user_share must be "auto" or a number from 0 to 1'),
+        ({"user_share": 1.5}, "user_share must be 'auto' or a number from 0 to 1"),
         ({"item_share": "much"}, "item_share must be"),
         ({"noise": 0.0}, "noise must be a positive number"),
         ({"variance": -1.0}, "variance must be"),

@@ -292,7 +292,7 @@ def test_a_person_with_one_task_is_close_to_the_population():
     ("settings", "message"),
     [
         ({"method": "em"}, "method must be one of"), ({"distributions": "gamma"}, "distributions must be one of"),
-        ({"distributions": {"price": "triangular"}}, "needs method"), ({"price": 3}, "price must be the name"),
+        ({"distributions": {"price": "triangular"}}, "needs method"), ({"price": 3}, "price must be None or the name"),
         ({"n_classes": 0}, "n_classes must be"), ({"n_draws": 3}, "n_draws must be"),
     ],
 )  # fmt: skip

@@ -12,7 +12,7 @@ from predilect._arguments import check_choice, check_count, check_positive
 from predilect._types import FloatArray
 from predilect.gaussian.kernels import MEDIAN_RULES, Kernel
 from predilect.gaussian.kernels.stationary import DISTANCE_RULES
-from predilect.models.checks import check_kernel, check_search
+from predilect.models.checks import check_kernel, check_own_share, check_search
 from predilect.models.collaborative.functions import USED
 from predilect.models.collaborative.training import (
     PRESETS,
@@ -145,8 +145,7 @@ class CollaborativeGP(FactorEstimator):
         check_kernel("kernel", self.kernel, "auto")
         check_kernel("user_kernel", self.user_kernel)
         check_search(self, medians=(*MEDIAN_RULES, *DISTANCE_RULES))
-        if isinstance(self.own_share, str) or not 0.0 <= float(self.own_share) < 1.0:
-            check_choice("own_share", self.own_share, ("auto",))
+        check_own_share(self.own_share)
         check_count("n_components", self.n_components, 1)
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
         check_count("n_inducing_users", self.n_inducing_users, 1, None, "auto")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from predilect._text import either
+from predilect._text import either, setting
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons
 from predilect.data.features import Traits
@@ -262,7 +262,7 @@ def _item_kernel(model: Any, comparisons: Comparisons, features: FloatArray, kno
     elif own > 0.0 and not isinstance(model.own_share, str):
         raise DataError(
             f"own_share={own:g} needs every item for itself, for inducing points do not know what is an item's own. "
-            "Use n_inducing=None, or own_share=0"
+            f"Use {setting('n_inducing', None)}, or own_share=0"
         )
     return kernel if model.variance == 1.0 else Scaled(kernel, float(model.variance))
 

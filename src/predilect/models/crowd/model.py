@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._arguments import check_choice, check_count, check_number, check_positive
+from predilect._arguments import check_choice, check_count, check_positive
 from predilect._types import FloatArray
-from predilect.errors import DataError
 from predilect.gaussian.kernels import Kernel
-from predilect.models.checks import check_gamma, check_kernel, check_search
+from predilect.models.checks import check_gamma, check_kernel, check_own_share, check_search
 from predilect.models.crowd.training import PRESETS, CrowdHyperparameters, fit_crowd
 from predilect.models.people_models import FactorEstimator, describe_features
 
@@ -141,9 +140,7 @@ class CrowdGPPL(FactorEstimator):
         check_kernel("kernel", self.kernel)
         check_search(self)
         check_choice("preset", self.preset, PRESETS)
-        check_number("own_share", self.own_share, "auto", low=0.0, high=1.0)
-        if self.own_share == 1.0:
-            raise DataError("own_share must be below 1: at 1 the features would tell nothing")
+        check_own_share(self.own_share)
         if self.preset == "paper" and isinstance(self.length_scale, str):
             check_choice("length_scale", self.length_scale, ("median",))  # its bound is not one, and has no maximum
         check_count("n_inducing", self.n_inducing, 1, None, "auto")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from predilect._text import setting
 from predilect._types import BoolArray, FloatArray
 from predilect.data import Comparisons, k_folds_answers
 from predilect.data.content import keys_of_answers
@@ -136,7 +137,7 @@ def _own_share(model: Any, points: FloatArray | None) -> float:
     if points is not None and model.own_share > 0.0:
         raise DataError(
             f"own_share={model.own_share:g} needs every item as an inducing point, for nobody else knows what is an "
-            "item's own. Use n_inducing=None, or own_share=0"
+            f"item's own. Use {setting('n_inducing', None)}, or own_share=0"
         )
     return float(model.own_share)
 

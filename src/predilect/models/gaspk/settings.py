@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from predilect._arguments import check_choice, check_count, check_number, check_positive, check_positives
+from predilect._arguments import (
+    check_choice,
+    check_count,
+    check_function,
+    check_mapping,
+    check_names,
+    check_number,
+    check_positive,
+    check_positives,
+)
 from predilect._text import quoted
 from predilect.errors import DataError
 from predilect.gaussian.kernels import Kernel
@@ -110,8 +119,10 @@ def check_gaspk(model: Any) -> None:
     check_positive("tol", model.tol)
     check_number("concentration", model.concentration, "auto", low=0.0)
     check_number("spread", model.spread, "auto", low=1.0)
-    if not callable(model.tau):
-        check_choice("tau", model.tau, ("difference", "relative"))
+    check_function("tau", model.tau, 2, ("difference", "relative"))
+    if not isinstance(model.attributes, str):
+        check_names("attributes", model.attributes, None)
+    check_mapping("units", model.units, None)
     check_positives("length_scale", model.length_scale, *LENGTH_RULES, "evidence")
     levels = model.levels
     if levels is not None and (

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
-from predilect._arguments import check_choice, check_count, check_positive
+from predilect._arguments import check_choice, check_count, check_number, check_positive
 from predilect._stored import LARGEST, PART, number_within
+from predilect._text import setting, written
 from predilect._types import FloatArray
+from predilect.errors import DataError
 from predilect.gaussian.kernels import Kernel
 from predilect.latent.sparse.fit import RULES, SparsePosterior
 from predilect.latent.sparse.problem import SURROGATES
@@ -194,8 +196,12 @@ class GPPL(Estimator):
         check_gamma("scale_prior", self.scale_prior)
         for name in ("noise_variance", "forgetting_rate"):
             check_positive(name, getattr(self, name))
+        check_number("delay", self.delay, low=0.0)
         if self.inference in ("ep", "laplace") and self.users == "joint":
-            raise ValueError(f'inference="{self.inference}" is for users="pooled"; "joint" is variational')
+            raise DataError(
+                f"{setting('inference', self.inference)} is for {setting('users', 'pooled')}; {written('joint')} is "
+                "variational"
+            )
 
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior, asked = self.posterior_, (queries.users, queries.left, queries.right)

@@ -178,7 +178,7 @@ class MixedLogit(Estimator, Kit):
         if "triangular" in values and (self.method, self.covariance) != ("simulated", "diagonal"):
             needed = f"{setting('method', 'simulated')} and {setting('covariance', 'diagonal')}"
             raise DataError(f"{written('triangular')} needs {needed}")
-        check_text("price", self.price, None)
+        check_text("price", self.price, None, of="the name of an attribute")
         check_count("n_classes", self.n_classes, 1)
         check_count("n_draws", self.n_draws, 20, "auto")
         check_count("n_chains", self.n_chains, 1)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._arguments import check_positive
-from predilect._text import did_you_mean, quoted
+from predilect._text import did_you_mean, quoted, setting
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.canonical import canonical_rows
@@ -285,7 +285,7 @@ def _without_unknown(
         first = said[rows.tolist().index(int(np.argmax(ties)))]
         why.append(
             f"{int(ties.sum())} are ties (first: {first['left']!r} and {first['right']!r}), but the model was fitted "
-            "without ties and holds them impossible. Fit again on answers with ties, or with ties=True"
+            f"without ties and holds them impossible. Fit again on answers with ties, or with {setting('ties', True)}"
         )
     warnings.warn(
         f"{len(rows)} of {answers.n_rows} rows were left out: {'. '.join(why)}", DataWarning, stacklevel=7

@@ -330,6 +330,6 @@ def refuse_unable(parts: Parts, personal: bool) -> None:
         )
     if not personal:
         raise DataError(
-            "a fit to parts is of people: personal=False pools them. Of pooled answers only the counts of pairs "
-            "matter: fit Population(personal=False) to a table of them with weights"
+            f"a fit to parts is of people: {either('--personal no', 'personal=False')} pools them. Of pooled answers "
+            f"only the counts of pairs matter: {either('rank', 'fit a model to')} a table of them with weights"
         )

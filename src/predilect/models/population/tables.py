@@ -34,7 +34,6 @@ from predilect.shards import workers
 
 _HARDLY = 0.1  # of the noise of an answer: what people differ by in a difference of two items
 _TOLD_APART = 0.01  # of the factors of noise, between the quartiles
-_NOBODY_APART = "the pooled model tells nobody apart: fit with personal=True, and a column of users"
 _PEOPLE_AT_ONCE = 1000
 _ALIKE = 0.98  # correlation of two effects
 
@@ -71,7 +70,10 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         check_is_fitted(self, "posterior_")
         now = self._snapshot()
         if not now.personal_:
-            raise DataError(_NOBODY_APART)
+            raise DataError(
+                "the pooled model tells nobody apart: fit with "
+                f"{either('--personal yes', 'personal=True')}, and a column of users"
+            )
         return build_frame(people_columns(now), now._backend)
 
     def top(self, k: int = 10) -> Any:
@@ -85,10 +87,8 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
 
         Raises
         ------
-        ValueError
-            If ``k`` is no whole number from 1 up.
         DataError
-            If the model is pooled, and tells nobody apart.
+            If ``k`` is no whole number from 1 up, or the model is pooled, and tells nobody apart.
 
         Notes
         -----
@@ -99,7 +99,10 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         check_arguments(k=k)
         now: Any = self._snapshot()
         if not now.personal_:
-            raise DataError(_NOBODY_APART)
+            raise DataError(
+                "the pooled model tells nobody apart: fit with "
+                f"{either('--personal yes', 'personal=True')}, and a column of users"
+            )
         n_people = len(now.users_)
         with workers(now.n_jobs) as executor:
             parts = [

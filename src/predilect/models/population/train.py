@@ -136,7 +136,7 @@ def _to_choose(plan: Plan) -> tuple[Plan, Hyperparameters, list[Functions | None
     start = _start(plan)
     bases = _bases(plan, start.length_scale)
     if None in bases:
-        _refuse_many_items(plan.answers.n_items, MOST_ITEMS_PERSONAL, "Population(personal=True)")
+        _refuse_many_items(plan.answers.n_items, MOST_ITEMS_PERSONAL, "the model of people")
     return plan, start, bases
 
 
@@ -312,7 +312,7 @@ def train_pooled(plan: Plan) -> Trained:
     start = _start(plan)
     functions = _pooled_basis(plan, start.length_scale)
     if functions is None:
-        _refuse_many_items(answers.n_items, _MOST_ITEMS_POOLED, "Population(personal=False)")
+        _refuse_many_items(answers.n_items, _MOST_ITEMS_POOLED, "the pooled model")
     found = search_pooled(
         answers, space, start, plan.given, plan.delta, plan.watch, functions, plan.likelihood,
         plan.given.get("item_tie_spread") if answers.has_ties else 0.0,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from predilect._text import setting
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.keyed_rows import Rows, contents, sides_of
@@ -100,7 +101,7 @@ def _refuse_ties(model: Any, batch: Batch) -> None:
         raise DataError(
             f"{int(tie.sum())} of the answers are ties (first: {batch.describe(model, int(np.argmax(tie)))}), but the "
             "model was fitted without ties and holds them impossible. "
-            "Fit again on answers with ties, or with ties=True, or leave them out"
+            f"Fit again on answers with ties, or with {setting('ties', True)}, or leave them out"
         )
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from predilect._text import first_few, quoted
+from predilect._text import first_few, quoted, setting
 from predilect._types import FloatArray, IntArray
 from predilect.data.comparisons import Comparisons
 from predilect.data.features import ItemFeatures
@@ -206,7 +206,8 @@ def _checked_antisymmetry(
                 row, k = np.argwhere(apart)[0]
                 raise DataError(
                     f"{found.tau_name}(left, right) is not -{found.tau_name}(right, left): {t[row, k]} and "
-                    f"{back[row, k]} for one pair. Set antisymmetric=False to learn from such trade-offs, or change it."
+                    f"{back[row, k]} for one pair. Set {setting('antisymmetric', False)} to learn from such "
+                    "trade-offs, or change it."
                 )
             return replace(found, antisymmetric=False)
     return found

@@ -10,8 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from predilect._arguments import numbers_in
 from predilect._json import typed
-from predilect._text import quoted
+from predilect._text import quoted, setting
 from predilect._types import FloatArray, IntArray
 from predilect.data.intake import counted
 from predilect.errors import DataError
@@ -226,7 +227,7 @@ def _ladder(
 
 
 def _given(wanted: ArrayLike, scale: float, antisymmetric: bool, name: str) -> FloatArray:
-    levels = np.unique(np.asarray(wanted, dtype=np.float64)) / scale + 0.0
+    levels = np.unique(numbers_in(f'the levels of "{name}"', wanted)) / scale + 0.0
     if not np.isfinite(levels).all() or len(levels) < 2:
         raise DataError(f'"{name}" needs at least two different levels, all finite numbers; got {quoted(wanted)}.')
     if not antisymmetric:
@@ -236,7 +237,7 @@ def _given(wanted: ArrayLike, scale: float, antisymmetric: bool, name: str) -> F
         lacks = "0" if not far.any() else f"{-levels[np.argmax(far)] * scale:.6g}"
         raise DataError(
             f'the levels of "{name}" must hold 0 and the negative of each, since t and -t are one trade-off; {lacks} '
-            f"is missing. Add it, or set antisymmetric=False."
+            f"is missing. Add it, or set {setting('antisymmetric', False)}."
         )
     return 0.5 * (levels - levels[::-1])
 
