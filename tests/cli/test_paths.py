@@ -77,3 +77,36 @@ def test_what_a_shell_hands_over_is_read(tmp_path, how):
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
     assert ran.returncode == 0, ran.stderr
     assert "18 answers" in ran.stdout
+
+
+@pytest.fixture(scope="module")
+def ranked(tmp_path_factory):
+    """Answers, pairs, and a ranking of them, with a link to it."""
+    place = tmp_path_factory.mktemp("ranked")
+    (place / "votes.csv").write_text(VOTES)
+    (place / "pairs.csv").write_text("left,right\nx,y\n")
+    assert run("rank", place / "votes.csv", "-o", place / "out", *QUICK).exit_code == 0
+    (place / "link").symlink_to(place / "out")
+    return place
+
+
+@pytest.mark.parametrize(("words", "how"), [
+    ("worth out -o out", "is"), ("worth out -o link", "is"), ("worth link -o out", "is"),
+    ("worth out/model -o out", "holds"),
+    ("worth out -o out/worth", "lies in"), ("worth out -o .", "holds"), ("report out -o out/board.html", "lies in"),
+    ("report link -o out/leaderboard.md", "lies in"), ("compare out out -o out/leaderboard.csv", "lies in"),
+    ("predict out pairs.csv -o out/leaderboard.csv", "lies in"), ("predict out pairs.csv -o pairs.csv", "is"),
+    ("simulate out pairs.csv -o pairs.csv", "is"), ("rank votes.csv -o .", "holds"),
+])  # fmt: skip
+def test_nothing_is_written_into_what_is_read(words, how, ranked, monkeypatch):
+    """The ranking would be lost, or mixed with other results, which --force then could not replace."""
+    monkeypatch.chdir(ranked)
+
+    def everything():
+        return {path: path.read_bytes() for path in ranked.rglob("*") if path.is_file()}
+
+    before = everything()
+    ran = run(*words.split(), "--force")
+    assert ran.exit_code == 2, ran.output
+    assert f" {how} what is read, " in " ".join(ran.stderr.split())
+    assert everything() == before

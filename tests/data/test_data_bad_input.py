@@ -447,11 +447,11 @@ def test_what_is_said_of_alternatives_means_nothing_to_pairs():
 def test_a_table_of_nothing_and_answers_that_are_all_left_out():
     with pytest.raises(DataError, match="the table has no columns and no rows"):
         Comparisons.from_frame({})
-    said = r'no usable answer: all 1 rows were left out .* Check the columns: left from "left", right from "right"'
+    said = r'no usable answer: the only row was left out .* Check the columns: left from "left", right from "right"'
     with pytest.raises(DataError, match=said):
         Comparisons.from_frame({"left": ["x"], "right": ["x"], "winner": ["left"]}, reading={"drop": "self"})
     tasks = {"user": ["u", "u"], "task": [1, 1], "item": ["x", "y"], "chosen": ["0.0", "0.0"]}
-    said = r'no usable answer: all 1 tasks were left out .* Check the columns: user from "user", task from "task"'
+    said = r'no usable answer: all 2 rows were left out .* Check the columns: user from "user", task from "task"'
     with pytest.raises(DataError, match=said):
         Comparisons.from_frame(tasks, reading={"drop": "unknown"})
     assert Comparisons.from_frame(tasks | {"chosen": ["1.0", "0.0"]}).n_rows == 1

@@ -32,7 +32,7 @@ def compare(
         from predilect.report.output import OutputFile
         from predilect.report.tables import write_csv
 
-        target = None if out is None else OutputFile(out, force, what="the changes need")
+        target = None if out is None else OutputFile(out, force, what="the changes need", reads=[old, new])
         before, after = Results.of(old).model, Results.of(new).model
         changes = changes_between(after, before, scale_said(scale, after._likelihood.name), str(old))
         columns = ("item", "old", "new", "difference", "lower", "upper", "more_than_chance", "old_rank", "new_rank")

@@ -147,7 +147,7 @@ def rank_parts(
     from predilect.report.text import markdown
 
     name, settings = model_said(model, ["population"])
-    target = None if out is None else OutputFolder(out, force)
+    target = None if out is None else OutputFolder(out, force, reads=[folder, items])
     parts, scale = Parts.open(folder), SCALES["probit"]
     talk.say(f"{parts.described()}.")
     features = None if items is None else read_features(items, parts.sample(1000, 100_000), Settings())

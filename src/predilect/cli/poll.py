@@ -264,7 +264,8 @@ def export(
         if form not in ("csv", "json", "parquet"):
             raise DataError(f"{out} ends in {out.suffix or 'nothing'}; a table is .csv, .json or .parquet")
         content = written(table, form)
-        OutputFile(out, force, what="the export needs").write(lambda place: place.write_bytes(content))
+        target = OutputFile(out, force, what="the export needs", reads=[Path(poll)])
+        target.write(lambda place: place.write_bytes(content))
         talk.written = str(out)
         talk.say(f"{len(table)} rows written to {out}.")
 

@@ -51,7 +51,7 @@ def predict(
         from predilect.report.output import OutputFile
         from predilect.report.tables import whole_numbers
 
-        target = None if out is None else OutputFile(out, force)
+        target = None if out is None else OutputFile(out, force, reads=[folder, pairs, items, people])
         if out is not None and target is not None and not target.is_special and out.suffix not in _SUFFIXES:
             raise DataError(f"{out} should end in {', '.join(_SUFFIXES)}, which says what kind of file to write")
         fitted = Results.of(folder).predicting()

@@ -135,7 +135,7 @@ def rank(
         if columns:
             refuse_segments(by, name, asked)
         fitter = Fitter(name, settings, asked, common)
-        folder = None if out is None else OutputFolder(out, force)
+        folder = None if out is None else OutputFolder(out, force, reads=[*source.files.values(), items, people])
         with talk.progress("Reading"):
             reading = source.read(by, columns if people is None else [])
             of_people = reading.people or read_people(people, source.settings, columns)

@@ -47,7 +47,7 @@ def report(
         from predilect.report.sections import contents_of
 
         refuse_other_form(out)
-        target = OutputFile(out, force, what="the report needs")
+        target = OutputFile(out, force, what="the report needs", reads=[folder, compare])
         results = Results.of(folder).with_people(talk)
         model, document = results.model, results.document
         old = None if compare is None else Results.of(compare).model

@@ -122,7 +122,7 @@ def simulate(
         from predilect.report.output import OutputFile
         from predilect.report.tables import write_csv
 
-        target = None if out is None else OutputFile(out, force, what="the shares need")
+        target = None if out is None else OutputFile(out, force, what="the shares need", reads=[folder, scenarios])
         results = Results.of(folder).with_people(talk)
         fitted = results.model
         if not hasattr(fitted, "simulate") or fitted.features_ is None:

@@ -96,7 +96,7 @@ def worth(
         from predilect.report.output import OutputFolder
         from predilect.report.tables import write_csv
 
-        target = None if out is None else OutputFolder(out, force)
+        target = None if out is None else OutputFolder(out, force, reads=[folder])
         results = Results.of(folder).with_people(talk, user)
         _refuse(results, price, anchor, holdout)
         results.refuse_unusable(force)

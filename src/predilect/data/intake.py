@@ -254,6 +254,12 @@ def counted(count: float, noun: str) -> str:
     return f"{amount(count)} {noun}" if count == 1 else f"{amount(count)} {noun}s"
 
 
+def nothing_left(left_out: Mapping[str, int]) -> str:
+    """That all rows were left out, by how many for which reason."""
+    told, n = "; ".join(f"{n} × {why}" for why, n in left_out.items()), sum(left_out.values())
+    return f"no usable answer: {'the only row was' if n == 1 else f'all {n} rows were'} left out ({told})."
+
+
 def roles_of(columns: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Columns by the names of their roles, of those by which the readers know them."""
     found: dict[str, list[str]] = {}

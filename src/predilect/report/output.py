@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,10 +21,12 @@ class OutputFolder:
 
     Files go to a hidden folder beside it, which takes its place once everything is there. A folder that exists is
     replaced only with ``force``, only if it holds, at any depth, nothing but what was written there, and in one step.
+    Nothing goes to, into or around what is read (``reads``; None for what was not given).
     """
 
-    def __init__(self, path: Path, force: bool = False) -> None:
+    def __init__(self, path: Path, force: bool = False, *, reads: Iterable[Path | None] = ()) -> None:
         _refuse_place(path, path, "-o")
+        _refuse_sources(path, reads, "-o")
         self.shown = path
         self.path = resolved(path)
         self.force = force
@@ -88,12 +90,17 @@ class OutputFile:
 
     def __init__(
         self, path: Path, force: bool = False, *, what: str = "the predictions need", place: str = "-o",
-        replace: str = "--force",
+        replace: str = "--force", reads: Iterable[Path | None] = (),
     ) -> None:  # fmt: skip
-        """``what`` "needs" a file; ``place`` and ``replace``: what to set for another one, and to replace it."""
+        """``what`` "needs" a file; ``place`` and ``replace``: what to set for another one, and to replace it.
+
+        ``reads``: see :class:`OutputFolder`.
+        """
         _refuse_place(path, path, place)
         self.path, self.place = path, place
         self.is_special = path.exists() and not stat.S_ISREG(path.stat().st_mode) and not path.is_dir()
+        if not self.is_special:
+            _refuse_sources(path, reads, place)
         if path.is_dir():
             raise DataError(f"{path} is a folder, and {what} a file. Give another name with {place}")
         if path.exists() and not self.is_special and not force:
@@ -135,6 +142,20 @@ def _refuse_place(path: Path, shown: Path, option: str) -> None:
         )
     if not parent.is_dir():
         raise DataError(f"{parent} is a file and not a folder, so {shown} cannot be made in it. Change {option}")
+
+
+def _refuse_sources(path: Path, reads: Iterable[Path | None], option: str) -> None:
+    """DataError for a place that is, holds or lies in what is read, which would be lost or mixed with the results."""
+    target = resolved(path)
+    for one in reads:
+        if one is None:
+            continue
+        source = Path(os.path.realpath(one))
+        if target == source or target in source.parents or (source in target.parents and source.is_dir()):
+            how = "is" if target == source else "holds" if target in source.parents else "lies in"
+            raise DataError(
+                f"{path} {how} what is read, {one}, which nothing may replace. Give another name with {option}"
+            )
 
 
 def _told(error: OSError, path: Path, place: str = "-o") -> str:

@@ -177,7 +177,7 @@ def test_answers_that_tell_nothing_are_left_out_and_counted():
     assert found.intake.left_out == {"all alike": 3}
     assert "Left out 3 rows: all alike." in str(found.reading)
     assert read(LONG, {"rating": [3, None, None, 1, 2]}).intake.left_out == {"one alternative": 3}
-    refused(LONG, {"rating": [3, 3, 3, 1, 1]}, "no usable answer: all 2 tasks were left out (rows: 5 × all alike)")
+    refused(LONG, {"rating": [3, 3, 3, 1, 1]}, "no usable answer: all 5 rows were left out (5 × all alike)")
 
 
 def test_none_of_these_is_an_alternative_among_the_items():

@@ -24,7 +24,16 @@ from predilect.data.canonical import (
     tells_tasks_apart,
 )
 from predilect.data.frames import Columns, as_text, clean_ids, to_series, without_points
-from predilect.data.intake import REASONS, UNWANTED, Intake, counted, examples, from_columns, pair_sentence
+from predilect.data.intake import (
+    REASONS,
+    UNWANTED,
+    Intake,
+    counted,
+    examples,
+    from_columns,
+    nothing_left,
+    pair_sentence,
+)
 from predilect.data.read.columns import guess_columns, listed, require_column
 from predilect.data.read.covariates import (
     covariate_columns,
@@ -178,10 +187,7 @@ def _in_use(
     left_out = {name: int((reason == code).sum()) for code, name in enumerate(REASONS, 1) if (reason == code).any()}
     use = reason == 0
     if not use.any():
-        told = "; ".join(f"{count} × {name}" for name, count in left_out.items())
-        raise DataError(
-            f"no usable answer: all {len(use)} rows were left out ({told}). Check the columns: {from_columns(roles)}."
-        )
+        raise DataError(f"{nothing_left(left_out)} Check the columns: {from_columns(roles)}.")
 
     outcome, amount = decoded.outcome[use[kept]], weight[use]
     users, who, no_users = used_only(rows.people, rows.who[use])

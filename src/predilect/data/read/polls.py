@@ -14,7 +14,7 @@ import polars as pl
 from predilect._text import did_you_mean, first_few, shown
 from predilect._types import BoolArray, IntArray
 from predilect.data.frames import Columns, as_text
-from predilect.data.intake import NOT_ANSWERED, Intake
+from predilect.data.intake import NOT_ANSWERED, Intake, nothing_left
 from predilect.data.read.assemble import Pairs
 from predilect.data.read.columns import no_column
 from predilect.data.read.names import CRITERION, guess_one, is_poll
@@ -80,8 +80,7 @@ def fewer_rows(raw: Columns, options: ReadOptions) -> Fewer | None:
     if not left_out and not roles:
         return None
     if not keep.any() and raw.n_rows:
-        told = "; ".join(f"{n} × {why}" for why, n in left_out.items())
-        raise DataError(f"no usable answer: all {raw.n_rows} rows were left out ({told}).")
+        raise DataError(nothing_left(left_out))
     kept = Columns({name: raw[name].filter(pl.Series(keep)) for name in raw})
     return Fewer(kept, {**options, "criterion": False}, np.flatnonzero(keep), left_out, roles)
 

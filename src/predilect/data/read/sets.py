@@ -33,6 +33,7 @@ from predilect.data.intake import (
     counted,
     examples,
     from_columns,
+    nothing_left,
     task_sentence,
 )
 from predilect.data.read.assemble import (
@@ -180,11 +181,7 @@ def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:
     left_out = {why: int(sets.n_rows[reason == why].sum()) for why in dict.fromkeys(reason.tolist()) if why}
     used = reason == ""
     if not used.any():
-        told = "; ".join(f"{count} × {why}" for why, count in left_out.items())
-        raise DataError(
-            f"no usable answer: all {sets.n_tasks} tasks were left out (rows: {told}). Check the columns: "
-            f"{from_columns(sets.columns)}."
-        )
+        raise DataError(f"{nothing_left(left_out)} Check the columns: {from_columns(sets.columns)}.")
     keep = used[sets.task]
     task, level, code = sets.task[keep], sets.level[keep], code[keep]
     items, code, unused_items = used_only(items, code.astype(np.int32))
