@@ -15,8 +15,6 @@ from live.polls import made
 from walks.poll import PollWalk
 from walks.poll_ways import Servers
 
-LONG = pytest.mark.skipif(MORE == 1, reason="long walks find faults that are not mended yet: PREDILECT_CASES=2")
-
 
 def walk(machine: type[PollWalk], n: int, n_steps: int) -> None:
     """Walk so often, at most so many steps each, the same way at each call."""
@@ -32,7 +30,6 @@ def test_a_poll_keeps_its_word_whatever_is_done():
 
 
 @pytest.mark.slow
-@LONG
 def test_a_poll_keeps_its_word_on_many_walks():
     walk(PollWalk, 80 * MORE, 40)
 
@@ -56,7 +53,6 @@ class ServedWalk(PollWalk):
 
 
 @pytest.mark.slow
-@LONG
 def test_a_poll_keeps_its_word_through_servers_that_are_killed(tmp_path):
     made(tmp_path, name="first").disconnect()
     ServedWalk.servers = Servers(tmp_path)
