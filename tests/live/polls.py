@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from predilect.live import Poll
+from predilect.live.state import State
 
 DRINKS = ["tea", "milk", "juice", "water", "cola"]
 
@@ -37,3 +38,19 @@ def reply(question: Any, source: random.Random) -> Any:
     scores = {item.number: item.number / 2.0 + source.gauss(0.0, math.sqrt(0.5)) for item in question.items}
     order = sorted(scores, key=lambda number: -scores[number])
     return {"pair": order[0], "best": order[0], "best-worst": [order[0], order[-1]], "order": order}[question.kind]
+
+
+def fail_once(monkeypatch: Any, kind: str) -> list[int]:
+    """Let no process take in the next row of a kind, as of a mistake of ours; a list that will hold its number."""
+    right = getattr(State, f"_on_{kind}")
+    row: list[int] = []
+
+    def wrong(self: State, event: Any, said: Any) -> None:
+        if not row:
+            row.append(event.sequence)
+        if event.sequence in row:
+            raise ZeroDivisionError("a mistake of ours")
+        right(self, event, said)
+
+    monkeypatch.setattr(State, f"_on_{kind}", wrong)
+    return row

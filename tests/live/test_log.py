@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 import sqlalchemy as sa
 
-from live.polls import DRINKS, answered, made, reply
+from live.polls import DRINKS, answered, fail_once, made, reply
 from predilect.errors import DataError, OutputError
 from predilect.live import Poll, Settings
 from predilect.live import tables as tables_of
@@ -438,12 +438,14 @@ def test_a_file_of_another_version_is_upgraded_with_a_copy_or_refused(tmp_path, 
     with made(tmp_path) as poll:
         answered(poll, ["ann"], 2)
         rows = said(poll)
-    monkeypatch.setattr(tables_of, "VERSION", 2)
-    monkeypatch.setitem(
-        tables_of.UPGRADES, 1, lambda connection: connection.exec_driver_sql("ALTER TABLE events ADD COLUMN more TEXT")
-    )
+    with sqlite3.connect(tmp_path / "poll.db") as old:  # which had no checksums
+        old.execute("ALTER TABLE events DROP COLUMN crc")
+        old.execute("UPDATE facts SET value = '1' WHERE name = 'version'")
+    old.close()
     with Poll.open(tmp_path / "poll.db", background=False) as poll:
         assert said(poll) == rows
+        answered(poll, ["bob"], 1)
+        assert len(said(poll)) == len(rows) + 1
     with sqlite3.connect(tmp_path / "poll.db") as newer, sqlite3.connect(tmp_path / "poll.db.version1") as older:
         assert [len(one.execute("PRAGMA table_info(events)").fetchall()) for one in (newer, older)] == [8, 7]
     newer.close()
@@ -490,3 +492,34 @@ def test_a_backup_is_made_while_the_poll_is_in_use(tmp_path):
             assert said(copy) == said(poll)[:3]
         with pytest.raises(DataError, match="exists"):
             poll.database.backup(tmp_path / "copy.db")
+
+
+@pytest.mark.parametrize("kind", ["answered", "shown", "joined", "undone", "item_added", "proposed", "reported"])
+def test_a_row_that_cannot_be_taken_in_ends_no_poll_and_is_not_lost(tmp_path, monkeypatch, caplog, kind):
+    file = tmp_path / "poll.db"
+    with made(tmp_path, proposals=True, undo=True) as poll, Poll.open(file, background=False) as other:
+        answered(poll, ["ann"], 2)
+        row = fail_once(monkeypatch, kind)
+        answered(poll, ["bob", "cas"], 2)
+        question = poll.ask("ann")[0]
+        poll.tell("ann", question.shown, question.items[0].number, key="k")
+        poll.undo("ann", key="u")
+        poll.propose_item("ann", "beer", key="p")
+        assert poll.propose_item("bob", "Beer") == 6 + (kind == "item_added")
+        poll.report("bob", poll.ask("bob")[0].items[0].number)
+        poll.report("cas", poll.ask("cas")[0].items[0].number)
+        poll.propose_item("bob", "wine")
+        answered(other, ["bob", "cas"], 2)
+        poll.log.refresh()
+        for one in (poll, other):
+            assert row[0] in {left_out.row for left_out in one.left_out()}
+            assert len(one.export("answers")) >= 7
+            one.board(), one.people(), one.export("participants"), one.export("items"), one.own("ann")
+        assert said(poll) == said(other)
+        lines = [one.message for one in caplog.records if f"row {row[0]}, {kind}: a mistake of ours" in one.message]
+        assert len(lines) == 2  # one of each process
+        numbers = {item.name: item.number for item in other.items if item.state != "refused"}
+    monkeypatch.undo()
+    with Poll.open(file, background=False) as mended:  # which makes no such mistake
+        assert mended.left_out() == []
+        assert numbers.items() <= {item.name: item.number for item in mended.items}.items()

@@ -91,12 +91,68 @@ def test_the_organiser_is_told_what_to_do_with_an_item(tmp_path):
             poll.moderate("tea", accept=False)
 
 
-def test_the_last_sets_that_are_left_are_drawn_for_certain(tmp_path):
-    """Of the only set that is left the chance is 1, whatever the sum over its orders rounds to."""
-    with made(tmp_path, ["tea", "coffee", "milk", "water", "juice"], kind="best", strategy="best", size=4) as poll:
+@pytest.mark.parametrize(
+    "settings",
+    [{"kind": "best", "strategy": "best", "size": 4}, {"strategy": "board", "difficulty": 0.55},
+     {"strategy": "best", "difficulty": 0.55}, {"strategy": "top", "difficulty": 0.9}],
+)  # fmt: skip
+def test_the_last_sets_that_are_left_are_drawn_for_certain(tmp_path, settings):
+    """Of the only set that is left the chance is 1, whatever the sum rounds to; what is hard comes late, not never."""
+    n = 5 if "kind" in settings else 3
+    with made(tmp_path, DRINKS[:n], **settings) as poll:
         for k in range(8):
             number = poll.join(name=f"person {k}")
-            for _ in range(5):
-                for question in poll.ask(number):
-                    poll.tell(number, question.shown, question.items[0].name)
-        assert poll.export("shown")["probability"].max() <= 1.0
+            for _ in range(n):  # sets of five as of three items
+                (question,) = poll.ask(number)
+                poll.tell(number, question.shown, max(question.items, key=lambda item: item.number).name)
+            assert poll.ask(number) == []
+        assert poll.left_out() == []
+        assert 1.0 - 1e-12 < poll.export("shown")["probability"].max() <= 1.0
+
+
+@pytest.mark.parametrize("first", ["erased first", "erased last"])
+def test_what_two_propose_goes_with_the_last_of_them(tmp_path, first):
+    file = tmp_path / "poll.db"
+    with made(tmp_path, proposals=True) as poll:
+        number = poll.propose_item("ann", "Free Wifi")
+        for key in ("k", "k", "l"):
+            assert poll.propose_item("bob", "free wifi!", key=key) == number
+        with pytest.raises(Refused, match="came with a proposal before"):
+            poll.undo("bob", key="k")
+        poll.propose_item("cas", "a fountain")
+        order = ["ann", "bob"] if first == "erased first" else ["bob", "ann"]
+
+        def names(one):
+            return [item.name for item in one.items[len(DRINKS) :]], [item.state for item in one.items[len(DRINKS) :]]
+
+        poll.erase(order[0])
+        assert poll.own(order[1])["proposals"] == ["Free Wifi"]
+        with Poll.open(file, background=False) as again:
+            assert names(poll) == names(again) == (["Free Wifi", "a fountain"], ["proposed", "proposed"])
+        poll.erase(order[1])
+        with Poll.open(file, background=False) as again:
+            assert names(poll) == names(again)
+            assert names(again)[0][1] == "a fountain"
+            assert "Free Wifi" not in names(again)[0]
+    for one in tmp_path.iterdir():
+        assert b"Free Wifi" not in one.read_bytes()
+
+
+def test_nobody_proposes_what_stands_for_the_erased(tmp_path):
+    """Or the text of somebody who is erased would be there twice, and the log could not be read."""
+    with made(tmp_path, proposals=True) as poll:
+        poll.propose_item("ann", f"(erased {len(DRINKS) + 2})")
+        poll.propose_item("bob", "beer")
+        poll.erase("bob")
+        with Poll.open(tmp_path / "poll.db", background=False) as again:
+            assert [item.name for item in again.items] == [item.name for item in poll.items]
+
+
+def test_who_may_propose_no_more_is_told_so_whatever_the_text(tmp_path):
+    with made(tmp_path, proposals=True) as poll:
+        poll.propose_item("bob", "beer")
+        for k in range(20):
+            poll.propose_item("ann", f"beer {k}")
+        for text in ("beer", "wine"):  # of which one waits
+            with pytest.raises(Refused, match="may propose 20"):
+                poll.propose_item("ann", text)

@@ -9,10 +9,11 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
+import httpx
 import pytest
 from starlette.requests import Request
 
-from live.polls import DRINKS, answered, made
+from live.polls import DRINKS, answered, fail_once, made
 from live.served import browser, fields, joined, served
 from predilect.errors import DataError, OutputError
 from predilect.live import Poll, Settings
@@ -620,6 +621,36 @@ def test_health_notices_that_a_poll_is_gone(tmp_path, caplog, is_open, is_folder
         assert "one" in caplog.text
         (tmp_path / "one.db").write_bytes(b"no database at all" * 100)
         assert client.get("/health").status_code == 503
+
+
+def test_an_answer_that_cannot_be_taken_in_stops_nobody(tmp_path, monkeypatch, caplog):
+    """It was acknowledged and is in the log; the poll goes on, and everybody who has to know is told."""
+    with made(tmp_path, name="one") as poll:
+        ruler = {"authorization": f"Bearer {poll.token}"}
+    with served(str(tmp_path / "poll.db")) as (address, _):
+        people = []
+        for _ in range(2):
+            secret = httpx.post(f"{address}/api/polls/one/participants", json={"consent": True}).json()["secret"]
+            people.append({"authorization": f"Bearer {secret}"})
+        row = fail_once(monkeypatch, "answered")
+        for k in range(3):
+            for headers in people:
+                (question,) = httpx.post(f"{address}/api/polls/one/questions", headers=headers).json()
+                told = {"shown": question["shown"], "answer": "left", "key": str(k), "ask": 1}
+                answer = httpx.post(f"{address}/api/polls/one/answers", headers=headers, json=told)
+                assert answer.status_code == 201
+                assert answer.json()["questions"]
+        health = httpx.get(f"{address}/health")
+        assert health.status_code == 200
+        assert health.text == f"ok\nleft out, as the log of this server says: row {row[0]}\n"
+        assert len([one for one in caplog.messages if f"row {row[0]}, answered: a mistake of ours" in one]) == 1
+        assert "\npredilect_rows_left_out 1\n" in httpx.get(f"{address}/metrics", headers=ruler).text
+        page = browser(address, cookies={"organiser-one": ruler["authorization"][7:]}).get("/o/one").text
+        assert re.search(rf"which cannot be read: {row[0]}\.", page)
+        assert len(httpx.get(f"{address}/api/polls/one/export/answers", headers=ruler).json()) == 5
+    monkeypatch.undo()
+    with Poll.open(tmp_path / "poll.db", background=False) as mended:
+        assert len(mended.export("answers")) == 6
 
 
 def test_what_machines_ask(address):

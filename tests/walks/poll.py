@@ -200,7 +200,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
         active = {item.name for item in self.items.values() if item.state == "active"}
         n_left = math.comb(len(active), self.n_shown) - sum(len(one) == self.n_shown and one <= active for one in seen)
         may_ask = not settings["limit"] or len(person.questions) < settings["limit"]
-        if n_left > 0 and may_ask and not settings["difficulty"] and not still:
+        if n_left > 0 and may_ask and not still:
             self.check(found, "nothing is asked though something is left", f"{n_left} sets of {self.n_shown}")
         for one in found:
             states = {state.get(name, "unknown") for name in one.names}
@@ -415,7 +415,11 @@ class PollWalk(Looks, RuleBasedStateMachine):
         elif not may or len(self.ways["one"].export("items")) > len(self.items):
             made = len(self.items) + 1
             self.check(number in (0, made), "an item has another number than the next", number)
-            self.items[made] = Item(name, "proposed", person)
+            self.items[made] = Item(name, "proposed", [person])
+            person.proposals += 1
+        elif person not in (there := self.items[known[name.casefold()]]).proposers:
+            self.check(number in (0, known[name.casefold()]), "what is there has another number", number)
+            there.proposers.append(person)
             person.proposals += 1
         if key:
             person.keys.setdefault(key, ("propose", text, 0, None, number))
@@ -576,9 +580,9 @@ class PollWalk(Looks, RuleBasedStateMachine):
         person.is_gone = True
         self.forgotten += [one for one in (person.name, person.pid) if one and len(one) > 7]
         for item in self.items.values():
-            if item.proposer is person:
-                item.proposer = None
-                if item.state in ("proposed", "refused") and item.name:
+            if person in item.proposers:
+                item.proposers.remove(person)
+                if not item.proposers and item.state in ("proposed", "refused") and item.name:
                     self.forgotten.append(item.name)
                     item.name, item.state = None, "refused"
         self.fresh = False

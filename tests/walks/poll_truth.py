@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class Item:
 
     name: str | None  # None: the text of somebody who is erased
     state: str = "active"
-    proposer: Person | None = None
+    proposers: list[Person] = field(default_factory=list)
 
 
 class Dice:
@@ -165,7 +165,7 @@ class Account:
         """Nobody reads what somebody else proposed before it is accepted."""
         read, person.read[:] = "\n".join(person.read), []
         for item in self.items.values():
-            if item.name and item.state in ("proposed", "refused") and item.proposer is not person:
+            if item.name and item.state in ("proposed", "refused") and person not in item.proposers:
                 is_read = re.search(rf"(?<!\w){re.escape(item.name)}(?!\w)", read)
                 self.check(not is_read, "a participant reads what is not moderated", item.name)
 

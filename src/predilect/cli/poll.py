@@ -161,12 +161,18 @@ def status(ctx: typer.Context, poll: Database, name: Name = None) -> None:
     Example: predilect poll status poll.db
     """
     with session(ctx.obj) as talk, _open(poll, name) as opened:
+        from predilect.live.state import said_of
+
         people, settings = opened.people(), opened.settings
         boards = []
         for place, text in enumerate(settings.boards):
             rows = opened.board(place).select("item", "mean", "lower", "upper", "p_best", "n").to_dicts()
             boards.append({"criterion": text, "outlook": str(opened.outlook(criterion=place)), "board": rows})
-        told = {"poll": opened.name, "question": settings.question, "status": opened.status, **people, "boards": boards}
+        left_out = opened.left_out()
+        told = {"poll": opened.name, "question": settings.question, "status": opened.status, **people,
+                "left_out": [one._asdict() for one in left_out], "boards": boards}  # fmt: skip
+        if left_out:
+            talk.warn(said_of(left_out))
         if talk.kind != "table":
             _print(talk, [row | {"criterion": one["criterion"]} for one in boards for row in one["board"]],
                    "poll-status", told)  # fmt: skip

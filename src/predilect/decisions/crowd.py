@@ -173,8 +173,8 @@ class _Open(NamedTuple):
         return self.mixed(self.weight[pair] / self.rest if self.rest > 0.0 else 1.0 / self.n_left)
 
     def mixed(self, main: float) -> float:
-        """A chance by the weights, with that of any pair."""
-        return float((1.0 - self.eps) * main + self.eps / self.n_left)
+        """A chance by the weights, with that of any pair; of the only one left it may round to above 1."""
+        return min(float((1.0 - self.eps) * main + self.eps / self.n_left), 1.0)
 
 
 class Draws:

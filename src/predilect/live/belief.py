@@ -213,7 +213,7 @@ class Belief:
         return user in self.model._added_users or self.model.users_.code(user) >= 0
 
     def asker(self) -> Any:
-        """What chooses questions, of a state of the board about a quarter of a second ago.
+        """What chooses questions, one after the other until there are some, of the board a quarter of a second ago.
 
         The model stands still as long: to move the board takes milliseconds, and whoever asks has it left out what they
         have seen, answered a moment ago or not.
@@ -243,7 +243,9 @@ class Belief:
             shown = {item.name: state.times_shown[item.number - 1] for item in known}
         assert settings is not None
         told = {"target": settings.strategy, "k": _within(model, settings.top, retired), "retired": retired}
-        return model.questions(**told, difficulty=settings.difficulty or None, shown=shown)
+        # Who answered all that are easy, as nobody's answers make any so at first, is asked the others.
+        each = [settings.difficulty, None] if settings.difficulty else [None]
+        return [model.questions(**told, difficulty=one, shown=shown) for one in each]
 
     def follow(self) -> None:
         """Take in what came, and make what chooses questions anew if somebody was asked before."""

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from predilect._text import did_you_mean, quoted
 from predilect.errors import DataError
 from predilect.live.answers import moment, table, user_of
-from predilect.live.state import Participant, State
+from predilect.live.state import Participant, State, is_moment
 from predilect.live.tables import events, participants
 from predilect.report.tables import write_csv
 
@@ -117,9 +117,9 @@ def _events(poll: Any) -> pl.DataFrame:
         rows = connection.execute(chosen.where(events.c.poll == poll.log.poll).order_by(events.c.sequence)).all()
     types = {"sequence": pl.Int64, "time": pl.String, "kind": pl.String, "user": pl.String, "payload": pl.String}
     return pl.DataFrame(
-        [(row.sequence, moment(row.time) if row.time else None, row.kind,
+        [(row.sequence, moment(row.time) if row.time and is_moment(row.time) else None, row.kind,
           None if row.participant is None else user_of(row.participant),
-          row.payload) for row in rows],
+          None if row.payload is None else str(row.payload)) for row in rows],
         schema=types, orient="row",
     )  # fmt: skip
 
@@ -143,7 +143,7 @@ def own(state: State, number: int) -> dict[str, Any]:
             {"time": moment(one.time), "shown": [state.items[item - 1].name for item in one.items]}
             for one in state.open_questions(person)
         ],
-        "proposals": [item.name for item in state.items if item.proposer == number],
+        "proposals": [item.name for item in state.items if number in item.proposers],
     }  # fmt: skip
 
 

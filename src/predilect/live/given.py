@@ -13,7 +13,7 @@ from predilect.errors import DataError
 from predilect.live.settings import LONGEST_TEXT, storable
 from predilect.live.state import Item, Participant, Shown, State
 
-_KINDS = {"answered": "an answer", "undone": "an answer to be taken back", "item_added": "a proposal"}
+_KINDS = {"answered": "an answer", "undone": "an answer to be taken back", "proposed": "a proposal"}
 _LONGEST_KEY, _MOST_ITEMS, _MOST_ATTRIBUTES = 200, 3000, 30
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import queue
 import threading
 import time
@@ -15,9 +16,10 @@ import sqlalchemy as sa
 
 from predilect._text import either
 from predilect.errors import DataError, OutputError
-from predilect.live.state import Event, State, decoded
+from predilect.live.state import Event, State, checksum, decoded, said_of
 from predilect.live.tables import Database, events, polls
 
+_log = logging.getLogger("predilect.live")
 _MOST_IN_A_GROUP = 200  # jobs of one commit
 _MOST_SECONDS_TO_CLOSE = 30.0
 THEMSELVES = -1  # of whoever joins: the number is that of their first event
@@ -92,8 +94,7 @@ class Log:
 
     def _after(self, connection: Any, last: int) -> list[Event]:
         chosen = (
-            sa.select(events.c.sequence, events.c.time, events.c.kind, events.c.participant, events.c.payload,
-                      events.c.key)
+            sa.select(events)
             .where(events.c.poll == self.poll, events.c.sequence > last)
             .order_by(events.c.sequence)
         )  # fmt: skip
@@ -101,9 +102,12 @@ class Log:
 
     def _take_in(self, found: list[Event]) -> None:
         with self.news:
+            known = len(self.state.left_out)
             for event in found:
                 if event.sequence > self.state.sequence:
                     self.state.apply(event)
+            if new := self.state.left_out[known:]:
+                _log.error("%s: %s", self.name, said_of(new))
             if found:
                 self.news.notify_all()
 
@@ -174,11 +178,11 @@ class Log:
                         results.append((job, None, error))
                 if written:
                     _insert(connection, self.poll, written)
+            self._take_in(written)
         except BaseException as error:  # noqa: BLE001
             for job in group:
                 job.done.set_exception(error)
             return
-        self._take_in(written)
         for job, result, wrong in results:
             if wrong is None:
                 job.done.set_result(result)
@@ -193,14 +197,11 @@ class Log:
 
 
 def _insert(connection: Any, poll: int, written: list[Event]) -> None:
-    rows = [
-        {
-            "poll": poll, "sequence": event.sequence, "time": event.time, "kind": event.kind,
-            "participant": event.participant, "key": event.key,
-            "payload": json.dumps(event.payload, ensure_ascii=False, separators=(",", ":")),
-        }
-        for event in written
-    ]  # fmt: skip
+    rows = []
+    for event in written:
+        row = event._asdict() | {"payload": json.dumps(event.payload, ensure_ascii=False, separators=(",", ":"))}
+        del row["damage"]
+        rows.append(row | {"poll": poll, "crc": checksum(*row.values())})
     connection.execute(sa.insert(events), rows)
     chosen = sa.update(polls).where(polls.c.poll == poll)
     connection.execute(chosen.values(sequence=written[-1].sequence))

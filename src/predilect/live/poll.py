@@ -37,7 +37,7 @@ from predilect.live.log import THEMSELVES, Log, New, Plan
 from predilect.live.questions import Asked, Drawn, draw
 from predilect.live.refits import Refitter, Worker, missing
 from predilect.live.settings import Settings, agreed, storable
-from predilect.live.state import Item, Participant, Shown, State, Status
+from predilect.live.state import Item, LeftOut, Participant, Shown, State, Status
 from predilect.live.tables import Database, participants, polls
 from predilect.live.verbs import Told
 
@@ -606,6 +606,11 @@ class Poll:
             is_over = days and state.closed_at is not None and now >= state.closed_at + 86_400 * days
             return sorted(state.people) if is_over else []
 
+    def left_out(self) -> list[LeftOut]:
+        """Rows of the log that cannot be taken in, as they are damaged, or this Predilect makes a mistake."""
+        with self.log.lock:
+            return list(self.log.state.left_out)
+
     def readable(self) -> bool:
         """Whether the database can be read now: the log to its end, from where it is."""
         if self.database.file is not None and not self.database.file.is_file():
@@ -631,7 +636,7 @@ class Poll:
             state = self.log.state
             return {
                 "answers": sum(state.n_answers), "participants": len(state.people), "refits_due": len(state.due),
-                "refits_failed": self._worker.failures,
+                "refits_failed": self._worker.failures, "rows_left_out": len(state.left_out),
             }  # fmt: skip
 
     def _follow(self) -> None:

@@ -105,14 +105,12 @@ def _by_model(asked: Asked, seen: set[tuple[int, ...]], belief: Belief) -> Drawn
     left_out = [tuple(asked.names[number] for number in one) for one in seen if all(k in asked.names for k in one)]
     if settings.strategy == "person":
         return _for_person(asked, belief, user, left_out)
-    asker = belief.asker()
     if settings.kind == "pair":
-        pairs = asker.draw(user, 1, exclude=left_out)
-        if not pairs:
-            return None
-        left, right, probability = pairs[0]
-        return Drawn((asked.by_name[left].number, asked.by_name[right].number), probability)
-    chosen = asker.ask_set(user, min(settings.size, len(asked.active)), exclude=left_out)
+        for asker in belief.asker():
+            for left, right, probability in asker.draw(user, 1, exclude=left_out):
+                return Drawn((asked.by_name[left].number, asked.by_name[right].number), probability)
+        return None
+    chosen = belief.asker()[-1].ask_set(user, min(settings.size, len(asked.active)), exclude=left_out)
     if chosen is None:
         return None
     return Drawn(tuple(asked.by_name[name].number for name in chosen.items), chosen.probability)

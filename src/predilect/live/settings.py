@@ -60,7 +60,8 @@ class Settings:
     retest : float, default 0
         Probability that a pair answered at least five questions ago comes again, sides swapped.
     difficulty : float, default 0
-        No pair whose likelier answer has a smaller probability, such as 0.6, so that questions are not all hard.
+        Pairs whose likelier answer has a smaller probability, such as 0.6, come after all others, so that questions are
+        not all hard.
     retention_days : int, default 0
         Days after which a closed poll's participants are erased by ``predilect poll erase --expired``; 0: kept.
     images : tuple of str, default ()

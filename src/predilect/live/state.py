@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -12,10 +13,9 @@ from predilect.errors import DataError
 from predilect.live.settings import Settings
 
 _LAST_MOMENT = 253_402_300_800.0  # the end of the year 9999
-KINDS = (
-    "state", "item_added", "item_state", "item_retired", "reported", "joined", "shown", "answered",
-    "undone", "erased",
-)  # fmt: skip
+# Kinds of rows: those without which others would mean something else, and those that others can do without.
+_ALONE = ("proposed", "item_state", "item_retired", "reported", "joined", "shown", "answered", "undone", "erased")
+KINDS = ("state", "item_added", *_ALONE)
 Status = Literal["draft", "open", "paused", "closed"]
 ItemState = Literal["proposed", "active", "retired", "refused"]
 
@@ -29,6 +29,16 @@ class Event(NamedTuple):
     participant: int | None
     payload: dict[str, Any] | None  # None of the erased
     key: str | None = None
+    damage: str = ""  # what is wrong with the row
+
+
+class LeftOut(NamedTuple):
+    """A row of the log that could not be taken in; it stays there."""
+
+    row: int
+    kind: str
+    why: str
+    participant: int | None
 
 
 @dataclass(slots=True)
@@ -40,9 +50,14 @@ class Item:
     image: str = ""
     attributes: dict[str, str] = field(default_factory=dict)
     state: ItemState = "active"
-    proposer: int | None = None
+    proposers: set[int] = field(default_factory=set)
     reports: int = 0
     added_at: int = 0  # sequence of the event
+
+    def name_without(self, number: int) -> str:
+        """What it is called once somebody is erased: text that nobody accepted, and nobody else proposed, goes too."""
+        stays = self.state in ("active", "retired") or self.proposers != {number}
+        return self.name if stays else f"(erased\N{NO-BREAK SPACE}{self.number})"  # which nobody can propose
 
 
 class Shown(NamedTuple):
@@ -139,6 +154,7 @@ class State:
         self.due: list[int] = []
         self.reports: set[tuple[int, int]] = set()  # of whom, about which item
         self.erasures: list[tuple[int, int]] = []  # sequence, and number of whoever was erased
+        self.left_out: list[LeftOut] = []
         self.board_changed = 0  # sequence at which the items or the settings last changed
         self._counts = due_counts()
         self._next_due = next(self._counts)
@@ -182,23 +198,50 @@ class State:
         return self.items[number - 1] if 0 < number <= len(self.items) else None
 
     def apply(self, event: Event) -> None:
-        """Take in the next event; DataError for one that cannot be, as the log is damaged."""
+        """Take in the next event, or leave it out where it cannot be: one row ends no poll.
+
+        So each ``_on_`` looks at all that an event says before it changes anything. DataError where what comes later
+        would mean something else without the row.
+        """
+        if event.sequence != self.sequence + 1:
+            raise damaged(event.sequence, f"it comes after row {self.sequence}")
+        if event.kind == "answered":
+            self.n_events += 1
+            if self.n_events == self._next_due:
+                self.due.append(event.sequence)
+                self._next_due = next(self._counts)
         try:
-            _must(event.sequence == self.sequence + 1, f"it comes after row {self.sequence}")
+            _must(not event.damage, event.damage)
             _must(event.kind in KINDS, f'there is no kind "{event.kind}"')
-            _must(isinstance(event.time, float | int) and 0.0 <= event.time < _LAST_MOMENT, "its time is none")
-            if event.kind == "answered":
-                self.n_events += 1
-                if self.n_events == self._next_due:
-                    self.due.append(event.sequence)
-                    self._next_due = next(self._counts)
+            _must(is_moment(event.time), "its time is none")
             if event.payload is not None:
                 getattr(self, f"_on_{event.kind}")(event, event.payload)
-        except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
-            raise damaged(event.sequence, error) from error
+        except Exception as error:  # noqa: BLE001  whatever is wrong with one row, the others are right
+            self._leave_out(event, f"there is no {error}" if isinstance(error, KeyError) else one_line(error))
         self.sequence = event.sequence
 
+    def _leave_out(self, event: Event, why: str) -> None:
+        said, number = event.payload or {}, len(self.items)
+        is_needed = "settings" in said or (event.kind == "item_added" and not isinstance(said.get("items"), list))
+        if event.kind not in _ALONE and (event.damage or event.kind not in KINDS or is_needed):
+            raise damaged(event.sequence, why)
+        if event.kind == "item_added":  # those that come later keep their numbers
+            self._add(Item(k, f"(left\N{NO-BREAK SPACE}out {k})", state="refused")
+                      for k in range(number + 1, number + 1 + len(said["items"])))  # fmt: skip
+        if event.kind == "joined" and isinstance(event.participant, int):  # who may answer, and be erased
+            self.people[event.participant] = Participant(event.participant, 0.0)
+        if event.participant in self.people:
+            self._keep_key(event, event.sequence)  # which the database takes once
+        self.left_out.append(LeftOut(event.sequence, event.kind, why, event.participant))
+
+    def _add(self, items: Iterable[Item]) -> None:
+        for item in items:
+            self.items.append(item)
+            self.by_name[item.name] = item
+            self.times_shown.append(0)
+
     def _on_state(self, event: Event, said: dict[str, Any]) -> None:
+        _must(said.get("status", "open") in get_args(Status), "its status is none")
         if "settings" in said:
             before, self.settings = self.settings, Settings.of(said["settings"])
             if before is not None and before.meaning != self.settings.meaning:
@@ -207,22 +250,33 @@ class State:
             self.board_changed = event.sequence
             self.n_answers += [0] * (self.n_criteria - len(self.n_answers))
         if "status" in said:
-            _must(said["status"] in get_args(Status), "its status is none")
             self.status = said["status"]
             self.closed_at = event.time if self.status == "closed" else None
 
     def _on_item_added(self, event: Event, said: dict[str, Any]) -> None:
-        for one in said["items"]:
-            _must(isinstance(one["name"], str) and one["name"] not in self.by_name, "the name of its item is none")
+        person = None if event.participant is None else self.people[event.participant]
+        new: dict[str, Item] = {}
+        for number, one in enumerate(said["items"], len(self.items) + 1):
+            name = one["name"]
+            _must(
+                isinstance(name, str) and name not in self.by_name and name not in new, "the name of its item is none"
+            )
             _must(one.get("state", "active") in get_args(ItemState), "the state of its item is none")
-            item = Item(len(self.items) + 1, proposer=event.participant, added_at=event.sequence, **one)
-            self.items.append(item)
-            self.by_name[item.name] = item
-            self.times_shown.append(0)
-        if event.participant is not None:
-            self.people[event.participant].proposals += len(said["items"])
-            self._keep_key(event, len(self.items))
+            new[name] = Item(number, added_at=event.sequence, **one)
+        self._add(new.values())
+        if person is not None:
+            self._propose(event, person, self.items[-1])
         self.board_changed = event.sequence
+
+    def _on_proposed(self, event: Event, said: dict[str, Any]) -> None:
+        """Somebody proposes what waits already, or was refused."""
+        assert event.participant is not None
+        self._propose(event, self.people[event.participant], self._item(said["item"]))
+
+    def _propose(self, event: Event, person: Participant, item: Item) -> None:
+        item.proposers.add(person.number)
+        person.proposals += 1
+        self._keep_key(event, item.number)
 
     def _on_item_state(self, event: Event, said: dict[str, Any]) -> None:
         _must(said["state"] in get_args(ItemState), "the state of its item is none")
@@ -260,15 +314,16 @@ class State:
     def _on_answered(self, event: Event, said: dict[str, Any]) -> None:
         assert event.participant is not None
         person = self.people[event.participant]
-        if "replaces" in said:
-            self._take_back(person, said["replaces"], event.sequence)
-        value = said["value"]
+        value, criterion = said["value"], said.get("criterion", 0)
         shown = person.shown[said["shown"]]
         if value is not None:
             places = {*value}
             _must(places <= {*range(len(shown.items))} and len(places) == len(value), "its answer names what is not")
-        answer = Answer(event.sequence, event.time, person.number, shown.sequence, shown.items,
-                        said.get("criterion", 0), None if value is None else tuple(value), said.get("ms"))  # fmt: skip
+        _must(criterion in range(len(self.n_answers)), "there is no such criterion")
+        answer = Answer(event.sequence, event.time, person.number, shown.sequence, shown.items, criterion,
+                        None if value is None else tuple(value), said.get("ms"))  # fmt: skip
+        if "replaces" in said:
+            self._take_back(person, said["replaces"], event.sequence)
         person.answers[event.sequence] = answer
         person.given[answer.shown, answer.criterion] = event.sequence
         self._keep_key(event, event.sequence)
@@ -284,11 +339,13 @@ class State:
 
     def _keep_key(self, event: Event, result: int) -> None:
         if event.key is not None and event.participant is not None:
-            self.people[event.participant].keys[event.key] = Keyed(event.kind, result)
+            kind = "proposed" if event.kind == "item_added" else event.kind
+            self.people[event.participant].keys[event.key] = Keyed(kind, result)
 
     def _on_erased(self, event: Event, said: dict[str, Any]) -> None:
         """Somebody is gone; a log that is read afterwards holds nothing of theirs before this event."""
         number = said["number"]
+        self.left_out = [one for one in self.left_out if one.participant != number]
         self.erasures.append((event.sequence, number))
         person = self.people.pop(number, None)
         if person is None:
@@ -298,8 +355,8 @@ class State:
                 self.n_answers[answer.criterion] -= 1
         self._withdraw(person)
         for item in self.items:
-            if item.proposer == number:
-                self._disown(item)
+            if number in item.proposers:
+                self._disown(item, number)
         self.changes = [one for one in self.changes if one.answer.participant != number]
         self.reports = {one for one in self.reports if one[0] != number}
 
@@ -310,12 +367,13 @@ class State:
                 self.times_shown[number - 1] -= 1
         person.shown.clear()
 
-    def _disown(self, item: Item) -> None:
-        """An item outlives whoever proposed it if it was accepted; otherwise its text goes too."""
-        item.proposer = None
-        if item.state in ("proposed", "refused"):
+    def _disown(self, item: Item, number: int) -> None:
+        """An item outlives whoever proposed it if it was accepted, or others did too; otherwise its text goes."""
+        name = item.name_without(number)
+        item.proposers.discard(number)
+        if name != item.name:
             del self.by_name[item.name]
-            item.name, item.image, item.attributes, item.state = erased_name(item.number), "", {}, "refused"
+            item.name, item.image, item.attributes, item.state = name, "", {}, "refused"
             self.by_name[item.name] = item
 
     def _take_back(self, person: Participant, sequence: int, at: int) -> None:
@@ -326,31 +384,50 @@ class State:
             self.changes.append(Change(at, answer.criterion, False, answer))
 
 
+def is_moment(time: Any) -> bool:
+    """Whether something is a time that can be told."""
+    return isinstance(time, float | int) and 0.0 <= time < _LAST_MOMENT
+
+
 def _must(holds: bool, otherwise: str) -> None:
     """ValueError unless something holds of an event."""
     if not holds:
         raise ValueError(otherwise)
 
 
-def damaged(sequence: int, error: Exception) -> DataError:
-    """What is said of a row of the log that cannot be read."""
-    what = f"it lacks {error}" if isinstance(error, KeyError) else one_line(error)
+def said_of(left_out: list[LeftOut]) -> str:
+    """What is said of rows that were left out; "" of none."""
+    if not left_out:
+        return ""
+    listed = "; ".join(f"row {one.row}, {one.kind}: {one.why}" for one in left_out[:3])
+    more = f"; and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+    return (
+        f"the poll goes on without what its log says in {listed}{more}. Nothing of the log is lost. Put a back-up in "
+        "the place of the database if it is damaged; otherwise a newer Predilect may read it"
+    )
+
+
+def damaged(sequence: int, why: str) -> DataError:
+    """What is said of a row of the log without which nothing is to be had."""
     return DataError(
-        f"row {sequence} of the poll's log is damaged: {what}. Nothing was changed. Put a back-up in the place of the "
+        f"row {sequence} of the poll's log is damaged: {why}. Nothing was changed. Put a back-up in the place of the "
         "database, or mend the row"
     )
 
 
-def erased_name(number: int) -> str:
-    """What stands in place of the text of a proposal whose author was erased."""
-    return f"(erased {number})"
+def checksum(*columns: Any) -> int:
+    """By which a row of the log is known to be as it was written; one that was mended by hand may have none."""
+    return zlib.crc32(json.dumps(columns).encode())
 
 
 def decoded(row: Any) -> Event:
-    """An event from a row of the table."""
+    """An event from a row of the table; of one that cannot be read it says why."""
+    payload, damage = None, ""
     try:
         payload = None if row.payload is None else json.loads(row.payload)
         _must(payload is None or isinstance(payload, dict), "it holds no JSON object")
+        found = checksum(row.sequence, row.time, row.kind, row.participant, row.payload, row.key)
+        _must(row.crc in (None, found), "it is not as it was written")
     except (ValueError, TypeError, RecursionError) as error:
-        raise damaged(row.sequence, error) from error
-    return Event(row.sequence, row.time, row.kind, row.participant, payload, row.key)
+        damage = one_line(error)
+    return Event(row.sequence, row.time, row.kind, row.participant, payload, row.key, damage)

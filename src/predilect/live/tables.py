@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from predilect._text import one_line
 from predilect.errors import DataError, OutputError
 
-VERSION = 1
+VERSION = 2
 _LONGEST_WAIT = 30.0  # seconds that a writer waits for another process
 _LONGEST_SCRUB = 1000  # milliseconds
 _LOCK = 0x70726564  # "pred"
@@ -46,6 +46,7 @@ events = sa.Table(
     sa.Column("participant", sa.BigInteger),  # number; none of the organiser and of the erased
     sa.Column("payload", sa.Text),  # JSON; none of the erased
     sa.Column("key", sa.Text),
+    sa.Column("crc", sa.BigInteger),  # of the other columns; none of the erased, and of rows of version 1
     sa.UniqueConstraint("poll", "participant", "key"),
 )
 participants = sa.Table(
@@ -76,7 +77,9 @@ leases = sa.Table(
 )
 
 # From a version to the next: what a connection has to run. Applied in one transaction.
-UPGRADES: dict[int, Callable[[sa.Connection], None]] = {}
+UPGRADES: dict[int, Callable[[sa.Connection], Any]] = {
+    1: lambda connection: connection.exec_driver_sql("ALTER TABLE events ADD COLUMN crc BIGINT")
+}
 
 
 def address(url: str | Path) -> sa.URL:
@@ -237,6 +240,7 @@ class Database:
 def _set_up_sqlite(connection: Any, _: Any) -> None:
     """Durable commits beside readers; deleted rows are overwritten; SQLAlchemy and not sqlite3 begins transactions."""
     connection.isolation_level = None
+    connection.text_factory = lambda content: content.decode(errors="replace")  # a damaged row is found by its checksum
     cursor = connection.cursor()
     for setting in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
         cursor.execute(f"PRAGMA {setting}")

@@ -78,7 +78,7 @@ def undo(state: State, number: int, key: str | None) -> Plan:
 def propose(state: State, number: int, text: str, key: str | None) -> Plan:
     """Propose an item; one that waits already, or was refused, is that one, and who proposed it is not told."""
     person = person_of(state, number)
-    if (before := repeated(person, key, "item_added")) is not None:
+    if (before := repeated(person, key, "proposed")) is not None:
         return Plan(lambda _: before)
     if not _settings(state).proposals:
         raise Refused("this poll takes no proposals", 403)
@@ -87,10 +87,12 @@ def propose(state: State, number: int, text: str, key: str | None) -> Plan:
     there = next((item for item in state.items if folded(item.name) == wanted), None)
     if there in state.moderated():
         raise Refused(f'the poll asks about "{one_line(there.name)}" already')
-    if there is not None:
+    if there is not None and number in there.proposers:
         return Plan(lambda _: there.number)
     if person.proposals >= _MOST_PROPOSALS:
         raise Refused(f"a participant may propose {_MOST_PROPOSALS} items", 429)
+    if there is not None:
+        return Plan(lambda _: there.number, [New("proposed", {"item": there.number}, number, key)])
     listed = [one | {"state": "proposed"} for one in read_items([text], state)]
     place = len(state.items) + 1
     return Plan(lambda _: place, [New("item_added", {"items": listed}, number, key)])

@@ -24,6 +24,7 @@ from predilect._text import one_line
 from predilect._version import __version__
 from predilect.errors import OutputError
 from predilect.live.given import Refused
+from predilect.live.poll import Poll
 from predilect.live.web import api, organiser, pages
 from predilect.live.web.access import POLICY, Access
 from predilect.live.web.hosting import Host
@@ -170,7 +171,9 @@ def _health(request: Request) -> Response:
     if lost:
         _log.error("cannot be read: %s", ", ".join(lost))
         return PlainTextResponse(f"{len(lost)} of {len(host.names())} polls cannot be read\n", 503)
-    return PlainTextResponse("ok\n")
+    rows = [str(one.row) for left_out in host.each(Poll.left_out) for one in left_out]
+    told = f"left out, as the log of this server says: row {', '.join(rows[:3])}{' and more' * (len(rows) > 3)}\n"
+    return PlainTextResponse(f"ok\n{told if rows else ''}")
 
 
 def _metrics(request: Request) -> Response:
@@ -182,6 +185,6 @@ def _metrics(request: Request) -> Response:
     lines.append(f"predilect_request_seconds_sum {request.app.state.seconds[0]}")
     lines.append(f"predilect_request_seconds_count {sum(counts.values())}")
     lines.append(f"predilect_polls_open {len(polls)}")
-    totals = ("answers", "participants", "refits_failed", "refits_due")
+    totals = ("answers", "participants", "refits_failed", "refits_due", "rows_left_out")
     lines += [f"predilect_{name} {sum(one[name] for one in polls)}" for name in totals]
     return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")

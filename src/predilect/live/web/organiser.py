@@ -43,11 +43,12 @@ def board(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0,
     if access_of(request).organiser(request, poll) is None:
         return page(request, "sign_in.html", poll, wrong="")
     more = _ruled(request, poll)
+    left_out = ", ".join(str(one.row) for one in poll.left_out())
     people, rows = poll.people(max_age=2.0), with_places(poll.board(criterion, max_age=1.0).to_dicts())
     outlook = poll.outlook(criterion=criterion) if people["answers"] else None
     link = f"{request.base_url}".rstrip("/") + f"/p/{poll.name}"
     return page(request, "board.html", poll, rows=rows, people=people, outlook=outlook, link=link, criterion=criterion,
-                status_now=poll.status, **more)  # fmt: skip
+                status_now=poll.status, left_out=left_out, **more)  # fmt: skip
 
 
 @routes.post("/o/{poll}/sign-in")
