@@ -8,6 +8,7 @@ import logging
 import re
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
+from itertools import chain
 
 import httpx
 import pytest
@@ -621,6 +622,33 @@ def test_health_notices_that_a_poll_is_gone(tmp_path, caplog, is_open, is_folder
         assert "one" in caplog.text
         (tmp_path / "one.db").write_bytes(b"no database at all" * 100)
         assert client.get("/health").status_code == 503
+
+
+@pytest.mark.parametrize("n", [0, 1, 8])
+def test_the_outlook_on_every_claim(tmp_path, n):
+    with made(tmp_path, name="one") as poll:
+        answered(poll, [f"person {k}" for k in range(10 * n)], n)
+        poll.refit()
+        ruler = {"authorization": f"Bearer {poll.token}"}
+    with served(str(tmp_path / "poll.db")) as (address, _):
+
+        def asked(**query):
+            return httpx.get(f"{address}/api/polls/one/outlook", params=query, headers=ruler)
+
+        for claim in ("best", "top", "tiers"):
+            answer = asked(claim=claim)
+            told = answer.json()
+            if claim == "tiers" and n < 8:
+                assert (answer.status_code, "all items are in one tier" in told["error"]) == (400, True)
+                continue
+            assert (answer.status_code, told["claim"], told["level"]) == (200, claim, 0.95)
+            assert told["enough"] == (told["probability"] >= 0.95)
+            named = list(chain.from_iterable(told["items"])) if claim == "tiers" else told["items"]
+            assert len(named) == {"best": 1, "top": 3, "tiers": 5}[claim]
+        assert asked().json() == asked(claim="best").json()
+        assert asked(claim="worst").status_code == 422
+        assert asked(criterion=1).status_code == 404
+        assert httpx.get(f"{address}/api/polls/one/outlook").status_code == 403
 
 
 def test_an_answer_that_cannot_be_taken_in_stops_nobody(tmp_path, monkeypatch, caplog):

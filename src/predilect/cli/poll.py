@@ -205,37 +205,19 @@ def change(
         talk.say(f"Changed {', '.join(one.partition('=')[0] for one in settings)} of {opened.name}.")
 
 
-@app.command("open")
-def resume(ctx: typer.Context, poll: Database, name: Name = None) -> None:
-    """Open a poll that is paused or closed.
+def _to(word: str, become: str, act: str, help_text: str) -> None:
+    """Make the command of a word that brings a poll into a state, by a method of Poll."""
 
-    Example: predilect poll open poll.db
-    """
-    with session(ctx.obj) as talk, _open(poll, name) as opened:
-        opened.resume()
-        talk.say(f"{opened.name} is open.")
-
-
-@app.command("pause")
-def pause(ctx: typer.Context, poll: Database, name: Name = None) -> None:
-    """Ask nobody, and take no answers, until predilect poll open.
-
-    Example: predilect poll pause poll.db
-    """
-    with session(ctx.obj) as talk, _open(poll, name) as opened:
-        opened.pause()
-        talk.say(f"{opened.name} is paused.")
+    @app.command(word, help=f"{help_text}\n\nExample: predilect poll {word} poll.db")
+    def into(ctx: typer.Context, poll: Database, name: Name = None) -> None:
+        with session(ctx.obj) as talk, _open(poll, name) as opened:
+            getattr(opened, act)()
+            talk.say(f"{opened.name} is {become}.")
 
 
-@app.command("close")
-def close(ctx: typer.Context, poll: Database, name: Name = None) -> None:
-    """End a poll: nobody may join or answer. Its retention_days count from now on.
-
-    Example: predilect poll close poll.db
-    """
-    with session(ctx.obj) as talk, _open(poll, name) as opened:
-        opened.close()
-        talk.say(f"{opened.name} is closed.")
+_to("open", "open", "resume", "Open a poll that is paused or closed.")
+_to("pause", "paused", "pause", "Ask nobody, and take no answers, until predilect poll open.")
+_to("close", "closed", "close", "End a poll: nobody may join or answer. Its retention_days count from now on.")
 
 
 @app.command("export")

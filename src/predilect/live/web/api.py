@@ -300,7 +300,9 @@ def outlook(poll: ThePoll, claim: Literal["best", "top", "tiers"] = "best", crit
     """How likely a claim is, and about how many more answers settle it."""
     try:
         found = poll.outlook(claim, criterion=criterion)
-    except DataError as error:  # there is no such claim on this board
+    except Refused:
+        raise
+    except DataError as error:  # there is no such claim on this board, yet
         raise Unfit(str(error)) from error
     return {
         "claim": found.claim, "level": found.level, "items": plain(found.items), "probability": found.probability,
