@@ -25,25 +25,30 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets.vvm import TASKS, Preferences
-from benchmarks.papers.vector_machine import items_of_answers, order_of_answers, vector_machine
-from benchmarks.papers.vvm_criteria import ALPHA, score
 from benchmarks.store import Store
 from benchmarks.vvm_page import write_page
 from predilect import JointGP
-from predilect.compression.criteria import items_a_person
-from predilect.compression.losses import kept_of
+from predilect.compression import IVM, UCB, VOI, Pairs
+from predilect.compression.criteria import Criterion, Score, items_a_person
+from predilect.compression.informative import items_of_answers, order_of_answers, vector_machine
 from predilect.compression.sparsify import people_of_model, restrict, select
 from predilect.errors import ConvergenceWarning
+from predilect.gaussian.posterior import Utilities
 from predilect.models.joint.fit import JointAnswers, fit_joint_process
 from predilect.models.joint.process import JointProcess
 
 __all__ = ["CRITERIA", "PRINTED", "SHARES", "criteria_of", "recommendation_loss", "run", "speed"]
 
 HERE = Path(__file__).parent / "results"
+ALPHA = 3.0  # noise of an answer: β = 1 counts utilities in units of 1, ours are in units of the noise
 CRITERIA = ("voi", "ucb", "gp-ucb", "ivm", "adf", "random", "mean", "pairs")
+OURS: dict[str, Criterion] = {"voi": VOI(), "ucb": UCB(beta=ALPHA), "ivm": IVM(), "pairs": Pairs()}
 # As the paper has them: its Algorithm 1 as printed, by marginals of utilities that are not centred and with what is
 # kept of all people together, and its baseline, the informative vector machine, whose posterior is of active answers.
-PRINTED = ("voi-printed", "ucb-printed", "ivm-printed", "ivm-machine")
+AS_PRINTED: dict[str, Criterion] = {
+    "voi-printed": VOI(raw=True), "ucb-printed": UCB(beta=ALPHA, taylor=True, raw=True), "ivm-printed": IVM(raw=True),
+}  # fmt: skip
+PRINTED = (*AS_PRINTED, "ivm-machine")
 # Both hold matrices of all people's items: not run where that would take hours.
 DENSE = {"synthetic": (PRINTED, 100), "cars": (PRINTED, 100), "facebook": (PRINTED, 50), "llmfao": ((), 0)}
 SHARES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
@@ -57,6 +62,17 @@ BoolArray = npt.NDArray[np.bool_]
 def estimator(**fixed: Any) -> Any:
     """The model that is compressed."""
     return JointGP(noise=ALPHA, max_evaluations=25, **fixed)
+
+
+def control(name: str, seed: int) -> Score:
+    """Scores that nobody proposes: "random" ones, the "mean", and the mean plus a standard deviation ("gp-ucb")."""
+    rng = np.random.default_rng(seed)
+
+    def of_person(user: int, utilities: Utilities) -> FloatArray:
+        mean, var = utilities.centred_marginals()
+        return {"random": rng.random(len(mean)), "mean": mean, "gp-ucb": mean + np.sqrt(np.maximum(var, 0.0))}[name]
+
+    return of_person
 
 
 def recommendation_loss(best: npt.NDArray[np.bool_], mean: FloatArray) -> float:
@@ -94,7 +110,6 @@ def run(
     task: str,
     seed: int,
     settings: dict[str, Any] | None,
-    marginals: str = "centred",
     wanted: Iterable[str] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Records of one repetition: the full model, and each criterion at each share.
@@ -105,8 +120,6 @@ def run(
     seed : int
     settings : dict or None
         Hyper-parameters of the first repetition; None: learn them.
-    marginals : str
-        As in :func:`benchmarks.papers.vvm_criteria.score`.
     wanted : iterable of str, optional
         Names of the runs besides the full model; by default all of :func:`criteria_of`.
     """
@@ -137,23 +150,20 @@ def run(
         if criterion == "full":
             continue
         start = time.process_time()
-        if criterion == "ivm-machine":
-            found, kept = vector_machine(model, items_a_person(f"{share}%", best.shape[1]))
-            yield record(criterion, share, _means_of_process(found), kept, time.process_time() - start)
-            continue
-        printed, name = criterion.endswith("-printed"), criterion.removesuffix("-printed")
-        if name == "adf":
-            selection = items_of_answers(model, items_a_person(f"{share}%", best.shape[1]), order)
-        elif name == "pairs":
-            selection = select(model, f"{share}%", name, people=people)
+        if criterion == "ivm-machine":  # all that the active answers say, of items too for which there was no room
+            found, selection = vector_machine(model, items_a_person(f"{share}%", best.shape[1]))
         else:
-            name = "taylor" if printed and name == "ucb" else name
-            of_items = score(name, marginals="raw" if printed else marginals, seed=seed)
-            selection = select(model, f"{share}%", of_items, people=people)
-        found = restrict(model, selection, local=not printed, people=people)
+            if criterion == "adf":
+                selection = items_of_answers(model, items_a_person(f"{share}%", best.shape[1]), order)
+            else:
+                how = OURS.get(criterion) or AS_PRINTED.get(criterion) or control(criterion, seed)
+                selection = select(model, f"{share}%", how, people=people)
+            found = restrict(model, selection, local=criterion not in PRINTED, people=people)
         seconds = time.process_time() - start
-        kept = np.array([kept_of(found, user, best.shape[1]) for user in codes.tolist()])
-        yield record(criterion, share, _means_of_process(found) if printed else means(found), kept, seconds)
+        kept = np.zeros_like(everything)
+        kept[selection.users, selection.items] = True
+        mean = _means_of_process(found) if criterion in PRINTED else means(found)
+        yield record(criterion, share, mean, kept, seconds)
 
 
 def _means_of_process(process: JointProcess) -> FloatArray:
@@ -223,7 +233,6 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser.add_argument("--tasks", default=",".join((*TASKS, "speed")), help="separated by commas; none: the page only")
     parser.add_argument("--criteria", default=",".join((*CRITERIA, *PRINTED)), help="separated by commas")
     parser.add_argument("--repetitions", type=int, default=N_REPETITIONS)
-    parser.add_argument("--marginals", default="centred", choices=("centred", "raw"))
     parser.add_argument("--out", type=Path, default=HERE)
     parser.add_argument("--force", action="store_true", help="run again what is there already")
     given = parser.parse_args(None if arguments is None else list(arguments))
@@ -245,7 +254,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
                     continue
                 first = store.records.get(task, {}).get(("full@100", 0))
                 learn = first is None or (given.force and not seed)
-                records = list(run(task, seed, None if learn else first["settings"], given.marginals, missing))
+                records = list(run(task, seed, None if learn else first["settings"], missing))
                 full, before = records[0], store.records.get(task, {}).get(("full@100", seed))
                 if not given.force and before and abs(before["zero_one"] - full["zero_one"]) > _SAME:
                     raise SystemExit(f"{task} {seed}: the model has changed since the runs that are there. Use --force")

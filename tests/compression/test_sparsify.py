@@ -8,19 +8,22 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from predilect import load
+from predilect.compression import IVM, UCB, VOI
 from predilect.compression.criteria import (
     criterion_for,
+    find_criterion,
     in_order,
     items_a_person,
     items_in_all,
     representative,
-    score_of,
 )
 from predilect.compression.losses import LOSSES, expected_loss
 from predilect.compression.sparsify import people_of_model, select, sparsify
 from predilect.errors import DataError
 from predilect.gaussian.posterior import Posterior, Utilities
 from predilect.models.gppl.separate import SeparatePosterior
+from referees.risks import exponential_risk
 from simulate_joint import N_ITEMS, N_USERS, joint_model, other_models
 from tolerances import EXACT
 
@@ -87,10 +90,44 @@ VAR = np.array([0.1, 0.1, 1.5, 2.5, 9.0])
         ("ivm", [0, 1, 2, 3, 4]),
         # σ (c Φ(c) + φ(c)): 0, .126, .441, .253, .250
         ("voi", [2, 3, 4, 1, 0]),
+        # as the paper has it, at its noise of 3: μ + 1.5 σ² is .15, 2.15, 4.15, 4.75, 12.5
+        (UCB(beta=3.0), [4, 3, 2, 1, 0]),
     ],
 )
 def test_the_order_of_a_case_made_by_hand(criterion, order):
-    assert in_order(score_of(criterion)(0, centred(MEAN, VAR))).tolist() == order
+    assert in_order(find_criterion(criterion)(0, centred(MEAN, VAR))).tolist() == order
+
+
+def test_exponential_utility_is_the_risk_with_its_beta():
+    for beta in (0.5, 1.0, 3.0):
+        score = UCB(beta=beta)(0, centred(MEAN, VAR))
+        np.testing.assert_allclose(np.log(-exponential_risk(MEAN, VAR, beta)) / beta, score, atol=EXACT)
+
+
+def test_the_papers_series_prefers_a_bad_item():
+    mean, var = np.array([-3.0, 0.2]), np.array([0.1, 0.1])
+    assert np.argmax(UCB(beta=3.0, taylor=True)(0, centred(mean, var))) == 0
+    assert np.argmax(UCB(beta=3.0)(0, centred(mean, var))) == 1
+    np.testing.assert_allclose(UCB(taylor=True)(0, centred(MEAN, VAR)), MEAN + 0.5 * (VAR + MEAN**2), atol=EXACT)
+
+
+def test_raw_utilities_have_the_constant_that_centred_ones_lack():
+    everybody = Utilities.of(MEAN, np.diag(VAR) + 100.0)
+    np.testing.assert_allclose(-IVM(raw=True)(0, everybody), VAR + 100.0, atol=EXACT)
+    np.testing.assert_allclose(-IVM()(0, everybody), Utilities.of(MEAN, np.diag(VAR)).centred_marginals()[1], atol=1e-9)
+    np.testing.assert_allclose(VOI(raw=True)(0, Utilities.of(MEAN, np.diag(VAR))), VOI()(0, centred(MEAN, VAR)))
+
+
+def test_criteria_with_settings_are_told_in_the_report_and_wrong_ones_refused(model, tmp_path):
+    small = model.compress(3, criterion=UCB(beta=3.0, taylor=True, raw=True))
+    assert small.report_["compressed"]["criterion"] == "UCB(raw=True, beta=3.0, taylor=True)"
+    small.save(tmp_path / "small")
+    assert load(tmp_path / "small").describe() == small.describe()
+    by_function = model.compress(3, criterion=lambda user, utilities: utilities.mean)
+    assert by_function.report_["compressed"]["criterion"] == "<lambda>"
+    for wrong in ({"beta": 0.0}, {"beta": "auto"}, {"taylor": 1}, {"raw": "no"}):
+        with pytest.raises(DataError, match=f"{next(iter(wrong))} must be"):
+            UCB(**wrong)
 
 
 class centred:
@@ -133,7 +170,7 @@ def test_items_that_others_tell_already_are_kept_last():
 
 def test_equal_scores_keep_the_first_items():
     for name in ("ucb", "voi", "ivm"):
-        score = score_of(name)(0, centred(np.zeros(6), np.ones(6)))
+        score = find_criterion(name)(0, centred(np.zeros(6), np.ones(6)))
         assert in_order(score).tolist() == list(range(6))
 
 

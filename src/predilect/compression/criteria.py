@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from predilect._arguments import check_count, check_function
+from predilect._arguments import check_count, check_flag, check_function, check_positive
 from predilect._text import quoted
 from predilect._types import LARGEST_NUMBER, FloatArray, IntArray
+from predilect.compression.posterior import marginal_variances
 from predilect.errors import DataError
 from predilect.gaussian.posterior import Utilities
 from predilect.likelihoods.special import log_ndtr, mills_ratio
@@ -112,45 +114,152 @@ def representative(away: FloatArray, C: FloatArray, r: int) -> IntArray:
     return np.flatnonzero(~free)
 
 
-Score = Callable[[int, Utilities], FloatArray]  # of a person by code: scores (n_items,), the larger the better
+Score = Callable[[int, Utilities], npt.ArrayLike]  # of a person by code: scores (n_items,), the larger the better
 
-# By mean and variance of each utility, centred over the items. Marginals do not depend on what else is kept, so the
-# greedy loop of the paper is a sort. "ucb": exponential utility -exp(f), whose expected risk the sum orders, with f per
-# unit of the noise of one answer (the paper's β = 1 at α = 3 is 3 of ours). "voi": value of information, E (f - f*)₊
-# beyond the largest mean. "ivm": the least entropy of the utility. vvm.md 3.
-_OF_MARGINALS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
-    "ucb": lambda mean, var: mean + 0.5 * var,
-    "voi": lambda mean, var: log_improvement(mean, var, mean.max()),
-    "ivm": lambda mean, var: -var,
-}
-CRITERIA = (*_OF_MARGINALS, "pairs")  # the last chooses the items of a person together: :func:`representative`
+
+@dataclass(frozen=True, slots=True)
+class _OfMarginals:
+    """Scores by mean and variance of each utility: of marginals, the greedy loop of the paper is a sort.
+
+    ``raw``: of utilities as they are, as in the paper, with the constant that only the prior knows; else less their
+    mean over the items.
+    """
+
+    raw: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag("raw", self.raw)
+
+    def __call__(self, user: int, utilities: Utilities) -> FloatArray:
+        mean, var = (utilities.mean, marginal_variances(utilities)) if self.raw else utilities.centred_marginals()
+        return self._scores(mean, np.maximum(var, 0.0))
+
+    def _scores(self, mean: FloatArray, var: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class VOI(_OfMarginals):
+    """Value of information: E (f - f*)₊ beyond the largest mean f* (vvm.md 3, eq. 29 with its sign).
+
+    Parameters
+    ----------
+    raw : bool, default False
+        By marginals of utilities as they are, as in the paper; else of utilities less their mean over the items.
+    """
+
+    def _scores(self, mean: FloatArray, var: FloatArray) -> FloatArray:
+        return log_improvement(mean, var, mean.max())
+
+
+@dataclass(frozen=True, slots=True)
+class UCB(_OfMarginals):
+    """Upper confidence bound: the exponential utility -exp(βf), whose expected risk μ + βσ²/2 orders (vvm.md 3).
+
+    Parameters
+    ----------
+    raw : bool, default False
+        As of :class:`VOI`.
+    beta : float, default 1.0
+        β, per unit of the noise of one answer: the paper's β = 1 at noise α = 3 is 3 here.
+    taylor : bool, default False
+        The second order of the Taylor series of exp(βf) that the paper prints, μ + β(σ² + μ²)/2 (eq. 30).
+
+    Notes
+    -----
+    **Differs from the paper**: without ``taylor``, which is no bound: it puts an item of mean -3 above one of .2.
+    """
+
+    beta: float = 1.0
+    taylor: bool = False
+
+    def __post_init__(self) -> None:
+        _OfMarginals.__post_init__(self)
+        check_positive("beta", self.beta)
+        check_flag("taylor", self.taylor)
+
+    def _scores(self, mean: FloatArray, var: FloatArray) -> FloatArray:
+        return mean + 0.5 * self.beta * (var + mean**2 if self.taylor else var)
+
+
+@dataclass(frozen=True, slots=True)
+class IVM(_OfMarginals):
+    """Informative vector machine of items: the least entropy of the utility, -σ² (vvm.md 3, eq. 28).
+
+    Parameters
+    ----------
+    raw : bool, default False
+        As of :class:`VOI`.
+    """
+
+    def _scores(self, mean: FloatArray, var: FloatArray) -> FloatArray:
+        return -var
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The items from which the margins of all pairs are told best: :func:`representative`; not in the paper."""
+
+
+@dataclass(frozen=True, slots=True)
+class InformativeAnswers:
+    """Informative vector machine of answers (eq. 26): answers of a joint process are taken one by one, most first.
+
+    Parameters
+    ----------
+    active_only : bool, default True
+        Only answers that were taken count in the posterior, as of the paper's baseline. Otherwise people keep the items
+        of the same order, with their moments by all answers.
+
+    Notes
+    -----
+    vvm.md 3, the original form. A person's answers are taken as long as there is room for their items, or both are
+    kept; who was asked about fewer also keeps the first items. It needs the answers: compress before saving.
+    O(n_answers) a step and answer taken.
+    """
+
+    active_only: bool = True
+
+    def __post_init__(self) -> None:
+        check_flag("active_only", self.active_only)
+
+
+Criterion = VOI | UCB | IVM | Pairs | InformativeAnswers
+NAMED: dict[str, type[Criterion]] = {
+    "voi": VOI, "ucb": UCB, "ivm": IVM, "pairs": Pairs, "answers": InformativeAnswers,
+}  # fmt: skip
+CRITERIA = tuple(NAMED)
 # The criterion of the nearest loss: a decision by the largest mean needs the items that may be best, a prediction of
 # any pair those that tell most of the others.
 _FOR = {"regret": "voi", "recommendation": "ucb", "zero_one": "pairs", "log": "pairs"}
 _MOST_FOR_PAIRS = 500  # items: the time of a person grows by their cube
 
 
-def score_of(criterion: str | Score) -> Score:
-    """Score of a criterion by its name, or that which is given; DataError for an unknown name.
+def find_criterion(criterion: str | Criterion | Score) -> Criterion | Score:
+    """A criterion by its name, with its usual settings, or that which is given; DataError if it is none.
 
-    **Differs from the paper**: it prints the risks of "voi" and "ucb" without their minus signs, and bounds E exp(f) by
-    a Taylor series that is no bound.
+    **Differs from the paper**: it prints the risks of "voi" and "ucb" without their minus signs.
     """
+    if isinstance(criterion, Criterion):
+        return criterion
     check_function("criterion", criterion, 2, CRITERIA)
+    return NAMED[criterion]() if isinstance(criterion, str) else criterion
 
-    def score(user: int, utilities: Utilities) -> FloatArray:
-        mean, var = utilities.centred_marginals()
-        if isinstance(criterion, str):
-            return _OF_MARGINALS[criterion](mean, np.maximum(var, 0.0))
-        found = np.asarray(criterion(user, utilities))
-        if found.shape != mean.shape or found.dtype.kind not in "fiub" or np.isnan(found).any():
-            raise DataError(
-                f"the criterion should give one number for each of {len(mean)} items, shape {mean.shape}, not "
-                f"{found.dtype} of shape {found.shape}. It takes a person's code and utilities"
-            )
-        return found.astype(np.float64)
 
-    return score
+def said_of(criterion: str | Criterion | Score) -> str:
+    """A criterion in reports: its name, what makes it anew, or the name of a function."""
+    return criterion if isinstance(criterion, str) else getattr(criterion, "__name__", repr(criterion))
+
+
+def scores_of(criterion: Score, user: int, utilities: Utilities) -> FloatArray:
+    """Scores of a person's items, (n_items,); DataError unless it is one number for each."""
+    found, n = np.asarray(criterion(user, utilities)), len(utilities.mean)
+    if found.shape != (n,) or found.dtype.kind not in "fiub" or np.isnan(found).any():
+        raise DataError(
+            f"the criterion should give one number for each of {n} items, shape {(n,)}, not {found.dtype} of shape "
+            f"{found.shape}. It takes a person's code and utilities"
+        )
+    return found.astype(np.float64)
 
 
 def criterion_for(loss: str, n_items: int = 0, *, has_budget: bool = False) -> str:

@@ -18,7 +18,7 @@ from predilect._arguments import check_choice, check_count
 from predilect._json import plain
 from predilect._stored import PART
 from predilect._types import BoolArray, FloatArray
-from predilect.compression.criteria import criterion_for
+from predilect.compression.criteria import Criterion, Score, criterion_for, said_of
 from predilect.compression.losses import Loss, expected_loss, find_loss
 from predilect.compression.sparsify import people_of_model, sparsify
 from predilect.compression.storage import (
@@ -59,10 +59,13 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
     loss : str or callable, default "regret"
         Use of the compressed model: "regret", "recommendation", "zero_one", "log", or a function; see
         :mod:`predilect.compression.losses`. The report has the expected loss of compressing.
-    criterion : str, default "auto"
+    criterion : str, criterion or callable, default "auto"
         "voi", value of information; "ucb", exponential utility; "pairs", the items that tell most of the others;
-        "ivm", those of least variance. "auto": "voi" for regret, "ucb" for recommendation and for a function, "pairs"
-        for the others, with more than 500 items or a budget "ivm".
+        "ivm", those of least variance; "answers", those of the most informative answers; one of
+        :mod:`predilect.compression` where it has settings, such as ``UCB(beta=3, taylor=True, raw=True)``, the paper's;
+        or a function of a person's code and utilities that scores the items, the larger the better. "auto": "voi" for
+        regret, "ucb" for recommendation and for a function, "pairs" for the others, with more than 500 items or a
+        budget "ivm".
     budget : int, optional
         Items of all people together, instead of ``keep``.
     local : bool, default True
@@ -108,7 +111,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
     estimator: Any = None
     keep: Any = "20%"
     loss: str | Loss = "regret"
-    criterion: str = "auto"
+    criterion: str | Criterion | Score = "auto"
     budget: int | None = None
     local: bool = True
     precision: str = "half"
@@ -150,7 +153,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         if hasattr(model, "_consolidate"):
             model._consolidate()  # people lie in the order of users_ then
         usual = criterion_for(name, len(model.items_), has_budget=self.budget is not None)
-        criterion = usual if self.criterion == "auto" else self.criterion
+        criterion = usual if isinstance(self.criterion, str) and self.criterion == "auto" else self.criterion
         people = people_of_model(model)
         found = sparsify(model, self.keep, criterion, budget=self.budget, local=self.local, people=people)
         # The whole covariance is not rounded: it is multiplied by the inverse of the prior's.
@@ -174,7 +177,8 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         self.report_: dict[str, Any] = plain({
             "model": "compressed", "of": of,
             "compressed": {
-                "keep": None if self.keep is None else str(self.keep), "budget": self.budget, "criterion": criterion,
+                "keep": None if self.keep is None else str(self.keep), "budget": self.budget,
+                "criterion": said_of(criterion),
                 "local": self.local, "n_kept": self.posterior_.n_kept,
                 "n_cells": len(self.items_) * (len(self.users_) if self.personal_ and self.users_ is not None else 1),
                 "bytes": stored_bytes(self), "bytes_full": stored_bytes(model),

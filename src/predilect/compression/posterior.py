@@ -17,6 +17,24 @@ from predilect.likelihoods.grades import Thresholds
 from predilect.people.queries import IMPLIED, NEWCOMER
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Items that people keep."""
+
+    ptr: IntArray  # (n_users + 1,): person u keeps items[ptr[u]:ptr[u + 1]], ascending
+    items: IntArray  # (n_kept,)
+
+    @classmethod
+    def of(cls, kept: list[IntArray]) -> Selection:
+        """From the items of each person, ascending."""
+        return cls(np.concatenate([[0], np.cumsum([len(items) for items in kept])]), np.concatenate(kept))
+
+    @property
+    def users(self) -> IntArray:
+        """Person of each kept item, shape (n_kept,)."""
+        return np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SubsetPosterior(Posterior):
     """q(f_uS) = N(mean, covariance) of the items S_u that each person keeps; the rest by the population distribution.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,19 @@ import numpy.typing as npt
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.compression.criteria import (
+    Criterion,
+    InformativeAnswers,
+    Pairs,
     Score,
+    find_criterion,
     in_order,
     items_a_person,
     items_in_all,
     representative,
-    score_of,
+    scores_of,
 )
-from predilect.compression.posterior import SubsetPosterior, covariance_between
+from predilect.compression.informative import items_of_answers, order_of_answers, vector_machine
+from predilect.compression.posterior import Selection, SubsetPosterior, covariance_between
 from predilect.errors import DataError
 from predilect.gaussian.dense import pack_triangle, symmetrise
 from predilect.gaussian.posterior import Utilities
@@ -30,23 +35,10 @@ _MOST_REMEMBERED = 30_000_000  # numbers of people's covariances cached between 
 _MOST_IN_LAW = 1000  # people, evenly spaced, whose utilities make the population distribution
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Items that people keep."""
-
-    ptr: IntArray  # (n_users + 1,): person u keeps items[ptr[u]:ptr[u + 1]], ascending
-    items: IntArray  # (n_kept,)
-
-    @property
-    def users(self) -> IntArray:
-        """Person of each kept item, shape (n_kept,)."""
-        return np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
-
-
 def sparsify(
     model: Any,
     keep: Any = None,
-    criterion: str | Score = "ucb",
+    criterion: str | Criterion | Score = "ucb",
     *,
     budget: int | None = None,
     local: bool = True,
@@ -55,15 +47,22 @@ def sparsify(
     """Sparsified posterior of a fitted model; of a pooled model, of its one function.
 
     ``keep`` is a number or a share ("20%") of items a person, ``budget`` instead a number of all people together (the
-    best scores, at least one a person). ``criterion`` is a name, or a function that gives a person's items scores.
-    Equal scores: the item with the smaller id. ``local`` keeps moments person by person; False, for a joint process,
-    the whole covariance of all kept utilities. ``people`` comes from :func:`people_of_model`: who keeps several shares
-    computes them once. Raises DataError for anything that cannot be used.
+    best scores, at least one a person). ``criterion`` is a name, one of :mod:`predilect.compression` with its settings,
+    or a function that gives a person's items scores. Equal scores: the item with the smaller id. ``local`` keeps
+    moments person by person; False, for a joint process, the whole covariance of all kept utilities. ``people`` comes
+    from :func:`people_of_model`: who keeps several shares computes them once. Raises DataError for anything that cannot
+    be used.
 
     vvm.md 3. ``local``: the covariances of all people, n_users n_items log n_items for the choice. Otherwise see
     :meth:`Posterior.restricted <predilect.gaussian.posterior.Posterior.restricted>`.
     """
     _check(model)
+    criterion = find_criterion(criterion)
+    if isinstance(criterion, InformativeAnswers) and criterion.active_only:
+        process, selection = vector_machine(model, _items_a_person(model, keep, budget))
+        model = copy.copy(model)
+        model.posterior_ = process  # which has heard the active answers alone
+        return restrict(model, selection, local=local)
     people = people_of_model(model) if people is None else people
     return restrict(model, select(model, keep, criterion, budget=budget, people=people), local=local, people=people)
 
@@ -71,29 +70,41 @@ def sparsify(
 def select(
     model: Any,
     keep: Any = None,
-    criterion: str | Score = "ucb",
+    criterion: str | Criterion | Score = "ucb",
     *,
     budget: int | None = None,
     people: People | None = None,
 ) -> Selection:
     """Items that people keep; parameters as :func:`sparsify`."""
-    if (keep is None) == (budget is None):
-        raise DataError("give keep, the items of each person (10, 0.2 or '20%'), or budget, those of all together")
+    criterion = find_criterion(criterion)
     _check(model)
     people = people_of_model(model) if people is None else people
-    n_items, n_users = len(model.items_), _n_people(model)
-    r = None if keep is None else items_a_person(keep, n_items)
-    total = None if budget is None else items_in_all(budget, n_users, n_items)
-    if criterion == "pairs":
-        if r is None:
-            raise DataError('criterion "pairs" chooses the items of each person together: give keep, not budget')
+    if isinstance(criterion, InformativeAnswers):
+        return items_of_answers(model, _items_a_person(model, keep, budget), order_of_answers(model))
+    if isinstance(criterion, Pairs):
+        r = _items_a_person(model, keep, budget)
         mean, C = _laws(model, people)[0].dense()
-        return selection_of([representative(one.mean - mean, C, r) for one in people(_everybody(model))])
-    score = score_of(criterion)
-    scores = (score(user, utilities) for user, utilities in enumerate(people(_everybody(model))))
-    if total is None:
-        return selection_of([np.sort(in_order(of_person)[:r]) for of_person in scores])
-    return selection_of(_shared_out(np.array(list(scores)), total))
+        return Selection.of([representative(one.mean - mean, C, r) for one in people(_everybody(model))])
+    _refuse_both(keep, budget)
+    scores = (scores_of(criterion, user, one) for user, one in enumerate(people(_everybody(model))))
+    if budget is None:
+        r = items_a_person(keep, len(model.items_))
+        return Selection.of([np.sort(in_order(of_person)[:r]) for of_person in scores])
+    total = items_in_all(budget, _n_people(model), len(model.items_))
+    return Selection.of(_shared_out(np.array(list(scores)), total))
+
+
+def _refuse_both(keep: Any, budget: Any) -> None:
+    if (keep is None) == (budget is None):
+        raise DataError("give keep, the items of each person (10, 0.2 or '20%'), or budget, those of all together")
+
+
+def _items_a_person(model: Any, keep: Any, budget: Any) -> int:
+    """Number of items of a criterion that chooses those of each person together."""
+    _refuse_both(keep, budget)
+    if keep is None:
+        raise DataError("this criterion chooses the items of each person together: give keep, not budget")
+    return items_a_person(keep, len(model.items_))
 
 
 def restrict(model: Any, selection: Selection, *, local: bool = True, people: People | None = None) -> Any:
@@ -165,11 +176,6 @@ def _n_people(model: Any) -> int:
     if not model.personal_:
         return 1
     return len(model.users_) + len(model._added_users)
-
-
-def selection_of(kept: list[IntArray]) -> Selection:
-    """Items of each person, ascending."""
-    return Selection(np.concatenate([[0], np.cumsum([len(items) for items in kept])]), np.concatenate(kept))
 
 
 def _shared_out(scores: FloatArray, total: int) -> list[IntArray]:

@@ -129,7 +129,13 @@ def document_of(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}
     return {
         "model": "compressed",
-        "parameters": plain({**parameters, "loss": loss if isinstance(loss, str) else "regret"}),
+        "parameters": plain(
+            {
+                **parameters,
+                "loss": loss if isinstance(loss, str) else "regret",
+                "criterion": model.criterion if isinstance(model.criterion, str) else "auto",  # ``report_`` says which
+            }
+        ),
         "posterior": posterior if model.local else {**posterior, "of": model.origin_},
         **values,
     }, {**shared, **arrays}

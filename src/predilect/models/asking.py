@@ -544,7 +544,7 @@ class Asking:
         return of_items.scores(fitted, size, anchor, user, random_state=random_state)
 
     def compress(
-        self, keep: Any = None, loss: Any = "regret", criterion: str = "auto", *, budget: int | None = None,
+        self, keep: Any = None, loss: Any = "regret", criterion: Any = "auto", *, budget: int | None = None,
         local: bool = True, precision: str = "half", random_state: int | None = 0,
     ) -> Any:  # fmt: skip
         """Compress the model to the items that matter to each person.

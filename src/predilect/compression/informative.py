@@ -8,17 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect.compression.sparsify import Selection, selection_of
+from predilect._types import BoolArray, FloatArray, IntArray
+from predilect.compression.posterior import Selection
+from predilect.errors import DataError
 from predilect.gaussian.design import Sites, preference
 from predilect.likelihoods.views import Likelihood, Probit
 from predilect.models.joint.fit import JointAnswers
 from predilect.models.joint.process import JointProcess
-
-__all__ = ["filter_answers", "items_of_answers", "order_of_answers", "prior_of_answers", "vector_machine"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 def filter_answers(
@@ -74,7 +70,7 @@ def prior_of_answers(
 
 def order_of_answers(model: Any) -> Callable[[], Iterator[int]]:
     """Answers of a joint process, the most informative first (vvm.md 3, the original machine); each computed once."""
-    answers = model.comparisons_
+    answers = _answers_of(model)
     columns = (np.asarray(column, dtype=np.int64) for column in (answers.user, answers.left, answers.right))
     diagonal, column = prior_of_answers(model.posterior_, *columns)
     steps = filter_answers(column, diagonal, answers.outcome, Probit(model.tie_threshold_))
@@ -104,16 +100,28 @@ def items_of_answers(model: Any, r: int, order: Callable[[], Iterator[int]]) -> 
             break
     for mine in kept:
         mine += [item for item in range(len(model.items_)) if item not in mine][: r - len(mine)]
-    return selection_of([np.sort(np.array(mine, dtype=np.int64)) for mine in kept])
+    return Selection.of([np.sort(np.array(mine, dtype=np.int64)) for mine in kept])
 
 
-def vector_machine(model: Any, r: int) -> tuple[JointProcess, BoolArray]:
-    """The paper's baseline (vvm.md 3, original form), and the r items that each person keeps, (n_users, n_items).
+def _answers_of(model: Any) -> Any:
+    """Answers that a joint process was fitted to; DataError where there is none, or they are not there."""
+    if not isinstance(model.posterior_, JointProcess):
+        raise DataError(
+            f'criterion "answers" takes the answers of a joint process one by one, and this is a '
+            f"{type(model).__name__}: fit a JointGP, or take another criterion"
+        )
+    if getattr(model, "comparisons_", None) is None:
+        raise DataError('criterion "answers" needs the answers, which a saved model has not: compress before saving')
+    return model.comparisons_
+
+
+def vector_machine(model: Any, r: int) -> tuple[JointProcess, Selection]:
+    """The paper's baseline (vvm.md 3, original form), and the r items that each person keeps.
 
     Answers become active one by one, the most informative first, as long as the person keeps fewer than r items or both
     of the answer's. The posterior is that of assumed-density filtering of the active answers: others do not count.
     """
-    rows = model.comparisons_
+    rows = _answers_of(model)
     copies = np.repeat(np.arange(rows.n_rows), rows.weight.astype(np.int64))
     u, a, b = (np.asarray(column, dtype=np.int64)[copies] for column in (rows.user, rows.left, rows.right))
     outcome, n_items = rows.outcome[copies], len(model.items_)
@@ -133,4 +141,5 @@ def vector_machine(model: Any, r: int) -> tuple[JointProcess, BoolArray]:
     active, tau, nu = (np.array(column) for column in zip(*taken, strict=True))
     kernel = model.posterior_.kernel
     answers = JointAnswers(u[active], a[active], b[active], outcome[active], np.ones(len(active)))
-    return JointProcess.of(kernel, answers.rows(len(kernel.items)), Sites(tau, nu)), kept
+    process = JointProcess.of(kernel, answers.rows(len(kernel.items)), Sites(tau, nu))
+    return process, Selection.of([np.flatnonzero(mine) for mine in kept])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.papers.vector_machine import filter_answers, items_of_answers, order_of_answers, vector_machine
 
-from predilect import JointGP
+from predilect import JointGP, load
+from predilect.compression import InformativeAnswers
+from predilect.compression.informative import filter_answers, items_of_answers, order_of_answers, vector_machine
 from predilect.data import Comparisons
+from predilect.errors import DataError
 from predilect.likelihoods.views import Probit
 from referees.gaussian_likelihood import Gaussian
-from simulate_joint import N_ITEMS, N_USERS, joint_model
+from simulate_joint import N_ITEMS, N_USERS, joint_model, other_models
 from tolerances import EXACT
 
 
@@ -89,8 +91,8 @@ def test_the_vector_machine_is_dense_filtering_of_its_active_answers(r):
     data = Comparisons.from_frame(columns, outcome=outcome, reading={"tie": "0"})
     model = JointGP(n_tuning=0, variance=3.0).fit(data)
     rows, kernel = model.comparisons_, model.posterior_.kernel
-    found, kept = vector_machine(model, r)
-    assert kept.sum(axis=1).tolist() == [r, r, r]
+    found, selection = vector_machine(model, r)
+    assert np.diff(selection.ptr).tolist() == [r, r, r]
     # Everybody's utilities by one answer after the other, with dense matrices.
     K = np.kron(kernel.users.covariance(), kernel.items.covariance())
     mean, C, n = np.zeros(len(K)), K.copy(), 5
@@ -119,7 +121,7 @@ def test_the_vector_machine_is_dense_filtering_of_its_active_answers(r):
             if other != k and (len(mine[u := cells[other][0] // n]) < r or set(cells[other][1:]) <= set(mine[u]))
         ]  # fmt: skip
     for user in range(3):
-        assert set(mine[user]) <= set(np.flatnonzero(kept[user]))
+        assert set(mine[user]) <= set(selection.items[selection.users == user].tolist())
         utilities = found.person(user)
         assert np.abs(utilities.mean - mean[user * n : user * n + n]).max() < EXACT
         assert np.abs(utilities.covariance - C[user * n : user * n + n, user * n : user * n + n]).max() < EXACT
@@ -144,3 +146,26 @@ def test_the_items_of_the_first_answers_are_kept():
         found = items_of_answers(model, r, order)
         assert found.ptr.tolist() == [r * user for user in range(N_USERS + 1)]
         assert all(set(items) <= mine for items, mine in zip(found.items.reshape(-1, r).tolist(), seen, strict=True))
+
+
+def test_what_is_kept_by_active_answers_is_saved_and_says_the_same(tmp_path):
+    model = joint_model()
+    process, selection = vector_machine(model, 4)
+    small = model.compress(4, criterion=InformativeAnswers(), local=False)
+    assert [list(small.posterior_.kept(user)) for user in range(N_USERS)] == selection.items.reshape(-1, 4).tolist()
+    users, items = np.arange(N_USERS), selection.items.reshape(-1, 4)
+    for one, other in zip(small.posterior_.margins(users, items[:, 0], items[:, 1]),
+                          process.margins(users, items[:, 0], items[:, 1]), strict=True):  # fmt: skip
+        assert one == pytest.approx(other, abs=EXACT)
+    assert "InformativeAnswers(active_only=True)" in small.describe()[0]
+    assert model.compress(4, criterion="answers").report_["compressed"]["criterion"] == "answers"
+    small.save(tmp_path / "small")
+    again = load(tmp_path / "small")
+    assert again.describe() == small.describe()
+    with pytest.raises(DataError, match="give keep, not budget"):
+        model.compress(budget=20, criterion="answers")
+    with pytest.raises(DataError, match="of a joint process one by one, and this is a Population"):
+        other_models()["population"].compress(4, criterion="answers")
+    model.save(tmp_path / "full")
+    with pytest.raises(DataError, match="compress before saving"):
+        load(tmp_path / "full").compress(4, criterion="answers")
