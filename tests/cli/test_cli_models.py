@@ -8,7 +8,7 @@ import math
 import polars as pl
 import pytest
 
-from cli.running import ITEMS, files_beside, rank_json, run
+from cli.running import ITEMS, QUICK, files_beside, rank_json, run
 from predilect import GPPL, CrowdGPPL, load, read
 from predilect.cli.options import model_said
 
@@ -125,3 +125,29 @@ def test_an_error_says_values_as_the_command_takes_them(votes, setting, said):
     ran = run("rank", votes, "--model", f"population,{setting}")
     assert ran.exit_code == 2
     assert said in " ".join(ran.stderr.split())
+
+
+def test_a_small_model_is_stored_where_it_is_asked_for(few_votes, tmp_path):
+    out = tmp_path / "out"
+    ran = run("rank", few_votes, *QUICK, "--keep", "2,criterion=ucb,beta=3,taylor=true,raw=true", "-o", out)
+    assert ran.exit_code == 0, ran.output
+    assert "chosen by UCB(raw=True, beta=3, taylor=True)." in ran.stdout
+    small = load(out)
+    assert small.report_["model"] == "compressed"
+    assert len(small.kept("p01")) == 2
+    for command in (
+        ("show", out, "--user", "p01"),
+        ("ask", out, "p01"),
+        ("report", out, "-o", tmp_path / "board.html"),
+    ):
+        assert run(*command).exit_code == 0, command
+    for keep, said in (
+        ("2,criterion=voi,beta=3", 'no setting "beta"'),
+        ("200%", "more than all"),
+        ("x", "neither a number"),
+    ):
+        ran = run("rank", few_votes, *QUICK, "--keep", keep, "-o", tmp_path / "other")
+        assert ran.exit_code == 2
+        assert said in ran.stderr
+    ran = run("rank", few_votes, *QUICK, "--keep", "2")
+    assert "nothing is stored without -o DIR" in ran.stderr

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from predilect._types import LARGEST_NUMBER
 from predilect.errors import DataError
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Results:
         if path is None:
             raise DataError(f"{what} needs the answers, and {self.given} holds none. Rank again with -o DIR")
         try:
-            frame = read_table(path, unpack_limit=inf)[1]
+            frame = read_table(path, unpack_limit=LARGEST_NUMBER)[1]
         except DataError as error:
             raise DataError(f"{error} Or rank again") from error
         intake = self.document.get("intake", {})

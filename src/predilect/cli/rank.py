@@ -26,9 +26,11 @@ from predilect.cli.options import (
     ReadOption,
     Said,
     Votes,
+    keep_said,
     model_said,
 )
 from predilect.cli.session import Talk, session
+from predilect.errors import DataError
 from predilect.models.registry import COMMANDS
 
 Personal = StrEnum("Personal", ["auto", "yes", "no"])  # choice of personal rankings
@@ -82,6 +84,17 @@ def rank(
             "once; auto: whichever predicts held-out answers better, which is the verdict and takes longest.",
         ),
     ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            "--keep",
+            metavar="SHARE[,SETTING=VALUE]",
+            rich_help_panel=OUTPUT,
+            show_default="all items",
+            help="Store a small model, which keeps so many items of each person: 20%, 5 or 20%,criterion=ucb,beta=3; "
+            "settings are those of compress in Python, and of its criterion.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -112,13 +125,16 @@ def rank(
             from predilect.cli.partition import rank_parts
 
             pooled = personal if personal is Personal.no else None
-            refused = {"--people": people, "--segment": segment, "--by": by, "--personal no": pooled}
+            refused = {
+                "--people": people, "--segment": segment, "--by": by, "--personal no": pooled, "--keep": keep,
+            }  # fmt: skip
             rank_parts(talk, file, said, refused, items, model, out, force, _command(ctx, said), common)
             return
         given, file = file, talk.file(file)
         from predilect.cli.fitting import MOST_ROWS, Fitter, asked_for
         from predilect.cli.reading import Source, advise_parts, read_features, read_people, say_findings, say_intake
         from predilect.cli.segments import refuse_segments
+        from predilect.compression.criteria import items_a_person
         from predilect.data.read.readers import is_text
         from predilect.models.reading import warn_of_people_without_features
         from predilect.report.folder import MOST_ROWS_UNASKED, RankOutput, package_versions, rows_of_people
@@ -130,6 +146,9 @@ def rank(
         started, clock = datetime.now(UTC), perf_counter()
         source = Source.of(file, said)
         name, settings = model_said(model, list(COMMANDS))
+        small = None if keep is None else keep_said(keep)
+        if small is not None and out is None:
+            raise DataError("--keep is of the model that is stored, and nothing is stored without -o DIR")
         asked = asked_for(name, None if personal is None else personal.value)
         columns = list(dict.fromkeys(segment or ()))
         if columns:
@@ -145,6 +164,8 @@ def rank(
             fitter = replace(fitter, features=features, people=of_people)
             inputs = input_records({**source.files, "items": items, "people": people})
         seconds = {"reading": perf_counter() - clock}
+        if small is not None:
+            items_a_person(small[0], reading.comparisons.n_items)
         say_intake(talk, reading.comparisons)
         for line in () if features is None else features.report:
             talk.detail(line)
@@ -175,12 +196,13 @@ def rank(
                 "command": _command(ctx, said),
                 "inputs": inputs,
                 "options": {**said.record, "model": model, "personal": asked, "by": by, "segment": segment,
-                            "strict": common.strict},
+                            "keep": keep, "strict": common.strict},
                 "seed": common.seed,
                 "versions": package_versions(),
             },
             timing={"started": started.isoformat(timespec="seconds"), "seconds": seconds},
         )  # fmt: skip
+        stored = overall.model if small is None else overall.model.compress(small[0], **small[1])
         # A board that took long to make is shown even if the disk is full.
         failure: OSError | None = None
         written: list[str] = []
@@ -190,7 +212,7 @@ def rank(
                 with talk.progress("Writing") as watch, folder.writing() as place:
                     n_rows = rows_of_people(overall.model)
                     is_asked = asked == "yes" or n_rows <= MOST_ROWS_UNASKED
-                    made = RankOutput(overall, segments, document, is_text(source.path), is_asked)
+                    made = RankOutput(overall, segments, document, is_text(source.path), is_asked, stored=stored)
                     written = made.write(place, common.jobs, watch)
                 talk.written = str(out)
             except OSError as error:
@@ -198,7 +220,9 @@ def rank(
         _say(talk, overall, choice, segments, by, reading.rows_without_segment, out)
         if failure is not None:
             raise failure
-        _say_next(talk, out, written, overall.model, n_rows)
+        for line in stored.describe() if small is not None else ():
+            talk.say(line)
+        _say_next(talk, out, written, stored, n_rows)
         if not talk.explains:
             talk.say("--explain says how the answers were read, what was learned, and the verdict in full.")
         if talk.kind != "table":

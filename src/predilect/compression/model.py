@@ -30,7 +30,7 @@ from predilect.compression.storage import (
     stored_bytes,
     stored_posterior,
 )
-from predilect.data import ItemFeatures, PersonFeatures
+from predilect.data import Comparisons, ItemFeatures, PersonFeatures
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
 from predilect.gaussian.covariates import CovariateEffects
@@ -172,6 +172,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         if not self.local:
             self.features_, self.user_features_, self._space = model.features_, model.user_features_, model._space
         of = model.report_["model"]
+        self._begin(None)
         self.origin_ = getattr(model, "origin_", of)
         cost = expected_loss(model, self.posterior_, self.loss, random_state=self.seed_, people=people)
         self.report_: dict[str, Any] = plain({
@@ -184,6 +185,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
                 "bytes": stored_bytes(self), "bytes_full": stored_bytes(model),
             },
             "loss": cost.to_dict(), "features": [],
+            **{name: model.report_[name] for name in ("fit", "timing", "intake")},  # of the full model
         })  # fmt: skip
         if not model.posterior_.by_utilities:
             self.report_["compressed"]["moved"] = self._moved_from(model)
@@ -270,6 +272,16 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
             )  # fmt: skip
             posterior = posterior.with_items(len(queries.new_items))
         return posterior.margins(queries.users, queries.left, queries.right)
+
+    def _relation(self) -> str:
+        """As of the full model; see :meth:`describe` for what people keep."""
+        if not self.personal_ or self.users_ is None:
+            return ""
+        return f"Each of {len(self.users_)} people keeps some items; the board is the full model's"
+
+    def _begin(self, answers: Comparisons | None) -> None:
+        """Take the answers of the fit, which questions need to know; None: they are not there."""
+        self.comparisons_ = answers
 
     def _answers_of(self, user: int) -> FloatArray:
         return self._answers_of_people(user, user + 1)[0] if user >= 0 else np.zeros(len(self.items_))

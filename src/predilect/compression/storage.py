@@ -162,6 +162,7 @@ def from_document(cls: Any, document: dict[str, Any], arrays: dict[str, Any]) ->
         raise ValueError("people who are named, and are not")
     if ("of" in values) == model.local:
         raise ValueError("the covariance between people, and moments person by person")
+    model._begin(None)
     model.origin_ = model.report_["of"] if model.local else values["of"]
     given = {"sizes": sizes_of(document), "pooled": not model.personal_}
     model.posterior_ = _posterior(_kind_of(values), values, arrays, given)

@@ -316,6 +316,14 @@ class Ranking(Asking, Predicting):
         return scale_of("probit", self._likelihood.name)
 
     @property
+    def _n_people(self) -> int | None:
+        """People who answered; None where they are not identified."""
+        if self.users_ is None:
+            return None
+        n: int = self.report_.get("parts", {}).get("n_users", len(self.users_))
+        return n + len(self._added_users)
+
+    @property
     def _called(self) -> str:
         """What the model is called in words: its name in commands."""
         return str(self.report_["model"])

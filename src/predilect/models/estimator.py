@@ -266,14 +266,6 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         """What the report and model.json call the model."""
         return entry_of(type(self)).name
 
-    @property
-    def _n_people(self) -> int | None:
-        """People who answered; None where they are not identified."""
-        if self.users_ is None:
-            return None
-        n: int = self.report_.get("parts", {}).get("n_users", len(self.users_))
-        return n + len(self._added_users)
-
     # Fitting.
 
     def fit(

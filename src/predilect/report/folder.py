@@ -121,6 +121,7 @@ class RankOutput:
     numbers: bool = False  # whether ids came out of text, in which a number has no type
     everybody: bool = True  # whether everybody's ranking is written
     in_parts: Any = None  # of answers in parts: what the fit found out of them, which takes the place of the answers
+    stored: Any = None  # the model that is stored, where it is a smaller one
 
     def write(self, place: Path, jobs: int | None, watch: Watcher) -> list[str]:
         """Write every file into an empty folder; their names, in the order in which somebody would open them."""
@@ -139,7 +140,7 @@ class RankOutput:
             if model.personal_ and self.everybody:
                 writers["users.parquet"] = lambda path: self._write_people(path, jobs, watch)
             writers["answers.parquet"] = self.overall.comparisons.to_frame("polars").write_parquet
-            writers["model"] = model.save
+            writers["model"] = (self.stored or model).save
         for number, (name, write) in enumerate(writers.items(), 1):
             watch(name, number)
             write(place / name)

@@ -249,9 +249,9 @@ def board_in_short(
 
 @section("trust", "Can you trust this?")
 def _trust(told: Contents) -> Iterator[Part]:
-    model, verdict, fit = told.model, told.verdict, told.model.report_["fit"]
-    lines = [f"The fit converged after {fit['iterations']} iterations."]
-    if not fit["converged"]:
+    model, verdict, fit = told.model, told.verdict, told.model.report_.get("fit")  # not of small models of before
+    lines = [f"The fit converged after {fit['iterations']} iterations."] if fit else []
+    if fit and not fit["converged"]:
         lines = [f"Warning: the fit did not converge in {fit['iterations']} iterations. Do not rely on these numbers."]
     lines += [f"Warning: {line}" for line in told.warnings]
     if told.findings is None:
@@ -272,7 +272,7 @@ def _trust(told: Contents) -> Iterator[Part]:
                 "Probabilities given to held-out answers, and how often these came, with 95 % intervals. On the dashed "
                 "line a probability means what it says.",
             )
-    read, learned = model.report_["intake"], model.describe()
+    read, learned = model.report_.get("intake", []), model.describe()
     if told.intake is not None:
         read = told.intake.describe(name_people=told.name_people)
     if told.name_people:
