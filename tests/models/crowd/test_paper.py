@@ -125,10 +125,10 @@ def test_mini_batches_come_to_the_full_result():
     data = simulate_factor(n_answers=1500, n_users=10)
     options = {"n_components": 2, "priors": PaperPriors(FIXED, FIXED, FIXED), "max_iter": 120, "tolerance": 0.0}
     full = fit_paper(data.answers, data.projection, **options)
-    small = fit_paper(data.answers, data.projection, batches=(300, 1.0), **options)
+    small = fit_paper(data.answers, data.projection, batches=(300, 1.0, 0.9), **options)
     a, b = predict(full, data)[0], predict(small, data)[0]
     assert np.corrcoef(a, b)[0, 1] > 0.98
-    same = fit_paper(data.answers, data.projection, batches=(300, 1.0), **options)
+    same = fit_paper(data.answers, data.projection, batches=(300, 1.0, 0.9), **options)
     np.testing.assert_array_equal(predict(small, data)[0], predict(same, data)[0])
 
 

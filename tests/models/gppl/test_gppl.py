@@ -39,6 +39,21 @@ def score(model: Any, **features: Any) -> float:
     return float(model.fit(*TRAIN, items=ITEMS, **features).score(*TEST))
 
 
+def test_the_preset_of_the_paper_is_its_settings_and_gives_way_to_others():
+    told = {"sites": "linearised", "surrogate": "2020", "inference": "stochastic", "scale_prior": (1.0, 100.0)}
+    paper = GPPL(preset="paper").fit(*TRAIN, items=ITEMS)
+    for name, value in told.items():
+        assert getattr(paper, name) == "auto", (name, value)
+    np.testing.assert_array_equal(
+        paper.predict_margin(TEST[0])[0],
+        GPPL(median="code", **told).fit(*TRAIN, items=ITEMS).predict_margin(TEST[0])[0],
+    )
+    other = GPPL(preset="paper", scale_prior=(2.0, 200.0), sites="expected").fit(*TRAIN, items=ITEMS)
+    assert abs(other.predict_margin(TEST[0])[0] - paper.predict_margin(TEST[0])[0]).max() > ITERATIVE
+    with pytest.raises(DataError, match="preset must be one of 'modern', 'paper'"):
+        GPPL(preset="old").fit(*TRAIN, items=ITEMS)
+
+
 @pytest.mark.slow
 def test_what_differs_between_people_is_found_by_those_who_are_told_apart():
     pooled, separate = score(GPPL()), score(GPPL(users="separate"))

@@ -26,11 +26,12 @@ class _Baseline(GPPL):
 
     kernel: str | Kernel = "squared-exponential"
     own_share: float = 0.0
+    preset: str = field(default="modern", init=False)
     users: str = field(default="pooled", init=False)
     user_kernel: str | Kernel = field(default="matern-3/2", init=False)
     n_inducing: int | str | None = field(default=None, init=False)
-    sites: str = field(default="expected", init=False)
-    surrogate: str = field(default="corrected", init=False)
+    sites: str = field(default="auto", init=False)
+    surrogate: str = field(default="auto", init=False)
     noise_variance: float = field(default=0.5, init=False)
     batch_size: int | str = field(default="auto", init=False)
     forgetting_rate: float = field(default=0.9, init=False)

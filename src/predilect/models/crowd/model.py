@@ -58,8 +58,8 @@ class CrowdGPPL(FactorEstimator):
         Noise of one item in one answer in the units of the rates: 1/2 in the paper, 1 in its authors' code.
     batch_size : int, None or "auto", default "auto"
         Different answers in a batch, for "paper"; None: all at once.
-    delay : float, default 1.0
-        ε of the steps ρ_i = (i + ε)^-.9 of batches, for "paper".
+    forgetting_rate, delay : float, default 0.9 and 1.0
+        r and ε of the steps ρ_i = (i + ε)^-r of batches, for "paper".
     n_restarts : int or "auto", default "auto"
         Random starts, of which the best is continued; "auto": 3, and 1 beyond 20 000 different answers or 100 points.
     tie_threshold : float or "auto", default "auto"
@@ -119,6 +119,7 @@ class CrowdGPPL(FactorEstimator):
     component_prior: Any = "auto"
     noise_variance: float = 0.5
     batch_size: int | str | None = "auto"
+    forgetting_rate: float = 0.9
     delay: float = 1.0
     n_restarts: int | str = "auto"
     tie_threshold: float | str = "auto"
@@ -156,7 +157,8 @@ class CrowdGPPL(FactorEstimator):
                 check_gamma(name, getattr(self, name))
             else:
                 check_choice(name, getattr(self, name), ("auto",))
-        check_positive("noise_variance", self.noise_variance)
+        for name in ("noise_variance", "forgetting_rate"):
+            check_positive(name, getattr(self, name))
 
     def _relation(self) -> str:
         n = len(self.users_ or [None])

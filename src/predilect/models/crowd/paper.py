@@ -43,7 +43,7 @@ from predilect.models.crowd.fit import FactorFit, Watch
 from predilect.progress import Report
 
 _CHECK_EVERY, _CHECKS = 2, 3
-_FULL_STEP, _FORGETTING = 0.25, 0.9
+_FULL_STEP = 0.25
 _PEOPLE_AS_POINTS = 500
 _FULL_BATCH_ROWS = 200_000
 
@@ -91,7 +91,7 @@ class _Paper:
 def fit_paper(
     answers: FactorAnswers, projection: Projection, *, n_components: int = 20, consensus: bool = True,
     people: Projection | None = None, priors: PaperPriors | None = None,
-    batches: tuple[int | None, float] = (None, 1.0), delta: float | None = None, tolerance: float = 3.5e-3,
+    batches: tuple[int | None, float, float] = (None, 1.0, 0.9), delta: float | None = None, tolerance: float = 3.5e-3,
     max_iter: int = 200,
     random_state: int | np.random.Generator | None = 0, watch: Watch | None = None,
 ) -> FactorFit:  # fmt: skip
@@ -101,7 +101,8 @@ def fit_paper(
     people's features, the others independent weights.
 
     - batches: rows of a step, by default all, or 50 000 of more than 200 000: a step costs rows x C for the answers and
-      C M³ for the functions, and small batches pay the latter more often; and the delay. Steps (i + delay)^-.9; of a
+      C M³ for the functions, and small batches pay the latter more often; the delay and the forgetting rate r. Steps
+      (i + delay)^-r; of a
       full batch .25, as full steps overshoot: answers thrown to the far side of Φ have no slope there and never return
       (Sushi-B, log loss .515 with full steps, .477 with .25).
     - delta: by default fitted to the final margins. The surrogate takes a tie as y = ½.
@@ -119,7 +120,7 @@ def fit_paper(
     rng = np.random.default_rng(random_state)
     model = _start(answers, design, people, n_components, consensus, (priors or PaperPriors()).in_unit_noise(), rng)
     n_rows = len(answers.user)
-    batch_size, delay = batches
+    batch_size, delay, forgetting_rate = batches
     if batch_size is None:
         batch_size = n_rows if n_rows <= _FULL_BATCH_ROWS else 50_000
     n_batches = max(1, round(n_rows / batch_size))
@@ -127,7 +128,7 @@ def fit_paper(
     while iteration < max(max_iter, n_batches) and quiet < _CHECKS:
         order = np.arange(n_rows) if n_batches == 1 else rng.permutation(n_rows)
         for rows in np.array_split(order, n_batches):
-            rho = _FULL_STEP if n_batches == 1 else (iteration + 1 + delay) ** -_FORGETTING
+            rho = _FULL_STEP if n_batches == 1 else (iteration + 1 + delay) ** -forgetting_rate
             _step(model, None if n_batches == 1 else rows, rho, n_rows / len(rows))
             iteration += 1
             if iteration % _CHECK_EVERY == 0 and iteration >= n_batches:
@@ -167,7 +168,10 @@ def fit_as_published(
         people = Projection.of(kernel, traits, known, points.points)
     return fit_paper(
         answers, projection, **shared, people=people, priors=priors, tolerance=tolerance,
-        batches=(None if isinstance(model.batch_size, str) else model.batch_size, float(model.delay)),
+        batches=(
+            None if isinstance(model.batch_size, str) else model.batch_size, float(model.delay),
+            float(model.forgetting_rate),
+        ),
     )  # fmt: skip
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from predilect._arguments import check_choice, check_count, check_number, check_positive
 from predilect._stored import LARGEST, PART, number_within
@@ -31,6 +32,13 @@ from predilect.progress import Watcher
 from predilect.shards import workers
 
 USERS = ("pooled", "separate", "joint")
+_AUTOMATIC: dict[str, dict[str, Any]] = {
+    "modern": {"sites": "expected", "surrogate": "corrected", "scale_prior": (1.0, 1.0)},
+    "paper": {
+        "sites": "linearised", "surrogate": "2020", "scale_prior": (1.0, 100.0), "inference": "stochastic",
+        "median": "code",
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,9 @@ class GPPL(Estimator):
 
     Parameters
     ----------
+    preset : {"modern", "paper"}, default "modern"
+        What "auto" means. "paper": the linearised likelihood, in batches, of Simpson and Gurevych (2020) as they print
+        it, with their median rule and prior of s.
     users : {"pooled", "separate", "joint"}, default "pooled"
         "pooled": one function for all users. "separate": one for each user, learned from that user's answers only,
         with s and the kernel shared. "joint": one function of the features of users and items, K_users ⊗ K_items; it
@@ -63,7 +74,7 @@ class GPPL(Estimator):
         By the median heuristic; from there by L-BFGS on the evidence or its bound; or given, one for all features or
         one for each feature column after encoding. (For "joint": of items; those of users are then by the heuristic.)
     median : str, default "auto"
-        Rule of :func:`~predilect.gaussian.kernels.median_length_scales`; "auto" is "root".
+        Rule of :func:`~predilect.gaussian.kernels.median_length_scales`; "auto": "root", for "paper" "code".
     user_kernel : str or Kernel, default "matern-3/2"
         Of features of users, for "joint".
     n_inducing : int, None or "auto", default "auto"
@@ -71,15 +82,17 @@ class GPPL(Estimator):
         in place of items. "separate" needs none.
     inference : {"auto", "variational", "stochastic", "ep", "laplace"}, default "auto"
         "variational": all answers at once. "stochastic": in batches. "auto": in batches beyond 20 000 different
-        answers. "ep" and "laplace" take all items at once, for "pooled". "separate" takes expectation propagation.
-    sites : {"expected", "linearised"}, default "expected"
-        The exact expectation of the log-likelihood, or the paper's linearisation, in which a tie is half a win each.
-    surrogate : {"corrected", "2020"}, default "corrected"
-        Variance of the linearisation.
+        answers, for "paper" always. "ep" and "laplace" take all items at once, for "pooled". "separate" takes
+        expectation propagation.
+    sites : {"auto", "expected", "linearised"}, default "auto"
+        The exact expectation of the log-likelihood ("modern"), or the paper's linearisation, in which a tie is half a
+        win each.
+    surrogate : {"auto", "corrected", "2020"}, default "auto"
+        Variance of the linearisation: "corrected" ("modern"), or as printed.
     variance : float or "auto", default "auto"
         Prior variance 1/s of a utility, or learn it.
-    scale_prior : pair of float, default (1.0, 1.0)
-        Shape and rate of the Gamma prior of s. The paper's settings are (1, 100) and (2, 200).
+    scale_prior : pair of float or "auto", default "auto"
+        Shape and rate of the Gamma prior of s. "auto": (1, 1), for "paper" (1, 100); the paper also has (2, 200).
     noise_variance : float, default 0.5
         Noise of one item in one answer in the units of the rate: 1/2 in the paper, 1 in its authors' code.
     batch_size : int or "auto", default "auto"
@@ -146,6 +159,7 @@ class GPPL(Estimator):
 
     posterior_: Annotated[SparsePosterior | SeparatePosterior | CellProcess, PART] = field(init=False)
 
+    preset: str = "modern"
     users: str = "pooled"
     kernel: str | Kernel = "matern-3/2"
     kernel_form: str = "isotropic"
@@ -154,10 +168,10 @@ class GPPL(Estimator):
     user_kernel: str | Kernel = "matern-3/2"
     n_inducing: int | str | None = "auto"
     inference: str = "auto"
-    sites: str = "expected"
-    surrogate: str = "corrected"
+    sites: str = "auto"
+    surrogate: str = "auto"
     variance: float | str = "auto"
-    scale_prior: tuple[float, float] = (1.0, 1.0)
+    scale_prior: tuple[float, float] | str = "auto"
     noise_variance: float = 0.5
     batch_size: int | str = "auto"
     forgetting_rate: float = 0.9
@@ -170,30 +184,40 @@ class GPPL(Estimator):
     strict: bool = False
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
-        personal = self.users != "pooled" and training.personal
+        personal, how = self.users != "pooled" and training.personal, self._resolved()
         with workers(self.n_jobs) as executor:
             if self.users == "joint":
-                found = fit_joint_gppl(self, training, delta, watch)
+                found = fit_joint_gppl(how, training, delta, watch)
             elif personal or self._IS_SEPARATE:
-                found = fit_separate_gppl(self, training, delta, executor, watch)
+                found = fit_separate_gppl(how, training, delta, executor, watch)
             else:
-                found = fit_pooled_gppl(self, training, delta, watch)
+                found = fit_pooled_gppl(how, training, delta, watch)
         return Learned(
             found.posterior, GPPLHyperparameters(found.kernel, 1.0 / found.scale), personal, found.delta,
             found.evidence, found.report, found.search,
         )  # fmt: skip
 
+    def _resolved(self) -> Self:
+        """The same with the settings that its preset decides."""
+        found = copy.copy(self)
+        for name, value in _AUTOMATIC[self.preset].items():
+            given = getattr(self, name)
+            if isinstance(given, str) and given == "auto":
+                setattr(found, name, value)
+        return found
+
     def _check(self) -> None:
+        check_choice("preset", self.preset, _AUTOMATIC)
         check_process(self, learned=True)
         check_choice("users", self.users, USERS)
         check_choice("inference", self.inference, self._INFERENCE)
-        check_choice("sites", self.sites, RULES)
-        check_choice("surrogate", self.surrogate, SURROGATES)
+        check_choice("sites", self.sites, ("auto", *RULES))
+        check_choice("surrogate", self.surrogate, ("auto", *SURROGATES))
         check_count("n_inducing", self.n_inducing, 1, None, "auto")
         check_count("batch_size", self.batch_size, 1, "auto")
         check_count("max_iter", self.max_iter, 1)
         check_positive("variance", self.variance, "auto")
-        check_gamma("scale_prior", self.scale_prior)
+        check_gamma("scale_prior", self._resolved().scale_prior)
         for name in ("noise_variance", "forgetting_rate"):
             check_positive(name, getattr(self, name))
         check_number("delay", self.delay, low=0.0)
