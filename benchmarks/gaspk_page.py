@@ -19,9 +19,6 @@ from predilect.models.gaspk.em.mode import FACTORISED
 
 __all__ = ["markdown", "write_page"]
 
-# In the paper's figures, and not here.
-MISSING = ("mixed logit",)
-
 
 def write_page(folder: Path) -> None:
     """Write ``gaspk.md`` and the figures in ``folder``, from what is stored there."""
@@ -84,7 +81,6 @@ def _task(store: Store, task: str) -> str:
             cells = [p.text(digits) if (p := points.get(share)) else "" for share in shares]
             splits = sorted({len(runs) for runs in found.values()})
             rows.append([LABELS.get(model, f"`{model}`"), *cells, "-".join(map(str, (splits[:1] + splits[1:][-1:])))])
-        rows += [[name, *["missing"] * len(shares), ""] for name in MISSING]
         parts.append(_table("", [heading, *(f"{share} %" for share in shares), "splits"], rows))
     failed: dict[str, set[str]] = {}
     for name, runs in store.records.items():

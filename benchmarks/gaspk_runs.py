@@ -25,6 +25,7 @@ LABELS = {
     "gp-person": "GP classification, each person",
     "bi": "hierarchical GP",
     "cp": "collaborative GP",
+    "mixed-logit": "mixed logit",
     "population": "population",
 }
 MEASURES = {

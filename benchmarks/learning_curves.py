@@ -5,9 +5,9 @@
     python -m benchmarks.learning_curves --tasks none          # only the page and the figure
 
 A fifth of the answers is held out, and 10 to 80 % of all answers are for training, those of a smaller share among those
-of a larger one. Of the 36 numbers that describe a party in uk-election-2010, GaSPK and GP classification get the eight
-of greedy forward selection on the training answers; seconds do not count the selection. Results are in
-``results/learning-curves``, one file a task and share; runs that are there are skipped (``--force``). The page is
+of a larger one. Of the 36 numbers that describe a party in uk-election-2010, GaSPK, GP classification and the mixed
+logit get the eight of greedy forward selection on the training answers; seconds do not count the selection. Results are
+in ``results/learning-curves``, one file a task and share; runs that are there are skipped (``--force``). The page is
 ``results/gaspk.md``.
 """
 
@@ -31,19 +31,19 @@ HERE = Path(__file__).parent / "results"
 SHARES = (10, 20, 40, 60, 80)
 TASKS = ("amt-cars", "uk-election-2010", "tax-plans", "electricity")
 MODELS = (
-    TEN, "gaspk-exact", "gaspk", "gaspk@n_components=1", "gp-person", "bi", "cp",
+    TEN, "gaspk-exact", "gaspk", "gaspk@n_components=1", "gp-person", "bi", "cp", "mixed-logit",
     "population",
 )  # fmt: skip
-# Attributes that models of trade-offs get: dimensions of their kernels cost them.
+# Attributes that models of few attributes get: dimensions of their kernels, or coefficients, cost them.
 SELECTED = {"uk-election-2010": 8}
-TRADE_OFFS = ("gaspk", "gp-person")
+FEW_ATTRIBUTES = ("gaspk", "gp-person", "mixed-logit")
 N_SEEDS = 20
 
 
 def task_name(task: str, model: str, share: int) -> str:
     """The part of a task that a model is run on."""
     name = f"{task}@share={share}"
-    few = task in SELECTED and model.startswith(TRADE_OFFS)
+    few = task in SELECTED and model.startswith(FEW_ATTRIBUTES)
     return f"{name}@select={SELECTED[task]}" if few else name
 
 
