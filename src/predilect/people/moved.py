@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from predilect._stored import numbers
+from predilect._stored import PLAIN, numbers
 from predilect._types import FloatArray, IntArray
 from predilect.gaussian.dense import factorise, sandwiched, solve_lower, symmetrise, widened
 from predilect.people.expectation import expectation
@@ -24,6 +24,7 @@ class Since:
 
     H: Annotated[FloatArray, numbers("M M")]  # Σ_u Xᵀ Q X
     r: Annotated[FloatArray, numbers("M")]  # Σ_u Xᵀ α
+    n: Annotated[float, PLAIN] = 0.0  # of their rows, by weight
 
     @classmethod
     def nothing(cls, M: int) -> Since:
@@ -32,11 +33,11 @@ class Since:
 
     def plus(self, other: Since, sign: float = 1.0) -> Since:
         """The sum, or the difference."""
-        return Since(self.H + sign * other.H, self.r + sign * other.r)
+        return Since(self.H + sign * other.H, self.r + sign * other.r, self.n + sign * other.n)
 
     def with_items(self, n: int) -> Since:
         """With so many items more, of which nothing is told."""
-        return Since(np.pad(self.H, (0, n)), np.pad(self.r, (0, n)))
+        return Since(np.pad(self.H, (0, n)), np.pad(self.r, (0, n)), self.n)
 
 
 class Consensus(NamedTuple):
@@ -63,7 +64,7 @@ def told_by(posterior: Any, persons: Iterable[tuple[int, Person]]) -> Since:
         )
         people = replace(people, likelihood=posterior.people.likelihood)
         found = expectation(people, sites, law, 1.0, n_sweeps=0)  # the threshold is of the evidence alone
-        total = total.plus(Since(found.H, found.r))
+        total = total.plus(Since(found.H, found.r, float(people.weight.sum())))
     return total
 
 
@@ -137,8 +138,8 @@ def moved(posterior: Any) -> Consensus:
     population.md section 4. With A = P + Σ_u H_u and b = Σ_u (r_u + H_u m_fit), where H_u = Xᵀ Q X and r_u = Xᵀ α at
     the fitted consensus and population covariance, it is N(A⁻¹ b, A⁻¹). Sums over people do not depend on the order in
     which answers came. Effects of features, of segments and of covariates, and item-specific residuals stay as they
-    were fitted, and so does D in C + C D C, what contexts add. O(rows of the people touched, and M³, or
-    M² k where they are about k of the items).
+    were fitted, and so does D in C + C D C, what contexts add, of as large a share as is left of the answers at the
+    fit. O(rows of the people touched, and M³, or M² k where they are about k of the items).
     """
     m, C_m, law, later = posterior.m, posterior.C_m, posterior.law, posterior.newcomer_law
     since, predicted = changed_since(posterior), posterior.C_predicted
@@ -148,7 +149,9 @@ def moved(posterior: Any) -> Consensus:
     alone, step, carried = _narrowed(C_fit, since)
     C = alone
     if posterior.C_answers is not None:
-        C = widened(C, carried(C_m - C_fit))
+        at_fit = float(posterior.people.weight.sum()) - (0.0 if posterior.since is None else posterior.since.n)
+        left = min(max(1.0 + since.n / at_fit, 0.0), 1.0) if at_fit > 0.0 else 1.0
+        C = widened(C, left * carried(C_m - C_fit))
     of_items = step if posterior.basis is None else posterior.basis.Phi @ step
     law = law.moved(of_items)
     return Consensus(

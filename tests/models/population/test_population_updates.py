@@ -427,3 +427,27 @@ def test_a_pooled_board_takes_people_for_independent_and_not_their_answers(tmp_p
     # And all again.
     named.update(columns(AT_FIT))
     np.testing.assert_allclose(named.posterior_.utilities()[1], posterior.utilities()[1], atol=CONVERGED)
+
+
+@pytest.mark.parametrize("personal", [True, False])
+def test_once_all_answers_are_taken_back_contexts_widen_the_prior_no_more(personal):
+    rng = np.random.default_rng(0)
+    n = 120
+    left = rng.integers(4, size=n)
+    right = (left + rng.integers(1, 4, n)) % 4
+    context = rng.integers(6, size=n)
+    liked = (rng.normal(size=4) + rng.normal(size=(6, 4)))[context]
+    won = liked[np.arange(n), left] - liked[np.arange(n), right] + rng.normal(size=n) > 0
+    frame = {
+        "user": [f"u{k % 20}" for k in range(n)], "left": [f"i{k}" for k in left], "right": [f"i{k}" for k in right],
+        "winner": np.where(won, "left", "right").tolist(), "prompt": context.tolist(),
+    }  # fmt: skip
+    settings = FIXED | {"consensus_variance": 2.0, "personal": personal}
+    how = {"columns": {"context": "prompt"}}
+    model = Population(**settings).fit(frame, **how)
+    sd = model.rank()["sd"].to_numpy()
+    rest = {name: column[60:] for name, column in frame.items()}
+    model.forget({name: column[:60] for name, column in frame.items()}, **how)
+    model.forget(rest, **how)
+    np.testing.assert_allclose(model.rank()["sd"], np.sqrt(2.0 * 3 / 4), atol=ITERATIVE)
+    np.testing.assert_allclose(model.update(frame, **how).rank()["sd"].sort(), np.sort(sd), atol=ITERATIVE)
