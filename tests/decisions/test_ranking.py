@@ -16,7 +16,7 @@ from predilect.data import Vocabulary
 from predilect.decisions import ranking
 from predilect.decisions.ranking import Board, best_items, beyond_chance, board_columns, rank_utilities
 from predilect.errors import DataError
-from predilect.gaussian.posterior import Utilities
+from predilect.gaussian.posterior import DrawnUtilities, Utilities
 from simulate import random_covariance
 from tolerances import EXACT, STATISTICAL
 
@@ -341,3 +341,14 @@ def test_the_best_of_each_person_stand_as_on_a_board():
     order, columns = best_items(model, 0, 2, 2, None)
     np.testing.assert_array_equal(order, [[0, 1], [2, 0]])
     assert columns["mean"][0] == columns["mean"][1]
+
+
+def test_draws_that_are_all_the_same_make_a_board():
+    """As few draws of somebody may be, whose covariance has no factor."""
+    Phi = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 3.0]])
+    utilities = DrawnUtilities.drawn(Phi, np.tile([0.5, -1.0], (40, 1)))
+    board = rank_utilities(utilities)
+    assert board.item.tolist() == [0, 1, 2]
+    np.testing.assert_allclose(board.mean, np.array([0.5, -1.0, -2.0]) - np.mean([0.5, -1.0, -2.0]), atol=EXACT)
+    assert board.sd.tolist() == [0.0] * 3
+    assert board.p_best.tolist() == [1.0, 0.0, 0.0]

@@ -11,7 +11,6 @@ import polars as pl
 from predilect._types import FloatArray, IntArray
 from predilect.charts.chart import name_of
 from predilect.decisions.versus import chances_of_no_side
-from predilect.gaussian.dense import factorise
 
 MOST_ITEMS, MOST_PEOPLE = 30, 500
 _DRAWS = 2000
@@ -62,7 +61,7 @@ def rank_shares(model: Any, ids: pl.Series) -> FloatArray:
     """
     shown = model.items_.codes(ids)
     utilities = model.posterior_.crowd()
-    root, rng = factorise(utilities.covariance).lower, np.random.default_rng(model.seed_)
+    root, rng = utilities.root(), np.random.default_rng(model.seed_)
     n = len(shown)
     counts = np.zeros((n, n + 1))
     step = max(1, 10_000_000 // len(model.items_))

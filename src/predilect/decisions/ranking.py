@@ -13,7 +13,6 @@ from scipy.special import ndtr
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Vocabulary
 from predilect.errors import DataError
-from predilect.gaussian.dense import factorise
 from predilect.gaussian.posterior import Utilities
 from predilect.likelihoods.special import TAILS_95
 
@@ -127,7 +126,7 @@ def default_draws(n_items: int) -> int:
 
 def board_draws(utilities: Utilities, random_state: int, n_draws: int) -> Iterator[FloatArray]:
     """The draws of a board, some at a time, (n, n_items) each."""
-    rng, root = np.random.default_rng(random_state), factorise(utilities.covariance).lower
+    rng, root = np.random.default_rng(random_state), utilities.root()
     step = max(1, _ENTRIES_AT_ONCE // max(len(utilities.mean), 1))
     for start in range(0, n_draws, step):
         yield utilities.draws(min(step, n_draws - start), rng, root)

@@ -15,6 +15,7 @@ from predilect._stored import SINGLE, amounts, codes, numbers, optional
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.gaussian.dense import (
     covariances,
+    factorise,
     moments,
     opposite_draws,
     pack_triangle,
@@ -196,6 +197,10 @@ class Utilities:
         """Joint draws whose mean is exact, (n_draws, n_items)."""
         return opposite_draws(*self.dense(), n_draws, rng)
 
+    def root(self) -> FloatArray:
+        """A factor of the covariance, from which :meth:`draws` are made."""
+        return factorise(self.covariance).lower
+
     def draws(self, n_draws: int, rng: np.random.Generator, root: FloatArray) -> FloatArray:
         """Joint draws, (n_draws, n_items), with ``root`` a factor of the covariance."""
         normal = rng.standard_normal((n_draws, root.shape[1])) @ root.T
@@ -243,7 +248,11 @@ class DrawnUtilities(Utilities):
 
     def opposite_draws(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """The draws themselves."""
-        return self.draws(n_draws, rng, self.covariance)
+        return self.draws(n_draws, rng, self.root())
+
+    def root(self) -> FloatArray:
+        """None: few draws may all be the same, whose covariance has no factor."""
+        return np.zeros((0, 0))
 
     def draws(self, n_draws: int, rng: np.random.Generator, root: FloatArray) -> FloatArray:
         """Each draw as often as any other, but for one; ``root`` makes no difference."""
