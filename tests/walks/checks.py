@@ -15,6 +15,7 @@ import pandas as pd
 import polars as pl
 from scipy.special import ndtr
 
+import predilect
 from predilect.likelihoods.special import Z_95
 from tolerances import ITERATIVE
 from walks.crowds import Refused, Spec, Table, asking, by, columns_of
@@ -244,6 +245,12 @@ def item_of(row: Mapping[str, Any]) -> str:
     return str(row["item"]) if "item" in row else f"kind={row['kind']}, price={row['price']:g}"
 
 
+def answers_in(table: Table) -> float:
+    """How many answers a table holds, of those that say something."""
+    told = table.of(table.telling)
+    return predilect.Comparisons.from_frame(told.columns, **told.said).n_answers if told.rows else 0.0
+
+
 def choices_in(table: Table) -> list[tuple[list[Any], float]] | None:
     """Sets that were shown, the chosen one first, with weights; a tie is half a choice of each. None of other forms."""
     if table.is_pairs and not table.grades:
@@ -258,11 +265,9 @@ def choices_in(table: Table) -> list[tuple[list[Any], float]] | None:
     if "chosen" not in table.columns:
         return None
     found = []
-    for _, task in itertools.groupby(table.rows, key=lambda row: (row.get("user"), row["task"])):
+    for _, task in itertools.groupby(table.telling, key=lambda row: (row.get("user"), row["task"])):
         rows = sorted(task, key=lambda row: -row["chosen"])
-        shown = [item_of(row) for row in rows]
-        if len(set(shown)) > 1:  # of one profile nothing is said
-            found.append((shown, float(rows[0].get("weight", 1))))
+        found.append(([item_of(row) for row in rows], float(rows[0].get("weight", 1))))
     return found
 
 

@@ -91,6 +91,16 @@ class Table:
     def rows(self) -> list[dict[str, Any]]:
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True)]
 
+    @property
+    def telling(self) -> list[dict[str, Any]]:
+        """The rows without tasks in which one profile stands alone, of which nothing is said."""
+        if "alt" not in self.columns:
+            return self.rows
+        shown: dict[Any, set[tuple[Any, ...]]] = {}
+        for row in self.rows:
+            shown.setdefault((row.get("user"), row["task"]), set()).add((row["price"], row["kind"]))
+        return [row for row in self.rows if len(shown[row.get("user"), row["task"]]) > 1]
+
     def of(self, rows: list[dict[str, Any]]) -> Table:
         """The same with other rows."""
         return replace(self, columns={name: [row[name] for row in rows] for name in self.columns})
@@ -113,7 +123,7 @@ class Table:
     def answers(self) -> dict[Answer, float]:
         """What is said, by the weight of each: of a pair who, the two in order, for whom, what differs beside them."""
         found: Counter[Answer] = Counter()
-        for key, rows in itertools.groupby(self.rows, key=lambda row: (row.get("user"), row.get("task"))):
+        for key, rows in itertools.groupby(self.telling, key=lambda row: (row.get("user"), row.get("task"))):
             several = list(rows)
             if not self.is_pairs:
                 told = tuple(sorted(tuple(sorted(row.items(), key=str)) for row in several if row))

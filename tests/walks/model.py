@@ -26,6 +26,7 @@ from cli.running import run
 from predilect.parts import partition
 from tolerances import EXACT, ITERATIVE
 from walks.checks import (
+    answers_in,
     check_board,
     check_folder,
     check_people,
@@ -204,7 +205,7 @@ class ModelWalk(RuleBasedStateMachine):
             rows = [row for row in rows if (row.get("user"), row["task"]) not in gone]
         if rows:
             taken = table.of(rows)
-            self.took(taken, predilect.Comparisons.from_frame(taken.columns, **taken.said).n_answers)
+            self.took(taken, answers_in(taken))
         else:
             same(before, self.said(), 0.0, "nothing was taken in")
 
@@ -232,7 +233,7 @@ class ModelWalk(RuleBasedStateMachine):
         gone = table.of(rows)
         if set(gone.answers()) - set(self.held) or any(self.held[key] < w for key, w in gone.answers().items()):
             return  # taken back already
-        n = predilect.Comparisons.from_frame(gone.columns, **gone.said).n_answers
+        n = answers_in(gone)
         found = asking(self.model.forget, gone.columns, **gone.said)
         if isinstance(found, Refused):
             assert not self.sure_to_hold(gone), found.why
