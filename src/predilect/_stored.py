@@ -85,6 +85,11 @@ def numbers(shape: str, dtypes: str = "float64") -> Field:
     return Field(shape, dtypes, f"numbers within ±{LARGEST:g}", lambda a, _: is_within(a, -LARGEST))
 
 
+def finite(shape: str) -> Field:
+    """Finite numbers of any size, as variances of what answers hardly tell."""
+    return Field(shape, "float64", "finite numbers", lambda a, _: bool(np.isfinite(a).all()))
+
+
 def amounts(shape: str, dtypes: str = "float64") -> Field:
     """Variances, precisions, counts: numbers that are not negative."""
     return Field(shape, dtypes, f"numbers from 0 to {LARGEST:g}", lambda a, _: is_within(a, 0.0))

@@ -71,6 +71,8 @@ def test_equal_profiles_of_a_task_stay_as_many_in_parts(tmp_path):
     many = fitted(parts, **GIVEN).population
     np.testing.assert_allclose(many.posterior_.m, one.posterior_.m, rtol=0.0, atol=CONVERGED)
     assert many.log_evidence_ == pytest.approx(one.log_evidence_, abs=ITERATIVE)
+    assert many.n_answers_ == one.n_answers_ < whole.n_answers  # of one profile alone nothing is said
+    assert many.rank()["n"].to_list() == one.rank()["n"].to_list()
 
 
 def test_the_population_is_that_of_fit(crowd, model):

@@ -265,7 +265,7 @@ def choices_in(table: Table) -> list[tuple[list[Any], float]] | None:
     if "chosen" not in table.columns:
         return None
     found = []
-    for _, task in itertools.groupby(table.telling, key=lambda row: (row.get("user"), row["task"])):
+    for _, task in itertools.groupby(table.rows, key=lambda row: (row.get("user"), row["task"])):
         rows = sorted(task, key=lambda row: -row["chosen"])
         found.append(([item_of(row) for row in rows], float(rows[0].get("weight", 1))))
     return found

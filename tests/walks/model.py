@@ -658,6 +658,8 @@ class ModelWalk(RuleBasedStateMachine):
         if told is None:
             return
         u = {item: row["mean"] for item, row in by(self.model.utilities(), "item").items()}
+        if not all(one in u for shown, _ in told for one in shown):
+            return  # attributes that differ in no task are no part of a profile's name
 
         def log_likelihood(u: dict[Any, float]) -> float:
             return sum(w * (u[shown[0]] - logsumexp([u[one] for one in shown])) for shown, w in told)

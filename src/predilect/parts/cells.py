@@ -120,6 +120,7 @@ class Counts(NamedTuple):
     n_rows: int
     n_pairs: int
     n_answers: float
+    n_by_item: FloatArray
     ties: float
     of_grades: FloatArray  # ties, decided answers without a grade, and those of each grade, tasks left aside
 
@@ -165,8 +166,11 @@ def counts(spec: Spec, part: int) -> Counts:
     """Lay a part out, and count."""
     people, _ = cell(spec, part)
     ties = float(people.weight[people.outcome == 0].sum())
+    first = np.repeat(people.item_ptr[:-1], np.diff(people.answer_ptr))
+    of_sides = (people.item_idx[first + side] for side in (people.left, people.right))
+    n_by_item = np.asarray(sum(np.bincount(items, people.weight, people.n_items) for items in of_sides))
     return Counts(
-        people.n_users, people.n_active, people.n_rows, len(people.item_idx), people.n_answers, ties,
+        people.n_users, people.n_active, people.n_rows, len(people.item_idx), people.n_answers, n_by_item, ties,
         counts_of_answers(people, len(spec.grades)),
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from predilect._stored import PLAIN, numbers
+from predilect._stored import PLAIN, finite, numbers
 from predilect._types import FloatArray
 from predilect.data import PersonFeatures
 from predilect.data.features import Traits
@@ -38,9 +38,9 @@ class Estimates:
     labels: Annotated[tuple[Label, ...], PLAIN]
     unit: Annotated[FloatArray, numbers("Q")]
     value: Annotated[FloatArray, numbers("Q")]
-    hessian: Annotated[FloatArray, numbers("Q Q")]  # of "bayes" the posterior covariance
-    robust: Annotated[FloatArray | None, numbers("Q Q")]
-    clustered: Annotated[FloatArray | None, numbers("Q Q")]
+    hessian: Annotated[FloatArray, finite("Q Q")]  # of "bayes" the posterior covariance
+    robust: Annotated[FloatArray | None, finite("Q Q")]
+    clustered: Annotated[FloatArray | None, finite("Q Q")]
     facts: Annotated[dict[str, Any], PLAIN]  # numbers of the fit, in the order in which they are printed
     errors: Annotated[str, PLAIN] = "hessian"  # whose intervals, z and p are by, unless others are asked for
 

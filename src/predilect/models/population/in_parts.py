@@ -398,9 +398,8 @@ def fit_in_parts(
     nobody = replace(training.comparisons.take(np.zeros(0, np.int64)), users=Vocabulary(pl.Series([], dtype=pl.String)))
     model.users_ = nobody.users
     model._begin(nobody)
-    model.n_answers_ = parts.n_answers
-    model.n_by_item_ = np.zeros(len(model.items_))
-    model.n_by_item_[model.items_.codes(parts.items)] = parts.n_by_item
+    assert over.counts is not None
+    model.n_answers_, model.n_by_item_ = over.counts.n_answers, over.counts.n_by_item
     model.report_ |= {
         "intake": parts.intake.describe(),
         "parts": {"n_parts": len(parts), "n_users": parts.n_users, "sample": sample.n_users, "lost": over.n_lost,

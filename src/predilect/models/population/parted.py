@@ -116,6 +116,7 @@ class Passes:
         self.groups = groups_of(n_parts, n_functions * (n_functions + 1))
         self.now, self.n_lost, self.n_known = START, 0, 0
         self.own_gain = 0.0
+        self.counts: Counts | None = None  # of all parts, as the fit takes them
 
     def sums(self, work: Any, *args: Any) -> Any:
         """What ``work`` finds in all parts, added up in their order."""
@@ -201,6 +202,7 @@ def fit_over_parts(
     """Maximum of J over the population, as ``fit_population`` finds it; states of the parts are left converged."""
     began = time.perf_counter()
     found: Counts = over.sums(counts)
+    over.counts = found
     over.spec = spec = replace(over.spec, click_shares=shares_of(found.of_grades))
     crowd = _Crowd(found, spec.thresholds, len(spec.unit))
     scale, learn_delta = crowd.scale_of_thresholds(plan.delta)
