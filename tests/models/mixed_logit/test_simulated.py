@@ -116,3 +116,19 @@ def test_the_maximum_has_no_slope_and_is_above_the_truth():
     noise = model.report_["prior"]
     assert 0.0 < noise["log_likelihood_sd"] < 5.0
     assert 1.0 <= noise["effective_draws_least"] <= noise["effective_draws_median"] <= 60.0
+
+
+def test_estimates_that_answers_hardly_tell_are_saved(tmp_path):
+    """Five choices, of which two numbers of people are estimated: variances are beyond what utilities may be."""
+    tasks = (("ann", "tea juice"), ("bob", "milk juice tea"), ("cas", "juice milk tea"), ("dan", "juice milk tea"),
+             ("eve", "milk tea"))  # fmt: skip
+    rows = [(user, item, int(not k)) for user, shown in tasks for k, item in enumerate(shown.split())]
+    frame = dict(zip(("user", "item", "chosen"), map(list, zip(*rows, strict=True)), strict=True))
+    people = {
+        "user": ["ann", "bob", "cas", "dan", "eve"], "age": [20.0, 55.0, 90.0, 48.0, 83.0],
+        "group": ["out", "in", "out", "in", "out"],
+    }  # fmt: skip
+    model = MixedLogit(method="simulated", n_draws=40, n_jobs=1)
+    model.fit(frame | {"task": frame["user"]}, people=people)
+    model.save(tmp_path / "model")
+    assert MixedLogit.load(tmp_path / "model").rank().equals(model.rank())
