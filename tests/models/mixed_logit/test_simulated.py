@@ -121,7 +121,7 @@ def test_the_maximum_has_no_slope_and_is_above_the_truth():
 def test_estimates_that_answers_hardly_tell_are_saved(tmp_path):
     """Five choices, of which two numbers of people are estimated: variances are beyond what utilities may be."""
     tasks = (("ann", "tea juice"), ("bob", "milk juice tea"), ("cas", "juice milk tea"), ("dan", "juice milk tea"),
-             ("eve", "milk tea"))  # fmt: skip
+             ("eve", "tea milk"))  # fmt: skip
     rows = [(user, item, int(not k)) for user, shown in tasks for k, item in enumerate(shown.split())]
     frame = dict(zip(("user", "item", "chosen"), map(list, zip(*rows, strict=True)), strict=True))
     people = {
