@@ -224,3 +224,26 @@ def test_features_that_the_model_has_no_use_for_are_told(results, tmp_path):
     assert told.exit_code == 0, told.output
     assert "Features would tell more, but the model was fitted without any (--items FILE)" in told.stderr
     assert "population's prediction is given, as the model was fitted without features of people" in told.stderr
+
+
+@pytest.mark.parametrize(("columns", "said", "why"), [
+    ({"prompt": ["q"] * 4}, "context=prompt", "have the same one"),
+    ({"length": [0.0] * 4}, "covariates=length", "says nothing: left and right are equal"),
+    ({"prompt": ["q", "q", "r", "r"]}, "context=prompt", ""),
+])  # fmt: skip
+def test_check_advises_rank_only_where_rank_takes_the_answers(tmp_path, columns, said, why):
+    """A column that tells nothing is taken in by check, and refused by a fit."""
+    told = {"user": list("aabb"), "left": list("xyxy"), "right": list("yzyz"), "winner": list("xyyz")}
+    pl.DataFrame(told | columns).write_csv(tmp_path / "votes.csv")
+    looked, ranked = (run(command, tmp_path / "votes.csv", "-c", said) for command in ("check", "rank"))
+    assert looked.exit_code == 0
+    assert ranked.exit_code == (2 if why else 0), ranked.output
+    words = " ".join(looked.stdout.split())
+    assert ("Next: predilect rank" in words) == (not why)
+    assert why in words
+    dealt = run("partition", tmp_path / "votes.csv", "-o", tmp_path / "parts", "-c", said)
+    assert dealt.exit_code == 0, dealt.output
+    if "prompt" in columns:  # which parts may not have
+        for ran in (dealt, run("check", tmp_path / "parts")):
+            assert "predilect rank" not in ran.stdout
+            assert "without -c context=..." in " ".join(ran.stdout.split())

@@ -88,7 +88,7 @@ def test_check_reads_every_part(folder):
 @pytest.mark.parametrize(
     ("options", "said"),
     [(["--by", "user"], "--by"), (["--personal", "no"], "--personal no"), (["-c", "who=user"], "say it to predilect"),
-     (["--model", "gaspk"], "population"), (["--model", "population,pool=3"], "a pool is None")],
+     (["--model", "gaspk"], "population"), (["--model", "population,pool=3"], "a pool is null")],
 )  # fmt: skip
 def test_what_parts_do_not_know_is_refused(folder, options, said):
     assert said in run("rank", folder / "parts", *options).stderr.replace("\n", " ")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -10,6 +12,10 @@ from predilect._files import are_parts, input_records
 from predilect._text import as_typed
 from predilect.cli.options import ColumnOption, DesignOption, ItemsOption, MapOption, ReadOption, Said, Votes
 from predilect.cli.session import session
+from predilect.errors import DataError
+
+if TYPE_CHECKING:
+    from predilect.data import Comparisons
 
 
 def check(
@@ -53,10 +59,7 @@ def check(
         advise_parts(talk, given, comparisons)
         if not findings:
             talk.say("No problems found.")
-        if comparisons.outcome.any():
-            talk.say(f"Next: predilect rank {as_typed(given)} -o DIR, with the same options.")
-        else:
-            talk.say("Next: collect answers that prefer an item. All of these are ties, which make no ranking.")
+        talk.say(_next(given, comparisons))
         if talk.kind == "table":
             return
         columns = ("severity", "code", "count", "message")
@@ -71,3 +74,16 @@ def check(
             "findings": [asdict(finding) for finding in findings],
             "inputs": input_records({**source.files, "items": items}),
         })  # fmt: skip
+
+
+def _next(given: Path, comparisons: Comparisons) -> str:
+    """What to do with the answers."""
+    from predilect.data.checks import check_answers
+
+    if not comparisons.outcome.any():
+        return "Next: collect answers that prefer an item. All of these are ties, which make no ranking."
+    try:
+        check_answers(comparisons.with_used_grades())
+    except DataError as error:
+        return f"Next: change how it is read, or predilect rank refuses it: {error}."
+    return f"Next: predilect rank {as_typed(given)} -o DIR, with the same options."

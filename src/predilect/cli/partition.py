@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,8 +15,10 @@ from predilect.cli.options import ColumnOption, DesignOption, Force, MapOption, 
 from predilect.cli.session import Talk, session
 from predilect.errors import DataError
 
+if TYPE_CHECKING:
+    from predilect.parts import Parts
+
 _OF_FIT = ("pool", "work", "most_people", "start")  # settings of --model that are of fit_parts
-_ONE_PERSON = " To be ranked, parts need the answers of two people or more."
 _MOST_CHECKED = 20_000  # people whose answers are looked at for what makes a ranking untrustworthy
 
 
@@ -66,8 +68,9 @@ def partition(
             talk.say(line)
         talk.say(f"Written to {out}: {made.described()}.")
         place = as_typed(out)
-        rank = f"predilect rank {place} -o results; " if made.n_users > 1 else ""
-        talk.say(f"Next: {rank}predilect check {place} reads every part.{_ONE_PERSON if made.n_users == 1 else ''}")
+        why = _why_not_ranked(made)
+        rank = "" if why else f"predilect rank {place} -o results; "
+        talk.say(f"Next: {rank}predilect check {place} reads every part.{why and f' {why}'}")
         if talk.kind != "table":
             talk.result(_records(made), "partition", {"parts": [asdict(one) for one in made.records]})
 
@@ -88,6 +91,15 @@ def refuse_reading(said: Said) -> None:
     ):
         if value:
             raise DataError(f"{flag} says how files are read, and parts were read: say it to predilect partition")
+
+
+def _why_not_ranked(parts: Parts) -> str:
+    """What a fit to parts lacks, in a sentence; empty where there is nothing."""
+    if parts.n_users == 1:
+        return "To be ranked, parts need the answers of two people or more."
+    if parts.has_contexts:
+        return "To be ranked, parts may have no contexts: partition the files again without -c context=..."
+    return ""
 
 
 def check_parts(talk: Talk, folder: Path, said: Said, items: Path | None) -> None:
@@ -112,10 +124,7 @@ def check_parts(talk: Talk, folder: Path, said: Said, items: Path | None) -> Non
     say_findings(talk, findings)
     if not findings:
         talk.say("No problems found.")
-    if parts.n_users > 1:
-        talk.say(f"Next: predilect rank {as_typed(folder)} -o DIR.")
-    else:
-        talk.say(_ONE_PERSON.strip())
+    talk.say(_why_not_ranked(parts) or f"Next: predilect rank {as_typed(folder)} -o DIR.")
     if talk.kind != "table":
         talk.result(_records(parts), "check", {
             "n_users": parts.n_users, "n_items": parts.n_items, "n_answers": parts.n_answers,

@@ -14,21 +14,24 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from predilect._arguments import check_list
-from predilect._text import amount, first_few
+from predilect._text import amount, either, first_few, shown
 from predilect._types import FloatArray, IntArray
 from predilect.data.canonical import repeats
 from predilect.data.comparisons import Comparisons
 from predilect.data.intake import BASELINE, FIRST, LAST, NEARLY_ALL, SORTED, counted
+from predilect.data.keyed_rows import MOST_ITEMS, MOST_VARIANTS
 from predilect.data.orders import weights_of_rows
 from predilect.data.read.covariates import baselines
 from predilect.data.read.options import option
 from predilect.data.read.readers import read
+from predilect.errors import DataError
 
 FEW_ANSWERS = 5
 # CPU seconds of `rank` for each item cubed (dense algebra of all items) and for each row, and how many go unsaid.
 _SECONDS_OF_ITEMS, _SECONDS_OF_ROW, _SECONDS_UNSAID = 4e-9, 4e-5, 60.0
 FEW_IN_ALL = 30
 HEAVY_SHARE = 0.3
+FEWEST_CONTEXTS = 2
 _ONE_ANSWER, _HEAVY = _OF_PEOPLE = ("users-with-one-answer", "heavy-users")
 
 
@@ -107,6 +110,33 @@ def check(
         *_time(comparisons),
     ]
     return sorted(findings, key=lambda finding: finding.severity != "warning")
+
+
+def check_answers(answers: Comparisons) -> None:
+    """DataError for answers that no population is fitted to: a column tells nothing, or there are too many to key."""
+    if answers.n_items > MOST_ITEMS:
+        raise DataError(f"there are {answers.n_items} items, and at most {MOST_ITEMS} can be told apart")
+    if answers.contexts is not None and len(answers.contexts) < FEWEST_CONTEXTS:
+        column = shown(answers.intake.columns.get("context", "context"))
+        raise DataError(
+            f'all answers that have a context have the same one ("{shown(answers.contexts.ids[0])}", in column '
+            f'"{column}"), and one says nothing of how far contexts differ. Name a column that tells two contexts '
+            f"or more apart, or leave {either('-c context=...', 'context=...')} out: intervals then hold for "
+            "this context"
+        )
+    if answers.covariates is None:
+        return
+    for name, column in zip(answers.covariate_names, answers.covariates.T, strict=True):
+        if not column.any():
+            raise DataError(
+                f'the covariate "{name}" says nothing: left and right are equal in all {answers.n_rows} rows. Leave '
+                "it out"
+            )
+    if answers.n_rows > MOST_VARIANTS:
+        raise DataError(
+            f"{answers.n_rows} rows have covariates, and at most {MOST_VARIANTS} can be told apart. Round the "
+            "covariates, so that more answers are alike, or fit a part of them"
+        )
 
 
 def _per_item(comparisons: Comparisons, keep: NDArray[np.bool_], left: bool = True, right: bool = True) -> Any:

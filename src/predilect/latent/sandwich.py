@@ -11,12 +11,11 @@ from scipy.special import ndtri, stdtrit
 
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
-from predilect.data.checks import connected_items
+from predilect.data.checks import FEWEST_CONTEXTS, connected_items
 from predilect.gaussian.dense import symmetrise
 from predilect.latent.pooled import PooledAnswers, PooledPrior, PooledState, Precision
 
 FEWEST_GROUPS = 5  # people without whom nothing is known of how much they differ
-FEWEST_CONTEXTS = 2
 _MOST_FUNCTIONS = 3000  # products of dense matrices of all items take minutes beyond
 _NUMBERS_AT_ONCE = 2_000_000
 # Pair space costs the square of a group's rows: with more than such a share of M a series takes less, where the group

@@ -182,7 +182,8 @@ def opened(pool: Any, n_jobs: int | None) -> Iterator[Pool]:
         finally:
             ray.close()
     else:
+        executor = either("", "an executor of concurrent.futures, ")
         raise DataError(
-            f"a pool is {written(None)} (threads), {written('processes')}, {written('ray')}, the address of a "
-            f"cluster of Ray{either('', ', or an executor of concurrent.futures')}; got {pool!r:.100}"
+            f"a pool is {written(None)} (threads), {written('processes')}, {executor}{written('ray')} or the address of "
+            f"a cluster of Ray; got {pool!r:.100}"
         )

@@ -10,10 +10,11 @@ from scipy.sparse import csr_array
 
 from predilect._types import FloatArray, IntArray
 from predilect.data import Comparisons
+from predilect.data.checks import FEWEST_CONTEXTS
 from predilect.gaussian.dense import factorise, symmetrise, widened
 from predilect.gaussian.design import Sites
 from predilect.latent.pooled import laplacian
-from predilect.latent.sandwich import FEWEST_CONTEXTS, of_student
+from predilect.latent.sandwich import of_student
 from predilect.people.layout import People
 from predilect.people.posterior import PopulationPosterior
 

@@ -18,8 +18,6 @@ from predilect.data import Comparisons
 from predilect.data.canonical import canonical_rows
 from predilect.data.comparisons import SIDE, joint_rows
 from predilect.data.keyed_rows import (
-    MOST_ITEMS,
-    MOST_VARIANTS,
     contents,
     copies_in_one,
     copies_of_sides,
@@ -38,25 +36,6 @@ _JOIN = (
     "An item joins by update(..., items=[...]), or at a refit: fit() on all answers. To predict for an item before, "
     "give its features to predict_proba(..., items=...)"
 )
-
-
-def check_answers(answers: Comparisons) -> None:
-    """DataError for more items, or values of covariates, than keys can tell apart, or for a constant covariate."""
-    if answers.n_items > MOST_ITEMS:
-        raise DataError(f"there are {answers.n_items} items, and at most {MOST_ITEMS} can be told apart")
-    if answers.covariates is None:
-        return
-    for name, column in zip(answers.covariate_names, answers.covariates.T, strict=True):
-        if not column.any():
-            raise DataError(
-                f'the covariate "{name}" says nothing: left and right are equal in all {answers.n_rows} rows. Leave '
-                "it out"
-            )
-    if answers.n_rows > MOST_VARIANTS:
-        raise DataError(
-            f"{answers.n_rows} rows have covariates, and at most {MOST_VARIANTS} can be told apart. Round the "
-            "covariates, so that more answers are alike, or fit a part of them"
-        )
 
 
 class BatchedOrders(NamedTuple):

@@ -19,6 +19,7 @@ from predilect._text import amount, either, shown
 from predilect._types import FloatArray
 from predilect.data import Comparisons, PersonFeatures
 from predilect.data.attributes import Coding, told_apart
+from predilect.data.checks import check_answers
 from predilect.data.features import Traits
 from predilect.data.orders import as_orders
 from predilect.data.terms import Terms
@@ -27,13 +28,11 @@ from predilect.evaluation.judging import _keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
 from predilect.gaussian.covariates import CovariateEffects, unit_of
 from predilect.gaussian.posterior import GaussianPosterior
-from predilect.latent.sandwich import FEWEST_CONTEXTS
 from predilect.latent.sides import test_of_side
 from predilect.likelihoods.calibration import Calibration, restored_calibration
 from predilect.models.checks import check_flags, given_threshold
 from predilect.models.estimator import AnswerCounts, Learned
 from predilect.models.people_models import traits_of_new_users
-from predilect.models.population.batches import check_answers
 from predilect.models.population.in_parts import PopulationInParts, fit_in_parts
 from predilect.models.population.kit import describe_attributes
 from predilect.models.population.plan import Plan
@@ -233,14 +232,6 @@ class Population(Tables):
             training = replace(training, comparisons=Comparisons.nothing(training.comparisons.items))
         answers = training.comparisons.with_used_grades()
         check_answers(answers)
-        if answers.contexts is not None and len(answers.contexts) < FEWEST_CONTEXTS:
-            column = shown(answers.intake.columns.get("context", "context"))
-            raise DataError(
-                f'all answers that have a context have the same one ("{shown(answers.contexts.ids[0])}", in column '
-                f'"{column}"), and one says nothing of how far contexts differ. Name a column that tells two contexts '
-                f"or more apart, or leave {either('-c context=...', 'context=...')} out: intervals then hold for "
-                "this context"
-            )
         joint = answers.joint and self._likelihood.has_normal_noise
         answers = as_orders(answers) if joint else answers.by_pairs()
         self._side_test = test_of_side(answers, self._likelihood, self._given_threshold())

@@ -15,12 +15,12 @@ from predilect._arguments import check_arguments
 from predilect._text import either, shown
 from predilect._types import FloatArray, IntArray, Table
 from predilect.data import Comparisons, build_frame
+from predilect.data.checks import FEWEST_CONTEXTS
 from predilect.data.comparisons import SIDE
 from predilect.decisions.ranking import best_items
 from predilect.decisions.scales import Scale, ScaleName, scale_of
 from predilect.errors import DataError
 from predilect.gaussian.covariates import CovariateEffects
-from predilect.latent.sandwich import FEWEST_CONTEXTS
 from predilect.likelihoods.grades import Intervals
 from predilect.likelihoods.special import Z_95
 from predilect.models.estimator import Estimator
