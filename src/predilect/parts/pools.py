@@ -184,6 +184,6 @@ def opened(pool: Any, n_jobs: int | None) -> Iterator[Pool]:
     else:
         executor = either("", "an executor of concurrent.futures, ")
         raise DataError(
-            f"a pool is {written(None)} (threads), {written('processes')}, {executor}{written('ray')} or the address of "
-            f"a cluster of Ray; got {pool!r:.100}"
+            f"a pool is {written(None)} (threads), {written('processes')}, {executor}{written('ray')} or the address "
+            f"of a cluster of Ray; got {pool!r:.100}"
         )
