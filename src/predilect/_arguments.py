@@ -11,7 +11,7 @@ from functools import partial
 from inspect import signature
 from numbers import Integral
 from os import PathLike
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,18 +20,15 @@ from predilect._types import LARGEST_NUMBER, FloatArray, is_number
 from predilect.errors import DataError
 
 
-class Check(Protocol):
-    """DataError unless ``value`` is what the argument ``name`` may be."""
-
-    def __call__(self, name: str, value: Any, /) -> None: ...
-
-
 def check_choice(name: str, value: Any, allowed: Iterable[Any]) -> None:
     """DataError unless ``value`` is one of those allowed."""
     allowed = list(allowed)
     if not _among(value, allowed):
-        meant = did_you_mean(value, [one for one in allowed if isinstance(one, str)]) if isinstance(value, str) else ""
-        raise DataError(f"{name} must be one of {', '.join(map(written, allowed))}, not {_came(value)}.{meant}")
+        words = [one for one in allowed if isinstance(one, str)] if isinstance(value, str) else []
+        meant = did_you_mean(value, words)
+        raise DataError(
+            f"{name} must be one of {', '.join(map(written, allowed))}, not {_came(value)}{meant and f'.{meant}'}"
+        )
 
 
 def check_count(name: str, value: Any, least: int, *words: Any, most: float = LARGEST_NUMBER) -> None:
@@ -191,7 +188,7 @@ _KINDS: dict[str, Callable[[str, Any], None]] = {
     "difficulty": lambda name, value: check_number(name, value, None, low=0.0, high=1.0),
     "retired": partial(check_list, of="items"),
     "users": lambda name, value: check_list(name, value, None),
-    **dict.fromkeys(("options", "ours", "against", "scenario"), partial(check_list, of="items")),
+    **dict.fromkeys(("ours", "against", "scenario"), partial(check_list, of="items")),
     "values": partial(check_list, of="numbers"),
     "shown": lambda name, value: check_amounts(name, value, None),
     **dict.fromkeys(("price", "attribute"), partial(check_text, of="the name of an attribute")),

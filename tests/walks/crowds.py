@@ -368,12 +368,12 @@ class Refused:
     why: str
 
 
-def asking(call: Callable[..., Any], *args: Any, also: type[Exception] = PredilectError, **how: Any) -> Any:
+def asking(call: Callable[..., Any], *args: Any, **how: Any) -> Any:
     """What a call gives, or the words in which it is refused; no other error is let through."""
     with quiet():
         try:
             return call(*args, **how)
-        except (PredilectError, also) as error:
+        except PredilectError as error:
             return Refused(str(error))
 
 

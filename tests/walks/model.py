@@ -538,7 +538,7 @@ class ModelWalk(RuleBasedStateMachine):
         """What ``predilect rank`` writes is what Python says of the same file, in JSON, CSV, Parquet and the model."""
         (table,) = self.tables
         settings = {name: one for name, one in self.spec.settings.items() if name != "n_jobs"}
-        if any(isinstance(one, predilect.Calibration) or one == math.inf for one in settings.values()):
+        if any(isinstance(one, predilect.Calibration) for one in settings.values()):
             return  # which the command has no words for
         personal = "yes" if settings.pop("personal", True) and "user" in table.columns else "no"
         file, out = self.place("answers.csv"), self.place("results")
@@ -586,7 +586,7 @@ class ModelWalk(RuleBasedStateMachine):
             return
         arguments = verbs(self.known_items, self.everybody[0])[verb] | {argument: value}
         before, who = self.said(), self.model.n_answers_
-        found = asking(call, also=ValueError, **arguments)  # which is documented where a word is one of a few
+        found = asking(call, **arguments)
         if isinstance(found, Refused):
             assert " " in found.why, found
             same(before, self.said(), 0.0, f"a refused {verb} changes nothing")
