@@ -24,8 +24,8 @@ LEAST_NUMBER, LARGEST_NUMBER = math.ulp(0.0), sys.float_info.max
 
 def is_number(value: Any, low: float = LEAST_NUMBER, high: float = LARGEST_NUMBER) -> bool:
     """Whether it is a number in a range, by default a positive one; a whole one that no float can hold is none."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        return False
     if isinstance(value, int) and abs(value) > LARGEST_NUMBER:
+        return False
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         return False
     return bool(low <= value <= high)  # type: ignore[operator]

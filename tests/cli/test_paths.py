@@ -94,7 +94,7 @@ def ranked(tmp_path_factory):
     ("worth out -o out", "is"), ("worth out -o link", "is"), ("worth link -o out", "is"),
     ("worth out/model -o out", "holds"),
     ("worth out -o out/worth", "lies in"), ("worth out -o .", "holds"), ("report out -o out/board.html", "lies in"),
-    ("report link -o out/leaderboard.md", "lies in"), ("compare out out -o out/leaderboard.csv", "lies in"),
+    ("report link -o out/leaderboard.html", "lies in"), ("compare out out -o out/leaderboard.csv", "lies in"),
     ("predict out pairs.csv -o out/leaderboard.csv", "lies in"), ("predict out pairs.csv -o pairs.csv", "is"),
     ("simulate out pairs.csv -o pairs.csv", "is"), ("rank votes.csv -o .", "holds"),
 ])  # fmt: skip

@@ -412,10 +412,10 @@ class FolderWalk(RuleBasedStateMachine):
         folder = next((one for one in map(os.path.normpath, [*advice, *words[1:]]) if self.items_of(one)), "")
         items, users, known = self.items_of(folder), self.users_of(folder), self.known()
         files = [one for one in words[1:] if os.path.normpath(one) in self.tables["answers"] or Path(one).is_dir()]
-        plain = [one for one in items if one[:1] != "-"]  # for one with a hyphen one has to know --
+        plain, names = ([one for one in ids if one[:1] != "-"] for ids in (items, users))  # else one has to know --
         folders = [typed(folder)] if folder else []
         stock = {
-            "ITEM": iter(plain), "OPTION": iter(plain), "ID": iter(users), "USER": iter(users), "FILE": iter(files),
+            "ITEM": iter(plain), "OPTION": iter(plain), "ID": iter(names), "USER": iter(names), "FILE": iter(files),
             "DIR": iter(folders), "OLD": iter(folders), "POLL": iter(words[2:3]),
             "PRICE": iter(one for one in self.words if one in ("price", "x1", "cost")), "TEXT": iter(["Which?"]),
         }  # fmt: skip
@@ -517,7 +517,9 @@ def typed(path: str) -> str:
     return f"./{path}" if path[:1] == "-" else path
 
 
-_OPTION = r"(?<!\S)(?:-c|--[a-z-]+)\b(?: (?:[\w-]+=[\w.,=-]*\w|yes\b|no\b|auto\b))?"  # with its value
+_QUOTED = r"""'[^']*'|"[^"]*\""""
+_VALUE = rf"""(?=['"]?[\w-]+=)(?:{_QUOTED}|[\w.,=-])*(?:{_QUOTED}|\w)|yes\b|no\b|auto\b"""
+_OPTION = rf"(?<!\S)(?:-c|--[a-z-]+)\b(?: (?:{_VALUE}))?"  # with its value
 # Of eight times, how often an option is given that is given more than once.
 LIKELY = {"--out": 3, ("rank", "--out"): 7, ("rank", "--model"): 3, ("rank", "--force"): 3, ("decide", "--everyone"): 3}
 

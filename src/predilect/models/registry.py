@@ -8,7 +8,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from predilect._arguments import check_arguments
 from predilect.errors import DataError
 
 
@@ -147,6 +146,7 @@ def load(path: str | Path) -> Any:
     ...     type(predilect.load(f"{folder}/model")).__name__
     'Population'
     """
+    from predilect._arguments import check_arguments
     from predilect.models.saving import settled
 
     check_arguments(path=path)

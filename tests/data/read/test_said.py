@@ -12,7 +12,7 @@ import pytest
 from cli.running import run
 from predilect import Comparisons, Population
 from predilect.data.intake import pair_sentence, task_sentence
-from predilect.data.read.options import OPTIONS
+from predilect.data.read.options import OPTIONS, from_command
 from predilect.errors import DataError
 
 VOTES = {
@@ -108,3 +108,11 @@ def test_only_people_weights_and_tasks_can_be_said_not_to_be_there(role):
         Comparisons.from_frame(VOTES, columns={role: ""})
     ran = run("check", "-", "-c", f"{role}=")
     assert ran.exit_code == 2
+
+
+def test_columns_that_are_said_twice_are_added_once():
+    """The first of several by itself is a name, and not its letters."""
+    whole = from_command(["alternatives=tea,milk,juice", "who=who"], ["kind=rating"])
+    for said in (["alternatives=tea", "alternatives=milk,juice"], ["alternatives=tea", "alternatives=tea,milk,juice"]):
+        assert from_command([*said, "who=who"], ["kind=rating"]) == whole
+    assert from_command(["alternatives=tea", "alternatives=tea"], []) == {"alternatives": "tea"}

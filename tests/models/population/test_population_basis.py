@@ -118,11 +118,11 @@ def test_names_make_no_difference(basis):
 # Refusals
 
 BAD = [
-    ("basis", "kernel", "one of auto, items, attributes, inducing"), ("basis", None, "one of auto"),
-    ("basis", 3, "one of auto"), ("n_inducing", 0, "whole number from 1"), ("n_inducing", 2.5, "whole number"),
+    ("basis", "kernel", "one of 'auto', 'items', 'attributes', 'inducing'"), ("basis", None, "one of 'auto'"),
+    ("basis", 3, "one of 'auto'"), ("n_inducing", 0, "whole number from 1"), ("n_inducing", 2.5, "whole number"),
     ("n_inducing", "many", "whole number"), ("n_inducing", True, "whole number"), ("n_inducing", None, "whole number"),
-    ("user_features", "yes", "True or False"), ("user_features", 1, "True or False"),
-    ("user_features", None, "True or False"),
+    ("user_features", "yes", "'auto', True, False"), ("user_features", 1, "'auto', True, False"),
+    ("user_features", None, "'auto', True, False"),
 ]  # fmt: skip
 
 

@@ -162,7 +162,7 @@ OUT_OF_RANGE = [
     ("feature_weight", 1.5, "0 to 1"), ("feature_weight", (0.5, 2.0), "0 to 1"), ("feature_weight", (0.5,), "a pair"),
     ("tie_threshold", (1.0, -1.0), "0 to 10"), ("length_scale", 0.0, "1e-06 to 1e"), ("tie_threshold", -1.0, "0 to 1"),
     ("variance", "big", "1e-08 to 1e"), ("variance", float("nan"), "1e-08 to 1e"), ("variance", True, "1e-08 to 1e"),
-    ("variance", None, "1e-08 to 1e"), ("tie_threshold", float("inf"), "0 to 1"), ("n_jobs", 0, "positive"),
+    ("variance", None, "1e-08 to 1e"), ("tie_threshold", float("inf"), "0 to 1"), ("n_jobs", 0, "from 1 up"),
     ("max_iter", 0, "1 "), ("max_iter", 1.5, "1 "), ("tol", 0.0, "0"), ("tol", -1.0, "0"),
     ("random_state", "0", "0 "), ("random_state", -1, "0 "), ("calibration", 1.0, "Calibration"),
     ("calibration", "none", "Calibration"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import math
 import re
 import warnings
 from collections import Counter
@@ -17,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._arguments import check_positive
+from predilect._arguments import check_number
 from predilect._text import either, shown
 from predilect._types import BoolArray
 from predilect.data.formulas import as_before
@@ -227,7 +228,7 @@ class Allowance:
     BYTES_A_VALUE = 50
 
     def __init__(self, path: Path, limit: float) -> None:
-        check_positive("unpack_limit", limit)
+        check_number("unpack_limit", limit, low=0.0, high=math.inf)
         self.path, self.limit, self.left = path, limit, limit * 1e9
 
     def take(self, n_bytes: int, n_values: int = 0) -> None:

@@ -205,11 +205,11 @@ def _put(found: dict[str, Any], one: Option, value: Any) -> None:
         if one.key == "drop":
             found |= {f"drop_{word}": True for word in value}
             return
+        held = found.pop(one.key, [])
+        held = [held] if isinstance(held, str) else held
+        value = [*held, *(word for word in value if word not in held)]
         if one.key == "alternatives" and len(value) == 1:
             value = value[0]
-        elif one.key in found:
-            value = [*found[one.key], *value]
-            found.pop(one.key)
     elif one.form == "yes":
         value = _yes(one, value)
     elif one.form == "value":
