@@ -582,3 +582,21 @@ def test_of_one_ranking_for_all_nobody_has_part_worths_of_their_own(tmp_path, vo
     stranger = run("worth", tmp_path / "plain", "--user", "nobody")
     assert "the model does not know 'nobody': what is said is of somebody without answers" in said(stranger)
     assert "question" not in said(stranger)
+
+
+def test_one_person_tells_two_models_not_apart(long, tmp_path):
+    """Of one there is no interval, and so no verdict."""
+    out = ranked(long.filter(pl.col("id") == "p00"), tmp_path, "--model", "logit")
+    told = said(run("worth", out, "--holdout", 2))
+    assert "the two models cannot be told apart by one person (log loss of" in told
+    assert "nan" not in told
+
+
+def test_rank_does_not_advise_to_look_at_what_is_of_no_use(long, tmp_path):
+    long.write_csv(tmp_path / "choices.csv")
+    short = "mixed-logit,n_draws=20,n_chains=2"
+    told = said(run("rank", tmp_path / "choices.csv", "--model", short, "-o", tmp_path / "out"))
+    assert "is not usable" in told
+    assert "rank again with more sweeps, --model mixed-logit,n_draws=80, or with fewer attributes." in told
+    assert "predilect worth" not in told
+    assert "Rank again with more sweeps, --model mixed-logit,n_draws=80" in refused("worth", tmp_path / "out")

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 _LONGER = 4  # times the sweeps of chains that do not agree
 
 
+def longer(model: Any) -> str:
+    """What may make a model usable that is not."""
+    draws = int(model.report_["prior"]["draws"])
+    return f"more sweeps, --model mixed-logit,n_draws={_LONGER * draws}, or with fewer attributes"
+
+
 @dataclass(frozen=True)
 class Results:
     """A fitted model, and the folder of results that it stands in; None for the folder of a model alone."""
@@ -49,11 +55,9 @@ class Results:
         """DataError where nothing can be read from the model, unless somebody wants the numbers all the same."""
         why = self.model._not_usable
         if why and not force:
-            draws = int(self.model.report_["prior"]["draws"])
             raise DataError(
-                f"{self.given} holds a {self.model._called} model that is not usable: {why}. Rank again with more "
-                f"sweeps, --model mixed-logit,n_draws={_LONGER * draws}, or with fewer attributes. Its numbers mean "
-                "nothing; --force prints them all the same"
+                f"{self.given} holds a {self.model._called} model that is not usable: {why}. Rank again with "
+                f"{longer(self.model)}. Its numbers mean nothing; --force prints them all the same"
             )
 
     def with_people(self, talk: Talk, user: Any = None) -> Results:

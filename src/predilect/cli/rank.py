@@ -283,6 +283,7 @@ def _command(ctx: typer.Context, said: Said) -> str:
 def _say_next(talk: Talk, out: Path | None, written: list[str], model: Any, n_rows: int) -> None:
     from predilect._text import grouped
     from predilect.charts.facts import has_attributes
+    from predilect.cli.folder import longer
 
     if out is None:
         talk.say("Nothing was written; -o DIR writes the board, everybody's own ranking and the model.")
@@ -296,7 +297,9 @@ def _say_next(talk: Talk, out: Path | None, written: list[str], model: Any, n_ro
             f"Everybody's ranking was not written, as users.parquet would have {grouped(n_rows)} rows: predilect show "
             f"{place} --user ID shows one, and rank with --personal yes writes all."
         )
-    if has_attributes(model):
+    if model._not_usable:
+        more = f"to say what attributes are worth, rank again with {longer(model)}"
+    elif has_attributes(model):
         more = f"predilect worth {place} says what attributes are worth"
     else:
         more = f"predilect show {place} ITEM ITEM says which of two is better"

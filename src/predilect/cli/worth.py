@@ -355,14 +355,17 @@ def _held_out(table: pl.DataFrame) -> list[str]:
             f"  {row['model']}: chose as predicted in {100 * row['hit_rate']:.1f} %, log loss {row['log_loss']:.3f}"
             f"{shares}"
         )
-    if second["lower"] <= 0.0 <= second["upper"]:
+    interval = f", 95 % interval {second['lower']:.3f} to {second['upper']:.3f}"
+    if first["people"] < 2:
+        verdict, interval = "cannot be told apart by one person", ""
+    elif second["lower"] <= 0.0 <= second["upper"]:
         verdict = "predict about equally well"
     else:
         better, other = (first, second) if second["lower"] > 0.0 else (second, first)
         verdict = f"differ: {better['model']} predicts better than {other['model']}"
     lines.append(
         f"Verdict: the two models {verdict} (log loss of {second['model']} less that of {first['model']}: "
-        f"{second['difference']:.3f}, 95 % interval {second['lower']:.3f} to {second['upper']:.3f})."
+        f"{second['difference']:.3f}{interval})."
     )
     lines += [
         f"The fit of {one['model']} to the other tasks did not converge: this is not its last word."

@@ -112,3 +112,9 @@ def test_questions_take_them_and_for_one_person_as_for_many(strategy):
         assert abs(each["score"][0] - one["score"][0]) < 1e-9
         scores.append(one["score"][0])
     assert scores[1] > scores[0]
+
+
+def test_the_best_of_nobody_is_a_table_without_rows():
+    nobody = Population(n_jobs=1).fit(None, items=["tea", "milk"]).top(1)
+    assert nobody.columns == ["user", "item", "mean", "sd", "rank"]
+    assert nobody.height == 0

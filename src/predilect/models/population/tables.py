@@ -107,7 +107,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         with workers(now.n_jobs) as executor:
             parts = [
                 pl.DataFrame(best_items(now, start, min(start + _PEOPLE_AT_ONCE, n_people), int(k), executor)[1])
-                for start in range(0, n_people, _PEOPLE_AT_ONCE)
+                for start in range(0, max(n_people, 1), _PEOPLE_AT_ONCE)
             ]
         return build_frame(pl.concat(parts).to_dict(), now._backend)
 
