@@ -8,6 +8,8 @@ import random
 import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from contextlib import closing, suppress
 
@@ -20,8 +22,8 @@ from live.polls import answered, made
 from predilect._text import as_typed
 from predilect.errors import DataError, OutputError
 from predilect.live import Poll
-from predilect.live.refits import Refitter, missing
-from predilect.live.tables import leases, models
+from predilect.live.refits import _WORK, Refitter, missing
+from predilect.live.tables import Database, leases, models
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files")
@@ -204,6 +206,17 @@ def test_flipped_bits_end_in_words(sound, tmp_path):
         file.write_bytes(bits)
         with suppress(DataError, OutputError), Poll.open(file, background=False) as poll:
             poll.people(), poll.export("answers"), poll.export("participants"), poll.ask("ann")
+
+
+@pytest.mark.slow
+def test_a_worker_whose_server_was_killed_ends_without_a_word(sound):
+    environment = os.environ | {"PREDILECT_POLL": str(sound)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", _WORK], env=environment, **pipes) as worker:
+        worker.stdout.close()
+        worker.stdin.write(f"{Database(sound).names()[0]}\n".encode())
+        worker.stdin.close()
+        assert (worker.stderr.read(), worker.wait()) == (b"", 0)
 
 
 @pytest.mark.slow

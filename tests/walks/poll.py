@@ -189,7 +189,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
     def _check_questions(self, person: Person, found: list[Question], n: int) -> None:
         settings = self.settings
         state = {item.name: item.state for item in self.items.values()}
-        seen = {frozenset(one.names) for one in person.questions.values()}
+        seen = {frozenset(one.names) for one in person.asked.values()}
         still = self.open_questions(person)
         if self.status != "open":
             self.check(not found, f"somebody is asked though the poll is {self.status}")
@@ -199,7 +199,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
             self.check(first == still[:n], "open questions are not asked first", f"{first} instead of {still[:n]}")
         active = {item.name for item in self.items.values() if item.state == "active"}
         n_left = math.comb(len(active), self.n_shown) - sum(len(one) == self.n_shown and one <= active for one in seen)
-        may_ask = not settings["limit"] or len(person.questions) < settings["limit"]
+        may_ask = not settings["limit"] or len(person.asked) < settings["limit"]
         if n_left > 0 and may_ask and not still:
             self.check(found, "nothing is asked though something is left", f"{n_left} sets of {self.n_shown}")
         for one in found:
@@ -432,7 +432,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
         item = self.number_of(name)
         if item is None:
             return
-        was_shown = any(name in one.names for one in person.questions.values())
+        was_shown = any(name in one.names for one in person.asked.values())
         must = "they are erased" if person.is_gone else "" if was_shown else "they never saw it"
         self.do(self._reach(person, way), "report", person, item, must=must)
 
@@ -549,6 +549,8 @@ class PollWalk(Looks, RuleBasedStateMachine):
         if not is_done:
             return
         self.settings = new
+        for person in self.everybody if moved else ():
+            person.withdrawn |= person.questions.keys()
         if said.keys() & {*FIXED, "limit"}:
             self._end_questions(lambda _: True)
         self.fresh = False

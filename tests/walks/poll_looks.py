@@ -103,14 +103,14 @@ class Looks(Account):
             if not is_done:
                 return
         there = {
-            f"p{one.number}": (len(one.questions), sum(meant != "skip" for meant, _ in one.answers.values()),
+            f"p{one.number}": (len(one.asked), sum(meant != "skip" for meant, _ in one.answers.values()),
                                sum(meant == "skip" for meant, _ in one.answers.values()), one.proposals)
             for one in self.living()
         }  # fmt: skip
         found = {row["user"]: (row["shown"], row["answers"], row["skipped"], row["proposals"])
                  for row in tables["participants"]}  # fmt: skip
         self.check(found == there, "the export of participants counts otherwise", f"{found} instead of {there}")
-        shown = Counter(name for one in self.living() for question in one.questions.values() for name in question.names)
+        shown = Counter(name for one in self.living() for question in one.asked.values() for name in question.names)
         for row, (number, item) in zip(tables["items"], self.items.items(), strict=True):
             name = row["item"] if item.name is None else item.name
             told, true = (row["number"], row["item"], row["state"]), (number, name, item.state)
@@ -119,7 +119,7 @@ class Looks(Account):
         for row in tables["shown"]:
             chance = row["probability"]
             self.check(chance is None or 0.0 < chance <= 1.0, "a question has no chance to be put", row)
-        questions = {(f"p{one.number}", number) for one in self.living() for number in one.questions}
+        questions = {(f"p{one.number}", number) for one in self.living() for number in one.asked}
         found = {(row["user"], row["question"]) for row in tables["shown"]}
         self.check(found == questions, "the export of questions has others than were put", f"{found}, not {questions}")
         sequences = [row["sequence"] for row in tables["events"]]

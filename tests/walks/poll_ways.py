@@ -64,11 +64,17 @@ class Person:
     is_gone: bool = False
     questions: dict[int, Question] = field(default_factory=dict)  # that they were ever asked, by number
     void: set[int] = field(default_factory=set)  # questions that an organiser's act may have ended
+    withdrawn: set[int] = field(default_factory=set)  # those that mean nothing since settings changed: never asked
     answers: dict[int, Any] = field(default_factory=dict)  # that stand, by number
     keys: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # what was sent with each, and what came back
     proposals: int = 0
     read: list[str] = field(default_factory=list)  # what they were shown since somebody looked
     met: list[Question] = field(default_factory=list)  # questions on these pages
+
+    @property
+    def asked(self) -> dict[int, Question]:
+        """Questions that count."""
+        return {number: one for number, one in self.questions.items() if number not in self.withdrawn}
 
     def __repr__(self) -> str:
         return f"<p{self.number}{f' called {self.name!r}' if self.name else ''}{', erased' if self.is_gone else ''}>"

@@ -209,5 +209,8 @@ def work() -> None:
         except (PredilectError, OutputError, ArithmeticError) as error:
             how = "failed"
             sys.stderr.write(f"The refit of {one_line(name)} failed: {error}\n")
-        sys.stdout.write(f"{name} {how}\n")
-        sys.stdout.flush()
+        try:
+            sys.stdout.write(f"{name} {how}\n")
+            sys.stdout.flush()
+        except BrokenPipeError:  # whoever serves was killed; the refit is stored
+            os._exit(0)
