@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 import threading
+import time
 from collections import Counter
 from itertools import pairwise
 
@@ -523,3 +524,25 @@ def test_a_row_that_cannot_be_taken_in_ends_no_poll_and_is_not_lost(tmp_path, mo
     with Poll.open(file, background=False) as mended:  # which makes no such mistake
         assert mended.left_out() == []
         assert numbers.items() <= {item.name: item.number for item in mended.items}.items()
+
+
+def test_who_follows_the_log_goes_on_after_a_mistake(tmp_path, monkeypatch, caplog):
+    looks, right = [], Poll.look
+
+    def look(self):
+        looks.append(1)
+        if len(looks) < 3:
+            raise ZeroDivisionError("a mistake of ours")
+        right(self)
+
+    monkeypatch.setattr(Poll, "look", look)
+    with made(tmp_path, background=True) as poll, Poll.open(tmp_path / "poll.db", background=False) as other:
+        poll.board()
+        answered(other, ["ann"], 1)
+        began = time.monotonic()
+        while not len(poll.log.state.people) and time.monotonic() - began < 20.0:
+            time.sleep(0.05)
+        assert len(poll.log.state.people) == 1
+    assert [one for one in caplog.messages if "mistake" in one] == [
+        f"{poll.name}: following the log failed: ZeroDivisionError: a mistake of ours"
+    ]

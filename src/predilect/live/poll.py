@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import random
 import re
 import secrets
@@ -17,7 +18,7 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 
-from predilect._text import quoted
+from predilect._text import one_line, quoted
 from predilect.errors import DataError, OutputError
 from predilect.live import verbs
 from predilect.live.answers import comparisons
@@ -41,6 +42,7 @@ from predilect.live.state import Item, LeftOut, Participant, Shown, State, Statu
 from predilect.live.tables import Database, participants, polls
 from predilect.live.verbs import Told
 
+_log = logging.getLogger("predilect.live")
 _LONGEST = {"pid": 200, "name": 250}  # of a signed pid a name is made
 _SECONDS_BETWEEN_LOOKS = 0.25
 
@@ -649,11 +651,17 @@ class Poll:
                 self._follower.start()
 
     def _look(self) -> None:
+        known = ""
         while not self._ending.wait(_SECONDS_BETWEEN_LOOKS):
             try:
                 self.look()
             except (DataError, OutputError):
                 continue  # the database is away for now: whoever asks next is told
+            except Exception as error:  # noqa: BLE001  a mistake of ours, which is told once, and does not end the thread
+                told = f"{type(error).__name__}: {one_line(error)}"
+                if told != known:
+                    _log.error("%s: following the log failed: %s", self.name, told)
+                known = told
 
     def look(self) -> None:
         """Read what others wrote, ask for the refit that is due, take up the newest one."""
