@@ -203,7 +203,7 @@ def keep_said(text: str) -> tuple[str, dict[str, Any]]:
     settings = _settings(parts)
     criterion = settings.get("criterion")
     own = {field.name for field in fields(NAMED[criterion])} if criterion in NAMED else set()
-    known = [*own, *(name for name in CompressedModel._get_param_names() if name not in ("estimator", "keep"))]
+    known = [*own, *(name for name in CompressedModel().get_params() if name not in ("estimator", "keep"))]
     for name in settings:
         if name not in known:
             raise DataError(f'--keep has no setting "{name}"; it has {", ".join(known)}.{did_you_mean(name, known)}')

@@ -138,8 +138,8 @@ def vector_machine(model: Any, r: int) -> tuple[JointProcess, Selection]:
             free[u == u[k]] &= (mine[a] & mine[b])[u == u[k]]
     for mine in kept:  # as "adf" does where somebody was not asked about so many
         mine[np.flatnonzero(~mine)[: r - mine.sum()]] = True
-    active, tau, nu = (np.array(column) for column in zip(*taken, strict=True))
+    active, taus, nus = (np.array(column) for column in zip(*taken, strict=True))
     kernel = model.posterior_.kernel
     answers = JointAnswers(u[active], a[active], b[active], outcome[active], np.ones(len(active)))
-    process = JointProcess.of(kernel, answers.rows(len(kernel.items)), Sites(tau, nu))
+    process = JointProcess.of(kernel, answers.rows(len(kernel.items)), Sites(taus, nus))
     return process, Selection.of([np.flatnonzero(mine) for mine in kept])
