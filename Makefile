@@ -2,6 +2,7 @@
 # make test    unit tests
 # make test-lowest  some of them with the lowest versions of everything that is supported
 # make docs    the documentation site, in build/docs
+# make papers  the tables and figures of the five papers, with the data of PREDILECT_DATA; QUICK=1: one split of each
 # make wheel   the package, in dist, and a try of it in an environment of its own
 # make check   linter, format, types and unit tests: what continuous integration runs, plus the slow tests
 # Everything is installed into .venv; a machine with Python 3.11+ and make is enough.
@@ -17,7 +18,7 @@ EXAMPLE := src/predilect/examples/llmfao
 DEMO_OUT := predilect-demo
 N_TEST_PROCESSES ?= 2
 
-.PHONY: demo docs wheel test test-slow test-lowest check lint types format readme benchmarks clean
+.PHONY: demo docs papers wheel test test-slow test-lowest check lint types format readme benchmarks clean
 
 demo: $(VENV)/.run
 	$(BIN)/predilect rank $(EXAMPLE)/comparisons.csv.gz --map $(EXAMPLE)/items.csv:model -o $(DEMO_OUT) --force
@@ -66,6 +67,9 @@ types: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+papers: $(VENV)/.dev  # the tables and figures of the five papers, a night; QUICK=1: one split of each, in build/papers
+	$(BIN)/python -m benchmarks.papers $(if $(QUICK),--quick)
 
 readme: $(VENV)/.dev  # write numbers and pictures of README.md and the docs anew, after a change of what they show
 	cd tests && ../$(BIN)/python pages.py

@@ -155,8 +155,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.active", description=__doc__)
     parser.add_argument("--data", default=",".join(DATA), help=f"separated by commas; by default {', '.join(DATA)}")
     parser.add_argument(
-        "--models", default="CollaborativeGP,CollaborativeGP@user_features=True,SingleUserGP,Population,"
-        "Population+update,Population+refit",
+        "--models", default="CollaborativeGP,CollaborativeGP@user_features=True,CollaborativeGP@preset=paper,"
+        "CollaborativeGP@preset=paper@user_features=True,SingleUserGP,Population,Population+update,Population+refit",
         help="estimators of predilect with options as Population@strength=10, separated by commas; +update takes "
         "answers in where others are fitted again, a Population with the hyper-parameters of its first fit, or with "
         "+refit all anew",
