@@ -32,7 +32,11 @@ from readme import PICTURE, ROOT, draw, in_a_folder_of_its_own, ran_demo, rewrit
 
 DOCS, PICTURES = ROOT / "docs", ROOT / "docs" / "pictures"
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
-HOWTO = [f"howto/{path.name}" for path in sorted(DOCS.glob("howto/*.md")) if BLOCK.search(path.read_text("utf-8"))]
+# Pages without pictures of what they fit, unless they are named below with some.
+HOWTO = [
+    f"{room}/{path.name}" for room in ("howto", "papers") for path in sorted(DOCS.glob(f"{room}/*.md"))
+    if BLOCK.search(path.read_text("utf-8"))
+]  # fmt: skip
 COPY = "$ python -m predilect.examples"
 ANCHOR = 6  # letters by which a line of an output is found again
 N_DRAWN = 12  # items
@@ -154,12 +158,32 @@ def of_choice(names: dict[str, Any]) -> dict[str, Chart]:
     }
 
 
+def of_gppl(names: dict[str, Any]) -> dict[str, Chart]:
+    return {"gppl.svg": pictures.board(names["model"], top=N_DRAWN)}
+
+
+def of_crowd_gppl(names: dict[str, Any]) -> dict[str, Chart]:
+    return {"crowd-gppl.svg": pictures.people(names["model"])}
+
+
+def of_collaborative(names: dict[str, Any]) -> dict[str, Chart]:
+    return {"collaborative-gp.svg": pictures.ranks(names["model"])}
+
+
+def of_vvm(names: dict[str, Any]) -> dict[str, Chart]:
+    return {"vvm.svg": pictures.board(names["small"], user="p003")}
+
+
 PAGES: dict[str, Callable[[dict[str, Any]], dict[str, Chart]]] = {
     "tutorials/arena.md": of_arena,
     "tutorials/survey.md": of_survey,
     "tutorials/choice.md": of_choice,
     **dict.fromkeys(HOWTO, lambda _: {}),
     "parity.md": lambda _: {},
+    "papers/gppl.md": of_gppl,
+    "papers/crowd-gppl.md": of_crowd_gppl,
+    "papers/collaborative-gp.md": of_collaborative,
+    "papers/vvm.md": of_vvm,
 }
 
 if __name__ == "__main__":

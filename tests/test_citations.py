@@ -66,7 +66,7 @@ def test_nothing_names_the_code_of_a_test(folder):
         ("crowdgppl.md 2.1, eq. 55", 1),  # which is in 2.2
         ("gaspk.md 3, step 9", 1),
         ('collaborative.md 3, "Somewhere else"', 1),
-        ("docs/gaspk.md section 4", 1),  # the page on how to use it has no sections
+        ("docs/papers/gaspk.md section 4", 1),  # the page on how to use it has no sections
     ],
 )
 def test_a_wrong_citation_is_found(said, missing):

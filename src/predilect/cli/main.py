@@ -88,7 +88,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "token_normalize_func": _with_hyphens},
 )
-MODELS = "; ".join(f"{name}: {entry.about}" for name, entry in COMMANDS.items())
+MODELS = "".join(f"{name}: {entry.about}.\n\n" for name, entry in COMMANDS.items())  # a line each
 _ALSO = "Every command also takes --format, --quiet, --explain, --jobs, --seed and --strict: see predilect --help."
 
 
@@ -100,7 +100,7 @@ def _add(command: Callable[..., None], epilog: str = "") -> None:
 
 
 _add(check)
-_add(rank, f"Models: {MODELS}. ")
+_add(rank, f"Models, by what they are for (docs/papers has a page on each that is of a paper):\n\n{MODELS}")
 for _command in (show, report, compare, predict, ask, decide, worth, simulate, partition):
     _add(_command)
 app.add_typer(poll)

@@ -70,7 +70,7 @@ def rank(
             "--model",
             rich_help_panel=MODEL,
             metavar="NAME[,SETTING=VALUE]",
-            help=f"One of {', '.join(COMMANDS)}; settings are the arguments that it has in Python: "
+            help="By what it is for: see the end of this help. Settings are the arguments that it has in Python: "
             "gaspk,n_components=4.",
         ),
     ] = "population",

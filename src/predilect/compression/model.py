@@ -89,7 +89,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
 
     Notes
     -----
-    vvm.md 3 and docs/howto/small-models.md. A pair of kept items has the full model's prediction; of a GaSPK, which
+    vvm.md 3 and docs/papers/vvm.md. A pair of kept items has the full model's prediction; of a GaSPK, which
     evaluates trade-offs, their difference of scores, and ``report_`` says how far off that is. A dropped item is
     predicted from the person's kept ones by the population's covariance of utilities, with a warning; a new person is
     an unseen user (features of new people and items are used with ``local=False`` only). Of a pooled model the crowd is

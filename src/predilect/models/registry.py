@@ -51,38 +51,39 @@ class Entry:
 
 ENTRIES = (
     Entry(
-        "population", "Population", "models.population", "the default", "judged",
+        "population", "Population", "models.population", "the default, for nearly everything", "judged",
         arguments=lambda asked: {"personal": asked.personal}, also=("pooled",), in_front=True,
     ),
     Entry(
         "gppl", "GPPL", "models.gppl",
-        "one smooth function of the item features for all (with --personal yes one for each)", "either",
+        "items with many features, such as texts, also unseen ones: one smooth function for all (with --personal yes one "
+        "for each)", "either",
         arguments=lambda asked: {
             "users": "pooled" if not asked.personal else "joint" if asked.items and asked.people else "separate"
         }, in_front=True,
     ),
     Entry(
-        "crowd-gppl", "CrowdGPPL", "models.crowd", "the crowd's, and how people differ along shared components",
+        "crowd-gppl", "CrowdGPPL", "models.crowd", "what the crowd agrees on, and along which components people differ",
         arguments=_user_features, in_front=True,
     ),
     Entry(
         "gaspk", "GaSPK", "models.gaspk",
-        "what people give up of one attribute for another, from choices between items of few attributes",
+        "what people would give up of one attribute for another, from choices between items of few attributes",
         instead="ranks for everybody and for their average, by what they have in common. Say -c who= for one "
         "function of all answers,", in_front=True,
     ),
     Entry(
         "mixed-logit", "MixedLogit", "models.mixed_logit",
-        "coefficients of attributes that vary between people, from choices of one item out of several",
+        "choices of one item out of several, by coefficients of attributes that vary between people",
         instead="is for people who differ. Say -c who= for one set of coefficients,", in_front=True,
     ),
     Entry(
         "collaborative", "CollaborativeGP", "models.collaborative",
-        "functions that people share and weigh, for few questions a person", arguments=_user_features, in_front=True,
+        "few questions a person, chosen by predilect ask: functions that people share and weigh",
+        arguments=_user_features, in_front=True,
     ),
     Entry(
-        "joint", "JointGP", "models.joint", "people and items by the features of both, for some thousand answers",
-        in_front=True,
+        "joint", "JointGP", "models.joint", "people and items by the features of both, for some thousand answers", in_front=True,
     ),
     Entry("single-user-gp", "SingleUserGP", "models.baselines", "a baseline, a function for each person alone"),
     Entry("hierarchical-gp", "HierarchicalGP", "models.baselines", "a baseline, people as draws from one Gaussian"),
