@@ -18,6 +18,7 @@ import numpy as np
 import predilect
 from benchmarks.active_figure import figure
 from benchmarks.datasets.all_pairs import DATA, DIFFERENCES
+from benchmarks.in_short import IN_SHORT
 from benchmarks.rounds import cases_of, curve, gain, play, pools_of, resume, sign_error
 from benchmarks.store import write_whole
 from predilect import Population
@@ -94,7 +95,7 @@ def run(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def markdown(runs: list[dict[str, Any]]) -> str:
     """The tables."""
     lines = [
-        "# Learning from few questions", "",
+        "# Learning from few questions", "", IN_SHORT["active"], "",
         "Protocol B of Houlsby et al. 2012: test error of the sign of the margin before and after ten questions of "
         "each person, mean over repetitions ± standard error, and log loss in nats an answer (in brackets of how many, "
         "where not of all). Better than random: by how much, on the same splits. Seconds: CPU, the whole run. A "

@@ -1,4 +1,4 @@
-"""Figures of GaSPK: learning curves, training time on random utility planes, and the pictures of ``docs/papers/gaspk.md``.
+"""Figures of GaSPK: learning curves, training time on random planes, and pictures of ``docs/papers/gaspk.md``.
 
 python -m benchmarks.gaspk_figures      # the pictures, of simulated people: about a minute
 """

@@ -13,6 +13,7 @@ import numpy as np
 from benchmarks.gaspk_bars import bars
 from benchmarks.gaspk_figures import curves_figure, planes_figure
 from benchmarks.gaspk_runs import LABELS, MEASURES, TEN, curve, grouped, point_of, tasks_of
+from benchmarks.in_short import IN_SHORT
 from benchmarks.selection import selections
 from benchmarks.store import Record, Store, write_whole
 from predilect.models.gaspk.em.mode import FACTORISED
@@ -34,6 +35,7 @@ def markdown(store: Store, scaling: Sequence[Record], selected: Mapping[str, Any
     """The whole page."""
     parts = [
         "# GaSPK",
+        IN_SHORT["gaspk"],
         "Written by `python -m benchmarks.learning_curves` and `python -m benchmarks.gaspk_scaling`; do not edit. What "
         "is measured: [README](../README.md). ± is half the width of a 90 % interval over random splits, as in the "
         "paper; splits share people and answers, so that intervals for other people would be wider. Without "

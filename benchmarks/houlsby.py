@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.active import estimator
 from benchmarks.datasets.all_pairs import DATA
 from benchmarks.datasets.all_pairs import DIFFERENCES as OF_DATA
+from benchmarks.in_short import IN_SHORT
 from benchmarks.rounds import cases_of, gain, resume, sign_error
 from benchmarks.splits import split_answers
 from benchmarks.store import write_whole
@@ -130,7 +131,7 @@ def _compile(name: str) -> None:
 def markdown(runs: list[dict[str, Any]]) -> str:
     """The tables."""
     lines = [
-        "# A hundred people, a few pairs each", "",
+        "# A hundred people, a few pairs each", "", IN_SHORT["houlsby"], "",
         "Protocol A of Houlsby et al. 2012 (Tables 1 and 2): test error of the sign of the margin, log loss in nats an "
         "answer, and CPU seconds of a fit at one thread; means over repetitions ± standard error. The published "
         "seconds are of another machine. *CP (as published)* is the paper's algorithm (`preset=\"paper\"`), the other "

@@ -16,6 +16,7 @@ from shlex import quote
 from typing import Any
 
 from benchmarks.datasets import default_seeds
+from benchmarks.in_short import IN_SHORT
 from benchmarks.models import VARIANTS
 from benchmarks.published_notes import FIGURES, NOTES, REPETITIONS, WHY_NOT
 from benchmarks.store import Store, mean_and_error, write_whole
@@ -217,6 +218,7 @@ def markdown(store: Store) -> str:
     """The whole page: bars, then published methods beside our models, task by task."""
     parts = [
         "# Published numbers beside ours",
+        IN_SHORT["published"],
         'Written by `python -m benchmarks.published`; do not edit. A backslash is "without": u features of people, x '
         "of items, t the consensus, induc inducing points. Splits are the same only where the task is sushi-original; "
         "seconds are of other machines. Ours are means over the runs stored; ± is their standard error. "

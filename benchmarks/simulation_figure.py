@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.in_short import IN_SHORT
+
 __all__ = ["PANELS", "figure", "lines", "markdown", "save"]
 
 # Reading: simulation: title, what is on the axis (a measure, or the number in the setting's name), measure.
@@ -89,6 +91,7 @@ def markdown(readings: Mapping[str, Sequence[dict[str, Any]]]) -> str:
     """The page of the simulations: each reading's picture, and below it the numbers of each panel."""
     parts = [
         "# Simulated crowds",
+        IN_SHORT["simulations"],
         "Written by `python -m benchmarks.simulations`; do not edit. The simulations of crowdGPPL's Fig. 1 in two "
         "readings, which [simulated_crowds.py](../datasets/simulated_crowds.py) tells apart; the papers show theirs as "
         "pictures only. Means over the draws, ± standard error, and how many draws in brackets; the papers have 25. "

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.in_short import IN_SHORT
 from benchmarks.simulation_figure import save
 from benchmarks.store import Record, Store, write_whole
 
@@ -26,7 +27,9 @@ MEASURES = {
     "recommendation": "recommendation loss, %", "recommendation_all": "recommendation loss among all items, %",
     "zero_one": "0/1 loss, % of test pairs",
 }  # fmt: skip
-_HEAD = """# What compressing costs
+_HEAD = f"""# What compressing costs
+
+{IN_SHORT["vvm"]}
 
 Made by `python -m benchmarks.vvm`; do not edit. A joint process (alpha = 3, length-scales and shares by the evidence of
 the first repetition) is fitted to 60 % of each person's answers. Each person keeps a share of the items, and everything

@@ -7,6 +7,7 @@ import runpy
 from xml.etree import ElementTree
 
 import pytest
+from benchmarks.in_short import IN_SHORT
 from typer.main import get_command
 
 import predilect.evaluation
@@ -40,14 +41,15 @@ def test_excerpts_are_found_by_how_they_begin():
 
 def test_pictures_are_small_and_ask_nothing_of_any_other_place():
     drawn = sorted(PICTURES.glob("*.svg"))
-    assert len(drawn) == 10
+    shown = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "index.md", *DOCS.glob("papers/*.md")))
+    assert len(drawn) == 14
     for path in drawn:
         text = path.read_text(encoding="utf-8")
         assert len(text) < 30_000
         root = ElementTree.fromstring(text)
         assert root.find("{http://www.w3.org/2000/svg}desc") is not None
         assert not re.search(r"url\(|@import|href|http(?!://www\.w3\.org/2000/svg)", text)
-        assert path.name in (DOCS / "index.md").read_text(encoding="utf-8"), f"{path.name} is not in the gallery"
+        assert path.name in shown, f"{path.name} is neither in the gallery nor on the page of a paper"
 
 
 def test_the_reference_has_all_that_can_be_imported():
@@ -76,3 +78,14 @@ def test_the_front_page_leads_to_every_page():
     results = {f"../benchmarks/results/{path.stem}" for path in (ROOT / "benchmarks" / "results").glob("*.md")}
     others = {"../README", "../CHANGELOG", "../CONTRIBUTING", "../benchmarks/README", "../benchmarks/protocols"}
     assert entries - {""} == pages | results | others
+
+
+@pytest.mark.parametrize("name", IN_SHORT)
+def test_a_page_of_results_opens_with_what_is_reproduced(name):
+    text = (ROOT / "benchmarks" / "results" / f"{name}.md").read_text(encoding="utf-8")
+    title, first, rest = text.split("\n\n", 2)
+    assert title.startswith("# ")
+    assert first == IN_SHORT[name]
+    numbers = set(re.findall(r"\d+\.\d+", first))
+    assert numbers
+    assert not numbers - set(re.findall(r"\d+\.\d+", rest)), "numbers that are not on the page"

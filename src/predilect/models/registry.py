@@ -56,8 +56,8 @@ ENTRIES = (
     ),
     Entry(
         "gppl", "GPPL", "models.gppl",
-        "items with many features, such as texts, also unseen ones: one smooth function for all (with --personal yes one "
-        "for each)", "either",
+        "items with many features, such as texts, also unseen ones: one smooth function for all (one for each with "
+        "--personal yes)", "either",
         arguments=lambda asked: {
             "users": "pooled" if not asked.personal else "joint" if asked.items and asked.people else "separate"
         }, in_front=True,
@@ -83,7 +83,8 @@ ENTRIES = (
         arguments=_user_features, in_front=True,
     ),
     Entry(
-        "joint", "JointGP", "models.joint", "people and items by the features of both, for some thousand answers", in_front=True,
+        "joint", "JointGP", "models.joint", "people and items by the features of both, for some thousand answers",
+        in_front=True,
     ),
     Entry("single-user-gp", "SingleUserGP", "models.baselines", "a baseline, a function for each person alone"),
     Entry("hierarchical-gp", "HierarchicalGP", "models.baselines", "a baseline, people as draws from one Gaussian"),
