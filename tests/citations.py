@@ -17,7 +17,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 # Where a page may lie that is cited by its name alone; the first that has it is meant.
 PLACES = ("docs/math", "docs", ".", "benchmarks", "benchmarks/results")
-ELSEWHERE = {"SOURCE.md", "board.md"}  # pages that come with the real data, and that a report is written to
+ELSEWHERE = {"SOURCE.md", "board.md", "leaderboard.md"}  # pages that come with the data, and that commands write
 
 NAME = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)*[\w-]+\.md)\b(?:#[\w-]+)?")
 LABEL = r"[A-Z]\.\d|[A-Z]?\d{1,2}[a-z]?(?:\.\d+)?"
