@@ -226,7 +226,7 @@ class ModelWalk(RuleBasedStateMachine):
         """A table that was told, or what one person said in it."""
         place = which % len(self.tables)
         table = self.tables[place]
-        rows = table.rows
+        rows = table.telling
         who = list(dict.fromkeys(row.get("user") for row in rows))
         if whose is not None:
             rows = [row for row in rows if row.get("user") == who[whose % len(who)]]
@@ -238,7 +238,7 @@ class ModelWalk(RuleBasedStateMachine):
         if isinstance(found, Refused):
             assert not self.sure_to_hold(gone), found.why
             return
-        rest = [row for row in table.rows if row not in rows]
+        rest = [row for row in table.telling if row not in rows]
         self.tables[place : place + 1] = [table.of(rest)] if rest else []
         self.took(gone, n, -1)
 

@@ -451,3 +451,16 @@ def test_once_all_answers_are_taken_back_contexts_widen_the_prior_no_more(person
     model.forget(rest, **how)
     np.testing.assert_allclose(model.rank()["sd"], np.sqrt(2.0 * 3 / 4), atol=ITERATIVE)
     np.testing.assert_allclose(model.update(frame, **how).rank()["sd"].sort(), np.sort(sd), atol=ITERATIVE)
+
+
+@pytest.mark.parametrize(
+    "more", [{"consistency": 0.4}, {"tie_threshold": (0.4, 0.4, 0.3), "ties": True}, {"clickers": 0.2}], ids=str
+)
+def test_once_all_answers_are_taken_back_a_model_is_described(more, tmp_path):
+    frame = {"user": ["ann", "bob"] * 3, "left": ["tea"] * 6, "right": ["milk"] * 6, "winner": ["tea", "milk"] * 3}
+    model = Population(**FIXED | more).fit(frame)
+    model.forget(frame)
+    assert model.n_answers_ == 0.0
+    assert model.describe()
+    model.report(tmp_path / "board.md")
+    model.report(tmp_path / "board.html")
