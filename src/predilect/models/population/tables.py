@@ -325,9 +325,11 @@ def describe_clickers(model: Any) -> list[str]:
 
 def describe_consistency(model: Any) -> list[str]:
     """Sentences on how people differ in the noise of their answers; none where they do not."""
+    if not model.hyperparameters_.consistency_spread:
+        return []
     people = model.posterior_.people
     answered = np.flatnonzero(np.diff(people.answer_ptr))
-    if not model.hyperparameters_.consistency_spread or not len(answered):
+    if not len(answered):
         return []
     low, high = np.quantile(1.0 / people.consistency[answered], [0.25, 0.75])
     n_noisy = int((people.consistency[answered] < NOISY).sum())
