@@ -375,7 +375,9 @@ class ModelWalk(RuleBasedStateMachine):
         h = whole.hyperparameters_
         one, other = plain_of(h), plain_of(parted.population.hyperparameters_)
         for name, value in one.items():
-            assert near(value, other[name]), f"{name} of the whole is {value}, in parts {other[name]}"
+            # The unit is of modes of people's consistency, each maximised as far as the objective tells it.
+            agrees = equal(value, other[name], 1e-3 if name == "unit" else 1e-5)
+            assert agrees, f"{name} of the whole is {value}, in parts {other[name]}"
         pairs = list(itertools.permutations(self.known_items, 2))
         frame = {"user": [one for one in self.crowd.names for _ in pairs]}
         frame |= {
