@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 import predilect
+import predilect.parts
 from predilect.errors import DataError, OutputError
 from predilect.models.population.in_parts import PopulationInParts
 from predilect.parts.cells import START, Pass, State, cell, read_state, sweep
@@ -557,3 +558,19 @@ def test_a_new_day_begins_where_the_last_one_ended(tmp_path):
     assert passes[0] < passes[1]
     np.testing.assert_allclose(warm.population.posterior_.m, cold.population.posterior_.m, atol=0.02)
     assert warm.part(0).update(user="a new one", left="item 1", right="item 2", outcome=1).n_answers_ == 801.0
+
+
+def test_parts_in_which_not_all_grades_occur(tmp_path):
+    """Answers are counted by grade in each part, and added up."""
+    rng = np.random.default_rng(0)
+    left, right = np.array([rng.permutation(3)[:2] for _ in range(60)]).T
+    user = [f"u{k % 6}" for k in range(60)]
+    word = ["left much better" if one == "u0" and k % 12 else "left slightly better" for k, one in enumerate(user)]
+    file = tmp_path / "votes.csv"
+    pl.DataFrame({"user": user, "left": left, "right": right, "winner": word}).write_csv(file)
+    said = {"grades": ["slightly", "much"]}
+    parts = predilect.parts.partition(file, tmp_path / "parts", n_parts=3, reading=said)
+    given = {"strength": 10.0, "variance": 1.0, "consensus_variance": 2.0, "calibration": None, "consistency": 0.0}
+    whole = predilect.Population(**given, tie_threshold=0.3, n_jobs=1).fit(predilect.read(file, reading=said))
+    parted = predilect.Population(**given, tie_threshold=0.3, n_jobs=1).fit_parts(parts)
+    np.testing.assert_allclose(parted.rank()["mean"], whole.rank()["mean"], atol=0.005)
