@@ -47,6 +47,5 @@ def test_a_short_walk_through_the_command(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-@pytest.mark.skipif(MORE == 1, reason="long walks find faults that are not mended yet: PREDILECT_CASES=2")
 def test_long_walks_through_the_command():
     run_state_machine_as_test(FolderWalk, settings=settings(QUICK, max_examples=50 * MORE, stateful_step_count=12))
