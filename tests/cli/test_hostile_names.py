@@ -114,7 +114,8 @@ def test_a_folder_for_a_file_and_a_file_for_a_folder(place, tmp_path, monkeypatc
     ran = run(*[word.format("folder") for word in command])
     assert ran.exit_code == 2, ran.output
     assert ran.stderr.count("Error: ") == 1
-    assert any(word in ran.stderr for word in ("is a directory", "is a folder", "is a file", "holds no model"))
+    told = ("is a directory", "is a folder", "is a file", "holds no model", "is what is read")
+    assert any(word in ran.stderr for word in told)
     assert files_beside(tmp_path) == before
 
 
