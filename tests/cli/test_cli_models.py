@@ -129,7 +129,9 @@ def test_an_error_says_values_as_the_command_takes_them(votes, setting, said):
 
 def test_a_small_model_is_stored_where_it_is_asked_for(few_votes, tmp_path):
     out = tmp_path / "out"
-    ran = run("rank", few_votes, *QUICK, "--keep", "2,criterion=ucb,beta=3,taylor=true,raw=true", "-o", out)
+    ran = run(
+        "rank", few_votes, *QUICK, "--model", "population,keep=2,criterion=ucb,beta=3,taylor=true,raw=true", "-o", out
+    )
     assert ran.exit_code == 0, ran.output
     assert "chosen by UCB(raw=True, beta=3, taylor=True)." in ran.stdout
     small = load(out)
@@ -141,13 +143,15 @@ def test_a_small_model_is_stored_where_it_is_asked_for(few_votes, tmp_path):
         ("report", out, "-o", tmp_path / "board.html"),
     ):
         assert run(*command).exit_code == 0, command
-    for keep, said in (
-        ("2,criterion=voi,beta=3", 'no setting "beta"'),
-        ("200%", "more than all"),
-        ("x", "neither a number"),
-    ):
-        ran = run("rank", few_votes, *QUICK, "--keep", keep, "-o", tmp_path / "other")
-        assert ran.exit_code == 2
+    wrong = {
+        "2,criterion=voi,beta=3": "beta",
+        "200%": "more than all",
+        "x": "neither a number",
+        "2,losses=log": "losses",
+    }
+    for keep, said in wrong.items():
+        ran = run("rank", few_votes, *QUICK, "--model", f"population,keep={keep}", "-o", tmp_path / "other")
+        assert ran.exit_code == 2, ran.output
         assert said in ran.stderr
-    ran = run("rank", few_votes, *QUICK, "--keep", "2")
+    ran = run("rank", few_votes, *QUICK, "--model", "population,keep=2")
     assert "nothing is stored without -o DIR" in ran.stderr

@@ -464,9 +464,9 @@ class FolderWalk(RuleBasedStateMachine):
             "--items": tables["items"], "--people": tables["people"], "--exclude": tables["pairs"] + answers,
             "--candidates": tables["pairs"] + tables["items"], "--design": answers,
             "--map": [f"{name}:brand" for name in tables["items"]],
-            "--model": [*MODELS, "mixed-logit,n_draws=400", "population,ties=true", "gaspk,n_components=2"],
+            "--model": [*MODELS, "mixed-logit,n_draws=400", "population,ties=true", "gaspk,n_components=2",
+                        "population,keep=50%", "gppl,keep=2,criterion=ucb,beta=3", "population,keep=1,loss=log"],
             "--cost-wrong": ["1", "10", *tables["items"]], "--name": ["a-poll"],
-            "--keep": ["2", "50%", "40%,criterion=ucb,beta=3", "1,loss=log,precision=double"],
             "--set": ["ties=yes", "skips=yes", "limit=2", "size=3", "top=1", "proposals=yes", "language=de"],
         }  # fmt: skip
         by_word = {

@@ -185,34 +185,6 @@ def model_said(text: str, known: list[str]) -> tuple[str, dict[str, Any]]:
     name = name.strip().replace("_", "-")
     if name not in known:
         raise DataError(f'--model is one of {", ".join(known)}; got "{name}".{did_you_mean(name, known)}')
-    return name, _settings(parts)
-
-
-def keep_said(text: str) -> tuple[str, dict[str, Any]]:
-    """How much is kept, and arguments of ``compress``, of "20%,SETTING=VALUE,..."; DataError for no such setting.
-
-    Settings of a criterion stand beside its name.
-    """
-    from dataclasses import fields
-
-    from predilect._text import did_you_mean
-    from predilect.compression.criteria import NAMED
-    from predilect.compression.model import CompressedModel
-
-    keep, *parts = re.split(r",(?=\s*\w+=)", text)
-    settings = _settings(parts)
-    criterion = settings.get("criterion")
-    own = {field.name for field in fields(NAMED[criterion])} if criterion in NAMED else set()
-    known = [*own, *(name for name in CompressedModel().get_params() if name not in ("estimator", "keep"))]
-    for name in settings:
-        if name not in known:
-            raise DataError(f'--keep has no setting "{name}"; it has {", ".join(known)}.{did_you_mean(name, known)}')
-    if found := {name: settings.pop(name) for name in own & settings.keys()}:
-        settings["criterion"] = NAMED[str(criterion)](**found)
-    return keep.strip(), settings
-
-
-def _settings(parts: list[str]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for part in parts:
         setting, _, value = part.strip().partition("=")
@@ -220,7 +192,28 @@ def _settings(parts: list[str]) -> dict[str, Any]:
             settings[setting] = json.loads(_BARE_POINT.sub("0.", value))
         except ValueError:
             settings[setting] = float(value) if value.lstrip("+-") == "inf" else value
-    return settings
+    return name, settings
+
+
+def kept_of(settings: dict[str, Any]) -> dict[str, Any] | None:
+    """Arguments of ``compress``, taken out of the settings of a model; None without "keep".
+
+    Settings of a criterion stand beside its name. DataError for a criterion that has no such setting.
+    """
+    from dataclasses import fields
+
+    from predilect.compression.criteria import NAMED
+    from predilect.compression.model import CompressedModel
+
+    if "keep" not in settings:
+        return None
+    kept = {name: settings.pop(name) for name in CompressedModel().get_params() if name in settings}
+    criterion = kept.get("criterion")
+    if isinstance(criterion, str) and criterion in NAMED:
+        own = {field.name for field in fields(NAMED[criterion])} & settings.keys()
+        if own:
+            kept["criterion"] = NAMED[criterion](**{name: settings.pop(name) for name in own})
+    return kept
 
 
 def items_in(text: str, flag: str) -> list[str]:

@@ -26,7 +26,7 @@ from predilect.cli.options import (
     ReadOption,
     Said,
     Votes,
-    keep_said,
+    kept_of,
     model_said,
 )
 from predilect.cli.session import Talk, session
@@ -71,7 +71,8 @@ def rank(
             rich_help_panel=MODEL,
             metavar="NAME[,SETTING=VALUE]",
             help="By what it is for: see the end of this help. Settings are the arguments that it has in Python: "
-            "gaspk,n_components=4.",
+            "gaspk,n_components=4. With keep=20% a small model is stored, of what each person may choose; criterion= "
+            "and others of compress go with it.",
         ),
     ] = "population",
     personal: Annotated[
@@ -82,17 +83,6 @@ def rank(
             show_default="auto",
             help="yes: an equal voice and an own ranking for everybody; no: one ranking in which each answer counts "
             "once; auto: whichever predicts held-out answers better, which is the verdict and takes longest.",
-        ),
-    ] = None,
-    keep: Annotated[
-        str | None,
-        typer.Option(
-            "--keep",
-            metavar="SHARE[,SETTING=VALUE]",
-            rich_help_panel=OUTPUT,
-            show_default="all items",
-            help="Store a small model, which keeps so many items of each person: 20%, 5 or 20%,criterion=ucb,beta=3; "
-            "settings are those of compress in Python, and of its criterion.",
         ),
     ] = None,
     out: Annotated[
@@ -125,9 +115,7 @@ def rank(
             from predilect.cli.partition import rank_parts
 
             pooled = personal if personal is Personal.no else None
-            refused = {
-                "--people": people, "--segment": segment, "--by": by, "--personal no": pooled, "--keep": keep,
-            }  # fmt: skip
+            refused = {"--people": people, "--segment": segment, "--by": by, "--personal no": pooled}
             rank_parts(talk, file, said, refused, items, model, out, force, _command(ctx, said), common)
             return
         given, file = file, talk.file(file)
@@ -146,9 +134,9 @@ def rank(
         started, clock = datetime.now(UTC), perf_counter()
         source = Source.of(file, said)
         name, settings = model_said(model, list(COMMANDS))
-        small = None if keep is None else keep_said(keep)
+        small = kept_of(settings)
         if small is not None and out is None:
-            raise DataError("--keep is of the model that is stored, and nothing is stored without -o DIR")
+            raise DataError("keep= is of the model that is stored, and nothing is stored without -o DIR")
         asked = asked_for(name, None if personal is None else personal.value)
         columns = list(dict.fromkeys(segment or ()))
         if columns:
@@ -165,7 +153,7 @@ def rank(
             inputs = input_records({**source.files, "items": items, "people": people})
         seconds = {"reading": perf_counter() - clock}
         if small is not None:
-            items_a_person(small[0], reading.comparisons.n_items)
+            items_a_person(small["keep"], reading.comparisons.n_items)
         say_intake(talk, reading.comparisons)
         for line in () if features is None else features.report:
             talk.detail(line)
@@ -196,13 +184,13 @@ def rank(
                 "command": _command(ctx, said),
                 "inputs": inputs,
                 "options": {**said.record, "model": model, "personal": asked, "by": by, "segment": segment,
-                            "keep": keep, "strict": common.strict},
+                            "strict": common.strict},
                 "seed": common.seed,
                 "versions": package_versions(),
             },
             timing={"started": started.isoformat(timespec="seconds"), "seconds": seconds},
         )  # fmt: skip
-        stored = overall.model if small is None else overall.model.compress(small[0], **small[1])
+        stored = overall.model if small is None else overall.model.compress(**small)
         # A board that took long to make is shown even if the disk is full.
         failure: OSError | None = None
         written: list[str] = []
