@@ -200,13 +200,13 @@ def kept_of(settings: dict[str, Any]) -> dict[str, Any] | None:
 
     Settings of a criterion stand beside its name. DataError for a criterion that has no such setting.
     """
+    if "keep" not in settings:
+        return None
     from dataclasses import fields
 
     from predilect.compression.criteria import NAMED
     from predilect.compression.model import CompressedModel
 
-    if "keep" not in settings:
-        return None
     kept = {name: settings.pop(name) for name in CompressedModel().get_params() if name in settings}
     criterion = kept.get("criterion")
     if isinstance(criterion, str) and criterion in NAMED:
