@@ -30,11 +30,12 @@ from benchmarks.vvm_page import write_page
 from predilect import JointGP
 from predilect.compression import IVM, UCB, VOI, Pairs
 from predilect.compression.criteria import Criterion, Score, items_a_person
-from predilect.compression.informative import items_of_answers, order_of_answers, vector_machine
+from predilect.compression.posterior import Selection
 from predilect.compression.sparsify import people_of_model, restrict, select
 from predilect.errors import ConvergenceWarning
 from predilect.gaussian.posterior import Utilities
 from predilect.models.joint.fit import JointAnswers, fit_joint_process
+from predilect.models.joint.informative import items_of_answers, order_of_answers, vector_machine
 from predilect.models.joint.process import JointProcess
 
 __all__ = ["CRITERIA", "PRINTED", "SHARES", "criteria_of", "recommendation_loss", "run", "speed"]
@@ -151,10 +152,12 @@ def run(
             continue
         start = time.process_time()
         if criterion == "ivm-machine":  # all that the active answers say, of items too for which there was no room
-            found, selection = vector_machine(model, items_a_person(f"{share}%", best.shape[1]))
+            found, items = vector_machine(model, items_a_person(f"{share}%", best.shape[1]))
+            selection = Selection.of(items)
         else:
             if criterion == "adf":
-                selection = items_of_answers(model, items_a_person(f"{share}%", best.shape[1]), order)
+                r = items_a_person(f"{share}%", best.shape[1])
+                selection = Selection.of(items_of_answers(model, r, order))
             else:
                 how = OURS.get(criterion) or AS_PRINTED.get(criterion) or control(criterion, seed)
                 selection = select(model, f"{share}%", how, people=people)

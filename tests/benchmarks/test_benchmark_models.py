@@ -120,7 +120,7 @@ def test_a_run_is_plain_and_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_failure_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TASKS, "crowd", crowd)
     record = measuring.measure("crowd", "population@variance=-1", 0)
-    assert record["error"].startswith("ValueError: variance")
+    assert record["error"].startswith("DataError: variance")
     assert "scores" not in record
 
 

@@ -185,7 +185,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
                 "bytes": stored_bytes(self), "bytes_full": stored_bytes(model),
             },
             "loss": cost.to_dict(), "features": [],
-            **{name: model.report_[name] for name in ("fit", "timing", "intake")},  # of the full model
+            **{name: model.report_[name] for name in ("fit", "timing", "intake") if name in model.report_},
         })  # fmt: skip
         if not model.posterior_.by_utilities:
             self.report_["compressed"]["moved"] = self._moved_from(model)

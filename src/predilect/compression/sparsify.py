@@ -22,7 +22,6 @@ from predilect.compression.criteria import (
     representative,
     scores_of,
 )
-from predilect.compression.informative import items_of_answers, order_of_answers, vector_machine
 from predilect.compression.posterior import Selection, SubsetPosterior, covariance_between
 from predilect.errors import DataError
 from predilect.gaussian.dense import pack_triangle, symmetrise
@@ -58,11 +57,10 @@ def sparsify(
     """
     _check(model)
     criterion = find_criterion(criterion)
-    if isinstance(criterion, InformativeAnswers) and criterion.active_only:
-        process, selection = vector_machine(model, _items_a_person(model, keep, budget))
-        model = copy.copy(model)
-        model.posterior_ = process  # which has heard the active answers alone
-        return restrict(model, selection, local=local)
+    if isinstance(criterion, InformativeAnswers):
+        r, model = _items_a_person(model, keep, budget), copy.copy(model)
+        model.posterior_, kept = _informative(model, r, criterion)
+        return restrict(model, Selection.of(kept), local=local)
     people = people_of_model(model) if people is None else people
     return restrict(model, select(model, keep, criterion, budget=budget, people=people), local=local, people=people)
 
@@ -80,7 +78,7 @@ def select(
     _check(model)
     people = people_of_model(model) if people is None else people
     if isinstance(criterion, InformativeAnswers):
-        return items_of_answers(model, _items_a_person(model, keep, budget), order_of_answers(model))
+        return Selection.of(_informative(model, _items_a_person(model, keep, budget), criterion)[1])
     if isinstance(criterion, Pairs):
         r = _items_a_person(model, keep, budget)
         mean, C = _laws(model, people)[0].dense()
@@ -92,6 +90,16 @@ def select(
         return Selection.of([np.sort(in_order(of_person)[:r]) for of_person in scores])
     total = items_in_all(budget, _n_people(model), len(model.items_))
     return Selection.of(_shared_out(np.array(list(scores)), total))
+
+
+def _informative(model: Any, r: int, criterion: InformativeAnswers) -> tuple[Any, list[IntArray]]:
+    if not hasattr(model, "_informative"):
+        raise DataError(
+            f'criterion "answers" takes the answers of a joint process one by one, and this is a '
+            f"{type(model).__name__}: fit a JointGP, or take another criterion"
+        )
+    found: tuple[Any, list[IntArray]] = model._informative(r, criterion.active_only)
+    return found
 
 
 def _refuse_both(keep: Any, budget: Any) -> None:

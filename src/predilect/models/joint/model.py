@@ -9,13 +9,14 @@ import numpy as np
 
 from predilect._arguments import check_count, check_number, check_positive
 from predilect._stored import PART, numbers
-from predilect._types import FloatArray
+from predilect._types import FloatArray, IntArray
 from predilect.gaussian.design import Sites
 from predilect.gaussian.kernels import Kernel
 from predilect.models.checks import check_kernel, check_search, hyperparameters_by_name
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.joint.covariance import JointKernel, Table
 from predilect.models.joint.fit import JointAnswers, Start, Tuned, fit_joint_process, start_kernel, tune
+from predilect.models.joint.informative import items_of_answers, order_of_answers, vector_machine
 from predilect.models.joint.process import JointProcess, KeptProcess, Rows
 from predilect.models.reading import Queries, Training
 from predilect.progress import Watcher
@@ -209,3 +210,9 @@ class JointGP(Estimator):
             raise ValueError("codes are not those of people and items")
         items = Table.of(h.item_kernel, space.matrix, space.known)
         self.posterior_ = JointProcess.of(JointKernel(users, items), rows, self.sites_)
+
+    def _informative(self, r: int, active_only: bool) -> tuple[JointProcess, list[IntArray]]:
+        """By the answers that tell most: what is known, by those alone if asked, and r items that each person keeps."""
+        if active_only:
+            return vector_machine(self, r)
+        return self.posterior_, items_of_answers(self, r, order_of_answers(self))

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.compression.posterior import Selection
 from predilect.errors import DataError
 from predilect.gaussian.design import Sites, preference
 from predilect.likelihoods.views import Likelihood, Probit
@@ -85,8 +84,8 @@ def order_of_answers(model: Any) -> Callable[[], Iterator[int]]:
     return again
 
 
-def items_of_answers(model: Any, r: int, order: Callable[[], Iterator[int]]) -> Selection:
-    """Items of the most informative answers, filled up with the smallest ids."""
+def items_of_answers(model: Any, r: int, order: Callable[[], Iterator[int]]) -> list[IntArray]:
+    """Items of the most informative answers that each person keeps, ascending, filled up with the smallest ids."""
     answers = model.comparisons_
     kept: list[list[int]] = [[] for _ in range(answers.n_users)]
     missing = len(kept) * r
@@ -100,23 +99,18 @@ def items_of_answers(model: Any, r: int, order: Callable[[], Iterator[int]]) -> 
             break
     for mine in kept:
         mine += [item for item in range(len(model.items_)) if item not in mine][: r - len(mine)]
-    return Selection.of([np.sort(np.array(mine, dtype=np.int64)) for mine in kept])
+    return [np.sort(np.array(mine, dtype=np.int64)) for mine in kept]
 
 
 def _answers_of(model: Any) -> Any:
-    """Answers that a joint process was fitted to; DataError where there is none, or they are not there."""
-    if not isinstance(model.posterior_, JointProcess):
-        raise DataError(
-            f'criterion "answers" takes the answers of a joint process one by one, and this is a '
-            f"{type(model).__name__}: fit a JointGP, or take another criterion"
-        )
-    if getattr(model, "comparisons_", None) is None:
+    """Answers that a joint process was fitted to; DataError where they are not there."""
+    if model.comparisons_ is None:
         raise DataError('criterion "answers" needs the answers, which a saved model has not: compress before saving')
     return model.comparisons_
 
 
-def vector_machine(model: Any, r: int) -> tuple[JointProcess, Selection]:
-    """The paper's baseline (vvm.md 3, original form), and the r items that each person keeps.
+def vector_machine(model: Any, r: int) -> tuple[JointProcess, list[IntArray]]:
+    """The paper's baseline (vvm.md 3, original form), and the r items that each person keeps, ascending.
 
     Answers become active one by one, the most informative first, as long as the person keeps fewer than r items or both
     of the answer's. The posterior is that of assumed-density filtering of the active answers: others do not count.
@@ -142,4 +136,4 @@ def vector_machine(model: Any, r: int) -> tuple[JointProcess, Selection]:
     kernel = model.posterior_.kernel
     answers = JointAnswers(u[active], a[active], b[active], outcome[active], np.ones(len(active)))
     process = JointProcess.of(kernel, answers.rows(len(kernel.items)), Sites(taus, nus))
-    return process, Selection.of([np.flatnonzero(mine) for mine in kept])
+    return process, [np.flatnonzero(mine) for mine in kept]

@@ -7,10 +7,10 @@ import pytest
 
 from predilect import JointGP, load
 from predilect.compression import InformativeAnswers
-from predilect.compression.informative import filter_answers, items_of_answers, order_of_answers, vector_machine
 from predilect.data import Comparisons
 from predilect.errors import DataError
 from predilect.likelihoods.views import Probit
+from predilect.models.joint.informative import filter_answers, items_of_answers, order_of_answers, vector_machine
 from referees.gaussian_likelihood import Gaussian
 from simulate_joint import N_ITEMS, N_USERS, joint_model, other_models
 from tolerances import EXACT
@@ -91,8 +91,8 @@ def test_the_vector_machine_is_dense_filtering_of_its_active_answers(r):
     data = Comparisons.from_frame(columns, outcome=outcome, reading={"tie": "0"})
     model = JointGP(n_tuning=0, variance=3.0).fit(data)
     rows, kernel = model.comparisons_, model.posterior_.kernel
-    found, selection = vector_machine(model, r)
-    assert np.diff(selection.ptr).tolist() == [r, r, r]
+    found, kept = vector_machine(model, r)
+    assert [len(items) for items in kept] == [r, r, r]
     # Everybody's utilities by one answer after the other, with dense matrices.
     K = np.kron(kernel.users.covariance(), kernel.items.covariance())
     mean, C, n = np.zeros(len(K)), K.copy(), 5
@@ -121,7 +121,7 @@ def test_the_vector_machine_is_dense_filtering_of_its_active_answers(r):
             if other != k and (len(mine[u := cells[other][0] // n]) < r or set(cells[other][1:]) <= set(mine[u]))
         ]  # fmt: skip
     for user in range(3):
-        assert set(mine[user]) <= set(selection.items[selection.users == user].tolist())
+        assert set(mine[user]) <= set(kept[user].tolist())
         utilities = found.person(user)
         assert np.abs(utilities.mean - mean[user * n : user * n + n]).max() < EXACT
         assert np.abs(utilities.covariance - C[user * n : user * n + n, user * n : user * n + n]).max() < EXACT
@@ -144,16 +144,16 @@ def test_the_items_of_the_first_answers_are_kept():
         asked[u] |= {int(a), int(b)}
     for r, seen in ((2, asked), (N_ITEMS, [set(range(N_ITEMS))] * N_USERS)):
         found = items_of_answers(model, r, order)
-        assert found.ptr.tolist() == [r * user for user in range(N_USERS + 1)]
-        assert all(set(items) <= mine for items, mine in zip(found.items.reshape(-1, r).tolist(), seen, strict=True))
+        assert [len(items) for items in found] == [r] * N_USERS
+        assert all(set(items.tolist()) <= mine for items, mine in zip(found, seen, strict=True))
 
 
 def test_what_is_kept_by_active_answers_is_saved_and_says_the_same(tmp_path):
     model = joint_model()
-    process, selection = vector_machine(model, 4)
+    process, kept = vector_machine(model, 4)
     small = model.compress(4, criterion=InformativeAnswers(), local=False)
-    assert [list(small.posterior_.kept(user)) for user in range(N_USERS)] == selection.items.reshape(-1, 4).tolist()
-    users, items = np.arange(N_USERS), selection.items.reshape(-1, 4)
+    assert [list(small.posterior_.kept(user)) for user in range(N_USERS)] == [list(items) for items in kept]
+    users, items = np.arange(N_USERS), np.array(kept)
     for one, other in zip(small.posterior_.margins(users, items[:, 0], items[:, 1]),
                           process.margins(users, items[:, 0], items[:, 1]), strict=True):  # fmt: skip
         assert one == pytest.approx(other, abs=EXACT)
