@@ -156,3 +156,12 @@ def test_who_may_propose_no_more_is_told_so_whatever_the_text(tmp_path):
         for text in ("beer", "wine"):  # of which one waits
             with pytest.raises(Refused, match="may propose 20"):
                 poll.propose_item("ann", text)
+
+
+def test_another_text_with_the_key_of_a_proposal_is_refused_and_not_taken_for_it(tmp_path):
+    with made(tmp_path, proposals=True) as poll:
+        number = poll.propose_item("ann", "free wifi", key="k")
+        assert poll.propose_item("ann", " Free  WIFI ", key="k") == number
+        with pytest.raises(Refused, match="this key came with another proposal before"):
+            poll.propose_item("ann", "longer breaks", key="k")
+        assert poll.propose_item("ann", "longer breaks", key="l") == number + 1

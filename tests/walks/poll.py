@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle
-from typing import Any
+from typing import Any, ClassVar
 
 from hypothesis import note
 from hypothesis import strategies as st
@@ -94,6 +94,7 @@ class Sent:
 class PollWalk(Looks, RuleBasedStateMachine):
     """A walk in one process."""
 
+    goes_back: ClassVar[bool] = True  # whether who answers a page anew went back to it
     people: Bundle[Person] = Bundle("people")
     sent: Bundle[Sent] = Bundle("sent")
 
@@ -262,6 +263,8 @@ class PollWalk(Looks, RuleBasedStateMachine):
         elif on is None:
             may = "it is answered on every criterion"
         elif (there := person.answers.get((question.shown, on))) is not None and there[0] != meant:
+            if way == "page" and not self.goes_back:
+                return
             can_change = way == "page" and self.settings["undo"]
             must = must or ("" if can_change else "it was answered otherwise")
         if question.shown in person.void:

@@ -18,6 +18,7 @@ import numpy as np
 from hypothesis import note
 
 from predilect.live import Poll, belief
+from predilect.live.web import pages
 from walks.poll_ways import Api, Command, Pages, Person, Python, Question, Refusal, Send, Server
 
 _ENGLISH = re.compile(r"\b(the|this|there|are|answers?|questions?|poll)\b")
@@ -54,6 +55,7 @@ class Account:
         self._patched = ExitStack()
         self._patched.enter_context(mock.patch.object(np.random, "default_rng", Dice()))
         self._patched.enter_context(mock.patch.object(belief, "_SECONDS_OF_AN_ASKER", 0.0))
+        self._patched.enter_context(mock.patch.object(pages, "_A_MOMENT", -1.0))  # who answers again went back
         self.folder = Path(tempfile.mkdtemp(prefix="predilect-walk-"))
         self.settings: dict[str, Any] = {}
         self.status = "open"

@@ -78,12 +78,16 @@ def undo(state: State, number: int, key: str | None) -> Plan:
 def propose(state: State, number: int, text: str, key: str | None) -> Plan:
     """Propose an item; one that waits already, or was refused, is that one, and who proposed it is not told."""
     person = person_of(state, number)
-    if (before := repeated(person, key, "proposed")) is not None:
-        return Plan(lambda _: before)
-    if not _settings(state).proposals:
+    before = repeated(person, key, "proposed")
+    if before is None and not _settings(state).proposals:
         raise Refused("this poll takes no proposals", 403)
-    _must_be_open(state)
+    if before is None:
+        _must_be_open(state)
     wanted = folded(read_name(text, text))
+    if before is not None:
+        if folded(state.items[before - 1].name) != wanted:
+            raise Refused("this key came with another proposal before. Send each with a key of its own")
+        return Plan(lambda _: before)
     there = next((item for item in state.items if folded(item.name) == wanted), None)
     if there in state.moderated():
         raise Refused(f'the poll asks about "{one_line(there.name)}" already')
