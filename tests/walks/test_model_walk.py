@@ -29,6 +29,5 @@ class TestShortWalks(Quick.TestCase):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(MORE == 1, reason="these walks find faults that are not mended yet: PREDILECT_CASES=2")
 class TestLongWalks(ModelWalk.TestCase):
-    settings = settings(max_examples=80 * MORE, stateful_step_count=12, **FIXED)
+    settings = settings(max_examples=50 * MORE, stateful_step_count=12, **FIXED)
