@@ -109,6 +109,17 @@ def test_the_search_for_cuts_has_the_gradient_of_its_objective(thresholds):
         assert (search(x + step)[0] - search(x - step)[0]) / 2e-5 == pytest.approx(gradient[k], rel=1e-5, abs=1e-5)
 
 
+def test_answers_that_were_certain_have_a_gradient():
+    from predilect.likelihoods.grades import _Search
+
+    rows = simulated(WITH_TIES, 300, 2)
+    certain = np.sign(rows.mean) * 1e3  # beyond which slopes are 0, and the last cut is infinite
+    rows = rows._replace(mean=certain, code=(np.sign(certain) * rows.code.max()).astype(np.int8))
+    search = _Search(WITH_TIES, rows, 0.5, True)
+    _, gradient = search(search.start)
+    assert np.isfinite(gradient).all()
+
+
 def test_factors_of_items_are_found_again():
     truth = Thresholds(np.array([0.5]), 0.4 * np.random.default_rng(0).standard_normal(6))
     rows = simulated(truth, 40_000, 3)

@@ -298,6 +298,7 @@ def why_not_told(model: Any, table: Table) -> bool:
         (model.users_ is not None and "user" not in table.columns)
         or ("covariates" in table.roles and "length" not in columns_of(model.covariates())["covariate"])
         or (table.grades and not model.grades_)
+        or not table.telling
     )
 
 

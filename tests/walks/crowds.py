@@ -93,7 +93,12 @@ class Table:
 
     @property
     def telling(self) -> list[dict[str, Any]]:
-        """The rows without tasks in which one profile stands alone, of which nothing is said."""
+        """The rows without tasks that say nothing: one profile stands alone, or all ratings are the same."""
+        if "rating" in self.columns and "task" in self.columns:
+            given: dict[Any, set[Any]] = {}
+            for row in self.rows:
+                given.setdefault((row.get("user"), row["task"]), set()).add(row["rating"])
+            return [row for row in self.rows if len(given[row.get("user"), row["task"]]) > 1]
         if "alt" not in self.columns:
             return self.rows
         shown: dict[Any, set[tuple[Any, ...]]] = {}

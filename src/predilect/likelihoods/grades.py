@@ -274,7 +274,8 @@ class _Search:
         weight = rows.weight * now.scale * rows.factor * now.of_pairs(rows.left, rows.right)
         bounded = np.isfinite(ends).all(axis=1)
         high = np.where(np.isfinite(ends[:, 1]), -slope, 0.0)
-        high[bounded] = ((of_scale + ends[:, 0] * slope)[bounded]) / np.diff(ends[bounded], axis=1)[:, 0]
+        low_end, high_end = ends[bounded].T
+        high[bounded] = (of_scale[bounded] + low_end * slope[bounded]) / (high_end - low_end)
         low = np.where(np.isfinite(ends[:, 0]), -slope - high, 0.0)
         below, above = (np.bincount(rows.code + n + 1, weight * part, 2 * n + 3) for part in (low, high))
         grades = np.arange(1, n)  # the upper cut of each, and the lower cut of the next
