@@ -194,7 +194,7 @@ def _eigenpairs(scaling: Sequence[Record]) -> str:
             "predict CPU s", "splits with clamps", "splits"]  # fmt: skip
     what = (
         "## Eigenpairs (Fig. 8)\n\nThe paper has -0.4988 (0.0067) with n_e = 10, -0.4992 (0.0065) with 100 and "
-        "1000, on data that it does not name. Low rank is used where there are more than "
+        "1000, probably on Sushi, which the text to its Fig. 4 names. Low rank is used where there are more than "
         f"{FACTORISED:,} answers and more than {FACTORISED:,} coordinates"
         + (f"; of {' and '.join(exact)}, with fewer, all lines are the same." if exact else ".")
     )

@@ -38,7 +38,7 @@ IN_SHORT = {
     ),
     "gaspk": (
         "**In short.** No number is reproduced: the article's learning curves have none, Tariffs are not to be had, "
-        "Elections are 632 places for its 264, and the data of its Fig. 8 are not named. Better: log loss on cars "
+        "Elections are 632 places for its 264, and the data of its Fig. 8 are probably Sushi. Better: log loss on cars "
         "with 80 % of the answers, 0.259 for 0.333 by the article's heuristic weights, which are behind GP "
         "classification of each person (0.258)."
     ),
