@@ -270,10 +270,13 @@ class PollWalk(Looks, RuleBasedStateMachine):
         if question.shown in person.void:
             may = may or must or "the question ended"
             must = ""
+        if way == "page" and meant is None and self.status != "open":  # a form that is not complete: the page says so
+            must, may = "", may or must
+        stood = None if on is None else person.answers.get((question.shown, on))
         is_done, number = self.do(way, "tell", person, question.shown, said, criterion, key, must=must, may=may)
         if is_done and on is not None and meant is not None:
             self._acknowledge(person, (question.shown, on), meant, number)
-            if key:
+            if key and (stood is None or stood[0] != meant):  # what changes nothing is not kept, nor is its key
                 person.keys.setdefault(key, ("tell", question.shown, on, meant, number))
 
     def _why_no_answer(self, person: Person, question: Question, meant: Any, on: int | None) -> str:
@@ -424,6 +427,8 @@ class PollWalk(Looks, RuleBasedStateMachine):
             self.check(number in (0, known[name.casefold()]), "what is there has another number", number)
             there.proposers.append(person)
             person.proposals += 1
+        else:
+            return
         if key:
             person.keys.setdefault(key, ("propose", text, 0, None, number))
 
