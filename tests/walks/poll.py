@@ -582,7 +582,8 @@ class PollWalk(Looks, RuleBasedStateMachine):
                 called = person.name
                 person = next((one for one in self.living() if one.name == called), person)
                 must = "they are erased" if person.is_gone else ""
-            is_done, _ = self.do(way, "erase", called, may=must)
+            namesake = way == "command" and any(one.name == called for one in self.living() if one is not person)
+            is_done, _ = self.do(way, "erase", called, may=must or "two are called so" * namesake)
         if is_done:
             self._forget(person)
 
