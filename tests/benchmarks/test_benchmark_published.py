@@ -118,4 +118,4 @@ def test_scaling_runs_and_figure(tmp_path: Path) -> None:
     assert scaling.growth([r | {"fit_cpu_s": 3.0 * r["x"]} for r in runs]) == {"m": 2.0}
     assert scaling.growth(runs[:1]) == {}
     assert set(scaling.IN_BATCHES) < set(scaling.CURVES["pairs"])
-    assert scaling.measure_once(task, "pooled@variance=-1")["error"].startswith("ValueError")
+    assert scaling.measure_once(task, "pooled@variance=-1")["error"].startswith("DataError")

@@ -122,7 +122,7 @@ def test_a_run_holds_what_the_figure_shows() -> None:
     ((_, y, error),) = drawn["population@max_iter=20"]
     assert y == pytest.approx(record["tau_person"] + 0.1, abs=EXACT)
     assert error == pytest.approx(0.1, abs=EXACT)
-    assert run(crowd, "population@variance=-1", 5)["error"].startswith("ValueError")
+    assert run(crowd, "population@variance=-1", 5)["error"].startswith("DataError")
 
 
 def test_page_has_the_numbers_of_each_panel_in_order() -> None:
