@@ -258,7 +258,7 @@ def test_whoever_is_erased_beside_a_long_reader_is_gone_once_it_ends(tmp_path, m
             poll.erase(number)
         told = run("poll", "erase", file, f"p{number}")
         assert told.exit_code == 0
-        assert f"Then say: predilect poll erase {as_typed(file)} --ids p{number}" in " ".join(told.output.split())
+        assert f"Then say: predilect poll erase {as_typed(file)} --ids p{number}" in " ".join(told.stderr.split())
         reader.close()
         poll.look()
         assert not n_traces()

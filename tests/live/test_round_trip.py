@@ -152,7 +152,7 @@ def test_the_command_reads_and_asks(tmp_path):
     assert run("poll", "export", tmp_path / "poll.db", "answers", "-o", out).exit_code == 0
     told = run("check", out)
     assert told.exit_code == 2
-    assert "--read criterion=Cheap" in told.output
+    assert "--read criterion=Cheap" in told.stderr
     chosen = run("check", out, "--read", "criterion=Cheap")
     assert chosen.exit_code == 0, chosen.output
     assert "30 answers, 5 items, 6 people" in chosen.output
