@@ -24,9 +24,9 @@ IN_SHORT = {
     ),
     "houlsby": (
         "**In short.** Only Sushi's rankings are the paper's own data, and the people that it drew are not known. "
-        "Better: CP on Sushi, error 0.1476 as published and 0.1443 by ours for 0.163. Not reproduced: CP as published "
-        "on Jura, 0.1916 for 0.153, since the median length-scale is too long there (by the evidence 0.1368); and on "
-        "synthetic data, 0.2052 for 0.180, which the paper does not say how to draw. Errors on Election and MovieLens "
+        "Better: CP on Sushi, error 0.1471 as published and 0.1443 by ours for 0.163. Not reproduced: CP as published "
+        "on Jura, 0.1936 for 0.153, since the median length-scale is too long there (by the evidence 0.1368); and on "
+        "synthetic data, 0.2046 for 0.180, which the paper does not say how to draw. Errors on Election and MovieLens "
         "are of other data, and cannot be compared."
     ),
     "active": (
