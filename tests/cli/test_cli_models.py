@@ -148,6 +148,7 @@ def test_a_small_model_is_stored_where_it_is_asked_for(few_votes, tmp_path):
         "200%": "more than all",
         "x": "neither a number",
         "2,losses=log": "losses",
+        "2,estimator=gppl": "estimator",
     }
     for keep, said in wrong.items():
         ran = run("rank", few_votes, *QUICK, "--model", f"population,keep={keep}", "-o", tmp_path / "other")

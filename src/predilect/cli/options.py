@@ -198,7 +198,7 @@ def model_said(text: str, known: list[str]) -> tuple[str, dict[str, Any]]:
 def kept_of(settings: dict[str, Any]) -> dict[str, Any] | None:
     """Arguments of ``compress``, taken out of the settings of a model; None without "keep".
 
-    Settings of a criterion stand beside its name. DataError for a criterion that has no such setting.
+    Settings of a criterion stand beside its name. What is neither's, or the model's too, stays with the model.
     """
     if "keep" not in settings:
         return None
@@ -207,12 +207,12 @@ def kept_of(settings: dict[str, Any]) -> dict[str, Any] | None:
     from predilect.compression.criteria import NAMED
     from predilect.compression.model import CompressedModel
 
-    kept = {name: settings.pop(name) for name in CompressedModel().get_params() if name in settings}
+    own = CompressedModel().get_params().keys() - {"estimator", "random_state"}
+    kept = {name: settings.pop(name) for name in own & settings.keys()}
     criterion = kept.get("criterion")
     if isinstance(criterion, str) and criterion in NAMED:
-        own = {field.name for field in fields(NAMED[criterion])} & settings.keys()
-        if own:
-            kept["criterion"] = NAMED[criterion](**{name: settings.pop(name) for name in own})
+        beside = {field.name for field in fields(NAMED[criterion])} & settings.keys()
+        kept["criterion"] = NAMED[criterion](**{name: settings.pop(name) for name in beside}) if beside else criterion
     return kept
 
 
