@@ -122,7 +122,6 @@ def rank(
         from predilect.cli.fitting import MOST_ROWS, Fitter, asked_for
         from predilect.cli.reading import Source, advise_parts, read_features, read_people, say_findings, say_intake
         from predilect.cli.segments import refuse_segments
-        from predilect.compression.criteria import items_a_person
         from predilect.data.read.readers import is_text
         from predilect.models.reading import warn_of_people_without_features
         from predilect.report.folder import MOST_ROWS_UNASKED, RankOutput, package_versions, rows_of_people
@@ -152,7 +151,9 @@ def rank(
             fitter = replace(fitter, features=features, people=of_people)
             inputs = input_records({**source.files, "items": items, "people": people})
         seconds = {"reading": perf_counter() - clock}
-        if small is not None:
+        if small is not None:  # before the fit, which may take long
+            from predilect.compression.criteria import items_a_person
+
             items_a_person(small["keep"], reading.comparisons.n_items)
         say_intake(talk, reading.comparisons)
         for line in () if features is None else features.report:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from predilect._arguments import check_arguments
 from predilect._text import quoted
 from predilect._types import FloatArray, IntArray
 from predilect.decisions.candidates import answered_rows
@@ -221,8 +222,7 @@ class Draws:
         self, user: Any, n: int, closed: IntArray, repeat: bool, rng: np.random.Generator
     ) -> list[tuple[int, float]]:  # fmt: skip
         """Pairs for a person, by index, without those that are ``closed``, and their probabilities."""
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise DataError(f"n must be a whole number of questions, 1 or more; got {quoted(n)}")
+        check_arguments(n=n)
         code = self.code(user)
         if not repeat:
             left, right, _ = self.answered(user, code)

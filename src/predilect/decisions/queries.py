@@ -54,8 +54,7 @@ def suggest(
 ) -> Any:
     """See :meth:`Asking.suggest <predilect.models.asking.Asking.suggest>`."""
     check_choice("strategy", strategy, STRATEGIES)
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise DataError(f"n must be a whole number of questions, 1 or more; got {quoted(n)}")
+    check_arguments(n=n)
     model = copy.copy(model)  # as it is now, whatever other threads do
     code = code_of(model, user, "the questions are for")
     # In units of the noise of the person's own answers.

@@ -38,9 +38,8 @@ def covariate_information(people: People, sites: Sites, law: Law) -> CovariateIn
     n_effects = people.patterns.shape[1]
     none = replace(law, mean=np.zeros_like(law.mean), shift=np.zeros_like(law.shift))
     a = np.repeat(people.consistency, np.diff(people.answer_ptr))
-    size = np.abs(people.patterns).max(
-        axis=0, initial=0.0
-    )  # of the same size as margins for the pass, whatever the outliers
+    # Of the same size as margins for the pass, whatever the outliers.
+    size = np.abs(people.patterns).max(axis=0, initial=0.0)
     found = []
     for column in (people.patterns / np.where(size > 0.0, size, 1.0)).T:
         about = Sites(sites.precision, a * sites.precision * column[people.variant])

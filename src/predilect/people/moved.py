@@ -40,6 +40,11 @@ class Since:
         return Since(np.pad(self.H, (0, n)), np.pad(self.r, (0, n)), self.n)
 
 
+def share_left(now: float, at_fit: float) -> float:
+    """How many answers there are, at most 1, for each that there was at the fit: what was summed over them is less."""
+    return min(max(now / at_fit, 0.0), 1.0) if at_fit > 0.0 else 1.0
+
+
 class Consensus(NamedTuple):
     """Consensus on the basis, m ~ N(m, C), and the population distributions about it: of everybody, of newcomers."""
 
@@ -150,8 +155,7 @@ def moved(posterior: Any) -> Consensus:
     C = alone
     if posterior.C_answers is not None:
         at_fit = float(posterior.people.weight.sum()) - (0.0 if posterior.since is None else posterior.since.n)
-        left = min(max(1.0 + since.n / at_fit, 0.0), 1.0) if at_fit > 0.0 else 1.0
-        C = widened(C, left * carried(C_m - C_fit))
+        C = widened(C, share_left(at_fit + since.n, at_fit) * carried(C_m - C_fit))
     of_items = step if posterior.basis is None else posterior.basis.Phi @ step
     law = law.moved(of_items)
     return Consensus(

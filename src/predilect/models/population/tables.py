@@ -69,11 +69,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         """
         check_is_fitted(self, "posterior_")
         now = self._snapshot()
-        if not now.personal_:
-            raise DataError(
-                "the pooled model tells nobody apart: fit with "
-                f"{either('--personal yes', 'personal=True')}, and a column of users"
-            )
+        _refuse_pooled(now)
         return build_frame(people_columns(now), now._backend)
 
     def top(self, k: int = 10) -> Any:
@@ -98,11 +94,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         check_is_fitted(self, "posterior_")
         check_arguments(k=k)
         now: Any = self._snapshot()
-        if not now.personal_:
-            raise DataError(
-                "the pooled model tells nobody apart: fit with "
-                f"{either('--personal yes', 'personal=True')}, and a column of users"
-            )
+        _refuse_pooled(now)
         n_people = len(now.users_)
         with workers(now.n_jobs) as executor:
             parts = [
@@ -282,6 +274,15 @@ def _side_of_answers(posterior: Any) -> FloatArray | None:
     if effects is None or SIDE not in effects.names:
         return None
     return np.asarray(effects.patterns[posterior.people.variant, effects.names.index(SIDE)])
+
+
+def _refuse_pooled(model: Any) -> None:
+    """DataError for a question about people where the model has none."""
+    if not model.personal_:
+        raise DataError(
+            "the pooled model tells nobody apart: fit with "
+            f"{either('--personal yes', 'personal=True')}, and a column of users"
+        )
 
 
 def describe_alike(model: Any) -> list[str]:

@@ -23,6 +23,7 @@ from predilect.models.population.pooled import PooledRows, pooled_rows, refitted
 from predilect.models.reading import rows_of_features
 from predilect.people.engaged import shares_of
 from predilect.people.layout import OF_PEOPLE
+from predilect.people.moved import share_left
 from predilect.people.person import Person, TaskRows, person_of
 from predilect.people.posterior import PopulationPosterior
 from predilect.people.update import LOOSE_TOLERANCE, MOST_SETTLING_SWEEPS, is_quick, settled, with_engagement
@@ -277,10 +278,10 @@ def counts_after(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
 
 
 def _share_of_fit(counts: dict[str, Any]) -> float:
-    """How many answers there are after an update, at most 1, for each that there was at the fit."""
+    """The share of the answers at the fit that there is after an update."""
     now, moved = counts["n_answers_"], counts["report_"]["updates"]
     at_fit = now - moved["answers_added"] + moved["answers_taken_back"]
-    return float(np.clip(now / at_fit, 0.0, 1.0)) if at_fit > 0.0 else 1.0
+    return share_left(now, at_fit)
 
 
 def consolidate(model: Any) -> None:
