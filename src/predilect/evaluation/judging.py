@@ -332,17 +332,15 @@ def judge(
         baseline, chosen = pooled, trial.chosen["personal rankings"]
         differs = bool(chosen.get("consistency", 0.0) or chosen.get("clickers", 0.0))
         asked = [base.get_params().get(name, 0.0) for name in ("consistency", "clickers")]
-        # Or care would be called taste. Of one ranking people's consistency, and who clicks at random, are its own.
+        # Or care would be called taste. What people's consistency, and who clicks at random, are to personal rankings
+        # they are to one ranking too; else it finds its own.
         if asked != [0.0, 0.0] and (differs or contests["personal"].outcome == "better"):
             alike = clone(base).set_params(
                 personal=True, user_features=False, tie_threshold=chosen["tie_threshold"], **base._of_one_mind
             )
+            if differs:
+                alike.set_params(**{name: chosen[name] for name in ("consistency", "clickers")})
             careful = trial.run("one ranking for all, with care", alike, features)
-            if differs:  # what else personal rankings gain is not taste
-                trial.n_runs += 1
-                same = clone(alike).set_params(**{name: chosen[name] for name in ("consistency", "clickers")})
-                other = trial.run("one ranking for all, with care as in personal rankings", same, features)
-                careful = max(careful, other, key=lambda one: float(np.average(one[:, 3], weights=weights)))
             hold("care", careful, pooled)
             if contests["care"].outcome == "better":
                 of_all = contests["personal"]
