@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 
 import numpy as np
@@ -11,7 +12,8 @@ import polars as pl
 import pytest
 
 from cli.running import files_beside, run
-from predilect import Population, load, read
+from predilect import GPPL, Population, load, models, read
+from predilect.models.registry import COMMANDS
 
 TABLES = ["coefficients.csv", "fit.csv", "importances.csv", "part_worths.csv"]
 
@@ -565,6 +567,16 @@ def test_a_model_without_attributes_says_what_to_fit(tmp_path):
     ran = run("simulate", tmp_path / "model", scenarios(tmp_path / "s.csv", "item\nx\ny"))
     assert ran.exit_code == 2
     assert "holds a model of items without attributes, and shares are of described ones. Rank choices" in said(ran)
+
+
+def test_a_model_that_has_no_shares_names_those_that_have(tmp_path):
+    votes = {"user": ["a", "b"], "left": ["x", "y"], "right": ["y", "x"], "winner": ["x", "x"]}
+    GPPL().fit(votes, items={"item": ["x", "y"], "size": [1.0, 2.0]}).save(tmp_path / "model")
+    ran = run("simulate", tmp_path / "model", scenarios(tmp_path / "s.csv", "item\nx\ny"))
+    assert ran.exit_code == 2
+    names = re.search(r"holds a gppl model, which has no shares. Rank with --model ([a-z, -]+)", said(ran))[1]
+    can = {name for name, entry in COMMANDS.items() if hasattr(getattr(models, entry.estimator), "simulate")}
+    assert set(names.replace(" or ", ", ").split(", ")) == can
 
 
 def test_of_one_ranking_for_all_nobody_has_part_worths_of_their_own(tmp_path, votes_frame):

@@ -125,7 +125,13 @@ def simulate(
         target = None if out is None else OutputFile(out, force, what="the shares need", reads=[folder, scenarios])
         results = Results.of(folder).with_people(talk)
         fitted = results.model
-        if not hasattr(fitted, "simulate") or fitted.features_ is None:
+        name = fitted.report_["model"]
+        if not hasattr(fitted, "simulate"):
+            raise DataError(
+                f"{folder} holds a {name} model, which has no shares. Rank with --model population, gaspk, mixed-logit, "
+                "logit or latent-class"
+            )
+        if fitted.features_ is None:
             raise DataError(
                 f"{folder} holds a model of items without attributes, and shares are of described ones. Rank choices "
                 "between described alternatives, or give rank --items FILE"
@@ -136,7 +142,7 @@ def simulate(
             talk.say(f"Not usable: {fitted._not_usable}.")
         if (vary, line, elasticities) != (None, None, None) and not hasattr(fitted, "price_curve"):
             raise DataError(
-                f"{folder} holds a {fitted.report_['model']} model, which has shares alone: --vary, --line and "
+                f"{folder} holds a {name} model, which has shares alone: --vary, --line and "
                 "--elasticities need coefficients. Rank with --model population, mixed-logit or logit"
             )
         given = read_table(scenarios)[1]
