@@ -128,8 +128,8 @@ def simulate(
         name = fitted.report_["model"]
         if not hasattr(fitted, "simulate"):
             raise DataError(
-                f"{folder} holds a {name} model, which has no shares. Rank with --model population, gaspk, mixed-logit, "
-                "logit or latent-class"
+                f"{folder} holds a {name} model, which has no shares. Rank with --model population, gaspk, "
+                "mixed-logit, logit or latent-class"
             )
         if fitted.features_ is None:
             raise DataError(

@@ -315,7 +315,6 @@ def judge(
             _contest(question, trial, model, baseline, n_bootstrap, seed), comparisons.n_users, some.n_users
         )
 
-    weights = weights_of_rows(with_moderate_counts(trial.asked))  # who repeats an answer decides nothing alone
     favoured: FloatArray | None = None
     islands = trial.islands() if has_features else None
     try:
