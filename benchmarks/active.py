@@ -17,7 +17,7 @@ import numpy as np
 
 import predilect
 from benchmarks.active_figure import figure
-from benchmarks.datasets.all_pairs import DATA, DIFFERENCES
+from benchmarks.datasets.all_pairs import DATA, DIFFERENCES, OTHER_DATA, OTHER_HEAD, SECTIONS, introduction
 from benchmarks.in_short import IN_SHORT
 from benchmarks.rounds import cases_of, curve, gain, play, pools_of, resume, sign_error
 from benchmarks.store import write_whole
@@ -104,12 +104,12 @@ def markdown(runs: list[dict[str, Any]]) -> str:
         "fit, and `Population+update` only takes the answers in. `python -m benchmarks.active` makes this file.", "",
         "![Test error against questions asked](figures/active.png)", "",
     ]  # fmt: skip
-    for data in DATA:
+    for data in SECTIONS:
         here = [r for r in runs if r["data"] == data]
         if not here:
             continue
         lines += [
-            f"## {data}", "", f"{DIFFERENCES[data]}.", "",
+            *introduction(data, DIFFERENCES[data]),
             "| model | strategy | repetitions | error before | after | better than random | log loss before | "
             "after | seconds |", "|---" * 9 + "|",
         ]  # fmt: skip
@@ -127,13 +127,25 @@ def markdown(runs: list[dict[str, Any]]) -> str:
                     f"| {better} | {_log_losses(part)} | {seconds:.1f} |"
                 )
                 curves.append(f"| {model}, {strategy} | " + " | ".join(f"{value:.3f}" for value in mean) + " |")
-        for model, numbers in PUBLISHED[data].items():
-            for strategy, number in zip(("bald", "entropy", "random"), numbers, strict=True):
-                better = "" if strategy == "random" else f"{numbers[2] - number:.3f}"
-                lines.append(f"| {model} (published) | {strategy} | 25 | | {number:.3f} | {better} | | | |")
+        if data not in OTHER_DATA:
+            lines += [
+                f"| {model} (published) | {strategy} | 25 | | {error} | {better} | | | |"
+                for model, strategy, error, better in _published(data)
+            ]
         head = " | ".join(str(number) for number in range(N_ROUNDS + 1))
         lines += ["", f"| error after | {head} |", "|---" * (N_ROUNDS + 2) + "|", *curves, ""]
-    return "\n".join(lines)
+    lines += [*OTHER_HEAD, "| data | model | strategy | error after | better than random |", "|---" * 5 + "|"]
+    lines += [f"| {data} | {' | '.join(cells)} |" for data in OTHER_DATA for cells in _published(data)]
+    return "\n".join([*lines, ""])
+
+
+def _published(data: str) -> list[tuple[str, str, str, str]]:
+    """Model, strategy, error after ten questions, and by how much it is better than random ones."""
+    return [
+        (model, strategy, f"{number:.3f}", "" if strategy == "random" else f"{numbers[2] - number:.3f}")
+        for model, numbers in PUBLISHED[data].items()
+        for strategy, number in zip(("bald", "entropy", "random"), numbers, strict=True)
+    ]
 
 
 def _log_losses(runs: list[dict[str, Any]]) -> str:
