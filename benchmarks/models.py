@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ from benchmarks.predilect_model import PredilectModel
 from benchmarks.task import Task
 from benchmarks.text_scales import TextModel
 from predilect.data import Comparisons, Vocabulary
-from predilect.models.registry import COMMANDS
+from predilect.models.registry import COMMANDS, estimator
 
 __all__ = [
     "BASELINES",
@@ -140,7 +141,7 @@ def _gp_person(task: Task, **options: Any) -> Fitted:
 
 OWN: dict[str, Callable[..., Fitted]] = {
     "population": PredilectModel,
-    "pooled": lambda task, **options: PredilectModel(task, personal=False, **options),
+    "pooled": partial(PredilectModel, personal=False),
     "tie-share": TieShare,
     "majority": Majority,
 }
@@ -254,6 +255,8 @@ def build(name: str) -> Callable[[Task], Fitted]:
     ------
     KeyError
         If there is no such model.
+    ValueError
+        If an estimator of predilect has no such option, or does not take its value; a peer says so when it is fitted.
     ModuleNotFoundError
         If the model is of a package that is not installed.
     """
@@ -266,7 +269,20 @@ def build(name: str) -> Callable[[Task], Fitted]:
             "run, as in --models own"
         )
     options = {key: _value(value) for key, value in (pair.split("=", 1) for pair in pairs)}
+    _check(MODELS[base], base, options)
     return lambda task: MODELS[base](task, **options)
+
+
+def _check(model: Callable[..., Fitted], name: str, options: dict[str, Any]) -> None:
+    taken = signature(model).parameters
+    if "name" not in taken:
+        return
+    fresh = estimator(taken["name"].default)()
+    of_estimator = {key: value for key, value in options.items() if key not in taken}
+    known = fresh.get_params()
+    if unknown := of_estimator.keys() - known:
+        raise ValueError(f"{name} has no option {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    fresh.set_params(**of_estimator)._check()
 
 
 def _value(text: str) -> Any:

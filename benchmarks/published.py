@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.datasets import default_seeds
 from benchmarks.in_short import IN_SHORT
 from benchmarks.models import VARIANTS
-from benchmarks.published_notes import FIGURES, NOTES, REPETITIONS, WHY_NOT
+from benchmarks.published_notes import FIGURES, NOTES, REPETITIONS, WHY_FEWER, WHY_NOT
 from benchmarks.store import Store, mean_and_error, write_whole
 
 __all__ = ["BARS", "PUBLISHED", "Bar", "Row", "markdown"]
@@ -282,6 +282,7 @@ def _notes(store: Store, task: str, rows: Iterable[Row]) -> list[str]:
     """Sentences below a table: rows without runs of ours, rows with fewer than published, and what else there is."""
     name = task.partition("/")[0]
     wanted, fewer, missing = REPETITIONS[name], [], []
+    why: list[str] = []
     for method in dict.fromkeys(row.method for row in rows):
         model = ours(task, method)
         found = measured(store, task, model) if model else {}
@@ -290,8 +291,9 @@ def _notes(store: Store, task: str, rows: Iterable[Row]) -> list[str]:
             missing.append(WHY_NOT.get((name, method), f"{method}: not run so far ({command})."))
         elif found["runs"][0] < wanted:
             fewer.append(f"{method} {found['runs'][0]:.0f} ({found['seconds'][0]:.1f})")
+            why += [WHY_FEWER[name, method]] if (name, method) in WHY_FEWER else []
     told = [f"Fewer runs so far than the published {wanted} (CPU s of one): {', '.join(fewer)}."] if fewer else []
-    return [*missing, *told, *NOTES.get(task, [])]
+    return [*missing, *told, *why, *NOTES.get(task, [])]
 
 
 def _bars(store: Store) -> str:

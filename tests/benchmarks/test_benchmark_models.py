@@ -67,8 +67,17 @@ def test_scores_are_utilities_up_to_a_constant() -> None:
 def test_options_follow_the_name() -> None:
     model = build("population@strength=10@variance=4")(crowd()).model
     assert (model.strength, model.variance) == (10.0, 4.0)
+
+
+def test_models_and_options_that_are_not_there_are_refused() -> None:
     with pytest.raises(KeyError, match="no model"):
         build("nobody")
+    for name in ("gppl@nothing=1", "pooled@nothing=1", "crowd-gppl-texts@stretch=2@nothing=1"):
+        with pytest.raises(ValueError, match=r"has no option nothing; there are .*max_iter"):
+            build(name)
+    with pytest.raises(ValueError, match="sites must be one of"):
+        build("gppl@sites=nothing")
+    build("crowd-gppl-texts@stretch=2@n_components=3")
 
 
 @pytest.mark.parametrize(
