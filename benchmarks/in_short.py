@@ -10,10 +10,11 @@ __all__ = ["IN_SHORT"]
 IN_SHORT = {
     "published": (
         "**In short.** Reproduced: crowdGPPL on Sushi-A, accuracy within .01 and log loss within .02 of the "
-        "article's. Better: GPPL per user on Sushi-A, log loss 0.318 for 0.4; GPPL on arguments, accuracy 0.805 for "
-        "0.77 (gold labels, exact expectations). Not reproduced: crowdGPPL on arguments, 0.771 for 0.79, with 26 of "
-        "32 topics and C = 5 for 50, so that the article's order, crowdGPPL above GPPL, is reversed here; and "
-        "crowdGPPL with features of people on Sushi-B, log loss 0.617 for 0.5."
+        "article's; GPPL on arguments by each worker's labels, 0.706 for 0.71. Better: GPPL per user on Sushi-A, log "
+        "loss 0.318 for 0.4; GPPL on arguments by the gold labels, 0.797 for 0.77. Not reproduced: crowdGPPL on "
+        "arguments, 0.775 for 0.79 with C = 5 for 50, so that the article's order, crowdGPPL above GPPL, is reversed: "
+        "its components cost accuracy under their prior, as told there; and crowdGPPL with features of people on "
+        "Sushi-B, log loss 0.617 for 0.5."
     ),
     "simulations": (
         "**In short.** The papers print pictures without numbers, so only the order of models can be compared. "

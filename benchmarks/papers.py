@@ -49,8 +49,8 @@ PAPERS: dict[str, list[Part]] = {
     ],
     "gppl": [
         Part("__main__", f"{_SUSHI} {_rows('GPPL', 'GPPL-per-user')}", f"{_ONE_SUSHI} {_rows('GPPL')}", "Table 3"),
-        Part("__main__", f"{_ARGUMENTS} {_rows('GPPL, arguments', 'GPPL, texts')}",
-             f"--tasks ukp-topics --seeds 0 --models {_rows('GPPL, arguments')}", "Table 2"),
+        Part("__main__", f"{_ARGUMENTS} {_rows('GPPL, arguments', 'GPPL modern, arguments', 'GPPL, texts')}",
+             f"--tasks ukp-topics --seeds 0 --models {_rows('GPPL modern, arguments')}", "Table 2"),
     ],
     "crowd-gppl": [
         Part("__main__", f"{_SUSHI} {_rows(*_CROWD)}", f"{_ONE_SUSHI} {_rows(*_CROWD)}", "Table 3"),

@@ -251,7 +251,7 @@ def measured(store: Store, task: str, model: str) -> Mapping[str, tuple[float, f
     }.items():
         for key in keys:
             value = mean_and_error([run for run in scored if key in run[section]], section, key)
-            if value is not None:
+            if value is not None and not math.isnan(value[0]):  # a tau of what is not ranked at all
                 found[measure] = value
     return found | ({"runs": (float(len(runs)), math.nan)} if runs else {})
 
