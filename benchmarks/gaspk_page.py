@@ -25,7 +25,7 @@ WHY_NOT = {
     ("tax-plans", "mixed-logit"): "Mixed logit: not run. One fit to 80 % takes 94 CPU s and has not converged (a split "
     "R-hat of 2.5).",
     ("uk-election-2010", "mixed-logit"): "Mixed logit: not run. One fit to 80 %, with eight attributes, takes more "
-    "than four minutes.",
+    "than four minutes by the clock.",
 }
 
 
