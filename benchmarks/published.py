@@ -293,7 +293,7 @@ def _notes(store: Store, task: str, rows: Iterable[Row]) -> list[str]:
             fewer.append(f"{method} {found['runs'][0]:.0f} ({found['seconds'][0]:.1f})")
             why += [WHY_FEWER[name, method]] if (name, method) in WHY_FEWER else []
     told = [f"Fewer runs so far than the published {wanted} (CPU s of one): {', '.join(fewer)}."] if fewer else []
-    return [*missing, *told, *why, *NOTES.get(task, [])]
+    return [*missing, *told, *dict.fromkeys(why), *NOTES.get(task, [])]
 
 
 def _bars(store: Store) -> str:
