@@ -33,12 +33,12 @@ IN_SHORT = {
         "are of other data, and cannot be compared."
     ),
     "active": (
-        "**In short.** Reproduced: the paper's own algorithm (preset=paper) on Sushi, error after ten questions by BALD "
-        "0.1410 for 0.144, entropy 0.1473 for 0.151, random 0.1735 for 0.176, in 5 repetitions for 25; BALD is better "
-        "than random questions on all data. Better: CP by default on Sushi, 0.1297. Not reproduced: by how much BALD "
-        "is better on synthetic data, 0.0057 for 0.020 by default; how to draw them the paper does not say; and its "
-        "algorithm on Jura, 0.1612 for 0.138, where the median length-scale is too long for it. Election and MovieLens "
-        "are other data."
+        "**In short.** Reproduced: the paper's own algorithm (preset=paper) on Sushi, error after ten questions by "
+        "BALD 0.1410 for 0.144, entropy 0.1473 for 0.151, random 0.1735 for 0.176, in 5 repetitions for 25; BALD is "
+        "better than random questions on all data. Better: CP by default on Sushi, 0.1297. Not reproduced: by how much "
+        "BALD is better on synthetic data, 0.0057 for 0.020 by default; how to draw them the paper does not say; and "
+        "its algorithm on Jura, 0.1612 for 0.138, where the median length-scale is too long for it. Election and "
+        "MovieLens are other data."
     ),
     "gaspk": (
         "**In short.** No number is reproduced: the article's learning curves have none, Tariffs are not to be had, "
