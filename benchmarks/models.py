@@ -198,8 +198,8 @@ TABLE3 = {
     "collabGP modern": "cp",
 }
 # Arguments: features in their hundreds, with length-scales of 20 √D medians and the priors of the authors, or ours.
-_PRIORS = "@n_inducing=500@consensus_prior=2:200@component_prior=2:200"
-_ARGUMENTS = f"crowd-gppl@preset=paper@median=arguments@n_components=5{_PRIORS}"
+_ARGUMENTS = "crowd-gppl@preset=paper@median=arguments@n_components=5@n_inducing=500@consensus_prior=2:200"
+_ARGUMENTS += "@component_prior=2:200"
 # As the authors' code has it: noise of variance 1, small batches, small first steps; it stops long before convergence.
 _STEPS = "@noise_variance=1.0@delay=10@batch_size="
 _TEXTS = "crowd-gppl-texts@n_components=5@n_restarts=1@max_iter=20"
@@ -210,7 +210,6 @@ VARIANTS = TABLE3 | {
     "GPPL, arguments": "gppl@preset=paper@median=arguments@scale_prior=2:200",
     "GPPL modern, arguments": "gppl@median=arguments",
     "crowdGPPL\\u, arguments": _ARGUMENTS,
-    "crowdGPPL\\u, arguments, C = 50": f"crowd-gppl@preset=paper@median=arguments@n_components=50{_PRIORS}",
     "crowdGPPL\\u,\\t, arguments": f"{_ARGUMENTS}@with_consensus=False",
     "crowdBT-GP": "crowd-bt-gp",
     "crowdBT-GP, √D medians": "crowd-bt-gp@median=root",
