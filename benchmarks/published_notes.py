@@ -27,8 +27,8 @@ _SEARCH = (
     "one, and not for use (below)."
 )
 _MINUTES = (
-    "collabGP, collabGP\\u and GPVU: 25 runs of the three take a quarter of an hour of processor time, and have not all "
-    "been made; the table has the standard errors."
+    "collabGP, collabGP\\u and GPVU: 25 runs of the three take a quarter of an hour of processor time, and have not "
+    "all been made; the table has the standard errors."
 )
 # The same: why there are fewer runs than published of one that takes less than a minute.
 WHY_FEWER: dict[tuple[str, str], str] = {
