@@ -13,8 +13,8 @@ IN_SHORT = {
         "article's; GPPL on arguments by each worker's labels, 0.706 for 0.71. Better: GPPL per user on Sushi-A, log "
         "loss 0.318 for 0.4; GPPL on arguments by the gold labels, 0.797 for 0.77. Not reproduced: crowdGPPL on "
         "arguments, 0.775 for 0.79 with C = 5 for 50, so that the article's order, crowdGPPL above GPPL, is reversed: "
-        "its components cost accuracy under their prior, as told there; and crowdGPPL with features of people on "
-        "Sushi-B, log loss 0.617 for 0.5."
+        "its components cost accuracy under their prior, as told there; and on Sushi-B, once they have converged, "
+        "crowdGPPL with features of people, log loss 0.617 for 0.5, and collabGP, 0.524 for 0.49."
     ),
     "simulations": (
         "**In short.** The papers print pictures without numbers, so only the order of models can be compared. "
