@@ -22,7 +22,7 @@ def refused(table: dict[str, Any], more: Any, /, *messages: str, **options: Any)
     with pytest.raises(DataError) as caught:
         read(table, more, **options)
     for message in messages:
-        assert message in str(caught.value)
+        assert message in str(caught.value), str(caught.value)
     return str(caught.value)
 
 

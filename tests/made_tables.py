@@ -59,7 +59,6 @@ class Made:
     item: str = ""  # the column of items, by whose values they may be known too
     in_order: tuple[str, ...] = ()  # columns whose order says something, as 1 is the first of them
     core: tuple[str, ...] = ()  # columns that are needed to read it
-    by_order: bool = False  # whether rows that lie together are a reason to ask
 
     def with_columns(self, columns: Mapping[str, list[Any]]) -> Made:
         """The same answers in other columns."""
@@ -742,8 +741,8 @@ def several_judges_a_row(dice: Dice) -> Made:
 def taken_apart(dice: Dice) -> Made:
     """One baseline against the others, each row an answer; or the one chosen over each other one, a choice of several.
 
-    Only a word, or a column of choice sets, can tell the one from the other. Without them, a few rows of one winner are
-    as likely as not answers by themselves.
+    Only a word, or a column of choice sets, can tell the one from the other. Without them, a few rows of one winner, or
+    several choices of one item, are as likely as not answers by themselves.
     """
     things, crowd = _things(dice), _crowd(dice)
     with_task = dice.even()
@@ -766,11 +765,11 @@ def taken_apart(dice: Dice) -> Made:
     if with_task:
         columns[dice.pick(("choice_set", "task", "task_id"))] = numbers
     truths = [of_tasks(tasks) if joint else of_pairs(pairs)]
-    in_runs = 1 + sum((one.who, one.levels[0]) != (two.who, two.levels[0]) for one, two in pairwise(tasks))
-    if joint and not with_task and in_runs < 10:
-        truths.append(of_pairs(pairs))
+    winners = Counter((one.who, one.levels[0]) for one in tasks)
+    if joint and not with_task and (len(winners) < 10 or max(winners.values()) > 1):
+        truths.append(of_pairs(pairs))  # nothing need tell
     told = f"{'one choice' if joint else 'each an answer'}{', with tasks' if with_task else ''}"
-    return _with_further(dice, Made("choices or not", columns, tuple(truths), told=told, by_order=True), FURTHER, 2)
+    return _with_further(dice, Made("choices or not", columns, tuple(truths), told=told), FURTHER, 2)
 
 
 # --- sets -------------------------------------------------------------------------------------------------------------

@@ -63,21 +63,21 @@ IN_PYTHON = {
     "column missing": (
         lambda m: m.fit(ANSWERS.drop(columns="right")), 'no column for the right item.*columns={"right": "NAME"}'
     ),
-    "a slip in a column": (lambda m: m.fit(ANSWERS.rename(columns={"right": "rigth"})), 'columns={"right": "rigth"}'),
+    "a slip in a column": (lambda m: m.fit(ANSWERS.rename(columns={"right": "rigth"})), 'columns={.*"right": "rigth"'),
     "a slip in a name": (lambda m: m.fit(ODD, columns={"left": "one_thin"}), 'Did you mean "one_thing"?'),
     "no winner": (lambda m: m.fit(winners(None)), 'row 1, empty.*reading={"drop": "unknown"}'),
     "capitals": (lambda m: m.fit(winners("TEA")), 'Did you mean "tea" by "TEA"'),
     "a slip in a winner": (lambda m: m.fit(winners("teaa")), 'Did you mean "tea" by "teaa"'),
     "a blank in a winner": (lambda m: m.fit(winners(" tea")), 'Did you mean "tea" by " tea".*blanks'),
     "no rows": (lambda m: m.fit(ANSWERS[:0]), "no rows. Is it the right file"),
-    "other names of columns": (lambda m: m.fit(ODD), 'columns={"left": "NAME"}.*choice file.*reading={"kind": "best"}'),
+    "other names of columns": (lambda m: m.fit(ODD), 'columns={"left": "one_thing", "right": "other_thing", "answer":'),
     "outcomes of another length": (lambda m: m.fit(PAIRS, [1, 1]), "2 outcomes for 6 rows; give one for every row"),
     "outcomes 1 and 0": (
         lambda m: m.fit(PAIRS, [1, 0, 1, 0, 1, 1]), r'-1 in place of 0, or booleans.*reading={"tie": "0"}'
     ),
     "winners 1 and 0": (
         lambda m: m.fit(ANSWERS.assign(winner=[1, 0, 1, 0, 1, 1])),
-        'reading={"answer_is": "side"}.*reading={"left_word": "0", "right_word": "1"}',
+        'reading={"positive": "left"}.*reading={"positive": "right"}.*reading={"tie": "0"}',
     ),
     "outcomes as words": (lambda m: m.fit(PAIRS, ANSWERS["winner"]), 'as a column "winner" of the frame'),
     "options of what was read": (
@@ -179,10 +179,10 @@ OF_A_FILE = {
     "a slip in a winner": (csv(winners("teaa")), [], 'Did you mean "tea" by "teaa"'),
     "a blank in a winner": (csv(winners("tea ")), [], 'Did you mean "tea" by "tea "'),
     "no rows": (csv(ANSWERS[:0]), [], "no rows. Is it the right file"),
-    "other names of columns": (csv(ODD), [], "-c left=NAME.*choice file.*--read kind=best.*-c alternatives=NAME"),
-    "winners 1 and 0": (csv(ANSWERS.assign(winner=[1, 0, 1, 0, 1, 1])), [], "--read answer-is=side.*--read tie=0"),
+    "other names of columns": (csv(ODD), [], "-c left=one_thing -c right=other_thing -c answer=better"),
+    "winners 1 and 0": (csv(ANSWERS.assign(winner=[1, 0, 1, 0, 1, 1])), [], "--read positive=left.*--read tie=0"),
     "an item against itself": (csv(ANSWERS.assign(right="tea")), [], "--read drop=self"),
-    "columns twice": (csv(pd.concat([ANSWERS, PAIRS], axis=1)), [], 'columns called "user"; rename all but one'),
+    "columns twice": (csv(pd.concat([ANSWERS, PAIRS], axis=1)), [], "several columns called left, right, user"),
     "no header": (csv(ANSWERS, header=False), [], r"v.csv seems to have no header: .*such as user,left,right,winner\."),
     "no header, no user": (csv(ANSWERS[["left", "right", "winner"]], header=False), [], r"such as left,right,winner\."),
     "no header, sides": ("ann,tea,milk,left\nbob,tea,juice,right\n", [], "seems to have no header"),

@@ -67,11 +67,12 @@ def test_items_of_a_segment_have_the_ids_that_all_have(conjoint):
 
 def test_options_name_the_kind_the_alternatives_and_the_profile(tmp_path):
     path = tmp_path / "orders.csv"
-    path.write_text("user,rank1,rank2\na,1,2\nb,2,1\n")
+    path.write_text("user,rank1,rank2,rank3\na,1,2,3\nb,2,3,1\n")
     ran = run("check", path)
     assert ran.exit_code == 2
-    assert "For the first say --read kind=order, for the second --read kind=rank." in ran.stderr
-    assert "Read: 2 orders of 2;" in run("check", path, "--read", "kind=order").stdout
+    assert "--read kind=order" in ran.stderr
+    assert "--read kind=rank" in ran.stderr
+    assert "Read: 2 orders of 3;" in run("check", path, "--read", "kind=order").stdout
     path.write_text("id,car_price,bus_price,choice\n1,3,2,2\n1,2,3,1\n2,4,2,2\n")
     assert "1 car, 2 bus." in run("check", path).stdout
     path.write_text("id,bus_price,car_price,choice\n1,2,3,2\n1,3,2,1\n2,2,4,2\n")
@@ -109,4 +110,4 @@ def test_examples_of_the_page_on_answers_are_read_as_it_says(tmp_path, rows, sai
 
 
 def test_the_page_on_answers_has_all_its_examples():
-    assert len(EXAMPLES) == 38
+    assert len(EXAMPLES) == 42

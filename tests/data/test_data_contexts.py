@@ -60,7 +60,7 @@ def test_sets_share_contexts_by_their_ids():
 def test_columns_that_cannot_be_contexts_are_refused():
     with pytest.raises(DataError, match=r'no column "scene" \(given as context\)'):
         Comparisons.from_frame(ROWS, columns={"context": "scene"})
-    with pytest.raises(DataError, match="cannot be both the context and something else"):
+    with pytest.raises(DataError, match="cannot be both context and user"):
         Comparisons.from_frame(ROWS, columns={"who": "prompt", "context": "prompt"}, reading={"drop": "missing"})
     nothing = Comparisons.from_frame({**ROWS, "prompt": [None] * 5}, columns={"context": "prompt"})
     assert nothing.contexts is None

@@ -112,7 +112,7 @@ def test_weights_and_options(tmp_path):
         ("a.csv", b"left,right,winner\na,b,a\na,b\nb,c,b,d\n",
          "2 rows without the 3 fields of the header (first: row 2, 2"),
         ("a.csv", b'left,right,winner,note\na,b,a,"x"\na,b,a,"x",y\n', "1 row without the 4 fields"),
-        ("a.csv", b"left,left,right,winner\na,b,a,b\n", '2 columns called "left"'),
+        ("a.csv", b"left,left,right,winner\na,b,a,b\n", 'several columns called left'),
         ("a.csv", b"first,right,winner\na,b,a\n", 'the columns are "first", "right", "winner"'),
         ("a.parquet", b"PAR1 and no more", "cannot be read as Parquet"),
         ("a.jsonl", b'{"left": "a"}\n{"left": ', "cannot be read as JSON lines"),
@@ -200,8 +200,11 @@ def test_separators_of_spreadsheets_and_databases(tmp_path, text):
         ),
         (b"user left right winner\nu x y x\n", "It is the only one: what lies between columns must be a comma, a semi"),
         ("left,right,winner\nx,y,x\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8"),
-        (b"left,right,winner\nx,y,True\ny,z,False\n", "Write which item won in their place: left or right."),
-        (b"left,right,size_left,size_right\nx,y,3,1\ny,z,2,4\n", "found no column for the winner"),
+        (b"left,right,winner\nx,y,True\ny,z,False\n", 'reading={"left_word": "false", "right_word": "true"}'),
+        (
+            b"left,right,size_left,size_right\nx,y,3,1\ny,z,2,4\n",
+            'columns={"answer": "size_left"}, reading={"best": "high"}',
+        ),
     ],
 )
 def test_what_is_no_table_of_answers_is_told_why(tmp_path, data, said):

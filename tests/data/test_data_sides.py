@@ -166,7 +166,7 @@ def test_a_covariate_is_not_taken_for_another_column():
     found = read(counted, columns={"covariates": ["count"]})
     assert "weight" not in found.intake.columns
     assert found.covariates is not None
-    with pytest.raises(DataError, match='column "count" cannot be both weight and a covariate'):
+    with pytest.raises(DataError, match='column "count" cannot be both weight and covariate'):
         read(counted, columns={"covariates": ["count"], "weights": "count"})
 
 

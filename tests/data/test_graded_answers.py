@@ -129,8 +129,7 @@ def test_numbers_that_are_grades_are_no_sides_unless_said():
     with pytest.raises(DataError, match=r'row 1, "0\.5"'):
         read([0.5, 1.0], reading={"grades": ["1", "2"]})
     assert in_order(read([1, 0], reading={"grades": ["1", "2"]})) == [1, 0]
-    with pytest.raises(DataError, match="only 1 and 0"):
-        read([1, 0], reading={"grades": ["a tad", "by far"]})
+    assert read([1, 0], reading={"grades": ["a tad", "by far"]}).grade is None  # words for another column
 
 
 def test_one_grade_alone_says_nothing():

@@ -98,7 +98,8 @@ def test_many_new_items_are_told_from_few_and_from_items_that_recur():
     for n_items, n_answers, new in ((400, 700, True), (400, 1600, False), (290, 300, False)):
         row = np.arange(n_answers)
         left, right = row % n_items, (row + 1 + row // n_items) % n_items
-        rows = Comparisons.from_frame({"user": row % 40, "left": left, "right": right}, outcome=np.ones(n_answers))
+        columns = {"user": row % 40, "left": left, "right": right}
+        rows = Comparisons.from_frame(columns, outcome=np.ones(n_answers), reading={"task": "none"})
         assert held_out.Trial(rows, k_folds_answers(rows, 5), 0.0, None).items_are_new == new
 
 
@@ -330,7 +331,8 @@ def test_nobody_told_apart_with_ties_and_features():
 
 def test_what_cannot_be_fitted_is_not_judged():
     columns = {"user": np.repeat(np.arange(20), 4), "left": [0, 1, 2, 3] * 20, "right": [1, 2, 3, 0] * 20}
-    halves = Comparisons.from_frame(columns | {"weight": [0.5] * 80}, outcome=[1, -1] * 40)
+    columns |= {"weight": [0.5] * 80}
+    halves = Comparisons.from_frame(columns, outcome=[1, -1] * 40, reading={"task": "none"})
     verdict = Population(personal=False).fit(halves).verdict()
     assert verdict.personal.outcome == "unknown"
     assert "weight" in verdict.personal.sentence

@@ -52,7 +52,8 @@ ReadOption = Annotated[
         rich_help_panel=READING,
         show_default="as the file tells",
         help="What values mean, as often as needed: kind, answer-is, tie, left-word, right-word, positive, best, "
-        "grades, both-bad, side, task, constants, none, drop, criterion, table, unpack-limit, categorical, piecewise.",
+        "grades, both-bad, side, task, constants, none, drop, criterion, keep, table, unpack-limit, categorical, "
+        "piecewise.",
     ),
 ]
 DesignOption = Annotated[

@@ -106,8 +106,7 @@ ALONE = -1
 
 LEAST_CHOICES = 10  # a few rows in a row tell nothing
 IN_RUNS = 0.95  # of the rows whose winner won of its person more than once
-COMES_BACK = 0.05  # of the stretches
-ALIKE = 0.75  # of the runs
+FEWER = 0.1  # of the items that would win once of a person, were their answers about pairs
 
 
 def task_codes(ids: pl.Series, column: str, named: bool) -> Codes | None:
@@ -158,20 +157,47 @@ def may_be_choices(
     return rows[label == label[0]], len(won) - of_one < LEAST_CHOICES
 
 
+def may_be_taken_apart(user: Codes, left: Codes, right: Codes, outcome: NDArray[np.int8]) -> bool:
+    """Whether rows may be choices of one item over others that were taken apart, in whatever order they stand.
+
+    Then an item wins of a person over several others, as often as others were shown beside it, or several times as
+    often: if as many were shown each time, all wins are multiples of one number; and none wins once. Of answers by
+    themselves most items win something, or some win once: the last but one of a ranking, and where pairs are drawn at
+    random as many as a Poisson law of as many wins each has it. Where that is hardly any, items win over another each
+    time only if rows are choices, or of one baseline. Ties tell nothing. O(n log n).
+    """
+    decided = outcome != 0
+    n_items = int(max(left.max(initial=0), right.max(initial=0))) + 1
+    winner, loser = np.where(outcome > 0, left, right)[decided], np.where(outcome > 0, right, left)[decided]
+    by_whom = user[decided].astype(np.int64) * n_items + winner
+    group, wins = np.unique(by_whom, return_counts=True)
+    losers = np.bincount(np.searchsorted(group, np.unique(by_whom * n_items + loser) // n_items), minlength=len(wins))
+    if len(wins) < LEAST_CHOICES or (losers > 1).mean() < IN_RUNS:
+        return False
+    usual = int(np.bincount(wins[wins > 1]).argmax())
+    if (wins % usual == 0).mean() >= IN_RUNS and (losers[wins == usual] == usual).mean() >= IN_RUNS:
+        return True
+    met = np.unique(np.concatenate([by_whom, user[decided].astype(np.int64) * n_items + loser]))
+    if 2 * len(wins) > len(met):  # most items win of somebody, as where all are compared with each other
+        return False
+    low, high = 0.0, float(wins.mean())  # of the law without 0, whose mean is rate / (1 - exp(-rate))
+    for _ in range(60):
+        rate = 0.5 * (low + high)
+        low, high = (rate, high) if rate < wins.mean() * -np.expm1(-rate) else (low, rate)
+    once = len(wins) * rate / np.expm1(rate)
+    if once >= LEAST_CHOICES / 2:
+        return bool((wins == 1).sum() <= FEWER * once)
+    return not bool((wins == 1).any()) and bool(2 * (losers == wins).sum() >= len(wins))
+
+
 def choices_in_runs(
-    user: Codes, left: Codes, right: Codes, outcome: NDArray[np.int8], weight: NDArray[np.float64], *,
-    told: bool = False,
-) -> Codes | None:  # fmt: skip
+    user: Codes, left: Codes, right: Codes, outcome: NDArray[np.int8], weight: NDArray[np.float64]
+) -> Codes | None:
     """Choices of one item over others, in rows that follow each other; int32, shape (n,), or None if rows are none.
 
-    Equal codes for the rows of one choice, -1 for a row by itself. Arguments are in the order of the file.
-
-    A run is consecutive rows of one person (and one weight) in which one item wins over distinct others. Where it was
-    ``told`` that they are choices, they are; otherwise all is decided for all rows together, and only asked: of the
-    rows whose winner won more than once with its person 95 % must lie in runs, and so must most decided rows. Rows that
-    are merely sorted have runs too, and are known by two signs. Pairs made of rankings or ratings are nested: what one
-    winner beats, the person's next beats too, or the other way round. And where rows are grouped by winner, none comes
-    back later; then most runs must have one length. O(n log n).
+    Equal codes for the rows of one choice, -1 for a row by itself. Arguments are in the order of the file, which was
+    said to mean this: consecutive rows of one person (and one weight) in which one item wins over distinct others are
+    one choice. O(n log n).
     """
     n_items = int(max(left.max(initial=0), right.max(initial=0))) + 1
     decided = outcome != 0
@@ -182,46 +208,13 @@ def choices_in_runs(
     goes_on = decided[1:] & decided[:-1] & (np.diff(by_whom) == 0) & (np.diff(weight) == 0)
     stretch = np.cumsum(np.append(True, ~goes_on)) - 1
     stretch, run = _runs(stretch, loser)
-    start, size = _starts(run), np.bincount(run)
+    size = np.bincount(run)
     in_run = decided & (size[run] > 1)
-    n_stretches = int((~goes_on[decided[1:]]).sum() + decided[0])
-    if not told and not _like_choices(user, by_whom, loser, run, start, size, decided, in_run, n_stretches, n_items):
-        return None
     # Where a loser recurs it cannot be told where the next choice begins: better too much together than too little.
     task = np.full(len(user), ALONE, dtype=np.int32)
     held = (np.bincount(stretch, in_run) > 0)[stretch]
     task[held] = np.unique(stretch[held], return_inverse=True)[1]
     return task if held.any() else None
-
-
-def _like_choices(
-    user: Codes, by_whom: NDArray[np.int64], loser: NDArray[np.int64], run: NDArray[np.int64], start: NDArray[np.int64],
-    size: NDArray[np.int64], decided: NDArray[np.bool_], in_run: NDArray[np.bool_], n_stretches: int, n_items: int,
-) -> bool:  # fmt: skip
-    """Whether runs of rows, of one winner each, look like choices that were taken apart."""
-    wins = np.unique(by_whom[decided], return_inverse=True, return_counts=True)
-    again = wins[2][wins[1]] > 1
-    few = (size > 1).sum() < LEAST_CHOICES or 2 * in_run.sum() <= decided.sum()
-    if few or in_run[decided][again].sum() < IN_RUNS * again.sum():
-        return False
-    sizes = np.bincount(size[decided[start]])
-    grouped = n_stretches - len(wins[0]) < COMES_BACK * n_stretches and _in_order(user, by_whom, decided)
-    if grouped and (sizes.argmax() == 1 or sizes.max() < ALIKE * sizes.sum()):
-        return False
-    # Neighbours of one person: how many losers they share.
-    key = run * n_items + loser
-    known = np.sort(key)
-    place = np.minimum(np.searchsorted(known, key + n_items), len(key) - 1)
-    shared = np.bincount(run[known[place] == key + n_items], minlength=len(size))[:-1]
-    beside = decided[start[1:]] & decided[start[:-1]] & (np.diff(user[start]) == 0) & (np.diff(by_whom[start]) != 0)
-    nested = beside & (shared == np.minimum(size[1:], size[:-1]))
-    return not beside.any() or bool(nested.sum() < IN_RUNS * beside.sum())
-
-
-def _in_order(user: Codes, by_whom: NDArray[np.int64], decided: NDArray[np.bool_]) -> bool:
-    """Whether the winners of each person follow each other as rows that are sorted by them do."""
-    step = np.diff(by_whom[decided])[np.diff(user[decided]) == 0]
-    return bool((step >= 0).all() or (step <= 0).all())
 
 
 def _runs(stretch: NDArray[np.int64], loser: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

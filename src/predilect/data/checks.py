@@ -22,6 +22,7 @@ from predilect.data.intake import BASELINE, FIRST, LAST, NEARLY_ALL, SORTED, cou
 from predilect.data.keyed_rows import MOST_ITEMS, MOST_VARIANTS
 from predilect.data.orders import weights_of_rows
 from predilect.data.read.covariates import baselines
+from predilect.data.read.names import marks_rows
 from predilect.data.read.options import option
 from predilect.data.read.readers import read
 from predilect.errors import DataError
@@ -102,6 +103,7 @@ def check(
     comparisons = answers if isinstance(answers, Comparisons) else read(answers, columns=columns, reading=reading)
     findings = [
         *_items(comparisons, item_ids_with_no_answers),
+        *_marked(comparisons),
         *_groups(comparisons),
         *_sides(comparisons),
         *_people(comparisons),
@@ -110,6 +112,19 @@ def check(
         *_time(comparisons),
     ]
     return sorted(findings, key=lambda finding: finding.severity != "warning")
+
+
+def _marked(comparisons: Comparisons) -> list[Finding]:
+    """Columns that may tell which rows are to be used, and were not."""
+    names = [name for name in comparisons.intake.ignored_columns if marks_rows(name)]
+    if not names:
+        return []
+    told = first_few([f'"{shown(name)}"' for name in names])
+    message = (
+        f"All rows are used, whatever {told} says. If it marks answers that are to be left out, say which are kept: "
+        f"{option('keep', f'{shown(names[0])}:VALUE')}."
+    )
+    return [Finding("marked-rows", "warning", message, len(names), tuple(names[:5]))]
 
 
 def check_answers(answers: Comparisons) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from typing import Any, cast
 
@@ -42,6 +44,8 @@ def open_frame(frame: Any) -> tuple[Any, str]:
         if len(set(lengths.values())) > 1:
             raise DataError(f"the columns of a dict must be equally long, but their lengths are {lengths}.")
         return dict(frame), "polars"
+    if isinstance(frame, Deferred):
+        return frame, "polars"
     if isinstance(frame, str | PathLike):
         raise DataError(
             f'expected a data frame or a dict of columns, got the name of a file, "{shown(frame)}". Read answers '
@@ -90,8 +94,31 @@ def column_names(table: Any) -> list[str]:
 
 def index_names(table: Any) -> list[str]:
     """Names of the index of a pandas frame that ``open_frame`` returned, which is none of its columns."""
-    native = table if isinstance(table, dict) else table.to_native()
+    native = table if isinstance(table, dict | Deferred) else table.to_native()
     return [str(name) for name in getattr(getattr(native, "index", None), "names", ()) if name is not None]
+
+
+@dataclass
+class Deferred:
+    """A table of which some columns are held, and the others are read when the first of them is looked at."""
+
+    columns: list[str]
+    held: pl.DataFrame
+    rest: Callable[[], pl.DataFrame]
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def __getitem__(self, name: str) -> pl.Series:
+        return self.held[name] if name in self._held else self._others[name]
+
+    @cached_property
+    def _held(self) -> frozenset[str]:
+        return frozenset(self.held.columns)
+
+    @cached_property
+    def _others(self) -> pl.DataFrame:
+        return self.rest()
 
 
 class Columns(Mapping[str, pl.Series]):

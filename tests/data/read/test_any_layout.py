@@ -9,12 +9,12 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-import polars as pl
 import pytest
 
 from made_tables import LAYOUTS, Dice, content, is_truth, made, permuted
 from predilect.data import Comparisons
 from predilect.errors import DataError
+from reading_score import frame_of
 
 A_FEW, MANY = 8, 180  # tables of each of the layouts: more than 200, and more than 5 000
 # Layouts that a reader knows by their names and words; of the others it may always have to ask.
@@ -22,13 +22,6 @@ KNOWN = (
     "winner_by_name", "side_words", "graded_words", "one_to_two", "flags_of_sides", "won_and_lost",
     "column_an_annotator", "long_items", "ratings", "long_profiles", "wide_profiles", "listed_choices", "orders",
 )  # fmt: skip
-
-
-def frame_of(columns, as_text):
-    """The table; as text, what a file of text holds."""
-    frame = pl.DataFrame(columns, strict=False)
-    flat = [name for name, kind in frame.schema.items() if not kind.is_nested()]
-    return frame.with_columns(pl.col(flat).cast(pl.String)) if as_text else frame
 
 
 def read(frame):
@@ -49,10 +42,8 @@ def check(layout, n_tables):
         asked = isinstance(once, str)
         found[asked] += 1
         shown = f"seed {seed}, {table.layout}, {table.told}\n{table.columns}"
-        if asked == isinstance(again, str):
-            assert asked or once == again, f"another order of rows, another reading: {shown}"
-        else:
-            assert table.by_order, f"asked in one order of rows, read in another: {shown}"
+        assert asked == isinstance(again, str), f"asked in one order of rows, read in another: {shown}"
+        assert asked or once == again, f"another order of rows, another reading: {shown}"
         if asked:
             assert once.strip()
             continue

@@ -20,15 +20,14 @@ def test_columns_of_choices_are_an_order_if_items_stand_in_two_of_them():
     questions = {"user": list("ab"), "choice_1": ["tea", "milk"], "choice_2": ["red", "blue"], "choice_3": ["x", "y"]}
     refused(
         questions, {},
-        'the columns "choice_1", "choice_2", "choice_3" may hold one order',
-        'or the answers to 3 questions',
-        'Row 1 has "tea", then "red", then "x", the best first, if you say reading={"kind": "order"}',
+        "nothing tells that it must be",
+        'Row 1: a puts tea over red over x (an order, "choice_1", "choice_2", "choice_3"): reading={"kind": "order"}',
     )  # fmt: skip
     assert tasks_of(read(questions, reading={"kind": "order"}))[0] == ("a", "red > x", "tea > red")
     # Where what was shown is said, one reading fits.
     shown = {**questions, "alternatives": ["tea|red|x|w", "milk|blue|y|w"]}
     assert tasks_of(read(shown))[0] == ("a", "red > x", "tea > red", "x > w")
-    refused({"user": list("ab"), "choice_a": [1, 2], "choice_b": [2, 2]}, {}, "one order")
+    refused({"user": list("ab"), "choice_a": [1, 2], "choice_b": [2, 2]}, {}, "found no column for the winner")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ def test_text_that_may_be_an_order_is_asked_about():
     assert tasks_of(read(orders))[0] == ("a", "x > y", "y > z")
     refused(
         {"id": list("ab"), "said": ["x > y", "y > z"]}, {},
-        'column "said" holds text with a ">" in every row', 'Row 1 has "x", then "y", the best first',
+        'Row 1: a puts x over y (an order, "said")',
         'columns={"answer": "said"}, reading={"kind": "order"}',
     )  # fmt: skip
     assert (
@@ -58,8 +57,7 @@ def test_text_that_may_be_an_order_is_asked_about():
 def test_ratings_of_numbers_and_letters_are_asked_about():
     refused(
         {"id": [1, 2], "rating_a1": [1, 2], "rating_a2": [4, 1], "rating_b1": [5, 2]}, {},
-        'the columns "rating_a1", "rating_a2", "rating_b1" hold ratings of a1, a2, b1', 'reading={"kind": "rating"}',
-        "a table with a row for each alternative",
+        'the rating of each of "a1", "a2", "b1", high is good): reading={"kind": "rating"}',
     )  # fmt: skip
     assert read({"id": [1, 2], "rating_a": [1, 2], "rating_b": [4, 1]}, reading={"kind": "rating"}).items.ids == [
         "a",
@@ -91,12 +89,10 @@ def test_the_best_the_second_the_third_and_the_worst():
 
 def test_answers_by_place_or_by_item_are_asked_about_where_both_fit():
     shown = {"user": [1, 2], "item1": [2, 1], "item2": [1, 3], "item3": [3, 2], "choice": [2, 3]}
-    refused(
-        shown, {}, "are items, or the places of items", 'reading={"answer_is": "item"}', 'reading={"answer_is": "side"}'
-    )
+    refused(shown, {}, "1 chooses 2 over 1, 3", 'reading={"answer_is": "item"}', 'reading={"answer_is": "side"}')
     assert tasks_of(read(shown, reading={"answer_is": "item"}))[0] == (1, "2 > 1", "2 > 3")
     assert tasks_of(read(shown, reading={"answer_is": "side"}))[0] == (1, "1 > 2", "1 > 3")
     other = {**shown, "item1": [7, 1]}
-    refused({**other, "choice": [1, 3]}, {}, "are items, or the places")
+    refused({**other, "choice": [1, 3]}, {}, 'reading={"answer_is": "item"}')
     assert tasks_of(read({**other, "choice": [3, 1]}))[0] == (1, "3 > 1", "3 > 7")  # which both mean
     assert tasks_of(read({**other, "choice": [2, 3]}))[0] == (1, "1 > 3", "1 > 7")

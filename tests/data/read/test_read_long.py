@@ -41,7 +41,7 @@ def test_the_column_of_the_alternatives_can_be_named(tmp_path):
     assert list(tasks_of(read_file(tmp_path / "firms.csv", **named))[1][1:]) == expected
     wide = {**firms, "price_1": [1] * 6, "price_2": [2] * 6, "chosen": CHOSEN}
     assert read(wide, **named).intake.tasks_read == {"choices of the best of 3": 2}
-    refused(firms, {}, "found no column that says which was chosen", 'columns={"answer": "NAME"}', **named)
+    refused(firms, {}, "nothing tells that it must be", 'columns={"answer": "wage"}', **named)
     refused(firms, {"chosen": CHOSEN}, 'Did you mean "region"?', columns={"task": "firm", "alternatives": "regions"})
     items = {**TASKS, "item": ["x", "y", "z", "z", "x", "y"], "chosen": CHOSEN}
     assert tasks_of(read(items, columns={"alternatives": "item"})) == tasks_of(read(items))
@@ -104,12 +104,14 @@ def test_a_column_that_counts_in_tasks_is_asked_about():
     columns = {**TASKS, "brand": [1, 2, 3, 3, 1, 2], "price": [1, 2, 3, 4, 5, 9], "chosen": CHOSEN}
     refused(
         columns, {},
-        'column "brand" holds 3 numbers, each once in every task of 3',
-        'Row 1 is about alternative 1 if you say columns={"alternatives": "brand"}',
-        'it has brand=1, an attribute, if you say columns={"profile": ["brand", "price"]}',
+        'Row 1: a chooses 1, price=1 over 2, price=2; 3, price=3',
+        'columns={"alternatives": "brand"}, reading={"constants": True}',
+        'Row 1: a chooses brand=1, price=1 over', 'columns={"profile": ["brand", "price"]}',
     )  # fmt: skip
     assert read(columns, columns={"profile": ["brand", "price"]}).intake.attributes == ("brand", "price")
-    refused(columns, {}, 'column "brand" numbers the alternatives (1, 2, 3 ...)', columns={"alternatives": "brand"})
+    refused(
+        columns, {}, 'reading={"constants": True}', 'reading={"constants": False}', columns={"alternatives": "brand"}
+    )
     labelled = read(columns, columns={"alternatives": "brand"}, reading={"constants": True})
     assert labelled.intake.attributes == ("alternative", "price")
     assert read(columns, columns={"alternatives": "brand"}, reading={"constants": False}).intake.attributes == (
@@ -119,14 +121,14 @@ def test_a_column_that_counts_in_tasks_is_asked_about():
 
 def test_constants_of_numbered_alternatives_are_asked_about_where_attributes_go_by_the_number():
     by_number = made(cost=lambda dice, alt: dice.normal(10.0 * alt, 1.0).round(2))
-    refused(by_number, {}, 'and "cost" goes by it', 'reading={"constants": True}', 'reading={"constants": False}')
+    refused(by_number, {}, 'reading={"constants": True}', 'reading={"constants": False}')
     assert read(by_number, reading={"constants": True}).intake.attributes == ("alternative", "cost")
     assert read(by_number, reading={"constants": False}).intake.attributes == ("cost",)
     only_some = made(
         cost=lambda dice, alt: dice.integers(1, 4, len(alt)),
         wait=lambda dice, alt: [None if number == 2 else dice.random() for number in alt],
     )
-    refused(only_some, {}, 'and "wait" goes by it')
+    refused(only_some, {}, 'reading={"constants": True}')
     # Places of a design; a label that goes with the number; numbers of modes.
     design = made(cost=lambda dice, alt: dice.integers(1, 4, len(alt)), size=lambda dice, alt: dice.random(len(alt)))
     assert read(design).intake.attributes == ("cost", "size")
@@ -199,6 +201,38 @@ def test_an_option_without_a_row_of_its_own_says_what_to_do():
     assert tasks_of(read(advised))[1][1:] == ("None > price=1", "None > price=2", "None > price=3")
 
 
+@pytest.mark.parametrize("answer", [[1, 0, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0]])
+def test_none_of_these_can_be_said_where_it_has_no_row(answer):
+    shown = {**NUMBERED, "price": [1, 2, 3, 3, 2, 1], "chosen": answer}
+    found = read(shown, reading={"none": "0"})
+    assert tasks_of(found) == [
+        ("a", "price=1 > 0", "price=1 > price=2", "price=1 > price=3"),
+        ("b", "0 > price=1", "0 > price=2", "0 > price=3"),
+    ]
+    assert "0 was one more alternative of each task, chosen where no other one was." in found.intake.notes
+    items = {**TASKS, "item": ["x", "y", "z", "z", "x", "y"], "chosen": [1, 0, 0, 0, 0, 0]}
+    assert tasks_of(read(items, reading={"none": "nix"}))[1][1:] == ("nix > x", "nix > y", "nix > z")
+
+
+@pytest.mark.parametrize("name", ["chose", "pick", "selected", "picked", "selection", "Chose"])
+def test_words_for_what_was_chosen(name):
+    found = read(NUMBERED, {"price": [1, 2, 3, 4, 5, 9], name: CHOSEN})
+    assert found.intake.columns["winner"] == name
+    assert found.intake.tasks_read == {"choices of the best of 3": 2}
+
+
+def test_places_of_players_in_games():
+    game = {"game": [1, 1, 1, 2, 2], "player": ["ann", "bob", "cyd", "bob", "ann"], "place": [1, 2, 3, 1, 2]}
+    assert tasks_of(read(game)) == [(None, "ann > bob", "bob > cyd"), (None, "bob > ann")]
+
+
+def test_choices_that_say_nothing_of_what_was_shown_are_told_about_alternatives():
+    told = refused(
+        {"voter": ["a"] * 4, "screen": [1, 1, 2, 2], "response": [1, 1, 3, 3]}, {}, 'columns={"task": "NAME"}'
+    )
+    assert "left item" not in told
+
+
 def test_a_lone_attribute_with_an_outside_option():
     found = read(NUMBERED, {"price": [1, 2, None, None, 2, 1], "choice": CHOSEN})
     assert tasks_of(found) == [
@@ -213,20 +247,17 @@ def test_a_lone_attribute_with_an_outside_option():
 
 def test_a_position_is_no_rank_beside_another_answer():
     shown = {"user": list("aabb"), "item": ["x", "y", "y", "x"], "position": [1, 2, 1, 2]}
-    refused(
-        shown, {}, "or where each item stood on the screen", 'reading={"kind": "rank"}', 'columns={"answer": "NAME"}'
-    )
+    refused(shown, {}, "nothing tells that it must be", 'columns={"answer": "position"}, reading={"kind": "rank"')
     assert tasks_of(read(shown, reading={"kind": "rank"})) == [("a", "x > y"), ("b", "y > x")]
     refused(
         shown, {"clicked": [0, 1, 1, 0]},
-        'column "position" may be the place on the screen, and "clicked" may be the answer',
-        'reading={"kind": "rank"}', 'columns={"answer": "clicked"}',
+        'columns={"answer": "position"}, reading={"kind": "rank"', 'columns={"answer": "clicked"}',
     )  # fmt: skip
     refused(
         shown,
-        {"rating": [5, 1, 4, 2]},
-        '"rating" may be the answer',
-        'columns={"answer": "rating"}, reading={"kind": "rating"}',
+        {"rating": [1, 5, 4, 2]},
+        'columns={"answer": "position"}',
+        'columns={"answer": "rating"}, reading={"kind": "rating"',
     )
     assert tasks_of(read(shown, {"clicked": [0, 1, 1, 0]}, columns={"answer": "clicked"})) == [
         ("a", "y > x"),
@@ -245,8 +276,8 @@ def test_high_ratings_are_good_and_that_is_said(name):
 def test_marks_are_asked_about(name):
     marks = {"user": list("aa"), "item": ["x", "y"], name: [1, 5]}
     refused(
-        marks, {}, f'column "{name}" holds numbers from 1 to 5, and no word says which end is good',
-        '1 is better than 5 if you say reading={"best": "low"}', '5 better than 1 if you say reading={"best": "high"}',
+        marks, {}, f'a puts x over y (a row an alternative, rated by "{name}", low is good, about "item"): '
+        'reading={"best": "low"}', 'reading={"best": "high"}',
     )  # fmt: skip
     low = read(marks, reading={"best": "low"})
     assert tasks_of(low) == [("a", "x > y")]
@@ -256,7 +287,7 @@ def test_marks_are_asked_about(name):
 
 def test_votes_of_statements_up_and_down():
     votes = {"voter-id": list("aaab"), "comment-id": [1, 2, 3, 1], "vote": [1, 1, -1, 0]}
-    refused(votes, {}, 'column "vote" holds numbers from -1 to 1', 'reading={"best": "high"}')
+    refused(votes, {}, "a puts 1, 2 over 3", 'reading={"best": "high"}', 'reading={"best": "low"}')
     assert tasks_of(read(votes, reading={"best": "high"})) == [("a", "1 > 3", "2 > 3")]
     assert tasks_of(read(votes, reading={"best": "low"})) == [("a", "3 > 1", "3 > 2")]
 
@@ -311,7 +342,7 @@ def test_what_is_noted_of_a_row_describes_nothing(own, name, values):
 def test_what_changes_with_an_item_describes_it_or_is_noted(own):
     table = {**SOME, own: THREE_OF_FOUR, "zworg": [0, 1, 0, 2, 1, 0, 2, 1, 1]}
     more = {"alternatives": own} if own == "getränk" else {}
-    refused(table, {"chosen": ONE_EACH}, 'Row 1 is about "tea, zworg=0" if you say', '"profile": []')
+    refused(table, {"chosen": ONE_EACH}, "zworg=0 over", '"profile": []')
     items = read(table, {"chosen": ONE_EACH}, columns={"profile": [], **more})
     assert sorted(answer for task in tasks_of(items) for answer in task[1:]) == sorted(OF_THEM)
     assert len(read(table, {"chosen": ONE_EACH}, columns={"profile": [own, "zworg"]}).items.ids) == 7
@@ -324,7 +355,7 @@ def test_what_changes_with_an_item_describes_it_or_is_noted(own):
 def test_codes_of_a_list_are_no_places():
     ids = [{"tea": "item0", "milk": "item1", "rum": "item2", "cola": "item3"}[one] for one in THREE_OF_FOUR]
     table = {**SOME, "alternative": ids, "price": [1, 2, 1, 2, 1, 1, 2, 2, 1]}
-    refused(table, {"chosen": ONE_EACH}, 'column "alternative" numbers the alternatives')
+    refused(table, {"chosen": ONE_EACH}, 'reading={"constants": True}', 'reading={"constants": False}')
 
 
 def test_times_alone_are_no_alternatives():
@@ -342,13 +373,13 @@ def test_codes_that_begin_with_zero_stay_as_they_are():
 @pytest.mark.parametrize(("taken", "words"), [(ONE_EACH, 'answer": "taken'), (["tea"] * 3 + ["cola"] * 6, "taken")])
 def test_ratings_beside_a_mark_of_one_in_each_task_are_asked_about(taken, words):
     table = {**SOME, "alternative": THREE_OF_FOUR, "taken": taken}
-    refused(table, {"rating": [3, 1, 2, 2, 2, 3, 1, 1, 2]}, '"taken" may be the answer', words)
+    refused(table, {"rating": [3, 1, 2, 2, 2, 3, 1, 1, 2]}, 'columns={"answer": "rating"', words)
 
 
 @pytest.mark.parametrize("answer", [{"rank": [1, 2, 3, 2, 1, 3]}, {"approved": [1, 0, 0, 0, 1, 1]}])
 def test_a_task_of_several_people_is_asked_about(answer):
     table = {"set": [1] * 6, "wozzle": ["x", "y", "z"] * 2, "tester": ["p"] * 3 + ["q"] * 3}
-    refused(table, answer, 'once with each "', '"who": ')
+    refused(table, answer, '"who": "tester"', '"profile": ["')
     assert read(table, answer, columns={"who": "tester"}).has_users
     assert "tester=p, wozzle=x" in read(table, answer, columns={"profile": ["tester", "wozzle"]}).items.ids
 
@@ -356,14 +387,14 @@ def test_a_task_of_several_people_is_asked_about(answer):
 def test_a_number_that_two_columns_have_is_asked_about():
     table = {**SOME, "item": [2, 3, 1, 3, 1, 2, 1, 2, 3], "alternative": [1, 2, 3] * 3}
     answer = {"choice": [2] * 3 + [1] * 3 + [3] * 3}
-    refused(table, answer, 'may name what was chosen as "item" does, or as "alternative" does')
+    refused(table, answer, '"alternatives": "item"', '"alternatives": "alternative"')
     assert tasks_of(read(table, answer, columns={"alternatives": "item"}))[0][1:] != ()
 
 
 def test_rows_of_one_task_are_no_choices_among_their_columns():
     table = {"user": ["a"] * 6, "screen": [7, 7, 8, 8, 9, 9], "x1": [1, 2, 2, 1, 1, 2], "x2": [2, 1, 1, 1, 2, 2]}
     answer = {"response": [1, 2, 2, 1, 1, 2]}
-    refused(table, answer, 'or one alternative, as "screen" tells', 'columns={"alternatives": ["1", "2"]}')
+    refused(table, answer, "nothing tells that it must be", 'columns={"alternatives": ["1", "2"]')
     assert read(table, answer, columns={"alternatives": ["1", "2"]}).n_answers == 6
 
 
@@ -375,19 +406,22 @@ def test_a_note_with_a_sign_in_it_is_no_order():
 POINTS = {"resp": [1] * 6, "task": [1, 1, 1, 2, 2, 2], "concept": [1, 2, 3] * 2, "price": [1, 2, 3, 3, 1, 2]}
 
 
-@pytest.mark.parametrize("two", [("10", "70"), ("20", "40"), ("0", "100"), ("1", "4"), ("70", "10"), ("0.5", "2.5")])
-def test_two_numbers_that_may_be_points_are_no_choice_unless_said(two):
+@pytest.mark.parametrize("two", [("10", "70"), ("20", "40"), ("0", "100"), ("1", "4"), ("0.5", "2.5")])
+def test_two_numbers_say_the_same_as_marks_and_as_points(two):
     low, high = two
     rows = {**POINTS, "response": [low, high, low, low, low, high]}
+    assert Comparisons.from_frame(rows) == Comparisons.from_frame({**POINTS, "response": [0, 1, 0, 0, 0, 1]})
+    assert sum(Comparisons.from_frame(rows, reading={"kind": "rating"}).intake.tasks_read.values()) == 2
+
+
+def test_two_numbers_of_which_the_lower_one_marks_may_be_points():
+    rows = {**POINTS, "response": ["70", "10", "70", "70", "70", "10"]}
     with spoken_to("command"), pytest.raises(DataError) as error:
         Comparisons.from_frame(rows)
-    few, many = sorted(two, key=float)
-    assert f'column "response" holds {few} and {many}' in str(error.value)
-    assert "points or ratings, say --read kind=rating" in str(error.value)
-    assert f"if {high} only marks what was chosen, say --read kind=best" in str(error.value)
+    assert "--read kind=rating" in str(error.value)
+    assert "--read kind=best" in str(error.value)
     said = Comparisons.from_frame(rows, reading={"kind": "best"})
     assert said == Comparisons.from_frame({**POINTS, "response": [0, 1, 0, 0, 0, 1]})
-    assert sum(Comparisons.from_frame(rows, reading={"kind": "rating"}).intake.tasks_read.values()) == 2
 
 
 @pytest.mark.parametrize("two", [("1", "2"), ("2", "1"), ("no", "chosen"), ("0", "1")])
@@ -409,13 +443,12 @@ def test_attributes_called_left_and_right_may_be_those_of_alternatives(tmp_path)
     for table in (lambda **said: read_file(path, **said), lambda **said: Comparisons.from_frame(rows, **said)):
         with spoken_to("command"), pytest.raises(DataError) as error:
             table()
-        assert "--read answer-is=item or --read answer-is=side" in str(error.value)
-        assert "of which one was chosen in each task, say --read kind=best." in str(error.value)
+        assert "numbers above 0.5 for the left): --read positive=left" in str(error.value)
         assert table(reading={"kind": "best"}).intake.tasks_read == {"choices of the best of 3": 2}
 
 
 def test_pairs_that_are_read_in_two_ways_are_no_alternatives():
     rows = {"user": ["a"] * 3, "left": [1, 2, 3], "right": [2, 1, 1], "winner": [1, 1, 1]}
-    with pytest.raises(DataError, match="the two disagree") as error:
+    with pytest.raises(DataError, match="in 2 ways") as error:
         Comparisons.from_frame(rows)
     assert "kind" not in str(error.value)

@@ -44,10 +44,7 @@ def test_codes_from_0_to_2_are_read_as_told_and_never_guessed():
 
     assert read(reading={"tie": "0"}) == [(None, "x = y"), (None, "z > x"), (None, "z > y")]
     assert read(reading={"tie": "2"}) == [(None, "x = z"), (None, "x > y"), (None, "y > z")]
-    with pytest.raises(
-        DataError,
-        match=r'reading={"tie": "0"} if they mean a tie, the first and the second, or with reading={"tie": "2"}',
-    ):
+    with pytest.raises(DataError, match=r'reading={"tie": "0"}; or .*reading={"tie": "2", "positive": "right"}'):
         read()
     numbers = {"left": [0, 1, 2], "right": [1, 2, 0], "winner": [0, 1, 2]}
     assert tasks_of(Comparisons.from_frame(numbers)) == [(None, "0 > 1"), (None, "1 > 2"), (None, "2 > 0")]
@@ -67,7 +64,7 @@ def test_a_column_an_annotator_makes_a_row_of_each_answer():
     }  # fmt: skip
     assert found.intake.rows_read == 3  # an empty cell is no answer
     assert found.intake.ignored_columns == ()
-    with pytest.raises(DataError, match='column "annotator1 to annotator2" holds 0, 1 and 2'):
+    with pytest.raises(DataError, match='who won by "annotator1 to annotator2", 1 the left one, 0 a tie'):
         Comparisons.from_frame(columns)
     with pytest.raises(DataError, match=r'such as "tea_milk" or "tea vs milk"; got "x_y"\. Make two columns of it'):
         Comparisons.from_frame({**columns, "cmp_key": ["x_y", "z_x_2"]}, reading={"tie": "0"})

@@ -108,8 +108,7 @@ def test_an_attribute_that_is_missing_is_an_error():
 def test_numbered_alternatives_have_the_same_columns():
     refused(
         WIDE, {"size_1": [1, 1], "size_2": [2, 2], "choice": [1, 2]},
-        'columns hold "size" for the alternatives "1", "2" but not for "3". Leave the cells of an alternative that was '
-        'not shown blank, and name what describes alternatives: columns={"profile": "price"}.',
+        'columns={"profile": "price"}',
     )  # fmt: skip
     said = read(WIDE, {"size_1": [1, 1], "size_2": [2, 2], "choice": [1, 2]}, columns={"profile": ["price"]})
     assert said.intake.attributes == ("price",)
@@ -152,7 +151,7 @@ def test_orders_say_what_is_wrong_with_them():
     refused(
         {"user": ["a", "b"], "rank1": [1, 2], "rank2": [2, 1]},
         {},
-        'For the first say reading={"kind": "order"}, for the second reading={"kind": "rank"}.',
+        'reading={"kind": "rank"}; or Row 1: a puts 1 over 2 (an order, "rank1", "rank2"): reading={"kind": "order"}',
     )
 
 

@@ -20,9 +20,8 @@ def renamed(words):
 def test_choices_from_0_beside_columns_from_1_are_asked_about():
     told = refused(
         PRICES, {"choice": FROM_0},
-        'column "choice" holds 0 to 2, and the alternatives of the columns are 1, 2, 3.',
-        'If 0 is the choice of 1, the first, say columns={"alternatives": ["1", "2", "3"]}',
-        '3 was never chosen, say reading={"none": "0"}',
+        'Row 1: a chooses price=1 over price=2, price=3', 'columns={"alternatives": ["1", "2", "3"]}',
+        'Row 1: a chooses 0 over price=1, price=2, price=3', 'reading={"none": "0"}',
     )  # fmt: skip
     assert "drop" not in told
     assert tasks_of(read(PRICES, {"choice": FROM_0}, columns={"alternatives": ["1", "2", "3"]})) == FIRST
@@ -39,8 +38,8 @@ def test_numbers_of_named_alternatives_follow_the_columns_or_are_asked_about():
     assert found.intake.notes == ("The choice was read by the order of the columns: 0 car, 1 bus, 2 rail.",)
     assert tasks_of(found)[0] == ("a", "car, price=1 > bus, price=2", "car, price=1 > rail, price=3")
     by_name = renamed(["id", "price_bus", "price_car", "price_rail"])
-    refused(by_name, {"choice": FROM_0}, "counted from 0", 'columns={"alternatives": ["bus", "car", "rail"]}')
-    refused(by_name, {"choice": [1, 2, 3]}, "counted from 1", 'columns={"alternatives": ["bus", "car", "rail"]}')
+    refused(by_name, {"choice": FROM_0}, 'columns={"alternatives": ["bus", "car", "rail"]')
+    refused(by_name, {"choice": [1, 2, 3]}, 'columns={"alternatives": ["bus", "car", "rail"]')
     named = {"columns": {"alternatives": ["bus", "car", "rail"]}}
     assert tasks_of(read(by_name, {"choice": FROM_0}, **named)) == tasks_of(
         read(by_name, {"choice": [1, 2, 3]}, **named)
@@ -86,18 +85,27 @@ def test_constants_of_numbered_alternatives_are_asked_about_where_attributes_go_
     dice = np.random.default_rng(1)
     modes = {f"time_{alt}": (20 * alt + dice.normal(size=40)).round(2) for alt in (1, 2, 3)}
     choice = dice.integers(1, 4, 40)
-    refused(modes, {"choice": choice}, 'columns number the alternatives (1, 2, 3 ...), and "time" goes by it',
-            'reading={"constants": True}', 'reading={"constants": False}')  # fmt: skip
+    refused(modes, {"choice": choice}, 'reading={"constants": True}', 'reading={"constants": False}')  # fmt: skip
     assert read(modes, {"choice": choice}, reading={"constants": True}).intake.attributes == ("alternative", "time")
     only = {**{f"cost_{alt}": dice.normal(size=40) for alt in (1, 2, 3)}, "wait_1": dice.normal(size=40),
             "wait_2": dice.normal(size=40)}  # fmt: skip
-    refused(only, {"choice": choice}, '"wait" goes by it')
+    refused(only, {"choice": choice}, 'reading={"constants": True}', 'columns={"profile": ["wait", "cost"]}')
     refused(only, {"choice": choice}, 'columns hold "wait" for the alternatives "1", "2"', reading={"constants": False})
     assert read(only, {"choice": choice}, reading={"constants": True}).intake.attributes == (
         "alternative",
         "cost",
         "wait",
     )
+
+
+def test_what_one_alternative_lacks_is_0_if_it_is_named():
+    routes = {"tt1": [10, 12], "tt2": [8, 9], "toll2": [3, 4], "choice": [1, 2]}
+    refused(
+        routes, {}, 'columns={"profile": ["toll", "tt"]}', 'reading={"constants": True}', 'columns={"profile": "tt"}'
+    )
+    found = read(routes, columns={"profile": ["tt", "toll"]})
+    assert tasks_of(found) == [(None, "toll=0, tt=10 > toll=3, tt=8"), (None, "toll=4, tt=9 > toll=0, tt=12")]
+    assert read(routes, columns={"profile": ["tt"]}).intake.attributes == ("tt",)
 
 
 A, B = ["tea", "milk", "rum", "tea"], ["milk", "rum", "tea", "milk"]
@@ -112,7 +120,7 @@ def test_columns_of_a_number_are_items_or_an_attribute_as_is_said():
     refused(OF_A, ends, 'columns={"alternatives": ["a 1", "a 2", "a 3"]}', 'columns={"profile": "a"}')
     assert read(OF_A, ends, **items).items.ids == ["001", "002", "010"]
     assert read(OF_A, ends, columns={"profile": ["a"]}).intake.attributes == ("a",)
-    refused(OF_A, {"answer": [1, 3, 2]}, 'columns={"alternatives": ["a 1", "a 2", "a 3"]}')
+    refused(OF_A, {"answer": [1, 3, 2]}, '"alternatives": ["a 1", "a 2", "a 3"]}')
     assert read(OF_A, {"answer": [1, 3, 2]}, **items).items.ids == ["001", "002", "010"]
 
 
@@ -127,16 +135,16 @@ def test_columns_of_a_number_are_items_or_an_attribute_as_is_said():
          ['columns={"who": "user"}', 'columns={"who": "judge"}']),
         ({"cost_a": [1, 2, 3], "cost_b": [4, 5, 6]}, {"arm": ["A", "B", "A"]}, ['columns={"answer": "arm"}']),
         ({"bus_score": [1, 2, 3], "car_score": [2, 1, 3]}, {"choice": ["bus", "car", "bus"]},
-         ['reading={"kind": "rating"}', 'columns={"answer": "choice"}, reading={"kind": "best"}']),
+         ['reading={"kind": "rating"}', 'columns={"answer": "choice"}']),
         (BY_NUMBER, {"choice": [1, 3, 2]},
-         ['columns={"alternatives": ["TRAIN", "SM", "CAR"]}', 'columns={"alternatives": ["1", "2", "3"]}']),
+         ['"alternatives": ["TRAIN", "SM", "CAR"]', '"alternatives": ["1", "2", "3"]']),
         (COST, {"choice": ["bus", "car", "bus"], "time_taken": [7, 8, 9]},
          ['columns={"alternatives": ["bus", "car"]}', 'columns={"alternatives": ["bus", "car", "taken"]}']),
         ({"artigo 1": [1, 2, 3, 1], "artigo 2": [2, 3, 1, 2]},
          {"user": ["do", "go", "do", "go"], "label": [1, 2, 2, 1], "preferred": ["first", "second", "first", "first"]},
-         ['columns={"left": "artigo 1", "right": "artigo 2"}', 'columns={"profile": "artigo"}']),
+         ['columns={"left": "artigo 1", "right": "artigo 2", "answer": "label"}', '"profile": "artigo"']),
         ({"kelm": A, "vorn": B}, {"score_a": [1, 2, 1, 2], "score_b": [2, 1, 1, 1], "choice": list("abab")},
-         ['columns={"left": "kelm", "right": "vorn"}', 'columns={"profile": "score"}']),
+         ['columns={"left": "kelm", "right": "vorn", "answer": "choice"}', '"profile": "score"']),
     ],
 )  # fmt: skip
 def test_what_else_could_be_the_answer_the_person_or_the_items_is_asked_about(table, more, messages):

@@ -90,7 +90,7 @@ def test_the_constant_of_none_is_against_an_item_of_average_attributes():
     items = {name: [*column, None] for name, column in ITEMS.items()} | {"item": [*ITEMS["item"], "None"]}
     rows = DATA.to_frame().select("user", "left", "right", "winner")
     none = pl.DataFrame({"user": ["u1", "u2", "u3"], "left": "None", "right": ["i1", "i2", "i3"], "winner": "left"})
-    model = Population(**GIVEN, basis="attributes").fit(pl.concat([rows, none]), items=items)
+    model = Population(**GIVEN, basis="attributes").fit(pl.concat([rows, none]), items=items, reading={"task": "none"})
     found = worths(model.part_worths(), "u3")
     order, code = model.items_.codes(items["item"]), int(model.users_.codes(["u3"])[0])
     f = model.posterior_.person(code).mean[order]

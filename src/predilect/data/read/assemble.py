@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,18 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from predilect._arguments import check_mapping
-from predilect._text import did_you_mean, first_few, shown
+from predilect._text import shown
 from predilect._types import BoolArray, FloatArray
-from predilect.data.canonical import (
-    Answers,
-    Codes,
-    canonical_answers,
-    choices_in_runs,
-    exact_sum,
-    may_be_choices,
-    task_codes,
-    tells_tasks_apart,
-)
+from predilect.data.canonical import Answers, Codes, canonical_answers, choices_in_runs, exact_sum, task_codes
 from predilect.data.frames import Columns, as_text, clean_ids, to_series, without_points
 from predilect.data.intake import (
     REASONS,
@@ -34,38 +25,16 @@ from predilect.data.intake import (
     nothing_left,
     pair_sentence,
 )
-from predilect.data.read.columns import guess_columns, listed, require_column
-from predilect.data.read.covariates import (
-    covariate_columns,
-    differences,
-    flat,
-    refuse_missing,
-    role_names,
-    why_no_sides,
-)
-from predilect.data.read.names import (
-    BAD_WORDS,
-    CHOICE_TASK,
-    OPEN_WEIGHT,
-    PEOPLE_BY_RANK,
-    all_named,
-    could_be_side,
-    is_called,
-    plain,
-    positive_side,
-    same_thing,
-    side_words,
-    squeezed,
-    tokens,
-)
-from predilect.data.read.options import ReadOptions, as_words, option, own_words
+from predilect.data.read.covariates import covariate_columns, differences, refuse_missing, role_names, why_no_sides
+from predilect.data.read.names import BAD_WORDS, PEOPLE_BY_RANK, all_named, same_thing, tokens
+from predilect.data.read.options import ReadOptions, as_words, option
 from predilect.data.read.winners import (
     MOST_GRADES,
     UNKNOWN,
+    Answered,
     Decoded,
-    decode_winners,
+    Way,
     grades_of_numbers,
-    is_number,
     numbers_named,
     taken_apart,
     unknown_message,
@@ -73,6 +42,7 @@ from predilect.data.read.winners import (
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
+Advice = Callable[[str, NDArray[np.int64]], str]
 EVERYONE = "everyone"
 _MISSING, _SELF, _UNKNOWN_WINNER, _NO_WEIGHT, _NO_COVARIATE = 1, 2, 3, 4, 5
 
@@ -93,18 +63,19 @@ class Assembled(NamedTuple):
 
 @dataclass(frozen=True)
 class Pairs:
-    """How a table holds pairs: options that name their columns, and what those do not say.
+    """Rows of pairs: columns by role, what was said, and what says who won.
 
-    ``answers`` are columns that may say who won, the surest first; where none can be read, ``otherwise`` makes what
-    other columns say. Without them ``outcome`` does, (n_rows,), made of the columns ``used``, by role. ``table`` stands
-    in place of the table that was given, with columns ``called`` as none of it is. ``shown_left`` is 1 where the left
-    item was shown on the left, -1 on the right, 0 where that is not known, (n_rows,); ``no_sides`` is why no side is
-    known of any. ``both_bad`` tells which ties were of two that are bad.
+    ``answered`` and ``way``: a column of answers, and what its words stand for; without them ``outcome`` says it, of
+    every row, NaN where it says nothing, made of the columns ``used``, by role. ``table`` stands in place of the table
+    that was given, with columns ``called`` as none of it is. ``shown_left`` is 1 where the left item was shown on the
+    left, -1 on the right, 0 where that is not known, (n_rows,); ``no_sides`` is why no side is known of any.
+    ``both_bad`` tells which ties were of two that are bad.
     """
 
     options: ReadOptions
-    answers: tuple[str, ...] = ()
-    otherwise: Callable[[], Pairs | None] = lambda: None
+    roles: Mapping[str, str]
+    answered: Answered | None = None
+    way: Way | None = None
     outcome: Any = None
     used: Mapping[str, str] = field(default_factory=dict)
     table: Mapping[str, pl.Series] | None = None
@@ -113,53 +84,44 @@ class Pairs:
     no_sides: str = ""
     both_bad: NDArray[np.bool_] | None = None
     notes: tuple[str, ...] = ()
-    tried: bool = False  # whether advice is tried, so that none is wanted
+    given: bool = False  # whether the outcomes were handed in
 
 
-def assemble(raw: Columns, pairs: Pairs) -> Assembled:
-    """Answers of a table; raises DataError if it cannot be read in one clear way, or nothing usable remains."""
+def assemble(raw: Columns, pairs: Pairs, advice: Advice | None = None) -> Assembled:
+    """Answers of a table of pairs; raises DataError for rows that mean nothing, or if nothing usable remains.
+
+    ``advice`` says what can be done about words that mean nothing.
+    """
     raw = raw if pairs.table is None else Columns(pairs.table)
-    options, given = pairs.options, pairs.options.get("outcome")
-    need_winner = given is None and pairs.outcome is None
-    named: ReadOptions = {**options, "winner": next(iter(pairs.answers), options.get("winner"))}
-    roles, covariates = columns_of(raw.names, named, need_winner, raw.index)
-    said_in = tuple(dict.fromkeys([roles["winner"], *pairs.answers])) if need_winner else ()
+    options, roles = pairs.options, dict(pairs.roles)
+    covariates = covariate_columns(raw.names, options.get("covariates"), raw.index)
     if raw.n_rows == 0:
         raise DataError(f"the table has columns ({', '.join(raw)}) but no rows. Is it the right file?")
     ids = dict(zip(("left", "right"), _same_kind(raw, roles), strict=True))
-    texts = {f"answer {name}": text for name, text in _texts(raw, said_in).items()}
-    ids, notes = without_points(ids | texts, roles | {role: str(text.name) for role, text in texts.items()})
-    texts = {str(text.name): ids[role] for role, text in texts.items()}
+    ids, notes = without_points(ids, roles)
     user = clean_ids(raw[roles["user"]], roles["user"]) if "user" in roles else None
-    if user is not None:
-        taken = [*said_in, *flat(covariates), roles["left"], roles["right"]]
-        refuse_other_people(raw, user, roles["user"], other_people(raw.names, options, taken))
     rows = _Rows(options, roles, ids["left"], ids["right"], user)
-    rows.refuse_count(raw)
-    column, decoded = rows.decoded(texts) if texts else (None, None)
-    if column is None and texts:
-        if (other := pairs.otherwise()) is not None:
-            return assemble(raw, other)
-        column, decoded = rows.decoded(texts, needed=True)
-    if decoded is None or column is None:
-        roles.pop("winner", None)
-        decoded = _given_outcome(pairs, raw.n_rows, rows.kept)
-    else:
-        roles["winner"] = column
-        pairs = replace(pairs, used={}, notes=())
+    decoded = outcomes_of(pairs, rows.kept, raw.n_rows)
     lost = rows.kept[decoded.outcome == UNKNOWN]
     if len(lost) and not options.get("drop_unknown"):
-        text = None if column is None else texts[column]
-        advice = _advice(raw, pairs, text, decoded.reading, lost)
-        if text is not None:
-            codes = np.stack([rows.one, rows.two])
-            raise DataError(unknown_message(text, lost, decoded.reading, str(column), rows.items, codes, advice))
-        what = "the given outcome is" if given is not None else f"who won ({from_columns(pairs.used)}) is"
-        raise DataError(f"{what} missing in {len(lost)} of {raw.n_rows} rows (first: row {lost[0] + 1}).{advice}")
+        said = "" if advice is None else advice(decoded.reading, lost)
+        if pairs.answered is not None:
+            codes, text = np.stack([rows.one, rows.two]), pairs.answered.text
+            raise DataError(unknown_message(text, lost, decoded.reading, str(text.name), rows.items, codes, said))
+        what = "the given outcome is" if pairs.given else f"who won ({from_columns(pairs.used)}) is"
+        raise DataError(f"{what} missing in {len(lost)} of {raw.n_rows} rows (first: row {lost[0] + 1}).{said}")
     rows.reason[lost] = _UNKNOWN_WINNER
-    if column is not None:
-        decoded = rows.turned(decoded, texts[column])
     return _in_use(raw, pairs, rows, decoded, covariates, notes)
+
+
+def outcomes_of(pairs: Pairs, rows: NDArray[np.int64], n_rows: int | None = None) -> Decoded:
+    """Outcomes of some rows, of all by default; DataError if those that were handed in are none."""
+    if pairs.answered is not None and pairs.way is not None:
+        return pairs.answered.decoded(pairs.way, rows)
+    return _given_outcome(pairs, len(rows) if n_rows is None else n_rows, rows)
+
+
+_ORDER = ("user", "left", "right", "winner", "weight", "task", "context")
 
 
 def _in_use(
@@ -192,9 +154,9 @@ def _in_use(
     outcome, amount = decoded.outcome[use[kept]], weight[use]
     users, who, no_users = used_only(rows.people, rows.who[use])
     final, pair, no_items = used_only(items, np.concatenate([one[use], two[use]]))
-    task = rows.tasks(raw, who, outcome)
+    task = rows.tasks(raw)
     found: Codes | None = None
-    if "task" not in roles and options.get("task") is None and options.get("kind") is None:
+    if "task" not in roles and options.get("runs"):
         # Of the items as they were shown, since those they are mapped to may be the same.
         answered &= weight > 0
         found = rows.runs(answered, decoded.outcome[answered[kept]], weight)
@@ -224,7 +186,9 @@ def _in_use(
         notes = (*notes, *more_notes)
     tied = pl.DataFrame({"word": tie_word, "weight": amount}).drop_nulls("word")
     n_rows, answers = len(answers.user), canonical_answers(answers)
-    columns = {role: name for role, name in roles.items() if name not in pairs.called}
+    if pairs.answered is not None:
+        roles["winner"] = pairs.answered.name
+    columns = {role: roles[role] for role in _ORDER if role in roles and roles[role] not in pairs.called}
     columns |= {**role_names(covariates), **pairs.used}
     grades = f", from slight to strong: {', '.join(decoded.grades)}" if decoded.grades else ""
     intake = Intake(
@@ -245,7 +209,7 @@ def _in_use(
         unused_items=no_items,
         unused_users=no_users if rows.user is not None else (),
         no_sides=no_sides,
-        notes=(*pairs.notes, *notes),
+        notes=(*notes, *pairs.notes),
         example=rows.example(decoded),
     )
     if options.get("side") is True and no_sides:
@@ -296,42 +260,6 @@ def _against_neither(
     right = np.where(lost, more.code(NEITHER), both.right).astype(np.int32)
     note = f'{counted(int(bad.sum()), "answer")} that both are bad: each of the two loses against "{NEITHER}".'
     return both._replace(right=right, outcome=outcome, sides=sides, covariates=covariates), more, (note,)
-
-
-def columns_of(
-    names: Sequence[str], options: ReadOptions, need_winner: bool, index: Sequence[str] = ()
-) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
-    """Column of each role, and columns of each covariate; DataError if one is missing, or has two roles."""
-    covariates = covariate_columns(names, options.get("covariates"), index)
-    taken = flat(covariates)
-    context = options.get("context")
-    roles = guess_columns(
-        names,
-        user=options.get("user"),
-        left=options.get("left"),
-        right=options.get("right"),
-        winner=options.get("winner"),
-        weight=options.get("weight"),
-        task=options.get("task"),
-        need_winner=need_winner,
-        index=index,
-        taken=taken if context is None else [*taken, context],
-    )
-    if context is not None:
-        require_column(context, "context", names, index)
-        if context in (*roles.values(), *taken):
-            raise DataError(
-                f'column "{shown(context)}" cannot be both the context and something else; the columns are '
-                f"{listed(names)}. Name another with {option('context', 'NAME')}."
-            )
-        roles["context"] = context
-    for role, column in roles.items():
-        if column in taken:
-            raise DataError(
-                f'column "{shown(column)}" cannot be both {role} and a covariate; the columns are {listed(names)}. '
-                f"Name another with {option(role, 'NAME')} or {option('covariates', ['NAME'])}."
-            )
-    return roles, covariates
 
 
 @dataclass
@@ -389,143 +317,19 @@ class _Rows:
         """The two items of a row."""
         return shown(self.items.ids[self.one[row]]), shown(self.items.ids[self.two[row]])
 
-    def at_once(self, first: int, second: int, outcome: int) -> str:
-        """What two rows say if they are one choice, of which the first has an outcome."""
-        won = self.pair(first)[0 if outcome > 0 else 1]
-        others = [name for name in dict.fromkeys([*self.pair(first), *self.pair(second)]) if name != won]
-        return (
-            f"Rows {first + 1} and {second + 1} say that {self.person(first)} chose {won} over {' and '.join(others)} "
-            "at once"
-        )
-
-    def refuse_count(self, raw: Columns) -> None:
-        """DataError for a column called count that may be how often a row was answered, or anything counted."""
-        column = self.roles.get("weight")
-        if column is None or self.options.get("weight") is not None or not is_called(column, OPEN_WEIGHT):
-            return
-        count = as_text(raw[column])
-        odd = ((count != "1") & count.is_not_null()).arg_max() if len(count) else None
-        if odd is None or count[odd] in (None, "1"):
-            return
-        one, two = self.pair(odd)
-        raise DataError(
-            f'column "{shown(column)}" says that row {odd + 1} ({self.person(odd)}: {one} or {two}) was answered '
-            f"{shown(count[odd])} times, {option('weight', column)}, or that {shown(count[odd])} of something else "
-            f"were counted, which is no weight, {option('weight', False)}."
-        )
-
-    def decoded(self, texts: Mapping[str, pl.Series], needed: bool = False) -> tuple[str | None, Decoded | None]:
-        """The column that says who won, and its outcomes; None if none does. DataError if two do, and disagree."""
-        own = own_words(self.options)
-        words = side_words(self.roles["left"], self.roles["right"], *own)
-        found: dict[str, Decoded] = {}
-        errors: dict[str, DataError] = {}
-        for name, text in texts.items():
-            try:
-                pair = self.one[self.kept], self.two[self.kept]
-                found[name] = decode_winners(text.gather(self.kept), *pair, self.items, words, self.options, name)
-            except DataError as error:
-                errors[name] = error
-        said = {name: one.outcome != UNKNOWN for name, one in found.items()}
-        fits = [name for name, one in found.items() if (said[name] & (one.outcome != 0)).any()]
-        whole = [name for name in fits if said[name][texts[name].is_not_null().to_numpy()[self.kept]].all()]
-        chosen, surest = next(iter(whole or fits), None), next(iter(texts))
-        if plain(surest) == "winner" and surest in errors:
-            raise errors[surest]
-        open_ones = [name for name in errors if name != chosen]
-        if chosen is not None and open_ones and plain(chosen) != "winner":
-            raise DataError(
-                f'columns "{shown(chosen)}" and "{shown(open_ones[0])}" could both say who won. Name the one that does'
-                f": {option('winner', chosen)} or {option('winner', open_ones[0])}."
-            )
-        if chosen is None and errors:
-            raise next(iter(errors.values()))
-        if chosen is None:
-            return (surest, found[surest]) if needed else (None, None)
-        for other in fits if plain(chosen) != "winner" else ():
-            differ = said[chosen] & said[other] & (found[chosen].outcome != found[other].outcome)
-            if differ.any():
-                place = int(differ.argmax())
-                row = int(self.kept[place])
-                one, two = self.pair(row)
-                say = [
-                    f'{("neither", one, two)[found[name].outcome[place]]} won by "{shown(name)}" '
-                    f"({shown(texts[name][row])}), {option('winner', name)}"
-                    for name in (chosen, other)
-                ]
-                raise DataError(
-                    f'columns "{shown(chosen)}" and "{shown(other)}" could both say who won, and differ in '
-                    f"{counted(int(differ.sum()), 'row')}. In row {row + 1} ({self.person(row)}: {one} or {two}) "
-                    f"{say[0]}, and {say[1]}."
-                )
-        _refuse_other_words(own, texts[chosen], chosen)
-        return chosen, found[chosen]
-
-    def turned(self, decoded: Decoded, text: pl.Series) -> Decoded:
-        """Outcomes of signs with the side for which positive numbers speak; DataError if no word says which."""
-        if not decoded.reading.endswith("signs"):
-            return decoded
-        decided = np.flatnonzero((decoded.outcome != UNKNOWN) & (decoded.outcome != 0))
-        name = text.name or self.roles["winner"]
-        side = self.options.get("positive") or positive_side(name, self.roles["left"], self.roles["right"])
-        if side is None and len(decided):
-            row = int(self.kept[decided[0]])
-            who, (one, two) = self.person(row), self.pair(row)
-            better, other = (one, two) if decoded.outcome[decided[0]] > 0 else (two, one)
-            raise DataError(
-                f'column "{shown(text.name)}" holds numbers, and no word says which side positive ones speak for. Row '
-                f"{row + 1} ({who}: {one} or {two}, {shown(text[row])}) says that {who} prefers {better}, "
-                f"{option('positive', 'left')}, or {other}, {option('positive', 'right')}."
-            )
-        if side != "right":
-            return decoded
-        outcome = np.where(decoded.outcome == UNKNOWN, UNKNOWN, -decoded.outcome).astype(np.int8)
-        return replace(decoded, outcome=outcome)
-
-    def tasks(self, raw: Columns, who: Codes, outcome: NDArray[np.int8]) -> Codes | None:
-        """Tasks of the rows in use, by a column; one that was guessed wrongly loses its role.
-
-        DataError for a column called task, if its rows may be one choice each, or about one topic each.
-        """
+    def tasks(self, raw: Columns) -> Codes | None:
+        """Tasks of the rows in use, by a column; a column that tells none apart loses its role."""
         if "task" not in self.roles:
             return None
-        column, named, use = self.roles["task"], self.options.get("task") is not None, np.flatnonzero(self.reason == 0)
-        codes = task_codes(raw[column], column, named)
-        task = None if codes is None else codes[use]
-        if not named and (task is None or not tells_tasks_apart(who, task)):
-            del self.roles["task"]
-            return None
-        if task is None or named or self.options.get("kind") is not None or is_called(column, CHOICE_TASK):
-            return task
-        rows, open_to_doubt = may_be_choices(who, self.one[use], self.two[use], outcome, task)
-        if rows is not None and open_to_doubt:
-            first, second = use[rows[:2]]
-            raise DataError(
-                f'column "{shown(column)}" could say which rows are one choice, or what they are about. '
-                f"{self.at_once(first, second, outcome[rows[0]])}, {option('task', column)}, or answered two "
-                f"questions, {option('task', False)}."
-            )
-        return task
+        column, use = self.roles["task"], np.flatnonzero(self.reason == 0)
+        codes = task_codes(raw[column], column, self.options.get("task") is not None)
+        return None if codes is None else codes[use]
 
     def runs(self, rows: BoolArray, outcome: NDArray[np.int8], weight: FloatArray) -> Codes | None:
-        """Choices that were taken apart into ``rows`` one after the other, if it is said that they were.
-
-        DataError where it is not said and rows look so.
-        """
-        runs = self.options.get("runs")
-        if runs is False or (runs is None and self.user is None):
+        """Choices that were taken apart into ``rows`` one after the other, as it is said that they were."""
+        if not self.options.get("runs"):
             return None
-        columns = (self.who[rows], self.one[rows], self.two[rows])
-        found = choices_in_runs(*columns, outcome, weight[rows], told=bool(runs))
-        if runs or found is None:
-            return found
-        places = np.flatnonzero(found == found[np.argmax(found >= 0)])[:2]
-        first, second = np.flatnonzero(rows)[places]
-        raise DataError(
-            "rows of one person with one winner lie together, as where choices from several are taken apart. "
-            f"{self.at_once(first, second, outcome[places[0]])}, {option('runs', True)}, or answered two questions, "
-            f"{option('runs', False)}. If a column says which rows are one choice, name it: {option('task', 'NAME')}."
-        )
+        return choices_in_runs(self.who[rows], self.one[rows], self.two[rows], outcome, weight[rows])
 
     def example(self, decoded: Decoded) -> tuple[str, str]:
         """The first answer in use, as a sentence."""
@@ -535,72 +339,6 @@ class _Rows:
         outcome, left, right = int(decoded.outcome[place]), self.left[row], self.right[row]
         who = None if self.user is None else self.user[row]
         return examples(who, lambda one: pair_sentence(row, one, left, right, outcome, grade))
-
-
-def _texts(raw: Mapping[str, pl.Series], answers: Sequence[str]) -> dict[str, pl.Series]:
-    """Answers as text by column; what can be none is left out, unless there is nothing else."""
-    found = {}
-    for name in answers:
-        try:
-            found[name] = as_text(raw[name])
-        except DataError:
-            if name == answers[-1] and not found:
-                raise
-    return found
-
-
-def _refuse_other_words(own: Sequence[Sequence[object]], text: pl.Series, column: str) -> None:
-    """DataError for a word for a side that no answer is."""
-    there = {squeezed(word): word for word in text.drop_nulls().unique().sort().to_list()}
-    for key, words in zip(("left_word", "right_word"), own, strict=True):
-        lacking = next((str(word) for word in words if squeezed(str(word)) not in there), None)
-        if lacking is not None:
-            raise DataError(
-                f'{option(key, shown(lacking))} names a word that column "{shown(column)}" never holds; it holds '
-                f"{first_few(list(there.values()))}.{did_you_mean(lacking, there.values())}"
-            )
-
-
-_FEW = 20  # of so many rows at most one is left out for a word that nobody knows
-
-
-def _advice(raw: Columns, pairs: Pairs, text: pl.Series | None, reading: str, lost: NDArray[np.int64]) -> str:
-    """What can be done about rows without a clear winner: only what was tried on the table, and reads all of it."""
-
-    def reads(more: Mapping[str, object]) -> Intake | None:
-        told: ReadOptions = {**pairs.options, **more}  # type: ignore[typeddict-item]
-        try:
-            return assemble(raw, replace(pairs, options=told, tried=True)).intake
-        except DataError:
-            return None
-
-    if pairs.tried:
-        return ""
-    unknown = pl.Series([], dtype=pl.String) if text is None else text.gather(lost)
-    words = unknown.drop_nulls().unique().sort().to_list()
-    of_sides = reading.endswith("side words")
-    said = []
-    as_shown = all(shown(word) == word and not is_number(word) for word in words)
-    if len(words) == 1 and as_shown:
-        ties = [*as_words(pairs.options.get("ties")), words[0]]
-        found = None if of_sides and could_be_side(words[0]) else reads({"ties": ties, "drop_unknown": True})
-        if found is not None and (not of_sides or (found.left_wins and found.right_wins)):
-            said.append(f'If "{words[0]}" means a tie, say {option("ties", words)}.')
-        elif of_sides and reads({"left_word": words, "drop_unknown": True}) is not None:
-            said.append(
-                f'If "{words[0]}" means a side, say which: {option("left_word", words)} or '
-                f"{option('right_word', words)}."
-            )
-    elif len(words) == 2 and as_shown and reads({"left_word": words[:1], "right_word": words[1:]}) is not None:
-        one, two = words
-        said.append(
-            f"If they mean the two sides, say which: {option('left_word', one, right_word=two)}, or "
-            f"{option('left_word', two, right_word=one)}."
-        )
-    n_read = len(lost) if text is None else len(text)
-    if len(unknown.drop_nulls()) * _FEW <= n_read and reads({"drop_unknown": True}) is not None:
-        said.append(f"Leave such rows out with {option('drop_unknown', True)}.")
-    return "".join(f" {one}" for one in said)
 
 
 def other_people(names: Sequence[str], options: ReadOptions, taken: Iterable[str]) -> list[str]:
@@ -648,11 +386,10 @@ def _same_kind(raw: Columns, roles: Mapping[str, str]) -> tuple[pl.Series, pl.Se
 
 def _given_outcome(pairs: Pairs, n_read: int, kept: NDArray[np.int64]) -> Decoded:
     """Outcomes that were given, or that columns say which hold no words."""
-    options, outcome = pairs.options, pairs.options.get("outcome")
-    of_columns = outcome is None
+    options, of_columns = pairs.options, not pairs.given
     ties, grades = as_words(options.get("ties")), options.get("grades", ())
     try:
-        given = to_series(pairs.outcome if of_columns else outcome, "outcome")
+        given = to_series(pairs.outcome, "outcome")
         if given.dtype.is_nested():
             raise TypeError(given.dtype)
         values = given.cast(pl.Float64)

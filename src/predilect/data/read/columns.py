@@ -87,8 +87,8 @@ def guess_columns(
                 )
             if pair == (None, None) and need_winner and role == "left":
                 several = (
-                    f" In a choice file, where more than two were shown at a time, say what was asked, such as "
-                    f"{option('kind', 'best')}, and name the answer, the task and the alternatives: "
+                    f" In a choice file, where more than two were shown at a time, name the answer, the task and the "
+                    f"alternatives: "
                     f"{option('winner', 'NAME')}, {option('task', 'NAME')}, {option('alternatives', 'NAME')}, or where "
                     f"each has columns of its own {option('alternatives', ['A', 'B', 'C'])}."
                 )

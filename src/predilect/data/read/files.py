@@ -47,6 +47,8 @@ def read_delimited(
     except UnicodeDecodeError as error:
         raise DataError(_not_utf8(source, data, error)) from error
     data = data.removeprefix(_BOM).lstrip(b"\r\n")
+    if b"\n" not in data:  # as old programs of Apple's end lines
+        data = data.replace(b"\r", b"\n")
     if data.endswith((b"\n\n", b"\n\r\n")):
         data = data.rstrip(b"\r\n") + b"\n"
     if said := re.match(rb"sep=([,;\t|])\r?\n", data):
@@ -70,6 +72,10 @@ def read_delimited(
         refuse_data_as_header(names, _first_rows(data, separator, len(names)), source)
         raise
     fields = _fields_of_lines(data, separator)
+    if b'"' not in data and len(fields) > 1 and set(fields[1:]) - {0} == {len(names) + 1}:
+        ends = re.sub(re.escape(separator.encode()) + rb"(\r?(?:\n|$))", rb"\1", data)
+        if set(_fields_of_lines(ends, separator)) - {0} == {len(names)}:  # each row ends in a separator
+            data, fields = ends, _fields_of_lines(ends, separator)
     _refuse_ragged(fields, names, source, separator)
     # In the order of the file: whether polars returns columns so or as asked for depends on its version.
     first = {name: place for place, name in reversed([*enumerate(names)])}

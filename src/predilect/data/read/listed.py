@@ -1,26 +1,28 @@
-"""Tables with one row a task that name items: orders, the best, or best and worst, of those shown, ranks by column."""
+"""A row a task that names items: the best, or the best and worst, of those shown; orders; a column an item."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from predilect._text import shown
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.data.frames import as_text, clean_ids
+from predilect.data.frames import Columns, as_text, clean_ids
 from predilect.data.intake import TWICE, UNCLEAR
 from predilect.data.read.columns import first_columns, listed
-from predilect.data.read.long import keep_rated, levels_of_ranks, levels_of_ratings
+from predilect.data.read.levels import keep_rated, levels_of_ranks, levels_of_ratings
 from predilect.data.read.names import (
     APPROVED,
     BEST,
     CHOSEN,
+    IDENTIFIED,
     KIND_OF,
     MEASURES,
     NO_ANSWER,
@@ -29,6 +31,8 @@ from predilect.data.read.names import (
     PEOPLE_OF_SETS,
     RANKED,
     RATED,
+    TASKS,
+    all_named,
     best_and_worst,
     guess_one,
     is_called,
@@ -38,10 +42,23 @@ from predilect.data.read.names import (
     tells,
     won_and_lost_families,
 )
-from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.profiles import first_word, flags, holds_numbers, numbers_of, place_of, words_of
+from predilect.data.read.options import ReadOptions
+from predilect.data.read.profiles import (
+    End,
+    could_be_items,
+    first_word,
+    flags,
+    good_ends,
+    holds_numbers,
+    is_plain,
+    numbers_of,
+    place_of,
+    words_of,
+)
+from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading
 from predilect.data.read.sets import (
     Sets,
+    assembled_sets,
     best_worst_levels,
     chosen_levels,
     columns_by_role,
@@ -61,7 +78,7 @@ _PLACES = ("rank", "ranked", "place", "position", "pos", "choice", "pref", "pref
 
 
 @dataclass(frozen=True)
-class Listed:
+class _Listed:
     """Columns of a table of items by role: those shown, and those of the answer, the best first."""
 
     kind: str
@@ -70,84 +87,160 @@ class Listed:
     columns: dict[str, str] = field(default_factory=dict)
     items: tuple[str, ...] = ()  # what the columns of the answer are about, where they hold ranks or ratings
     last: bool = False  # whether the last column of an order has the worst, below all that it does not name
-    ask: str = ""  # what must be said first, unless the table can be read otherwise
+    is_a: Literal["item", "side"] = "item"  # whether answers are items, or numbers of those shown
+    end: End = "low"  # of ranks or ratings
 
 
-def find_listed(raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
-    """Columns of a table of orders or of choices from listed items, or None if these are none of one."""
-    kind, winner, given = options.get("kind"), options.get("winner"), options.get("alternatives")
+def listed_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
+    """Tables of a row a task that names items."""
     marked = _with_marks(raw)
-    roles = columns_by_role(
-        [name for name in raw if not (name in marked and _is_order(raw[name], named=True))], options
-    )
-    free = {name: column for name, column in raw.items() if name not in roles.values()}
-    in_columns = not isinstance(given, str) and given is not None and all(name in raw for name in given)
-    if kind in ("rank", "rating") and in_columns and given is not None:
-        return Listed(kind, (), tuple(given), roles, tuple(given))
-    in_list = isinstance(given, str) and given in raw and is_list(raw[given])
-    shown_in = (str(given),) if in_list else tuple(given or ()) if in_columns else ()
-    shown_in = shown_in or _alternatives(free)
-    rest = {name: column for name, column in free.items() if name not in shown_in}
-    both = best_and_worst(list(rest))
-    if both is not None and kind in (None, "best_worst", "order") and winner is None:
-        shown_in = shown_in or _columns_that_hold(both, rest)
-        between = places_between(list(rest))
-        if between and kind != "best_worst" and flags(raw[both[0]]) is None:
-            order = (both[0], *between, both[1])
-            return Listed("order", shown_in, order, roles, last=True, ask=_unshared(order, raw, shown_in, kind))
-        if shown_in and kind != "order":
-            return Listed("best_worst", shown_in, both, {**roles, "best": both[0], "worst": both[1]})
-        if kind != "order":
-            return None
-    if kind in (None, "rank"):
-        in_words = tuple(name for name, column in rest.items() if _in_places(column))
-        if len(in_words) > 1:
-            return Listed("rank", (), in_words, roles, _inner(in_words))
-    if kind in (None, "rank", "rating"):
-        found = _ranks_by_column(rest, kind, roles, raw)
-        if (
-            found is None
-            and kind is not None
-            and guess_one(list(rest), (*KIND_OF[kind], *CHOSEN)) is None
-            and winner is None
-        ):
-            several = _any_family(list(rest))
-            found = Listed(kind, (), several, roles, several) if several else None
-        if found is not None:
-            return found
-    doubt: Listed | None = _places_rated(rest, roles, raw) if kind is None else None
-    if kind in (None, "order"):
-        order = _order_columns(rest, marked)
-        if kind == "order" and winner is not None:
-            # Numbers are the ranks of a long table.
-            order = (winner,) if raw[winner].dtype == pl.String or _lists(raw[winner]) is not None else ()
-        elif kind == "order" and not order:
-            order = _any_family(list(rest))
-        if order:
-            used = {**roles, "order": order[0]} if len(order) == 1 else roles
-            found = Listed("order", shown_in, order, used, ask=_unshared(order, raw, shown_in, kind))
-            if not found.ask:
-                return found
-            doubt = doubt or found
-    chosen = winner or guess_one(list(rest), CHOSEN)
-    if chosen is None or not shown_in or kind not in (None, "best", "approval"):
-        return doubt
-    in_list = _lists(raw[chosen]) is not None
-    if in_list and kind == "best":
-        return None
-    return Listed(
-        "approval" if in_list or kind == "approval" else "best", shown_in, (chosen,), {**roles, "winner": chosen}
-    )
+    roles = columns_by_role([name for name in raw if not (name in marked and _is_order(raw[name], named=True))], said)
+    free = [name for name in raw if name not in roles.values()]
+    yield from _choices(raw, said, roles, free)
+    yield from _orders(raw, said, roles, free, marked)
+    yield from _by_item(raw, said, roles, free)
+    yield from _votes(raw, said)
 
 
-def _alternatives(raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
-    """One column with the list of all that was shown, or a column for each."""
-    names = list(raw)
-    one = guess_one(names, _SHOWN)
+def _reading(raw: Columns, said: ReadOptions, found: _Listed, say: ReadOptions, sure: int, told: str) -> Reading:
+    return Reading(told, say, partial(assembled_sets, partial(_built, raw, found), {**said, **say}, raw), sure)
+
+
+# --- the best of those shown ------------------------------------------------------------------------------------------
+
+
+def _choices(raw: Columns, said: ReadOptions, roles: dict[str, str], free: Sequence[str]) -> Iterator[Reading]:
+    """Choices of the best, of the best and the worst, or of any number of the items that columns or a list show."""
+    kind, winner = said.get("kind"), said.get("winner")
+    if kind not in (None, "best", "best_worst", "approval"):
+        return
+    both = best_and_worst(free) if winner is None and kind in (None, "best_worst") else None
+    if both is not None and kind is None and places_between(free) and flags(raw[both[0]]) is None:
+        return  # an order
+    answer: tuple[str, ...] | None = both
+    if both is None:
+        one = winner or guess_one(free, (*CHOSEN, *APPROVED))
+        answer = None if one is None else (one,)
+    for shown_in, sure in _shown_in(raw, said, [name for name in free if name not in (answer or ())], answer):
+        if answer is not None:
+            yield from _of_shown(raw, said, roles, shown_in, answer, sure)
+            continue
+        rest = [name for name in free if name not in shown_in]
+        offered = _with_ids(_offered(raw, shown_in), shown_in[0])
+        for name in rest if len(rest) < _MOST_FREE else ():
+            column = raw[name]
+            if not is_plain(column) or column.null_count() or column.dtype == pl.Boolean or column.dtype.is_float():
+                continue
+            answered = _with_ids(_in_columns(raw, (name,)), name)
+            if _are_shown(answered, offered):
+                yield from _of_shown(raw, said, roles, shown_in, (name,), min(sure, LIKELY))
+            elif not tells(name, MEASURES | NO_ANSWER) and _placed(answered, offered).is_not_null().all():
+                yield from _of_shown(raw, said, roles, shown_in, (name,), OPEN)
+
+
+_MOST_FREE = 200  # columns of a table of which any may be the answer
+
+
+def _shown_in(
+    raw: Columns, said: ReadOptions, free: Sequence[str], answer: tuple[str, ...] | None
+) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Columns of what was shown, or the one that lists it, and how surely."""
+    given = said.get("alternatives")
+    if isinstance(given, str):
+        if given in raw and is_list(raw[given]):
+            yield (given,), SURE
+        return
+    if given is not None:
+        if all(name in raw for name in given):
+            yield tuple(given), SURE
+        return
+    one = guess_one(free, _SHOWN)
     if one is not None and _lists(raw[one], separated=True) is not None:
-        return (one,)
-    families = _families(names)
-    return max((families[word] for word in _EACH if word in families), key=len, default=())
+        yield (one,), SURE
+        return
+    families = _families(free)
+    if known := max((families[word] for word in _EACH if word in families), key=len, default=()):
+        yield known, SURE
+        return
+    for word, family in families.items() if len(free) < _MOST_FREE else ():
+        if any(raw[name].dtype.is_nested() for name in (*family, *(answer or ()))):
+            continue
+        if (len(answer or ()) == 2 and _hold(raw, family, answer or (), free)) or (
+            not tells(family[0], MEASURES) and word not in _PLACES and could_be_items([raw[name] for name in family])
+        ):
+            yield family, LIKELY if len(family) > 2 else OPEN  # two are a pair
+
+
+def _of_shown(
+    raw: Columns, said: ReadOptions, roles: dict[str, str], shown_in: tuple[str, ...], answer: tuple[str, ...],
+    sure: int,
+) -> Iterator[Reading]:  # fmt: skip
+    """Readings of an answer about those shown: of items, or of their numbers."""
+    kind = said.get("kind") or ("best_worst" if len(answer) == 2 else "best")
+    lists = _lists(raw[answer[0]]) if len(answer) == 1 else None
+    if lists is not None and said.get("kind") == "best":
+        return
+    kind = "approval" if lists is not None else kind
+    if len(answer) == 2 and (kind != "best_worst" or all(flags(raw[name]) is not None for name in answer)):
+        return
+    roles = {**roles, **({"best": answer[0], "worst": answer[1]} if len(answer) == 2 else {"winner": answer[0]})}
+    found = _Listed(kind, shown_in, answer, roles)
+    ways = _what_answers_are(raw, found, said)
+    for is_a in ways:
+        say: ReadOptions = {} if len(answer) == 2 else {"winner": answer[0]}
+        if sure < SURE:
+            say["alternatives"] = list(shown_in)
+        if len(ways) > 1:
+            say["winner_is"] = is_a
+        say = say or {"kind": "best_worst"}
+        told = f"{listed(answer)} of those shown in {first_columns(shown_in)}"
+        yield _reading(raw, said, replace(found, is_a=is_a), say, sure, told)
+
+
+def _what_answers_are(raw: Columns, found: _Listed, options: ReadOptions) -> tuple[Literal["item", "side"], ...]:
+    """Whether answers may be items, or the places of items."""
+    if (given := options.get("winner_is")) in ("item", "side"):
+        return (given,)
+    answered, offered = _answered(raw, found)
+    if not len(offered) or not len(answered):
+        return ("item",)
+    known = _matched(answered, offered, ["task", "item"])["level"].is_not_null()
+    placed = _placed(answered, offered)
+    hit = placed.is_not_null()
+    if hit.all() and known.all() and (placed != answered["item"]).any():
+        return ("item", "side")
+    return ("side",) if (hit.all() and not known.all()) or (hit.any() and not known.any()) else ("item",)
+
+
+def _placed(answered: pl.DataFrame, offered: pl.DataFrame) -> pl.Series:
+    """The items whose numbers among those shown were given, null where they are none."""
+    number = as_text(answered["item"]).cast(pl.Float64, strict=False)
+    place = number.set((number != number.round(0)).fill_null(False), None).cast(pl.Int64, strict=False) - 1
+    return _matched(answered.select("task", level=place), offered, ["task", "level"])["item"]
+
+
+def _are_shown(answered: pl.DataFrame, offered: pl.DataFrame) -> bool:
+    """Whether every answer is one of those shown in its row, now one and now another."""
+    if answered["item"].dtype != offered["item"].dtype:
+        answered, offered = (one.with_columns(item=as_text(one["item"])) for one in (answered, offered))
+    known = _matched(answered, offered, ["task", "item"])["level"]
+    return bool(known.is_not_null().all()) and known.n_unique() > 1
+
+
+def _hold(raw: Columns, family: tuple[str, ...], answer: tuple[str, ...], free: Sequence[str]) -> bool:
+    """Whether columns hold most of the answers, which are no flags, or alone are numbered as these, and hold text."""
+
+    def values(columns: Sequence[str]) -> set[str]:
+        return {value for name in columns for value in as_text(raw[name]).drop_nulls().unique()}
+
+    if all(flags(raw[name]) is not None for name in answer):
+        return False
+    answers = values(answer)
+    places = {str(place) for place in range(1, len(family) + 1)}
+    alone = [len(one) for one in _families(free).values()].count(len(family)) == 1
+    if answers <= places and alone and all(raw[name].dtype == pl.String for name in family):
+        return True  # by their places
+    return 2 * len(answers & values(family)) > len(answers)
 
 
 def _families(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -173,33 +266,101 @@ def _any_family(names: Sequence[str]) -> tuple[str, ...]:
     return max(numbered, key=len, default=())
 
 
-def _columns_that_hold(answer: tuple[str, str], raw: Mapping[str, pl.Series]) -> tuple[str, ...]:
-    """The columns of one word and a number among whose values are most of the answer's, which are no flags."""
+# --- orders -----------------------------------------------------------------------------------------------------------
 
-    def values(columns: Sequence[str]) -> set[str]:
-        return {value for name in columns for value in as_text(raw[name]).drop_nulls().unique()}
 
-    if all(flags(raw[name]) is not None for name in answer):
-        return ()
-    said, family = values(answer), _any_family(list(raw))
-    places = {str(place) for place in range(1, len(family) + 1)}
-    if said <= places and all(raw[name].dtype == pl.String for name in family):
-        return family  # by their places
-    return family if 2 * len(said & values(family)) > len(said) else ()
+def _orders(
+    raw: Columns, said: ReadOptions, roles: dict[str, str], free: Sequence[str], marked: Set[str]
+) -> Iterator[Reading]:
+    """Orders in columns, the best first, as a text or as a list."""
+    kind, winner, given = said.get("kind"), said.get("winner"), said.get("alternatives")
+    if kind not in (None, "order", "best_worst"):
+        return
+    shown_in = next(iter(one for one, sure in _shown_in(raw, said, free, None) if sure == SURE), ())
+    rest = {name: raw[name] for name in free if name not in shown_in}
+    both = best_and_worst(list(rest)) if winner is None and kind != "best_worst" else None
+    if both is not None:
+        between = places_between(list(rest))
+        order = (both[0], *between, both[1])
+        if between and flags(raw[both[0]]) is None:
+            shown_in = shown_in or _family_of(raw, order)
+            if not shown_in and _are_numbers_of(raw, order):
+                return  # of what several columns describe
+            found = _Listed("order", shown_in, order, roles, last=True)
+            yield _reading(raw, said, found, {"kind": "order"}, SURE, f"an order, {first_columns(order)}")
+        return
+    if kind == "best_worst":
+        return
+    if kind == "order" and given is not None and not isinstance(given, str) and all(name in raw for name in given):
+        found = _Listed("order", (), tuple(given), roles)
+        yield _reading(raw, said, found, {"kind": "order"}, SURE, f"an order, {first_columns(given)}")
+        return
+    order = _order_columns(rest, marked)
+    if kind == "order" and winner is not None:
+        # Numbers are the ranks of a long table.
+        order = (winner,) if raw[winner].dtype == pl.String or _lists(raw[winner]) is not None else ()
+    elif kind == "order" and not order:
+        order = _any_family(list(rest))
+    if not order:
+        of_words = _families(list(rest)) if len(rest) < _MOST_FREE and kind is None else {}
+        for word, family in of_words.items():
+            plain_ones = all(is_plain(raw[name]) for name in family)
+            if (
+                plain_ones
+                and word not in _EACH
+                and not tells(family[0], MEASURES)
+                and could_be_items([*map(raw.__getitem__, family)])
+            ):
+                found = _Listed("order", (), family, roles)
+                say_all: ReadOptions = {"kind": "order", "alternatives": list(family)}
+                yield _reading(raw, said, found, say_all, OPEN, f"an order, {first_columns(family)}")
+        return
+    used = {**roles, "order": order[0]} if len(order) == 1 else roles
+    found = _Listed("order", shown_in, order, used)
+    say: ReadOptions = {"kind": "order", "winner": order[0]} if len(order) == 1 else {"kind": "order"}
+    sure = OPEN if _unshared(order, raw, shown_in, kind) else SURE
+    if len(order) > 1 and _are_ranks(raw, order):
+        names = tuple(re.sub(r"^\D*", "", name) for name in order)
+        sure = SURE
+        ranks = _Listed("rank", (), order, roles, names)
+        yield _reading(raw, said, ranks, {"kind": "rank"}, sure, f"the rank of each of {first_columns(names)}")
+    yield _reading(raw, said, found, say, sure, f"an order, {first_columns(order)}")
+
+
+def _family_of(raw: Columns, order: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of one word and a number that hold what an order names."""
+    free = [name for name in raw if name not in order]
+    family = _any_family(free)
+    return family if family and _hold(raw, family, order, free) else ()
+
+
+def _are_numbers_of(raw: Columns, order: tuple[str, ...]) -> bool:
+    """Whether an order holds the numbers of columns of one word."""
+    n_columns = len(_any_family([name for name in raw if name not in order]))
+    return {value for name in order for value in words_of(raw[name])} <= {str(place + 1) for place in range(n_columns)}
+
+
+def _are_ranks(raw: Columns, order: tuple[str, ...]) -> bool:
+    """Whether columns called rank with a number each may hold the rank of the item of that number."""
+    if not all(re.fullmatch(rf"(?:{'|'.join(RANKED)})[_. ]?\d+", name, re.I) for name in order):
+        return False
+    if not all(holds_numbers(raw[name], whole=True, least=0.0) for name in order):
+        return False
+    return all(np.nanmax(numbers_of(raw[name], name, "rank"), initial=0) <= len(order) for name in order)
 
 
 def _order_columns(raw: Mapping[str, pl.Series], marked: Set[str]) -> tuple[str, ...]:
     """The column of orders, or columns of the first, the second ...; the best first."""
     names, families = list(raw), _families(list(raw))
-    named = [name for word in _ORDER if (name := guess_one(names, [word])) and _is_order(raw[name], named=True)]
-    named += [name for word in _ANSWER if (name := guess_one(names, [word])) and _is_order(raw[name], named=False)]
+    named = [name for name in all_named(names, _ORDER) if _is_order(raw[name], named=True)]
+    named += [name for name in all_named(names, _ANSWER) if _is_order(raw[name], named=False)]
     if named:
         return (named[0],)
     # First and second are the two of a pair, and text with a > is any text, where another column answers.
     if guess_one(names, (*CHOSEN, *APPROVED, *RATED, *RANKED, *BEST)) is not None:
         return ()
     for words in (NTH, NUMBERED):
-        found = tuple(name for word in words if (name := guess_one(names, [word])) is not None)
+        found = tuple(all_named(names, words))
         if len(found) > 1:
             return found
     for word in _PLACES:
@@ -236,82 +397,97 @@ def _is_order(series: pl.Series, named: bool) -> bool:
 
 def _unshared(
     order: tuple[str, ...], raw: Mapping[str, pl.Series], shown_in: tuple[str, ...], kind: str | None
-) -> str:  # fmt: skip
-    """What is asked of columns or of a text that may be an order, but whose items nothing else in the table shows."""
+) -> bool:  # fmt: skip
+    """Whether columns or a text may be an order, but nothing else in the table shows their items."""
     if kind == "order" or shown_in:
-        return ""
+        return False
     several = len(order) > 1
     if several and re.match("choice|pos", plain(order[0])) is None:
-        return ""
+        return False
     if not several and (is_called(order[0], _ORDER) or raw[order[0]].dtype != pl.String):
-        return ""
+        return False
     seen = _in_columns(raw, order) if several else _order_of(raw[order[0]], "order")
     seen = seen.drop_nulls("item")
     known = seen.group_by("item").agg(pl.col("level" if several else "task").n_unique().alias("n"))["n"] > 1
     if several and known.any() and not seen.select("item", "task").is_duplicated().any():
-        return ""
-    if not several and len(known) and known.all() and raw[order[0]].drop_nulls().n_unique() > 1:
-        return ""
-    first = seen.filter(pl.col("task") == seen["task"].min())["item"].to_list()
-    told = ", then ".join(f'"{shown(item)}"' for item in first[:3])
-    if several:
-        return (
-            f"the columns {first_columns(order)} may hold one order, the best first, or the answers to {len(order)} "
-            f"questions: items of an order stand now in one column, now in another. Row 1 has {told}, the best first, "
-            f"if you say {option('kind', 'order')}. If they are questions, give each question a table of its own."
-        )
-    return (
-        f'column "{shown(order[0])}" holds text with a ">" in every row, which may be an order. Row 1 has {told}, the '
-        f"best first, if you say {option('winner', order[0], kind='order')}."
-    )
+        return False
+    return several or not (len(known) and known.all() and raw[order[0]].drop_nulls().n_unique() > 1)
 
 
-def _ranks_by_column(
-    rest: Mapping[str, pl.Series], kind: str | None, roles: dict[str, str], raw: Mapping[str, pl.Series]
-) -> Listed | None:
-    """Columns that hold each item's rank or rating, such as rank_tea or rating.milk; DataError if two readings fit."""
-    for one, words in (("rank", RANKED), ("rating", RATED)):
-        if kind not in (None, one):
-            continue
-        pattern = rf"(?:{'|'.join(words)})[_. ]?(?P<a>.+)|(?P<b>.+?)[_. ](?:{'|'.join(words)})"
-        found = {name: (match["a"] or match["b"]) for name in rest if (match := re.fullmatch(pattern, name, re.I))}
-        whole = all(holds_numbers(rest[name], whole=True, least=0.0) for name in found)
-        if len(found) < 2 or not whole or {*found.values()} <= {*raw}:
-            continue  # score_left beside left is of whatever stands there
-        sides = pair_families([*found]) or won_and_lost_families([*found])
-        if kind is None and len(found) == 2 and sides and not any(item.isdecimal() for item in found.values()):
-            continue  # of two sides, whatever stood there
-        others = [name for name in rest if name not in found]
-        numbered = one == "rating" and all(re.fullmatch(r"[a-z]?\d*", item, re.I) for item in found.values())
-        if kind is None and (numbered or all(_describes(item, others) for item in found.values())):
-            continue  # of what stands in another column, or one of several attributes
-        if kind is None and one == "rank" and all(item.isdecimal() for item in found.values()):
-            # All within 0 ... k, as ranks are: then the items may be numbers too.
-            largest = max(np.nanmax(numbers_of(rest[name], name, "rank"), initial=0) for name in found)
-            if largest <= len(found):
-                raise DataError(
-                    f"the columns {listed(list(found)[:3])} ... could say which item has each rank, or which rank each "
-                    f"item has. For the first say {option('kind', 'order')}, for the second {option('kind', 'rank')}."
-                )
-            continue
-        return Listed(one, (), tuple(found), roles, tuple(found.values()))
-    return None
+# --- a column an item -------------------------------------------------------------------------------------------------
 
 
-def _places_rated(
-    rest: Mapping[str, pl.Series], roles: dict[str, str], raw: Mapping[str, pl.Series]
-) -> Listed | None:  # fmt: skip
-    """What is asked of ratings in columns of numbers or letters, which may be items or places."""
-    found = _ranks_by_column(rest, "rating", roles, raw)
-    if found is None:
-        return None
-    items = found.items
-    told = ", ".join(map(shown, items[:3])) + (" ..." if len(items) > 3 else "")
-    return replace(found, ask=(
-        f"the columns {first_columns(found.answer)} hold ratings of {told}: these may be items, or the numbers of "
-        "alternatives that other columns describe. If they are the items, say "
-        f"{option('kind', 'rating')}; otherwise give a table with a row for each alternative."
-    ))  # fmt: skip
+def _by_item(raw: Columns, said: ReadOptions, roles: dict[str, str], free: Sequence[str]) -> Iterator[Reading]:
+    """Columns that hold each item's rank or rating, such as rank_tea or rating.milk."""
+    kind, given = said.get("kind"), said.get("alternatives")
+    if kind not in (None, "rank", "rating") or said.get("winner") is not None:
+        return
+    if given is not None:
+        if kind is not None and not isinstance(given, str) and all(name in raw for name in given):
+            yield from _of_items(raw, said, _Listed(kind, (), tuple(given), roles, _inner(tuple(given))), SURE)
+        return
+    text = pl.DataFrame([raw[name].alias(name) for name in free if raw[name].dtype == pl.String])
+    first = text.select(pl.all().drop_nulls().first()).row(0, named=True) if text.width else {}
+    perhaps = [name for name, word in first.items() if word is not None and (not word or place_of(word) is not None)]
+    in_words = tuple(name for name in perhaps if _in_places(raw[name])) if kind != "rating" else ()
+    if len(in_words) > 1:
+        yield from _of_items(raw, said, _Listed("rank", (), in_words, roles, _inner(in_words)), SURE)
+        return
+    found = [way for one in ("rank", "rating") if kind in (None, one) for way in _called(raw, one, kind, roles, free)]
+    for one, sure in found:
+        yield from _of_items(raw, said, one, sure)
+    if not found and kind is not None and guess_one(free, (*KIND_OF[kind], *CHOSEN)) is None:
+        several = _any_family(free)
+        if several:
+            yield from _of_items(raw, said, _Listed(kind, (), several, roles, _inner(several)), SURE)
+
+
+def _called(
+    raw: Columns, one: str, kind: str | None, roles: dict[str, str], free: Sequence[str]
+) -> Iterator[tuple[_Listed, int]]:
+    """Columns by name that hold ranks or ratings of what else they are called."""
+    words = RANKED if one == "rank" else RATED
+    pattern = re.compile(rf"(?:{'|'.join(words)})[_. ]?(?P<a>.+)|(?P<b>.+?)[_. ](?:{'|'.join(words)})", re.I)
+    found = {name: match["a"] or match["b"] for name in free if (match := pattern.fullmatch(name))}
+    if len(found) < 2 or {*found.values()} <= {*raw}:
+        return  # score_left beside left is of whatever stands there
+    if not all(holds_numbers(raw[name], whole=True, least=0.0) for name in found):
+        return
+    sides = pair_families([*found]) or won_and_lost_families([*found])
+    if kind is None and len(found) == 2 and sides and not any(item.isdecimal() for item in found.values()):
+        return  # of two sides, whatever stood there
+    others = [name for name in free if name not in found]
+    if kind is None and all(_describes(item, others) for item in found.values()):
+        return  # of what stands in another column, or one of several attributes
+    if kind is None and one == "rank" and all(item.isdecimal() for item in found.values()):
+        return  # an order, or as such
+    numbered = one == "rating" and all(re.fullmatch(r"[a-z]?\d*", item, re.I) for item in found.values())
+    # Letters and numbers may be items or places.
+    yield _Listed(one, (), tuple(found), roles, tuple(found.values())), OPEN if numbered and kind is None else SURE
+
+
+def _of_items(
+    raw: Columns, said: ReadOptions, found: _Listed, sure: int, *, known: bool = True
+) -> Iterator[Reading]:  # fmt: skip
+    """Readings of ranks or ratings by the end that may be the good one, either unless words are ``known``."""
+    word = _stem(found)
+    what = "rank" if found.kind == "rank" else "rating"
+    values = np.concatenate([numbers_of(raw[name], name, what) for name in found.answer])
+    ends = good_ends(word, values, said.get("best"), known)
+    if what == "rank" and known:
+        ends = (said.get("best") or "low",)
+    for end in ends:
+        say: ReadOptions = {"kind": "rank" if what == "rank" else "rating"}
+        if len(ends) > 1:
+            say["best"] = end
+        told = f"the {what} of each of {first_columns(found.items)}, {end} is good"
+        yield _reading(raw, said, replace(found, end=end), say, sure, told)
+
+
+def _stem(found: _Listed) -> str:
+    """The word that columns have before what they are about."""
+    words = (word for word in (*RANKED, *RATED) if plain(found.answer[0]).startswith(plain(word)))
+    return next(words, found.answer[0])
 
 
 def _describes(item: str, names: Sequence[str]) -> bool:
@@ -328,43 +504,73 @@ def _in_places(series: pl.Series) -> bool:
 
 
 def _inner(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Items that columns name in brackets after one and the same question; else the names as they are."""
-    parts = [re.fullmatch(r"(.*?)\s*\[(.+)\]", name.strip()) for name in names]
+    """Items that columns name in brackets, or behind a line, after one and the same word; else their names."""
+    parts = [re.fullmatch(r"(.*?)\s*\[(.+)\]", name.strip()) or re.fullmatch(r"(.+?)_(.+)", name) for name in names]
     if all(parts) and len({part[1] for part in parts if part}) == 1:
         return tuple(part[2] for part in parts if part)
     return names
 
 
-def find_votes(raw: Mapping[str, pl.Series], options: ReadOptions) -> Listed | None:
-    """Columns of items that hold votes, 1, 0 and -1, or ratings, where nothing else holds an answer; raises DataError.
-
-    Ratings are asked about: columns of numbers may be anything.
-    """
-    user = named_or_guessed(list(raw), options.get("user") or None, PEOPLE_OF_SETS)
-    if options.get("kind") not in (None, "rating") or user is None or options.get("winner") is not None:
-        return None
-    rest = [name for name in raw if name != user and holds_numbers(raw[name])]
+def _votes(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
+    """Columns of items that hold votes, 1, 0 and -1, ranks or ratings, where nothing else holds an answer."""
+    if said.get("kind") not in (None, "rating", "rank") or said.get("winner") is not None:
+        return
+    if said.get("alternatives") is not None or guess_one(list(raw), (*CHOSEN, *TASKS, *IDENTIFIED)) is not None:
+        return  # of another layout, or a table of items
+    user = named_or_guessed(list(raw), said.get("user"), PEOPLE_OF_SETS)
+    roles = {} if user is None else {"user": user}
+    # Where people have several rows each, hardly any columns of numbers are items.
+    one_each = user is None or (is_plain(raw[user]) and bool(raw[user].is_unique().all()))
+    # Of very many columns only numbers may be items.
+    names = [name for name in raw if name != user and (len(raw) < _MOST_FREE or name.isdecimal())]
+    rest = [name for name in names if not tells(name, MEASURES | NO_ANSWER) and _holds_small(raw[name])]
     held = {name: set(words_of(raw[name]).drop_nulls().unique()) for name in rest}
-    votes = tuple(name for name in rest if held[name] and held[name] <= {"-1", "0", "1"})
+    votes = tuple(name for name in rest if held[name] <= {"-1", "0", "1"})
     down = tuple(name for name in votes if "-1" in held[name])
     counted_items = tuple(name for name in votes if name.isdecimal())
-    if len(counted_items) > 2 and down:
-        votes = counted_items
-    elif down != votes:  # a group of people is 0 and 1 too
-        votes = ()
-    if len(votes) > 2 and down:
-        return Listed("rating", (), votes, {"user": str(user)}, _inner(votes))
-    few = down if len(down) > 2 else tuple(name for name in rest if held[name] <= set(map(str, range(11))))
-    if len(few) < 3:
-        return None
-    raise DataError(
-        f"the columns {first_columns(few)} hold small numbers that may be ratings, a column an item. If they are, say "
-        f"{option('alternatives', list(few), kind='rating')}; if not, name the column of the answer with "
-        f"{option('winner', 'NAME')}."
+    votes = counted_items if len(counted_items) > 2 and down else votes
+    of_one_word = [family for family in _by_stem(rest) if len(family) > 2]
+    ways = (
+        [(votes, LIKELY if down in (votes, ()) or votes == counted_items else OPEN)]
+        if down and user and one_each
+        else []
     )
+    ways += [(down, OPEN), *((one, OPEN) for one in of_one_word if not down), (tuple(rest), OPEN - 1 - (not one_each))]
+    seen = set()
+    for some, sure in ways:
+        if len(some) > 2 and some not in seen:
+            seen.add(some)
+            kind = "rank" if _are_permutations(raw, some) else "rating"
+            for way in _of_items(raw, said, _Listed(kind, (), some, roles, _inner(some)), sure, known=False):
+                yield replace(way, say={"alternatives": list(some), **way.say})
 
 
-def read_listed(raw: Mapping[str, pl.Series], found: Listed, options: ReadOptions) -> Sets:
+def _by_stem(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Columns that share a word before a line."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        if match := re.fullmatch(r"(.+?)_(.+)", name):
+            found.setdefault(match[1], []).append(name)
+    return [tuple(family) for family in found.values()]
+
+
+def _are_permutations(raw: Columns, names: tuple[str, ...]) -> bool:
+    """Whether each row holds the numbers from 1 to that of the columns."""
+    rows = np.sort(np.stack([numbers_of(raw[name], name, "rank") for name in names]), axis=0)
+    return bool((rows == np.arange(1, len(names) + 1)[:, None]).all())
+
+
+def _holds_small(series: pl.Series) -> bool:
+    """Whether a column holds whole numbers from -1 to 10, by the first of them; then by all."""
+    if not is_plain(series) or re.fullmatch(r"-?\d{1,2}(\.0)?", first_word(series)) is None:
+        return False
+    return holds_numbers(series, whole=True, least=-1.0)
+
+
+# --- the reading ------------------------------------------------------------------------------------------------------
+
+
+def _built(raw: Columns, found: _Listed, options: ReadOptions) -> Sets:
     """Answers of a table of items; raises DataError."""
     columns = dict(found.columns)
     for role, used in (("shown", found.alternatives), ("place", found.answer)):
@@ -377,27 +583,42 @@ def read_listed(raw: Mapping[str, pl.Series], found: Listed, options: ReadOption
     return sets
 
 
-def _read_ranks(raw: Mapping[str, pl.Series], found: Listed, sets: Sets) -> None:
+def _read_ranks(raw: Columns, found: _Listed, sets: Sets) -> None:
     n, k = sets.n_tasks, len(found.items)
     what = "rank" if found.kind == "rank" else "rating"
     values: FloatArray = np.concatenate([numbers_of(raw[name], name, what) for name in found.answer])
     sets.task, sets.item = np.tile(np.arange(n), k), pl.Series(found.items).gather(np.repeat(np.arange(k), n))
-    word = next((word for word in (*RANKED, *RATED) if plain(found.answer[0]).startswith(plain(word))), found.answer[0])
-    if found.kind == "rating":
-        sets.level = levels_of_ratings(values, word, sets)
+    if what == "rating":
+        sets.level = levels_of_ratings(values, _stem(found), sets, found.end)
         keep_rated(sets, ~np.isnan(values))
         return
     sets.kind = "order"
-    sets.level = levels_of_ranks(values, RANKED[0], sets)
+    sets.level = levels_of_ranks(values, RANKED[0], sets, found.end)
 
 
-def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets) -> None:
-    """Items that are shown, and the levels that the answer gives them."""
-    order = found.kind == "order"
+def _answered(raw: Columns, found: _Listed) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Task, level and item of what the answer names, and of what was shown."""
     if len(found.answer) > 1 or found.kind in ("best", "best_worst"):
         said = _in_columns(raw, found.answer)
     else:
         said = _order_of(raw[found.answer[0]], found.kind)
+    said = _with_ids(said, found.answer[0])
+    if not found.alternatives:
+        return said, said.clear()
+    offered = _with_ids(_offered(raw, found.alternatives), found.alternatives[0])
+    if offered["item"].dtype != said["item"].dtype:
+        offered, said = (one.with_columns(item=as_text(one["item"])) for one in (offered, said))
+    return said, offered
+
+
+def _offered(raw: Columns, alternatives: tuple[str, ...]) -> pl.DataFrame:
+    return _in_columns(raw, alternatives) if len(alternatives) > 1 else _listed_in(raw[alternatives[0]])
+
+
+def _read_items(raw: Columns, found: _Listed, sets: Sets) -> None:
+    """Items that are shown, and the levels that the answer gives them."""
+    order = found.kind == "order"
+    said, offered = _answered(raw, found)
     if order and len(found.answer) > 1:
         said = said.with_columns(level=pl.col("level") + (pl.col("level") == len(found.answer) - 1) * int(found.last))
         filled = np.stack([clean_ids(raw[name], name).is_not_null().to_numpy() for name in found.answer])
@@ -406,33 +627,16 @@ def _read_items(raw: Mapping[str, pl.Series], found: Listed, sets: Sets) -> None
             f"an order leaves a gap before a later place (columns {listed(found.answer)}) in {{where}}. Fill it in."
         )
         sets.unusable.append((UNCLEAR, gap, message))
-    said = _with_ids(said, found.answer[0])
     if not found.alternatives:
         sets.take(said, said["level"].to_numpy())
         return
-    several = len(found.alternatives) > 1
-    offered = _in_columns(raw, found.alternatives) if several else _listed_in(raw[found.alternatives[0]])
-    offered = _with_ids(offered, found.alternatives[0])
-    if offered["item"].dtype != said["item"].dtype:
-        offered, said = (one.with_columns(item=as_text(one["item"])) for one in (offered, said))
     sets.heeded = ("winner_is",)
     known = _matched(said, offered, ["task", "item"])["level"].is_not_null()
-    if len(offered) and (is_a := sets.options.get("winner_is")) != "item":
-        number = as_text(said["item"]).cast(pl.Float64, strict=False)
-        place = number.set((number != number.round(0)).fill_null(False), None).cast(pl.Int64, strict=False) - 1
-        placed = _matched(said.select("task", level=place), offered, ["task", "level"])["item"]
-        hit = placed.is_not_null()
-        if hit.all() and known.all() and (placed != said["item"]).any() and is_a != "side":
-            first, stands = shown(said["item"][0]), shown(placed[0])
-            raise DataError(
-                f"the answers in {first_columns(found.answer)} are items, or the places of items in "
-                f"{first_columns(found.alternatives)}: row {said['task'][0] + 1} means {first}, if you say "
-                f"{option('winner_is', 'item')}, or {stands}, number {first} of those shown, if you say "
-                f"{option('winner_is', 'side')}."
-            )
-        if is_a == "side" or (hit.all() and not known.all()) or (hit.any() and not known.any()):
-            said, known = said.with_columns(item=placed.fill_null(said["item"])), hit
-            sets.notes.append("The answers are the numbers of those shown, from 1.")
+    if found.is_a == "side" or (order and len(said) and _what_answers_are(raw, found, sets.options) == ("side",)):
+        placed = _placed(said, offered)
+        known = placed.is_not_null()
+        said = said.with_columns(item=placed.fill_null(said["item"]))
+        sets.notes.append("The answers are the numbers of those shown, from 1.")
     unknown = said.filter(~known)
     if len(unknown):
         message = (

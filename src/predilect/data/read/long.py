@@ -1,24 +1,31 @@
-"""Long tables: one row for each alternative of a task, with what was chosen, its rank or its rating."""
+"""A row an alternative: which rows are one task, what was chosen or how it was ranked or rated, and what was shown."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import permutations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from predilect._text import did_you_mean, shown
 from predilect._types import BoolArray, FloatArray, IntArray
-from predilect.data.frames import as_text, clean_ids
+from predilect.data.frames import Columns, as_text, clean_ids
 from predilect.data.intake import UNCLEAR, counted
-from predilect.data.read.columns import listed, no_column
+from predilect.data.read.assemble import Assembled
+from predilect.data.read.columns import first_columns, listed, no_column
+from predilect.data.read.levels import keep_rated, levels_of_ranks, levels_of_ratings
+from predilect.data.read.listed import is_list
 from predilect.data.read.names import (
+    APPROVED,
     AVAILABLE,
     CHOSEN,
+    CONTESTANTS,
     IDENTIFIED,
     KIND_OF,
+    MEASURES,
     NO_ANSWER,
     OF_TIME,
     OFFERED,
@@ -38,464 +45,463 @@ from predilect.data.read.names import (
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.profiles import (
     NONE,
+    constants_of,
     counts_within,
     distinct,
-    end_told,
     flags,
-    has_constants,
+    good_ends,
+    holds_numbers,
     is_none,
     is_noted,
     is_place,
     is_plain,
     items_described,
-    low_is_good,
     nothing_of,
     numbers_of,
     numbers_rows,
+    once_in,
     once_in_each,
+    place_of,
     plain_values,
     varies_within,
     words_of,
 )
+from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading
 from predilect.data.read.sets import (
     CHOICES,
     Sets,
+    assembled_sets,
     best_worst_levels,
     chosen_levels,
     design_asked,
     named_or_guessed,
-    ranked_levels,
-    rated_levels,
 )
 from predilect.errors import DataError
 
 _ON_SCREEN = ("position", "place", "slot", "screenposition", "order", "row", "line")
+_MOST_KEYS = 12  # columns of other names that are looked at for what parts the rows into tasks
+_MOST_COLUMNS, _MOST_ROWS = 200, 200_000  # of tables whose values are searched for them
+_MOST_SHOWN = 50  # alternatives of a task that is found so
+_MARKS = ("note", "notes")  # in some languages
+_MOST = 0.5  # of the tasks have one choice, where a row is an alternative by its answer alone
+_SCREEN = ("place", "position")  # the place in an order, or on the screen
 
 
 @dataclass(frozen=True)
-class Long:
-    """A long table: its columns, and which of them has which role, None where there is none."""
+class _Rows:
+    """Rows parted into tasks by who answered, a column of tasks, or both."""
 
-    raw: Mapping[str, pl.Series]
+    raw: Columns
+    said: ReadOptions
     user: str | None
     task: str | None
-    alternative: str | None
-    value: str | None
-    best: str | None = None
-    worst: str | None = None
+    say: ReadOptions = field(default_factory=ReadOptions)  # what says so, where the names of the columns do not
 
-    @property
-    def own(self) -> pl.Series | None:
-        """The alternative that each row is about."""
-        return None if self.alternative is None else self.raw[self.alternative]
+    @cached_property
+    def available(self) -> str | None:
+        """The column that says what was shown."""
+        used = (self.user, self.task, self.said.get("winner"), self.said.get("alternatives"))
+        name = guess_one([name for name in self.raw if name not in used], AVAILABLE)
+        return name if name is not None and flags(self.raw[name]) is not None else None
 
-    def chosen(self, task: IntArray) -> BoolArray | None:
-        """Which alternatives were chosen, (n,); None where no column says it."""
-        return None if self.value is None else chosen_of(self.raw[self.value], self.own, task)
+    @cached_property
+    def there(self) -> BoolArray:
+        """Which rows were shown, (n,)."""
+        found = None if self.available is None else flags(self.raw[self.available])
+        return np.ones(self.raw.n_rows, dtype=bool) if found is None else found
 
-    def tells_itself(self, by_answer: bool = False) -> bool:
-        """Whether the values tell, whatever the names, that each row is an alternative of a task.
+    @cached_property
+    def keys(self) -> list[pl.Series]:
+        """Ids of who answered and of the task."""
+        return [clean_ids(self.raw[name], name) for name in (self.user, self.task) if name is not None]
 
-        Tasks have several rows, each about another alternative, and the answer is one of them, or, unless
-        ``by_answer``, alternatives are counted.
-        """
-        keys = [self.raw[name] for name in (self.user, self.task) if name is not None]
-        own = self.own
-        if self.task is None or not all(is_plain(one) for one in (*keys, own) if one is not None):
-            return False
-        _, task = distinct(keys)
-        if len(task) < 2 or np.bincount(task).min() < 2 or (own is not None and not _once_in(own, task)):
-            return False
-        if own is not None and not by_answer and counts_within(own, task):
-            return True
-        if self.value is None:
-            return own is not None and not by_answer
-        return not self.raw[self.value].dtype.is_nested() and once_in_each(self.chosen(task), task)
+    @cached_property
+    def parts(self) -> tuple[IntArray, IntArray]:
+        """The first row of each task, and the task of each row."""
+        return distinct(self.keys)
 
+    @cached_property
+    def group(self) -> IntArray:
+        """The task of each row that was shown."""
+        return self.parts[1][self.there]
 
-def find_long(raw: Mapping[str, pl.Series], options: ReadOptions) -> Long | None:
-    """A long table of some columns, or None if these are none of one."""
-    names = list(raw)
-    user = named_or_guessed(names, options.get("user"), PEOPLE_OF_SETS)
-    if user is not None and options.get("user") is None and len(raw[user]) > 1 and is_plain(raw[user]):
-        user = None if raw[user].is_unique().all() else user  # it numbers the rows
-    task = named_or_guessed([name for name in names if name != user], options.get("task"), TASKS)
-    kind, winner, named = options.get("kind"), options.get("winner"), options.get("alternatives")
-    rest = [name for name in names if name not in (user, task, named)]
-    best, worst = guess_one(rest, ("best", "is_best", "most")), guess_one(rest, ("worst", "is_worst", "least"))
-    both = best is not None and worst is not None and kind in (None, "best_worst") and winner is None
-    value = winner
-    if value is None and not both:
-        words = KIND_OF.values() if kind is None else [(*KIND_OF.get(kind, RANKED), *CHOSEN)]
-        value = next((found for one in words if (found := guess_one(rest, one))), None)
-        if value is None:
-            return None
-    rest = [name for name in rest if name not in ((best, worst) if both else (value,))]
-    alternative = named if isinstance(named, str) and named in names else guess_one(rest, (*IDENTIFIED, *PLACED))
-    if alternative is None and task is None:
-        # All rows of a person are one task: ratings of the one thing that is left.
-        others = [name for name in rest if not is_called(name, WEIGHT, AVAILABLE)]
-        if user is None or len(others) != 1:
-            return None
-        alternative = others[0]
-    if not both:
-        return Long(raw, user, task, alternative, value)
-    flagged = all({*as_text(raw[str(name)]).drop_nulls()} <= {"0", "1"} for name in (best, worst))
-    return Long(raw, user, task, alternative, None, best, worst) if flagged and alternative != best else None
+    @cached_property
+    def varying(self) -> list[str]:
+        """Columns that tell rows of one task apart, and do not only number all rows."""
+        names = [name for name in self.raw if name not in (self.user, self.task, self.available)]
+        return [name for name in names if not self.raw[name].dtype.is_nested()
+                and varies_within(self.column(name), self.group) and not numbers_rows(self.column(name))]  # fmt: skip
+
+    def column(self, name: str) -> pl.Series:
+        """A column in the rows that were shown."""
+        return self.raw[name] if self.available is None else self.raw[name].filter(pl.Series(self.there))
+
+    def chosen(self, name: str, own: str | None, *, whole: bool = False) -> BoolArray | None:
+        """Which rows a column says were chosen, of those shown or of the ``whole`` table."""
+        series, of = (self.raw[name], self.raw.get(own or "")) if whole else (
+            self.column(name), None if own is None else self.column(own))  # fmt: skip
+        return chosen_of(series, of, self.parts[1] if whole else self.group, self.said.get("none"))
 
 
-def _answer_is_clear(long: Long, task: IntArray, options: ReadOptions) -> None:
-    """DataError if another column can be the answer, or what it names."""
-    raw, value, own = long.raw, long.value, long.alternative
-    for name in raw if value and own and options.get("alternatives") is None else ():
-        if name == own or not is_called(name, PLACED) or not counts_within(raw[name], task):
-            continue
-        one, two = (chosen_of(raw[str(value)], raw[by], task) for by in (str(own), name))
-        if one is not None and two is not None and (one != two).any():
-            raise DataError(
-                f'column "{shown(value)}" may name what was chosen as "{shown(own)}" does, or as "{shown(name)}" does. '
-                f"For the first say {option('alternatives', own)}, for the second "
-                f"{option('alternatives', name, profile=[own])}."
-            )
-    if value is None or options.get("kind") is not None or options.get("winner") is not None:
+@dataclass(frozen=True)
+class _Answer:
+    """Columns of the answer, and how they are understood; ``fits``: one is chosen in each task, if it is a choice."""
+
+    kind: Kind
+    columns: tuple[str, ...]
+    sure: int
+    say: ReadOptions
+    fits: bool = True
+    by: str | None = None  # the column that it names or numbers alternatives by, unless that is what they are
+
+
+def long_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
+    """Tables of a row an alternative."""
+    named = said.get("alternatives")
+    if raw.n_rows < 2 or (
+        named is not None and (not isinstance(named, str) or named not in raw or is_list(raw[named]))
+    ):
         return
-    rated = is_called(value, RATED)
-    if not rated and not is_called(value, RANKED):
+    rows = _by_names(raw, said)
+    ways = [] if rows is None else list(_ways(rows))
+    if rows is not None and (any(fits for _, fits in ways) or None not in (rows.user, rows.task)):
+        yield from (way for way, _ in ways)
         return
-    free = [
-        name for name, column in raw.items()
-        if name not in (long.user, long.task, own, value) and is_plain(column) and not is_called(name, AVAILABLE)
-        and not tells_note(name)
-    ]  # fmt: skip
-    others = [name for name in free if varies_within(raw[name], task)]
-    found, told = guess_one(others, RATED), "may be ranks"
-    if rated:
-        found = next((name for name in free if _may_answer(name, long, task)), None)
-        told = "may be ratings"
-    if plain(value) in ("position", "place"):
-        found = found or next((name for name in others if flags(raw[name]) is not None), None)
-        told = "may be the place on the screen"
-        if found is None:
-            raise DataError(
-                f'column "{shown(value)}" may hold the places of an order, 1 the best, or where each item stood on the '
-                f"screen. If it is the answer, say {option('kind', 'rank')}; otherwise name the column of the answer "
-                f"with {option('winner', 'NAME')}."
-            )
-    if found is not None:
-        kind: Kind = "rating" if is_called(found, RATED) else "best"
-        raise DataError(
-            f'column "{shown(value)}" {told}, and "{shown(found)}" may be the answer. If "{shown(value)}" is the '
-            f"answer, {'say' if rated else '1 the best, say'} "
-            f'{option("kind", "rating" if rated else "rank")}; if "{shown(found)}" is, say '
-            f"{option('winner', found, kind=kind)}."
-        )
+    guessed = [way for one in _by_values(raw, said, rows) for way in one]
+    yield from guessed
+    # Where another column parts the rows as the answers need it, what the names tell is only possible.
+    yield from (replace(way, sure=OPEN - 2) if guessed else way for way, _ in ways)
+    if rows is None and not guessed and None not in _own_and_value(_Rows(raw, said, None, None)):
+        yield Reading("a row an alternative", {}, partial(_without_tasks, raw), OPEN)
 
 
-def _may_answer(name: str, long: Long, task: IntArray) -> bool:
-    """Whether a column of no name in the lists marks or names one alternative of every task, or ranks them."""
-    column = long.raw[name]
-    if is_called(name, PLACED, IDENTIFIED, _ON_SCREEN) or numbers_rows(column):
-        return False
-    if any(once_in_each(chosen_of(column, of, task), task) for of in (None, long.own)) or counts_within(column, task):
-        return True
-    words = plain_values(column)
-    return words.dtype == pl.String and any(
-        words.drop_nulls().is_in(other.drop_nulls().unique().to_list()).all()
-        for one, other in long.raw.items() if one != name and other.dtype == pl.String
-    )  # fmt: skip
+def rows_are_alternatives(raw: Columns, said: ReadOptions, *, by_answer: bool = False) -> bool:
+    """Whether the values tell, whatever the names, that each row is an alternative of a task.
 
-
-def read_long(long: Long, options: ReadOptions) -> Sets:
-    """Answers of a long table; raises DataError."""
-    raw, names = long.raw, list(long.raw)
-    columns = {role: name for role, name in (("user", long.user), ("task", long.task),
-               ("alternatives", long.alternative), ("winner", long.value), ("best", long.best),
-               ("worst", long.worst)) if name is not None}  # fmt: skip
-    keys = [clean_ids(raw[name], name) for name in (long.user, long.task) if name is not None]
-    if not keys:
-        raise DataError(
-            f"found no column that says which rows are one task; the columns are {listed(names)}. Name it with "
-            f"{option('task', 'NAME')}, or who answered with {option('user', 'NAME')}."
-        )
-    first, task = distinct(keys)
-    available = guess_one([name for name in names if name not in columns.values()], AVAILABLE)
-    shown_rows = None if available is None else flags(raw[available])
-    if available is not None and shown_rows is not None:
-        columns["available"] = available
-    sets = Sets(options, "best", task, pl.Series(), np.zeros(0, dtype=np.int64), first, np.bincount(task), columns)
-    if long.user is not None:
-        sets.person = raw[long.user].gather(first)
-    weight = named_or_guessed(names, options.get("weight"), WEIGHT)
-    if weight is not None and weight not in columns.values():
-        if not varies_within(raw[weight], task):
-            columns["weight"] = weight
-            sets.weight = raw[weight].gather(first)
-        elif options.get("weight") is not None:  # else it may be an attribute
-            raise DataError(f'column "{shown(weight)}" is the weight of tasks, but differs between rows of one task.')
-    sets.take_context(raw)
-    if long.task is not None:
-        lost = sets.any_of(keys[-1].is_null().to_numpy())
-        sets.unusable.append(("missing id", lost, "the task is missing in {where}. Fill it in."))
-
-    if shown_rows is not None and not shown_rows.all():
-        chosen = long.chosen(task)
-        gone = np.zeros(sets.n_tasks, dtype=bool) if chosen is None else sets.any_of(~shown_rows & chosen)
-        message = f'an alternative was chosen that was not available (column "{shown(available)}") in {{where}}.'
-        sets.unusable.append((UNCLEAR, gone, message))
-        sets.notes.append(f"{counted(int((~shown_rows).sum()), 'alternative')} not available, and so not shown.")
-        long = replace(long, raw={name: column.filter(pl.Series(shown_rows)) for name, column in raw.items()})
-        sets.task = task[shown_rows]
-    _answer_is_clear(long, sets.task, options)
-    sets.kind = _kind_of(long, options, sets.task)
-    _name_items(long, sets)
-    _read_values(long, sets)
-    return sets
-
-
-def _name_items(long: Long, sets: Sets) -> None:
-    """Set the ids of the alternatives: their own, or their profiles."""
-    options = sets.options
-    none_id = options.get("none", NONE)
-    given = options.get("profile")
-    columns = sets.columns
-    attributes = _attributes(long, sets)
-    own = None if long.own is None else clean_ids(long.own, str(long.alternative))
-    none = np.zeros(len(sets.task), dtype=bool) if own is None else is_none(own, none_id)
-    marker = guess_one(list(attributes), ("none", "no_choice", "opt_out", "none_option"))
-    if marker is not None and (marked := flags(attributes[marker])) is not None:
-        none |= marked
-        columns["none"] = marker
-        del attributes[marker]
-    if given is None:
-        _tasks_are_whole(long, own, attributes, sets)
-    called = str(long.alternative)
-    if own is not None and (given == [] or (not given and not _make_profiles(called, own, attributes, sets))):
-        _, number = distinct([own])
-        attributes = {name: column for name, column in attributes.items() if not varies_within(column, number)}
-        if attributes:
-            sets.profiles = items_described(own, attributes)
-            columns.update({f"feature {name}": name for name in attributes})
-        sets.item = own.cast(pl.String).set(pl.Series(none), none_id) if none.any() else own
-        return
-    if own is None and given is None:
-        naming = [name for name, column in attributes.items() if _names_items(column, sets.task)]
-        for name in naming if len(naming) == 1 else ():
-            rest = {one: column for one, column in attributes.items() if one != name}
-            _make_profiles(name, long.raw[name], rest, sets)
-    if not attributes or (own is None and not given and all(tells(name, OF_TIME) for name in attributes)):
-        raise DataError(
-            "found no column that says which alternative a row is about, nor attributes that differ within a task"
-            f"{design_asked(list(long.raw))} If there is such a column, name it with {option('alternatives', 'NAME')}."
-        )
-    outside, marker = nothing_of(attributes, sets.task)
-    if outside.any():
-        none |= outside
-        sets.notes.append(
-            f"An alternative of each task has no attributes, and stands for none of these ({shown(none_id)})."
-        )
-    if marker is not None:
-        columns["none"] = marker
-        del attributes[marker]
-    labelled = None
-    if own is not None:
-        named = True if long.alternative in (given or ()) else options.get("constants")
-        labelled = has_constants(own, attributes, none, sets.task, named, str(long.alternative))
-    columns.update({f"attribute {name}": name for name in attributes})
-    sets.describe(None if own is None else own.cast(pl.String), labelled, attributes, none, none_id)
-
-
-def _attributes(long: Long, sets: Sets) -> dict[str, pl.Series]:
-    """Columns that describe alternatives: those named, or all that differ within tasks; raises DataError."""
-    raw, names, given = long.raw, list(long.raw), sets.options.get("profile")
-    taken = {name: role for role, name in sets.columns.items()}
-    for name in given or ():
-        if name not in names:
-            raise no_column(name, "as profile", names)
-        if name in taken and name != long.alternative:
-            raise DataError(
-                f'column "{shown(name)}" cannot be both {taken[name]} and part of the profile. Leave it out of '
-                f"{option('profile', list(given or ()))}, or name another with {option(taken[name], 'NAME')}."
-            )
-        if raw[name].dtype.is_nested():
-            raise DataError(f'column "{shown(name)}" (given as profile) holds lists, and must hold one value a row.')
-    if given:
-        return {name: raw[name] for name in given if name != long.alternative}
-    found = {name: raw[name] for name in names if name not in taken and not raw[name].dtype.is_nested()}
-    found = {name: column for name, column in found.items() if _describes(column, sets.task)}
-    if noted := [name for name, column in found.items() if is_noted(name, column)]:
-        sets.notes.append(f"Not used, as it describes nothing that was shown: {listed(noted)}.")
-        found = {name: column for name, column in found.items() if name not in noted}
-    counting = [name for name, column in found.items() if counts_within(column, sets.task)]
-    if long.alternative is None and counting and sets.n_tasks > 1:
-        name, k = counting[0], int(np.bincount(sets.task).max())
-        first = int(numbers_of(raw[name], name, "number")[0])
-        raise DataError(
-            f'column "{shown(name)}" holds {k} numbers, each once in every task of {k}: it may number the '
-            f"alternatives, or describe them. Row 1 is about alternative {first} if you say "
-            f"{option('alternatives', name)}; it has {shown(name)}={first}, an attribute, if you say "
-            f"{option('profile', list(found))}."
-        )
-    # Where an item stood on the screen describes nothing.
-    places = {*map(plain, (*_ON_SCREEN, *(PLACED if long.alternative else ())))}
-    return {name: column for name, column in found.items() if name not in counting or plain(name) not in places}
-
-
-def _make_profiles(name: str, own: pl.Series, attributes: Mapping[str, pl.Series], sets: Sets) -> bool:
-    """Whether items are profiles of attributes, and not the alternatives with what always describes them; or it asks.
-
-    Names of alternatives are items unless what is shown with them changes, as in a study in which prices do.
+    Tasks have several rows, each about another alternative, and the answer is one of them, or, unless ``by_answer``,
+    alternatives are counted.
     """
-    if not attributes:
+    rows = _by_names(raw, said) if raw.n_rows > 1 and said.get("kind") != "pairs" else None
+    if rows is None or rows.task is None or not all(is_plain(raw[name]) for name in (rows.user, rows.task) if name):
         return False
-    _, number = distinct([own])
-    changing = [one for one, column in attributes.items() if varies_within(column, number)]
-    identified = is_called(name, IDENTIFIED)
-    if identified and (sets.kind not in CHOICES or not changing):
-        if changing:
-            sets.notes.append(f'Not used, as it differs for one "{shown(name)}" between rows: {listed(changing)}.')
+    size, own, value = np.bincount(rows.group), *_own_and_value(rows)
+    if len(size) < 2 or size.min() < 2:
         return False
-    if not changing or plain(name) == "mode" or any(tells(one, OFFERED) for one in changing):
+    if own is not None and not (is_plain(raw[own]) and once_in(rows.column(own), rows.group)):
+        return False
+    if own is not None and not by_answer and (value is None or counts_within(rows.column(own), rows.group)):
         return True
-    codes = own.drop_nulls().cast(pl.String).unique()
-    whole = len(codes) <= np.bincount(sets.task).max() and not all(tells(one, NO_ANSWER) for one in changing)
-    if whole and (not identified or all(map(is_place, codes))):
-        return True
-    more = {} if name in sets.columns.values() else {"alternatives": name}
-    said = ", ".join(f"{shown(one)}={shown(as_text(attributes[one])[0])}" for one in changing[:3])
+    plain_value = value is not None and not raw[value].dtype.is_nested()
+    return plain_value and once_in_each(rows.chosen(str(value), own), rows.group)
+
+
+def _by_names(raw: Columns, said: ReadOptions) -> _Rows | None:
+    """Rows parted by columns that were named, or that are called so."""
+    user = named_or_guessed(raw.names, said.get("user"), PEOPLE_OF_SETS)
+    if user is not None and said.get("user") is None and is_plain(raw[user]) and raw[user].is_unique().all():
+        user = None  # it numbers the rows
+    task = named_or_guessed([name for name in raw if name != user], said.get("task"), TASKS)
+    return None if user is None and task is None else _Rows(raw, said, user, task)
+
+
+def _own_and_value(rows: _Rows) -> tuple[str | None, str | None]:
+    """Columns of the alternatives and of the answer, as they were named or are called."""
+    named, winner = rows.said.get("alternatives"), rows.said.get("winner")
+    free = [name for name in rows.raw if name not in (rows.user, rows.task, winner)]
+    own = named if isinstance(named, str) and named in rows.raw else guess_one(free, (*IDENTIFIED, *PLACED))
+    return own, winner or _called_so(rows, [name for name in free if name != own], rows.said.get("kind"))
+
+
+def _without_tasks(raw: Columns) -> Assembled:
+    """The refusal of a table of alternatives and an answer in which nothing says which rows are one task."""
     raise DataError(
-        f"{listed(changing)} may describe what was shown, or be noted of the row alone. Row 1 is about "
-        f'"{shown(own[0])}, {said}" if you say {option("profile", [name, *attributes])}; it is about '
-        f'"{shown(own[0])}", as every row of that {shown(name)}, if you say {option("profile", [], **more)}.'
+        f"found no column that says which rows are one task; the columns are {listed(raw.names)}. Name it with "
+        f"{option('task', 'NAME')}, or who answered with {option('user', 'NAME')}."
     )
 
 
-def _tasks_are_whole(long: Long, own: pl.Series | None, attributes: Mapping[str, pl.Series], sets: Sets) -> None:
-    """DataError if what may name items comes again in a task, and but once among rows of one further value.
-
-    A task of several people, or several tasks; where two alternatives are the best of one, it is found without.
-    """
-    naming = {} if long.user else dict(attributes)
-    if own is not None:
-        naming[str(long.alternative)] = own
-    for name, column in attributes.items() if sets.kind not in CHOICES else ():
-        _, part = distinct([pl.Series(sets.task), column])
-        if np.bincount(part).min() < 2:
-            continue
-        for one, item in naming.items():
-            if one != name and _once_in(item, part) and not _once_in(item, sets.task):
-                role = "task" if long.user else "user"
-                raise DataError(
-                    f'the same "{shown(one)}" stands in several rows of a task, and once with each "{shown(name)}", '
-                    f"which may say {'which rows are one task' if long.user else 'who answered'}, or describe what was "
-                    f"shown. For the first say {option(role, name)}, for the second "
-                    f"{option('profile', sorted({*naming, *attributes}))}."
-                )
-
-
-def _once_in(column: pl.Series, group: IntArray) -> bool:
-    """Whether no value comes twice in a group."""
-    return len(distinct([pl.Series(group), column])[0]) == len(group)
-
-
-def _names_items(column: pl.Series, task: IntArray) -> bool:
-    """Whether a column holds words that come again in other tasks, and in each task another for every row."""
-    word = plain_values(column)
-    named = word.dtype == pl.String and not word.null_count() and not word.is_unique().all()
-    return named and _once_in(word, task)
-
-
-def _describes(column: pl.Series, task: IntArray) -> bool:
-    """Whether a column tells alternatives of one task apart, and is not the number of the row."""
-    return varies_within(column, task) and not numbers_rows(column)
-
-
-def _kind_of(long: Long, options: ReadOptions, task: IntArray) -> Kind:
-    """What was asked: as said, or by the name of the answer, and best-worst where it holds -1."""
-    if long.value is None:
-        return "best_worst"
-    by_name: Kind = next((one for one, words in KIND_OF.items() if is_called(long.value, words)), "best")
-    kind = options.get("kind") or by_name
-    if kind == "pairs":
-        raise DataError("a table with one row for each alternative cannot hold pairs; leave kind out.")
-    if kind == "best" and not long.raw[long.value].dtype.is_nested():
-        said = words_of(long.raw[long.value])
-        words = set(said.drop_nulls().unique().to_list())
-        if "-1" in words and words <= {"-1", "0", "1"}:
-            # Of all that somebody was asked about any number may be up or down.
-            once = all(once_in_each((said == one).fill_null(False).to_numpy(), task) for one in ("1", "-1"))
-            kind = "best_worst" if once or long.task is not None else "rating"
-    return kind
-
-
-def _read_values(long: Long, sets: Sets) -> None:
-    """Set the level of each alternative."""
-    if long.best is not None and long.worst is not None:
-        most, least = flags(long.raw[long.best]), flags(long.raw[long.worst])
-        if most is not None and least is not None:  # as find_long has seen
-            sets.level = best_worst_levels(most, least)
+def _by_values(raw: Columns, said: ReadOptions, known: _Rows | None) -> Iterator[list[Reading]]:
+    """Ways in which columns of any name part the rows into tasks, each with an answer and no alternative twice."""
+    if len(raw) > _MOST_COLUMNS or raw.n_rows > _MOST_ROWS:
         return
-    value = str(long.value)
-    series = long.raw[value]
-    if sets.kind in ("order", "rank"):
-        sets.kind, sets.level = "order", levels_of_ranks(numbers_of(series, value, "rank"), value, sets)
-    elif sets.kind == "rating":
-        rating = numbers_of(series, value, "rating")
-        sets.level = levels_of_ratings(rating, value, sets)
-        keep_rated(sets, ~np.isnan(rating))
-    elif sets.kind == "best_worst":
-        words = words_of(series).drop_nulls().unique()
-        if not words.is_in(["-1", "0", "1"]).all():
-            raise DataError(f'column "{shown(value)}" must hold 1 for the best, -1 for the worst, and 0 for the rest.')
-        number = numbers_of(series, value, "choice")
-        sets.level = best_worst_levels(number == 1, number == -1)
+    user, task = (None, None) if known is None else (known.user, known.task)
+    named = [said.get(key) for key in ("winner", "alternatives", "weight", "context")]
+    taken = (user, task, *named, *(said.get("profile") or ()))
+    words = (WEIGHT, AVAILABLE, *KIND_OF.values())
+    free = [name for name in sorted(raw) if name not in taken and not is_called(name, *words) and _may_part(raw[name])]
+    free = free[:_MOST_KEYS]
+    pairs: list[tuple[str | None, str | None]] = [(user, name) for name in free] if task is None else []
+    pairs += [(name, task) for name in free] if user is None and said.get("user") is not False else []
+    both: list[tuple[str | None, str | None]] = list(permutations(free, 2)) if known is None else []
+    found = False
+    for some in (pairs, both):
+        for who, what in () if found else some:
+            say: ReadOptions = {"user": who} if who is not None and who != user else {}
+            if what is not None and what != task:
+                say = {**say, "task": what}
+            rows = _Rows(raw, said, who, what, say)
+            size = np.bincount(rows.parts[1])
+            if size.min() < 2 or size.max() > _MOST_SHOWN:
+                continue
+            ways = [way for way, fits in _ways(rows) if fits and not (what is None and "choice" in way.told)]
+            found = found or bool(ways)
+            yield ways
+
+
+def _may_part(column: pl.Series) -> bool:
+    """Whether values are ids that recur."""
+    if not is_plain(column) or column.dtype.is_float() or column.dtype == pl.Boolean or column.null_count():
+        return False
+    return 1 < column.n_unique() <= len(column) / 2
+
+
+def _ways(rows: _Rows) -> Iterator[tuple[Reading, bool]]:
+    """Ways to read the rows of some tasks, and whether they fit: one choice a task, and no alternative twice in it."""
+    raw, said = rows.raw, rows.said
+    if np.bincount(rows.parts[1]).max() < 2:
+        return  # a row a task
+    named, (own, value) = said.get("alternatives"), _own_and_value(rows)
+    free = [name for name in raw if name not in (rows.user, rows.task, said.get("winner"))]
+    if own is None:
+        own = _own_by_values(rows, value)
+        if own is None and rows.task is None:
+            return
+    if rows.say and own is not None and rows.raw[own].is_unique().all():
+        return  # a table of items
+    numbers, given = None, said.get("profile")
+    if given and len(given) == 1 and own in (named,) and own is not None and is_called(given[0], IDENTIFIED):
+        own, numbers = given[0], own
+    elif own is not None and named is None and is_called(own, IDENTIFIED):
+        numbers = next((one for one in free if is_called(one, PLACED) and one in rows.varying
+                        and counts_within(rows.column(one), rows.group)), None)  # fmt: skip
+    for answer in _answers(rows, own, numbers):
+        other = rows.chosen(answer.columns[0], numbers) if numbers and answer.kind in CHOICES else None
+        chosen = None if other is None else rows.chosen(answer.columns[0], own)
+        say: ReadOptions = {**answer.say, "alternatives": str(numbers), "profile": [str(own)]}
+        by_number = replace(answer, by=numbers, say=say, fits=once_in_each(other, rows.group))
+        if other is not None and (named is not None or chosen is None):
+            yield from _shown(rows, own, by_number)
+        elif other is None or chosen is None or np.array_equal(chosen, other):
+            yield from _shown(rows, own, answer)
+        else:
+            yield from _shown(rows, own, replace(answer, say={**answer.say, "alternatives": str(own)}))
+            yield from _shown(rows, own, by_number)
+
+
+def _called_so(rows: _Rows, names: Sequence[str], kind: Kind | None) -> str | None:
+    """The column that is called as an answer is, and does not hold words where ranks or ratings are."""
+    free = [name for name in names if name != rows.available]
+    words = KIND_OF.values() if kind is None else [(*KIND_OF.get(kind, RANKED), *CHOSEN)]
+    for some in words:
+        found = guess_one(free, some)
+        if found is not None and (is_called(found, CHOSEN, APPROVED) or _holds_any_number(rows.raw[found])):
+            return found
+    return None
+
+
+def _holds_any_number(column: pl.Series) -> bool:
+    """Whether any value is a number or a place in words."""
+    words = words_of(column).drop_nulls().unique() if is_plain(column) else pl.Series([], dtype=pl.String)
+    return bool(words.cast(pl.Float64, strict=False).is_not_null().any()) or any(map(place_of, words))
+
+
+def _own_by_values(rows: _Rows, value: str | None) -> str | None:
+    """The column of any name that holds what the answer names, or that is all that people ranked or rated."""
+    free = [name for name in rows.varying if name != value and not is_called(name, WEIGHT)]
+    if len(rows.raw) < _MOST_COLUMNS and (value is None or (value not in rows.varying and is_plain(rows.raw[value]))):
+        items = [name for name in free if once_in(rows.column(name), rows.group)]
+        answers = [value] if value is not None else [
+            name for name in rows.raw if items and name not in rows.varying and name not in (rows.user, rows.task)
+            and is_plain(rows.raw[name]) and rows.raw[name].n_unique() > 1 and not tells(name, NO_ANSWER | MEASURES)
+        ]  # fmt: skip
+        named = [name for name in items if any(once_in_each(rows.chosen(one, name), rows.group) for one in answers)]
+        return named[0] if len(named) == 1 else None
+    if value is None or (rows.task is not None and not rows.say):
+        return None
+    others, _ = _attributes(rows, None, {value, *_weight(rows, set())})
+    others = [name for name in others if not is_called(name, *KIND_OF.values())]
+    return others[0] if len(others) == 1 else None
+
+
+# --- the answer -------------------------------------------------------------------------------------------------------
+
+
+def _answers(rows: _Rows, own: str | None, numbers: str | None) -> Iterator[_Answer]:
+    """Columns that may be the answer: the one that was named, that which is called so, or what values let pass."""
+    kind, winner = rows.said.get("kind"), rows.said.get("winner")
+    free = [name for name in rows.raw if name not in (rows.user, rows.task, own, rows.available)]
+    if winner is not None:
+        yield from _of_column(rows, own, winner, SURE)
+        return
+    best, worst = guess_one(free, ("best", "is_best", "most")), guess_one(free, ("worst", "is_worst", "least"))
+    if best is not None and worst is not None and kind in (None, "best_worst"):
+        marks = [flags(rows.column(name)) for name in (best, worst)]
+        if all(one is not None for one in marks):
+            fits = all(once_in_each(one, rows.group) for one in marks)
+            yield _Answer("best_worst", (best, worst), SURE, {"kind": "best_worst"}, fits)
+        return
+    value = _called_so(rows, free, kind)
+    rivals = [] if kind is not None or value is None else _rivals(rows, own, value)
+    alone = value is not None and kind is None and not rivals and is_called(value, _SCREEN)
+    alone = alone and not (own and is_called(own, CONTESTANTS))
+    if value is None or alone:
+        named = own is not None or any(_names_items(rows.column(name), rows.group) for name in rows.varying)
+        for name in _unnamed(rows, own):
+            if _may_answer(rows, own, name) and (named or once_in_each(rows.chosen(name, own), rows.group)):
+                yield from _of_column(rows, own, name, OPEN)
+    if value is None:
+        return
+    by_own = numbers is None or kind not in (None, "best") or rows.chosen(value, own) is not None
+    if not by_own and once_in_each(rows.chosen(value, numbers), rows.group):
+        yield _Answer("best", (value,), SURE, {"winner": value, "kind": "best"})
+        return
+    yield from _of_column(rows, own, value, OPEN if alone else SURE)
+    for rival in rivals:
+        yield from _of_column(rows, own, rival, SURE)
+
+
+def _rivals(rows: _Rows, own: str | None, value: str) -> list[str]:
+    """Columns that may be the answer as well as one of ranks or ratings."""
+    rated = is_called(value, RATED)
+    if not rated and not is_called(value, RANKED):
+        return []
+    free = [name for name in rows.varying if name not in (own, value) and is_plain(rows.raw[name])
+            and not tells_note(name)]  # fmt: skip
+    if rated:
+        others = [name for name in _unnamed(rows, own) if name != value and not tells(name, NO_ANSWER)]
+        others = [name for name in others if _may_answer(rows, own, name, strictly=True)]
+        return sorted(others, key=lambda name: not once_in_each(rows.chosen(name, own), rows.group))[:1]
+    found = guess_one(free, RATED)
+    marked = [name for name in free if is_called(value, _SCREEN) and flags(rows.raw[name]) is not None]
+    return [found] if found is not None else marked[:1]
+
+
+def _unnamed(rows: _Rows, own: str | None) -> list[str]:
+    """Columns of any name that may be the answer: those that differ within tasks, or name one of the items of each."""
+    if own is None or len(rows.raw) > _MOST_COLUMNS:
+        return [name for name in rows.varying if name != own]
+    words = words_of(rows.raw[own]).unique()
+    free = [name for name in rows.raw if name not in (own, rows.user, rows.task, rows.available)]
+    return [name for name in free if is_plain(rows.raw[name]) and (name in rows.varying
+            or words_of(rows.raw[name]).drop_nulls().unique().is_in(words.implode()).all())]  # fmt: skip
+
+
+def _may_answer(rows: _Rows, own: str | None, name: str, *, strictly: bool = False) -> bool:
+    """Whether a column of any name marks or names one alternative of every task, or ranks them, or holds numbers."""
+    column = rows.column(name)
+    if is_called(name, PLACED, IDENTIFIED, _ON_SCREEN) or not is_plain(column) or column.null_count():
+        return False
+    if not strictly and not is_called(name, _MARKS) and (
+        tells(name, NO_ANSWER) or is_noted(name, column) or is_called(name, WEIGHT)
+    ):  # fmt: skip
+        return False
+    if any(once_in_each(chosen_of(column, of, rows.group), rows.group) for of in (
+        None, None if own is None else rows.column(own)
+    )) or counts_within(column, rows.group):  # fmt: skip
+        return True
+    words = plain_values(column)
+    if not strictly:
+        return words.dtype.is_numeric()
+    return words.dtype == pl.String and any(
+        words.drop_nulls().is_in(rows.column(one).drop_nulls().unique().to_list()).all()
+        for one in rows.varying if one != name and rows.raw[one].dtype == pl.String
+    )  # fmt: skip
+
+
+def _of_column(rows: _Rows, own: str | None, name: str, sure: int) -> Iterator[_Answer]:
+    """What a column of answers may mean: as said, by its name, or by its values."""
+    said, column = rows.said.get("kind"), rows.raw[name]
+    known = next((one for one, words in KIND_OF.items() if is_called(name, words)), None)
+    words = set() if column.dtype.is_nested() else {*words_of(column).drop_nulls().unique()}
+    if column.dtype.is_nested():
+        kinds: list[Kind] = []
+    elif said is not None:
+        kinds = [_signed(rows, name) or said if said == "best" else "rank" if said == "order" else said]
+    elif known not in (None, "best"):
+        kinds = [known]
     else:
-        chosen = long.chosen(sets.task) if sets.kind == "best" else flags(series)
-        if chosen is None:
-            raise _not_chosen(series, value, long.own)
-        if sets.options.get("kind") is None:
-            _refuse_points(series, value, long.own, sets.task)
-        sets.level = chosen_levels(chosen)
+        kinds = _kinds_by_values(rows, own, name, known is not None)
+    for kind in kinds:
+        say: ReadOptions = {"winner": name, "kind": said or kind}
+        less = sure - (sure == OPEN and known is None and kind not in CHOICES)
+        less = min(less, OPEN) if said is None and known is None and kind not in CHOICES else less
+        if said is None and known == "best" and "best" not in kinds and not words <= {"-1", "0", "1"}:
+            less = min(less, OPEN)  # points, or numbers of alternatives
+        if kind in ("rank", "rating"):
+            numbers = holds_numbers(column)
+            values: FloatArray = numbers_of(column, name, kind) if numbers else np.zeros(0)
+            end = rows.said.get("best")
+            for one in good_ends(name, values, end, known is not None) if kind == "rating" else (end or "low",):
+                yield _Answer(kind, (name,), less, {**say, "best": one})
+            continue
+        chosen = rows.chosen(name, own) if kind == "best" else None
+        if said is None and kind == "best" and chosen is None:
+            less = min(less, OPEN)  # it says nothing of alternatives
+        if said is None and own is None and chosen is not None:
+            size = np.bincount(rows.group[chosen], minlength=len(rows.parts[0]))
+            less = less if np.mean(size == 1) > _MOST else min(less, OPEN)
+        fits = kind != "best" or once_in_each(chosen, rows.group) or rows.said.get("none") is not None
+        yield _Answer(kind, (name,), less, say, fits)
 
 
-def keep_rated(sets: Sets, rated: BoolArray) -> None:
-    """Leave out what was not rated."""
-    if not rated.all():
-        sets.notes.append(f"{counted(int((~rated).sum()), 'row')} without a rating: nothing is said of them.")
-        sets.task, sets.level, sets.item = sets.task[rated], sets.level[rated], sets.item.filter(pl.Series(rated))
+def _kinds_by_values(rows: _Rows, own: str | None, name: str, known: bool) -> list[Kind]:
+    """What the values of a column may mean whose name does not tell ranks from choices; the likeliest first."""
+    column = rows.column(name)
+    if (signed := _signed(rows, name)) is not None:
+        return [signed]
+    chosen = rows.chosen(name, own)
+    if chosen is not None and (once_in_each(chosen, rows.group) or (known and not rows.say)):
+        points = _may_be_points(column, None if own is None else rows.column(own), rows)
+        return ["best", "rating"] if points else ["best"]
+    if chosen is not None and (not known or rows.say):
+        return ["approval"]
+    if not holds_numbers(column):
+        return ["best"]
+    counted_off = counts_within(column, rows.group)
+    return ["rank", "rating"] if counted_off else ["rating"]
 
 
-def chosen_of(series: pl.Series, own: pl.Series | None, task: IntArray) -> BoolArray | None:
+def _signed(rows: _Rows, name: str) -> Kind | None:
+    """What a column of 1, 0 and -1 holds: the best and the worst, or votes."""
+    said = words_of(rows.column(name))
+    words = {*said.drop_nulls().unique()}
+    if "-1" not in words or not words <= {"-1", "0", "1"}:
+        return None
+    # Of all that somebody was asked about any number may be up or down.
+    once = all(once_in_each((said == one).fill_null(False).to_numpy(), rows.group) for one in ("1", "-1"))
+    return "best_worst" if once or rows.task is not None else "rating"
+
+
+def chosen_of(series: pl.Series, own: pl.Series | None, task: IntArray, none: str | None = None) -> BoolArray | None:
     """Which alternatives were chosen, (n,); None where the column does not say.
 
     Yes and no, 1 and 0; or the name or number of the alternative, in all rows of a task or in one of them; or two words
-    of which one stands once in every task, and the other does not.
+    of which one stands once in every task, and the other does not. ``none``: a word for none of them.
     """
-    chosen = _said_itself(series, own, task)
+    chosen = _said_itself(series, own, task, none)
     return _of_two_words(series, task) if chosen is None else chosen
 
 
-def _said_itself(series: pl.Series, own: pl.Series | None, task: IntArray) -> BoolArray | None:
+def _said_itself(series: pl.Series, own: pl.Series | None, task: IntArray, none: str | None = None) -> BoolArray | None:
     """As ``chosen_of``, but by two words of any meaning."""
-    marked: BoolArray | None = flags(series)
-    chosen: BoolArray
-    word = words_of(series)
-    n_tasks = int(task.max(initial=-1)) + 1
-    said = word.set(word == "", None)
-    if own is not None:
-        name = words_of(own)
-        constant = pl.DataFrame({"task": task, "said": said}).unique().filter(pl.col("said").is_not_null())
-        if not constant["task"].is_unique().all():  # what fills the other rows
-            constant = constant.filter((pl.col("said") != "0") | pl.col("task").is_unique())
-        one_each = bool(constant["task"].is_unique().all()) and constant["said"].is_in(name.unique().to_list()).all()
-        once = once_in_each(marked, task)
-        if one_each and len(constant) and not once and (marked is None or not varies_within(said, task)):
-            by_task = np.full(n_tasks, -1, dtype=np.int64)
-            by_task[constant["task"].to_numpy()] = np.arange(len(constant))
-            of = pl.Series(by_task[task])
-            answer = constant["said"].gather(of.set(of < 0, None))
-            chosen = (answer == name).fill_null(False).to_numpy()
-            return chosen
-    return marked
+    marked = flags(series)
+    if own is None:
+        return marked
+    word, name = words_of(series), words_of(own)
+    said = word.set(((word == "") | (word == (none or ""))).fill_null(False), None)
+    constant = pl.DataFrame({"task": task, "said": said}).unique().filter(pl.col("said").is_not_null())
+    if not constant["task"].is_unique().all():  # what fills the other rows
+        constant = constant.filter((pl.col("said") != "0") | pl.col("task").is_unique())
+    one_each = bool(constant["task"].is_unique().all()) and constant["said"].is_in(name.unique().to_list()).all()
+    if not (one_each and len(constant)) or once_in_each(marked, task):
+        return marked
+    if marked is not None and varies_within(said, task):
+        return marked
+    by_task = np.full(int(task.max(initial=-1)) + 1, -1, dtype=np.int64)
+    by_task[constant["task"].to_numpy()] = np.arange(len(constant))
+    of = pl.Series(by_task[task])
+    chosen: BoolArray = (constant["said"].gather(of.set(of < 0, None)) == name).fill_null(False).to_numpy()
+    return chosen
 
 
 def _of_two_words(series: pl.Series, task: IntArray) -> BoolArray | None:
@@ -507,20 +513,12 @@ def _of_two_words(series: pl.Series, task: IntArray) -> BoolArray | None:
     return of_one[0] if len(of_one) == 1 else None
 
 
-def _refuse_points(series: pl.Series, value: str, own: pl.Series | None, task: IntArray) -> None:
-    """DataError for two numbers that may mark what was chosen, or be points: any but 0 and 1, and 1 and 2."""
+def _may_be_points(series: pl.Series, own: pl.Series | None, rows: _Rows) -> bool:
+    """Whether two numbers may mark what was chosen, or be points: any but 0 and 1, and 1 and 2."""
     words = words_of(series).unique().sort()
     if words.cast(pl.Float64, strict=False).null_count() or words.to_list() in (["0", "1"], ["1", "2"]):
-        return
-    if _said_itself(series, own, task) is not None:
-        return
-    mark = words_of(series).filter(pl.Series(_of_two_words(series, task)))[0]
-    low, high = map(shown, sorted(words, key=float))
-    raise DataError(
-        f'column "{shown(value)}" holds {low} and {high}, where 1 was expected for the alternative that was chosen and '
-        f"0 for the others. If they are points or ratings, say {option('kind', 'rating')}; if {shown(mark)} only marks "
-        f"what was chosen, say {option('kind', 'best')}."
-    )
+        return False
+    return _said_itself(series, own, rows.group, rows.said.get("none")) is None
 
 
 def _not_chosen(series: pl.Series, value: str, own: pl.Series | None) -> DataError:
@@ -539,50 +537,317 @@ def _not_chosen(series: pl.Series, value: str, own: pl.Series | None) -> DataErr
     )
 
 
-def levels_of_ratings(rating: FloatArray, column: str, sets: Sets) -> IntArray:
-    """Levels of ratings, the good end first."""
-    low = low_is_good(column, rating, sets.options.get("best"))
-    sets.notes.append(end_told(column, low))
-    return ranked_levels(rating) if low else rated_levels(rating)
+# --- what was shown ---------------------------------------------------------------------------------------------------
 
 
-def levels_of_ranks(rank: FloatArray, column: str, sets: Sets) -> IntArray:
-    """Levels of ranks by task, the good end first; what is not ranked is below all that is."""
-    odd = np.flatnonzero((rank < 0) | (rank != np.round(rank)) & ~np.isnan(rank))
-    if len(odd):
+@dataclass(frozen=True)
+class _Shown:
+    """What alternatives are: items by the column ``own``, or what ``attributes`` describe, with constants or without.
+
+    ``labelled``: whether the column that names them is part of what describes them; None if it only counts places.
+    """
+
+    own: str | None
+    attributes: tuple[str, ...] = ()
+    by_profile: bool = False
+    labelled: bool | None = None
+    notes: tuple[str, ...] = ()
+
+
+def _shown(rows: _Rows, own: str | None, answer: _Answer) -> Iterator[tuple[Reading, bool]]:
+    """Readings of one answer, by what alternatives may be."""
+    given = None if answer.by is not None else rows.said.get("profile")
+    used = {*answer.columns, rows.user, rows.task, own, rows.available, *_weight(rows, {*answer.columns, own})}
+    used.add(rows.said.get("context"))
+    fits, sure = answer.fits, answer.sure
+    if rows.say:  # the names of columns do not tell which rows are one task
+        by_name = own is not None and is_called(own, IDENTIFIED, PLACED)
+        guessed = min(sure, OPEN) - (sure <= OPEN) - (not by_name)
+        sure = LIKELY if own and answer.kind in CHOICES and sure == SURE else guessed
+    if own is not None:
+        if rows.said.get("alternatives") is None and not is_called(own, IDENTIFIED, PLACED):
+            sure = min(sure, LIKELY)
+        fits = fits and once_in(rows.column(own), rows.group)
+    elif answer.kind not in CHOICES:
+        fits = fits and any(_names_items(rows.column(name), rows.group) for name in rows.varying)
+        sure -= sure == OPEN and is_called(answer.columns[0], CHOSEN)
+    ways: list[tuple[_Shown, ReadOptions]] = []
+    if given:
+        ways = [(_Shown(own, tuple(name for name in given if name != own), by_profile=True), {})]
+    else:
+        attributes, notes = _attributes(rows, own, used)
+        if given is None and not _whole(rows, own, attributes, answer.kind):
+            fits, sure = False, min(sure, OPEN)
+        ways = list(_kinds_of_items(rows, own, attributes, answer, given is None))
+        ways = [(replace(one, notes=(*notes, *one.notes)), say) for one, say in ways]
+    if not ways:
+        yield _reading(rows, answer, _Shown(own), {}, sure), fits
+    for one, say in ways:
+        for labelled in _labels(rows, one) if one.by_profile else (None,):
+            with_label = replace(one, labelled=labelled)
+            also: ReadOptions = {} if len(_labels(rows, one)) < 2 else {"constants": bool(labelled)}
+            yield _reading(rows, answer, with_label, {**say, **also}, sure), fits
+
+
+def _labels(rows: _Rows, one: _Shown) -> tuple[bool | None, ...]:
+    """Whether alternatives may have constants of their own, as of ``constants_of``."""
+    if one.own is None or not one.by_profile or not {*one.attributes} <= {*rows.raw}:
+        return (None,)
+    given = rows.said.get("profile") or ()
+    said = True if one.own in given else rows.said.get("constants")
+    own = rows.column(one.own)
+    none = is_none(own, rows.said.get("none", NONE))
+    return constants_of(own, {name: rows.column(name) for name in one.attributes}, none, rows.group, said, one.own)
+
+
+def _attributes(rows: _Rows, own: str | None, used: set[str | None]) -> tuple[list[str], list[str]]:
+    """Columns that describe alternatives, all that differ within tasks but for what is noted of a row, and a note."""
+    found = [name for name in rows.varying if name not in used]
+    noted = [name for name in found if is_noted(name, rows.column(name))]
+    told = [f"Not used, as it describes nothing that was shown: {listed(noted)}."] if noted else []
+    # Where an item stood on the screen describes nothing.
+    places = {*map(plain, (*_ON_SCREEN, *(PLACED if own else ())))}
+    return [name for name in found if name not in noted and not (
+        plain(name) in places and counts_within(rows.column(name), rows.group))], told  # fmt: skip
+
+
+def _whole(rows: _Rows, own: str | None, attributes: Sequence[str], kind: str) -> bool:
+    """Whether what may name items does not come again in a task, and but once among rows of one further value.
+
+    Else a task is one of several people, or several tasks. Where two alternatives are the best of one, it is found
+    without.
+    """
+    naming = [*([own] if own else []), *([] if rows.user else attributes)]
+    for name in attributes if kind not in CHOICES else ():
+        _, part = distinct([pl.Series(rows.group), rows.column(name)])
+        if np.bincount(part).min() < 2:
+            continue
+        for one in naming:
+            if one != name and once_in(rows.column(one), part) and not once_in(rows.column(one), rows.group):
+                return False
+    return True
+
+
+def _kinds_of_items(
+    rows: _Rows, own: str | None, attributes: list[str], answer: _Answer, free: bool
+) -> Iterator[tuple[_Shown, ReadOptions]]:
+    """What alternatives may be: items that have names, or what attributes describe."""
+    if own is not None:
+        yield from _items_or_profiles(rows, own, attributes, answer.kind, {} if free else None)
+        return
+    if not attributes or all(tells(name, OF_TIME) for name in attributes):
+        return
+    naming = [name for name in attributes if _names_items(rows.column(name), rows.group)]
+    for name in naming if len(naming) == 1 else ():
+        rest = [one for one in attributes if one != name]
+        ways = list(_items_or_profiles(rows, name, rest, answer.kind, {"alternatives": name}))
+        yield from [way for way in ways if not way[0].by_profile] if len(ways) > 1 else []
+    counting = [name for name in attributes if counts_within(rows.column(name), rows.group)]
+    several = len(rows.parts[0]) > 1
+    for name in counting[:1] if several else ():
+        rest = [one for one in attributes if one != name]
+        for one, say in _items_or_profiles(rows, name, rest, answer.kind, {}):
+            yield one, {**say, "alternatives": name}
+    yield _Shown(None, tuple(attributes), by_profile=True), {"profile": attributes}
+
+
+def _items_or_profiles(
+    rows: _Rows, own: str, attributes: list[str], kind: str, say: ReadOptions | None
+) -> Iterator[tuple[_Shown, ReadOptions]]:
+    """Items by a column, with what always describes them, or profiles of attributes that change, as prices do.
+
+    ``say``: what else says that these are items; None if it was said.
+    """
+    _, number = distinct([rows.column(own)])
+    changing = [one for one in attributes if varies_within(rows.column(one), number)]
+    fixed = tuple(name for name in attributes if name not in changing)
+    identified = is_called(own, IDENTIFIED)
+    if say is None or not attributes or (identified and (kind not in CHOICES or not changing)):
+        told = f'Not used, as it differs for one "{shown(own)}" between rows: {listed(changing)}.'
+        yield _Shown(own, fixed, notes=(told,) if changing and say is not None else ()), {}
+        return
+    codes = as_text(rows.column(own)).drop_nulls().unique()
+    whole = len(codes) <= np.bincount(rows.group).max() and not all(tells(one, NO_ANSWER) for one in changing)
+    offered = not changing or plain(own) == "mode" or any(tells(one, OFFERED) for one in changing)
+    profiles = _Shown(own, tuple(attributes), by_profile=True)
+    if offered or (whole and (not identified or all(map(is_place, codes)))):
+        yield profiles, {}
+        return
+    yield profiles, {"profile": [own, *attributes]}
+    yield _Shown(own, fixed), {**say, "profile": []}
+
+
+def _names_items(column: pl.Series, task: IntArray) -> bool:
+    """Whether a column holds words that come again in other tasks, and in each task another for every row."""
+    word = plain_values(column)
+    named = word.dtype == pl.String and not word.null_count() and not word.is_unique().all()
+    return named and once_in(word, task)
+
+
+# --- the reading ------------------------------------------------------------------------------------------------------
+
+_VERBS = {"best": "chosen by", "best_worst": "the best and the worst by", "rank": "ranked by", "rating": "rated by",
+          "approval": "approved of by"}  # fmt: skip
+
+
+def _reading(rows: _Rows, answer: _Answer, alternatives: _Shown, say: ReadOptions, sure: int) -> Reading:
+    said: ReadOptions = {**rows.say, **answer.say, **say}
+    told = f"a row an alternative, {_VERBS[answer.kind]} {listed(answer.columns)}"
+    if answer.kind in CHOICES:
+        told = told.replace("a row an", "a choice, a row an", 1)
+    if "best" in answer.say:
+        told += f", {answer.say['best']} is good"
+    if rows.say:
+        told += f", tasks by {listed([name for name in (rows.user, rows.task) if name])}"
+    if alternatives.by_profile:
+        told += f", described by {first_columns(alternatives.attributes)}"
+    elif alternatives.own:
+        told += f', about "{shown(alternatives.own)}"'
+    build = partial(_built, rows, answer, alternatives)
+    return Reading(told, said, partial(assembled_sets, build, {**rows.said, **said}, rows.raw), sure)
+
+
+def _weight(rows: _Rows, taken: set[str | None]) -> list[str]:
+    """The column of weights of tasks, if there is one."""
+    name = named_or_guessed(rows.raw.names, rows.said.get("weight"), WEIGHT)
+    if name is None or name in taken or name in (rows.user, rows.task):
+        return []
+    # One that differs may be an attribute.
+    return [name] if rows.said.get("weight") or not varies_within(rows.raw[name], rows.parts[1]) else []
+
+
+def _built(rows: _Rows, answer: _Answer, alternatives: _Shown, options: ReadOptions) -> Sets:
+    """The answers of one way to read a table; DataError where its rows mean nothing."""
+    raw, own = rows.raw, alternatives.own
+    first, task = rows.parts
+    roles = (("user", rows.user), ("task", rows.task), ("alternatives", own), *zip(
+        ("winner",) if len(answer.columns) == 1 else ("best", "worst"), answer.columns, strict=True
+    ), ("available", rows.available))  # fmt: skip
+    columns = {role: name for role, name in roles if name is not None}
+    sets = Sets(options, answer.kind, task, pl.Series(), np.zeros(0, dtype=np.int64), first, np.bincount(task), columns)
+    if rows.user is not None:
+        sets.person = raw[rows.user].gather(first)
+    for weight in _weight(rows, {*columns.values()}):
+        if varies_within(raw[weight], task):
+            raise DataError(f'column "{shown(weight)}" is the weight of tasks, but differs between rows of one task.')
+        columns["weight"], sets.weight = weight, raw[weight].gather(first)
+    sets.take_context(raw)
+    if rows.task is not None:
+        lost = sets.any_of(rows.keys[-1].is_null().to_numpy())
+        sets.unusable.append(("missing id", lost, "the task is missing in {where}. Fill it in."))
+    if not rows.there.all():
+        chosen = (
+            rows.chosen(answer.columns[0], answer.by or own, whole=True)
+            if answer.kind in ("best", "approval")
+            else None
+        )
+        gone = np.zeros(sets.n_tasks, dtype=bool) if chosen is None else sets.any_of(~rows.there & chosen)
+        told = f'an alternative was chosen that was not available (column "{shown(str(rows.available))}") in {{where}}.'
+        sets.unusable.append((UNCLEAR, gone, told))
+        sets.notes.append(f"{counted(int((~rows.there).sum()), 'alternative')} not available, and so not shown.")
+    sets.task = rows.group
+    sets.notes += alternatives.notes
+    _name_items(rows, alternatives, sets, _levels_of(rows, answer, own, sets))
+    return sets
+
+
+def _name_items(rows: _Rows, alternatives: _Shown, sets: Sets, rated: BoolArray) -> None:
+    """Set the ids of the alternatives: their own, or their profiles; those that were not rated are left out."""
+    none_id = sets.options.get("none", NONE)
+    own = None if alternatives.own is None else clean_ids(rows.column(alternatives.own), alternatives.own)
+    attributes = {name: _described(rows, name) for name in alternatives.attributes}
+    none = np.zeros(len(sets.task), dtype=bool) if own is None else is_none(own, none_id)
+    marker = guess_one(list(attributes), ("none", "no_choice", "opt_out", "none_option"))
+    if marker is not None and (marked := flags(attributes[marker])) is not None:
+        none |= marked
+        sets.columns["none"] = marker
+        del attributes[marker]
+    if alternatives.by_profile and attributes:
+        outside, marker = nothing_of(attributes, sets.task)
+        if outside.any():
+            none |= outside
+            sets.notes.append(
+                f"An alternative of each task has no attributes, and stands for none of these ({shown(none_id)})."
+            )
+        if marker is not None:
+            sets.columns["none"] = marker
+            del attributes[marker]
+    if "none" in sets.options and sets.kind == "best" and not none.any():
+        own, attributes, none, rated = _with_none(sets, own, attributes, none_id)
+    if not alternatives.by_profile:
+        if own is None:
+            raise DataError(
+                "found no column that says which alternative a row is about, nor attributes that differ within a task"
+                f"{design_asked(rows.raw.names)} If there is such a column, name it with "
+                f"{option('alternatives', 'NAME')}."
+            )
+        if attributes:
+            sets.profiles = items_described(own, attributes)
+            sets.columns.update({f"feature {name}": name for name in attributes})
+        sets.item = own.cast(pl.String).set(pl.Series(none), none_id) if none.any() else own
+    else:
+        sets.columns.update({f"attribute {name}": name for name in attributes})
+        label = None if own is None else own.cast(pl.String)
+        sets.describe(label, alternatives.labelled if label is not None else None, attributes, none, none_id)
+    keep_rated(sets, rated)
+
+
+def _described(rows: _Rows, name: str) -> pl.Series:
+    """A column that was named as what describes alternatives, or was found to."""
+    raw = rows.raw
+    if name not in raw:
+        raise no_column(name, "as profile", raw.names)
+    taken = {column: role for role, column in (("user", rows.user), ("task", rows.task)) if column is not None}
+    if name in taken:
+        rest = [one for one in rows.said.get("profile") or () if one != name]
         raise DataError(
-            f'column "{shown(column)}" must hold ranks, whole numbers from 1 for the best; other numbers came in '
-            f"{counted(len(odd), 'row')} (first: row {odd[0] + 1}, {rank[odd[0]]:g}). If more is better, say "
-            f"{option('kind', 'rating')}."
+            f'column "{shown(name)}" cannot be both {taken[name]} and part of the profile. Leave it out: '
+            f"{option('profile', rest)}, or name another with {option(taken[name], 'NAME')}."
         )
-    low = sets.options.get("best") != "high"
-    levels = ranked_levels(rank) if low else rated_levels(rank)
-    sets.notes.append(end_told(column, low))
-    ranked = ~np.isnan(rank)
-    start = 1.0
-    if ranked.any() and rank[ranked].min() == 0:
-        start = 0.0
-        sets.notes.append(f'Ranks in "{shown(column)}" start at 0, the best.')
-    if is_called(column, RANKED):
-        bad, tied = _gaps(sets.task[ranked], rank[ranked], start, sets.n_tasks)
-        message = (
-            f'ranks leave a gap in {{where}} (column "{shown(column)}"): expected {start:g}, {start + 1:g}, '
-            f"{start + 2:g} ... in each task. Is a row missing?"
-        )
-        sets.unusable.append((UNCLEAR, bad, message))
-        if tied:
-            sets.notes.append(f"Equal ranks in {counted(tied, 'task')} say nothing about each other.")
-    return levels
+    if raw[name].dtype.is_nested():
+        raise DataError(f'column "{shown(name)}" (given as profile) holds lists, and must hold one value a row.')
+    return rows.column(name)
 
 
-def _gaps(task: IntArray, rank: FloatArray, start: float, n_tasks: int) -> tuple[BoolArray, int]:
-    """Tasks whose ranks leave a gap, but for the places after equal ones, (n_tasks,), and how many have equal ones."""
-    order = np.lexsort((rank, task))
-    task, rank = task[order], rank[order]
-    fresh = np.append(True, np.diff(task) != 0)[: len(task)]
-    place = np.arange(len(task)) - np.maximum.accumulate(np.where(fresh, np.arange(len(task)), 0))
-    step = np.where(fresh, rank - start, np.diff(rank, prepend=start))
-    lagging = rank == place + start  # 1, 2, 2, 4
-    bad = np.where(fresh, step != 0, (step > 1) & ~lagging)
-    tied: NDArray[np.int64] = np.bincount(task[~fresh & (step == 0)], minlength=n_tasks)
-    return np.bincount(task[bad], minlength=n_tasks) > 0, int((tied > 0).sum())
+def _with_none(
+    sets: Sets, own: pl.Series | None, attributes: dict[str, pl.Series], none_id: str
+) -> tuple[pl.Series | None, dict[str, pl.Series], BoolArray, BoolArray]:
+    """One more alternative of every task, none of these, which is chosen where no other one is."""
+    n, old = sets.n_tasks, len(sets.task)
+    level = np.where(sets.any_of(sets.level == 0), 1, 0)
+    sets.task, sets.level = np.append(sets.task, np.arange(n)), np.append(sets.level, level)
+    sets.notes.append(f"{shown(none_id)} was one more alternative of each task, chosen where no other one was.")
+    if own is not None:
+        own = as_text(own).append(pl.Series([none_id] * n))
+    longer = {name: column.extend_constant(None, n) for name, column in attributes.items()}
+    none = np.append(np.zeros(old, dtype=bool), np.ones(n, dtype=bool))
+    return own, longer, none, np.ones(old + n, dtype=bool)
+
+
+def _levels_of(rows: _Rows, answer: _Answer, own: str | None, sets: Sets) -> BoolArray:
+    """Set the level of each alternative; which of them were rated, (n,)."""
+    value = answer.columns[0]
+    series, every = rows.column(value), np.ones(len(sets.task), dtype=bool)
+    if len(answer.columns) > 1:
+        most, least = (flags(rows.column(name)) for name in answer.columns)
+        if most is not None and least is not None:  # as _answers has seen
+            sets.level = best_worst_levels(most, least)
+    elif answer.kind == "rank":
+        end = answer.say.get("best") or "low"
+        sets.kind, sets.level = "order", levels_of_ranks(numbers_of(series, value, "rank"), value, sets, end)
+    elif answer.kind == "rating":
+        rating = numbers_of(series, value, "rating")
+        sets.level = levels_of_ratings(rating, value, sets, answer.say.get("best") or "high")
+        every = ~np.isnan(rating)
+    elif answer.kind == "best_worst":
+        words = words_of(series).drop_nulls().unique()
+        if not words.is_in(["-1", "0", "1"]).all():
+            raise DataError(f'column "{shown(value)}" must hold 1 for the best, -1 for the worst, and 0 for the rest.')
+        number = numbers_of(series, value, "choice")
+        sets.level = best_worst_levels(number == 1, number == -1)
+    else:
+        chosen = rows.chosen(value, answer.by or own) if answer.kind == "best" else flags(series)
+        if chosen is None:
+            raise _not_chosen(series, value, None if own is None else rows.column(own))
+        sets.level = chosen_levels(chosen)
+    return every

@@ -41,8 +41,11 @@ ITEM = ("item", "item_id", "id", "model", "name")
 # Names of things with an id of their own, and of places in a task.
 IDENTIFIED = (
     "item", "item_id", "product", "product_id", "model", "candidate", "candidate_id", "movie", "movie_id", "title",
-    "object", "stimulus", "name", "brand_id", "comment_id", "statement", "statement_id",
+    "object", "stimulus", "name", "brand_id", "comment_id", "statement", "statement_id", "player", "team",
+    "contestant", "competitor", "driver", "athlete", "horse",
 )  # fmt: skip
+# Those of which a place is the place in an order, and not on the screen.
+CONTESTANTS = ("player", "team", "contestant", "competitor", "driver", "athlete", "horse")
 PLACED = (
     "alternative", "alternative_id", "alt", "alt_id", "option", "option_id", "concept", "profile", "mode",
 )  # fmt: skip
@@ -52,6 +55,7 @@ TASK = ("task", "task_id", "choice_set", "choice_set_id", "choice_id")
 TASKS = (
     *TASK, "chid", "obs_id", "obs", "observation", "question", "question_id", "ques", "qes", "qid", "scenario",
     "situation", "choice_situation", "occasion", "case", "case_id", "set", "set_id", "sp_task", "block_task", "ballot",
+    "game", "game_id", "match", "match_id", "race", "heat",
 )  # fmt: skip
 # Of which the rows are one choice; a task may be a topic.
 CHOICE_TASK = tuple(name for name in TASK if name != "task")
@@ -66,7 +70,8 @@ WINNER = (
     "winner", "label", "chosen", "choice", "outcome", "result", "preferred", "preference", "chosen_model_name", "vote",
 )  # fmt: skip
 CHOSEN = (
-    "chosen", "choice", "is_chosen", "selected", "picked", "choose", "response", "y", "depvar", "decision", "answer",
+    "chosen", "choice", "is_chosen", "selected", "picked", "choose", "chose", "pick", "picks",
+    "selection", "is_selected", "response", "y", "depvar", "decision", "answer",
     *(name for name in WINNER if name not in ("chosen", "choice")),
 )  # fmt: skip
 APPROVED = ("approved", "approval", "approve", "approves")
@@ -76,7 +81,8 @@ RATED = ("rating", "ratings", "score", "stars", "points", "grade", "mark", "mark
 EITHER_END = ("grade", "grades", "mark", "marks", "penalty", "penalties", "place", "position", "cost", "errors", "loss")
 NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 NUMBERED = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th")
-BEST, WORST = ("best", "most", "best_item", "most_important"), ("worst", "least", "worst_item", "least_important")
+BEST = ("best", "most", "best_item", "most_important", "top")
+WORST = ("worst", "least", "worst_item", "least_important", "flop")
 # In the order in which they are looked for: a conjoint study may have an attribute called rating.
 KIND_OF: dict[Kind, tuple[str, ...]] = {
     "best": CHOSEN,
@@ -89,6 +95,7 @@ YES, NO = ("1", "true", "yes", "y", "x", "chosen"), ("0", "false", "no", "n", "n
 _SEPARATORS = str.maketrans("", "", "_-. ")
 
 
+@lru_cache(1 << 16)
 def plain(name: str) -> str:
     """The name of a column without case, separators and spaces."""
     return name.strip().lower().translate(_SEPARATORS)
@@ -172,6 +179,7 @@ _LONGEST = 100  # characters of a name that tells anything
 _TOKEN = re.compile(r"\d+|[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+")
 
 
+@lru_cache(1 << 16)
 def tokens(name: str) -> tuple[str, ...]:
     """Words and numbers that a name is made of, in small letters: home and team of HomeTeam and home_team."""
     return tuple(part.lower() for part in _TOKEN.findall(name))
@@ -265,6 +273,19 @@ def likely_items(families: Sequence[Family]) -> list[Family]:
     return [family for family in families if ranks and family.rank == min(ranks)]
 
 
+_OPPONENTS = ("opponent", "opponent_id", "opponent_name", "against", "versus", "vs", "rival")
+
+
+def opponents(names: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The column of the other item of each row, as an opponent, and those that are called as items beside it."""
+    other = guess_one(names, _OPPONENTS)
+    return other, [] if other is None else [
+        name
+        for name in names
+        if name != other and (form := {*tokens(name)}) and form <= _ITEMS | _IDS and form & _ITEMS
+    ]
+
+
 def half_of_pair(name: str) -> tuple[str | None, str | None]:
     """A column that can only be that of the left, or of the right item, as one of the two; no bare letter is."""
     for one, two, _ in _SIDES[:2]:
@@ -282,7 +303,7 @@ _ANSWERED = _set(
     "winner winning won chosen chose preferred preference selected picked better choice verdict outcome result "
     "decision judgment judgement"
 )
-_RESULT = ("res", "ftr", "cmos", "ccr", "ccr_score", "cmos_score", "selection", "answer")
+_RESULT = ("pick", "chose", "res", "ftr", "cmos", "ccr", "ccr_score", "cmos_score", "selection", "answer")
 
 
 def answer_columns(names: Sequence[str]) -> list[str]:
@@ -336,8 +357,25 @@ _NOTED = _set(
     "timestamp datetime date comment comments note notes remark remarks html uuid guid email ip url session turn "
     "latency rt ms seen browser device"
 )
+_WRITTEN = _set(
+    "prompt conversation messages html comment comments note notes remark remarks description body abstract"
+)
 OF_TIME = _set("time year month day hour minute minutes week seconds duration")
 OFFERED = _set("price cost fare attribute attr att feature x")
+
+
+_MARKS = _set("valid invalid spam flagged excluded exclude discarded rejected bot duplicate test")
+
+
+def marks_rows(name: str) -> bool:
+    """Whether a column is called as what tells which rows are to be used."""
+    form = {*tokens(name)} - {"is"}
+    return bool(form) and form <= _MARKS
+
+
+def tells_text(name: str) -> bool:
+    """Whether a column is called as what somebody wrote, which may be long."""
+    return bool({*tokens(name)} & (_WORKS | _WRITTEN))
 
 
 def tells_note(name: str) -> bool:

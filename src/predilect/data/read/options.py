@@ -57,6 +57,7 @@ class ReadOptions(TypedDict, total=False):
     design: Any
     table: str | None
     criterion: str | bool | None
+    keep: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,11 @@ OPTIONS = (
     Option("tie", "ties", "words", "A further word for a tie, besides tie, draw, equal, both_bad and the like."),
     Option("left-word", "left_word", "words", "A further word in the answers for the left side."),
     Option("right-word", "right_word", "words", "A further word in the answers for the right side."),
-    Option("positive", "positive", "value", "Which side positive numbers speak for.", ("left", "right")),
+    Option(
+        "positive", "positive", "value", "Which side positive numbers speak for, or those above the "
+        "middle of a scale.",
+        ("left", "right"),
+    ),
     Option("best", "best", "value", "Which end of ranks, marks or ratings is the good one.", ("low", "high")),
     Option(
         "grades", "grades", "words", "Names of grades from slight to strong, where an answer is a side and a grade, "
@@ -146,6 +151,9 @@ OPTIONS = (
     Option(
         "criterion", "criterion", "word", 'Which one the board is about, where a column "criterion" says that answers '
         "are about several.",
+    ),
+    Option(
+        "keep", "keep", "word", "Rows to use: COLUMN:VALUE, or COLUMN:VALUE,VALUE for several, such as valid:yes.",
     ),
     Option("table", "table", "word", "Table of a database, or sheet of a workbook."),
 )  # fmt: skip

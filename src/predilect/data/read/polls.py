@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,14 +20,26 @@ from predilect.data.read.assemble import Pairs
 from predilect.data.read.columns import no_column
 from predilect.data.read.names import CRITERION, guess_one, is_poll
 from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.profiles import words_of
 from predilect.data.read.sets import Sets, best_worst_levels, chosen_levels, sets_of_rows
 from predilect.errors import DataError
 
-OF_ANOTHER = "of another criterion"
+OF_ANOTHER, NOT_KEPT = "of another criterion", "not among those kept"
 _OUTCOMES = {"left": 1.0, "tie": 0.0, "right": -1.0}
 # Columns of ours have these roles; whoever says anything else of them has them read as any other table.
 _ROLES = {"user": "user", "left": "left", "right": "right", "winner": "winner"}
-_OF_ANY = ("criterion", "item_map", "table", "drop_missing", "drop_self", "drop_unknown", "side", "context", "task")
+_OF_ANY = (
+    "criterion",
+    "keep",
+    "item_map",
+    "table",
+    "drop_missing",
+    "drop_self",
+    "drop_unknown",
+    "side",
+    "context",
+    "task",
+)
 _ROW = re.compile(r"^Row (\d+)")
 
 
@@ -71,6 +84,11 @@ def fewer_rows(raw: Columns, options: ReadOptions) -> Fewer | None:
     if column is not None:
         keep = _chosen(raw[column], options)
         left_out, roles = {OF_ANOTHER: int((~keep).sum())}, {"criterion": column}
+    if (said := options.get("keep")) is not None:
+        kept = _kept(raw, said)
+        roles["keep"] = said.partition(":")[0]
+        left_out[NOT_KEPT] = int((keep & ~kept).sum())
+        keep &= kept
     if (answer := _answer(raw, options)) is not None:
         text = as_text(raw[answer])
         skipped = (text == "skip" if answer == "winner" else text.is_null()).fill_null(False).to_numpy()
@@ -81,8 +99,29 @@ def fewer_rows(raw: Columns, options: ReadOptions) -> Fewer | None:
         return None
     if not keep.any() and raw.n_rows:
         raise DataError(nothing_left(left_out))
-    kept = Columns({name: raw[name].filter(pl.Series(keep)) for name in raw})
-    return Fewer(kept, {**options, "criterion": False}, np.flatnonzero(keep), left_out, roles)
+    rows = Columns({name: raw[name].filter(pl.Series(keep)) for name in raw})
+    return Fewer(rows, {**options, "criterion": False, "keep": None}, np.flatnonzero(keep), left_out, roles)
+
+
+def _kept(raw: Columns, said: str) -> BoolArray:
+    """Rows with one of the values that are kept of a column; DataError for a column or a value that is not there."""
+    column, colon, values = said.partition(":")
+    if not colon or not values:
+        raise DataError(
+            f"{option('keep', 'COLUMN:VALUE')} names a column and the values to keep; got {shown(repr(said))}."
+        )
+    if column not in raw:
+        raise no_column(column, f"by {option('keep', said)}", raw.names)
+    words, wanted = words_of(raw[column]), next(csv.reader([values], skipinitialspace=True))
+    there = words.drop_nulls().unique().sort().to_list()
+    for value in wanted:
+        if value not in there:
+            raise DataError(
+                f'column "{shown(column)}" holds no "{shown(value)}"; it holds {first_few(there)}.'
+                f"{did_you_mean(value, there)}"
+            )
+    rows: BoolArray = words.is_in(wanted).fill_null(False).to_numpy()
+    return rows
 
 
 def _criterion(raw: Columns, options: ReadOptions) -> str | None:
@@ -137,8 +176,8 @@ def read_poll(raw: Columns, options: ReadOptions) -> Pairs | Sets | None:
     heads = ("left", "right") if answer == "winner" else _numbered(raw, "rank" if answer == "rank1" else "item")
     if answer == "winner":
         outcome = as_text(raw["winner"]).replace_strict(_OUTCOMES, default=None, return_dtype=pl.Float64)
-        said: ReadOptions = {**options, **_ROLES, "kind": "pairs", "task": False, "winner_is": None}  # type: ignore[typeddict-item]
-        return Pairs(said, outcome=outcome, used={"winner": "winner"}, table=dict(raw))
+        roles = {role: name for role, name in _ROLES.items() if role != "winner"}
+        return Pairs({**options, "task": False}, roles, outcome=outcome, used={"winner": "winner"}, table=dict(raw))
     return _sets(dict(raw), options, heads)
 
 

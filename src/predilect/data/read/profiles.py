@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -15,9 +16,9 @@ from predilect.data.canonical import packed
 from predilect.data.frames import as_text, typed_text
 from predilect.data.intake import counted
 from predilect.data.read.names import EITHER_END, IDENTIFIED, NO, NTH, PLACED, YES, is_called, plain, tells_note
-from predilect.data.read.options import option
 from predilect.errors import DataError
 
+End = Literal["low", "high"]
 ITEM, LABEL = "item", "alternative"
 NONE = "None"  # the item that stands for none of those shown, unless another word is given
 NONE_WORDS = ("none", "none of these", "nothing", "no choice", "nochoice", "neither", "opt out", "optout", "opt-out")
@@ -104,24 +105,17 @@ def holds_numbers(series: pl.Series, *, whole: bool = False, least: float = -np.
     return not whole or bool((there == there.round(0)).all())
 
 
-def low_is_good(name: str, values: FloatArray, said: str | None) -> bool:
-    """Whether low ratings are good, as said or as the name of the column has it; DataError if neither tells."""
+def good_ends(name: str, values: FloatArray, said: End | None, known: bool = True) -> tuple[End, ...]:
+    """Which ends of ratings may be the good one: as said, or by the name of the column; both if neither tells."""
     if said is not None:
-        return said == "low"
-    there = values[~np.isnan(values)]
-    if is_called(name, EITHER_END) or (len(there) and there.min() < 0):
-        least, most = (there.min(), there.max()) if len(there) else (0, 0)
-        raise DataError(
-            f'column "{shown(name)}" holds numbers from {least:g} to {most:g}, and no word says which end is good. '
-            f"{least:g} is better than {most:g} if you say {option('best', 'low')}, {most:g} better than {least:g} if "
-            f"you say {option('best', 'high')}."
-        )
-    return False
+        return (said,)
+    down = bool((values < 0).any())  # NaN is not
+    return ("high",) if known and not down and not is_called(name, EITHER_END) else ("high", "low")
 
 
-def end_told(name: str, low: bool) -> str:
+def end_told(name: str, end: End) -> str:
     """Which end was taken for the good one."""
-    return f'In "{shown(name)}" {"low" if low else "high"} numbers are good.'
+    return f'In "{shown(name)}" {end} numbers are good.'
 
 
 def could_be_items(columns: Sequence[pl.Series]) -> bool:
@@ -153,7 +147,7 @@ def is_place(name: str) -> bool:
 
 def is_none(names: pl.Series, none: str) -> BoolArray:
     """Which alternatives stand for "none of these"; (n,)."""
-    plain = names.cast(pl.String).str.strip_chars().str.to_lowercase()
+    plain = as_text(names).str.strip_chars().str.to_lowercase()
     return plain.is_in([*NONE_WORDS, none.lower()]).fill_null(False).to_numpy()
 
 
@@ -220,6 +214,11 @@ def varies_within(column: pl.Series, group: IntArray) -> bool:
     return not bool(column.eq_missing(column.gather(member[group])).all())
 
 
+def once_in(column: pl.Series, group: IntArray) -> bool:
+    """Whether no value comes twice in a group."""
+    return len(distinct([pl.Series(group), column])[0]) == len(group)
+
+
 def once_in_each(mark: BoolArray | None, task: IntArray) -> bool:
     """Whether just one row of every task, coded from 0, is marked; (n,) each."""
     return mark is not None and bool((np.bincount(task[mark], minlength=int(task.max(initial=-1)) + 1) == 1).all())
@@ -275,40 +274,30 @@ def nothing_of(attributes: Mapping[str, pl.Series], task: IntArray) -> tuple[Boo
     return (nothing if once_in_each(nothing, task) else np.zeros(len(nothing), dtype=bool)), None
 
 
-def has_constants(
+def constants_of(
     own: pl.Series, attributes: Mapping[str, pl.Series], none: BoolArray, task: IntArray, said: bool | None,
     column: str | None,
-) -> bool | None:  # fmt: skip
-    """Whether alternatives have constants of their own: True, False where they have names, None where they only count.
+) -> tuple[bool | None, ...]:  # fmt: skip
+    """Whether alternatives may have constants of their own: True, False where they have names, None where they count.
 
     ``said`` decides. ``column`` names them, None where names of columns do. Numbers and letters count places, unless
-    the column or the attributes tell that they may be labels: then DataError.
+    the column or the attributes tell that they may be labels: then both.
     """
     if said is not None:
-        return said
-    codes = own.filter(pl.Series(~none)).drop_nulls().cast(pl.String).unique()
+        return (said,)
+    codes = as_text(own.filter(pl.Series(~none))).drop_nulls().unique()
     called = plain(column or PLACED[0])
     if not all(is_place(name) for name in codes) or called == "mode":
-        return True
+        return (True,)
     few = len(codes) <= np.bincount(task).max()
-    places = few and called in map(plain, PLACED)
     if not few and called in map(plain, IDENTIFIED):
-        return True  # of a list that no task shows as a whole
-    telling = _differs(own, attributes, none)
-    if places and telling is None:
-        return None
-    why = f', and "{shown(telling)}" goes by it' if telling else ""
-    told = "columns number" if column is None else f'column "{shown(column)}" numbers'
-    raise DataError(
-        f"{told} the alternatives ({', '.join(sorted(codes)[:3])} ...){why}: a number may be a "
-        "label, such as a brand or a mode of travel, or only the place on the screen. If each number is always one and "
-        f"the same thing, with a constant of its own, say {option('constants', True)}; if it is a place, say "
-        f"{option('constants', False)}."
-    )
+        return (True,)  # of a list that no task shows as a whole
+    places = few and called in map(plain, PLACED)
+    return (None,) if places and not _differs(own, attributes, none) else (True, False)
 
 
-def _differs(own: pl.Series, attributes: Mapping[str, pl.Series], none: BoolArray) -> str | None:
-    """An attribute whose values differ by alternative far more than a design of equal places would have it, or None.
+def _differs(own: pl.Series, attributes: Mapping[str, pl.Series], none: BoolArray) -> bool:
+    """Whether an attribute differs by alternative far more than a design of equal places would have it.
 
     Distinct rows count once, as few of them may be shown to many people. F above 25 is hardly ever chance.
     """
@@ -318,16 +307,16 @@ def _differs(own: pl.Series, attributes: Mapping[str, pl.Series], none: BoolArra
     _, code = distinct([own.filter(there).gather(first)])
     size = np.bincount(code)
     if len(first) < 20 or len(size) < 2 or len(first) <= len(size):
-        return None
+        return False
     # Labels that go with the numbers one to one are constants themselves.
     if any(value.dtype == pl.String and len(size) == value.n_unique() == len(distinct([own.filter(there), value])[0])
            for value in values.values()):  # fmt: skip
-        return None
-    for name, value in values.items():
+        return False
+    for value in values.values():
         column = value.gather(first)
         given = np.bincount(code, column.is_not_null().to_numpy())
         if (given == 0).any() and (given == size).any():
-            return name  # which some alternatives never have
+            return True  # which some alternatives never have
         if not column.dtype.is_numeric():
             levels = column.drop_nulls().unique()
             parts = [(column == level).fill_null(False).to_numpy().astype(float) for level in levels[:50]]
@@ -338,8 +327,8 @@ def _differs(own: pl.Series, attributes: Mapping[str, pl.Series], none: BoolArra
             between = float(size @ (mean - part.mean()) ** 2)
             within = float(((part - mean[code]) ** 2).sum())
             if between / (len(size) - 1) > 25.0 * within / (len(first) - len(size)) and between > 1e-9 * part.var():
-                return name
-    return None
+                return True
+    return False
 
 
 def missing_in(attributes: Mapping[str, pl.Series], label: pl.Series | None, none: BoolArray) -> tuple[BoolArray, str]:

@@ -22,7 +22,7 @@ import polars as pl
 from predilect._files import existing
 from predilect._text import did_you_mean, either, first_few, is_whole, quoted, shown
 from predilect.data.comparisons import Comparisons
-from predilect.data.frames import clean_ids, typed_text
+from predilect.data.frames import Deferred, clean_ids, typed_text
 from predilect.data.read.files import (
     LOOKED_AT,
     Allowance,
@@ -38,7 +38,6 @@ from predilect.data.read.names import ITEM, PEOPLE_OF_TABLES, guess_one
 from predilect.data.read.options import ReadOptions, WinnerIs, option, read_options
 from predilect.data.read.profiles import LABEL
 from predilect.data.read.recognise import used_columns
-from predilect.data.read.winners import TwoReadings
 from predilect.data.read.workbooks import DamagedWorkbook, Workbook
 from predilect.errors import DataError, DataWarning
 
@@ -123,16 +122,19 @@ def read(
 def read_file(path: Path, options: ReadOptions, unpack_limit: float = UNPACK_LIMIT) -> Comparisons:
     """Answers of a file, by the options of the readers."""
 
-    def wanted(names: list[str]) -> list[str]:
+    def likely(names: list[str]) -> list[str]:
         return used_columns(names, options)
 
-    names, frame = read_table(path, wanted, table=options.get("table"), unpack_limit=unpack_limit)
+    how: dict[str, Any] = {"table": options.get("table"), "unpack_limit": unpack_limit}
+    names, frame = read_table(path, likely, **how)
+    held = set(frame.columns)
+
+    def others(names: list[str]) -> list[str]:
+        return [name for name in names if name not in held]
+
     try:
-        try:
-            comparisons = Comparisons.read_with(frame, options)
-        except TwoReadings:  # all columns may tell of a third
-            frame = read_table(path, table=options.get("table"), unpack_limit=unpack_limit)[1]
-            comparisons = Comparisons.read_with(frame, options)
+        table = frame if not others(names) else Deferred(names, frame, lambda: read_table(path, others, **how)[1])
+        comparisons = Comparisons.read_with(table, options)
     except DataError:
         rows = frame.head(LOOKED_AT).to_dict(as_series=False)
         refuse_data_as_header(names, [rows.get(name, ()) for name in names], path)

@@ -7,8 +7,8 @@ to a design of tasks, which is a table of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,11 @@ from predilect.data.read.names import (
     WINNER,
     best_and_worst,
     guess_one,
+    likely_items,
+    pair_families,
 )
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.profiles import NONE, counts_within, holds_numbers, numbers_rows, words_of
+from predilect.data.read.profiles import NONE, counts_within, holds_numbers, is_plain, numbers_rows, words_of
 from predilect.errors import DataError
 
 _ANNOTATOR = re.compile(r"(?:annotator|rater|judge|grader|labell?er|evaluator|worker)[ _.-]?(\d{1,18})", re.I)
@@ -45,13 +47,18 @@ _VERDICT = re.compile(r"\W*([ab])\s*(>>|>|=|<|<<)\s*([ab])\W*", re.I)
 
 @dataclass(frozen=True)
 class Reshaped:
-    """Columns that are read instead, with what is said of them; ``roles``: columns of the table as it came, or ""."""
+    """Columns that are read instead, with what is said of them; ``roles``: columns of the table as it came, or "".
+
+    ``say`` are the options that choose it, ``what`` what the table is taken for.
+    """
 
     columns: dict[str, pl.Series]
     options: ReadOptions
     roles: Mapping[str, str]
     notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] | None = None
+    say: ReadOptions = field(default_factory=ReadOptions)
+    what: str = ""
 
     def told(self, intake: Intake) -> Intake:
         """The account of reading, by the columns that the table has."""
@@ -61,21 +68,25 @@ class Reshaped:
         return replace(intake, columns=columns, ignored_columns=ignored, notes=(*self.notes, *intake.notes))
 
 
-def reshaped(raw: Columns, options: ReadOptions) -> Reshaped | None:
-    """What is read instead of a table that holds no answer a row, or None; DataError if it is one of these, damaged."""
+def reshaped(raw: Columns, options: ReadOptions) -> Iterator[Reshaped]:
+    """What may be read instead of a table that holds no answer a row; DataError if it is one of these, damaged."""
     if options.get("design") is not None:
-        return _with_design(dict(raw), options)
+        yield _with_design(dict(raw), options)
+        return
     if options.get("kind") not in (None, "pairs") or options.get("outcome") is not None:
-        return None
-    forms = (_wins, _judgements, _annotators)
-    return next((shape for form in forms if (shape := form(raw, options)) is not None), None)
+        return
+    yield from _wins(raw, options)
+    for form in (_judgements, _annotators):
+        if (shape := form(raw, options)) is not None:
+            yield shape
 
 
-def _wins(raw: Columns, options: ReadOptions) -> Reshaped | None:
+def _wins(raw: Columns, options: ReadOptions) -> Iterator[Reshaped]:
     """A square table of how often the item of a row won over that of a column, or the other way round."""
-    found = _square(raw)
+    likely = likely_items(pair_families(raw.names))
+    found = None if likely and likely[0].rank in (0, 1) else _square(raw)
     if found is None or any(options.get(role) for role in ("left", "right", "winner", "alternatives")):
-        return None
+        return
     label, rows, columns = found
     cells = np.stack([_counts(columns[name], name, rows) for name in rows])  # of column, row
     lost = np.isnan(cells) & ~np.isnan(cells.T)
@@ -93,12 +104,18 @@ def _wins(raw: Columns, options: ReadOptions) -> Reshaped | None:
             "the diagonal. Write 0 where neither won."
         )
     cells = np.nan_to_num(cells)
-    if (cells == cells.T).all() and options.get("positive") is None:
-        raise DataError(
-            "the matrix is the same across its diagonal: each item won as often as it lost, or numbers are no wins. If "
-            f"they are, say {option('positive', 'left')}."
-        )
-    row_won = _who_won(label, rows, cells, options)
+    said = options.get("positive")
+    if said is None and guess_one([label], (*WINNER, "won", "wins", "row_wins")) is not None:
+        said = "left"
+    if said is None and guess_one([label], LOSERS) is not None:
+        said = "right"
+    for side in ("left", "right") if said is None else (said,):
+        yield _of_wins(label, rows, cells, side == "left", options, None if said else side)
+
+
+def _of_wins(
+    label: str, rows: list[str], cells: np.ndarray[Any, Any], row_won: bool, options: ReadOptions, asked: str | None
+) -> Reshaped:  # fmt: skip
     loser, winner = (place.ravel() for place in np.indices(cells.shape))
     if not row_won:
         loser, winner = winner, loser
@@ -110,7 +127,7 @@ def _wins(raw: Columns, options: ReadOptions) -> Reshaped | None:
     # Rows are winners and losers: of sides nothing is known.
     said: ReadOptions = {
         **options, "user": False, "left": "won", "right": "lost", "weight": "times", "task": False, "side": False,
-        "outcome": np.ones(int(there.sum()), dtype=np.int8),
+        "outcome": np.ones(int(there.sum()), dtype=np.int8), "positive": None,
     }  # fmt: skip
     one, other = (winner[there][0], loser[there][0]) if there.any() else (0, 0)
     first = f'"{shown(rows[one])}" won over "{shown(rows[other])}" {cells.ravel()[there][0]:g} times'
@@ -120,7 +137,8 @@ def _wins(raw: Columns, options: ReadOptions) -> Reshaped | None:
     )
     roles = {"right": "", "weight": "", "left": label or "the index"}
     roles |= {f"right {nth}": name for nth, name in enumerate(rows, 1)}
-    return Reshaped(read, {**said, "positive": None}, roles, (told,), ())
+    say: ReadOptions = {} if asked is None else {"positive": asked}  # type: ignore[typeddict-item]
+    return Reshaped(read, said, roles, (told,), (), say, f"a matrix in which the {'row' if row_won else 'column'} won")
 
 
 def _square(raw: Columns) -> tuple[str, list[str], dict[str, pl.Series]] | None:
@@ -143,6 +161,11 @@ def _square(raw: Columns) -> tuple[str, list[str], dict[str, pl.Series]] | None:
         if len(shared) < 2 or 2 * len(shared) <= max(len(rows), len(across)):
             continue
         numeric = {name: raw[name] for name in across}
+        for name in shared:  # where an item meets itself there may be a sign
+            meets = pl.Series(
+                [row == name and not _counts_something(value) for row, value in zip(rows, raw[name], strict=True)]
+            )
+            numeric[name] = as_text(raw[name]).set(meets, None) if is_plain(raw[name]) else raw[name]
         if not all(holds_numbers(one, least=0.0) for name, one in numeric.items() if name in shared):
             continue
         if set(rows) != set(across):
@@ -154,6 +177,13 @@ def _square(raw: Columns) -> tuple[str, list[str], dict[str, pl.Series]] | None:
         place = [rows.index(name) for name in across]
         return label, across, {name: one.gather(place) for name, one in numeric.items()}
     return None
+
+
+def _counts_something(value: Any) -> bool:
+    try:
+        return value is not None and float(value) >= 0.0
+    except ValueError:
+        return False
 
 
 def _counts(series: pl.Series, name: str, rows: Sequence[str]) -> np.ndarray[Any, Any]:
@@ -170,23 +200,6 @@ def _counts(series: pl.Series, name: str, rows: Sequence[str]) -> np.ndarray[Any
 
 
 LOSERS = ("rejected_model", "loser", "rejected", "dispreferred", "worse", "lost")
-
-
-def _who_won(label: str, rows: Sequence[str], cells: np.ndarray[Any, Any], options: ReadOptions) -> bool:
-    """Whether the item of the row won, as said or by the name of the first column; DataError if neither tells."""
-    if options.get("positive") is not None:
-        return options["positive"] == "left"
-    if guess_one([label], (*WINNER, "won", "wins", "row_wins")) is not None:
-        return True
-    if guess_one([label], LOSERS) is not None:
-        return False
-    place, row = np.argwhere(cells != cells.T)[0]
-    raise DataError(
-        f'a matrix of wins, and no word says whether rows won or columns. Row "{shown(rows[row])}" has '
-        f'{cells[place, row]:g} in column "{shown(rows[place])}": "{shown(rows[row])}" won over '
-        f'"{shown(rows[place])}" so often if you say {option("positive", "left")}, the other way round if you say '
-        f"{option('positive', 'right')}."
-    )
 
 
 def _judgements(raw: Columns, options: ReadOptions) -> Reshaped | None:

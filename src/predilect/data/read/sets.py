@@ -8,7 +8,7 @@ from them is no row of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from predilect._text import shown
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.canonical import ALONE, Answers, canonical_answers, repeats
-from predilect.data.frames import clean_ids
+from predilect.data.frames import Columns, clean_ids
 from predilect.data.intake import (
     ALL_ALIKE,
     MISSING_ATTRIBUTE,
@@ -147,6 +147,27 @@ _DROPS = {
     "missing id": "drop_missing", MISSING_ATTRIBUTE: "drop_missing", TWICE: "drop_self", UNCLEAR: "drop_unknown",
     ONE_ALTERNATIVE: "drop_unknown",
 }  # fmt: skip
+
+
+_MOST_UNKNOWN = 0.05  # of the tasks: where more say nothing clear, it is the reading that is wrong
+
+
+def assembled_sets(build: Callable[[ReadOptions], Sets], options: ReadOptions, raw: Columns) -> Assembled:
+    """Canonical rows of the answers that ``build`` reads by some options.
+
+    Advice to leave tasks out is given if few say nothing clear, and the others can be read.
+    """
+    try:
+        return assemble_sets(build(options), raw.names, raw.n_rows)
+    except Droppable as error:
+        if error.drop == "drop_unknown" and error.share > _MOST_UNKNOWN:
+            raise
+        said: ReadOptions = {**options, "drop_missing": True, "drop_self": True, "drop_unknown": True}
+        try:
+            assemble_sets(build(said), raw.names, raw.n_rows)
+        except DataError:
+            raise error from None
+        raise DataError(f"{error} Leave such tasks out with {option(error.drop, True)}.") from None
 
 
 def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:

@@ -1,25 +1,27 @@
-"""Wide tables: one row a task, with columns for the attributes of each alternative, and the choice."""
+"""A row a task, with columns for the attributes of each alternative, and one of the choice."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from functools import partial
+from itertools import combinations, permutations
 
 import numpy as np
 import polars as pl
 
 from predilect._text import did_you_mean, shown
 from predilect._types import BoolArray, IntArray
-from predilect.data.frames import as_text
+from predilect.data.frames import Columns, as_text
 from predilect.data.intake import UNCLEAR, counted
-from predilect.data.read.columns import listed
+from predilect.data.read.columns import first_columns, listed
 from predilect.data.read.names import (
     AVAILABLE,
     CHOSEN,
     MEASURES,
+    NO_ANSWER,
     PLACED,
     all_named,
     best_and_worst,
@@ -33,17 +35,18 @@ from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.profiles import (
     NONE,
     NONE_WORDS,
+    constants_of,
     could_be_items,
     distinct,
     first_word,
     flags,
-    has_constants,
     is_place,
     is_plain,
     once_in_each,
     pairs_of_items,
 )
-from predilect.data.read.sets import Sets, columns_by_role, sets_of_rows
+from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading
+from predilect.data.read.sets import Sets, assembled_sets, columns_by_role, sets_of_rows
 from predilect.errors import DataError
 
 _WORD = r"(?:alternative|alt|option|concept|profile|choice|product|item)"
@@ -55,16 +58,18 @@ _PARTS = (
     re.compile(rf"(?P<name>.*?[^\d_. ])[_. ]?(?P<alt>{_WORD}?[_. ]?\d+)", re.I),
     re.compile(r"(?P<name>.+)[_.](?P<alt>[^_.]+)"),
 )
+# x11 and x12, x21 and x22: an attribute with a number in its name, and a digit for the alternative.
+_DIGIT = re.compile(r"(?P<name>.*[^\W_])(?P<alt>\d)")
 
 
 _WHOLE = re.compile(r"(\d{1,18})(\.0*)?")
 
 
 @dataclass(frozen=True)
-class Wide:
+class _Wide:
     """A wide table: its columns, those ``by`` what they hold and by alternative, those of the answer and by role."""
 
-    raw: Mapping[str, pl.Series]
+    raw: Columns
     alternatives: tuple[str, ...]
     by: dict[str, dict[str, str]]
     roles: dict[str, str]
@@ -72,7 +77,10 @@ class Wide:
     last: bool
     codes: dict[str, int] = field(default_factory=dict)  # alternative of each value of the answer
     note: str = ""
-    ask: str = ""  # what must be said first
+    say: ReadOptions = field(default_factory=ReadOptions)  # what says that values mean this
+    sure: int = SURE
+    labelled: bool | None = None  # as of ``constants_of``
+    zeros: bool = False  # whether what an alternative lacks is 0
 
     @property
     def attributes(self) -> dict[str, dict[str, str]]:
@@ -107,138 +115,140 @@ class Wide:
         return as_text(self.raw[name]).str.strip_chars()
 
 
-def find_wide(raw: Mapping[str, pl.Series], options: ReadOptions) -> Wide | None:
-    """A wide table of some columns, or None if these are none of one; DataError if several readings fit."""
-    kind, said, given = options.get("kind"), options.get("winner"), options.get("alternatives")
+def wide_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
+    """Tables of a row a task whose columns describe alternatives."""
+    several = _found(raw, said)
+    apart = len({frozenset(wide.alternatives) for wide in several}) > 1
+    for wide in several:
+        for one in _constants(_doubted(wide, said), said):
+            say: ReadOptions = {**one.say}
+            if len(one.answer) == 1:
+                say["winner"] = one.answer[0]
+            else:
+                say["kind"] = "order" if len(one.answer) > 2 else "best_worst"
+            if apart:
+                say["alternatives"] = list(one.alternatives)
+            told = f"a choice from {first_columns(one.alternatives)}, described by {first_columns([*one.attributes])}"
+            build = partial(_built, one)
+            yield Reading(told, say, partial(assembled_sets, build, {**said, **say}, raw), one.sure)
+
+
+def _found(raw: Columns, said: ReadOptions) -> list[_Wide]:
+    """What the names of columns may tell of alternatives, with columns that say which was chosen."""
+    kind, winner, given = said.get("kind"), said.get("winner"), said.get("alternatives")
     if kind not in (None, "best", "best_worst", "order") or (isinstance(given, str) and given in raw):
-        return None
-    roles = columns_by_role(list(raw), options)
+        return []
+    roles = columns_by_role(raw.names, said)
     free = [name for name in raw if name not in roles.values()]
-    ends = best_and_worst(free) if kind != "best" and said is None else None
+    ends = best_and_worst(free) if kind != "best" and winner is None else None
     if ends is None and kind not in (None, "best"):
-        return None
-    answers: list[tuple[str, ...]] = [(name,) for name in ([said] if said else all_named(free, CHOSEN))]
+        return []
+    answers: list[tuple[str, ...]] = [(name,) for name in ([winner] if winner else all_named(free, CHOSEN))]
     if ends is not None:
         answers = [(ends[0], *(places_between(free) if kind != "best_worst" else ()), ends[1])]
     taken = {name for columns in answers for name in columns}
-    free = [name for name in free if name not in taken and not raw[name].dtype.is_nested()]
+    free = [name for name in free if name not in taken]
     if given is not None and not isinstance(given, str):
         readings = [_by_names(free, [str(name) for name in given])]
     else:
         readings = [reading for part in _PARTS if (reading := _families(free, part)) is not None]
-    readings = [_profile_only(*reading, options.get("profile")) for reading in readings]
+        if (digits := _families(free, _DIGIT)) is not None and not any(name[:-1] in digits[1] for name in digits[1]):
+            readings.append(digits)
+    readings = [(alts, by) for alts, by in readings if given is not None or len(alts) <= _MOST_SHOWN]
+    readings = [_profile_only(*reading, said.get("profile")) for reading in readings]
     readings.sort(key=lambda reading: -sum(map(len, reading[1].values())))  # that of most columns
-    found: dict[tuple[frozenset[str], tuple[str, ...]], Wide] = {}
+    found: dict[tuple[object, ...], _Wide] = {}
     for alternatives, by in readings:
         used = {column for columns in by.values() for column in columns.values()}
-        called, none = {*map(_bare, alternatives)}, str(options.get("none", NONE))
-        for answer in answers or [(name,) for name in free if name not in used and _may_say(raw[name], called, none)]:
-            wide = Wide(raw, tuple(alternatives), by, roles, answer, last=ends is not None)
-            coded = _coded(wide, options, named_only=not answers)
-            if coded is not None and (ends is None or not _hold(coded)):
-                found.setdefault((frozenset(coded.alternatives), answer), coded)
-    several = list(found.values())
-    # That of more attributes; that of which the choice names alternatives, or one tells which are available.
+        called, none = {*map(_bare, alternatives)}, str(said.get("none", NONE))
+        for answer in answers or [(name,) for name in free if name not in used and _may_say(raw, name, called, none)]:
+            if any(raw[name].dtype.is_nested() for name in (*answer, *used)):
+                continue
+            wide = _Wide(raw, tuple(alternatives), by, roles, answer, last=ends is not None)
+            for coded in _coded(wide, said, named_only=not answers):
+                if ends is None or not _hold(coded):
+                    found.setdefault((frozenset(coded.alternatives), answer, str(coded.say)), coded)
+    return _best_explained(list(found.values()))
+
+
+def _best_explained(several: list[_Wide]) -> list[_Wide]:
+    """Those that leave no other columns of alternatives, and whose choice or availability is told most clearly."""
     whole = [wide for wide in several if all(len(by) == len(wide.alternatives) for by in wide.attributes.values())]
-    several = [wide for wide in several if not any(wide.used < other.used for other in whole)]
+    several = [wide for wide in several if not any(
+        wide.used < other.used or (wide not in whole and wide.used == other.used) for other in whole
+    )]  # fmt: skip
     glued = any(wide.are_places and _are_glued(wide) for wide in several)
-    for sure in (
-        lambda wide: not wide.note and not wide.ask, lambda wide: bool(wide.available), lambda wide: wide.are_places
-    ):  # fmt: skip
-        if len(several) > 1 and not glued and any(map(sure, several)):
+    clear: tuple[Callable[[_Wide], bool], ...] = (
+        lambda wide: not wide.note and wide.sure == SURE and not wide.say, lambda wide: bool(wide.available),
+        lambda wide: wide.are_places,
+    )  # fmt: skip
+    for sure in clear:
+        if len({wide.alternatives for wide in several}) > 1 and not glued and any(map(sure, several)):
             several = [wide for wide in several if sure(wide)]
-    if len({frozenset(wide.alternatives) for wide in several}) > 1:
-        told = "; or ".join(
-            f"{', '.join(map(shown, wide.alternatives[:4]))}, {option('alternatives', list(wide.alternatives))}"
-            for wide in several
-        )
-        raise DataError(f"the columns can be read as those of several sets of alternatives. Say which: {told}.")
-    if not several:
-        return None
-    if not said:
-        _refuse_other_answers(several)
-    wide = several[0]
-    if given is None and ends is None and not wide.ask and not wide.available and (ask := _grouped(wide, options)):
-        return None if isinstance(options.get("task"), str) else replace(wide, ask=ask)
-    return _or_items(wide, options)
+    if len({wide.alternatives for wide in several}) > 1:
+        least = min(wide.sure for wide in several)
+        several = [replace(wide, sure=least) for wide in several]
+    return several
 
 
-def _refuse_other_answers(several: Sequence[Wide]) -> None:
-    """DataError if columns say in different ways which of the same alternatives was chosen."""
-    one = several[0]
-
-    def said(wide: Wide) -> pl.Series:
-        place = {word: one.alternatives.index(wide.alternatives[place]) for word, place in wide.codes.items()}
-        return wide.words(wide.answer[0]).replace_strict(place, default=None, return_dtype=pl.Int64)
-
-    for wide in several[1:]:
-        differ = said(one).ne_missing(said(wide))
-        if differ.any():
-            row = differ.arg_max() or 0
-            told = " or ".join(
-                f"{shown(one.raw[each.answer[0]][row])}, {option('winner', each.answer[0])}" for each in (one, wide)
-            )
-            raise DataError(
-                f'columns "{shown(one.answer[0])}" and "{shown(wide.answer[0])}" could both say which alternative was '
-                f"chosen: in row {row + 1} it is {told}."
-            )
-
-
-def _or_items(wide: Wide, options: ReadOptions) -> Wide:
-    """The reading, with what is asked if columns that are numbered alike may hold items as well as an attribute."""
-    if options.get("alternatives") is not None or options.get("profile") is not None:
+def _doubted(wide: _Wide, said: ReadOptions) -> _Wide:
+    """The table with how surely it is one: rows may be alternatives, or columns numbered alike items."""
+    if said.get("alternatives") is not None or wide.sure < SURE:
         return wide
-    raw, lone, attributes = wide.raw, wide.lone, wide.attributes
-    if lone:
-        others = [alt for alt in wide.alternatives if alt not in lone]
-        return replace(wide, ask=(
-            f"the names of columns tell of the alternatives {', '.join(map(shown, wide.alternatives))}, and "
-            f'"{shown(wide.answer[0])}" never of {", ".join(map(shown, lone))}, with one column alone. If that is one '
-            f"of those shown, say {option('alternatives', list(wide.alternatives))}; if not, "
-            f"{option('alternatives', others)}."
-        ))  # fmt: skip
+    doubt = SURE if said.get("profile") is not None else _may_be_items(wide)
+    if doubt < SURE:
+        return replace(wide, sure=doubt, say={**wide.say, "profile": list(wide.attributes)})
+    if not wide.last and not wide.available and _grouped(wide, said):
+        return replace(wide, sure=OPEN, say={**wide.say, "alternatives": list(wide.alternatives)})
+    return wide
+
+
+def _may_be_items(wide: _Wide) -> int:
+    """How surely it is one beside what its own columns, or two others, may be: items."""
+    attributes = wide.attributes
     if not all(is_place(alt) or could_be_side(alt) for alt in wide.alternatives):
-        return wide
+        return SURE
     sets = [list(by.values()) for name, by in attributes.items() if len(by) == len(wide.alternatives)
             and (len(attributes) == 1 or tells_works(name)) and not tells(name, MEASURES)]  # fmt: skip
-    if len(wide.alternatives) == 2 and len(attributes) == 1:
-        taken = {*wide.used, *wide.roles.values(), *wide.answer}
-        sets += pairs_of_items({name: column for name, column in raw.items() if name not in taken})
-    items = next((one for one in sets if could_be_items([raw[name] for name in one])), None)
-    if items is None:
-        return wide
-    said = option("left", items[0], right=items[1]) if len(items) == 2 else option("alternatives", items)
-    name, by = next(iter(attributes.items()))
-    ask = (
-        f"the columns {listed(items)} may hold the items that were shown, or columns may describe alternatives by "
-        f'"{shown(name)}". Row 1 was about {", ".join(shown(raw[one][0]) for one in items)}, {said}, or about '
-        f'alternatives whose "{shown(name)}" is {", ".join(shown(raw[one][0]) for one in by.values())}, '
-        f"{option('profile', list(attributes))}."
-    )
-    return replace(wide, ask=ask)
+    if any(could_be_items([wide.raw[name] for name in one]) for one in sets):
+        return LIKELY if len(wide.alternatives) > 2 else OPEN  # two are a pair
+    if len(wide.alternatives) > 2 or len(attributes) > 1:
+        return SURE
+    taken = {*wide.used, *wide.roles.values(), *wide.answer}
+    few = [name for name in wide.raw if name not in taken][:_MOST_KEYS]
+    return OPEN if pairs_of_items({name: wide.raw[name] for name in few}) else SURE
 
 
-def _are_glued(wide: Wide) -> bool:
+def _are_glued(wide: _Wide) -> bool:
     """Whether the number of each alternative may be part of the name of an attribute of others, as in car_x1."""
     return all(re.search(r"[^_. ][_. ]", name) for name in wide.attributes) and all(
         re.search(r"[^_. \d]\d+$", column) for column in wide.used
     )
 
 
+_MANY = 20  # alternatives, of which it can be told whether attributes go by their numbers
+_MOST_SHOWN = 100  # alternatives of a task, unless they were named
+_FEW = 3  # alternatives whose numbers may follow any order
+_MOST_FREE = 200  # columns of a table of which any may part the rows
 _MOST_KEYS = 12  # columns that are looked at for what parts the rows into tasks
 
 
-def _grouped(wide: Wide, options: ReadOptions) -> str:
-    """What is asked where each row may be one alternative: several rows have one task, and one answer or mark."""
+def _grouped(wide: _Wide, options: ReadOptions) -> bool:
+    """Whether each row may be one alternative: several rows have one task, and one answer or mark."""
     if not wide.are_places:
-        return ""
+        return False
     raw, described = wide.raw, [name for by in wide.attributes.values() for name in by.values()]
     answer = wide.words(wide.answer[0])
     user, task = wide.roles.get("user"), options.get("task")
-    rest = [name for name, column in raw.items() if name not in (*described, *wide.answer, user)
-            and is_plain(column) and not column.null_count()]  # fmt: skip
-    rest = [task] if isinstance(task, str) else rest
-    told = [name for name in rest if is_called(name, PLACED) and all(map(is_place, as_text(raw[name])))]
+    used = {*described, *wide.answer, user}
+    rest = [name for name in raw if name not in used]
+    rest = [task] if isinstance(task, str) else rest if len(rest) < _MOST_FREE else []
+    rest = [name for name in rest if is_plain(raw[name]) and not raw[name].null_count()]
+    told = [
+        name
+        for name in rest
+        if is_called(name, PLACED) and all(map(is_place, as_text(raw[name]).drop_nulls().unique()))
+    ]
     parts: dict[bytes, tuple[str, pl.Series]] = {}  # ways to part the rows, of which no part is a row alone
     for name in sorted(rest):
         first, group = distinct([raw[one] for one in (name, user) if one is not None])
@@ -256,17 +266,10 @@ def _grouped(wide: Wide, options: ReadOptions) -> str:
         marks = ((answer == word).fill_null(False).to_numpy() for word in answer.drop_nulls().unique())
         if np.bincount(group).min() > 1 and (constant or any(once_in_each(mark, group) for mark in marks)):
             told += keys.columns
-    if not told:
-        return ""
-    return (
-        f"each row may be a choice from {listed(wide.alternatives)}, which columns such as {listed(described[:2])} "
-        f'describe, or one alternative, as "{shown(told[0])}" tells. If it is a choice, say '
-        f"{option('alternatives', list(wide.alternatives))}; if rows are alternatives, name the column that says which "
-        f"are of one task: {option('task', 'NAME')}."
-    )
+    return bool(told)
 
 
-def _hold(wide: Wide) -> bool:
+def _hold(wide: _Wide) -> bool:
     """Whether the only columns by alternative hold the answers: then they are what was shown, and describe nothing."""
     columns = [wide.raw[name] for by in wide.attributes.values() for name in by.values()]
     if len(wide.attributes) > 1:
@@ -327,64 +330,91 @@ def _profile_only(
     return [alt for alt in alternatives if alt in there] or alternatives, kept
 
 
-def _coded(wide: Wide, options: ReadOptions, named_only: bool) -> Wide | None:
-    """The table with what each value of the choice means; None if too few values mean anything.
+def _coded(wide: _Wide, said: ReadOptions, named_only: bool) -> Iterator[_Wide]:
+    """The table with what each value of the choice may mean; nothing if too few values mean anything.
 
     ``named_only``: the name of the column does not tell that it holds the choice, so its values must.
     """
-    alternatives, choice = list(wide.alternatives), wide.answer[0]
-    if not wide.attributes or any(name not in wide.raw or wide.raw[name].dtype.is_nested() for name in wide.answer):
-        return None
+    alternatives = list(wide.alternatives)
+    if not wide.attributes:
+        return
     places = {_bare(alt): place for place, alt in enumerate(alternatives)}
     words = pl.concat([wide.words(name) for name in wide.answer]).drop_nulls().unique().sort().to_list()
-    codes = {word: places[_bare(word)] for word in words if _bare(word) in places}
-    note, ask, ordered = "", "", options.get("alternatives") is not None
+    by_name = {word: places[_bare(word)] for word in words if _bare(word) in places}
     numbers = {word: int(match[1]) for word in words if (match := _WHOLE.fullmatch(word))}
-    numbers = {word: number for word, number in numbers.items() if word != str(options.get("none", NONE))}
-    if named_only and (numbers or len(codes) < len(words)):
-        return None
-    k, most = len(alternatives), max(numbers.values(), default=0)
-    from_0 = set(numbers.values()) == set(range(k)) and len(numbers) == len(words)
-    if from_0 and len(codes) < k:
-        codes = dict(numbers)
-        if ordered:
-            note = f"The choice counts the alternatives from 0: 0 {shown(alternatives[0])}."
-        elif wide.are_places:
-            ask = _from_0(choice, sorted(alternatives, key=_bare))
-        else:
-            note, ask = _numbered(wide, 0)
-    elif numbers and most <= k and (ordered or not codes):
-        in_order = sorted(alternatives, key=_bare) if wide.are_places and not ordered else alternatives  # A, B, C
-        if not ordered and not wide.are_places:
-            note, ask = _numbered(wide, 1)
-        codes |= {word: alternatives.index(in_order[number - 1]) for word, number in numbers.items()
-                  if number > 0 and word not in codes}  # fmt: skip
-    elif not codes and ordered and numbers:
-        raise DataError(
-            f'column "{shown(choice)}" holds the choice {most}, and {k} alternatives '
-            f"were named ({', '.join(map(shown, alternatives))}). Name them all, in the order of their numbers."
-        )
-    if not codes or (len(codes) < 2 and len(words) > 2):
-        return None
-    coded = replace(wide, codes=codes, note=note, ask=ask)
-    lone = {*coded.lone}
-    others = [alt for alt in alternatives if alt not in lone]
-    if len(others) < k and not ordered and all(map(is_place, others)):
+    numbers = {word: number for word, number in numbers.items() if word != str(said.get("none", NONE))}
+    k, most, ordered = len(alternatives), max(numbers.values(), default=0), said.get("alternatives") is not None
+    if named_only and (len({**by_name, **numbers}) < len(words) or len(words) < 2 or most > k):
+        return
+    from_0 = set(numbers.values()) == set(range(k)) and len(numbers) == len(words) and len(by_name) < k
+    in_order = sorted(alternatives, key=_bare) if wide.are_places and not ordered else alternatives  # A, B, C
+    start = 0 if from_0 else 1
+    counted_off = {word: alternatives.index(in_order[number - start]) for word, number in numbers.items()
+                   if start <= number < k + start}  # fmt: skip
+    from_1 = wide.are_places and _bare("0") in places and set(numbers.values()) == set(range(1, k + 1))
+    from_1 = from_1 and len(numbers) == len(words) and len(by_name) < k
+    if (from_0 or from_1) and wide.are_places and not ordered:  # or the one that no column has is none of them
+        none = "0" if from_0 else str(k)
+        rest = {word: place for word, place in by_name.items() if numbers.get(word) != int(none)}
+        say: ReadOptions = {"alternatives": in_order}
+        ways = [replace(wide, codes=counted_off, say=say), replace(wide, codes=rest, say={"none": none})]
+    elif not from_0 and not (numbers and most <= k and (ordered or not by_name)):
+        if not by_name and ordered and numbers:
+            raise DataError(
+                f'column "{shown(wide.answer[0])}" holds the choice {most}, and {k} alternatives '
+                f"were named ({', '.join(map(shown, alternatives))}). Name them all, in the order of their numbers."
+            )
+        ways = [replace(wide, codes=by_name)]
+    elif ordered or wide.are_places:
+        note = f"The choice counts the alternatives from 0: 0 {shown(alternatives[0])}." if from_0 else ""
+        ways = [replace(wide, codes={**counted_off, **({} if from_0 or from_1 else by_name)}, note=note)]
+    else:
+        ways = _numbered(replace(wide, codes=counted_off), start)
+    for way in ways:
+        if way.codes and not (len(way.codes) < 2 and len(words) > 2):
+            yield from _without_lone(way, said, named_only, words)
+
+
+def _without_lone(wide: _Wide, said: ReadOptions, named_only: bool, words: Sequence[str]) -> Iterator[_Wide]:
+    """The table with and without alternatives that have one column alone, and were never chosen."""
+    lone = {*wide.lone} if said.get("alternatives") is None else set()
+    others = [alt for alt in wide.alternatives if alt not in lone]
+    if lone and len(others) > 1:
         kept = {name: {alt: by[alt] for alt in by if alt in others} for name, by in wide.by.items()}
-        return _coded(replace(wide, alternatives=tuple(others), by=kept), options, named_only)
+        by = {name: of for name, of in kept.items() if of}
+        codes = {word: others.index(wide.alternatives[place]) for word, place in wide.codes.items()}
+        say: ReadOptions = {**wide.say, "alternatives": others}
+        few = replace(wide, alternatives=tuple(others), by=by, codes=codes, say=say)
+        if all(map(is_place, others)):
+            yield from _coded(replace(few, say={}, codes={}), said, named_only)
+            return
+        yield few
+        wide = replace(wide, say={**wide.say, "alternatives": list(wide.alternatives)})
     if named_only and all(is_place(word) or could_be_side(word) for word in words):  # of the screen, or a group
-        ask = (
-            f'"{shown(choice)}" holds {", ".join(map(shown, words))}, as alternatives are called in names of columns. '
-            f"If it says which was chosen, say {option('winner', choice)}; if another column does, name that one."
-        )
-        return replace(coded, ask=ask) if len({*codes.values()}) == k else None
-    return coded
+        yield replace(wide, sure=OPEN)
+        return
+    yield wide
 
 
-def _may_say(series: pl.Series, called: Set[str], none: str) -> bool:
-    """Whether the first value of a column is what an alternative is called, and no number that may be anything."""
-    first = first_word(series)
-    return _bare(first) in called and (first == none or _WHOLE.fullmatch(first) is None)
+def _numbered(wide: _Wide, first: int) -> list[_Wide]:
+    """The table in which numbers count alternatives that have names, by the order of the columns if it tells one."""
+    alternatives = wide.alternatives
+    orders = {tuple(alt for alt in by) for by in wide.attributes.values() if len(by) > 1}
+    agree = all(list(order) == [alt for alt in alternatives if alt in order] for order in orders)
+    told = ", ".join(f"{place} {shown(alt)}" for place, alt in enumerate(alternatives, first))
+    if agree and [alt.lower() for alt in alternatives] != sorted(alt.lower() for alt in alternatives):
+        return [replace(wide, note=f"The choice was read by the order of the columns: {told}.")]
+    every = permutations(alternatives) if len(alternatives) <= _FEW else [alternatives]
+    return [replace(wide, alternatives=order, sure=OPEN, say={**wide.say, "alternatives": list(order)})
+            for order in every]  # fmt: skip
+
+
+def _may_say(raw: Columns, name: str, called: Set[str], none: str) -> bool:
+    """Whether the first value of a column is what an alternative is called, or perhaps its number."""
+    first = first_word(raw[name])
+    if _WHOLE.fullmatch(first) is None or first == none:
+        return _bare(first) in called
+    return int(float(first)) <= len(called) and not tells(name, MEASURES | NO_ANSWER)
 
 
 def _bare(alternative: str) -> str:
@@ -396,36 +426,43 @@ def _bare(alternative: str) -> str:
     return (match[1] if match else alternative.strip()).lower()
 
 
-def _from_0(choice: str, alternatives: Sequence[str]) -> str:
-    """What is asked where columns count from 1 and the choice from 0."""
-    last = alternatives[-1]
-    return (
-        f'column "{shown(choice)}" holds 0 to {len(alternatives) - 1}, and the alternatives of the columns are '
-        f"{', '.join(map(shown, alternatives))}. If 0 is the choice of {shown(alternatives[0])}, the first, say "
-        f"{option('alternatives', list(alternatives))}; if 0 is none of them, and {shown(last)} was never chosen, say "
-        f"{option('none', '0')}."
-    )
+def _constants(wide: _Wide, said: ReadOptions) -> Iterator[_Wide]:
+    """The table with constants of the alternatives, or without; where these differ in attributes, what that means."""
+    raw, profile = wide.raw, said.get("profile")
+    names, columns = pl.Series(wide.alternatives), wide.attributes
+    n = raw.n_rows
+    none = np.array([_bare(alt) in NONE_WORDS for alt in wide.alternatives])
+    task, place = np.tile(np.arange(n), len(names)), np.repeat(np.arange(len(names)), n)
+    unequal = [name for name, by in columns.items() if len(by) < len(names) - none.sum()]
+    attributes = _stacked(wide) if wide.are_places and len(task) >= _MANY else {}
+    ways = constants_of(names.gather(place), attributes, none[place], task, said.get("constants"), None)
+    are_places = all(is_place(alt) for alt, nothing in zip(wide.alternatives, none, strict=True) if not nothing)
+    if unequal and are_places and profile is None and said.get("constants") is None:
+        say: ReadOptions = {**wide.say, "constants": True}
+        yield replace(wide, labelled=True, say=say)
+        shared = [name for name in columns if name not in unequal]
+        if all(raw[one].dtype.is_numeric() for name in unequal for one in columns[name].values()):
+            yield replace(wide, labelled=None, zeros=True, say={**wide.say, "profile": list(columns)})
+        if shared:
+            by = {name: of for name, of in wide.by.items() if name not in unequal}
+            yield replace(wide, by=by, labelled=None, say={**wide.say, "profile": shared})
+        return
+    for labelled in ways:
+        more: ReadOptions = {"constants": bool(labelled)} if len(ways) > 1 else {}
+        yield replace(wide, labelled=labelled, say={**wide.say, **more}, zeros=profile is not None and not labelled)
 
 
-def _numbered(wide: Wide, first: int) -> tuple[str, str]:
-    """How numbers were understood where alternatives have names, and what is asked if the columns do not tell."""
-    alternatives = wide.alternatives
-    orders = {tuple(alt for alt in by) for by in wide.attributes.values() if len(by) > 1}
-    agree = all(list(order) == [alt for alt in alternatives if alt in order] for order in orders)
-    told = ", ".join(f"{place} {shown(alt)}" for place, alt in enumerate(alternatives, first))
-    if agree and [alt.lower() for alt in alternatives] != sorted(alt.lower() for alt in alternatives):
-        return f"The choice was read by the order of the columns: {told}.", ""
-    return "", (
-        f'column "{shown(wide.answer[0])}" holds numbers, and the order of the columns does not tell which alternative '
-        f"is which. Name them in the order of their numbers: {option('alternatives', list(alternatives))}, counted "
-        f"from {first}."
-    )
+def _stacked(wide: _Wide) -> dict[str, pl.Series]:
+    """Attributes of all alternatives under each other, (n * k,)."""
+    raw, alternatives = wide.raw, wide.alternatives
+    return {
+        name: _under_each_other([raw[by[alt]] if alt in by else None for alt in alternatives], raw.n_rows)
+        for name, by in wide.attributes.items()
+    }
 
 
-def read_wide(wide: Wide, options: ReadOptions) -> Sets:
+def _built(wide: _Wide, options: ReadOptions) -> Sets:
     """Answers of a wide table; raises DataError."""
-    if wide.ask:
-        raise DataError(wide.ask)
     for name in options.get("profile") or ():
         if not is_called(name, list(wide.attributes)):
             raise DataError(
@@ -433,7 +470,7 @@ def read_wide(wide: Wide, options: ReadOptions) -> Sets:
                 f"{listed(list(wide.attributes))}.{did_you_mean(name, wide.attributes)}"
             )
     none_id = options.get("none", NONE)
-    raw, n, alternatives = wide.raw, len(wide.raw[wide.answer[0]]), list(wide.alternatives)
+    raw, n, alternatives = wide.raw, wide.raw.n_rows, list(wide.alternatives)
     nothing = [_bare(alt) in (*NONE_WORDS, none_id.lower()) for alt in alternatives]
     words = [wide.words(name) for name in wide.answer]
     said_none = [word.str.to_lowercase().is_in([*NONE_WORDS, none_id.lower()]).fill_null(False) for word in words]
@@ -455,10 +492,10 @@ def read_wide(wide: Wide, options: ReadOptions) -> Sets:
         for name, by in wide.attributes.items()
     }
     names_of = pl.Series(alternatives).gather(place)
-    labelled = has_constants(names_of, attributes, none, task, options.get("constants"), None)
-    if not labelled and all(is_place(alt) for alt, nought in zip(alternatives, nothing, strict=True) if not nought):
-        _refuse_unequal(wide, alternatives, nothing)
     blank = np.stack([column.is_null().to_numpy() for column in attributes.values()]).all(axis=0) & ~none
+    labelled = wide.labelled
+    if not labelled and all(is_place(alt) for alt, nought in zip(alternatives, nothing, strict=True) if not nought):
+        attributes = _filled(wide, alternatives, nothing, attributes, place)
     there = ~blank
     tops = len(wide.answer) - wide.last
     kind = {(1, False): "best", (1, True): "best_worst"}.get((tops, wide.last), "order")
@@ -498,7 +535,7 @@ def read_wide(wide: Wide, options: ReadOptions) -> Sets:
 
 
 def _refuse_unclear(
-    sets: Sets, wide: Wide, name: str, chosen: IntArray, words: pl.Series, was_there: BoolArray
+    sets: Sets, wide: _Wide, name: str, chosen: IntArray, words: pl.Series, was_there: BoolArray
 ) -> None:
     column = shown(name)
     unknown = chosen < 0
@@ -519,17 +556,24 @@ def _refuse_unclear(
     sets.unusable.append((UNCLEAR, ~unknown & ~was_there, message))
 
 
-def _refuse_unequal(wide: Wide, alternatives: Sequence[str], nothing: Sequence[bool]) -> None:
-    """DataError where alternatives that are only numbered have different attributes."""
+def _filled(
+    wide: _Wide, alternatives: Sequence[str], nothing: Sequence[bool], attributes: dict[str, pl.Series], place: IntArray
+) -> dict[str, pl.Series]:  # fmt: skip
+    """Attributes of alternatives that are only numbered, with 0 for what one lacks; DataError unless that was said."""
     shown_ones = [alt for alt, is_nothing in zip(alternatives, nothing, strict=True) if not is_nothing]
     for name, by in wide.attributes.items():
         lacking = [alt for alt in shown_ones if alt not in by]
-        if lacking:
+        if lacking and not (wide.zeros and attributes[name].dtype.is_numeric()):
             raise DataError(
                 f'columns hold "{shown(name)}" for the alternatives {listed(list(by))} but not for {listed(lacking)}. '
                 "Leave the cells of an alternative that was not shown blank, and name what describes alternatives: "
                 f"{option('profile', [n for n, b in wide.attributes.items() if len(b) == len(shown_ones)])}."
             )
+        if lacking:
+            gone = pl.Series(np.isin(place, [alternatives.index(alt) for alt in lacking]))
+            attributes[name] = attributes[name].set(gone, 0)
+            attributes = {**attributes}
+    return attributes
 
 
 def _under_each_other(columns: Sequence[pl.Series | None], n: int) -> pl.Series:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -14,14 +13,13 @@ from numpy.typing import NDArray
 
 from predilect._text import is_whole, near_miss, quoted, shown
 from predilect.data.intake import counted
-from predilect.data.read.names import GRADED, SideWords, squeezed, tokens
+from predilect.data.read.names import GRADED, SideWords, could_be_side, squeezed, tokens
 from predilect.data.read.options import ReadOptions, as_words, option, own_words
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
 UNKNOWN = 9  # outside the outcomes -1, 0, +1
 
-SIGN_WORDS = {"1": 1, "+1": 1, "1.0": 1, "-1": -1, "-1.0": -1, "0": 0, "0.0": 0, "-0.0": 0}
 _READING = {"item": "item ids", "side": "side words", "sign": "signs"}
 
 MOST_GRADES = 6
@@ -34,6 +32,11 @@ _LADDER = {
 }  # fmt: skip
 _LADDER_NAMES = ("slightly better", "better", "much better", "very much better")
 _THIRDS = _LADDER_NAMES[:3]
+# What came of it for the left one.
+_RESULTS = {
+    **dict.fromkeys(("w", "win", "won", "victory"), 1), **dict.fromkeys(("l", "loss", "lose", "lost", "defeat"), -1),
+    **dict.fromkeys(("d", "t", "draw", "drawn", "tie", "tied"), 0),
+}  # fmt: skip
 _BETTER = frozenset({"better", "preferred", "prefer"})
 _WINS = frozenset({"wins", "won", "win", "winner", "chosen", "selected"})
 _PARTS = re.compile(r"[\s_:,]+|(?<=[a-z])-(?=[a-z])")
@@ -41,10 +44,6 @@ _PARTS = re.compile(r"[\s_:,]+|(?<=[a-z])-(?=[a-z])")
 _GOT = re.compile(r"(\d+|½|1/2|0?\.5)\s*[-–:]\s*(\d+|½|1/2|0?\.5)")
 _HALF = {"½": 0.5, "1/2": 0.5}
 _COMPARED = re.compile(r"\[*(.+?)\s*(>+|<+|=+)\s*(.+?)\]*")
-
-
-class TwoReadings(DataError):
-    """The winners can be read in two ways."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,88 +60,253 @@ class Decoded:
     grades: tuple[str, ...] = ()
 
 
-def decode_winners(
-    words: pl.Series,
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    items: Vocabulary,
-    sides: SideWords,
-    options: ReadOptions,
-    column: str = "winner",
-) -> Decoded:
-    """Outcome of every row under the one reading that fits the column; DataError if two fit and disagree on some row.
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What the distinct words of an answer may stand for, in small letters: 0 a tie, or ±(1 + g), 1 without grades.
 
-    ``left`` and ``right`` are codes of the items in the order shown, different in every row; ``sides`` the words for
-    the sides; ``column`` a name for messages. Signs are positive for left.
+    ``say``: the options that choose it; ``told``: in words, where these do not tell; ``open``: whether nothing tells
+    that it is so rather than otherwise, ``guess`` that nobody knows the words. Without ``code`` answers are items.
     """
-    winner_is, grades = options.get("winner_is"), options.get("grades", ())
-    if winner_is not in (None, *_READING):
-        raise DataError(f'winner_is must be "item", "side" or "sign", got {quoted(winner_is)}.')
-    distinct = words.drop_nulls().unique().sort()
-    number = _place(words, distinct)
-    plain = [word.strip().lower() for word in distinct.to_list()]
-    own_ties = {word.strip().lower() for word in as_words(options.get("ties"))}
-    all_ties = own_ties | sides.ties
-    if {_short(word) for word in plain} - all_ties <= {"1", "1.5", "2"}:
-        all_ties |= {"1.5"}  # between the first and the second
-    has_item = np.append(items.codes(distinct, unknown="minus_one") if len(distinct) else [], -1).astype(np.int32)
 
-    said = _Said.of([word for word in plain if word not in all_ties], sides.sign)
-    numbers = {_short(word) for word in plain} - own_ties
-    if winner_is == "side" and {"1", "0"} <= numbers and "2" not in plain:
-        said.sign.update({word: -1 for word in plain if _short(word) == "0"})
-    codes = {_short(word) for word in plain} == {"0", "1", "2"}
-    if codes and "2" in own_ties and "0" not in sides.sign:
-        said.sign.update({word: 1 if _short(word) == "0" else -1 for word in plain if _short(word) in ("0", "1")})
-    zero_one = {"1", "0"} <= numbers and "0" not in {_short(word) for word in said.sign}
-    tables = {"side": said.sign}
-    if winner_is == "sign" or any(_short(word) == "-1" for word in plain):
-        tables["sign"] = dict(SIGN_WORDS)
-    if (
-        "0.5" in numbers and not grades and numbers <= {"0", "0.5", "1"} and winner_is != "side"
-    ):  # what the left or the right one got
-        tables = {"sign": {word: 1 if _short(word) == "1" else -1 for word in plain if _short(word) in ("0", "1")}}
-        all_ties |= {"0.5"}
-        zero_one = False
-    graded = _graded_words([word for word in plain if word not in all_ties], grades, said)
-    told = graded is not None and graded.signs and bool(grades)  # that numbers are grades
+    reading: str
+    code: Mapping[str, int] | None
+    say: ReadOptions = field(default_factory=ReadOptions)
+    told: str = ""
+    grades: tuple[str, ...] = ()
+    open: bool = False
+    guess: bool = False
+
+
+class Answered:
+    """A column of answers about pairs, as text, beside the texts of the two items.
+
+    ``ways`` are those in which all words mean something; ``partly`` the one in which most rows do. ``toward``: the side
+    for which positive numbers speak by the name of the column.
+    """
+
+    def __init__(
+        self, text: pl.Series, left: pl.Series, right: pl.Series, sides: SideWords, options: ReadOptions,
+        toward: Literal["left", "right"] | None = None, notes: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        self.text, self.name, self.notes = text, str(text.name), notes
+        self._is_left, self._is_right = ((text == side).fill_null(False).to_numpy() for side in (left, right))
+        distinct = text.drop_nulls().unique().sort()
+        self.words = [word.strip().lower() for word in distinct.to_list()]
+        self._number = _place(text, distinct)
+        own_ties = {word.strip().lower() for word in as_words(options.get("ties"))}
+        self._ties = own_ties | sides.ties
+        self._own_ties = own_ties
+        self._said = said = options.get("winner_is")
+        if said not in (None, *_READING):
+            raise DataError(f'winner_is must be "item", "side" or "sign", got {quoted(said)}.')
+        of_words = [] if said == "item" else _ways_of_words(self.words, self._ties, sides, options, self.name, toward)
+        wanted = [way for way in of_words if said is None or _kind(way.reading) == said]
+        everywhere = [Way(_READING["item"], None)] if said in (None, "item") else []
+        self.all = [*everywhere, *wanted]
+        there = text.is_not_null().to_numpy()
+        outcomes = [self._codes(way) for way in self.all]
+        decides = [bool(((code != UNKNOWN) & (code != 0)).any()) for code in outcomes]
+        known = [int((code != UNKNOWN).sum()) for code in outcomes]
+        self.ways = [
+            way for way, code, some in zip(self.all, outcomes, decides, strict=True)
+            if some and bool((code[there] != UNKNOWN).all())
+        ]  # fmt: skip
+        if bool((self._is_left | self._is_right).any()):  # then words that nobody knows are slips
+            self.ways = [way for way in self.ways if not way.guess]
+        if not self.ways and there.any():  # where all are ties any reading says the same
+            whole = [bool((code[there] != UNKNOWN).all()) for code in outcomes]
+            self.ways = [way for way, fits in zip(self.all, whole, strict=True) if fits and not way.guess][:1]
+        self.n_known = max(known, default=0)
+        known_words = [(way, some) for way, some in zip(self.all, decides, strict=True) if not way.guess]
+        best = [way for way, some in known_words if some] or [way for way, _ in known_words]
+        counts = {id(way): n for way, n in zip(self.all, known, strict=True)}
+        self.partly = max(best, key=lambda way: counts[id(way)], default=Way(_READING["side"], {"": 1}))
+
+    def _codes(self, way: Way) -> NDArray[np.int8]:
+        if way.code is not None:
+            return np.array([*(way.code.get(word, UNKNOWN) for word in self.words), UNKNOWN], dtype=np.int8)[
+                self._number
+            ]
+        tie = np.array([*(word in self._ties for word in self.words), False])[self._number]
+        code = np.where(tie, 0, UNKNOWN).astype(np.int8)
+        code[self._is_left] = 1
+        code[self._is_right] = -1
+        return code
+
+    @property
+    def n_decided(self) -> int:
+        """How many answers are no word for a tie."""
+        tie = np.array([*(word in self._ties for word in self.words), True])[self._number]
+        return int((~tie).sum())
+
+    @property
+    def names_items(self) -> bool:
+        """Whether every answer is one of the two items of its row or a tie, and now the one, now the other."""
+        there = self.text.is_not_null().to_numpy()
+        known = self._codes(Way(_READING["item"], None))[there] != UNKNOWN
+        return bool(known.all() and self._is_left.any() and self._is_right.any())
+
+    def decoded(self, way: Way, rows: NDArray[np.int64]) -> Decoded:
+        """Outcomes of some rows; DataError where a word is both a tie and an item."""
+        code = self._codes(way)[rows]
+        if way.code is None and self._said is None:
+            self._refuse_tie_items(rows)
+        outcome, grade = taken_apart(code)
+        tie_word = self.text.gather(rows).set(pl.Series(outcome != 0), None)
+        return Decoded(outcome, way.reading, tie_word, grade if way.grades else None, way.grades)
+
+    def _refuse_tie_items(self, rows: NDArray[np.int64]) -> None:
+        """A word for a tie that is an item's id counts as the item only where nothing speaks for the tie."""
+        for place in (place for place, word in enumerate(self.words) if word in self._ties):
+            here, word = self._number[rows] == place, self.words[place]
+            won = here & (self._is_left | self._is_right)[rows]
+            if not won.any():
+                continue
+            as_tie = int((here & ~won).sum())
+            if as_tie or word in self._own_ties:
+                raise DataError(
+                    f'"{shown(self.text[int(rows[here.argmax()])])}" in column "{shown(self.name)}" is both a word for '
+                    f"a tie and the id of an item in {counted(int(won.sum()), 'row')}, and can only mean a tie in "
+                    f"{counted(as_tie, 'other row')}. Rename the item, or write another word for ties; "
+                    f"{option('winner_is', 'item')} counts it as the item wherever the item is shown."
+                )
+
+
+def _kind(reading: str) -> str:
+    """The value of the option that says how answers are read."""
+    return next(kind for kind, name in _READING.items() if reading.endswith(name))
+
+
+# Ends of scales in use, of which the first that holds all numbers is taken; from 0 where there is a 0.
+_SCALES = ((0.0, 1.0), (0.0, 2.0), (0.0, 4.0), (0.0, 6.0), (0.0, 10.0), (0.0, 100.0))
+_SCALES_FROM_1 = ((1.0, 2.0), (1.0, 3.0), (1.0, 5.0), (1.0, 7.0), (1.0, 9.0), (0.0, 10.0), (0.0, 100.0))
+# Codes of the first, the second and a tie, by the word of the tie.
+_CODES = ({0.0, 1.0, 2.0}, "0"), ({0.0, 1.0, 2.0}, "2"), ({1.0, 2.0, 3.0}, "3")
+
+
+def _ways_of_words(
+    words: Sequence[str], ties: frozenset[str] | set[str], sides: SideWords, options: ReadOptions, column: str,
+    toward: Literal["left", "right"] | None,
+) -> Iterator[Way]:  # fmt: skip
+    """The ways in which words are sides, perhaps with grades, or numbers that speak for one."""
+    rest = [word for word in words if word not in ties]
+    numbers = {word: float(_short(word)) for word in rest if is_number(_short(word))}
+    known = dict.fromkeys((word for word in words if word in ties), 0)
+    given = own_words(options) != ([], [])
+    if numbers and len(numbers) == len(rest) and not given:
+        yield from _ways_of_numbers(numbers, known, options, column, toward)
+        return
+    results = {word: _RESULTS[word] for word in words if word in _RESULTS}
+    if len(results) == len(words) and {1, -1} <= {*results.values()} and not given:
+        yield Way(_READING["side"], results)  # of the left one
+        return
+    said = _Said.of(rest, sides.sign)
+    known |= dict.fromkeys(said.ties, 0)
+    graded = _graded_phrases(said, _grade_names(options))
     if graded is not None:
-        if told and winner_is is None:  # none of them is a side
-            tables["side"] = {word: sign for word, sign in said.sign.items() if not is_number(word)}
-        tables[graded.reading] = tables.get(graded.reading, dict(SIGN_WORDS)) | graded.code
-        all_ties |= graded.ties
-    is_tie = np.array([word in all_ties or word in said.ties for word in plain] + [False])
-
-    outcome, grade = {"item": _by_item(has_item[number], left, right, is_tie[number])}, {}
-    for reading, table in tables.items():
-        coded = [0 if tie else table.get(word, UNKNOWN) for word, tie in zip(plain, is_tie[:-1], strict=True)]
-        parts = taken_apart(np.array([*coded, UNKNOWN], dtype=np.int8))
-        outcome[reading], grade[reading] = (part[number] for part in parts)
-
-    chosen = winner_is or _choose(outcome, column)
-    if winner_is is None:
-        scale = {*tokens(column)} & GRADED and {_short(word) for word in plain} - all_ties <= {"1", "2"}
-        if scale and chosen == "side" and own_words(options) == ([], []):
-            raise DataError(_open_numbers(column, "scale"))
-        if codes and not own_ties & {"0", "2"} and "0" not in said.sign and (outcome["item"] == UNKNOWN).any():
-            raise DataError(_open_numbers(column, "codes"))
-        only_zero_one = not told and zero_one and all(_short(word) in ("0", "1") or word in own_ties for word in plain)
-        if only_zero_one and (outcome["item"] == UNKNOWN).sum() > words.null_count():
-            raise DataError(_open_numbers(column, "flags"))
-        if chosen == "item":
-            _refuse_tie_items(outcome["item"], is_tie[number], words, column, plain, own_ties)
-    result = outcome[chosen]
-    tie_word = words.set(pl.Series(result != 0), None)
-    if graded is not None and chosen == graded.reading:
-        return Decoded(result, f"grades of {_READING[chosen]}", tie_word, grade[chosen], graded.names)
-    return Decoded(result, _READING[chosen], tie_word)
+        yield Way(f"grades of {_READING['side']}", known | said.sign | graded.code, grades=graded.names)
+        return
+    yield Way(_READING["side"], known | said.sign)
+    unknown = [word for word in rest if word not in said.sign and word not in said.ties]
+    if len(unknown) == len(rest) and not given and not numbers:
+        if len(rest) == 2:
+            for one, two in (unknown, unknown[::-1]):
+                say: ReadOptions = {"left_word": [one], "right_word": [two]}
+                yield Way(_READING["side"], known | {one: 1, two: -1}, say, open=True, guess=True)
+        elif len(rest) == 1 and could_be_side(rest[0]):
+            for key, sign in (("left_word", 1), ("right_word", -1)):
+                say = {key: rest}  # type: ignore[misc]
+                yield Way(_READING["side"], known | {rest[0]: sign}, say, open=True, guess=True)
 
 
-def tells_of_sides(words: Iterable[str], sides: SideWords) -> bool:
-    """Whether all of distinct words may say which side won, or that none did."""
-    plain = [word.strip().lower() for word in words]
-    said = _Said.of(plain, sides.sign)
-    return all(word in said.sign or word in said.ties or word in sides.ties for word in plain)
+def _grade_names(options: ReadOptions) -> Sequence[str]:
+    grades = options.get("grades", ())
+    if len(grades) > MOST_GRADES or len(set(grades)) < len(grades):
+        raise DataError(f"grades are at most {MOST_GRADES} different names, from slight to strong; got {len(grades)}.")
+    return grades
+
+
+def _ways_of_numbers(
+    numbers: Mapping[str, float], known: Mapping[str, int], options: ReadOptions, column: str,
+    toward: Literal["left", "right"] | None,
+) -> Iterator[Way]:  # fmt: skip
+    """The ways in which numbers, and words of ``known`` meaning, say who won."""
+    values, grades, said = {*numbers.values()}, _grade_names(options), options.get("winner_is")
+    if said != "sign" and (scale := _from_one_to_two(list(numbers), grades)) is not None:
+        code = {**known, **dict.fromkeys(scale.ties, 0), **scale.code}
+        yield Way(f"grades of {_READING['side']}", code, grades=scale.names)
+        return
+    if values == {0.0, 1.0} and options.get("positive") is None and (said == "side" or "2" in known):
+        first = 1.0 if said == "side" else 0.0  # 0, 1 and 2 for a tie
+        code = {word: 1 if value == first else -1 for word, value in numbers.items()}
+        yield Way(_READING["side"], {**known, **code})
+        return
+    if (
+        values <= {1.0, 1.5, 2.0}
+        and said != "sign"
+        and (said == "side" or (not grades and options.get("positive") is None))
+    ):
+        # The first and the second; of a column called as a scale they may be its grades.
+        code = {word: int(np.sign(1.5 - value)) for word, value in numbers.items()}
+        of_scale = bool({*tokens(column)} & GRADED) and said is None
+        yield Way(_READING["side"], {**known, **code}, {"winner_is": "side"} if of_scale else {}, open=of_scale)
+        if not of_scale or len(values) < 2:
+            return
+    for held, tie in _CODES if options.get("positive") is None else ():
+        if values == held:
+            way: ReadOptions = {"ties": [tie]} if tie != "2" else {"ties": [tie], "positive": "right"}
+            first = min(held - {float(tie)})
+            code = {word: 0 if value == float(tie) else 1 if value == first else -1 for word, value in numbers.items()}
+            yield Way(_READING["side"], {**known, **code}, way, f"{first:g} the left one, {tie} a tie", open=True)
+    middle = _middle(values, said, bool(grades) and all(map(is_whole, grades)))
+    if middle is None:
+        return
+    sign = "sign" if middle == 0.0 else "side"
+    away = {word: value - middle for word, value in numbers.items()}
+    numbered = all(map(is_number, grades))  # others are words for another column
+    names = tuple(grades if numbered else ()) or _grades_of({value - middle for value in values})
+    code, ties = _coded_away(away, names)
+    reading = f"grades of {_READING[sign]}" if names else _READING[sign]
+    wanted = options.get("positive") or (toward if middle == 0.0 else None)
+    for side, turn in (("left", 1), ("right", -1)):
+        if wanted in (None, side):
+            told = f"numbers above {middle:g} for the {side}"
+            turned = {word: turn * value for word, value in code.items()}
+            say: ReadOptions = {"positive": side} if wanted is None else {}  # type: ignore[typeddict-item]
+            yield Way(reading, {**known, **ties, **turned}, say, told, names, open=wanted is None)
+    if values == {0.0, 1.0} and options.get("positive") is None and said is None:
+        code = {word: int(value) for word, value in numbers.items()}
+        yield Way(_READING["side"], {**known, **code}, {"ties": ["0"]}, "1 the left one, 0 a tie", open=True)
+
+
+def _middle(values: set[float], said: str | None, graded: bool) -> float | None:
+    """The number that speaks for neither side: 0 of signs, the middle of the scale of others; None where none does."""
+    if min(values) < 0.0 or said == "sign" or graded:
+        return 0.0
+    scales = _SCALES if min(values) < 1.0 or max(values) <= 1.0 else _SCALES_FROM_1
+    ends = next((ends for ends in scales if ends[0] <= min(values) and max(values) <= ends[1]), None)
+    return None if ends is None else sum(ends) / 2.0
+
+
+def _grades_of(values: Iterable[float]) -> tuple[str, ...]:
+    """Names of the grades of numbers on both sides of 0: their distances, if there are several, and few."""
+    away = {round(abs(value), 9) for value in values} - {0.0}
+    both = min(values, default=0.0) < 0.0 < max(values, default=0.0)
+    several = 1 < len(away) <= MOST_GRADES and both
+    return tuple(f"{distance:g}" for distance in sorted(away)) if several else ()
+
+
+def _coded_away(away: Mapping[str, float], names: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """Codes of words by their distances from the middle, and of those in it; grades by their names, or their places."""
+    ties = {word: 0 for word, value in away.items() if not value}
+    if not names:
+        return {word: int(np.sign(value)) for word, value in away.items() if value}, ties
+    named = {name: place for place, name in enumerate(names, 2)} if all(map(is_number, names)) else {}
+    place = {float(name): code for name, code in named.items()} or {float(k): k + 1 for k in range(1, len(names) + 1)}
+    return {
+        word: int(np.sign(value)) * place[round(abs(value), 9)] for word, value in away.items()
+        if value and round(abs(value), 9) in place
+    }, ties  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,25 +426,6 @@ def taken_apart(code: NDArray[np.int8]) -> tuple[NDArray[np.int8], NDArray[np.in
     return outcome, np.where(known, np.maximum(np.abs(code) - 1, 0), 0).astype(np.int8)
 
 
-def _graded_words(plain: Sequence[str], grades: Sequence[str], said: _Said) -> _Graded | None:
-    """Grades in the distinct words of a column, in small letters; None where there are none."""
-    if len(grades) > MOST_GRADES or len(set(grades)) < len(grades):
-        raise DataError(f"grades are at most {MOST_GRADES} different names, from slight to strong; got {len(grades)}.")
-    short = {word: _short(word) for word in plain}
-    whole = {word: int(text) for word, text in short.items() if is_whole(text.removeprefix("-"))}
-    if grades and all(map(is_whole, grades)):
-        named = numbers_named(grades)
-        code = {w: named[str(n)] for w, n in whole.items() if n and str(n) in named}
-        return _Graded(code, tuple(grades), True, frozenset(w for w, n in whole.items() if not n))
-    names = () if grades else grades_of_numbers(whole.values())
-    if names and len(whole) == len(plain):
-        named = numbers_named(names)
-        return _Graded({word: named[str(n)] for word, n in whole.items() if n}, names, True)
-    if (scale := _from_one_to_two(plain, grades)) is not None:
-        return scale
-    return _graded_phrases(said, grades)
-
-
 def _from_one_to_two(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None:
     """Numbers from 1, the left one much better, over 1.5, a tie, to 2."""
     named = [float(name) for name in grades if re.fullmatch(r"0\.\d+", name)]
@@ -336,80 +481,6 @@ def _degree(phrase: str) -> str:
 
 def _short(word: str) -> str:
     return word.removeprefix("+").removesuffix(".0")
-
-
-def _by_item(
-    winner: NDArray[np.int32], left: NDArray[np.int32], right: NDArray[np.int32], tie: NDArray[np.bool_]
-) -> NDArray[np.int8]:
-    outcome = np.where(tie, 0, UNKNOWN).astype(np.int8)
-    outcome[winner == left] = 1
-    outcome[winner == right] = -1
-    return outcome
-
-
-def _choose(outcome: dict[str, NDArray[np.int8]], column: str) -> str:
-    decoded = {reading: values != UNKNOWN for reading, values in outcome.items()}
-    decisive = {reading: int((decoded[reading] & (outcome[reading] != 0)).sum()) for reading in outcome}
-    readable = np.logical_or.reduce(list(decoded.values()))
-    complete = [name for name in outcome if decisive[name] and bool(decoded[name][readable].all())]
-    rivals = complete or [name for name in outcome if decisive[name]]
-    if not rivals:
-        return "side"
-    for first, second in combinations(rivals, 2):
-        differ = decoded[first] & decoded[second] & (outcome[first] != outcome[second])
-        if differ.any():
-            raise TwoReadings(
-                f'column "{column}" can be read as {_READING[first]} and as {_READING[second]}, and the two disagree '
-                f"in {counted(int(differ.sum()), 'row')}. Say which is meant: {option('winner_is', first)} or "
-                f"{option('winner_is', second)}."
-            )
-    return max(rivals, key=lambda name: decisive[name])
-
-
-def _open_numbers(column: str, what: Literal["scale", "codes", "flags"]) -> str:
-    """What is asked of 1 and 2 in a column called as a scale, of 0, 1 and 2, and of 1 and 0."""
-    name = shown(column)
-    if what == "scale":
-        low, high = option("left_word", ["1", "2"]), option("right_word", ["4", "5"])
-        return (
-            f'column "{name}" holds 1 and 2, which can mean "the first is better" and "the second is better", or '
-            f"grades of a scale of which only these came. For the first say {option('winner_is', 'side')}; of a scale "
-            f"say which grades speak for which side, such as {low} with {high}."
-        )
-    if what == "codes":
-        return (
-            f'column "{name}" holds 0, 1 and 2. Count a word as a tie with {option("ties", ["0"])} if they mean a tie, '
-            f"the first and the second, or with {option('ties', ['2'])} if they mean the first, the second and a tie."
-        )
-    return (
-        f'column "{name}" holds only 1 and 0, which can mean "left is better" and "right is better", or "left is '
-        f'better" and "tie". For the first say {option("winner_is", "side")}, for the second {option("ties", ["0"])}. '
-        f"If 0 means that the left item won, say {option('left_word', '0', right_word='1')}."
-    )
-
-
-def _refuse_tie_items(
-    outcome: NDArray[np.int8],
-    tie: NDArray[np.bool_],
-    words: pl.Series,
-    column: str,
-    plain: list[str],
-    own_ties: set[str],
-) -> None:
-    """A tie word that is an item's id counts as the item only where nothing speaks for the tie."""
-    won = tie & (outcome != 0) & (outcome != UNKNOWN)
-    if not won.any():
-        return
-    for word in words.filter(pl.Series(won)).unique().sort().to_list():
-        here = (words == word).fill_null(False).to_numpy()
-        as_tie = int((here & ~won).sum())
-        if as_tie or word.strip().lower() in own_ties:
-            raise DataError(
-                f'"{shown(word)}" in column "{column}" is both a word for a tie and the id of an item in '
-                f"{counted(int((here & won).sum()), 'row')}, and can only mean a tie in "
-                f"{counted(as_tie, 'other row')}. Rename the item, or write another word for ties; "
-                f"{option('winner_is', 'item')} counts it as the item wherever the item is shown."
-            )
 
 
 def unknown_message(
