@@ -106,6 +106,7 @@ ALONE = -1
 
 LEAST_CHOICES = 10  # a few rows in a row tell nothing
 IN_RUNS = 0.95  # of the rows whose winner won of its person more than once
+ALL_PAIRS = 0.8  # of those of the items that somebody met
 FEWER = 0.1  # of the items that would win once of a person, were their answers about pairs
 
 
@@ -162,9 +163,9 @@ def may_be_taken_apart(user: Codes, left: Codes, right: Codes, outcome: NDArray[
 
     Then an item wins of a person over several others, as often as others were shown beside it, or several times as
     often: if as many were shown each time, all wins are multiples of one number; and none wins once. Of answers by
-    themselves most items win something, or some win once: the last but one of a ranking, and where pairs are drawn at
-    random as many as a Poisson law of as many wins each has it. Where that is hardly any, items win over another each
-    time only if rows are choices, or of one baseline. Ties tell nothing. O(n log n).
+    themselves some items win once: the last but one of a ranking, and where pairs are drawn at random as many as a
+    Poisson law of as many wins each has it. Where that is hardly any, items win over another each time only if rows are
+    choices, or of one baseline, or if somebody compared all with each other. Ties tell nothing. O(n log n).
     """
     decided = outcome != 0
     n_items = int(max(left.max(initial=0), right.max(initial=0))) + 1
@@ -177,9 +178,12 @@ def may_be_taken_apart(user: Codes, left: Codes, right: Codes, outcome: NDArray[
     usual = int(np.bincount(wins[wins > 1]).argmax())
     if (wins % usual == 0).mean() >= IN_RUNS and (losers[wins == usual] == usual).mean() >= IN_RUNS:
         return True
-    met = np.unique(np.concatenate([by_whom, user[decided].astype(np.int64) * n_items + loser]))
-    if 2 * len(wins) > len(met):  # most items win of somebody, as where all are compared with each other
-        return False
+    person, other = user[decided].astype(np.int64), np.minimum(winner, loser) * n_items + np.maximum(winner, loser)
+    met = np.unique(np.concatenate([by_whom, person * n_items + loser])) // n_items
+    n_met = np.unique(met, return_counts=True)[1]
+    n_pairs = len(np.unique(person * n_items**2 + other))
+    if n_pairs == decided.sum() >= ALL_PAIRS * (n_met * (n_met - 1) / 2).sum():
+        return False  # everybody compared each item with each other one, once
     low, high = 0.0, float(wins.mean())  # of the law without 0, whose mean is rate / (1 - exp(-rate))
     for _ in range(60):
         rate = 0.5 * (low + high)
