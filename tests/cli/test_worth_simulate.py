@@ -570,6 +570,19 @@ def test_a_model_without_attributes_says_what_to_fit(tmp_path):
     assert "holds a model of items without attributes, and shares are of described ones. Rank choices" in said(ran)
 
 
+def test_rank_says_what_attributes_are_worth_in_place_of_a_board_of_profiles(tmp_path, long):
+    long.write_csv(tmp_path / "choices.csv")
+    ran = run("rank", tmp_path / "choices.csv", "--model", "logit", "-o", tmp_path / "out")
+    assert ran.exit_code == 0, ran.output
+    told = said(ran)
+    assert "What one unit adds, or a level against the mean of all levels" in told
+    assert "Between people" in told
+    assert f"predilect show {tmp_path / 'out'} has the board of the" in told
+    assert "P(best)" not in told
+    assert "P(best)" in said(run("show", tmp_path / "out"))
+    assert run("rank", tmp_path / "choices.csv", "--model", "logit", "--format", "csv").stdout.startswith("item,mean,")
+
+
 def test_a_model_that_has_no_shares_names_those_that_have(tmp_path):
     votes = {"user": ["a", "b"], "left": ["x", "y"], "right": ["y", "x"], "winner": ["x", "x"]}
     GPPL().fit(votes, items={"item": ["x", "y"], "size": [1.0, 2.0]}).save(tmp_path / "model")

@@ -225,10 +225,15 @@ def _say(
     """Print the board, what is said of segments, and the verdict."""
     from predilect.cli.fitting import MOST_ROWS, say_board, say_choice, say_model, say_verdict
     from predilect.cli.segments import say_segments
+    from predilect.cli.worth import say_coefficients
     from predilect.report.leaderboard import Ranking
 
     scale = overall.model._own_scale
-    if talk.kind == "table":
+    if talk.kind == "table" and _of_profiles(overall):
+        say_coefficients(talk, overall.model, overall.model.coefficients())
+        if out is not None:
+            talk.say(f"predilect show {as_typed(out)} has the board of the {len(overall.board)} alternatives.")
+    elif talk.kind == "table":
         say_board(talk, overall.board, scale, MOST_ROWS, where=out)
     if by is not None:
         for value, one in segments.items():
@@ -243,6 +248,15 @@ def _say(
     say_verdict(talk, overall.model, scale, choice.verdict)
     say_choice(talk, choice)
     say_model(talk, overall, scale, choice.personal)
+
+
+def _of_profiles(ranking: Any) -> bool:
+    """Whether items are what their attributes say, which are what somebody asks for: no board of such a thing is."""
+    from predilect.charts.facts import has_attributes
+
+    intake, model = ranking.comparisons.intake, ranking.model
+    named = any(role.startswith("feature ") for role in intake.columns)
+    return bool(intake.attributes) and not named and has_attributes(model) and not model._not_usable
 
 
 def _title(ranking: Any, segment: str) -> str:

@@ -265,6 +265,15 @@ def _choices(answers: Comparisons) -> tuple[Choices | None, str]:
         return None, str(error)
 
 
+_UNIT = "What one unit adds, or a level against the mean of all levels, in {}:"
+
+
+def say_coefficients(talk: Talk, fitted: Any, coefficients: pl.DataFrame) -> None:
+    """Print what attributes are worth to the crowd."""
+    talk.say(_UNIT.format(fitted._likelihood.unit))
+    _show(talk, with_intervals(coefficients, {"mean": "Mean", "spread": "Between people"}))
+
+
 def _say(
     talk: Talk, fitted: Any, tables: dict[str, pl.DataFrame], price: str | None, user: str | None, of: OfName,
     notes: list[str],
@@ -278,9 +287,8 @@ def _say(
         talk.say("Scores, of how probable it is that an item is taken from a set of the usual size:")
         _show(talk, with_intervals(tables["scores"], {"score": "Score"}))
         return
-    talk.say(f"What one unit adds, or a level against the mean of all levels, in {fitted._likelihood.unit}:")
     if user is None:
-        _show(talk, with_intervals(tables["coefficients"], {"mean": "Mean", "spread": "Between people"}))
+        say_coefficients(talk, fitted, tables["coefficients"])
         if "classes" in tables:
             talk.say("Classes of people, and their mean coefficients:")
             _show(talk, as_rich(tables["classes"]))
@@ -295,6 +303,7 @@ def _say(
         _show(talk, with_intervals(tables["importances"], heads, as_percent=True))
         talk.say(of_whom(of, "Importances and their intervals"))
     else:
+        talk.say(_UNIT.format(fitted._likelihood.unit))
         _show(talk, with_intervals(tables["part_worths"].drop("user"), {"mean": "Mean"}))
     if price is not None:
         worth = tables["willingness_to_pay"]
