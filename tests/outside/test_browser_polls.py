@@ -165,6 +165,7 @@ def test_sets_are_answered(opened, place, kind, script):
     if script:
         check(page, address, 360)
     n = host.poll(kind).log.state.n_events
+    page.wait_for_timeout(A_GLANCE)
     if kind == "best":
         page.locator("#now button.card").nth(1).click()
     elif kind == "best-worst":

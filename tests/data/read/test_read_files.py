@@ -121,3 +121,21 @@ def test_a_title_of_a_sheet_is_to_be_taken_out(tmp_path):
 def test_one_column_with_a_separator_after_it_has_no_title(tmp_path):
     (tmp_path / "a.csv").write_text("item,\na,\nb,\n")
     assert read_frame(tmp_path / "a.csv", id_column="item")["item"].to_list() == ["a", "b"]
+
+
+def test_tasks_of_label_studio_are_a_row_an_annotation(tmp_path):
+    ann, bob = {"id": 7, "email": "ann@x"}, {"id": 8, "email": "bob@x"}
+
+    def annotated(who, selected):
+        value = {"from_name": "better", "type": "pairwise", "value": {"selected": selected}}
+        return {"completed_by": who, "result": [value] if selected else []}
+
+    tasks = [
+        {"id": 1, "data": {"left": "x", "right": "y"},
+         "annotations": [annotated(ann, "left"), annotated(bob, None)]},
+        {"id": 2, "data": {"left": "z", "right": "x"}, "annotations": [annotated(bob, "right")]},
+        {"id": 3, "data": {"left": "z", "right": "x"}, "annotations": []},
+    ]  # fmt: skip
+    found = read(write(tmp_path, "export.json", json.dumps(tasks)), reading={"drop": "unknown"})
+    assert tasks_of(found) == [("ann@x", "x > y"), ("bob@x", "x > z")]
+    assert (found.intake.rows_read, found.n_rows) == (3, 2)  # one annotation says nothing

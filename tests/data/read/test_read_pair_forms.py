@@ -79,3 +79,28 @@ def test_preferences_between_1_and_2_are_grades_of_thirds_where_they_are_many():
     assert found.grades == ("slightly better", "better", "much better")
     of = dict(zip(zip(found.outcome, found.grade, strict=True), found.weight, strict=True))
     assert of == {(1, 3): 2.0, (1, 2): 2.0, (1, 1): 3.0, (0, 0): 1.0, (-1, 1): 1.0, (-1, 2): 1.0, (-1, 3): 1.0}
+
+
+TWO_COLUMNS = {
+    "one": ["P", "R", "Q", "P"], "level_1": [1, 7, 2, 3], "other": ["P", "P", "R", "P"], "level_2": [4, 1, 2, 1],
+    "observer": list("abcd"), "selected": [1, 1, 2, 2],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("names", [("codec1", "level1", "codec2", "level2"), ("type_a", "level_a", "type_b", "level_b"),
+                                   ("dist_type1", "dist_level1", "dist_type2", "dist_level2")])  # fmt: skip
+def test_items_that_two_columns_a_side_describe_are_profiles(names):
+    columns = dict(zip((*names, "observer", "selected"), TWO_COLUMNS.values(), strict=True))
+    found = Comparisons.from_frame(columns)
+    one, other = names[0].rstrip("1_a"), names[1].rstrip("1_a")
+    words = [", ".join(sorted((f"{one}=P", f"{other}={level}"))) for level in (1, 4)]
+    assert tasks_of(found)[0] == ("a", " > ".join(words))
+    assert len(found.items) == 6
+
+
+def test_teams_are_refused_in_plain_words():
+    columns = {"p1": ["a", "b"], "p2": ["b", "c"], "p3": ["c", "d"], "p4": ["d", "a"], "winner": ["team1", "team2"]}
+    with pytest.raises(DataError, match=r"names teams.*in columns team1 and team2, the members of each joined"):
+        Comparisons.from_frame(columns)
+    joined = {"team1": ["a+b", "b+c"], "team2": ["c+d", "d+a"], "winner": columns["winner"]}
+    assert tasks_of(Comparisons.from_frame(joined)) == [(None, "a+b > c+d"), (None, "d+a > b+c")]

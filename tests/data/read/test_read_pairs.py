@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from answers import tasks_of
+from answers import refused, tasks_of
 from predilect.data import Comparisons
 from predilect.data.read.names import all_named, answer_columns, side_words
 from predilect.errors import DataError
@@ -382,3 +382,15 @@ def test_who_names_one_column_need_not_name_the_other(side):
     assert found.intake.columns[side] == "foo"
     with pytest.raises(DataError, match=r"found no column for the (left|right) item"):  # two could be it
         Comparisons.from_frame({**renamed, "item_left": ["x", "y"], "item_right": ["x", "y"]}, columns={side: "user"})
+
+
+def test_what_no_number_is_does_not_win():
+    table = {"model_a": list("xyx"), "model_b": list("yzz"), "winner": ["1", "nan", "-1"], "score_a": [1, 2, 3],
+             "score_b": [3, 1, 2]}  # fmt: skip
+    refused(table, {}, 'column "winner" holds 2 values that are neither', 'row 2, "nan"')
+
+
+def test_scores_do_not_tell_who_won_where_a_column_of_answers_has_words_that_nothing_tells():
+    table = {"model_a": list("xyx"), "model_b": list("yzz"), "outcome": ["left", "dunno", "right"],
+             "score_a": [1, 2, 3], "score_b": [3, 1, 2]}  # fmt: skip
+    refused(table, {}, 'column "outcome" holds 1 value that is neither', '"dunno"')

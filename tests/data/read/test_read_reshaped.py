@@ -34,6 +34,11 @@ def test_a_matrix_of_wins_is_read_and_who_won_is_asked():
         assert wins_of(read(turned, reading={"positive": "right"})) == {
             pair[::-1]: times for pair, times in ROW_WON.items()
         }
+    bare = {name: WINS[name] for name in "abc"}  # rows go by the order of the columns
+    refused(bare, {}, 'reading={"positive": "left"}', 'reading={"positive": "right"}')
+    assert wins_of(read(bare, reading={"positive": "left"})) == ROW_WON
+    rated = read(bare, columns={"alternatives": list("abc")}, reading={"kind": "rating", "best": "high"})
+    assert (None, "b > c", "c > a") in tasks_of(rated)
     told = read(WINS, reading={"positive": "left"}).intake
     assert told.notes == ('A matrix of wins of 3 items: the row won over the column, as in "b" won over "a" 3 times.',)
     for label, positive in (("winner", "left"), ("loser", "right")):

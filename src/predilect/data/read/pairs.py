@@ -377,9 +377,8 @@ def _of_base(raw: Columns, said: ReadOptions, base: _Base) -> Iterator[Reading]:
     if read:
         return
     others = [] if given else found.others()
-    forms = (
-        [] if base.left == base.right or (named and given) else [*_of_both_sides(raw, said, base, None, bool(others))]
-    )
+    apart = base.left != base.right and not (named and given)
+    forms = [*_of_both_sides(raw, said, base, None, bool(others or named))] if apart else []
     # Of numbers in columns that nothing calls items, and an answer that nothing calls so, nothing tells anything.
     told = base.sure > OPEN or bool(named) or not any(holds_numbers(side) for side in found.items)
     yield from (forms if told else ())
@@ -393,12 +392,12 @@ def _of_base(raw: Columns, said: ReadOptions, base: _Base) -> Iterator[Reading]:
                 yield from found.read(one, way, LIKELY if by_items else OPEN)
     if not forms and not others and base.sure == SURE:
         what = f"found no column for the winner; the columns are {', '.join(map(shown, raw.names))}."
-        error = DataError(f"{what} Name it with {option('winner', 'NAME')}.")
+        lacking = DataError(f"{what} Name it with {option('winner', 'NAME')}.")
         try:
             refuse_index(raw.index, WINNER, "winner")
         except DataError as of_index:
-            error = of_index
-        yield _refused(error, OPEN)
+            lacking = of_index
+        yield _refused(lacking, OPEN)
 
 
 def _or_refused(readings: Iterator[Reading], sure: int) -> Iterator[Reading]:

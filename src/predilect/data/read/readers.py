@@ -297,11 +297,29 @@ def _load(
         # One array of records, whatever the name says, or a record a line.
         whole = data.lstrip()[:1] == b"["
         frame = (pl.read_json if whole else pl.read_ndjson)(io.BytesIO(data), infer_schema_length=None)
+        shown, annotated = frame.schema.get("data"), frame.schema.get("annotations")
+        if isinstance(shown, pl.Struct) and isinstance(annotated, pl.List) and isinstance(annotated.inner, pl.Struct):
+            frame = _annotated(frame)
         return frame.columns, frame.select(wanted_of(frame.columns, wanted))
     if kind in ORDERS:
         frame = read_preflib(data, str(path))
         return frame.columns, frame
     return read_delimited(data, str(path), _TEXT[kind], wanted)
+
+
+def _annotated(frame: pl.DataFrame) -> pl.DataFrame:
+    """A row an annotation of tasks as Label Studio exports them: what was shown, what was answered, and by whom."""
+    rows = []
+    for task, done in frame.select("data", "annotations").iter_rows():
+        for one in done or ():
+            who = one.get("completed_by")
+            row = {**task, "annotator": who.get("email", who.get("id")) if isinstance(who, dict) else who}
+            for part in one.get("result") or ():
+                values = [value for value in (part.get("value") or {}).values() if value is not None]
+                single = len(values) > 0 and isinstance(values[0], list) and len(values[0]) == 1
+                row[str(part.get("from_name"))] = None if not values else values[0][0] if single else values[0]
+            rows.append(row)
+    return pl.DataFrame(rows, infer_schema_length=None, strict=False)
 
 
 BLOCK = 1 << 23  # bytes of text, or rows of Parquet times 64, that are read at a time

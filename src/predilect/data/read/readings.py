@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from predilect._text import LONGEST_MESSAGE, shortened
 from predilect.data.read.assemble import Assembled
 from predilect.data.read.options import OPTIONS, ReadOptions, option
 from predilect.errors import DataError
@@ -16,6 +17,7 @@ from predilect.errors import DataError
 SURE, LIKELY, OPEN = 2, 1, 0
 _COLUMNS = frozenset(one.key for one in OPTIONS if one.is_column)
 _MOST_WAYS = 6  # that a question shows
+_FRAME, _LEAST = 200, 40  # characters of a question beside its ways, and of the least that is shown of an answer
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,11 @@ class Question(DataError):
 
     def __init__(self, ways: Sequence[tuple[Reading, Assembled]]) -> None:
         self.ways = _offered(ways)
+        options = [f"({way.told}): {said(way.say)}" for way, _ in self.ways]
+        most = max((LONGEST_MESSAGE - _FRAME - len("".join(options))) // len(options), _LEAST)
         told = "; or ".join(
-            f"{made.intake.example[0].rstrip('.')} ({way.told}): {said(way.say)}" for way, made in self.ways
+            f"{shortened(made.intake.example[0].rstrip('.'), most)} {one}"
+            for one, (_, made) in zip(options, self.ways, strict=True)
         )
         how = f"in {len(ways)} ways" if len(ways) > 1 else "so, but nothing tells that it must be"
         super().__init__(f"the table can be read {how}. Say which is meant. {told}.")

@@ -8,13 +8,14 @@ from functools import partial
 from typing import Any, get_args
 
 from predilect._text import shown
-from predilect.data.frames import Columns
+from predilect.data.frames import Columns, as_text
 from predilect.data.read.alternatives import refuse_choices, set_readings
 from predilect.data.read.assemble import Assembled, Pairs, assemble
 from predilect.data.read.columns import guess_columns, guess_pair, listed
 from predilect.data.read.names import (
     CHOSEN,
     TASKS,
+    WINNER,
     Kind,
     best_and_worst,
     guess_one,
@@ -25,11 +26,13 @@ from predilect.data.read.names import (
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.pairs import pair_readings
 from predilect.data.read.polls import fewer_rows, read_poll
-from predilect.data.read.profiles import flags
+from predilect.data.read.profiles import flags, words_of
 from predilect.data.read.readings import Question, Reading, settle, tried
 from predilect.data.read.reshape import Reshaped, reshaped
 from predilect.data.read.sets import assemble_sets, design_asked
 from predilect.errors import DataError
+
+_OFTEN = 0.05  # of the rows
 
 
 def assembled(table: Any, options: ReadOptions) -> Assembled:
@@ -102,10 +105,16 @@ def _are_pairs(raw: Columns, options: ReadOptions) -> bool:
     """Whether two columns are the items of a pair for sure: x1 and x2, a and b, or marks, may be attributes."""
     if options.get("kind") == "pairs" or any(options.get(side) is not None for side in ("left", "right")):
         return True
-    likely = likely_items(pair_families(raw.names))
+    families = pair_families(raw.names)
+    likely = likely_items(families)
     if not likely or likely[0].rank not in (0, 1) or len(likely[0].left) == 1:
         return False
-    return not all(flags(raw[name]) is not None for name in (likely[0].left, likely[0].right))
+    left, right = raw[likely[0].left], raw[likely[0].right]
+    if flags(left) is not None and flags(right) is not None:
+        return False
+    # Where one often meets itself, it is one of several columns that describe the items.
+    beside = any(one.sides == likely[0].sides for one in families if one != likely[0])
+    return not beside or bool((as_text(left) == as_text(right)).sum() < _OFTEN * raw.n_rows)
 
 
 def _nothing(raw: Columns, options: ReadOptions) -> DataError:
@@ -118,7 +127,12 @@ def _nothing(raw: Columns, options: ReadOptions) -> DataError:
                 f"read so. Leave it out, or say what was asked, such as {option('kind', 'best')}."
             )
     no_pair = options.get("left") is None and guess_pair(names, None, None) == (None, None)
-    both = best_and_worst(names)
+    answer, both = guess_one(names, WINNER), best_and_worst(names)
+    if no_pair and answer is not None and words_of(raw[answer]).str.contains("(?i)^team").any():
+        return DataError(
+            f'column "{shown(answer)}" names teams, and answers about several items a side cannot be read. Give the '
+            "teams as items: in columns team1 and team2, the members of each joined, such as Ash+Birch."
+        )
     if kind in (None, "best_worst") and both and no_pair:
         return DataError(
             f"found no columns of what was shown, of which {listed(both)} would say the best and the worst; the "

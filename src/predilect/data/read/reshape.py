@@ -84,7 +84,7 @@ def reshaped(raw: Columns, options: ReadOptions) -> Iterator[Reshaped]:
 def _wins(raw: Columns, options: ReadOptions) -> Iterator[Reshaped]:
     """A square table of how often the item of a row won over that of a column, or the other way round."""
     likely = likely_items(pair_families(raw.names))
-    found = None if likely and likely[0].rank in (0, 1) else _square(raw)
+    found = None if likely and likely[0].rank in (0, 1) else _square(raw) or _unnamed(raw)
     if found is None or any(options.get(role) for role in ("left", "right", "winner", "alternatives")):
         return
     label, rows, columns = found
@@ -177,6 +177,16 @@ def _square(raw: Columns) -> tuple[str, list[str], dict[str, pl.Series]] | None:
         place = [rows.index(name) for name in across]
         return label, across, {name: one.gather(place) for name, one in numeric.items()}
     return None
+
+
+def _unnamed(raw: Columns) -> tuple[str, list[str], dict[str, pl.Series]] | None:
+    """As ``_square``, of rows without names, which are those of the columns: no item won over itself, others did."""
+    names = raw.names
+    if not 2 < raw.n_rows == len(names) or not all(holds_numbers(raw[name], least=0.0) for name in names):
+        return None
+    cells = np.stack([as_text(raw[name]).cast(pl.Float64).fill_null(0.0).to_numpy() for name in names])
+    counts = (cells == np.round(cells)).all() and cells.any() and not np.diag(cells).any()
+    return ("rows in the order of the columns", names, dict(raw)) if counts else None
 
 
 def _counts_something(value: Any) -> bool:

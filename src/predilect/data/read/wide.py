@@ -40,6 +40,7 @@ from predilect.data.read.profiles import (
     distinct,
     first_word,
     flags,
+    holds_numbers,
     is_place,
     is_plain,
     once_in_each,
@@ -110,6 +111,10 @@ class _Wide:
         return [alt for place, alt in enumerate(self.alternatives) if len(attributes) > 1 and not is_place(alt)
                 and place not in chosen and columns[alt] == 1]  # fmt: skip
 
+    def is_mixed(self, attribute: str) -> bool:
+        """Whether an attribute is a number for some alternatives and a word for others."""
+        return len({holds_numbers(self.raw[name]) for name in self.by[attribute].values()}) > 1
+
     def words(self, name: str) -> pl.Series:
         """Values of a column as text without blanks around them."""
         return as_text(self.raw[name]).str.strip_chars()
@@ -177,6 +182,7 @@ def _best_explained(several: list[_Wide]) -> list[_Wide]:
     several = [wide for wide in several if not any(
         wide.used < other.used or (wide not in whole and wide.used == other.used) for other in whole
     )]  # fmt: skip
+    several = [wide for wide in several if not any(map(wide.is_mixed, wide.attributes))] or several
     glued = any(wide.are_places and _are_glued(wide) for wide in several)
     clear: tuple[Callable[[_Wide], bool], ...] = (
         lambda wide: not wide.note and wide.sure == SURE and not wide.say, lambda wide: bool(wide.available),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -542,7 +543,6 @@ def _slips(bad: pl.Series, items: Vocabulary, pairs: NDArray[np.int32]) -> list[
 def is_number(word: str) -> bool:
     """Whether a winner is a number, such as a graded score, which no tie is called."""
     try:
-        float(word)
+        return math.isfinite(float(word))
     except ValueError:
         return False
-    return True
