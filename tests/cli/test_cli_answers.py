@@ -110,4 +110,4 @@ def test_examples_of_the_page_on_answers_are_read_as_it_says(tmp_path, rows, sai
 
 
 def test_the_page_on_answers_has_all_its_examples():
-    assert len(EXAMPLES) == 42
+    assert len(EXAMPLES) == 44
