@@ -380,10 +380,10 @@ def _unnamed(rows: _Rows, own: str | None) -> list[str]:
     """Columns of any name that may be the answer: those that differ within tasks, or name one of the items of each."""
     if own is None or len(rows.raw) > _MOST_COLUMNS:
         return [name for name in rows.varying if name != own]
-    words = words_of(rows.raw[own]).unique()
+    words = words_of(rows.raw[own]).unique().to_list()
     free = [name for name in rows.raw if name not in (own, rows.user, rows.task, rows.available)]
     return [name for name in free if is_plain(rows.raw[name]) and (name in rows.varying
-            or words_of(rows.raw[name]).drop_nulls().unique().is_in(words.implode()).all())]  # fmt: skip
+            or words_of(rows.raw[name]).drop_nulls().unique().is_in(words).all())]  # fmt: skip
 
 
 def _may_answer(rows: _Rows, own: str | None, name: str, *, strictly: bool = False) -> bool:
