@@ -570,6 +570,14 @@ def test_a_model_without_attributes_says_what_to_fit(tmp_path):
     assert "holds a model of items without attributes, and shares are of described ones. Rank choices" in said(ran)
 
 
+def test_worth_of_trade_offs_advises_an_attribute_that_one_can_pay_with(tmp_path, long):
+    long.write_csv(tmp_path / "choices.csv")
+    assert run("rank", tmp_path / "choices.csv", "--model", "gaspk", "-o", tmp_path / "out").exit_code == 0
+    told = said(run("worth", tmp_path / "out", "--price", "scenario"))
+    assert f"predilect show {tmp_path / 'out'} --pay-with price, --accept or --indifference" in told
+    assert run("show", tmp_path / "out", "--pay-with", "price").exit_code == 0
+
+
 def test_rank_says_what_attributes_are_worth_in_place_of_a_board_of_profiles(tmp_path, long):
     long.write_csv(tmp_path / "choices.csv")
     ran = run("rank", tmp_path / "choices.csv", "--model", "logit", "-o", tmp_path / "out")

@@ -167,9 +167,14 @@ def _refuse(results: Results, price: str | None, anchor: str | None, holdout: in
     model = results.model
     has_attributes = model.features_ is not None and hasattr(model, "part_worths")
     if hasattr(model, "indifference"):
+        from predilect.models.gaspk.tradeoffs.map import steps_of
+
+        steps = steps_of(model.trade_offs_)
+        numbers = [one.label for one in steps if one.is_number and len({step.source for step in steps}) > 1]
+        pay = f"--pay-with {as_typed(numbers[0])}, --accept" if numbers else "--accept"
         raise DataError(
             f"{results.given} holds a GaSPK model, which knows trade-offs: predilect show {as_typed(results.given)} "
-            "--pay-with PRICE, --accept or --indifference"
+            f"{pay} or --indifference"
         )
     if model.features_ is not None and not has_attributes:
         raise DataError(
