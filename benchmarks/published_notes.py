@@ -85,8 +85,8 @@ NOTES: dict[str, list[str]] = {
         "are over answers. Rows without it were run before it was taken so, and wait for their next run.",
         "GPPL as published (linearised likelihood, in batches, 20 √D medians, priors (2, 200)) has the article's "
         "numbers; *GPPL modern, arguments* has exact expectations and takes a twelfth of the seconds. crowdGPPL: C = 5 "
-        "where the article has 50, which take 132 CPU s a topic for .760 / .517 instead of .777 / .497 on topic 0; why "
-        "components do not help is told below the next table. Features are ours: no word vectors.",
+        "where the article has 50, which take 132 CPU s a topic for .760 / .517 instead of .777 / .497 on topic 0. The "
+        "notes of the next table say why components do not help. Features are ours: no word vectors.",
         "crowdBT-GP: length-scales as for GPPL (20 √D medians), and beside it √D medians.",
     ],
     "ukp-topics/consensus": [

@@ -476,7 +476,7 @@ class FolderWalk(RuleBasedStateMachine):
             "DIR": results, "OLD": results, "NEW": results, "POLL": ["poll.db", "-p.db", "my poll.db"],
             "ITEM": items, "OPTION": items, "ID": users, "USER": users, "PARTICIPANT": ["p1", "p2"], "COLUMN": columns,
             "ROLE=COLUMN": [f"{role}={name}" for role in ROLES for name in columns] + ["who=", "profile="],
-            "KEY=VALUE": [*KEYS],
+            "KEY=VALUE": [*KEYS, *(f"keep={name}:{value}" for name in columns for value in ("1", "left", "u1"))],
             "COLUMN=VALUE": [f"{name}={value}" for name in columns for value in ("n", "s", "en")],
             "NAME[:BASE[:ITEM]]": ["elo:1000", "logit", "0-100", "share", "probit:5", *(f"elo:0:{x}" for x in items)],
             "PRICE": columns, "NAME": columns, "TEXT": ["Which one?", "=1+1"],

@@ -135,7 +135,8 @@ def test_tasks_of_label_studio_are_a_row_an_annotation(tmp_path):
          "annotations": [annotated(ann, "left"), annotated(bob, None)]},
         {"id": 2, "data": {"left": "z", "right": "x"}, "annotations": [annotated(bob, "right")]},
         {"id": 3, "data": {"left": "z", "right": "x"}, "annotations": []},
+        {"id": 4, "data": {"left": "x", "right": "z"}, "annotations": [annotated({"id": 9}, "left")]},
     ]  # fmt: skip
     found = read(write(tmp_path, "export.json", json.dumps(tasks)), reading={"drop": "unknown"})
-    assert tasks_of(found) == [("ann@x", "x > y"), ("bob@x", "x > z")]
-    assert (found.intake.rows_read, found.n_rows) == (3, 2)  # one annotation says nothing
+    assert tasks_of(found) == [("9", "x > z"), ("ann@x", "x > y"), ("bob@x", "x > z")]
+    assert (found.intake.rows_read, found.n_rows) == (4, 3)  # one annotation says nothing

@@ -37,6 +37,8 @@ def test_a_matrix_of_wins_is_read_and_who_won_is_asked():
     bare = {name: WINS[name] for name in "abc"}  # rows go by the order of the columns
     refused(bare, {}, 'reading={"positive": "left"}', 'reading={"positive": "right"}')
     assert wins_of(read(bare, reading={"positive": "left"})) == ROW_WON
+    blanks = {name: [f" {count}" for count in bare[name]] for name in bare}  # as a file has them behind its commas
+    assert wins_of(read(blanks, reading={"positive": "left"})) == ROW_WON
     rated = read(bare, columns={"alternatives": list("abc")}, reading={"kind": "rating", "best": "high"})
     assert (None, "b > c", "c > a") in tasks_of(rated)
     told = read(WINS, reading={"positive": "left"}).intake

@@ -8,13 +8,12 @@ from typing import Any
 
 from predilect._text import shown
 from predilect.data.frames import Columns
-from predilect.data.read.assemble import Assembled
 from predilect.data.read.columns import no_column
 from predilect.data.read.listed import listed_readings
 from predilect.data.read.long import long_readings, rows_are_alternatives
 from predilect.data.read.names import CHOSEN, WINNER, guess_one, pair_families
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.readings import OPEN, SURE, Reading
+from predilect.data.read.readings import OPEN, SURE, Reading, or_refused
 from predilect.data.read.sets import design_asked
 from predilect.data.read.wide import wide_readings
 from predilect.errors import DataError
@@ -42,25 +41,14 @@ def set_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
     named = said.get("alternatives")
     # A row is an alternative if its values tell so; otherwise it may be that, or a whole task.
     sure = (named is None or isinstance(named, str)) and rows_are_alternatives(raw, said)
-    every = (way for layout in (_LAYOUTS[:1] if sure else _LAYOUTS) for way in _whatever_comes(layout, raw, said))
+    layouts = _LAYOUTS[:1] if sure else _LAYOUTS
+    # What keeps a layout from offering more is said if the table cannot be read otherwise.
+    every = (way for layout in layouts for way in or_refused(layout(raw, said), OPEN - _LAST))
     ways = sorted((meant for way in every if (meant := as_said(way, said)) is not None), key=lambda one: -one.sure)
     # Below OPEN there is what two or more guesses make of a table.
     guesses = [way for way in ways if way.sure < OPEN][:_MOST_GUESSES]
     yield from (way for way in ways if way.sure >= OPEN)
     yield from (replace(way, sure=OPEN) for way in guesses)
-
-
-def _whatever_comes(layout: Layout, raw: Columns, said: ReadOptions) -> Iterator[Reading]:
-    """The readings of a layout, and what keeps it from offering more: said if the table cannot be read otherwise."""
-    try:
-        yield from layout(raw, said)
-    except DataError as error:
-        refusal = error
-
-        def refuse() -> Assembled:
-            raise refusal
-
-        yield Reading("", {}, refuse, OPEN - _LAST)
 
 
 def as_said(way: Reading, said: ReadOptions) -> Reading | None:

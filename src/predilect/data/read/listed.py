@@ -57,6 +57,7 @@ from predilect.data.read.profiles import (
 )
 from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading
 from predilect.data.read.sets import (
+    MOST_FREE,
     Sets,
     assembled_sets,
     best_worst_levels,
@@ -127,7 +128,7 @@ def _choices(raw: Columns, said: ReadOptions, roles: dict[str, str], free: Seque
             continue
         rest = [name for name in free if name not in shown_in]
         offered = _with_ids(_offered(raw, shown_in), shown_in[0])
-        for name in rest if len(rest) < _MOST_FREE else ():
+        for name in rest if len(rest) < MOST_FREE else ():
             column = raw[name]
             if not is_plain(column) or column.null_count() or column.dtype == pl.Boolean or column.dtype.is_float():
                 continue
@@ -136,9 +137,6 @@ def _choices(raw: Columns, said: ReadOptions, roles: dict[str, str], free: Seque
                 yield from _of_shown(raw, said, roles, shown_in, (name,), min(sure, LIKELY))
             elif not tells(name, MEASURES | NO_ANSWER) and _placed(answered, offered).is_not_null().all():
                 yield from _of_shown(raw, said, roles, shown_in, (name,), OPEN)
-
-
-_MOST_FREE = 200  # columns of a table of which any may be the answer
 
 
 def _shown_in(
@@ -162,7 +160,7 @@ def _shown_in(
     if known := max((families[word] for word in _EACH if word in families), key=len, default=()):
         yield known, SURE
         return
-    for word, family in families.items() if len(free) < _MOST_FREE else ():
+    for word, family in families.items() if len(free) < MOST_FREE else ():
         if any(raw[name].dtype.is_nested() for name in (*family, *(answer or ()))):
             continue
         if (len(answer or ()) == 2 and _hold(raw, family, answer or (), free)) or (
@@ -302,7 +300,7 @@ def _orders(
     elif kind == "order" and not order:
         order = _any_family(list(rest))
     if not order:
-        of_words = _families(list(rest)) if len(rest) < _MOST_FREE and kind is None else {}
+        of_words = _families(list(rest)) if len(rest) < MOST_FREE and kind is None else {}
         for word, family in of_words.items():
             plain_ones = all(is_plain(raw[name]) for name in family)
             if (
@@ -522,7 +520,7 @@ def _votes(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
     # Where people have several rows each, hardly any columns of numbers are items.
     one_each = user is None or (is_plain(raw[user]) and bool(raw[user].is_unique().all()))
     # Of very many columns only numbers may be items.
-    names = [name for name in raw if name != user and (len(raw) < _MOST_FREE or name.isdecimal())]
+    names = [name for name in raw if name != user and (len(raw) < MOST_FREE or name.isdecimal())]
     rest = [name for name in names if not tells(name, MEASURES | NO_ANSWER) and _holds_small(raw[name])]
     held = {name: set(words_of(raw[name]).drop_nulls().unique()) for name in rest}
     votes = tuple(name for name in rest if held[name] <= {"-1", "0", "1"})

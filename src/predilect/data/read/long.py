@@ -14,7 +14,6 @@ from predilect._text import did_you_mean, shown
 from predilect._types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import Columns, as_text, clean_ids
 from predilect.data.intake import UNCLEAR, counted
-from predilect.data.read.assemble import Assembled
 from predilect.data.read.columns import first_columns, listed, no_column
 from predilect.data.read.levels import keep_rated, levels_of_ranks, levels_of_ratings
 from predilect.data.read.listed import is_list
@@ -66,9 +65,11 @@ from predilect.data.read.profiles import (
     varies_within,
     words_of,
 )
-from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading
+from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading, refused
 from predilect.data.read.sets import (
     CHOICES,
+    MOST_FREE,
+    MOST_KEYS,
     Sets,
     assembled_sets,
     best_worst_levels,
@@ -79,8 +80,7 @@ from predilect.data.read.sets import (
 from predilect.errors import DataError
 
 _ON_SCREEN = ("position", "place", "slot", "screenposition", "order", "row", "line")
-_MOST_KEYS = 12  # columns of other names that are looked at for what parts the rows into tasks
-_MOST_COLUMNS, _MOST_ROWS = 200, 200_000  # of tables whose values are searched for them
+_MOST_ROWS = 200_000  # of tables whose values are searched for tasks
 _MOST_SHOWN = 50  # alternatives of a task that is found so
 _MARKS = ("note", "notes")  # in some languages
 _MOST = 0.5  # of the tasks have one choice, where a row is an alternative by its answer alone
@@ -172,7 +172,7 @@ def long_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
     # Where another column parts the rows as the answers need it, what the names tell is only possible.
     yield from (replace(way, sure=OPEN - 2) if guessed else way for way, _ in ways)
     if rows is None and not guessed and None not in _own_and_value(_Rows(raw, said, None, None)):
-        yield Reading("a row an alternative", {}, partial(_without_tasks, raw), OPEN)
+        yield refused(_without_tasks(raw), OPEN)
 
 
 def rows_are_alternatives(raw: Columns, said: ReadOptions, *, by_answer: bool = False) -> bool:
@@ -212,9 +212,9 @@ def _own_and_value(rows: _Rows) -> tuple[str | None, str | None]:
     return own, winner or _called_so(rows, [name for name in free if name != own], rows.said.get("kind"))
 
 
-def _without_tasks(raw: Columns) -> Assembled:
-    """The refusal of a table of alternatives and an answer in which nothing says which rows are one task."""
-    raise DataError(
+def _without_tasks(raw: Columns) -> DataError:
+    """That a table has alternatives and an answer, but nothing says which rows are one task."""
+    return DataError(
         f"found no column that says which rows are one task; the columns are {listed(raw.names)}. Name it with "
         f"{option('task', 'NAME')}, or who answered with {option('user', 'NAME')}."
     )
@@ -222,14 +222,14 @@ def _without_tasks(raw: Columns) -> Assembled:
 
 def _by_values(raw: Columns, said: ReadOptions, known: _Rows | None) -> Iterator[list[Reading]]:
     """Ways in which columns of any name part the rows into tasks, each with an answer and no alternative twice."""
-    if len(raw) > _MOST_COLUMNS or raw.n_rows > _MOST_ROWS:
+    if len(raw) > MOST_FREE or raw.n_rows > _MOST_ROWS:
         return
     user, task = (None, None) if known is None else (known.user, known.task)
     named = [said.get(key) for key in ("winner", "alternatives", "weight", "context")]
     taken = (user, task, *named, *(said.get("profile") or ()))
     words = (WEIGHT, AVAILABLE, *KIND_OF.values())
     free = [name for name in sorted(raw) if name not in taken and not is_called(name, *words) and _may_part(raw[name])]
-    free = free[:_MOST_KEYS]
+    free = free[:MOST_KEYS]
     pairs: list[tuple[str | None, str | None]] = [(user, name) for name in free] if task is None else []
     pairs += [(name, task) for name in free] if user is None and said.get("user") is not False else []
     both: list[tuple[str | None, str | None]] = list(permutations(free, 2)) if known is None else []
@@ -308,7 +308,7 @@ def _holds_any_number(column: pl.Series) -> bool:
 def _own_by_values(rows: _Rows, value: str | None) -> str | None:
     """The column of any name that holds what the answer names, or that is all that people ranked or rated."""
     free = [name for name in rows.varying if name != value and not is_called(name, WEIGHT)]
-    if len(rows.raw) < _MOST_COLUMNS and (value is None or (value not in rows.varying and is_plain(rows.raw[value]))):
+    if len(rows.raw) < MOST_FREE and (value is None or (value not in rows.varying and is_plain(rows.raw[value]))):
         items = [name for name in free if once_in(rows.column(name), rows.group)]
         answers = [value] if value is not None else [
             name for name in rows.raw if items and name not in rows.varying and name not in (rows.user, rows.task)
@@ -378,7 +378,7 @@ def _rivals(rows: _Rows, own: str | None, value: str) -> list[str]:
 
 def _unnamed(rows: _Rows, own: str | None) -> list[str]:
     """Columns of any name that may be the answer: those that differ within tasks, or name one of the items of each."""
-    if own is None or len(rows.raw) > _MOST_COLUMNS:
+    if own is None or len(rows.raw) > MOST_FREE:
         return [name for name in rows.varying if name != own]
     words = words_of(rows.raw[own]).unique().to_list()
     free = [name for name in rows.raw if name not in (own, rows.user, rows.task, rows.available)]
@@ -583,10 +583,10 @@ def _shown(rows: _Rows, own: str | None, answer: _Answer) -> Iterator[tuple[Read
     if not ways:
         yield _reading(rows, answer, _Shown(own), {}, sure), fits
     for one, say in ways:
-        for labelled in _labels(rows, one) if one.by_profile else (None,):
-            with_label = replace(one, labelled=labelled)
-            also: ReadOptions = {} if len(_labels(rows, one)) < 2 else {"constants": bool(labelled)}
-            yield _reading(rows, answer, with_label, {**say, **also}, sure), fits
+        labels = _labels(rows, one)
+        for labelled in labels:
+            also: ReadOptions = {} if len(labels) < 2 else {"constants": bool(labelled)}
+            yield _reading(rows, answer, replace(one, labelled=labelled), {**say, **also}, sure), fits
 
 
 def _labels(rows: _Rows, one: _Shown) -> tuple[bool | None, ...]:

@@ -38,14 +38,14 @@ PEOPLE_OF_TABLES = (*PEOPLE_OF_SETS, "name")
 # --- items, tasks, weights --------------------------------------------------------------------------------------------
 
 ITEM = ("item", "item_id", "id", "model", "name")
+BOTH_ITEMS = ("cmp_key", "comparison", "pair", "pair_key", "matchup")
+# Those of whom a place is the place in an order, and not on the screen.
+CONTESTANTS = ("player", "team", "contestant", "competitor", "driver", "athlete", "horse")
 # Names of things with an id of their own, and of places in a task.
 IDENTIFIED = (
     "item", "item_id", "product", "product_id", "model", "candidate", "candidate_id", "movie", "movie_id", "title",
-    "object", "stimulus", "name", "brand_id", "comment_id", "statement", "statement_id", "player", "team",
-    "contestant", "competitor", "driver", "athlete", "horse",
+    "object", "stimulus", "name", "brand_id", "comment_id", "statement", "statement_id", *CONTESTANTS,
 )  # fmt: skip
-# Those of which a place is the place in an order, and not on the screen.
-CONTESTANTS = ("player", "team", "contestant", "competitor", "driver", "athlete", "horse")
 PLACED = (
     "alternative", "alternative_id", "alt", "alt_id", "option", "option_id", "concept", "profile", "mode",
 )  # fmt: skip

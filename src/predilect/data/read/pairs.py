@@ -22,6 +22,7 @@ from predilect.data.read.assemble import Advice, Pairs, assemble, outcomes_of
 from predilect.data.read.columns import refuse_index, require_column
 from predilect.data.read.covariates import covariate_columns, flat
 from predilect.data.read.names import (
+    BOTH_ITEMS,
     CHOICE_TASK,
     COUNTED,
     FLAGGED,
@@ -65,7 +66,7 @@ from predilect.data.read.profiles import (
     numbers_rows,
     pairs_of_items,
 )
-from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading, settle
+from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading, or_refused, refused, settle
 from predilect.data.read.reshape import items_apart
 from predilect.data.read.winners import UNKNOWN, Answered, Way, is_number
 from predilect.data.vocabulary import Vocabulary
@@ -79,7 +80,6 @@ _TIES = (
 _BAD = ("winner_tie_both_bad", "winner_bothbad", "winner_both_bad", "bothbad", "both_bad")
 _WON, _LOST = ("won", "wins", "win", "n_wins"), ("lost", "losses", "loss", "loses", "n_losses")
 _MAY_BE_ITEMS = frozenset(("text", "id", "ids", "name", "names", "key", "code", "title"))
-_KEY = ("cmp_key", "comparison", "pair", "pair_key", "matchup")  # columns that name both items
 _BY_CHANCE = 1e-3  # that every answer is one of the two items of its row
 _MOST_PAIRS = 3  # of columns that may be the two items, whatever they are called
 _MOST_COLUMNS = 40  # in which items are looked for by their values
@@ -114,7 +114,7 @@ def pair_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
     sides = said.get("left"), said.get("right")
     if results == (None, None):
         for base in _bases(raw, said):
-            yield from _or_refused(_of_base(raw, said, base), base.sure)
+            yield from or_refused(_of_base(raw, said, base), base.sure)
     if sides == (None, None):
         yield from _of_results(raw, said, *results)
 
@@ -179,7 +179,7 @@ def _by_values(raw: Columns, said: ReadOptions, but: Sequence[Family]) -> list[_
             found.append(_Base(left, right, OPEN, {"left": left, "right": right}))
     for name in sorted(free):
         if _names_both(raw[name]):
-            sure = SURE if is_called(name, _KEY) else OPEN
+            sure = SURE if is_called(name, BOTH_ITEMS) else OPEN
             found.append(_Base(name, name, sure, {"left": name, "right": name}))
     return found
 
@@ -365,7 +365,7 @@ def _of_base(raw: Columns, said: ReadOptions, base: _Base) -> Iterator[Reading]:
         found = _InColumn(raw, said, base)
         named = found.named()
     except DataError as error:
-        yield _refused(error, base.sure)
+        yield refused(error, base.sure)
         return
     read = [one for one in named if any(not way.guess for way in one.ways)] or [one for one in named if one.ways]
     for one in read:
@@ -397,24 +397,7 @@ def _of_base(raw: Columns, said: ReadOptions, base: _Base) -> Iterator[Reading]:
             refuse_index(raw.index, WINNER, "winner")
         except DataError as of_index:
             lacking = of_index
-        yield _refused(lacking, OPEN)
-
-
-def _or_refused(readings: Iterator[Reading], sure: int) -> Iterator[Reading]:
-    """Readings, and one that fails where they cannot be made."""
-    try:
-        yield from readings
-    except DataError as error:
-        yield _refused(error, sure)
-
-
-def _refused(error: DataError, sure: int) -> Reading:
-    """A reading that fails."""
-
-    def make() -> Any:
-        raise error
-
-    return Reading("", {}, make, sure)
+        yield refused(lacking, OPEN)
 
 
 class _InColumn:
@@ -645,7 +628,7 @@ def _of_flags(
             yield from _flagged(raw, said, base, *both)
         elif not COUNTED & {*found[0].stem}:
             message = f'column "{shown(odd)}" says whether it won, and must be 1 or 0 in every row.'
-            yield _refused(DataError(message), base.sure)
+            yield refused(DataError(message), base.sure)
         return
     if said.get("winner"):
         return
@@ -693,7 +676,7 @@ def _flagged(raw: Columns, said: ReadOptions, base: _Base, left: str | None, rig
             f'{counted(int(several.sum()), "row")} have more than one of "{shown(left)}", "{shown(right)}" and a tie '
             f"(first: row {row + 1}); exactly one must be 1."
         )
-        yield _refused(DataError(message), base.sure)
+        yield refused(DataError(message), base.sure)
         return
     yield from _read(raw, said, pairs, "who won by marks of each side", base.say, base.sure)
 
@@ -728,7 +711,7 @@ def _of_counts(
                 f'"{shown(one)}" and "{shown(two)}" count the answers for each side, which are their weights; leave '
                 f"{option('weight', str(said.get('weight')))} out."
             )
-            yield _refused(DataError(message), base.sure)
+            yield refused(DataError(message), base.sure)
             return
         yield from _read(
             raw, {**said, "weight": False}, pairs, f'counts in "{shown(one)}" and "{shown(two)}"', base.say, base.sure
@@ -797,7 +780,7 @@ def _of_results(raw: Columns, said: ReadOptions, won: str | None, lost: str | No
         if not pairs and not pair_families(raw.names):
             pairs, sure = _perhaps_results(raw), OPEN
     for one, two in pairs:
-        yield from _or_refused(_won_and_lost(raw, said, one, two, {"won": one, "lost": two}, sure), sure)
+        yield from or_refused(_won_and_lost(raw, said, one, two, {"won": one, "lost": two}, sure), sure)
 
 
 def _are_counts(raw: Columns, one: Family) -> bool:

@@ -313,7 +313,7 @@ def _annotated(frame: pl.DataFrame) -> pl.DataFrame:
     for task, done in frame.select("data", "annotations").iter_rows():
         for one in done or ():
             who = one.get("completed_by")
-            row = {**task, "annotator": who.get("email", who.get("id")) if isinstance(who, dict) else who}
+            row = {**task, "annotator": who.get("email") or who.get("id") if isinstance(who, dict) else who}
             for part in one.get("result") or ():
                 values = [value for value in (part.get("value") or {}).values() if value is not None]
                 single = len(values) > 0 and isinstance(values[0], list) and len(values[0]) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +34,23 @@ class Reading:
     make: Callable[[], Assembled]
     sure: int = SURE
     ask: bool = False
+
+
+def refused(error: DataError, sure: int) -> Reading:
+    """A reading that fails."""
+
+    def make() -> Assembled:
+        raise error
+
+    return Reading("", {}, make, sure)
+
+
+def or_refused(readings: Iterable[Reading], sure: int) -> Iterator[Reading]:
+    """Readings, and one that fails where no more of them can be made."""
+    try:
+        yield from readings
+    except DataError as error:
+        yield refused(error, sure)
 
 
 class Question(DataError):

@@ -20,6 +20,7 @@ from predilect.data.frames import Columns, as_text, open_frame
 from predilect.data.intake import Intake, counted
 from predilect.data.read.columns import guess_pair, listed
 from predilect.data.read.names import (
+    BOTH_ITEMS,
     CHOSEN,
     IDENTIFIED,
     PEOPLE,
@@ -33,11 +34,18 @@ from predilect.data.read.names import (
     pair_families,
 )
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.profiles import NONE, counts_within, holds_numbers, is_plain, numbers_rows, words_of
+from predilect.data.read.profiles import (
+    NONE,
+    counts_within,
+    holds_numbers,
+    is_plain,
+    numbers_of,
+    numbers_rows,
+    words_of,
+)
 from predilect.errors import DataError
 
 _ANNOTATOR = re.compile(r"(?:annotator|rater|judge|grader|labell?er|evaluator|worker)[ _.-]?(\d{1,18})", re.I)
-_KEY = ("cmp_key", "comparison", "pair", "pair_key", "matchup")
 _BETWEEN = (" vs. ", " vs ", "_vs_", "-vs-", " / ", "|", "/", ":", ",", "_")
 VERSION = ("version", "block", "ver", "vers", "blk", "questionnaire", "form")
 _BEST, _WORST = ("best", "most", "b"), ("worst", "least", "w")
@@ -184,7 +192,7 @@ def _unnamed(raw: Columns) -> tuple[str, list[str], dict[str, pl.Series]] | None
     names = raw.names
     if not 2 < raw.n_rows == len(names) or not all(holds_numbers(raw[name], least=0.0) for name in names):
         return None
-    cells = np.stack([as_text(raw[name]).cast(pl.Float64).fill_null(0.0).to_numpy() for name in names])
+    cells = np.nan_to_num([numbers_of(raw[name], name, "count") for name in names])
     counts = (cells == np.round(cells)).all() and cells.any() and not np.diag(cells).any()
     return ("rows in the order of the columns", names, dict(raw)) if counts else None
 
@@ -268,7 +276,7 @@ def _annotators(raw: Columns, options: ReadOptions) -> Reshaped | None:
         return None
     key = None
     if None in guess_pair(names, options.get("left"), options.get("right")):
-        key = guess_one(names, _KEY)
+        key = guess_one(names, BOTH_ITEMS)
         if key is None or options.get("left") or options.get("right"):
             return None
     others = {name: raw[name] for name in names if name not in (*each, key)}

@@ -149,6 +149,8 @@ _DROPS = {
 }  # fmt: skip
 
 
+MOST_FREE = 200  # columns of a table of which any may be the answer, or part the rows
+MOST_KEYS = 12  # columns of other names that are looked at for what parts the rows into tasks
 _MOST_UNKNOWN = 0.05  # of the tasks: where more say nothing clear, it is the reading that is wrong
 
 

@@ -47,7 +47,7 @@ from predilect.data.read.profiles import (
     pairs_of_items,
 )
 from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading
-from predilect.data.read.sets import Sets, assembled_sets, columns_by_role, sets_of_rows
+from predilect.data.read.sets import MOST_FREE, MOST_KEYS, Sets, assembled_sets, columns_by_role, sets_of_rows
 from predilect.errors import DataError
 
 _WORD = r"(?:alternative|alt|option|concept|profile|choice|product|item)"
@@ -221,7 +221,7 @@ def _may_be_items(wide: _Wide) -> int:
     if len(wide.alternatives) > 2 or len(attributes) > 1:
         return SURE
     taken = {*wide.used, *wide.roles.values(), *wide.answer}
-    few = [name for name in wide.raw if name not in taken][:_MOST_KEYS]
+    few = [name for name in wide.raw if name not in taken][:MOST_KEYS]
     return OPEN if pairs_of_items({name: wide.raw[name] for name in few}) else SURE
 
 
@@ -235,8 +235,6 @@ def _are_glued(wide: _Wide) -> bool:
 _MANY = 20  # alternatives, of which it can be told whether attributes go by their numbers
 _MOST_SHOWN = 100  # alternatives of a task, unless they were named
 _FEW = 3  # alternatives whose numbers may follow any order
-_MOST_FREE = 200  # columns of a table of which any may part the rows
-_MOST_KEYS = 12  # columns that are looked at for what parts the rows into tasks
 
 
 def _grouped(wide: _Wide, options: ReadOptions) -> bool:
@@ -248,7 +246,7 @@ def _grouped(wide: _Wide, options: ReadOptions) -> bool:
     user, task = wide.roles.get("user"), options.get("task")
     used = {*described, *wide.answer, user}
     rest = [name for name in raw if name not in used]
-    rest = [task] if isinstance(task, str) else rest if len(rest) < _MOST_FREE else []
+    rest = [task] if isinstance(task, str) else rest if len(rest) < MOST_FREE else []
     rest = [name for name in rest if is_plain(raw[name]) and not raw[name].null_count()]
     told = [
         name
@@ -260,7 +258,7 @@ def _grouped(wide: _Wide, options: ReadOptions) -> bool:
         first, group = distinct([raw[one] for one in (name, user) if one is not None])
         if len(first) > 1 and np.bincount(group).min() > 1:
             parts.setdefault(first[group].tobytes(), (name, pl.Series(group)))
-    alone = list(parts.values())[:_MOST_KEYS]
+    alone = list(parts.values())[:MOST_KEYS]
     counts = [*answer.value_counts()["count"]]
     for ways in [(one,) for one in alone] + list(combinations(alone, 2)):
         keys = pl.DataFrame(dict(ways))
@@ -440,7 +438,7 @@ def _constants(wide: _Wide, said: ReadOptions) -> Iterator[_Wide]:
     none = np.array([_bare(alt) in NONE_WORDS for alt in wide.alternatives])
     task, place = np.tile(np.arange(n), len(names)), np.repeat(np.arange(len(names)), n)
     unequal = [name for name, by in columns.items() if len(by) < len(names) - none.sum()]
-    attributes = _stacked(wide) if wide.are_places and len(task) >= _MANY else {}
+    attributes = _stacked(wide, wide.alternatives) if wide.are_places and len(task) >= _MANY else {}
     ways = constants_of(names.gather(place), attributes, none[place], task, said.get("constants"), None)
     are_places = all(is_place(alt) for alt, nothing in zip(wide.alternatives, none, strict=True) if not nothing)
     if unequal and are_places and profile is None and said.get("constants") is None:
@@ -458,9 +456,9 @@ def _constants(wide: _Wide, said: ReadOptions) -> Iterator[_Wide]:
         yield replace(wide, labelled=labelled, say={**wide.say, **more}, zeros=profile is not None and not labelled)
 
 
-def _stacked(wide: _Wide) -> dict[str, pl.Series]:
-    """Attributes of all alternatives under each other, (n * k,)."""
-    raw, alternatives = wide.raw, wide.alternatives
+def _stacked(wide: _Wide, alternatives: Sequence[str]) -> dict[str, pl.Series]:
+    """Attributes of alternatives under each other, (n * k,)."""
+    raw = wide.raw
     return {
         name: _under_each_other([raw[by[alt]] if alt in by else None for alt in alternatives], raw.n_rows)
         for name, by in wide.attributes.items()
@@ -493,10 +491,7 @@ def _built(wide: _Wide, options: ReadOptions) -> Sets:
     task = np.tile(np.arange(n), k)
     place = np.repeat(np.arange(k), n)
     none = np.array(nothing)[place]
-    attributes = {
-        name: _under_each_other([raw[by[alt]] if alt in by else None for alt in alternatives], n)
-        for name, by in wide.attributes.items()
-    }
+    attributes = _stacked(wide, alternatives)
     names_of = pl.Series(alternatives).gather(place)
     blank = np.stack([column.is_null().to_numpy() for column in attributes.values()]).all(axis=0) & ~none
     labelled = wide.labelled
@@ -577,8 +572,7 @@ def _filled(
             )
         if lacking:
             gone = pl.Series(np.isin(place, [alternatives.index(alt) for alt in lacking]))
-            attributes[name] = attributes[name].set(gone, 0)
-            attributes = {**attributes}
+            attributes = {**attributes, name: attributes[name].set(gone, 0)}
     return attributes
 
 
