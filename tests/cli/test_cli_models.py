@@ -156,3 +156,12 @@ def test_a_small_model_is_stored_where_it_is_asked_for(few_votes, tmp_path):
         assert said in ran.stderr
     ran = run("rank", few_votes, *QUICK, "--model", "population,keep=2")
     assert "nothing is stored without -o DIR" in ran.stderr
+
+
+@pytest.mark.parametrize("model", ["mixed-logit", "logit", "gaspk"])
+def test_answers_of_nobody_in_particular_have_one_ranking_of_any_model(votes, model):
+    asked = ["rank", votes, "--model", model, "--personal", "no"]
+    refused = run(*asked)
+    assert refused.exit_code == 2
+    assert "-c who=" in refused.stderr
+    assert run(*asked, "-c", "who=").exit_code == 0

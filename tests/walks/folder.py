@@ -518,7 +518,7 @@ def typed(path: str) -> str:
 
 
 _QUOTED = r"""'[^']*'|"[^"]*\""""
-_VALUE = rf"""(?=['"]?[\w-]+=)(?:{_QUOTED}|[\w.,=-])*(?:{_QUOTED}|\w)|yes\b|no\b|auto\b"""
+_VALUE = rf"""(?=['"]?[\w-]+=)(?:{_QUOTED}|[\w.,=-])*(?:{_QUOTED}|\w|=(?=[\s.]))|yes\b|no\b|auto\b"""
 _OPTION = rf"(?<!\S)(?:-c|--[a-z-]+)\b(?: (?:{_VALUE}))?"  # with its value
 # Of eight times, how often an option is given that is given more than once.
 LIKELY = {"--out": 3, ("rank", "--out"): 7, ("rank", "--model"): 3, ("rank", "--force"): 3, ("decide", "--everyone"): 3}

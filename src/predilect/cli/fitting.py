@@ -64,11 +64,11 @@ def say_board(
         talk.say(f"... and {len(board) - rows} more items; predilect show {folder} --top 0 shows all.")
 
 
-def asked_for(model: str, personal: str | None) -> str:
+def asked_for(model: str, personal: str | None, of_nobody: bool = False) -> str:
     """Personal rankings, "auto", "yes" or "no"; DataError if the model has no such ranking.
 
     Only a model that is judged has a verdict to choose by; one that makes either sort of ranking makes one for all
-    unless something else is asked for.
+    unless something else is asked for; of answers ``of_nobody`` in particular each makes one for all.
     """
     entry = COMMANDS[model]
     if entry.rankings == "judged":
@@ -76,7 +76,7 @@ def asked_for(model: str, personal: str | None) -> str:
     if entry.rankings == "either":
         return "yes" if personal == "yes" else "no"
     can, cannot = ("no", "yes") if entry.rankings == "one" else ("yes", "no")
-    if personal == cannot:
+    if personal == cannot and not (of_nobody and cannot == "no"):
         raise DataError(f"--model {model} {entry.instead} or leave --personal {cannot} out")
     return can
 

@@ -136,7 +136,8 @@ def rank(
         small = kept_of(settings)
         if small is not None and out is None:
             raise DataError("keep= is of the model that is stored, and nothing is stored without -o DIR")
-        asked = asked_for(name, None if personal is None else personal.value)
+        of_nobody = source.settings.options.get("user") is False
+        asked = asked_for(name, None if personal is None else personal.value, of_nobody)
         columns = list(dict.fromkeys(segment or ()))
         if columns:
             refuse_segments(by, name, asked)
