@@ -1,10 +1,12 @@
 """Figures of GaSPK: learning curves, training time on random planes, and pictures of ``docs/papers/gaspk.md``.
 
-python -m benchmarks.gaspk_figures      # the pictures, of simulated people: about a minute
+python -m benchmarks.gaspk_figures              # the pictures, of simulated people: about a minute
+python -m benchmarks.gaspk_figures --plane DIR  # Fig. 4, from Sushi, of one person, and so not part of the project
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 from collections.abc import Sequence
@@ -16,14 +18,18 @@ import polars as pl
 
 import predilect
 from benchmarks.gaspk_runs import LABELS, MEASURES, Point, curve, grouped, point_of, tasks_of
+from benchmarks.parts import find_loader
 from benchmarks.simulation_figure import save
 from benchmarks.store import Record, Store
+from benchmarks.task import Task
 from predilect.models.gaspk.plots import plot_characteristics, plot_indifference
 
-__all__ = ["curves_figure", "phone_plans", "pictures", "planes_figure"]
+__all__ = ["SUSHI_ATTRIBUTES", "curves_figure", "phone_plans", "pictures", "planes_figure", "principal_plane"]
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 N_PEOPLE, N_CHOICES = 80, 30
+# The four, probably, of the published trade-offs between sushi.
+SUSHI_ATTRIBUTES = ("oiliness", "freq_eaten", "price", "freq_sold")
 _PRICE = "price (EUR)"
 _DOTS = 80  # an inch
 
@@ -168,6 +174,64 @@ def pictures(folder: Path) -> None:
     save(drawing, folder / "gaspk-people.png")
 
 
+def principal_plane(task: Task, attributes: Sequence[str], path: Path, cells: int = 61) -> tuple[float, float]:
+    """Fig. 4: utility of trade-offs on the plane of their first two principal components, of whoever answered most.
+
+    Attributes are in standard deviations; off the plane a trade-off is taken as 0. Returns the share of the variance of
+    trade-offs that the plane holds, and that of the person's answers that the fit agrees with.
+    """
+    from matplotlib.figure import Figure
+
+    assert task.items is not None
+    values = task.items.select(attributes).to_numpy().astype(float)
+    values = (values - values.mean(axis=0)) / values.std(axis=0)
+    items = pl.DataFrame({"item": task.items["item"], **dict(zip(attributes, values.T, strict=True))})
+    model = predilect.GaSPK(preset="paper", n_components=10, attributes=list(attributes))
+    model.fit(task.train, items=items)
+    answers, place = pl.DataFrame(task.train.to_frame()), dict(zip(items["item"].to_list(), values, strict=True))
+    trade_off = np.array([place[a] - place[b] for a, b in zip(answers["left"], answers["right"], strict=True)])
+    variances, axes = np.linalg.eigh(trade_off.T @ trade_off)
+    plane = axes[:, :-3:-1]
+    user, n = answers["user"].value_counts(sort=True).row(0)
+    own = (answers["user"] == user).to_numpy()
+    seen = np.vstack([trade_off[own], -trade_off[own]]) @ plane
+    won = np.concatenate([(answers["outcome"] == sign).to_numpy()[own] for sign in (1, -1)])
+    reach = 1.1 * np.abs(seen).max()
+    line = np.linspace(-reach, reach, cells)
+    of_cells = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2) @ plane.T
+    ends = pl.DataFrame(np.vstack([of_cells / 2, -of_cells / 2]), schema=list(attributes))
+    ends = ends.with_columns(item=pl.Series(np.arange(len(ends)) + items["item"].max() + 1))
+    pairs = pl.DataFrame({
+        "user": [user] * len(of_cells), "left": ends["item"][: len(of_cells)], "right": ends["item"][len(of_cells) :],
+    })  # fmt: skip
+    utility = model.predict_margin(pairs, items=ends)[0]
+    agrees = (model.predict_margin(answers.filter(pl.Series(own)))[0] > 0.0) == won[: own.sum()]
+    drawing = Figure(figsize=(4.8, 4.2), layout="constrained")
+    shown = drawing.subplots()
+    mesh = shown.pcolormesh(line, line, utility.reshape(cells, cells), cmap="RdBu", shading="nearest")
+    mesh.set_clim(-np.abs(utility).max(), np.abs(utility).max())
+    drawing.colorbar(mesh, label="utility of a trade-off, noise of one answer = 1")
+    for yes, marker in ((True, "k+"), (False, "kx")):
+        shown.plot(*seen[won == yes].T, marker, label="taken" if yes else "not taken")
+    shown.set(xlabel="first principal component", ylabel="second", title=f"one person of {task.name}, {n} answers")
+    shown.legend(fontsize=8)
+    save(drawing, path)
+    return float(variances[-2:].sum() / variances.sum()), float(np.mean(agrees))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Draw them."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gaspk_figures", description=__doc__)
+    parser.add_argument("--plane", type=Path, metavar="DIR", help="draw Fig. 4 alone, from Sushi, into a folder")
+    given = parser.parse_args(arguments)
+    if given.plane is None:
+        pictures(PICTURES)
+        return 0
+    path = given.plane / "gaspk-plane.png"
+    held, agreed = principal_plane(find_loader("sushi-a15")(0), SUSHI_ATTRIBUTES, path)
+    print(f"{path}: the plane holds {held:.0%} of the variance; {agreed:.0%} of the person's answers are as fitted")
+    return 0
+
+
 if __name__ == "__main__":
-    pictures(PICTURES)
-    sys.exit(0)
+    sys.exit(main())

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gaspk_bars import bars
-from benchmarks.gaspk_figures import curves_figure, planes_figure
+from benchmarks.gaspk_figures import SUSHI_ATTRIBUTES, curves_figure, planes_figure
 from benchmarks.gaspk_runs import LABELS, MEASURES, TEN, curve, grouped, point_of, tasks_of
 from benchmarks.in_short import IN_SHORT
 from benchmarks.selection import selections
 from benchmarks.store import Record, Store, write_whole
-from predilect.models.gaspk.em.mode import FACTORISED
 
 __all__ = ["markdown", "write_page"]
 
@@ -185,10 +184,7 @@ def _planes(scaling: Sequence[Record]) -> str:
 
 def _eigenpairs(scaling: Sequence[Record]) -> str:
     found = [r for r in scaling if r["part"] == "eigenpairs" and "error" not in r]
-    exact = sorted({r["task"] for r in found if not _has_low_rank(r)})
-    groups = grouped(
-        [r for r in found if _has_low_rank(r)], "eigenpairs", lambda r: (r["task"], *_variances(r["line"]))
-    )
+    groups = grouped(found, "eigenpairs", lambda r: (r["task"], *_variances(r["line"])))
     rows = []
     for (task, how, n), runs in sorted(groups.items()):
         losses = [-r["log_loss"] for r in runs]
@@ -203,20 +199,13 @@ def _eigenpairs(scaling: Sequence[Record]) -> str:
             "predict CPU s", "splits with clamps", "splits"]  # fmt: skip
     what = (
         "## Eigenpairs (Fig. 8)\n\nThe paper has -0.4988 (0.0067) with n_e = 10, -0.4992 (0.0065) with 100 and "
-        "1000, probably on Sushi, which the text to its Fig. 4 names. Low rank is used where there are more than "
-        f"{FACTORISED:,} answers and more than {FACTORISED:,} coordinates"
-        + (f"; of {' and '.join(exact)}, with fewer, all lines are the same." if exact else ".")
+        "1000, probably on Sushi, which the text to its Fig. 4 names, and four attributes that it does not name. Here "
+        f"these are {', '.join(SUSHI_ATTRIBUTES)}; 15 answers of each of 1,000 people are for training and 5 for the "
+        "test. Fig. 4 itself, what one person thinks of trade-offs on the plane of their first two principal "
+        "components, is drawn by `python -m benchmarks.gaspk_figures --plane DIR`; as it shows a person's answers, it "
+        "is not kept here."
     )
     return _table(what, head, rows) if rows else ""
-
-
-_COMPONENTS = 10  # of the lines that name no number
-
-
-def _has_low_rank(record: Record) -> bool:
-    """Whether variances were of low rank: with fewer rows the curvature is factorised, whatever was asked for."""
-    rows = min(record["report"]["rank"] * _COMPONENTS, record["train_answers"])
-    return bool(rows > FACTORISED)
 
 
 def _variances(model: str) -> tuple[str, int]:

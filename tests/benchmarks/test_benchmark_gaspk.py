@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.datasets.trade_offs import grid_crowd, grid_items
+from benchmarks.datasets.trade_offs import grid_crowd, grid_items, utility_planes
 from benchmarks.gaspk_bars import bars
-from benchmarks.gaspk_figures import phone_plans, pictures
+from benchmarks.gaspk_figures import phone_plans, pictures, principal_plane
 from benchmarks.gaspk_page import _eigenpairs, markdown, write_page
 from benchmarks.gaspk_runs import TEN, paired, point_of
 from benchmarks.gaspk_scaling import HALVES, SHAPE, on_grid
@@ -155,18 +155,27 @@ def test_pictures_are_drawn_and_the_same_again(tmp_path: Path) -> None:
     assert all(path.read_bytes() == (tmp_path / "b" / path.name).read_bytes() for path in drawn)
 
 
-def test_eigenpairs_are_shown_where_low_rank_is_used() -> None:
-    def run(task: str, answers: float) -> dict:
+def test_eigenpairs_are_shown_as_the_paper_shows_them() -> None:
+    def run(seed: int, log_loss: float) -> dict:
         return {
-            "part": "eigenpairs", "task": task, "seed": 0, "train_answers": answers, "log_loss": 0.5, "accuracy": 0.8,
-            "calibration_error": 0.01, "predict_cpu_s": 1.0, "warnings": [], "report": {"rank": 400},
+            "part": "eigenpairs", "task": "few", "seed": seed, "train_answers": 300, "log_loss": log_loss,
+            "accuracy": 0.8, "calibration_error": 0.01, "predict_cpu_s": 1.0, "warnings": [], "report": {"rank": 400},
             "line": "gaspk@variances=low-rank@n_eigenpairs=10",
         }  # fmt: skip
 
-    page = _eigenpairs([run("small", 3000.0), run("large", 3001.0)])
-    assert "| large | low-rank | 10 | 400 |" in page
-    assert "| small |" not in page
-    assert "of small, with fewer, all lines are the same" in page
+    page = _eigenpairs([run(0, 0.4), run(1, 0.6)])
+    assert "| few | low-rank | 10 | 400 | -0.5000 (0.2000) |" in page
+
+
+@pytest.mark.filterwarnings("ignore::predilect.errors.ConvergenceWarning")  # the published weights saturate
+def test_trade_offs_of_two_attributes_lie_in_their_plane(tmp_path) -> None:
+    task = utility_planes(4, 10, 0)
+    assert task.items is not None
+    attributes = [name for name in task.items.columns if name != "item"][-2:]
+    held, agreed = principal_plane(task, attributes, tmp_path / "plane.png", cells=5)
+    assert abs(held - 1.0) < EXACT
+    assert 0.5 < agreed <= 1.0
+    assert (tmp_path / "plane.png").stat().st_size > 5_000
 
 
 @pytest.mark.slow
