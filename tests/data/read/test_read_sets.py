@@ -330,3 +330,8 @@ def test_a_word_for_none_of_them_is_not_repeated_at_any_length():
         read(WIDE, {"choice": ["1", "no" * 200]})
     assert 'say reading={"none": "WORD"}.' in str(error.value)
     assert len(str(error.value)) < 400
+
+
+def test_a_kind_is_advised_only_where_it_helps():
+    pairs = {"user": [1, 1, 2, 2], "left": list("abca"), "right": list("bcab"), "winner": list("acab")}
+    refused(pairs, {}, "nothing in the table could be read so. Leave it out.", columns={"profile": ["user"]})

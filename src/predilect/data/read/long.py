@@ -772,8 +772,15 @@ def _name_items(rows: _Rows, alternatives: _Shown, sets: Sets, rated: BoolArray)
         if marker is not None:
             sets.columns["none"] = marker
             del attributes[marker]
-    if "none" in sets.options and sets.kind == "best" and not none.any():
-        own, attributes, none, rated = _with_none(sets, own, attributes, none_id)
+    if sets.kind == "best" and not none.any():
+        if "none" in sets.options:
+            own, attributes, none, rated = _with_none(sets, own, attributes, none_id)
+        else:
+            message = (
+                f'no alternative was chosen in {{where}}: column "{shown(sets.columns["winner"])}" must say one of those '
+                f"that were shown. If people could choose none of these, say {option('none', NONE)}."
+            )
+            sets.unusable.append((UNCLEAR, ~sets.any_of(sets.level == 0), message))
     if not alternatives.by_profile:
         if own is None:
             raise DataError(

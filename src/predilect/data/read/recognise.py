@@ -122,9 +122,11 @@ def _nothing(raw: Columns, options: ReadOptions) -> DataError:
     names, kind = raw.names, options.get("kind")
     for name in ("alternatives", "profile"):
         if (given := options.get(name)) is not None:
+            helps = kind is None and _can_be_read(raw, {**options, "kind": "best"})
+            how = f", or say what was asked, such as {option('kind', 'best')}" if helps else ""
             return DataError(
                 f"{option(name, given)} is about choices from several alternatives, and nothing in the table could be "
-                f"read so. Leave it out, or say what was asked, such as {option('kind', 'best')}."
+                f"read so. Leave it out{how}."
             )
     no_pair = options.get("left") is None and guess_pair(names, None, None) == (None, None)
     answer, both = guess_one(names, WINNER), best_and_worst(names)
@@ -164,6 +166,16 @@ def _nothing(raw: Columns, options: ReadOptions) -> DataError:
         f"two items and the answer, {option('left', 'NAME', right='NAME', winner='NAME')}; or of choices from several "
         f"the answer, the task and the alternatives, {option('winner', 'NAME', task='NAME', alternatives='NAME')}."
     )
+
+
+def _can_be_read(raw: Columns, options: ReadOptions) -> bool:
+    """Whether a table can be read as was said, or may be after one more question."""
+    try:
+        return settle(_readings(raw, options)) is not None
+    except Question:
+        return True
+    except DataError:
+        return False
 
 
 def used_columns(names: Sequence[str], options: ReadOptions) -> list[str]:

@@ -330,11 +330,7 @@ def _leave_out_uninformative(sets: Sets) -> None:
                 f"(column {column}). If any number may be up or down, say {option('kind', 'rating')}."
             )
             sets.leave_out((top != 1) | (low != 1), UNCLEAR, message)
-        message = (
-            f"no alternative was chosen in {{where}}: column {column} must say one of those that were shown. If people "
-            'could choose none of these, give every task one row more: "None" as the alternative, its attributes '
-            "empty, and chosen where nothing else was."
-        )
+        message = f"no alternative was chosen in {{where}}: column {column} must say one of those that were shown."
         sets.leave_out(top == 0, UNCLEAR, message)
         message = (
             f"more than one alternative was chosen in {{where}} (column {column}).{_several_tasks(sets)} If any number "
