@@ -777,8 +777,8 @@ def _name_items(rows: _Rows, alternatives: _Shown, sets: Sets, rated: BoolArray)
             own, attributes, none, rated = _with_none(sets, own, attributes, none_id)
         else:
             message = (
-                f'no alternative was chosen in {{where}}: column "{shown(sets.columns["winner"])}" must say one of those '
-                f"that were shown. If people could choose none of these, say {option('none', NONE)}."
+                f'no alternative was chosen in {{where}}: column "{shown(sets.columns["winner"])}" must say one of '
+                f"those that were shown. If people could choose none of these, say {option('none', NONE)}."
             )
             sets.unusable.append((UNCLEAR, ~sets.any_of(sets.level == 0), message))
     if not alternatives.by_profile:
