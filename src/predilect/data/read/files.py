@@ -31,7 +31,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def read_delimited(
-    data: bytes, source: str, separator: str | None, wanted: Callable[[list[str]], list[str]] | None
+    data: bytes, source: str, wanted: Callable[[list[str]], list[str]] | None, separator: str | None = None
 ) -> tuple[list[str], pl.DataFrame]:
     """All column names, and the columns that ``wanted(names)`` asks for (None: all) as text, empty fields null.
 

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import date, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import polars as pl
 
@@ -41,32 +42,17 @@ from predilect.data.read.recognise import used_columns
 from predilect.data.read.workbooks import DamagedWorkbook, Workbook
 from predilect.errors import DataError, DataWarning
 
-ORDERS = (".soc", ".soi", ".toc", ".toi")
-_NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:\s*(.*)", re.I)
-_LEVEL = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
-DATABASES, WORKBOOKS = (".sqlite", ".sqlite3", ".db"), (".xlsx", ".xlsm")
 Wanted = Callable[[list[str]], list[str]]
 UNPACK_LIMIT = 2.5  # GB, about 10 million answers of four columns
+_NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:\s*(.*)", re.I)
+_LEVEL = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
 _DEEPEST_JSON = 64
-
-_TEXT = {".csv": None, ".txt": None, ".dat": None, ".tsv": "\t"}
-_JSON = (".jsonl", ".ndjson", ".json")
-_READ_AS_TEXT = (*_TEXT, *_JSON, *ORDERS)
-_NOUNS = dict.fromkeys(DATABASES, "a database of SQLite") | dict.fromkeys(WORKBOOKS, "a workbook of Excel") | {
-    ".parquet": "Parquet", ".jsonl": "JSON lines", ".ndjson": "JSON lines", ".json": "JSON", ".zip": "a zip archive",
-}  # fmt: skip
-
-
 # Some damaged Parquet files make polars panic, and a panic is not an Exception; damaged JSON is a RuntimeError to early
 # versions of polars 1.
 _UNREADABLE = (
     pl.exceptions.PolarsError, pl.exceptions.PanicException, DamagedParquet, RuntimeError, OSError, EOFError,
     zlib.error, sqlite3.Error, zipfile.BadZipFile, DamagedWorkbook,
 )  # fmt: skip
-_KINDS = (
-    ".csv, .tsv, .txt, .dat, .json, .jsonl, .ndjson, PrefLib's .soc, .soi, .toc, .toi (each also with .gz, or in a "
-    ".zip), .parquet, .xlsx, or .sqlite, .db"
-)
 
 
 def read(
@@ -175,7 +161,7 @@ def read_frame(path: str | Path, *, id_column: str | None = None, unpack_limit: 
     names, frame = read_table(path, unpack_limit=unpack_limit)
     if id_column is not None and id_column not in names:
         raise DataError(f'{path} has no column "{id_column}"; its columns are {", ".join(names)}.')
-    if _kind(Path(path)) in _TEXT:
+    if is_text(Path(path)):
         keep = {id_column, guess_one(names, ITEM), guess_one(names, PEOPLE_OF_TABLES)}
         frame = frame.with_columns(typed_text(frame[name]) for name in frame.columns if name not in keep)
     return frame
@@ -229,82 +215,78 @@ def read_table(
     .parquet file only the columns read count for ``unpack_limit``.
     """
     path = existing(path, f"one file: {_KINDS}")
-    kind = _kind(path)
-    if table is not None and kind not in (*DATABASES, *WORKBOOKS):
+    form = format_of(path)
+    if table is not None and not form.tables:
         raise DataError(
             f"{path} is one table, so {option('table', table)} means nothing there. It is for databases and workbooks."
         )
+    allowance = Allowance(path, unpack_limit)
     try:
-        return _load(path, kind, wanted, Allowance(path, unpack_limit), table)
+        if form.of_file is not None:
+            return form.of_file(path, table, wanted, allowance)
+        with _opened(path) as stream:
+            data = allowance.unpack(stream) if isinstance(stream, gzip.GzipFile) else stream.read()
+        return _of_text(form, data, path, wanted)
     except _UNREADABLE as error:
-        noun = _NOUNS.get(kind, "delimited text")
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(
-            f"{path} cannot be read as {noun}: {str(error).splitlines()[0] if str(error) else type(error).__name__}. "
-            "It may be truncated, damaged, or of another kind than its name says; write or download it again."
+            f"{path} cannot be read as {form.noun}: {why}. It may be truncated, damaged, or of another kind than its "
+            "name says; write or download it again."
         ) from error
 
 
-def _kind(path: Path) -> str:
-    """Suffix of what the file holds, packed or not; of an archive ".zip"."""
+def format_of(path: Path) -> Format:
+    """The format of what a file holds, packed or not; DataError for a name that tells none."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = suffixes[-1:] == [".gz"] and len(suffixes) > 1
-    kind = suffixes[-2] if packed else (suffixes or [""])[-1]
-    if kind == ".zip" and not packed:
-        return kind
-    if kind in (".parquet", *DATABASES, *WORKBOOKS) and not packed:
-        return kind
-    if kind not in _READ_AS_TEXT:
+    found = FORMATS.get(suffixes[-2] if packed else (suffixes or [""])[-1])
+    if found is None or (packed and found.of_file is not None):
         ending = f'ends in "{"".join(suffixes[-2:])}"' if suffixes else "has no ending that says what is in it"
         raise DataError(f"{path} {ending}; expected {_KINDS}.")
-    return kind
+    return found
 
 
 def is_text(path: Path) -> bool:
     """Whether a file holds delimited text, in which a number has no type."""
-    return path.suffix.lower() == ".zip" or _kind(path) in _TEXT
+    return format_of(path).is_untyped
 
 
-def _load(
-    path: Path, kind: str, wanted: Wanted | None, allowance: Allowance, table: str | None
-) -> tuple[list[str], pl.DataFrame]:
-    """All column names, and the columns that ``wanted(names)`` asks for (None: all of them)."""
-    if kind in DATABASES:
-        return read_database(path, table, wanted)
-    if kind in WORKBOOKS:
-        return read_workbook(path, table, wanted, allowance)
-    if kind == ".parquet":
-        footer, scan = read_footer(path), pl.scan_parquet(path)
-        names = scan.collect_schema().names()
-        keep = wanted_of(names, wanted)
-        n_values, n_bytes = unpacked_size(path, footer, keep)
-        allowance.take(n_bytes, n_values)
-        return names, scan.select(keep).collect()
-    if kind == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            member = only_member(archive, path, _READ_AS_TEXT)
-            kind = PurePosixPath(member.filename).suffix.lower()
-            with archive.open(member) as stream:
-                data = allowance.unpack(stream)
-    elif path.suffix.lower() == ".gz":
-        with gzip.open(path) as packed:
-            data = allowance.unpack(packed)
-    else:
-        data = path.read_bytes()
+def _of_text(form: Format, data: bytes, path: Path, wanted: Wanted | None) -> tuple[list[str], pl.DataFrame]:
     if not data.strip():
         raise DataError(f"{path} is empty; expected a line of column names and one answer a line.")
-    if kind in _JSON:
-        _refuse_deep(data, path)
-        # One array of records, whatever the name says, or a record a line.
-        whole = data.lstrip()[:1] == b"["
-        frame = (pl.read_json if whole else pl.read_ndjson)(io.BytesIO(data), infer_schema_length=None)
-        shown, annotated = frame.schema.get("data"), frame.schema.get("annotations")
-        if isinstance(shown, pl.Struct) and isinstance(annotated, pl.List) and isinstance(annotated.inner, pl.Struct):
-            frame = _annotated(frame)
-        return frame.columns, frame.select(wanted_of(frame.columns, wanted))
-    if kind in ORDERS:
-        frame = read_preflib(data, str(path))
-        return frame.columns, frame
-    return read_delimited(data, str(path), _TEXT[kind], wanted)
+    return form.of_text(data, str(path), wanted)
+
+
+def _archive(
+    path: Path, table: str | None, wanted: Wanted | None, allowance: Allowance
+) -> tuple[list[str], pl.DataFrame]:
+    with zipfile.ZipFile(path) as archive:
+        member = only_member(archive, path, _OF_TEXT)
+        with archive.open(member) as stream:
+            data = allowance.unpack(stream)
+    return _of_text(FORMATS[PurePosixPath(member.filename).suffix.lower()], data, path, wanted)
+
+
+def _parquet(
+    path: Path, table: str | None, wanted: Wanted | None, allowance: Allowance
+) -> tuple[list[str], pl.DataFrame]:
+    footer, scan = read_footer(path), pl.scan_parquet(path)
+    names = scan.collect_schema().names()
+    keep = wanted_of(names, wanted)
+    n_values, n_bytes = unpacked_size(path, footer, keep)
+    allowance.take(n_bytes, n_values)
+    return names, scan.select(keep).collect()
+
+
+def _json(data: bytes, source: str, wanted: Wanted | None) -> tuple[list[str], pl.DataFrame]:
+    """One array of records, whatever the name says, or a record a line."""
+    _refuse_deep(data, source)
+    whole = data.lstrip()[:1] == b"["
+    frame = (pl.read_json if whole else pl.read_ndjson)(io.BytesIO(data), infer_schema_length=None)
+    shown, annotated = frame.schema.get("data"), frame.schema.get("annotations")
+    if isinstance(shown, pl.Struct) and isinstance(annotated, pl.List) and isinstance(annotated.inner, pl.Struct):
+        frame = _annotated(frame)
+    return frame.columns, frame.select(wanted_of(frame.columns, wanted))
 
 
 def _annotated(frame: pl.DataFrame) -> pl.DataFrame:
@@ -336,14 +318,14 @@ def read_blocks(
     workbook, a database and PrefLib's orders are one block, and ``unpack_limit`` holds for these alone.
     """
     path = existing(path, f"one file: {_KINDS}")
-    kind = _kind(path)
-    by_line = kind in _TEXT or (kind in _JSON and not _is_array(path))
-    if table is not None or not (by_line or kind == ".parquet") or not path.stat().st_size:
+    form = format_of(path)
+    whole = not form.in_blocks or (form.of_text is _json and _is_array(path))
+    if table is not None or whole or not path.stat().st_size:
         yield read_table(path, wanted, table=table, unpack_limit=unpack_limit)[1]
         return
     line = 1
     try:
-        if kind == ".parquet":
+        if form.of_file is not None:
             scan = pl.scan_parquet(path)
             keep = wanted_of(scan.collect_schema().names(), wanted)
             n_rows, step = int(scan.select(pl.len()).collect().item()), max(size // _BYTES_A_ROW, 1)
@@ -351,14 +333,9 @@ def read_blocks(
                 yield scan.select(keep).slice(start, step).collect()
             return
         with _opened(path) as stream:
-            for begins, data in text_blocks(stream, size, header=kind in _TEXT):
+            for begins, data in text_blocks(stream, size, header=form.is_untyped):
                 line = begins
-                if kind in _TEXT:
-                    yield read_delimited(data, str(path), _TEXT[kind], wanted)[1]
-                    continue
-                _refuse_deep(data, path)
-                frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
-                yield frame.select(wanted_of(frame.columns, wanted))
+                yield form.of_text(data, str(path), wanted)[1]
     except _UNREADABLE as error:
         raise DataError(f"{path} cannot be read from line {line} on: {str(error).splitlines()[0]}.") from error
     except DataError as error:
@@ -414,7 +391,7 @@ def _end_of_records(data: bytes, quoted: bool) -> int:
     return end
 
 
-def _refuse_deep(data: bytes, path: Path) -> None:
+def _refuse_deep(data: bytes, source: str) -> None:
     """DataError for deeply nested JSON: polars takes minutes for hundreds of levels."""
     for number, line in enumerate(io.BytesIO(data), 1):
         if line.count(b"[") + line.count(b"{") <= _DEEPEST_JSON:
@@ -424,12 +401,12 @@ def _refuse_deep(data: bytes, path: Path) -> None:
             depth += 1 if bracket in b"[{" else -1
             if depth > _DEEPEST_JSON:
                 raise DataError(
-                    f"{path}: the values of line {number} are nested more than {_DEEPEST_JSON} levels deep. Expected "
+                    f"{source}: the values of line {number} are nested more than {_DEEPEST_JSON} levels deep. Expected "
                     "an object of plain values on each line."
                 )
 
 
-def read_preflib(data: bytes, source: str) -> pl.DataFrame:
+def read_preflib(data: bytes, source: str, wanted: Wanted | None) -> tuple[list[str], pl.DataFrame]:
     """Table of orders: "order", lists of levels from the best of the names of alternatives, and "count", of ballots.
 
     Raises DataError for a line that is no order, and for a number of an alternative that the header does not name.
@@ -472,10 +449,13 @@ def read_preflib(data: bytes, source: str) -> pl.DataFrame:
     doubled = len(set(names.values())) < len(names)
     if doubled:
         raise DataError(f"{source} gives two alternatives the same name. Rename one of them.")
-    return pl.DataFrame({"order": pl.Series(orders, dtype=pl.List(pl.List(pl.String))), "count": counts})
+    frame = pl.DataFrame({"order": pl.Series(orders, dtype=pl.List(pl.List(pl.String))), "count": counts})
+    return frame.columns, frame.select(wanted_of(frame.columns, wanted))
 
 
-def read_database(path: Path, table: str | None, wanted: Wanted | None) -> tuple[list[str], pl.DataFrame]:
+def read_database(
+    path: Path, table: str | None, wanted: Wanted | None, allowance: Allowance
+) -> tuple[list[str], pl.DataFrame]:
     """All column names of a table of a database, and the columns that ``wanted(names)`` asks for (None: all).
 
     DataError if there is no such table, or several and none was named. Nothing in the database is run: of views and
@@ -584,3 +564,35 @@ def only_member(archive: zipfile.ZipFile, path: Path, readable: Iterable[str]) -
             "name one of its files."
         )
     return fit[0]
+
+
+class Format(NamedTuple):
+    """How files of some suffixes are read: whole, or as text, which may be packed.
+
+    ``is_untyped``: whether all values are text, below a line of names; ``in_blocks``: whether it is read block by
+    block; ``tables``: whether it holds several.
+    """
+
+    noun: str
+    of_file: Callable[[Path, str | None, Wanted | None, Allowance], tuple[list[str], pl.DataFrame]] | None = None
+    of_text: Callable[[bytes, str, Wanted | None], tuple[list[str], pl.DataFrame]] = read_delimited
+    is_untyped: bool = False
+    in_blocks: bool = False
+    tables: bool = False
+
+
+_TEXT = Format("delimited text", is_untyped=True, in_blocks=True)
+FORMATS = {
+    **dict.fromkeys((".csv", ".txt", ".dat"), _TEXT),
+    ".tsv": _TEXT._replace(of_text=partial(read_delimited, separator="\t")),
+    ".json": Format("JSON", of_text=_json, in_blocks=True),
+    **dict.fromkeys((".jsonl", ".ndjson"), Format("JSON lines", of_text=_json, in_blocks=True)),
+    **dict.fromkeys((".soc", ".soi", ".toc", ".toi"), Format("orders of PrefLib", of_text=read_preflib)),
+    ".zip": Format("a zip archive", _archive, is_untyped=True),
+    ".parquet": Format("Parquet", _parquet, in_blocks=True),
+    **dict.fromkeys((".xlsx", ".xlsm"), Format("a workbook of Excel", read_workbook, tables=True)),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".db"), Format("a database of SQLite", read_database, tables=True)),
+}
+_OF_TEXT = [suffix for suffix, one in FORMATS.items() if one.of_file is None]
+_WHOLE = [suffix for suffix in FORMATS if suffix not in (*_OF_TEXT, ".zip")]
+_KINDS = f"{', '.join(_OF_TEXT)} (each also with .gz, or in a .zip), {', '.join(_WHOLE)}"
