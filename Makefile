@@ -51,8 +51,8 @@ test-slow: $(VENV)/.outside
 test-lowest: $(LOWEST)/.dev
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -n $(N_TEST_PROCESSES) -m "not slow" \
 		--timeout 900 tests/data tests/cli/test_cli_predict_check.py tests/cli/test_cli_column_orders.py \
-		tests/cli/test_cli_bad_input.py tests/gaussian/test_dense.py \
-		tests/models/population/test_population_contract.py tests/report/test_report_output.py tests/live \
+		tests/cli/test_cli_bad_input.py tests/inference/gaussian/test_dense.py \
+		tests/models/population/test_population_contract.py tests/show/report/test_report_output.py tests/live \
 		tests/benchmarks/test_benchmark_peers.py
 
 check: lint types test

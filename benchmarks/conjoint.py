@@ -28,11 +28,11 @@ from benchmarks.datasets.ratings import most_rated, strict_pairs
 from benchmarks.sets import difference
 from benchmarks.task import read_csv
 from predilect import Comparisons, MixedLogit, Population
-from predilect._types import FloatArray
+from predilect._base.types import FloatArray
+from predilect.choice.mixed_logit.problem import Problem, problem_of
+from predilect.choice.mixed_logit.simulated import Simulated, fit_simulated
 from predilect.data import ItemFeatures
 from predilect.data.choices import choices_of
-from predilect.models.mixed_logit.problem import Problem, problem_of
-from predilect.models.mixed_logit.simulated import Simulated, fit_simulated
 
 ATTRIBUTES = ["pf", "cl", "loc", "wk", "tod", "seas"]
 N_DRAWS = 500

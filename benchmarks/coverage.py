@@ -40,7 +40,7 @@ from benchmarks.store import made_with, read_lines, write_whole
 from predilect import Comparisons, MixedLogit, Population
 from predilect.decisions.conjoint import OF, RULES
 from predilect.errors import ConvergenceWarning
-from predilect.likelihoods.special import Z_95
+from predilect.inference.likelihoods.special import Z_95
 
 FloatArray = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"

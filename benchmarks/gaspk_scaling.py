@@ -35,14 +35,14 @@ from benchmarks.parts import find_loader
 from benchmarks.store import write_whole
 from benchmarks.task import Task
 from benchmarks.workers import alone
-from predilect._json import plain
-from predilect.gaussian.kernels import Stationary
-from predilect.models.gaspk.em.answers import TradeOffAnswers
-from predilect.models.gaspk.em.fit import run
-from predilect.models.gaspk.em.mode import log_det_at
-from predilect.models.gaspk.em.weights import random_weights
-from predilect.models.gaspk.posterior.grid import GridBasis
-from predilect.models.gaspk.settings import Settings
+from predilect._base.json import plain
+from predilect.inference.gaussian.kernels import Stationary
+from predilect.papers.gaspk.em.answers import TradeOffAnswers
+from predilect.papers.gaspk.em.fit import run
+from predilect.papers.gaspk.em.mode import log_det_at
+from predilect.papers.gaspk.em.weights import random_weights
+from predilect.papers.gaspk.posterior.grid import GridBasis
+from predilect.papers.gaspk.settings import Settings
 
 __all__ = ["PARTS", "on_grid", "with_estimator"]
 

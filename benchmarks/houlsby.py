@@ -28,7 +28,7 @@ from benchmarks.store import write_whole
 from benchmarks.task import without_absent
 from predilect.data import Comparisons
 from predilect.errors import ConvergenceWarning
-from predilect.report.folder import package_versions
+from predilect.show.report.folder import package_versions
 
 __all__ = ["MODELS", "main", "split"]
 

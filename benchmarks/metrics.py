@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import kendalltau
 
-from predilect._types import FloatArray, IntArray
+from predilect._base.types import FloatArray, IntArray
 from predilect.errors import DataError
 from predilect.evaluation.metrics import COLUMN, checked, credit_of
 

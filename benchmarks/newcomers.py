@@ -29,8 +29,8 @@ from predilect import Population
 from predilect.data import Comparisons
 from predilect.errors import ConvergenceWarning, DataWarning
 from predilect.evaluation import answer_losses
-from predilect.likelihoods.calibration import Calibration
-from predilect.people.posterior import PopulationPosterior
+from predilect.inference.likelihoods.calibration import Calibration
+from predilect.inference.people.posterior import PopulationPosterior
 
 RESULTS = Path(__file__).parent / "results"
 SHARE = 6  # one of so many people is held out

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from benchmarks.task import Task
-from predilect._json import plain
+from predilect._base.json import plain
 from predilect.data import Comparisons
 from predilect.models.registry import estimator
 

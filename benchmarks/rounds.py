@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from predilect._json import plain
+from predilect._base.json import plain
 from predilect.data import Comparisons
 from predilect.data.frames import to_columns
 from predilect.errors import DataError

@@ -35,7 +35,7 @@ from benchmarks.simulation_figure import save
 from benchmarks.store import write_whole
 from benchmarks.task import Task, read_answers, split_rows, winner_outcome
 from benchmarks.workers import THREAD_VARIABLES
-from predilect._json import plain
+from predilect._base.json import plain
 from predilect.data import Vocabulary
 
 __all__ = ["CURVES", "crowded_items", "measure_once", "some_labels"]

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 import predilect
 from benchmarks.store import write_whole
 from benchmarks.task import Task
-from predilect._json import plain
+from predilect._base.json import plain
 from predilect.data import ItemFeatures
 
 __all__ = ["SELECTED", "selected_attributes", "selections"]

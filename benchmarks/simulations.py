@@ -28,8 +28,8 @@ from benchmarks.measure import answer_scores, further_scores, taus, warm_up
 from benchmarks.models import Fitted, build
 from benchmarks.simulation_figure import PANELS, figure, markdown
 from benchmarks.store import write_whole
-from predilect._json import plain
-from predilect.factors.posterior import FactorPosterior
+from predilect._base.json import plain
+from predilect.inference.factors.posterior import FactorPosterior
 
 __all__ = ["recovery", "run"]
 

@@ -22,7 +22,7 @@ from benchmarks.measure import answer_scores, peak_megabytes, provenance, warm_u
 from benchmarks.task import Task, split_rows
 from predilect import Population
 from predilect.data import Vocabulary
-from predilect.likelihoods.probit import tilted
+from predilect.inference.likelihoods.probit import tilted
 
 __all__ = ["SIZES", "Size", "crowd", "measure_once"]
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.calibration_floor import CalibrationFloor, calibration_floor
 from benchmarks.metrics import CalibrationBins, calibration_error
-from predilect._json import plain
+from predilect._base.json import plain
 from predilect.evaluation import PairedDifference, paired_difference
 
 __all__ = [

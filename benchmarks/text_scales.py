@@ -15,7 +15,7 @@ from benchmarks.datasets.texts import KINDS
 from benchmarks.predilect_model import PredilectModel
 from benchmarks.task import Task
 from predilect.data import ItemFeatures
-from predilect.gaussian.kernels import median_length_scales
+from predilect.inference.gaussian.kernels import median_length_scales
 
 __all__ = ["TextModel", "text_length_scales"]
 

@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from predilect import Population
 from predilect.data import Comparisons
-from predilect.gaussian.design import Sites
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.layout import lay_out
+from predilect.inference.people.posterior import PopulationPosterior
+from predilect.inference.people.update import settle_all
 from predilect.models.population.updates import begin_updates
-from predilect.people.layout import lay_out
-from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import settle_all
 
 N_ITEMS, PER_PERSON = 200, 20
 SETTINGS = {"strength": 50.0, "variance": 2.0, "consensus_variance": 4.0, "max_iter": 20, "n_jobs": 1}

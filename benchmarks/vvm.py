@@ -28,15 +28,15 @@ from benchmarks.datasets.vvm import TASKS, Preferences
 from benchmarks.store import Store
 from benchmarks.vvm_page import write_page
 from predilect import JointGP
-from predilect.compression import IVM, UCB, VOI, Pairs
-from predilect.compression.criteria import Criterion, Score, items_a_person
-from predilect.compression.posterior import Selection
-from predilect.compression.sparsify import people_of_model, restrict, select
 from predilect.errors import ConvergenceWarning
-from predilect.gaussian.posterior import Utilities
-from predilect.models.joint.fit import JointAnswers, fit_joint_process
-from predilect.models.joint.informative import items_of_answers, order_of_answers, vector_machine
-from predilect.models.joint.process import JointProcess
+from predilect.inference.gaussian.posterior import Utilities
+from predilect.papers.compression import IVM, UCB, VOI, Pairs
+from predilect.papers.compression.criteria import Criterion, Score, items_a_person
+from predilect.papers.compression.posterior import Selection
+from predilect.papers.compression.sparsify import people_of_model, restrict, select
+from predilect.papers.joint.fit import JointAnswers, fit_joint_process
+from predilect.papers.joint.informative import items_of_answers, order_of_answers, vector_machine
+from predilect.papers.joint.process import JointProcess
 
 __all__ = ["CRITERIA", "PRINTED", "SHARES", "criteria_of", "recommendation_loss", "run", "speed"]
 

@@ -9,7 +9,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import predilect
-from predilect._stored import PART, Field, classes_of, stored_in
+from predilect._base.stored import PART, Field, classes_of, stored_in
 from predilect.cli.main import app
 from predilect.data.read.options import OPTIONS
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from predilect.gaussian.kernels import Stationary
-from predilect.models.gaspk.posterior.grid import GridBasis
-from predilect.models.gaspk.posterior.sums import packed_blocks, unpacked
+from predilect.inference.gaussian.kernels import Stationary
+from predilect.papers.gaspk.posterior.grid import GridBasis
+from predilect.papers.gaspk.posterior.sums import packed_blocks, unpacked
 
 SYMMETRIC = [[-1.0, 0.0, 1.0], [-2.0, -1.0, 1.0, 2.0], [-1.5, -0.5, 0.0, 0.5, 1.5], [-1.0, 1.0]]
 PLAIN = [[0.0, 0.3, 1.0], [1.0, 2.0, 5.0], [2.0], [-1.0, 4.0]]

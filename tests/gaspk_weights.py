@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from predilect.models.gaspk.em.weights import Climb, likeliest_weights
+from predilect.papers.gaspk.em.weights import Climb, likeliest_weights
 
 
 def standing(answers, F, weights, *, delta=0.0, executor=None) -> Climb:

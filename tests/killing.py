@@ -45,7 +45,7 @@ def replace_for_ever(kind: str, path: Path, written: Connection) -> None:
 def replace(kind: str, path: Path, stamp: str) -> None:
     """Replace a result by one that says the same in two files."""
     from predilect.models.saving import write_model
-    from predilect.report.output import OutputFolder
+    from predilect.show.report.output import OutputFolder
 
     if kind == "model":
         write_model(path, {"stamp": stamp}, {"stamp": list(stamp)}, overwrite=True)

@@ -1,7 +1,7 @@
 """Mutation testing: small errors put into the sources, one at a time, and the tests that see them.
 
     python tests/mutants.py --seed 1 --each 12                 # twelve mutants of each room
-    python tests/mutants.py --seed 1 people=20 decisions=20    # of these rooms only; --list only shows them
+    python tests/mutants.py --seed 1 inference/people=20 decisions=20    # of these rooms only; --list only shows them
     python tests/mutants.py --seed 1 --only 3 17               # these again, after a new test
 
 A seed draws the same mutants of the same sources: a kind of error, then a file with room for it, then a place, never
@@ -35,7 +35,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE, TESTS = ROOT / "src" / "predilect", ROOT / "tests"
-ROOMS = ("people", "likelihoods", "gaussian", "decisions", "models/population", "data/read")
+ROOMS = (
+    "inference/people", "inference/likelihoods", "inference/gaussian", "decisions", "models/population", "data/read",
+)  # fmt: skip
 SECONDS = {"not slow": 120, "slow": 300}  # that a test may take; all loops may have to be compiled within one
 COMPILED = {"kernel", "inner_kernel", "elementwise"}
 MESSAGES = re.compile(r"(warn|warning|info|debug|_say\w*)$")  # functions that only say something
@@ -131,7 +133,7 @@ def errors(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 def mutants_of(file: Path) -> Iterator[Mutant]:
     """All errors that can be put into a file."""
     text = read(file)
-    has_loops = "predilect._compile import" in text
+    has_loops = "predilect._base.compile import" in text
 
     def walk(node: ast.AST, function: str, cold: bool) -> Iterator[Mutant]:
         below = list(ast.iter_child_nodes(node))

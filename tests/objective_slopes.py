@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from predilect.gaussian.design import Sites
+from predilect.inference.gaussian.design import Sites
 from predilect.models.population.search import Search, _Coordinates
 
 

@@ -19,15 +19,15 @@ from unittest.mock import patch
 import polars as pl
 
 from cli.running import run
-from predilect.charts import pictures
-from predilect.charts.chart import Chart
-from predilect.charts.facts import pairs_of, part_worths_of, people_map
-from predilect.charts.svg import style, svg
 from predilect.decisions.scales import SCALES
 from predilect.evaluation.metrics import Reliability
 from predilect.examples import copy_into
 from predilect.examples.__main__ import main as examples
-from predilect.report.leaderboard import shared_segments
+from predilect.show.charts import pictures
+from predilect.show.charts.chart import Chart
+from predilect.show.charts.facts import pairs_of, part_worths_of, people_map
+from predilect.show.charts.svg import style, svg
+from predilect.show.report.leaderboard import shared_segments
 from readme import PICTURE, ROOT, draw, in_a_folder_of_its_own, ran_demo, rewritten, valued, wrapped
 
 DOCS, PICTURES = ROOT / "docs", ROOT / "docs" / "pictures"

@@ -23,7 +23,7 @@ from scipy.stats import norm
 from cli.running import run
 from predilect.decisions.scales import SCALES
 from predilect.examples import copy_into
-from predilect.report.folder import plot_board
+from predilect.show.report.folder import plot_board
 
 ROOT = Path(__file__).parents[1]
 README, OUTPUTS = ROOT / "README.md", ROOT / "docs" / "reference" / "outputs.md"

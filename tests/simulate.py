@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.data import Comparisons
-from predilect.people.layout import People, lay_out
+from predilect.inference.people.layout import People, lay_out
 
 Answers = SimpleNamespace  # user, left, right, outcome, weight, n_users, n_items, n_rows
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from predilect.people.law import Law
-from predilect.people.layout import People
+from predilect.inference.people.law import Law
+from predilect.inference.people.layout import People
 from referees.dense_basis import Truth
 from simulate import laid_out, random_covariance
 

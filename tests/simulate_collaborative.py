@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predilect.factors.answers import FactorAnswers, ItemDesign
-from predilect.gaussian.kernels import Stationary, Sum, White
-from predilect.gaussian.projection import Projection
-from predilect.models.collaborative.functions import ExactFunctions
+from predilect.inference.factors.answers import FactorAnswers, ItemDesign
+from predilect.inference.gaussian.kernels import Stationary, Sum, White
+from predilect.inference.gaussian.projection import Projection
+from predilect.papers.collaborative.functions import ExactFunctions
 from simulate import probit_answers
 
 

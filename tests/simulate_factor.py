@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predilect.factors.answers import FactorAnswers
-from predilect.gaussian.kernels import matern
-from predilect.gaussian.projection import Projection
+from predilect.inference.factors.answers import FactorAnswers
+from predilect.inference.gaussian.kernels import matern
+from predilect.inference.gaussian.projection import Projection
 from simulate import probit_answers
 
 

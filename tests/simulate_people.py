@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from predilect.people.law import Law
-from predilect.people.layout import People, lay_out_columns
+from predilect.inference.people.law import Law
+from predilect.inference.people.layout import People, lay_out_columns
 from simulate import Answers, answers, probit_answers, random_covariance
 
 N_ITEMS, DELTA, SPREAD = 6, 0.6, 0.7

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predilect.gaussian.kernels import matern
-from predilect.gaussian.projection import Projection
-from predilect.latent.pooled import PooledAnswers
-from predilect.latent.sparse.problem import Problem
+from predilect.inference.gaussian.kernels import matern
+from predilect.inference.gaussian.projection import Projection
+from predilect.inference.latent.pooled import PooledAnswers
+from predilect.inference.latent.sparse.problem import Problem
 from referees.dense_sparse_gp import DenseModel
 from simulate import probit_answers
 

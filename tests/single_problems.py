@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predilect.gaussian.kernels import squared_exponential
-from predilect.latent.ep import ep
-from predilect.latent.laplace import laplace
-from predilect.latent.single import Problem
-from predilect.latent.variational import variational
-from predilect.likelihoods.views import Probit
+from predilect.inference.gaussian.kernels import squared_exponential
+from predilect.inference.latent.ep import ep
+from predilect.inference.latent.laplace import laplace
+from predilect.inference.latent.single import Problem
+from predilect.inference.latent.variational import variational
+from predilect.inference.likelihoods.views import Probit
 
 METHODS = [laplace, ep, variational]
 

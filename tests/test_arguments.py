@@ -12,7 +12,7 @@ import pytest
 
 import predilect
 from predilect import Population
-from predilect._arguments import (
+from predilect._base.arguments import (
     check_amounts,
     check_choice,
     check_count,
@@ -25,7 +25,7 @@ from predilect._arguments import (
     check_table,
     numbers_in,
 )
-from predilect._text import setting, spoken_to, written
+from predilect._base.text import setting, spoken_to, written
 from predilect.decisions import design
 from predilect.errors import DataError, PredilectError
 from predilect.evaluation import accuracy

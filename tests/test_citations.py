@@ -77,7 +77,7 @@ def test_a_wrong_citation_is_found(said, missing):
 @pytest.mark.parametrize(
     ("said", "missing"),
     [
-        (":class:`~predilect.Population`, :meth:`~predilect.Population.fit`, :mod:`predilect.likelihoods.probit`", 0),
+        (":class:`~predilect.Population`, :meth:`~predilect.Population.fit`, :mod:`predilect.plot`", 0),
         (":class:`DataError`", 0),
         (":meth:`Comparisons.from_frame <predilect.Comparisons.from_frame>`", 0),
         (":class:`~predilect.Nobody`", 1),

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import pytest
 
 from forked import execute, forking
-from predilect import _compile
+from predilect._base import compile as _compile
 from predilect.models.registry import ENTRIES
 
 # Two kernels and a universal function, compiled by the package's own decorators, of which the second calls the first.
 MODULE = """
 import math
-from predilect._compile import elementwise, inner_kernel, kernel
+from predilect._base.compile import elementwise, inner_kernel, kernel
 
 @inner_kernel
 def twice(x):
@@ -46,7 +46,7 @@ def half(x):
 PROGRAM = """
 import os
 import numpy as np
-from predilect import _compile
+from predilect._base import compile as _compile
 _compile._ANNOUNCE_AFTER_SECONDS = float(os.environ.get("ANNOUNCE_AFTER", 1000))
 import loops
 print(loops.total(np.arange(4.0)), loops.half(np.array([3.0]))[0], sum(loops.total.stats.cache_hits.values()))
@@ -54,7 +54,7 @@ print(loops.total(np.arange(4.0)), loops.half(np.array([3.0]))[0], sum(loops.tot
 REBOUND = """
 import numpy as np
 import loops
-from predilect._compile import rebound
+from predilect._base.compile import rebound
 assert rebound(loops.total, lambda f: f, "same") is loops.total
 other = rebound(loops.total, lambda f: loops.thrice if f is loops.twice else f, "another")
 assert other(np.arange(4.0)) == 18.0
@@ -63,7 +63,7 @@ print(loops.total(np.arange(4.0)), loops.half(np.array([3.0]))[0], sum(other.sta
 NAMESAKE = """
 import numpy as np
 import loops
-from predilect._compile import kernel, rebound
+from predilect._base.compile import kernel, rebound
 @kernel
 def thrice(x):
     return FACTOR * x
@@ -74,7 +74,7 @@ print(loops.total(np.arange(4.0)), loops.half(np.array([3.0]))[0], sum(other.sta
 # A kernel that calls one of another file, by way of one more, and reads a named tuple that is defined there.
 CALLER = """
 from called import Pair, thrice
-from predilect._compile import kernel
+from predilect._base.compile import kernel
 
 @kernel
 def total(pair):
@@ -82,7 +82,7 @@ def total(pair):
 """
 CALLED = """
 from typing import NamedTuple
-from predilect._compile import inner_kernel
+from predilect._base.compile import inner_kernel
 
 FACTOR = 2.0
 

@@ -22,7 +22,7 @@ from contracts.votes import item_ids, questions, votes
 from predilect import Comparisons, GaSPK, MixedLogit, Population, check, load, read
 from predilect.data import ItemFeatures
 from predilect.errors import PredilectError
-from predilect.models.gaspk.outputs import accept
+from predilect.papers.gaspk.outputs import accept
 
 if not hasattr(os, "fork"):
     pytest.skip("needs fork", allow_module_level=True)

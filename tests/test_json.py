@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from predilect._json import plain, typed
+from predilect._base.json import plain, typed
 
 
 @dataclass

@@ -14,7 +14,7 @@ import predilect
 from cli.running import QUICK, run
 from predilect import GPPL, Comparisons, Population
 from predilect import read as read_file
-from predilect._text import did_you_mean, either, near_miss, spoken_to
+from predilect._base.text import did_you_mean, either, near_miss, spoken_to
 from predilect.data import ItemFeatures
 from predilect.errors import ConvergenceError, DataError, DataWarning
 from predilect.models import CompressedModel

@@ -11,7 +11,7 @@ from benchmarks.in_short import IN_SHORT
 from typer.main import get_command
 
 import predilect.evaluation
-import predilect.gaussian.kernels
+import predilect.inference.gaussian.kernels
 import predilect.models
 from pages import DOCS, PAGES, PICTURES, excerpt, ran
 from predilect.cli.main import app
@@ -55,7 +55,7 @@ def test_pictures_are_small_and_ask_nothing_of_any_other_place():
 def test_the_reference_has_all_that_can_be_imported():
     pages = [path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md")]
     named = {name for page in pages for name in re.findall(r"^\.\. auto\w+:: ([\w.]+)$", page, flags=re.MULTILINE)}
-    rooms = (predilect, predilect.models, predilect.evaluation, predilect.gaussian.kernels)
+    rooms = (predilect, predilect.models, predilect.evaluation, predilect.inference.gaussian.kernels)
     public = {name for room in rooms for name in room.__all__} - {"__version__"}
     assert len(public) > 40
     assert not public - {name.split(".")[-1] for name in named}

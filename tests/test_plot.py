@@ -11,10 +11,10 @@ import pytest
 
 from drawings import WILD
 from predilect import Comparisons, Population, plot
-from predilect.charts.facts import pairs_of, part_worths_of, people_map, rank_shares
-from predilect.charts.pictures import OF_A_MODEL
 from predilect.data import PersonFeatures
 from predilect.errors import DataError
+from predilect.show.charts.facts import pairs_of, part_worths_of, people_map, rank_shares
+from predilect.show.charts.pictures import OF_A_MODEL
 from simulate import comparisons
 from simulate_camps import FIXED, camps
 from tolerances import EXACT

@@ -13,8 +13,8 @@ import pytest
 
 import killing
 from cases import MORE
-from predilect import _replace
-from predilect._replace import put_in_place, staged
+from predilect._base import replace as _replace
+from predilect._base.replace import put_in_place, staged
 
 WAYS = ["exchange", "swap"]
 
@@ -173,7 +173,7 @@ def test_nothing_but_what_was_left_behind_is_ever_removed(place):
 
 def test_what_a_running_process_works_in_is_left_alone(place):
     code = (
-        "import sys; from pathlib import Path; from predilect._replace import staged\n"
+        "import sys; from pathlib import Path; from predilect._base.replace import staged\n"
         "with staged(Path(sys.argv[1])) as new: new.mkdir(); print(flush=True); sys.stdin.read(); assert new.exists()"
     )
     command = [sys.executable, "-c", code, str(place)]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from predilect.shards import cut, map_shards, resolve_n_jobs, workers
+from predilect._base.shards import cut, map_shards, resolve_n_jobs, workers
 
 COSTS = st.lists(st.floats(0.0, 1e6), max_size=60).map(lambda values: np.array(values, dtype=float))
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import pytest
 
-from predilect._stored import (
+from predilect._base.stored import (
     LARGEST,
     PART,
     PLAIN,
@@ -29,8 +29,8 @@ from predilect._stored import (
     unless,
     within,
 )
-from predilect._types import FloatArray
-from predilect.gaussian.dense import covariances
+from predilect._base.types import FloatArray
+from predilect.inference.gaussian.dense import covariances
 
 TABLE = {
     "mean": numbers("M"), "cov": covariances("M M"), "ptr": pointer("U+1", "R"), "item": codes("R", "I"),

@@ -6,7 +6,7 @@ import traceback
 
 import pytest
 
-from predilect._text import LONGEST_MESSAGE, printable, shown
+from predilect._base.text import LONGEST_MESSAGE, printable, shown
 from predilect.errors import ConvergenceWarning, DataError, DataWarning, OutputError
 
 HARMFUL = "\x1b]0;pwned\x07 \x9b31m \r\n\t \u202e \u2028 \udcff \x7f"

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
-from predilect.models.gaspk.em.answers import TradeOffAnswers
-from predilect.models.gaspk.posterior.basis import DenseBasis
+from predilect.inference.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
+from predilect.papers.gaspk.em.answers import TradeOffAnswers
+from predilect.papers.gaspk.posterior.basis import DenseBasis
 
 
 class Problem(NamedTuple):

@@ -17,9 +17,9 @@ from benchmarks.datasets.ratings import PARTIES, most_rated, strict_pairs
 from benchmarks.datasets.sushi import PLACES, features, rankings
 from benchmarks.task import read_answers, read_csv, winner_outcome
 from predilect.data import Comparisons
-from predilect.gaussian.dense import factorise
-from predilect.gaussian.kernels import Stationary
-from predilect.gaussian.kernels.stationary import median_distance_scales
+from predilect.inference.gaussian.dense import factorise
+from predilect.inference.gaussian.kernels import Stationary
+from predilect.inference.gaussian.kernels.stationary import median_distance_scales
 
 __all__ = ["DATA", "DIFFERENCES", "OTHER_DATA", "OTHER_HEAD", "SECTIONS", "Data", "introduction"]
 

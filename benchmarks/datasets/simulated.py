@@ -7,7 +7,7 @@ import polars as pl
 from scipy.special import log_ndtr
 
 from benchmarks.task import Loader, Task, split_rows
-from predilect.gaussian.kernels import squared_exponential
+from predilect.inference.gaussian.kernels import squared_exponential
 
 __all__ = ["TASKS"]
 

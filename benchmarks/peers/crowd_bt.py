@@ -18,8 +18,8 @@ import polars as pl
 
 from benchmarks.task import Task
 from predilect.data import Comparisons, ItemFeatures
-from predilect.gaussian.dense import factorise
-from predilect.gaussian.kernels import Stationary, median_length_scales
+from predilect.inference.gaussian.dense import factorise
+from predilect.inference.gaussian.kernels import Stationary, median_length_scales
 
 __all__ = ["CrowdBTProcess", "online_scores"]
 
@@ -63,7 +63,7 @@ class CrowdBTProcess:
     task : Task
         With workers and features of items, without ties.
     median : str, default "arguments"
-        Rule of the length-scales, see :func:`predilect.gaussian.kernels.median_length_scales`.
+        Rule of the length-scales, see :func:`predilect.inference.gaussian.kernels.median_length_scales`.
     """
 
     def __init__(self, task: Task, median: str = "arguments") -> None:

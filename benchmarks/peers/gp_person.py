@@ -16,13 +16,13 @@ import polars as pl
 
 from benchmarks.task import Task
 from predilect.data import Comparisons, ItemFeatures
-from predilect.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
-from predilect.latent.ep import ep
-from predilect.latent.laplace import laplace
-from predilect.latent.single import Problem, SingleLatent
-from predilect.likelihoods.probit import tilted
-from predilect.models.gaspk.prior import length_scales_by_rule
-from predilect.models.gaspk.tradeoffs.fit import fit_trade_offs
+from predilect.inference.gaussian.kernels import Antisymmetric, Kernel, Scaled, Stationary
+from predilect.inference.latent.ep import ep
+from predilect.inference.latent.laplace import laplace
+from predilect.inference.latent.single import Problem, SingleLatent
+from predilect.inference.likelihoods.probit import tilted
+from predilect.papers.gaspk.prior import length_scales_by_rule
+from predilect.papers.gaspk.tradeoffs.fit import fit_trade_offs
 
 __all__ = ["PersonClassifier"]
 

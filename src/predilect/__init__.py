@@ -22,7 +22,7 @@ from predilect.models.registry import ENTRIES
 
 _MODULES = {
     "data": ("Comparisons", "check", "read"),
-    "likelihoods.calibration": ("Calibration",),
+    "inference.likelihoods.calibration": ("Calibration",),
     "models": tuple(entry.estimator for entry in ENTRIES if entry.in_front),
     "models.registry": ("load",),
 }
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from predilect.data import Comparisons as Comparisons
     from predilect.data import check as check
     from predilect.data import read as read
-    from predilect.likelihoods.calibration import Calibration as Calibration
+    from predilect.inference.likelihoods.calibration import Calibration as Calibration
     from predilect.models import GPPL as GPPL
     from predilect.models import CollaborativeGP as CollaborativeGP
     from predilect.models import CrowdGPPL as CrowdGPPL

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from predilect._text import message
+from predilect._base.text import message
 
 
 class _Told(Exception):

@@ -19,9 +19,9 @@ from functools import partial, wraps
 from inspect import Parameter, signature
 from typing import Any
 
-from predilect.charts.chart import Chart
-from predilect.charts.on_axes import draw, size_of
-from predilect.charts.pictures import OF_A_MODEL
+from predilect.show.charts.chart import Chart
+from predilect.show.charts.on_axes import draw, size_of
+from predilect.show.charts.pictures import OF_A_MODEL
 
 
 def _drawn(make: Callable[..., Chart]) -> Callable[..., Any]:

@@ -8,8 +8,8 @@ import pytest
 from benchmarks.datasets import TASKS
 
 from predilect.data import ItemFeatures
-from predilect.models.gaspk.tradeoffs.fit import fit_trade_offs
-from predilect.models.gaspk.tradeoffs.grids import Grid, grid_loss
+from predilect.papers.gaspk.tradeoffs.fit import fit_trade_offs
+from predilect.papers.gaspk.tradeoffs.grids import Grid, grid_loss
 
 pytestmark = pytest.mark.data
 

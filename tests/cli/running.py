@@ -11,7 +11,7 @@ from typer import testing
 from typer.testing import CliRunner
 
 from predilect.cli.main import app
-from predilect.report.output import MARKER
+from predilect.show.report.output import MARKER
 
 __all__ = ["ITEMS", "QUICK", "files_beside", "rank_json", "run"]
 

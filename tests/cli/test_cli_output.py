@@ -23,7 +23,7 @@ from cli.running import QUICK, files_beside, run
 from predilect import Population
 from predilect.cli.session import Terminated, session
 from predilect.errors import ConvergenceError, ConvergenceWarning, OutputError
-from predilect.report import folder as report_folder
+from predilect.show.report import folder as report_folder
 
 COMMAND = [sys.executable, "-m", "predilect"]
 
@@ -184,7 +184,7 @@ ENDLESS = """
 import sys
 import numpy as np
 import typer
-from predilect._compile import kernel
+from predilect._base.compile import kernel
 from predilect.cli.session import session
 
 @kernel

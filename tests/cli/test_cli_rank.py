@@ -13,7 +13,7 @@ from cli.running import ITEMS, QUICK, files_beside, rank_json, run
 from predilect import Population, load
 from predilect import read as read_file
 from predilect.decisions.ranking import BOARD_COLUMNS
-from predilect.report import folder as report_folder
+from predilect.show.report import folder as report_folder
 from tolerances import EXACT
 
 OUTPUTS = [

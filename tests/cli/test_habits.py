@@ -24,13 +24,13 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli.running import ITEMS, QUICK, run
+from predilect._base.progress import tell_parts
 from predilect.cli.main import app
 from predilect.cli.session import Common, Talk
 from predilect.cli.share import END, Share
 from predilect.decisions.scales import scale_of
-from predilect.progress import tell_parts
-from predilect.report.sections import board_table
-from predilect.report.text import terminal
+from predilect.show.report.sections import board_table
+from predilect.show.report.text import terminal
 
 
 def test_the_board_comes_first_and_the_rest_when_it_is_asked_for(few_votes):

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import predilect
 from cli.running import QUICK, files_beside, run
-from predilect._text import printable
+from predilect._base.text import printable
 from predilect.data.formulas import as_before, no_formula
 from predilect.data.read.readers import read_table
 from tolerances import ITERATIVE
@@ -292,7 +292,7 @@ def test_one_function_writes_csv_for_people():
     writing = {
         file.relative_to(source).as_posix() for file in source.rglob("*.py") if ".write_csv(" in file.read_text("utf-8")
     }
-    assert writing == {"examples/__init__.py", "report/tables.py"}
+    assert writing == {"examples/__init__.py", "show/report/tables.py"}
 
 
 @given(st.lists(st.text(alphabet="'=+-@1.e \tx", max_size=5) | st.none()))

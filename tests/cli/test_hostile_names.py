@@ -15,7 +15,7 @@ from cli.running import QUICK, files_beside, run
 from drawings import Page
 from predilect import Population, load
 from predilect import read as read_file
-from predilect._text import printable
+from predilect._base.text import printable
 from predilect.errors import DataError, OutputError
 
 NAMES = [

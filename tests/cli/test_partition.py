@@ -166,7 +166,7 @@ def test_a_table_of_everybody_with_very_many_rows_is_written_if_asked_for(tmp_pa
     part = pl.col("user").str.slice(1).cast(pl.Int64) % 2
     votes().with_columns(part=part).write_csv(tmp_path / "votes.csv")
     given = ("rank", tmp_path / "votes.csv", "--segment", "part", "--model", SETTINGS)
-    monkeypatch.setattr("predilect.report.folder.MOST_ROWS_UNASKED", 359)
+    monkeypatch.setattr("predilect.show.report.folder.MOST_ROWS_UNASKED", 359)
     ran = run(*given, "-o", tmp_path / "auto")
     assert not (tmp_path / "auto" / "users.parquet").exists()
     told = " ".join(ran.stdout.split())
@@ -174,7 +174,7 @@ def test_a_table_of_everybody_with_very_many_rows_is_written_if_asked_for(tmp_pa
     assert "rank with --personal yes writes all" in told
     assert run(*shlex.split(show), "--user", "p7").exit_code == 0
     for place, more, most in (("yes", ("--personal", "yes"), 359), ("few", (), 360)):
-        monkeypatch.setattr("predilect.report.folder.MOST_ROWS_UNASKED", most)
+        monkeypatch.setattr("predilect.show.report.folder.MOST_ROWS_UNASKED", most)
         ran = run(*given, *more, "-o", tmp_path / place)
         assert (tmp_path / place / "users.parquet").exists()
         assert "would have" not in ran.stdout

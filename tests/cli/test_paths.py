@@ -13,7 +13,7 @@ import pytest
 
 from cli.running import QUICK, run
 from predilect import read
-from predilect._text import as_typed, for_shell
+from predilect._base.text import as_typed, for_shell
 from predilect.errors import DataError
 
 VOTES = "user,left,right,winner\n" + "".join(f"u{k % 3},{a},{b},{a}\n" for k in range(6) for a, b in ("xy", "yz", "xz"))

@@ -9,7 +9,7 @@ import pytest
 
 from cli.running import ITEMS, files_beside, rank_json, run
 from predilect import GaSPK, load, read
-from predilect.charts.on_axes import can_plot
+from predilect.show.charts.on_axes import can_plot
 
 FEATURES = pl.DataFrame({"item": ITEMS, "size": [1.0, 2.0, 3.0, 4.0, 5.0], "kind": list("aabbc")})
 FEW = ("--model", "gaspk,n_components=2")

@@ -14,7 +14,7 @@ from cli.running import ITEMS, QUICK, files_beside, run
 from drawings import Page
 from predilect import load
 from predilect.decisions.scales import scale_of
-from predilect.report.changes import changes_between
+from predilect.show.report.changes import changes_between
 
 
 def told(ran):

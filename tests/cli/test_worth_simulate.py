@@ -103,7 +103,7 @@ def test_tables_in_other_formats(folder):
 
 @pytest.mark.slow
 def test_mixed_logit_pieces_held_out_tasks_and_json(long, tmp_path, monkeypatch):
-    monkeypatch.setattr("predilect.models.mixed_logit.training._SWEEPS", 200)
+    monkeypatch.setattr("predilect.choice.mixed_logit.training._SWEEPS", 200)
     out = ranked(long, tmp_path, "--model", "mixed-logit", "--read", "piecewise=price:3")
     assert "--force prints them all the same" in refused("worth", out, "-o", tmp_path / "worth")
     assert not (tmp_path / "worth").exists()
@@ -172,8 +172,8 @@ def test_equal_profiles_come_back_from_the_folder(tmp_path):
 
 
 def test_what_is_not_usable_prints_no_numbers_unless_asked(long, tmp_path, monkeypatch):
-    monkeypatch.setattr("predilect.models.mixed_logit.training._SWEEPS", 20)
-    monkeypatch.setattr("predilect.models.mixed_logit.training.R_HAT", 1e9)
+    monkeypatch.setattr("predilect.choice.mixed_logit.training._SWEEPS", 20)
+    monkeypatch.setattr("predilect.choice.mixed_logit.training.R_HAT", 1e9)
     out = ranked(long, tmp_path, "--model", "mixed-logit")
     market = tmp_path / "market.csv"
     pl.DataFrame({"item": ["x", "y"], "price": [1, 2], "screen": ["large", "small"]}).write_csv(market)
@@ -190,8 +190,8 @@ def test_what_is_not_usable_prints_no_numbers_unless_asked(long, tmp_path, monke
 
 
 def test_too_few_sweeps_ask_for_nothing_that_the_command_lacks(long, tmp_path, monkeypatch):
-    monkeypatch.setattr("predilect.models.mixed_logit.training._SWEEPS", 20)
-    monkeypatch.setattr("predilect.models.mixed_logit.training.R_HAT", 1.0)
+    monkeypatch.setattr("predilect.choice.mixed_logit.training._SWEEPS", 20)
+    monkeypatch.setattr("predilect.choice.mixed_logit.training.R_HAT", 1.0)
     long.write_csv(tmp_path / "choices.csv")
     told = said(run("rank", tmp_path / "choices.csv", "--model", "mixed-logit"))
     assert "take fewer attributes, or more sweeps: --model mixed-logit,n_draws=..." in told
@@ -277,7 +277,7 @@ def test_ratings_have_part_worths_and_no_choices_to_explain(tmp_path):
 
 @pytest.mark.slow
 def test_best_worst_answers_without_attributes_have_scores(tmp_path, monkeypatch):
-    monkeypatch.setattr("predilect.models.mixed_logit.training._SWEEPS", 400)  # which is quicker than a search
+    monkeypatch.setattr("predilect.choice.mixed_logit.training._SWEEPS", 400)  # which is quicker than a search
     rng, rows = np.random.default_rng(2), []
     for user in range(6):
         for _ in range(4):

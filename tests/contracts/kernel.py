@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from predilect.gaussian.kernels import Kernel
+from predilect.inference.gaussian.kernels import Kernel
 from tolerances import EXACT, ITERATIVE
 
 RNG = np.random.default_rng(0)

@@ -14,7 +14,7 @@ import pytest
 
 from cli.running import run
 from predilect import Population
-from predilect._text import spoken_to
+from predilect._base.text import spoken_to
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, check, read_item_map
 from predilect.data.frames import as_text, clean_ids
 from predilect.errors import DataError, DataWarning

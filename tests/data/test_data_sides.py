@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from predilect._text import spoken_to
+from predilect._base.text import spoken_to
 from predilect.data import Comparisons, Intake, check
 from predilect.data import read as read_file
 from predilect.data.features import FeatureSpace

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from predilect.decisions.information import bald, expected_best, expected_entropy, remaining_entropy
-from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
+from predilect.inference.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
 from referees.information import answer_entropy, bald_by_quadrature, bald_corrected, bald_released_code
 from tolerances import EXACT
 

@@ -21,8 +21,8 @@ from predilect.decisions.candidates import MOST_ITEMS, all_pairs
 from predilect.decisions.information import bald, expected_best
 from predilect.decisions.queries import STRATEGIES, suggest, suggest_each
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
-from predilect.gaussian.posterior import GaussianPosterior, Posterior, Utilities
-from predilect.likelihoods.probit import outcome_probabilities
+from predilect.inference.gaussian.posterior import GaussianPosterior, Posterior, Utilities
+from predilect.inference.likelihoods.probit import outcome_probabilities
 from referees.information import bald_by_quadrature
 from tolerances import EXACT
 

@@ -16,7 +16,7 @@ from predilect.data import Vocabulary
 from predilect.decisions import ranking
 from predilect.decisions.ranking import Board, best_items, beyond_chance, board_columns, rank_utilities
 from predilect.errors import DataError
-from predilect.gaussian.posterior import DrawnUtilities, Utilities
+from predilect.inference.gaussian.posterior import DrawnUtilities, Utilities
 from simulate import random_covariance
 from tolerances import EXACT, STATISTICAL
 

@@ -13,9 +13,9 @@ from scipy.special import expit, ndtr
 from predilect import Comparisons, Population
 from predilect.decisions.scales import SCALES, scale_of
 from predilect.errors import DataError
-from predilect.gaussian.posterior import Utilities
-from predilect.likelihoods.special import Z_95
-from predilect.likelihoods.views import LOGISTIC_SLOPE
+from predilect.inference.gaussian.posterior import Utilities
+from predilect.inference.likelihoods.special import Z_95
+from predilect.inference.likelihoods.views import LOGISTIC_SLOPE
 from simulate import comparisons, crowd
 from tolerances import EXACT
 

@@ -12,9 +12,9 @@ from predilect import Population
 from predilect.data import Vocabulary
 from predilect.decisions.scores import scores
 from predilect.errors import DataError
-from predilect.gaussian.posterior import GaussianPosterior
-from predilect.likelihoods.logit import Logit
-from predilect.likelihoods.views import Probit
+from predilect.inference.gaussian.posterior import GaussianPosterior
+from predilect.inference.likelihoods.logit import Logit
+from predilect.inference.likelihoods.views import Probit
 from tolerances import CONVERGED
 
 U = np.array([1.2, -0.4, 0.1, -0.9])

@@ -14,7 +14,7 @@ from live.polls import DRINKS, answered, made, of_kind, reply
 from live.test_kept import url  # noqa: F401  the databases
 from predilect.live import Poll
 from predilect.live.belief import Belief
-from predilect.report.page import page
+from predilect.show.report.page import page
 from tolerances import ITERATIVE
 
 PEOPLE = [f"person {k}" for k in range(8)]

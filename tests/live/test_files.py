@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from cases import MORE
 from cli.running import run
 from live.polls import answered, made
-from predilect._text import as_typed
+from predilect._base.text import as_typed
 from predilect.errors import DataError, OutputError
 from predilect.live import Poll
 from predilect.live.refits import _WORK, Refitter, missing

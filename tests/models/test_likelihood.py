@@ -15,10 +15,10 @@ from scipy.stats import norm
 
 from predilect import GPPL, Population
 from predilect.errors import DataError
-from predilect.likelihoods.logit import Logit
-from predilect.likelihoods.registry import LIKELIHOODS
+from predilect.inference.likelihoods.logit import Logit
+from predilect.inference.likelihoods.registry import LIKELIHOODS
+from predilect.inference.people.update import settled
 from predilect.models.registry import load
-from predilect.people.update import settled
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
 ITEMS = ["ale", "bun", "cod"]

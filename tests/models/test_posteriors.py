@@ -9,11 +9,11 @@ import pytest
 
 from predilect import GPPL, CollaborativeGP, CrowdGPPL, GaSPK, JointGP, Population
 from predilect.errors import ConvergenceWarning, DataError
-from predilect.gaussian.posterior import Posterior
-from predilect.likelihoods.calibration import RANGES, UNCALIBRATED, Calibration, restored_calibration
-from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
+from predilect.inference.gaussian.posterior import Posterior
+from predilect.inference.likelihoods.calibration import RANGES, UNCALIBRATED, Calibration, restored_calibration
+from predilect.inference.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
 from predilect.models import GPVU, HierarchicalGP
-from predilect.models.joint.process import JointProcess
+from predilect.papers.joint.process import JointProcess
 from tolerances import EXACT
 
 MODELS = {

@@ -18,9 +18,9 @@ import pytest
 import predilect
 import predilect.parts
 from predilect.errors import DataError, OutputError
+from predilect.inference.people.law import Law
 from predilect.models.population.in_parts import PopulationInParts
 from predilect.parts.cells import START, Pass, State, cell, read_state, sweep
-from predilect.people.law import Law
 from simulate_parts import in_parts, votes
 from tolerances import CONVERGED, ITERATIVE
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import digamma, gammaln, ndtr
 
-from predilect.likelihoods.expectation import expected
+from predilect.inference.likelihoods.expectation import expected
 
 
 def design(left, right, n_items):

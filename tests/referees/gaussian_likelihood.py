@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from predilect.errors import DataError
-from predilect.likelihoods.views import View
+from predilect.inference.likelihoods.views import View
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from predilect.compression.criteria import log_improvement
+from predilect.papers.compression.criteria import log_improvement
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ import polars as pl
 from scipy.special import ndtr
 
 import predilect
-from predilect.likelihoods.special import Z_95
+from predilect.inference.likelihoods.special import Z_95
 from tolerances import ITERATIVE
 from walks.crowds import Refused, Spec, Table, asking, by, columns_of
 

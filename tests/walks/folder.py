@@ -28,7 +28,7 @@ from cli.running import run
 from made_tables import LAYOUTS, Dice, made
 from predilect.data.read.options import OPTIONS
 from predilect.models.registry import COMMANDS as MODELS
-from predilect.report.output import MARKER
+from predilect.show.report.output import MARKER
 from walks.agreement import disagreement
 from walks.commands import COMMANDS, COMMON, Parameter, taking
 from walks.texts import advised, formulas, has_numbers, texts_in, wrong_in

@@ -41,7 +41,9 @@ def test_what_no_text_holds(text, what):
 
 @pytest.mark.timeout(600)  # where it fails, to find the smallest walk that does
 def test_a_short_walk_through_the_command(monkeypatch):
-    monkeypatch.setattr("predilect.report.folder.can_plot", lambda: False)  # pictures would take as long as the rest
+    monkeypatch.setattr(
+        "predilect.show.report.folder.can_plot", lambda: False
+    )  # pictures would take as long as the rest
     run_state_machine_as_test(FolderWalk, settings=QUICK)
 
 

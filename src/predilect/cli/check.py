@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from predilect._files import are_parts, input_records
-from predilect._text import as_typed
+from predilect._base.files import are_parts, input_records
+from predilect._base.text import as_typed
 from predilect.cli.options import ColumnOption, DesignOption, ItemsOption, MapOption, ReadOption, Said, Votes
 from predilect.cli.session import session
 from predilect.errors import DataError

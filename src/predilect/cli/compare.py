@@ -28,9 +28,9 @@ def compare(
     """
     with session(ctx.obj) as talk:
         from predilect.cli.folder import Results
-        from predilect.report.changes import ASSUMPTION, changes_between
-        from predilect.report.output import OutputFile
-        from predilect.report.tables import write_csv
+        from predilect.show.report.changes import ASSUMPTION, changes_between
+        from predilect.show.report.output import OutputFile
+        from predilect.show.report.tables import write_csv
 
         target = None if out is None else OutputFile(out, force, what="the changes need", reads=[old, new])
         before, after = Results.of(old).model, Results.of(new).model

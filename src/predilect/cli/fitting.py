@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from predilect._text import as_typed, one_line
+from predilect._base.progress import Watcher, tell_parts
+from predilect._base.text import as_typed, one_line
 from predilect.cli.session import Common, Talk
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.models.registry import COMMANDS, Asked, estimator
-from predilect.progress import Watcher, tell_parts
-from predilect.report.leaderboard import Ranking, Refused, describe
-from predilect.report.sections import board_table
-from predilect.report.text import terminal
+from predilect.show.report.leaderboard import Ranking, Refused, describe
+from predilect.show.report.sections import board_table
+from predilect.show.report.text import terminal
 
 if TYPE_CHECKING:
     from predilect.evaluation.verdict import Verdict

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from predilect._types import LARGEST_NUMBER
+from predilect._base.types import LARGEST_NUMBER
 from predilect.errors import DataError
 
 if TYPE_CHECKING:

@@ -180,7 +180,7 @@ def model_said(text: str, known: list[str]) -> tuple[str, dict[str, Any]]:
 
     Values are numbers, true, false, null, lists of these in brackets, or words.
     """
-    from predilect._text import did_you_mean
+    from predilect._base.text import did_you_mean
 
     name, *parts = re.split(r",(?=\s*\w+=)", text)
     name = name.strip().replace("_", "-")
@@ -205,8 +205,8 @@ def kept_of(settings: dict[str, Any]) -> dict[str, Any] | None:
         return None
     from dataclasses import fields
 
-    from predilect.compression.criteria import NAMED
-    from predilect.compression.model import CompressedModel
+    from predilect.papers.compression.criteria import NAMED
+    from predilect.papers.compression.model import CompressedModel
 
     own = CompressedModel().get_params().keys() - {"estimator", "random_state"}
     kept = {name: settings.pop(name) for name in own & settings.keys()}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from predilect._text import as_typed
+from predilect._base.text import as_typed
 from predilect.cli.options import ColumnOption, DesignOption, Force, MapOption, ReadOption, Said
 from predilect.cli.session import Talk, session
 from predilect.errors import DataError
@@ -142,18 +142,18 @@ def rank_parts(
     for flag, value in refused.items():
         if value:
             raise DataError(f"{flag} is not known of a folder of parts, of which the personal model is fitted")
-    from predilect._files import input_records
+    from predilect._base.files import input_records
     from predilect.cli.fitting import MOST_ROWS, say_board, say_model
     from predilect.cli.options import model_said
     from predilect.cli.reading import Settings, read_features
     from predilect.decisions.scales import SCALES
     from predilect.models.registry import estimator
     from predilect.parts import Parts
-    from predilect.report.folder import RankOutput, package_versions
-    from predilect.report.leaderboard import Ranking, leaderboard_document
-    from predilect.report.output import OutputFolder
-    from predilect.report.sections import board_in_short
-    from predilect.report.text import markdown
+    from predilect.show.report.folder import RankOutput, package_versions
+    from predilect.show.report.leaderboard import Ranking, leaderboard_document
+    from predilect.show.report.output import OutputFolder
+    from predilect.show.report.sections import board_in_short
+    from predilect.show.report.text import markdown
 
     name, settings = model_said(model, ["population"])
     target = None if out is None else OutputFolder(out, force, reads=[folder, items])

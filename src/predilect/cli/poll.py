@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from predilect._text import as_typed
+from predilect._base.text import as_typed
 from predilect.cli.options import Force, OutFile
 from predilect.cli.session import Talk, session
 from predilect.errors import DataError, OutputError
@@ -246,7 +246,7 @@ def export(
             talk.result(table, f"poll-{kind.value}", {"poll": opened.name, kind.value: table.to_dicts()})
             return
         from predilect.live.exports import written
-        from predilect.report.output import OutputFile
+        from predilect.show.report.output import OutputFile
 
         form = out.suffix.removeprefix(".")
         if form not in ("csv", "json", "parquet"):

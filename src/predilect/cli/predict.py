@@ -48,8 +48,8 @@ def predict(
         from predilect.data.intake import counted
         from predilect.data.read.readers import is_text, read_table
         from predilect.errors import DataError
-        from predilect.report.output import OutputFile
-        from predilect.report.tables import whole_numbers
+        from predilect.show.report.output import OutputFile
+        from predilect.show.report.tables import whole_numbers
 
         target = None if out is None else OutputFile(out, force, reads=[folder, pairs, items, people])
         if out is not None and target is not None and not target.is_special and out.suffix not in _SUFFIXES:
@@ -148,7 +148,7 @@ def _score(
 
 
 def _write(table: pl.DataFrame, path: Path, named: Path | None) -> None:
-    from predilect.report.tables import refuse_nested, write_csv
+    from predilect.show.report.tables import refuse_nested, write_csv
 
     kind = path.suffix if named is None else named.suffix
     if kind == ".parquet":

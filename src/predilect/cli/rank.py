@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from predilect._files import are_parts, input_records
-from predilect._text import as_typed
+from predilect._base.files import are_parts, input_records
+from predilect._base.text import as_typed
 from predilect.cli.options import (
     FEATURES,
     MODEL,
@@ -124,11 +124,11 @@ def rank(
         from predilect.cli.segments import refuse_segments
         from predilect.data.read.readers import is_text
         from predilect.models.reading import warn_of_people_without_features
-        from predilect.report.folder import MOST_ROWS_UNASKED, RankOutput, package_versions, rows_of_people
-        from predilect.report.leaderboard import leaderboard_document, shared_segments
-        from predilect.report.output import OutputFolder
-        from predilect.report.sections import board_in_short
-        from predilect.report.text import markdown
+        from predilect.show.report.folder import MOST_ROWS_UNASKED, RankOutput, package_versions, rows_of_people
+        from predilect.show.report.leaderboard import leaderboard_document, shared_segments
+        from predilect.show.report.output import OutputFolder
+        from predilect.show.report.sections import board_in_short
+        from predilect.show.report.text import markdown
 
         started, clock = datetime.now(UTC), perf_counter()
         source = Source.of(file, said)
@@ -153,7 +153,7 @@ def rank(
             inputs = input_records({**source.files, "items": items, "people": people})
         seconds = {"reading": perf_counter() - clock}
         if small is not None:  # before the fit, which may take long
-            from predilect.compression.criteria import items_a_person
+            from predilect.papers.compression.criteria import items_a_person
 
             items_a_person(small["keep"], reading.comparisons.n_items)
         say_intake(talk, reading.comparisons)
@@ -227,7 +227,7 @@ def _say(
     from predilect.cli.fitting import MOST_ROWS, say_board, say_choice, say_model, say_verdict
     from predilect.cli.segments import say_segments
     from predilect.cli.worth import say_coefficients
-    from predilect.report.leaderboard import Ranking
+    from predilect.show.report.leaderboard import Ranking
 
     scale = overall.model._own_scale
     if talk.kind == "table" and _of_profiles(overall):
@@ -253,7 +253,7 @@ def _say(
 
 def _of_profiles(ranking: Any) -> bool:
     """Whether items are what their attributes say, which are what somebody asks for: no board of such a thing is."""
-    from predilect.charts.facts import has_attributes
+    from predilect.show.charts.facts import has_attributes
 
     intake, model = ranking.comparisons.intake, ranking.model
     named = any(role.startswith("feature ") for role in intake.columns)
@@ -261,7 +261,7 @@ def _of_profiles(ranking: Any) -> bool:
 
 
 def _title(ranking: Any, segment: str) -> str:
-    from predilect._text import one_line
+    from predilect._base.text import one_line
     from predilect.data.intake import counted
 
     told = "" if ranking.model.report_["model"] == "population" else ", pooled model"
@@ -285,9 +285,9 @@ def _command(ctx: typer.Context, said: Said) -> str:
 
 
 def _say_next(talk: Talk, out: Path | None, written: list[str], model: Any, n_rows: int) -> None:
-    from predilect._text import grouped
-    from predilect.charts.facts import has_attributes
+    from predilect._base.text import grouped
     from predilect.cli.folder import longer
+    from predilect.show.charts.facts import has_attributes
 
     if out is None:
         talk.say("Nothing was written; -o DIR writes the board, everybody's own ranking and the model.")

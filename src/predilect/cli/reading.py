@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from predilect._text import as_typed
+from predilect._base.text import as_typed
 from predilect.cli.options import Said, items_in, numbers_in
 from predilect.cli.session import Talk
 from predilect.data import (

@@ -41,10 +41,10 @@ def report(
     """
     with session(ctx.obj) as talk:
         from predilect.cli.folder import Results
-        from predilect.report.changes import changes_between
-        from predilect.report.notebook import refuse_other_form, written
-        from predilect.report.output import OutputFile
-        from predilect.report.sections import contents_of
+        from predilect.show.report.changes import changes_between
+        from predilect.show.report.notebook import refuse_other_form, written
+        from predilect.show.report.output import OutputFile
+        from predilect.show.report.sections import contents_of
 
         refuse_other_form(out)
         target = OutputFile(out, force, what="the report needs", reads=[folder, compare])

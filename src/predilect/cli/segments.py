@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from predilect._text import one_line
+from predilect._base.text import one_line
 from predilect.cli.session import Talk
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
-from predilect.report.leaderboard import Ranking, SharedSegment
-from predilect.report.sections import SURE, overviews
-from predilect.report.text import terminal
+from predilect.show.report.leaderboard import Ranking, SharedSegment
+from predilect.show.report.sections import SURE, overviews
+from predilect.show.report.text import terminal
 
 Boards = Mapping[tuple[str, str], SharedSegment]
 

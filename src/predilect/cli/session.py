@@ -32,16 +32,16 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from predilect._files import existing, is_stream, suffix_of
-from predilect._text import HARMFUL, printable, spoken_to
-from predilect._text import message as readable
+from predilect._base.files import existing, is_stream, suffix_of
+from predilect._base.text import HARMFUL, printable, spoken_to
+from predilect._base.text import message as readable
 from predilect.cli.share import END, Share, Ticker
 from predilect.errors import ConvergenceError, DataError, OutputError, PredilectError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from predilect.progress import Watcher
+    from predilect._base.progress import Watcher
 
 Given = TypeVar("Given", bound=Path | None)  # a file, if there is one
 _DIGITS = 4  # of a number on a terminal
@@ -170,7 +170,7 @@ class Talk:
 
         The document gets its schema, a version and the warnings.
         """
-        from predilect._json import plain
+        from predilect._base.json import plain
         from predilect.cli.tables import as_rich
 
         if self.kind == "json":
@@ -195,12 +195,12 @@ class Talk:
         """Print a table as "csv" or "md", and a terminal is given few digits; DataError if it cannot hold a column."""
         import polars as pl
 
-        from predilect.report.tables import refuse_nested, write_csv
+        from predilect.show.report.tables import refuse_nested, write_csv
 
         refuse_nested(table)
         terminal = sys.stdout.isatty()
         if kind == "md":
-            from predilect.report.text import table_as_markdown
+            from predilect.show.report.text import table_as_markdown
 
             text = table_as_markdown(table)
         else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from predilect._text import did_you_mean
+from predilect._base.text import did_you_mean
 from predilect.cli.options import Folder, ScaleOption, UserOption, items_in, numbers_in, scale_said
 from predilect.cli.session import Talk, session
 from predilect.errors import DataError
@@ -89,8 +89,8 @@ def _board(
     import polars as pl
 
     from predilect.cli.fitting import say_board, say_verdict
-    from predilect.report.sections import board_in_short
-    from predilect.report.text import markdown
+    from predilect.show.report.sections import board_in_short
+    from predilect.show.report.text import markdown
 
     verdict = getattr(fitted, "verdict_", None)
     if segment is None:
@@ -115,8 +115,8 @@ def _board(
 
 def _of_segment(fitted: Any, segment: str, unit: Any) -> tuple[pl.DataFrame, str]:
     """Board of a segment, and its title; DataError if the model knows no such segment."""
-    from predilect._text import amount, one_line
-    from predilect.report.leaderboard import SEGMENT_COLUMNS, shared_segments
+    from predilect._base.text import amount, one_line
+    from predilect.show.report.leaderboard import SEGMENT_COLUMNS, shared_segments
 
     if not fitted._has_segments:
         raise DataError("the model knows no segments. Rank again with --segment COLUMN")
@@ -137,8 +137,8 @@ def _versus(talk: Talk, fitted: Any, items: list[str], user: str | None, unit: A
     import polars as pl
     from rich.text import Text
 
-    from predilect._text import one_line
-    from predilect.report.tables import sentence_of_pair
+    from predilect._base.text import one_line
+    from predilect.show.report.tables import sentence_of_pair
 
     if len(items) < 2 or len(set(items)) < len(items):
         raise DataError("give two or more different items, such as: predilect show DIR tea milk")

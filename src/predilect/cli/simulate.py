@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from predilect._text import did_you_mean
+from predilect._base.text import did_you_mean
 from predilect.cli.options import Folder, ForceAll, OfName, OfOption, OutFile, numbers_in, of_whom
 from predilect.cli.session import session
 from predilect.cli.tables import with_intervals
@@ -18,7 +18,7 @@ from predilect.errors import DataError
 if TYPE_CHECKING:
     import polars as pl
 
-    from predilect._types import BoolArray, FloatArray
+    from predilect._base.types import BoolArray, FloatArray
     from predilect.data import ItemFeatures
 
 
@@ -119,8 +119,8 @@ def simulate(
         scenarios = talk.file(scenarios)
         from predilect.cli.folder import Results
         from predilect.data.read.readers import read_table
-        from predilect.report.output import OutputFile
-        from predilect.report.tables import write_csv
+        from predilect.show.report.output import OutputFile
+        from predilect.show.report.tables import write_csv
 
         target = None if out is None else OutputFile(out, force, what="the shares need", reads=[folder, scenarios])
         results = Results.of(folder).with_people(talk)

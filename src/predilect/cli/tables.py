@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from predilect._text import one_line, shortened
+from predilect._base.text import one_line, shortened
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from predilect._text import as_typed
+from predilect._base.text import as_typed
 from predilect.cli.options import Folder, ForceAll, OfName, OfOption, UserOption, of_whom
 from predilect.cli.session import Talk, session
 from predilect.cli.tables import as_rich, with_intervals
@@ -93,8 +93,8 @@ def worth(
     """
     with session(ctx.obj) as talk:
         from predilect.cli.folder import Results
-        from predilect.report.output import OutputFolder
-        from predilect.report.tables import write_csv
+        from predilect.show.report.output import OutputFolder
+        from predilect.show.report.tables import write_csv
 
         target = None if out is None else OutputFolder(out, force, reads=[folder])
         results = Results.of(folder).with_people(talk, user)
@@ -167,7 +167,7 @@ def _refuse(results: Results, price: str | None, anchor: str | None, holdout: in
     model = results.model
     has_attributes = model.features_ is not None and hasattr(model, "part_worths")
     if hasattr(model, "indifference"):
-        from predilect.models.gaspk.tradeoffs.map import steps_of
+        from predilect.papers.gaspk.tradeoffs.map import steps_of
 
         steps = steps_of(model.trade_offs_)
         numbers = [one.label for one in steps if one.is_number and len({step.source for step in steps}) > 1]
@@ -343,7 +343,7 @@ def _people(fit: pl.DataFrame) -> list[str]:
     """How well people's choices are explained, in sentences."""
     import numpy as np
 
-    from predilect._text import percent, shown
+    from predilect._base.text import percent, shown
 
     guess = fit.filter("guesses")["user"].to_list()
     lines = [
@@ -359,7 +359,7 @@ def _people(fit: pl.DataFrame) -> list[str]:
 
 def _held_out(table: pl.DataFrame) -> list[str]:
     """What held-out tasks say, in sentences."""
-    from predilect._text import amount
+    from predilect._base.text import amount
 
     first, second = table.row(0, named=True), table.row(1, named=True)
     lines = [f"Held out: {amount(first['choices'])} choices of {first['people']} people."]

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.linalg import helmert
 from scipy.sparse import csr_array
 
-from predilect._text import first_few, shown
-from predilect._types import FloatArray, IntArray
+from predilect._base.text import first_few, shown
+from predilect._base.types import FloatArray, IntArray
 from predilect.data.comparisons import Comparisons
 from predilect.data.encoding import Output
 from predilect.data.features import FeatureSpace, ItemFeatures

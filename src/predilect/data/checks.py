@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from predilect._arguments import check_list
-from predilect._text import amount, either, first_few, shown
-from predilect._types import FloatArray, IntArray
+from predilect._base.arguments import check_list
+from predilect._base.text import amount, either, first_few, shown
+from predilect._base.types import FloatArray, IntArray
 from predilect.data.canonical import repeats
 from predilect.data.comparisons import Comparisons
 from predilect.data.intake import BASELINE, FIRST, LAST, NEARLY_ALL, SORTED, counted

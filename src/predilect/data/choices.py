@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from predilect._types import FloatArray, IntArray
+from predilect._base.types import FloatArray, IntArray
 from predilect.data.comparisons import Comparisons, joint_rows
 from predilect.data.orders import all_above
 from predilect.errors import DataError

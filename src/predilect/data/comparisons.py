@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from predilect._arguments import numbers_in
-from predilect._forks import refuse_without_threads
-from predilect._text import is_whole, quoted, shown
+from predilect._base.arguments import numbers_in
+from predilect._base.forks import refuse_without_threads
+from predilect._base.text import is_whole, quoted, shown
 from predilect.data.canonical import ALONE, Answers, canonical_answers, joined_tasks, row_offsets
 from predilect.data.frames import build_frame, open_frame
 from predilect.data.intake import Intake, Reading

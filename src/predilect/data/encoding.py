@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._forks import refuse_without_threads
-from predilect._text import shown
+from predilect._base.forks import refuse_without_threads
+from predilect._base.text import shown
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
 from predilect.data.read.profiles import NONE

@@ -12,17 +12,17 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from predilect._json import plain, typed
-from predilect._stored import Sizes, flags, numbers, optional, unless
-from predilect._text import did_you_mean, either, quoted, shown
-from predilect._types import BoolArray, FloatArray
+from predilect._base.json import plain, typed
+from predilect._base.stored import Sizes, flags, numbers, optional, unless
+from predilect._base.text import did_you_mean, either, quoted, shown
+from predilect._base.types import BoolArray, FloatArray
 from predilect.data.encoding import Output, encode, one_row_each, plan_and_encode, product_of
 from predilect.data.frames import Columns, as_text, clean_ids, open_frame
 from predilect.data.read.columns import listed, refuse_index
 from predilect.data.read.names import ITEM, PEOPLE_OF_TABLES, guess_one
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError, DataWarning
-from predilect.gaussian.kernels import squared_exponential
+from predilect.inference.gaussian.kernels import squared_exponential
 
 
 @dataclass(frozen=True, eq=False)

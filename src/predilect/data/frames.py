@@ -16,9 +16,9 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from predilect._arguments import check_text
-from predilect._forks import refuse_without_threads
-from predilect._text import did_you_mean, quoted, shown
+from predilect._base.arguments import check_text
+from predilect._base.forks import refuse_without_threads
+from predilect._base.text import did_you_mean, quoted, shown
 from predilect.errors import DataError, DataWarning
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from predilect._text import amount, first_few, shown
+from predilect._base.text import amount, first_few, shown
 from predilect.data.read.options import OPTIONS, option
 
 NO_WEIGHT = "weight zero"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from predilect._types import FloatArray, IntArray
+from predilect._base.types import FloatArray, IntArray
 
 # A key orders answers by left item, right item, variant and outcome with its grade: 19 bits for an item, 21 for a
 # variant, 4 for the code of the outcome, which is 0 for a tie, ±1 for a side and ±(1 + g) for one by grade g.

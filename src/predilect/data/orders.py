@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from predilect._text import either
-from predilect._types import BoolArray
+from predilect._base.text import either
+from predilect._base.types import BoolArray
 from predilect.data.canonical import ALONE, canonical_answers
 from predilect.data.comparisons import Comparisons, joint_rows
 from predilect.data.read.options import option

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from predilect._types import BoolArray, IntArray
+from predilect._base.types import BoolArray, IntArray
 from predilect.data.canonical import groups_by_task, repeats, row_offsets
 from predilect.data.comparisons import Comparisons
 from predilect.data.content import Keys, dealt, hashed, summed

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predilect._arguments import check_names
-from predilect._text import did_you_mean, either, first_few, shown
-from predilect._types import FloatArray
+from predilect._base.arguments import check_names
+from predilect._base.text import did_you_mean, either, first_few, shown
+from predilect._base.types import FloatArray
 from predilect.data.attributes import Coding
 from predilect.data.encoding import Output, product_of, product_output
 from predilect.data.features import ItemFeatures, PersonFeatures

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._forks import refuse_without_threads
-from predilect._text import did_you_mean, quoted, shown
+from predilect._base.forks import refuse_without_threads
+from predilect._base.text import did_you_mean, quoted, shown
 from predilect.data.frames import FEW, clean_ids, to_series
 from predilect.errors import DataError
 

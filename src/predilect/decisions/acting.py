@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from predilect._json import plain
-from predilect._text import did_you_mean, either, first_few, quoted, shown
-from predilect._types import FloatArray, IntArray, is_number
+from predilect._base.json import plain
+from predilect._base.text import did_you_mean, either, first_few, quoted, shown
+from predilect._base.types import FloatArray, IntArray, is_number
 from predilect.decisions.candidates import Fitted
 from predilect.decisions.queries import code_of
 from predilect.errors import DataError

@@ -10,14 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
-from predilect._text import quoted
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.text import quoted
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.comparisons import joint_rows
 from predilect.data.frames import is_list
 from predilect.data.read.columns import pair_columns
 from predilect.errors import DataError, DataWarning
-from predilect.gaussian.posterior import Posterior, Utilities
+from predilect.inference.gaussian.posterior import Posterior, Utilities
 
 MOST_ITEMS = 1000  # of which all pairs are looked at
 _TABLE_OF_ITEMS = 1000  # up to so many items, whether a pair is barred stands in a table of all

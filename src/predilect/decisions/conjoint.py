@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.special import expit
 
-from predilect._arguments import check_choice
-from predilect._text import did_you_mean
-from predilect._types import FloatArray, IntArray
+from predilect._base.arguments import check_choice
+from predilect._base.text import did_you_mean
+from predilect._base.types import FloatArray, IntArray
 from predilect.data.choices import Choices
 from predilect.errors import DataError
-from predilect.likelihoods.special import TAILS_95, Z_95
+from predilect.inference.likelihoods.special import TAILS_95, Z_95
 
 RULES = ("share", "first_choice", "randomised")
 OF = ("population", "respondents")  # of whom an average is, and its interval

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from predilect._arguments import check_arguments
-from predilect._text import quoted
-from predilect._types import FloatArray, IntArray
+from predilect._base.arguments import check_arguments
+from predilect._base.text import quoted
+from predilect._base.types import FloatArray, IntArray
 from predilect.decisions.candidates import answered_rows
 from predilect.decisions.sets import LARGEST_SET, sets_of_rows
 from predilect.decisions.weights import BLOCK, EQUAL, Pool, Weights, information_about

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from numpy.polynomial.chebyshev import chebpts1, chebvander
 from scipy.special import entr, ndtr, wrightomega, xlog1py
 
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.decisions.candidates import EQUAL
-from predilect.gaussian.posterior import Utilities
+from predilect.inference.gaussian.posterior import Utilities
 
 _LOG_2 = math.log(2.0)
 # h(Φ(x)) in bits as a sum of Gaussians a exp(-x² / (2 c)); least squares on [0, 9], largest error 1.2e-7.

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from predilect._text import either
-from predilect._types import FloatArray, IntArray
+from predilect._base.text import either
+from predilect._base.types import FloatArray, IntArray
 from predilect.decisions.conjoint import PersonDraws, average
 from predilect.errors import DataError
-from predilect.likelihoods.special import TAILS_95
+from predilect.inference.likelihoods.special import TAILS_95
 
 AIMS = ("share", "revenue", "margin")
 _STEP = 1e-4  # of central differences of a chance, in units of utility

@@ -11,13 +11,13 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import ndtr, ndtri
 
-from predilect._arguments import check_choice, check_count
-from predilect._text import grouped, quoted
-from predilect._types import FloatArray, IntArray, is_number
+from predilect._base.arguments import check_choice, check_count
+from predilect._base.text import grouped, quoted
+from predilect._base.types import FloatArray, IntArray, is_number
 from predilect.decisions.candidates import items_left
 from predilect.decisions.ranking import board_draws, default_draws, in_order, rank_utilities
 from predilect.errors import DataError
-from predilect.gaussian.dense import factorise, symmetrise
+from predilect.inference.gaussian.dense import factorise, symmetrise
 
 CLAIMS = ("best", "top", "tiers")
 _RIVALS = 10  # the strongest, on either side of a claim

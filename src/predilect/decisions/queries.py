@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from predilect._arguments import check_arguments, check_choice
-from predilect._text import did_you_mean, either, quoted
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.arguments import check_arguments, check_choice
+from predilect._base.text import did_you_mean, either, quoted
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data import Vocabulary, build_frame
 from predilect.decisions.candidates import (
     Fitted,
@@ -35,7 +35,7 @@ from predilect.decisions.information import (
     shuffled,
 )
 from predilect.errors import DataError, DataWarning
-from predilect.gaussian.posterior import Utilities
+from predilect.inference.gaussian.posterior import Utilities
 
 _MOST_PREDICTED = 5000  # pairs that are predicted one by one
 STRATEGIES = ("bald", "entropy", "eubo", "random")

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data import Vocabulary
 from predilect.errors import DataError
-from predilect.gaussian.posterior import Utilities
-from predilect.likelihoods.special import TAILS_95
+from predilect.inference.gaussian.posterior import Utilities
+from predilect.inference.likelihoods.special import TAILS_95
 
 BOARD_COLUMNS = (
     "item", "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "tied_with_leader", "n",

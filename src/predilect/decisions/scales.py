@@ -9,15 +9,15 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import expit, logit, softmax
 
-from predilect._arguments import check_choice, check_number
-from predilect._text import either, one_line, shown
-from predilect._types import FloatArray
+from predilect._base.arguments import check_choice, check_number
+from predilect._base.text import either, one_line, shown
+from predilect._base.types import FloatArray
 from predilect.data import Vocabulary
 from predilect.decisions.ranking import Board
 from predilect.errors import DataError
-from predilect.gaussian.posterior import Utilities
-from predilect.likelihoods.registry import LIKELIHOODS
-from predilect.likelihoods.views import LOGISTIC_SLOPE
+from predilect.inference.gaussian.posterior import Utilities
+from predilect.inference.likelihoods.registry import LIKELIHOODS
+from predilect.inference.likelihoods.views import LOGISTIC_SLOPE
 
 ScaleName = Literal["probit", "logit", "elo", "0-100", "share"]
 

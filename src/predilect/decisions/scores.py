@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from predilect._text import quoted
-from predilect._types import FloatArray
+from predilect._base.text import quoted
+from predilect._base.types import FloatArray
 from predilect.data import build_frame
 from predilect.decisions.candidates import Fitted
 from predilect.decisions.conjoint import logit_chances
 from predilect.decisions.queries import code_of
 from predilect.decisions.sets import chance_of_first
 from predilect.errors import DataError
-from predilect.gaussian.posterior import Posterior
-from predilect.likelihoods.special import TAILS_95
+from predilect.inference.gaussian.posterior import Posterior
+from predilect.inference.likelihoods.special import TAILS_95
 
 _DRAWS = 200  # of each person
 

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 from scipy.special import entr, ndtr
 
-from predilect._arguments import check_list
-from predilect._forks import refuse_without_threads
-from predilect._text import either, quoted
-from predilect._types import FloatArray, IntArray
+from predilect._base.arguments import check_list
+from predilect._base.forks import refuse_without_threads
+from predilect._base.text import either, quoted
+from predilect._base.types import FloatArray, IntArray
 from predilect.data import Comparisons, build_frame
 from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
 from predilect.data.read.columns import listed
@@ -32,7 +32,7 @@ from predilect.decisions.candidates import (
 from predilect.decisions.information import bald
 from predilect.decisions.queries import code_of
 from predilect.errors import DataError, DataWarning
-from predilect.gaussian.dense import semidefinite_root
+from predilect.inference.gaussian.dense import semidefinite_root
 
 _DRAWS = 400  # of the utilities: the information of a set is known to about .01 bits
 _MOST_ITEMS = 60  # of which sets are made

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from predilect._text import quoted
-from predilect._types import FloatArray
+from predilect._base.text import quoted
+from predilect._base.types import FloatArray
 from predilect.data import build_frame
 from predilect.decisions.candidates import Fitted
 from predilect.decisions.queries import code_of

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from predilect._arguments import check_arguments, check_choice, check_count
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.arguments import check_arguments, check_choice, check_count
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.decisions.candidates import all_pairs, items_left
 from predilect.decisions.information import bald
 from predilect.decisions.ranking import N_DRAWS
 from predilect.errors import DataError
-from predilect.gaussian.dense import semidefinite_root
+from predilect.inference.gaussian.dense import semidefinite_root
 
 TARGETS = ("board", "best", "top", "random")
 SHARPNESS = 3.0  # w = exp(I / τ), τ = (largest I - median I) / this

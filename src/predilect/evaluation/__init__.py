@@ -9,7 +9,8 @@
 1.0397
 """
 
-from predilect.evaluation.attributes import select_attributes
+from typing import TYPE_CHECKING, Any
+
 from predilect.evaluation.holdout import holdout
 from predilect.evaluation.judging import judge
 from predilect.evaluation.metrics import (
@@ -35,3 +36,14 @@ __all__ = [
     "paired_difference",
     "select_attributes",
 ]
+
+if TYPE_CHECKING:
+    from predilect.choice.attributes import select_attributes as select_attributes
+
+
+def __getattr__(name: str) -> Any:
+    if name != "select_attributes":  # which opens ``predilect.choice`` when it is first used
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from predilect.choice import attributes
+
+    return attributes.select_attributes

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 from sklearn.base import clone
 
-from predilect._types import BoolArray, FloatArray
+from predilect._base.progress import Watcher
+from predilect._base.types import BoolArray, FloatArray
 from predilect.data import Comparisons, build_frame
 from predilect.data.choices import Choices, choices_of
 from predilect.data.content import keys_of_answers, summed
@@ -18,7 +19,6 @@ from predilect.data.read.options import option
 from predilect.data.splits import groups_of_people, shuffled_place
 from predilect.errors import DataError, DataWarning
 from predilect.evaluation.metrics import paired_difference
-from predilect.progress import Watcher
 
 OFTEN = 20  # times that an item is offered, for its share to be known at all
 

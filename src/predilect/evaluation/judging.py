@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from predilect._arguments import check_count
-from predilect._json import plain
-from predilect._types import BoolArray, FloatArray
+from predilect._base.arguments import check_count
+from predilect._base.json import plain
+from predilect._base.progress import Watcher, tell_parts
+from predilect._base.types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
 from predilect.data.checks import connected_items
 from predilect.data.comparisons import joint_rows
@@ -27,7 +28,6 @@ from predilect.data.splits import only_people_of, shuffled_people, with_items_of
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
 from predilect.evaluation.metrics import Reliability, accuracy, paired_difference, reliability
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged, outcome_of
-from predilect.progress import Watcher, tell_parts
 
 # So few people are enough if they answered so much each: what each says of the difference is then known well.
 FEWEST_PEOPLE, FEWEST_BUSY, BUSY = 10, 5, 20

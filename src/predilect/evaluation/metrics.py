@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
-from predilect._arguments import check_arguments, check_count, check_list, numbers_in
-from predilect._types import FloatArray, IntArray
+from predilect._base.arguments import check_arguments, check_count, check_list, numbers_in
+from predilect._base.types import FloatArray, IntArray
 from predilect.errors import DataError
-from predilect.likelihoods.special import TAILS_95, Z_95
+from predilect.inference.likelihoods.special import TAILS_95, Z_95
 
 COLUMN = np.array([2, 1, 0])  # of outcome -1, 0, +1 in (left, tie, right)
 

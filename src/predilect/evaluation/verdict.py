@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any, Self
 
-from predilect._json import typed
-from predilect._text import amount, number
+from predilect._base.json import typed
+from predilect._base.text import amount, number
 from predilect.evaluation.metrics import Reliability
 
 OUTCOMES = ("better", "nothing", "worse", "unknown")

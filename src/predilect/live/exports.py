@@ -12,12 +12,12 @@ from typing import Any, Literal, get_args
 import polars as pl
 import sqlalchemy as sa
 
-from predilect._text import did_you_mean, quoted
+from predilect._base.text import did_you_mean, quoted
 from predilect.errors import DataError
 from predilect.live.answers import moment, table, user_of
 from predilect.live.state import Participant, State, is_moment
 from predilect.live.tables import events, participants
-from predilect.report.tables import write_csv
+from predilect.show.report.tables import write_csv
 
 Export = Literal["answers", "shown", "items", "board", "participants", "events"]
 _SMALLEST_GROUP = 5

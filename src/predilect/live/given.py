@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from predilect._text import did_you_mean, one_line, quoted
+from predilect._base.text import did_you_mean, one_line, quoted
 from predilect.errors import DataError
 from predilect.live.settings import LONGEST_TEXT, storable
 from predilect.live.state import Item, Participant, Shown, State

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from predilect._text import either
+from predilect._base.text import either
 from predilect.errors import DataError, OutputError
 from predilect.live.state import Event, State, checksum, decoded, said_of
 from predilect.live.tables import Database, events, polls

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 
-from predilect._text import one_line, quoted
+from predilect._base.text import one_line, quoted
 from predilect.errors import DataError, OutputError
 from predilect.live import verbs
 from predilect.live.answers import comparisons
@@ -508,11 +508,11 @@ class Poll:
         return self.belief(criterion).outlook(claim, level, settings.top)
 
     def contents(self, criterion: int = 0) -> Any:
-        """What the page of a report on the board holds: :func:`predilect.report.page.page` makes it.
+        """What the page of a report on the board holds: :func:`predilect.show.report.page.page` makes it.
 
         Refused before there are answers.
         """
-        from predilect.report.sections import contents_of
+        from predilect.show.report.sections import contents_of
 
         model = self.belief(criterion).catch_up()
         if not model.n_answers_:

@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from predilect._text import one_line
+from predilect._base.text import one_line
 from predilect.errors import OutputError, PredilectError
 from predilect.live.belief import fitted, packed
 from predilect.live.log import Log

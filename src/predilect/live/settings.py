@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit
 
-from predilect._text import did_you_mean, one_line, quoted
+from predilect._base.text import did_you_mean, one_line, quoted
 from predilect.errors import DataError
 from predilect.live.web.texts import LANGUAGES
 

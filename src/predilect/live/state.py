@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
-from predilect._text import one_line
+from predilect._base.text import one_line
 from predilect.errors import DataError
 from predilect.live.settings import Settings
 

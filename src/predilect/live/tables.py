@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from predilect._text import one_line
+from predilect._base.text import one_line
 from predilect.errors import DataError, OutputError
 
 VERSION = 2

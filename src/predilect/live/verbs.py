@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from predilect._text import one_line
+from predilect._base.text import one_line
 from predilect.live.given import (
     Refused,
     folded,

@@ -17,19 +17,19 @@ _HOME = {entry.estimator: entry.module for entry in ENTRIES}
 __all__ = [*_HOME]
 
 if TYPE_CHECKING:
-    from predilect.compression.model import CompressedModel as CompressedModel
-    from predilect.models.baselines import GPVU as GPVU
-    from predilect.models.baselines import BonillaGP as BonillaGP
-    from predilect.models.baselines import GPClassifier as GPClassifier
-    from predilect.models.baselines import HierarchicalGP as HierarchicalGP
-    from predilect.models.baselines import SingleUserGP as SingleUserGP
-    from predilect.models.collaborative import CollaborativeGP as CollaborativeGP
-    from predilect.models.crowd import CrowdGPPL as CrowdGPPL
-    from predilect.models.gaspk import GaSPK as GaSPK
-    from predilect.models.gppl import GPPL as GPPL
-    from predilect.models.joint import JointGP as JointGP
-    from predilect.models.mixed_logit import MixedLogit as MixedLogit
+    from predilect.choice.mixed_logit import MixedLogit as MixedLogit
     from predilect.models.population import Population as Population
+    from predilect.papers.baselines import GPVU as GPVU
+    from predilect.papers.baselines import BonillaGP as BonillaGP
+    from predilect.papers.baselines import GPClassifier as GPClassifier
+    from predilect.papers.baselines import HierarchicalGP as HierarchicalGP
+    from predilect.papers.baselines import SingleUserGP as SingleUserGP
+    from predilect.papers.collaborative import CollaborativeGP as CollaborativeGP
+    from predilect.papers.compression.model import CompressedModel as CompressedModel
+    from predilect.papers.crowd import CrowdGPPL as CrowdGPPL
+    from predilect.papers.gaspk import GaSPK as GaSPK
+    from predilect.papers.gppl import GPPL as GPPL
+    from predilect.papers.joint import JointGP as JointGP
 
 
 def __getattr__(name: str) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from predilect._arguments import check_arguments, check_choice, check_count
-from predilect._text import either, quoted
+from predilect._base.arguments import check_arguments, check_choice, check_count
+from predilect._base.text import either, quoted
 from predilect.data import build_frame
 from predilect.data.frames import is_list
 from predilect.decisions import acting, queries, sets, suggestions
@@ -554,7 +554,7 @@ class Asking:
         keep : int, float or str, optional
             Items that each person keeps; by default "20%", unless ``budget`` is given.
         loss, criterion, budget, local, precision, random_state
-            As in :class:`CompressedModel <predilect.compression.model.CompressedModel>`.
+            As in :class:`CompressedModel <predilect.papers.compression.model.CompressedModel>`.
 
         Returns
         -------

@@ -15,25 +15,25 @@ import numpy.typing as npt
 import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._arguments import check_arguments
-from predilect._stored import DESCRIBED, PART, PLAIN, amounts, within
-from predilect._text import did_you_mean, either, quoted
-from predilect._types import FloatArray, IntArray, Table
-from predilect.charts.chart import Chart
+from predilect._base.arguments import check_arguments
+from predilect._base.stored import DESCRIBED, PART, PLAIN, amounts, within
+from predilect._base.text import did_you_mean, either, quoted
+from predilect._base.types import FloatArray, IntArray, Table
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, weights_of_rows
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound, score_columns
 from predilect.decisions.scales import Scale, ScaleName, scale_of
 from predilect.errors import DataWarning
-from predilect.gaussian.covariates import CovariateEffects
-from predilect.gaussian.posterior import Posterior, Utilities, centre
-from predilect.likelihoods.views import PairLikelihood, Probit
+from predilect.inference.gaussian.covariates import CovariateEffects
+from predilect.inference.gaussian.posterior import Posterior, Utilities, centre
+from predilect.inference.likelihoods.views import PairLikelihood, Probit
 from predilect.models.asking import Asking
 from predilect.models.checks import refuse_scorer
 from predilect.models.choices import ChoiceSets, answer_log_proba, choice_proba
 from predilect.models.reading import Queries, Said, new_item_space, read_answers, read_queries
 from predilect.models.saving import IDS, LIKELIHOOD, REPORT
+from predilect.show.charts.chart import Chart
 
 
 class Predicting(ABC):

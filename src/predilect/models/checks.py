@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from predilect._arguments import check_choice, check_flag, check_number, check_positive, check_positives
-from predilect._json import plain
-from predilect._stored import LARGEST
-from predilect._text import either, quoted
-from predilect._types import BoolArray, FloatArray
+from predilect._base.arguments import check_choice, check_flag, check_number, check_positive, check_positives
+from predilect._base.json import plain
+from predilect._base.stored import LARGEST
+from predilect._base.text import either, quoted
+from predilect._base.types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
-from predilect.gaussian.kernels import (
+from predilect.inference.gaussian.kernels import (
     MEDIAN_RULES,
     Kernel,
     Product,
@@ -29,9 +29,9 @@ from predilect.gaussian.kernels import (
     White,
     median_length_scales,
 )
-from predilect.gaussian.kernels.base import CovarianceFunction
-from predilect.gaussian.kernels.stationary import DISTANCE_RULES, FORMS, SHAPES, median_distance_scales
-from predilect.gaussian.projection import inducing_points
+from predilect.inference.gaussian.kernels.base import CovarianceFunction
+from predilect.inference.gaussian.kernels.stationary import DISTANCE_RULES, FORMS, SHAPES, median_distance_scales
+from predilect.inference.gaussian.projection import inducing_points
 
 __all__ = ["LARGEST"]
 

@@ -9,18 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from predilect._forks import refuse_without_threads
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.forks import refuse_without_threads
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.comparisons import joint_rows
 from predilect.data.frames import clean_ids, column_names, open_frame, to_columns
 from predilect.data.orders import rows_by_answer
 from predilect.data.read.names import ITEM, PEOPLE, TASK, guess_one
 from predilect.errors import DataError, DataWarning
-from predilect.gaussian.posterior import Posterior
-from predilect.likelihoods.orders import Orders, PairsOfOrders, shared_noise
+from predilect.inference.gaussian.posterior import Posterior
+from predilect.inference.likelihoods.orders import Orders, PairsOfOrders, shared_noise
+from predilect.inference.people.queries import kinds_of_sets
 from predilect.models.reading import Queries
-from predilect.people.queries import kinds_of_sets
 
 _ALTERNATIVE = ("alternative", "alt", "option", *ITEM)
 

@@ -17,9 +17,10 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._arguments import check_arguments, check_count
-from predilect._json import plain
-from predilect._stored import (
+from predilect._base.arguments import check_arguments, check_count
+from predilect._base.json import plain
+from predilect._base.progress import Report, Watcher
+from predilect._base.stored import (
     PART,
     Fields,
     amounts,
@@ -30,19 +31,18 @@ from predilect._stored import (
     pointer,
     within,
 )
-from predilect._text import did_you_mean, either, quoted
-from predilect._types import FloatArray, IntArray, Table
+from predilect._base.text import did_you_mean, either, quoted
+from predilect._base.types import FloatArray, IntArray, Table
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures
 from predilect.errors import DataError
-from predilect.gaussian.kernels import Kernel
-from predilect.gaussian.kernels.stored import kernel_from_dict, kernel_to_dict
+from predilect.inference.gaussian.kernels import Kernel
+from predilect.inference.gaussian.kernels.stored import kernel_from_dict, kernel_to_dict
 from predilect.models.boards import Ranking
 from predilect.models.checks import LARGEST, check_flags, given_threshold
 from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
 from predilect.models.registry import entry_of
 from predilect.models.saving import number, read_model, restore, sizes_of, write_model
 from predilect.models.shown import Shown
-from predilect.progress import Report, Watcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class Estimator(Ranking, Saving, Shown, Constructed):
     """Base of the estimators of the package; their names are in the table of :mod:`predilect.models.registry`.
 
     ``_each`` says what each of "{}" people has, for the first sentence of a description. Attributes that are annotated
-    as :mod:`predilect._stored` describes are what is saved; subclasses add theirs.
+    as :mod:`predilect._base.stored` describes are what is saved; subclasses add theirs.
     """
 
     _hyperparameters_type: ClassVar[Any]

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from predilect._arguments import check_arguments, check_choice, check_list, check_number, check_text
-from predilect._text import either, quoted
-from predilect._types import FloatArray, IntArray, is_number
+from predilect._base.arguments import check_arguments, check_choice, check_list, check_number, check_text
+from predilect._base.text import either, quoted
+from predilect._base.types import FloatArray, IntArray, is_number
 from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
 from predilect.data.attributes import refuse_left_out
 from predilect.data.choices import choices_of

@@ -5,20 +5,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Annotated, Any
 
-from predilect._stored import PART
-from predilect._text import either, setting
-from predilect._types import FloatArray
+from predilect._base.progress import Watcher
+from predilect._base.shards import workers
+from predilect._base.stored import PART
+from predilect._base.text import either, setting
+from predilect._base.types import FloatArray
 from predilect.data.features import FeatureSpace, Traits
 from predilect.errors import DataError
-from predilect.factors.answers import CrowdWeights
-from predilect.factors.posterior import FactorPosterior
-from predilect.gaussian.posterior import GaussianPosterior
-from predilect.gaussian.projection import Projection
+from predilect.inference.factors.answers import CrowdWeights
+from predilect.inference.factors.posterior import FactorPosterior
+from predilect.inference.gaussian.posterior import GaussianPosterior
+from predilect.inference.gaussian.projection import Projection
+from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.reading import Queries, Training, rows_of_features
-from predilect.people.posterior import PopulationPosterior
-from predilect.progress import Watcher
-from predilect.shards import workers
 
 
 def crowd_margins(model: Any, queries: Queries, posterior: PopulationPosterior) -> tuple[FloatArray, FloatArray]:

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from predilect._text import amount, did_you_mean, either, shown, spoken_to
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.text import amount, did_you_mean, either, shown, spoken_to
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.comparisons import SIDE
 from predilect.data.features import FeatureSpace

@@ -55,7 +55,7 @@ ENTRIES = (
         arguments=lambda asked: {"personal": asked.personal}, also=("pooled",), in_front=True,
     ),
     Entry(
-        "gppl", "GPPL", "models.gppl",
+        "gppl", "GPPL", "papers.gppl",
         "items with many features, such as texts, also unseen ones: one smooth function for all (one for each with "
         "--personal yes)", "either",
         arguments=lambda asked: {
@@ -63,45 +63,45 @@ ENTRIES = (
         }, in_front=True,
     ),
     Entry(
-        "crowd-gppl", "CrowdGPPL", "models.crowd", "what the crowd agrees on, and along which components people differ",
+        "crowd-gppl", "CrowdGPPL", "papers.crowd", "what the crowd agrees on, and along which components people differ",
         arguments=_user_features, in_front=True,
     ),
     Entry(
-        "gaspk", "GaSPK", "models.gaspk",
+        "gaspk", "GaSPK", "papers.gaspk",
         "what people would give up of one attribute for another, from choices between items of few attributes",
         instead="ranks for everybody and for their average, by what they have in common. Say -c who= for one "
         "function of all answers,", in_front=True,
     ),
     Entry(
-        "mixed-logit", "MixedLogit", "models.mixed_logit",
+        "mixed-logit", "MixedLogit", "choice.mixed_logit",
         "choices of one item out of several, by coefficients of attributes that vary between people",
         instead="is for people who differ. Say -c who= for one set of coefficients,", in_front=True,
     ),
     Entry(
-        "collaborative", "CollaborativeGP", "models.collaborative",
+        "collaborative", "CollaborativeGP", "papers.collaborative",
         "few questions a person, chosen by predilect ask: functions that people share and weigh",
         arguments=_user_features, in_front=True,
     ),
     Entry(
-        "joint", "JointGP", "models.joint", "people and items by the features of both, for some thousand answers",
+        "joint", "JointGP", "papers.joint", "people and items by the features of both, for some thousand answers",
         in_front=True,
     ),
-    Entry("single-user-gp", "SingleUserGP", "models.baselines", "a baseline, a function for each person alone"),
-    Entry("hierarchical-gp", "HierarchicalGP", "models.baselines", "a baseline, people as draws from one Gaussian"),
-    Entry("bonilla-gp", "BonillaGP", "models.baselines", "a baseline, as joint"),
+    Entry("single-user-gp", "SingleUserGP", "papers.baselines", "a baseline, a function for each person alone"),
+    Entry("hierarchical-gp", "HierarchicalGP", "papers.baselines", "a baseline, people as draws from one Gaussian"),
+    Entry("bonilla-gp", "BonillaGP", "papers.baselines", "a baseline, as joint"),
     Entry(
-        "gp-classifier", "GPClassifier", "models.baselines", "a baseline, one ranking for all", "one",
+        "gp-classifier", "GPClassifier", "papers.baselines", "a baseline, one ranking for all", "one",
         "is one ranking for all; one for each person is --model single-user-gp. Say that,",
     ),
-    Entry("gpvu", "GPVU", "models.baselines", "a baseline, factors and a function of each person's own"),
-    Entry("compressed", "CompressedModel", "compression.model"),
+    Entry("gpvu", "GPVU", "papers.baselines", "a baseline, factors and a function of each person's own"),
+    Entry("compressed", "CompressedModel", "papers.compression.model"),
 )  # fmt: skip
 # Settings of an estimator that have a name of their own in commands; saved models have that of the estimator.
 VARIANTS = (
     Entry(
         "logit",
         "MixedLogit",
-        "models.mixed_logit",
+        "choice.mixed_logit",
         "conditional logit: the same coefficients for all",
         instead="is for answers of which some are one person's. Say -c who= for answers of nobody in particular,",
         arguments=lambda _: {"distributions": "fixed"},
@@ -109,7 +109,7 @@ VARIANTS = (
     Entry(
         "latent-class",
         "MixedLogit",
-        "models.mixed_logit",
+        "choice.mixed_logit",
         "classes of people with coefficients of their own, two or n_classes of them",
         instead="is for people who differ. Say --model logit,",
         arguments=lambda _: {"distributions": "fixed", "n_classes": 2},
@@ -148,7 +148,7 @@ def load(path: str | Path) -> Any:
     ...     type(predilect.load(f"{folder}/model")).__name__
     'Population'
     """
-    from predilect._arguments import check_arguments
+    from predilect._base.arguments import check_arguments
     from predilect.models.saving import settled
 
     check_arguments(path=path)

@@ -17,14 +17,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from predilect._arguments import check_count
-from predilect._json import typed
-from predilect._replace import foreign, put_in_place, resolved, staged
-from predilect._stored import DAMAGE, PART, Fields, Value, check_sizes, check_values, read, stored_in
-from predilect._text import either
+from predilect._base.arguments import check_count
+from predilect._base.json import typed
+from predilect._base.replace import foreign, put_in_place, resolved, staged
+from predilect._base.stored import DAMAGE, PART, Fields, Value, check_sizes, check_values, read, stored_in
+from predilect._base.text import either
 from predilect.data import Vocabulary
 from predilect.errors import DataError, OutputError
-from predilect.likelihoods.registry import LIKELIHOODS
+from predilect.inference.likelihoods.registry import LIKELIHOODS
 
 Read = TypeVar("Read")
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._arguments import check_arguments
-from predilect._text import grouped, quoted
+from predilect._base.arguments import check_arguments
+from predilect._base.text import grouped, quoted
 from predilect.decisions.scales import ScaleName, scale_of
 from predilect.errors import DataError
 
@@ -62,7 +62,7 @@ class Shown(BaseEstimator):
         return bundle
 
     def _shown(self) -> str:
-        from predilect.report.notebook import notebook
+        from predilect.show.report.notebook import notebook
 
         return notebook(self, _ROWS_OF_A_NOTEBOOK)
 
@@ -116,7 +116,7 @@ class Shown(BaseEstimator):
         check_arguments(path=path, title=title, name_people=name_people, overwrite=overwrite)
         if compare is not None and not hasattr(compare, "posterior_"):
             raise DataError(f"compare must be a fitted model, an older one, not {quoted(compare)}")
-        from predilect.report.notebook import write_report
+        from predilect.show.report.notebook import write_report
 
         fitted: Any = self
         unit = scale_of(scale, fitted._likelihood.name, base, anchor)

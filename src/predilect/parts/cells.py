@@ -20,27 +20,27 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from predilect._replace import write_whole
-from predilect._stored import DAMAGE
-from predilect._types import FloatArray
+from predilect._base.replace import write_whole
+from predilect._base.shards import workers
+from predilect._base.stored import DAMAGE
+from predilect._base.types import FloatArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.comparisons import SIDE
 from predilect.data.orders import as_orders
 from predilect.errors import DataError, OutputError
-from predilect.gaussian.dense import mirror, symmetrise
-from predilect.gaussian.design import Sites
-from predilect.likelihoods.grades import Thresholds
-from predilect.likelihoods.views import PairLikelihood, Probit
+from predilect.inference.gaussian.dense import mirror, symmetrise
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.likelihoods.grades import Thresholds
+from predilect.inference.likelihoods.views import PairLikelihood, Probit
+from predilect.inference.people.covariates import CovariateInformation, covariate_information
+from predilect.inference.people.empirical_bayes import consistency_step, ties_step
+from predilect.inference.people.engaged import consistency_of_others, counts_of_answers, with_clicks
+from predilect.inference.people.expectation import Expectation, expectation
+from predilect.inference.people.law import Law
+from predilect.inference.people.layout import People, lay_out, with_own
+from predilect.inference.people.sandwich import Scores, scores_of_people
+from predilect.inference.people.update import information_of_consistency, settle, settle_all
 from predilect.parts.manifest import Parts
-from predilect.people.covariates import CovariateInformation, covariate_information
-from predilect.people.empirical_bayes import consistency_step, ties_step
-from predilect.people.engaged import consistency_of_others, counts_of_answers, with_clicks
-from predilect.people.expectation import Expectation, expectation
-from predilect.people.law import Law
-from predilect.people.layout import People, lay_out, with_own
-from predilect.people.sandwich import Scores, scores_of_people
-from predilect.people.update import information_of_consistency, settle, settle_all
-from predilect.shards import workers
 
 _LAID_OUT = "laid-out.json"
 START = "start"  # name of the state before the first pass, in which nothing is known

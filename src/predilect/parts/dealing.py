@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from predilect._arguments import check_count, check_list, check_path
-from predilect._files import file_record
-from predilect._replace import foreign, put_in_place, resolved, staged
-from predilect._text import either, shown
+from predilect._base.arguments import check_count, check_list, check_path
+from predilect._base.files import file_record
+from predilect._base.progress import Watcher
+from predilect._base.replace import foreign, put_in_place, resolved, staged
+from predilect._base.text import either, shown
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.comparisons import joined_grades, joined_tables
 from predilect.data.intake import Intake
@@ -34,7 +35,6 @@ from predilect.parts.manifest import (
     parts_of,
     refuse_large,
 )
-from predilect.progress import Watcher
 
 ROWS_A_PART, MOST_PARTS, FEWEST_PARTS = 250_000, 4096, 4
 _HELD = 1 << 26  # bytes of rows that wait to be written

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from predilect._arguments import check_path
-from predilect._files import file_record
-from predilect._json import plain, typed
-from predilect._text import amount, as_typed, either, shown
-from predilect._types import FloatArray
+from predilect._base.arguments import check_path
+from predilect._base.files import file_record
+from predilect._base.json import plain, typed
+from predilect._base.text import amount, as_typed, either, shown
+from predilect._base.types import FloatArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.canonical import ALONE, Answers, canonical_answers, packed
 from predilect.data.content import Keys, hashed

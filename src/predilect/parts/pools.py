@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Protocol
 
-from predilect._text import either, written
+from predilect._base.shards import resolve_n_jobs
+from predilect._base.text import either, written
 from predilect.errors import DataError
 from predilect.parts.cells import Spec, over_group
-from predilect.shards import resolve_n_jobs
 
 Groups = Sequence[Sequence[int]]
 _ATTEMPTS = 2

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from answers import read, refused, tasks_of
-from predilect._text import spoken_to
+from predilect._base.text import spoken_to
 from predilect.data import Comparisons
 from predilect.data import read as read_file
 from predilect.data.read.options import from_command

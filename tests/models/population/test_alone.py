@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from predilect.data.features import FeatureSpace
-from predilect.gaussian.design import Sites
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.people import layout
+from predilect.inference.people.layout import lay_out
+from predilect.inference.people.update import settle
 from predilect.models.population import calibration as alone
 from predilect.models.population.calibration import Asked, predict_alone
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.models.population.prior import Hyperparameters
-from predilect.people import layout
-from predilect.people.layout import lay_out
-from predilect.people.update import settle
 from simulate import comparisons, crowd
 from tolerances import ITERATIVE
 

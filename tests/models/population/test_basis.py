@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from predilect.data.features import FeatureSpace
-from predilect.gaussian.design import Sites
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.expectation import expectation
+from predilect.inference.people.law import Law
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.models.population.prior import Functions, Hyperparameters
-from predilect.people.expectation import expectation
-from predilect.people.law import Law
 from simulate import crowd, laid_out, random_covariance, random_pairs
 from simulate_basis import PARTS, law_of, people_of, truth_of
 from tolerances import CONVERGED, EXACT, ITERATIVE

@@ -9,7 +9,7 @@ import pytest
 from predilect import Calibration, Population
 from predilect.errors import DataError
 from predilect.models.population import tables
-from predilect.report.folder import write_people
+from predilect.show.report.folder import write_people
 from tolerances import EXACT
 
 SETTING = {"strength": 10.0, "variance": 1.0, "consensus_variance": 2.0, "consistency": 0.0, "n_jobs": 1}

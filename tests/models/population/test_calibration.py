@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from predilect.likelihoods.calibration import Calibration
-from predilect.likelihoods.probit import outcome_log_probabilities, tilted
+from predilect.inference.likelihoods.calibration import Calibration
+from predilect.inference.likelihoods.probit import outcome_log_probabilities, tilted
 from predilect.models.population.calibration import Asked, variance_factor
 from tolerances import EXACT, STATISTICAL
 

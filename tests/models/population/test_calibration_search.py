@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import special
 
-from predilect.likelihoods.calibration import LAPSE_NOISE, Calibration
-from predilect.likelihoods.probit import outcome_probabilities, tilted
-from predilect.likelihoods.views import Probit
+from predilect.inference.likelihoods.calibration import LAPSE_NOISE, Calibration
+from predilect.inference.likelihoods.probit import outcome_probabilities, tilted
+from predilect.inference.likelihoods.views import Probit
+from predilect.inference.people.queries import NEWCOMER
 from predilect.models.population import calibration as module
 from predilect.models.population.calibration import _UP as UP
 from predilect.models.population.calibration import Asked, _Objective, calibration
-from predilect.people.queries import NEWCOMER
 from tolerances import EXACT
 
 PRIOR_RATE = 4.0  # of the Laplace priors: a scale of 1/4

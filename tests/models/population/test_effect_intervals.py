@@ -8,11 +8,11 @@ import pytest
 
 from benchmarks import coverage
 from predilect import Comparisons, Population
+from predilect.inference.people.layout import lay_out
 from predilect.models.population import effects, train
 from predilect.models.population.effects import _Refits
 from predilect.models.population.fit import fit_population
 from predilect.models.population.prior import PopulationPrior
-from predilect.people.layout import lay_out
 from simulate import random_pairs
 from tolerances import EXACT, ITERATIVE
 

@@ -13,7 +13,7 @@ import pytest
 from predilect import Comparisons, Population, load
 from predilect.data import PersonFeatures
 from predilect.errors import DataError, DataWarning
-from predilect.report.folder import write_people
+from predilect.show.report.folder import write_people
 from simulate_updates import FIXED
 from tolerances import CONVERGED
 from traces import traces

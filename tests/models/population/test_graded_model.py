@@ -9,8 +9,8 @@ import pytest
 
 from predilect import Comparisons, Population
 from predilect.errors import DataError
-from predilect.gaussian.design import Sites
-from predilect.people.update import settle
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.update import settle
 from simulate import random_pairs
 from tolerances import CONVERGED, EXACT
 

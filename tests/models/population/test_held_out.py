@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from predilect import Calibration
-from predilect.likelihoods.views import Probit
+from predilect.inference.likelihoods.views import Probit
 from predilect.models.population.calibration import Asked
 from predilect.models.population.held_out import Predicted, Trial, digits, is_better, run_trial, step
 from predilect.models.population.prior import Hyperparameters

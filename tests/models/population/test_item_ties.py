@@ -13,13 +13,13 @@ import simulate
 from predilect import Comparisons, Population
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
-from predilect.latent.pooled import first_thresholds
-from predilect.likelihoods.views import Probit
+from predilect.inference.latent.pooled import first_thresholds
+from predilect.inference.likelihoods.views import Probit
+from predilect.inference.people.layout import lay_out
 from predilect.models.population.calibration import asked_of
 from predilect.models.population.fit import _without_each, fit_population
 from predilect.models.population.pooled import spread_of_item_ties
 from predilect.models.population.prior import Hyperparameters, PopulationPrior
-from predilect.people.layout import lay_out
 from referees.information import bald_by_quadrature
 from tolerances import CONVERGED, EXACT, STATISTICAL
 

@@ -10,9 +10,9 @@ import pytest
 
 from contracts.votes import user_ids
 from predilect import Population
-from predilect.gaussian.design import Sites
-from predilect.people.layout import lay_out
-from predilect.people.update import settle
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.layout import lay_out
+from predilect.inference.people.update import settle
 from simulate_updates import AT_FIT, FIXED, ITEMS, LATER, N_ITEMS, PERSONAL, ROWS, columns, fitted, one
 from tolerances import CONVERGED, EXACT, ITERATIVE
 

@@ -13,13 +13,13 @@ from test_newcomers import GIVEN
 import predilect
 from predilect import Calibration, Population
 from predilect.data.features import FeatureSpace
-from predilect.likelihoods.calibration import restored_calibration
+from predilect.inference.likelihoods.calibration import restored_calibration
+from predilect.inference.people.layout import lay_out
+from predilect.inference.people.queries import NEWCOMER
 from predilect.models.population.calibration import PRIOR_SCALE, Asked, newcomer_weight
 from predilect.models.population.fit import fit_population
 from predilect.models.population.pooled import shift_of_newcomers
 from predilect.models.population.prior import Hyperparameters, PopulationPrior
-from predilect.people.layout import lay_out
-from predilect.people.queries import NEWCOMER
 from referees.dense_population import person_ep
 from simulate import comparisons, crowd
 from tolerances import CONVERGED, EXACT, ITERATIVE

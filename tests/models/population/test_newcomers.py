@@ -11,14 +11,14 @@ import pytest
 import predilect
 from predilect import Calibration, Population
 from predilect.data.features import FeatureSpace
-from predilect.likelihoods.calibration import restored_calibration
-from predilect.likelihoods.probit import outcome_probabilities
+from predilect.inference.likelihoods.calibration import restored_calibration
+from predilect.inference.likelihoods.probit import outcome_probabilities
+from predilect.inference.people.layout import lay_out
+from predilect.inference.people.queries import NEWCOMER
 from predilect.models.population import calibration as module
 from predilect.models.population.calibration import STEPS, Asked, newcomer_factor, predict_newcomers
 from predilect.models.population.fit import fit_population
 from predilect.models.population.prior import Hyperparameters, PopulationPrior
-from predilect.people.layout import lay_out
-from predilect.people.queries import NEWCOMER
 from simulate import comparisons, crowd
 from tolerances import EXACT
 

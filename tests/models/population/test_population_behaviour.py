@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from predilect import Population
-from predilect._json import plain
+from predilect._base.json import plain
 from predilect.errors import DataError, DataWarning
 from simulate import comparisons, crowd
 from simulate_camps import agreeing

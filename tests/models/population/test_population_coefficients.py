@@ -11,11 +11,11 @@ from scipy.stats import norm
 
 from benchmarks import coverage
 from predilect import Comparisons, Population
+from predilect.inference.people.layout import lay_out
 from predilect.models.population import coefficients as module
 from predilect.models.population.coefficients import Functions, Linear
 from predilect.models.population.fit import fit_population
 from predilect.models.population.prior import PopulationPrior
-from predilect.people.layout import lay_out
 from simulate import random_pairs
 from tolerances import EXACT, ITERATIVE, STATISTICAL
 

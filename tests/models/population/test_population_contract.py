@@ -9,7 +9,7 @@ import pytest
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
 from predilect import Calibration, Population
-from predilect.latent import pooled
+from predilect.inference.latent import pooled
 
 FIXED = {
     "consistency": 0.5,

@@ -8,14 +8,14 @@ import math
 import numpy as np
 import pytest
 
-from predilect.gaussian.design import Sites
-from predilect.latent.pooled import fit_pooled
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.latent.pooled import fit_pooled
+from predilect.inference.people.empirical_bayes import consensus_step, covariance_step
+from predilect.inference.people.law import Law
+from predilect.inference.people.posterior import PopulationPosterior
+from predilect.inference.people.update import settle
 from predilect.models.population import search
 from predilect.models.population.fit import PopulationPrior, fit_population
-from predilect.people.empirical_bayes import consensus_step, covariance_step
-from predilect.people.law import Law
-from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import settle
 from referees.dense_population import crowd_ep, gaussian_integral, person_ep
 from simulate import answers, comparisons, crowd, laid_out, random_covariance, random_pairs
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL

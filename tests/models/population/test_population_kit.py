@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from predilect import Comparisons, MixedLogit, Population
 from predilect.errors import DataError, DataWarning
-from predilect.report.sections import contents_of
+from predilect.show.report.sections import contents_of
 from simulate import random_pairs
 from tolerances import EXACT
 

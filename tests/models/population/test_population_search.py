@@ -9,14 +9,20 @@ import pytest
 from test_population_fit import CROWDS, PRIOR
 
 from predilect.data.features import FeatureSpace, Traits
-from predilect.gaussian.design import Sites
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.empirical_bayes import (
+    consensus_step,
+    covariance_step,
+    effects_step,
+    offset_step,
+    own_scale_step,
+)
+from predilect.inference.people.layout import People
+from predilect.inference.people.update import settle
 from predilect.models.population import search
 from predilect.models.population.fit import PopulationPrior, PopulationState, fit_population
 from predilect.models.population.prior import Functions, Hyperparameters, inducing_points
 from predilect.models.population.search import Search, _Coordinates
-from predilect.people.empirical_bayes import consensus_step, covariance_step, effects_step, offset_step, own_scale_step
-from predilect.people.layout import People
-from predilect.people.update import settle
 from referees.dense_basis import Truth
 from simulate import crowd, laid_out
 from simulate_basis import law_of

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from predilect import Calibration, Population
 from predilect.errors import DataWarning
-from predilect.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
+from predilect.inference.likelihoods.probit import outcome_log_probabilities, outcome_probabilities
 from simulate import comparisons, crowd
 from tolerances import EXACT
 

@@ -12,11 +12,11 @@ import pytest
 from contracts.votes import PAIRS, item_ids, questions, user_ids
 from predilect import Comparisons, Population
 from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning
-from predilect.gaussian.design import Sites
-from predilect.latent.pooled import fit_pooled
-from predilect.people.layout import lay_out
-from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import settle
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.latent.pooled import fit_pooled
+from predilect.inference.people.layout import lay_out
+from predilect.inference.people.posterior import PopulationPosterior
+from predilect.inference.people.update import settle
 from simulate_updates import (
     AT_FIT,
     FIXED,
@@ -289,7 +289,7 @@ def test_a_verdict_can_be_asked_for_again():
 
 
 def test_sweeps_that_do_not_come_to_rest_are_reported_and_refused_if_strict(monkeypatch):
-    monkeypatch.setattr("predilect.people.update.MOST_SETTLING_SWEEPS", 1)
+    monkeypatch.setattr("predilect.inference.people.update.MOST_SETTLING_SWEEPS", 1)
     model = fitted("items")
     with pytest.warns(ConvergenceWarning, match="update by EP"):
         model.update(**one(LATER[0]))

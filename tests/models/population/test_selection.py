@@ -14,7 +14,7 @@ import pytest
 from scipy.special import ndtr
 
 from predilect import Calibration, Comparisons, Population
-from predilect._json import plain
+from predilect._base.json import plain
 from predilect.data.content import keys_of_answers
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import some_people, thinned, with_moderate_counts

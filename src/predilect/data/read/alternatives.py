@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from predilect._text import shown
+from predilect._base.text import shown
 from predilect.data.frames import Columns
 from predilect.data.read.columns import no_column
 from predilect.data.read.listed import listed_readings

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._arguments import check_mapping
-from predilect._text import shown
-from predilect._types import BoolArray, FloatArray
+from predilect._base.arguments import check_mapping
+from predilect._base.text import shown
+from predilect._base.types import BoolArray, FloatArray
 from predilect.data.canonical import Answers, Codes, canonical_answers, choices_in_runs, exact_sum, task_codes
 from predilect.data.frames import Columns, as_text, clean_ids, to_series, without_points
 from predilect.data.intake import (

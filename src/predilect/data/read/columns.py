@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from predilect._text import did_you_mean, either, near_miss, shown, spoken_to
+from predilect._base.text import did_you_mean, either, near_miss, shown, spoken_to
 from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.read.names import (
     ITEM,

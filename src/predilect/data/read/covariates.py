@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import by_option, did_you_mean, shown
-from predilect._types import IntArray
+from predilect._base.text import by_option, did_you_mean, shown
+from predilect._base.types import IntArray
 from predilect.data.canonical import ALONE, Codes
 from predilect.data.frames import as_text
 from predilect.data.intake import BASELINE, FIRST, LAST, MOSTLY, NEARLY_ALL, SORTED, TAKEN_APART, counted

@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._arguments import check_number
-from predilect._text import either, shown
-from predilect._types import BoolArray
+from predilect._base.arguments import check_number
+from predilect._base.text import either, shown
+from predilect._base.types import BoolArray
 from predilect.data.formulas import as_before
 from predilect.data.intake import counted
 from predilect.data.read.columns import guess_pair, listed

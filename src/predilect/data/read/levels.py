@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import shown
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.text import shown
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.intake import UNCLEAR, counted
 from predilect.data.read.names import RANKED, is_called
 from predilect.data.read.options import option

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from predilect._text import shown
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.text import shown
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import Columns, as_text, clean_ids
 from predilect.data.intake import TWICE, UNCLEAR
 from predilect.data.read.columns import first_columns, listed

@@ -10,8 +10,8 @@ from itertools import permutations
 import numpy as np
 import polars as pl
 
-from predilect._text import did_you_mean, shown
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.text import did_you_mean, shown
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import Columns, as_text, clean_ids
 from predilect.data.intake import UNCLEAR, counted
 from predilect.data.read.columns import first_columns, listed, no_column

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, cast
 
-from predilect._text import did_you_mean, for_shell, interface, shown
+from predilect._base.text import did_you_mean, for_shell, interface, shown
 from predilect.errors import DataError
 
 Kind = Literal["pairs", "best", "best_worst", "order", "rank", "rating", "approval"]

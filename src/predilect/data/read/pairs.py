@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import did_you_mean, first_few, shown
-from predilect._types import BoolArray
+from predilect._base.text import did_you_mean, first_few, shown
+from predilect._base.types import BoolArray
 from predilect.data.canonical import may_be_choices, may_be_taken_apart, tells_tasks_apart
 from predilect.data.frames import Columns, as_text, clean_ids, without_points
 from predilect.data.intake import counted

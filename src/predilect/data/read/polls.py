@@ -12,8 +12,8 @@ from itertools import count, takewhile
 import numpy as np
 import polars as pl
 
-from predilect._text import did_you_mean, first_few, shown
-from predilect._types import BoolArray, IntArray
+from predilect._base.text import did_you_mean, first_few, shown
+from predilect._base.types import BoolArray, IntArray
 from predilect.data.frames import Columns, as_text
 from predilect.data.intake import NOT_ANSWERED, Intake, nothing_left
 from predilect.data.read.assemble import Pairs

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from predilect._text import shown
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.text import shown
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.canonical import packed
 from predilect.data.frames import as_text, typed_text
 from predilect.data.intake import counted

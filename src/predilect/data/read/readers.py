@@ -20,8 +20,8 @@ from typing import IO, Any, NamedTuple
 
 import polars as pl
 
-from predilect._files import existing
-from predilect._text import did_you_mean, either, first_few, is_whole, quoted, shown
+from predilect._base.files import existing
+from predilect._base.text import did_you_mean, either, first_few, is_whole, quoted, shown
 from predilect.data.comparisons import Comparisons
 from predilect.data.frames import Deferred, clean_ids, typed_text
 from predilect.data.read.files import (

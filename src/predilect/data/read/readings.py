@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from predilect._text import LONGEST_MESSAGE, shortened
+from predilect._base.text import LONGEST_MESSAGE, shortened
 from predilect.data.read.assemble import Assembled
 from predilect.data.read.options import OPTIONS, ReadOptions, option
 from predilect.errors import DataError

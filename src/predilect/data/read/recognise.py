@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, get_args
 
-from predilect._text import shown
+from predilect._base.text import shown
 from predilect.data.frames import Columns, as_text
 from predilect.data.read.alternatives import refuse_choices, set_readings
 from predilect.data.read.assemble import Assembled, Pairs, assemble

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from predilect._text import did_you_mean, shown
-from predilect._types import IntArray
+from predilect._base.text import did_you_mean, shown
+from predilect._base.types import IntArray
 from predilect.data.frames import Columns, as_text, open_frame
 from predilect.data.intake import Intake, counted
 from predilect.data.read.columns import guess_pair, listed

@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import shown
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.text import shown
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.canonical import ALONE, Answers, canonical_answers, repeats
 from predilect.data.frames import Columns, clean_ids
 from predilect.data.intake import (

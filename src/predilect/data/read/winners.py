@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._text import is_whole, near_miss, quoted, shown
+from predilect._base.text import is_whole, near_miss, quoted, shown
 from predilect.data.intake import counted
 from predilect.data.read.names import GRADED, SideWords, could_be_side, squeezed, tokens
 from predilect.data.read.options import ReadOptions, as_words, option, own_words

@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from predilect._json import plain
+from predilect._base.json import plain
 from predilect.errors import DataError, OutputError
 from predilect.live.exports import Export
 from predilect.live.given import Refused, Unfit

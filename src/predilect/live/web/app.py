@@ -20,7 +20,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from predilect._text import one_line
+from predilect._base.text import one_line
 from predilect._version import __version__
 from predilect.errors import OutputError
 from predilect.live.given import Refused

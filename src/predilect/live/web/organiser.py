@@ -174,7 +174,7 @@ def _said_of(said: dict[str, str]) -> dict[str, Any]:
 def report(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, le=9)] = 0) -> Response:
     """The page of a report on the board, with a policy of its own: its style and script are in it."""
     _ruled(request, poll)
-    from predilect.report.page import page as whole
+    from predilect.show.report.page import page as whole
 
     told = whole(poll.contents(criterion))
     return HTMLResponse(told, headers={"Content-Security-Policy": policy_of(told)})

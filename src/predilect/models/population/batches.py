@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from predilect._arguments import check_positive
-from predilect._text import did_you_mean, quoted, setting
-from predilect._types import FloatArray, IntArray
+from predilect._base.arguments import check_positive
+from predilect._base.text import did_you_mean, quoted, setting
+from predilect._base.types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.canonical import canonical_rows
 from predilect.data.comparisons import SIDE, joint_rows
@@ -28,7 +28,7 @@ from predilect.data.orders import as_orders, rows_by_answer
 from predilect.data.read.names import TIE_WORDS
 from predilect.data.read.winners import numbers_of
 from predilect.errors import DataError, DataWarning
-from predilect.gaussian.covariates import CovariateEffects
+from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.models.reading import Said, covariates_of, read_answers
 
 _DUST = 1e-9  # weights are counts, and removal leaves rounding errors

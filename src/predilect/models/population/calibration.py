@@ -13,29 +13,29 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, brentq, minimize, minimize_scalar
 
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.comparisons import joint_rows
 from predilect.data.content import dealt, keys_of_answers
 from predilect.data.orders import rows_by_answer
 from predilect.data.splits import held_out_groups, shuffled_place
-from predilect.gaussian.design import Sites
-from predilect.likelihoods.calibration import LAPSE_NOISE, POWERS, Calibration
-from predilect.likelihoods.orders import Orders, PairsOfOrders, shared_noise
-from predilect.likelihoods.views import PairLikelihood, Probit
-from predilect.people.engaged import shares_of_answers, with_clicks
-from predilect.people.law import Law
-from predilect.people.layout import OF_PEOPLE, People, lay_out_columns
-from predilect.people.posterior import PopulationPosterior
-from predilect.people.queries import NEWCOMER, kinds_of_sets
-from predilect.people.update import settle
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.likelihoods.calibration import LAPSE_NOISE, POWERS, Calibration
+from predilect.inference.likelihoods.orders import Orders, PairsOfOrders, shared_noise
+from predilect.inference.likelihoods.views import PairLikelihood, Probit
+from predilect.inference.people.engaged import shares_of_answers, with_clicks
+from predilect.inference.people.law import Law
+from predilect.inference.people.layout import OF_PEOPLE, People, lay_out_columns
+from predilect.inference.people.posterior import PopulationPosterior
+from predilect.inference.people.queries import NEWCOMER, kinds_of_sets
+from predilect.inference.people.update import settle
 
 
 class Asked(NamedTuple):
     """Answers and their predicted margins: n pairs, and then, in ``var``, ``weight`` and ``kind``, the orders.
 
     The variance of an order is the mean one of its rows. ``delta`` is of each pair; ``kind`` is of the pair, or of
-    most of the order's rows, as :func:`~predilect.people.queries.kinds_in` has it.
+    most of the order's rows, as :func:`~predilect.inference.people.queries.kinds_in` has it.
     """
 
     outcome: npt.NDArray[np.int8]  # (n,)
@@ -409,7 +409,7 @@ def _of_tasks(comparisons: Comparisons, rows: IntArray) -> dict[str, Any]:
 
 
 def _of_covariates(comparisons: Comparisons, posterior: PopulationPosterior, rows: IntArray) -> dict[str, Any]:
-    """What covariates of some rows do to their margins, as of :class:`~predilect.people.layout.People`."""
+    """What covariates of some rows do to their margins, as of :class:`~predilect.inference.people.layout.People`."""
     effects, x = posterior.covariates, comparisons.covariates
     if effects is None or x is None:
         return {"offset": np.zeros(len(rows))}

@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from predilect._compile import kernel
-from predilect._types import BoolArray, FloatArray
+from predilect._base.compile import kernel
+from predilect._base.types import BoolArray, FloatArray
 from predilect.decisions.conjoint import interval_of_spread
-from predilect.gaussian.dense import factorise, semidefinite_root
-from predilect.gaussian.small import DEGREES, draw_covariance, draw_normal, draw_scale, inverse
-from predilect.likelihoods.special import TAILS_95
+from predilect.inference.gaussian.dense import factorise, semidefinite_root
+from predilect.inference.gaussian.small import DEGREES, draw_covariance, draw_normal, draw_scale, inverse
+from predilect.inference.likelihoods.special import TAILS_95
+from predilect.inference.people.layout import People
+from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.prior import PopulationPrior, least_strength
-from predilect.people.layout import People
-from predilect.people.posterior import PopulationPosterior
 
 _N_DRAWS, _BURN, _THIN = 1000, 300, 5
 _MOST_VISITS = 400_000  # of people by the sweeps that are kept: of many people fewer sweeps lie between two draws

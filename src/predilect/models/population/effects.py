@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from predilect._types import FloatArray, IntArray
-from predilect.gaussian.dense import factorise
+from predilect._base.types import FloatArray, IntArray
+from predilect.inference.gaussian.dense import factorise
+from predilect.inference.people.layout import People
+from predilect.inference.people.person import part_of
+from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.prior import PopulationPrior
-from predilect.people.layout import People
-from predilect.people.person import part_of
-from predilect.people.posterior import PopulationPosterior
 
 _MOST_PEOPLE = 200  # who say by what factor variances grow
 _RIGID = 1e5  # strength that holds a covariance, and does not drown J in rounding

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from predilect._text import did_you_mean, quoted
+from predilect._base.text import did_you_mean, quoted
 from predilect.data import Comparisons
 from predilect.data.comparisons import without_person
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError, DataWarning
-from predilect.gaussian.covariates import CovariateEffects
+from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.models.population.batches import AnswerLog, Batch, read_batch
 from predilect.models.population.updates import change, consolidate, counts_after
 from predilect.models.reading import covariates_of

@@ -17,10 +17,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from predilect._types import FloatArray
+from predilect._base.types import FloatArray
 from predilect.data.features import FeatureSpace
-from predilect.gaussian.dense import Factor, factorise
-from predilect.gaussian.design import Sites
+from predilect.inference.gaussian.dense import Factor, factorise
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.empirical_bayes import (
+    consensus_factor,
+    consensus_step,
+    offset_step,
+    threshold_step,
+)
+from predilect.inference.people.expectation import Expectation, expectation
+from predilect.inference.people.law import Law
+from predilect.inference.people.layout import People
 from predilect.models.population.prior import (
     DEFAULTS,
     Candidate,
@@ -30,15 +39,6 @@ from predilect.models.population.prior import (
     least_strength,
     second_moment,
 )
-from predilect.people.empirical_bayes import (
-    consensus_factor,
-    consensus_step,
-    offset_step,
-    threshold_step,
-)
-from predilect.people.expectation import Expectation, expectation
-from predilect.people.law import Law
-from predilect.people.layout import People
 
 # Name: how far a coordinate may move from the start, down and up, and the standard deviation of a weak normal prior
 # about it, which decides only where answers say little. Scales and lengths are logarithmic, the weight is a log-odds.

@@ -2,7 +2,7 @@
 
     J = Σ_u log Z_u - ½ ν₀ (log|Σ| + s₀ tr(K₀ Σ⁻¹)) - ½ mᵀ (s_t K₀)⁻¹ m          (population.md section 4)
 
-A few closed-form steps (:mod:`predilect.people.empirical_bayes`), then L-BFGS in coordinates whitened by them
+A few closed-form steps (:mod:`predilect.inference.people.empirical_bayes`), then L-BFGS in coordinates whitened by them
 (:mod:`predilect.models.population.search`): its line search accepts a step only if J rises, and it takes a small
 fraction of EM's passes (population.md section 4).
 """
@@ -17,20 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from predilect._text import either
-from predilect._types import FloatArray
-from predilect.gaussian.covariates import CovariateEffects
-from predilect.gaussian.design import Sites
-from predilect.likelihoods.calibration import Calibration
-from predilect.likelihoods.grades import Rows, Thresholds
+from predilect._base.progress import Report
+from predilect._base.text import either
+from predilect._base.types import FloatArray
+from predilect.inference.gaussian.covariates import CovariateEffects
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.likelihoods.calibration import Calibration
+from predilect.inference.likelihoods.grades import Rows, Thresholds
+from predilect.inference.people.law import Basis, Effects
+from predilect.inference.people.layout import People, with_own
+from predilect.inference.people.posterior import PopulationPosterior
+from predilect.inference.people.queries import margins_in
+from predilect.inference.people.update import information_of_consistency, settle_all
 from predilect.models.population.prior import PopulationPrior
 from predilect.models.population.search import Point, Progress, Search
-from predilect.people.law import Basis, Effects
-from predilect.people.layout import People, with_own
-from predilect.people.posterior import PopulationPosterior
-from predilect.people.queries import margins_in
-from predilect.people.update import information_of_consistency, settle_all
-from predilect.progress import Report
 
 # Of the sites at the end of a chord, and at least so many times what the others may move: only a spread rests on it.
 _CHORD_TOLERANCE, _CHORD_LOOSER = 1e-4, 10.0
@@ -120,8 +120,8 @@ def fit_population(
     end, in case J was at a saddle.
 
     population.md section 4. **Differs from the paper**: L-BFGS on (L⁻¹ m, the Cholesky factor of the whitened Σ, log δ)
-    replaces over-relaxed EM. A pass costs one E step (:func:`~predilect.people.expectation.expectation`) and about
-    3 M³ operations; memory about 12 M² + 5 n_items floats and L-BFGS's history.
+    replaces over-relaxed EM. A pass costs one E step (:func:`~predilect.inference.people.expectation.expectation`) and
+    about 3 M³ operations; memory about 12 M² + 5 n_items floats and L-BFGS's history.
     """
     began = time.perf_counter()
     scale, learn_delta = people.scale_of_thresholds(delta)

@@ -11,13 +11,18 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from predilect._types import BoolArray, FloatArray
+from predilect._base.types import BoolArray, FloatArray
 from predilect.data import Comparisons
 from predilect.data.splits import shuffled_people
-from predilect.gaussian.design import Sites
-from predilect.likelihoods.calibration import Calibration
-from predilect.likelihoods.probit import threshold_for_tie_share
-from predilect.likelihoods.views import PairLikelihood, Probit
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.likelihoods.calibration import Calibration
+from predilect.inference.likelihoods.probit import threshold_for_tie_share
+from predilect.inference.likelihoods.views import PairLikelihood, Probit
+from predilect.inference.people.empirical_bayes import effect_spreads_of, tie_spread_of
+from predilect.inference.people.engaged import log_chances_of_clicks, shares_of_answers
+from predilect.inference.people.expectation import expectation
+from predilect.inference.people.layout import People, lay_out
+from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.population.calibration import (
     STEPS,
     Asked,
@@ -33,11 +38,6 @@ from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import pooled_thresholds, shift_of_newcomers
 from predilect.models.population.prior import Candidate, Hyperparameters
-from predilect.people.empirical_bayes import effect_spreads_of, tie_spread_of
-from predilect.people.engaged import log_chances_of_clicks, shares_of_answers
-from predilect.people.expectation import expectation
-from predilect.people.layout import People, lay_out
-from predilect.people.posterior import PopulationPosterior
 
 _UNSEEN = 0.5  # answers that what may happen, but did not, counts for
 _TOLERANCE = 1e-4

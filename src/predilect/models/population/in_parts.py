@@ -16,15 +16,20 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from predilect._replace import put_in_place, resolved, staged
-from predilect._types import FloatArray, IntArray
+from predilect._base.progress import Report, Watcher
+from predilect._base.replace import put_in_place, resolved, staged
+from predilect._base.shards import workers
+from predilect._base.types import FloatArray, IntArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.comparisons import SIDE
 from predilect.data.frames import open_frame
 from predilect.data.orders import weights_of_rows
 from predilect.data.read.names import PEOPLE, guess_one
 from predilect.errors import DataError, OutputError
-from predilect.gaussian.design import Sites
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.law import Law
+from predilect.inference.people.layout import is_quicker_by_items, lay_out, patterns_of, with_own
+from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.estimator import AnswerCounts, Learned
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.parted import (
@@ -44,11 +49,6 @@ from predilect.parts import Parts
 from predilect.parts.cells import Spec, read_state
 from predilect.parts.manifest import parts_of
 from predilect.parts.pools import opened
-from predilect.people.law import Law
-from predilect.people.layout import is_quicker_by_items, lay_out, patterns_of, with_own
-from predilect.people.posterior import PopulationPosterior
-from predilect.progress import Report, Watcher
-from predilect.shards import workers
 
 _MOST_ROWS = 1_000_000  # of the sample
 _FILE, _STATES = "parts.json", "states"

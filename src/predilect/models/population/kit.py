@@ -8,16 +8,16 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from predilect._json import typed
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.json import typed
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.attributes import Coding, left_out
 from predilect.decisions.conjoint import Span, ranges_of, spans_of
 from predilect.decisions.sets import chance_of_first, choice_chances
 from predilect.errors import DataError
-from predilect.gaussian.dense import opposite_draws, root_of_difference, symmetrise
+from predilect.inference.gaussian.dense import opposite_draws, root_of_difference, symmetrise
+from predilect.inference.people.combinations import Combinations, ConsensusDraws
+from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.population.coefficients import Functions, Linear
-from predilect.people.combinations import Combinations, ConsensusDraws
-from predilect.people.posterior import PopulationPosterior
 
 _PAIRS = 200  # of opposite draws, of each person
 _POPULATION = (0, 2)  # which stream of the seed

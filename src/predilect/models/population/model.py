@@ -12,11 +12,13 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._arguments import check_count, check_path
-from predilect._json import plain
-from predilect._stored import PART, PLAIN
-from predilect._text import amount, either, shown
-from predilect._types import FloatArray
+from predilect._base.arguments import check_count, check_path
+from predilect._base.json import plain
+from predilect._base.progress import Watcher
+from predilect._base.shards import workers
+from predilect._base.stored import PART, PLAIN
+from predilect._base.text import amount, either, shown
+from predilect._base.types import FloatArray
 from predilect.data import Comparisons, PersonFeatures
 from predilect.data.attributes import Coding, told_apart
 from predilect.data.checks import check_answers
@@ -26,10 +28,12 @@ from predilect.data.terms import Terms
 from predilect.errors import DataError
 from predilect.evaluation.judging import _keep_verdict, verdict_of
 from predilect.evaluation.verdict import Verdict
-from predilect.gaussian.covariates import CovariateEffects, unit_of
-from predilect.gaussian.posterior import GaussianPosterior
-from predilect.latent.sides import test_of_side
-from predilect.likelihoods.calibration import Calibration, restored_calibration
+from predilect.inference.gaussian.covariates import CovariateEffects, unit_of
+from predilect.inference.gaussian.posterior import GaussianPosterior
+from predilect.inference.latent.sides import test_of_side
+from predilect.inference.likelihoods.calibration import Calibration, restored_calibration
+from predilect.inference.people.layout import patterns_of
+from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.checks import check_flags, given_threshold
 from predilect.models.estimator import AnswerCounts, Learned
 from predilect.models.people_models import traits_of_new_users
@@ -61,10 +65,6 @@ from predilect.models.population.tables import (
 from predilect.models.population.train import extend, train_personal, train_pooled
 from predilect.models.population.updates import begin_updates
 from predilect.models.reading import Queries, Training, feature_space
-from predilect.people.layout import patterns_of
-from predilect.people.posterior import PopulationPosterior
-from predilect.progress import Watcher
-from predilect.shards import workers
 
 
 @dataclass(eq=False, repr=False)

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from predilect._text import amount, either, quoted
-from predilect._types import FloatArray, IntArray
+from predilect._base.text import amount, either, quoted
+from predilect._base.types import FloatArray, IntArray
 from predilect.data import ItemFeatures, Vocabulary
 from predilect.data.features import FeatureSpace
 from predilect.data.frames import is_list
 from predilect.data.keyed_rows import MOST_ITEMS
 from predilect.errors import DataError
-from predilect.gaussian.dense import symmetrise
+from predilect.inference.gaussian.dense import symmetrise
+from predilect.inference.people.law import Effects
+from predilect.inference.people.person import Overlay
+from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.population.batches import AnswerLog
 from predilect.models.population.train import MOST_ITEMS_PERSONAL, extend
 from predilect.models.reading import new_item_space
-from predilect.people.law import Effects
-from predilect.people.person import Overlay
-from predilect.people.posterior import PopulationPosterior
 
 
 def joining(model: Any, items: Any) -> list[Any]:

@@ -18,15 +18,19 @@ from typing import Any
 
 import numpy as np
 
-from predilect._stored import DAMAGE
-from predilect._text import either
-from predilect._types import FloatArray
+from predilect._base.stored import DAMAGE
+from predilect._base.text import either
+from predilect._base.types import FloatArray
 from predilect.errors import DataError
-from predilect.gaussian.covariates import unit_of
-from predilect.gaussian.dense import factorise
-from predilect.gaussian.design import Sites
-from predilect.likelihoods.grades import Thresholds
-from predilect.likelihoods.probit import starting_threshold
+from predilect.inference.gaussian.covariates import unit_of
+from predilect.inference.gaussian.dense import factorise
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.likelihoods.grades import Thresholds
+from predilect.inference.likelihoods.probit import starting_threshold
+from predilect.inference.people.engaged import shares_of, unit_of_noise
+from predilect.inference.people.expectation import Expectation
+from predilect.inference.people.posterior import PopulationPosterior
+from predilect.inference.people.sandwich import widened_by_people
 from predilect.models.population.beginning import threshold_of_ties
 from predilect.models.population.effects import with_unsure_tastes
 from predilect.models.population.fit import (
@@ -59,10 +63,6 @@ from predilect.parts.cells import (
     unpacked,
 )
 from predilect.parts.pools import Pool
-from predilect.people.engaged import shares_of, unit_of_noise
-from predilect.people.expectation import Expectation
-from predilect.people.posterior import PopulationPosterior
-from predilect.people.sandwich import widened_by_people
 
 _WINDOW, _SITE_TOLERANCE = 5, 1e-9  # as of fit_population
 _OWN_GAIN = 1e-3  # of the tolerance: what steps in people's own coordinates may leave
@@ -100,7 +100,7 @@ class _Crowd:
         return getattr(self.counts, name)
 
     def scale_of_thresholds(self, delta: float | None) -> tuple[float, bool]:
-        """As of :class:`~predilect.people.layout.People`."""
+        """As of :class:`~predilect.inference.people.layout.People`."""
         if self.thresholds is None:
             weight = np.array([self.counts.ties, self.counts.n_answers - self.counts.ties])
             start = starting_threshold(np.array([0, 1], np.int8), weight, delta)

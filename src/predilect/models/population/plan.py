@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence
 
-from predilect._types import FloatArray
+from predilect._base.progress import Watcher
+from predilect._base.types import FloatArray
 from predilect.data import Comparisons
 from predilect.data.content import keys_of_answers
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import some_people, with_items_of
-from predilect.likelihoods.views import PairLikelihood, Probit
+from predilect.inference.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.prior import Functions
 from predilect.models.population.segments import Segments
-from predilect.progress import Watcher
 
 
 @dataclass(frozen=True, slots=True)

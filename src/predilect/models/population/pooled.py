@@ -11,16 +11,18 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from predilect._stored import PART, PLAIN, codes, numbers, outcomes, positive, unless
-from predilect._types import FloatArray, IntArray
+from predilect._base.progress import Watcher
+from predilect._base.shards import workers
+from predilect._base.stored import PART, PLAIN, codes, numbers, outcomes, positive, unless
+from predilect._base.types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.comparisons import joint_rows
 from predilect.data.features import FeatureSpace
 from predilect.data.keyed_rows import Rows, copies_in_one, copies_of_sides, keys_of, sides_of
-from predilect.gaussian.covariates import CovariateEffects
-from predilect.gaussian.dense import covariances, symmetrise, widened
-from predilect.gaussian.posterior import GaussianPosterior, Utilities
-from predilect.latent.pooled import (
+from predilect.inference.gaussian.covariates import CovariateEffects
+from predilect.inference.gaussian.dense import covariances, symmetrise, widened
+from predilect.inference.gaussian.posterior import GaussianPosterior, Utilities
+from predilect.inference.latent.pooled import (
     PooledAnswers,
     PooledOrders,
     PooledPrior,
@@ -30,16 +32,14 @@ from predilect.latent.pooled import (
     margins_without_each,
     refit_pooled,
 )  # fmt: skip
-from predilect.likelihoods.calibration import UNCALIBRATED, Calibration
-from predilect.likelihoods.grades import Thresholds
-from predilect.likelihoods.views import PairLikelihood, Probit
+from predilect.inference.likelihoods.calibration import UNCALIBRATED, Calibration
+from predilect.inference.likelihoods.grades import Thresholds
+from predilect.inference.likelihoods.views import PairLikelihood, Probit
+from predilect.inference.people.empirical_bayes import tie_spread_of
+from predilect.inference.people.posterior import PopulationPosterior
+from predilect.inference.people.queries import NEWCOMER
 from predilect.models.population.batches import variants_of
 from predilect.models.population.prior import Functions, Hyperparameters
-from predilect.people.empirical_bayes import tie_spread_of
-from predilect.people.posterior import PopulationPosterior
-from predilect.people.queries import NEWCOMER
-from predilect.progress import Watcher
-from predilect.shards import workers
 
 
 @dataclass(frozen=True, slots=True)

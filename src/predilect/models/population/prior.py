@@ -11,17 +11,17 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.optimize import brentq
 
-from predilect._arguments import check_choice, check_count, check_positive
-from predilect._json import typed
-from predilect._stored import PLAIN, numbers, within
-from predilect._text import quoted, written
-from predilect._types import BoolArray, FloatArray
+from predilect._base.arguments import check_choice, check_count, check_positive
+from predilect._base.json import typed
+from predilect._base.stored import PLAIN, numbers, within
+from predilect._base.text import quoted, written
+from predilect._base.types import BoolArray, FloatArray
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
-from predilect.gaussian.dense import factorise, solve_lower
-from predilect.gaussian.kernels import squared_exponential
-from predilect.gaussian.projection import centres
-from predilect.likelihoods.calibration import RANGES, Calibration, restored_calibration
+from predilect.inference.gaussian.dense import factorise, solve_lower
+from predilect.inference.gaussian.kernels import squared_exponential
+from predilect.inference.gaussian.projection import centres
+from predilect.inference.likelihoods.calibration import RANGES, Calibration, restored_calibration
 from predilect.models.checks import LARGEST, _is_auto, _number
 
 BASES = ("items", "attributes", "inducing", "attributes+inducing")

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from predilect._text import amount
-from predilect._types import FloatArray
-from predilect.gaussian.posterior import Utilities
+from predilect._base.text import amount
+from predilect._base.types import FloatArray
+from predilect.inference.gaussian.posterior import Utilities
 
 _SHARE = 0.1  # of the answers of the fit
 _FIRST_ANSWERS, _FIRST_PEOPLE = 10.0, 2  # after the prior

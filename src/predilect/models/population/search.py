@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from predilect._types import FloatArray
-from predilect.gaussian.dense import (
+from predilect._base.types import FloatArray
+from predilect.inference.gaussian.dense import (
     eigenpairs,
     factorise,
     leading_eigenpairs,
@@ -21,11 +21,9 @@ from predilect.gaussian.dense import (
     symmetrise,
     times_lower,
 )
-from predilect.gaussian.design import Sites
-from predilect.models.population.lbfgs import ascent
-from predilect.models.population.prior import PopulationPrior, first_scale
-from predilect.people.covariates import CovariateInformation, covariate_information
-from predilect.people.empirical_bayes import (
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.covariates import CovariateInformation, covariate_information
+from predilect.inference.people.empirical_bayes import (
     consensus_mode,
     consistency_step,
     covariance_step,
@@ -35,10 +33,12 @@ from predilect.people.empirical_bayes import (
     threshold_step,
     ties_step,
 )
-from predilect.people.engaged import with_clicks
-from predilect.people.expectation import Expectation, expectation
-from predilect.people.law import Law
-from predilect.people.layout import People, with_own
+from predilect.inference.people.engaged import with_clicks
+from predilect.inference.people.expectation import Expectation, expectation
+from predilect.inference.people.law import Law
+from predilect.inference.people.layout import People, with_own
+from predilect.models.population.lbfgs import ascent
+from predilect.models.population.prior import PopulationPrior, first_scale
 
 Progress = Callable[[int, float], None]
 

@@ -15,22 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from predilect._types import BoolArray, FloatArray, IntArray
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data import PersonFeatures, Vocabulary
 from predilect.data.features import Traits
 from predilect.decisions.ranking import beyond_chance, board_columns, rank_utilities, refuse_unsound
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
-from predilect.gaussian.dense import Factor, factorise, solve_lower, symmetrise
-from predilect.gaussian.design import Sites
+from predilect.inference.gaussian.dense import Factor, factorise, solve_lower, symmetrise
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.expectation import expectation
+from predilect.inference.people.law import Effects, Law
+from predilect.inference.people.layout import People
+from predilect.inference.people.person import part_of
+from predilect.inference.people.posterior import PopulationPosterior
+from predilect.inference.people.update import settle_all
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.prior import PopulationPrior
-from predilect.people.expectation import expectation
-from predilect.people.law import Effects, Law
-from predilect.people.layout import People
-from predilect.people.person import part_of
-from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import settle_all
 
 _FIRST_SHARE = 0.1  # of people's prior variance
 _MOST_ROUNDS, _CLOSE = 4, 0.2  # of fits; until no logarithm of a variance moves by more

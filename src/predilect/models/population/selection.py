@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence
 
-from predilect._types import BoolArray, FloatArray
+from predilect._base.types import BoolArray, FloatArray
 from predilect.data.comparisons import n_joint
 from predilect.data.orders import weights_of_rows
 from predilect.data.splits import MOST_PEOPLE, masks_of_folds, thinned, with_moderate_counts
-from predilect.gaussian.dense import factorise
-from predilect.likelihoods.calibration import Calibration
+from predilect.inference.gaussian.dense import factorise
+from predilect.inference.likelihoods.calibration import Calibration
+from predilect.inference.people.engaged import PRIOR_OF_RATE, with_clicks
+from predilect.inference.people.layout import lay_out, with_own
 from predilect.models.population.evidence import SHARE_OF_PEOPLE, by_evidence, rigid_hyperparameters
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.held_out import (
@@ -53,8 +55,6 @@ from predilect.models.population.prior import (
     least_strength,
     second_moment,
 )
-from predilect.people.engaged import PRIOR_OF_RATE, with_clicks
-from predilect.people.layout import lay_out, with_own
 
 _WALK: tuple[Walked, ...] = ("strength", "variance", "feature_weight", "strength")
 _WALK_WITH_KERNEL: tuple[Walked, ...] = ("length_scale", "feature_weight", "strength")

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from predilect.evaluation.verdict import Verdict
+from predilect.inference.people.law import Effects
 from predilect.models.population.pooled import PooledPosterior
 from predilect.models.population.segments import segment_columns
-from predilect.people.law import Effects
 
 
 def restore_population(model: Any, parts: dict[str, Any]) -> None:

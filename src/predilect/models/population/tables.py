@@ -11,26 +11,26 @@ import polars as pl
 from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
-from predilect._arguments import check_arguments
-from predilect._text import either, shown
-from predilect._types import FloatArray, IntArray, Table
+from predilect._base.arguments import check_arguments
+from predilect._base.shards import workers
+from predilect._base.text import either, shown
+from predilect._base.types import FloatArray, IntArray, Table
 from predilect.data import Comparisons, build_frame
 from predilect.data.checks import FEWEST_CONTEXTS
 from predilect.data.comparisons import SIDE
 from predilect.decisions.ranking import best_items
 from predilect.decisions.scales import Scale, ScaleName, scale_of
 from predilect.errors import DataError
-from predilect.gaussian.covariates import CovariateEffects
-from predilect.likelihoods.grades import Intervals
-from predilect.likelihoods.special import Z_95
+from predilect.inference.gaussian.covariates import CovariateEffects
+from predilect.inference.likelihoods.grades import Intervals
+from predilect.inference.likelihoods.special import Z_95
+from predilect.inference.people.covariates import own_effects
+from predilect.inference.people.layout import NOISY
 from predilect.models.estimator import Estimator
 from predilect.models.kit import Kit
 from predilect.models.population.kit import Draws, Rows, coding_of, draws_of, rows_of
 from predilect.models.population.segments import segment_boards
 from predilect.models.population.updating import Updating
-from predilect.people.covariates import own_effects
-from predilect.people.layout import NOISY
-from predilect.shards import workers
 
 _HARDLY = 0.1  # of the noise of an answer: what people differ by in a difference of two items
 _TOLD_APART = 0.01  # of the factors of noise, between the quartiles

@@ -8,17 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from predilect._text import either
-from predilect._types import FloatArray
+from predilect._base.progress import Report
+from predilect._base.text import either
+from predilect._base.types import FloatArray
 from predilect.data.content import keys_of_answers
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import thinned, with_moderate_counts
 from predilect.errors import DataError
-from predilect.gaussian.covariates import CovariateEffects
-from predilect.gaussian.dense import Factor, factorise, symmetrise
-from predilect.gaussian.posterior import GaussianPosterior
-from predilect.latent.sandwich import dependence
-from predilect.likelihoods.grades import Thresholds
+from predilect.inference.gaussian.covariates import CovariateEffects
+from predilect.inference.gaussian.dense import Factor, factorise, symmetrise
+from predilect.inference.gaussian.posterior import GaussianPosterior
+from predilect.inference.latent.sandwich import dependence
+from predilect.inference.likelihoods.grades import Thresholds
+from predilect.inference.people.contexts import with_contexts
+from predilect.inference.people.engaged import consistency_of_others, shares_of_answers, unit_of_noise
+from predilect.inference.people.expectation import expectation
+from predilect.inference.people.law import Effects
+from predilect.inference.people.layout import People, lay_out
+from predilect.inference.people.posterior import PopulationPosterior
+from predilect.inference.people.sandwich import scores_of_people, widened_by_people
 from predilect.models.population.beginning import PRIOR, nothing_learned, prior_posterior, threshold_of_ties
 from predilect.models.population.effects import with_unsure_tastes
 from predilect.models.population.fit import PopulationState, fit_population, fit_thresholds, loosely
@@ -41,14 +49,6 @@ from predilect.models.population.prior import (
 )
 from predilect.models.population.segments import fit_segments
 from predilect.models.population.selection import Selection, select_model
-from predilect.people.contexts import with_contexts
-from predilect.people.engaged import consistency_of_others, shares_of_answers, unit_of_noise
-from predilect.people.expectation import expectation
-from predilect.people.law import Effects
-from predilect.people.layout import People, lay_out
-from predilect.people.posterior import PopulationPosterior
-from predilect.people.sandwich import scores_of_people, widened_by_people
-from predilect.progress import Report
 
 # Dense items x items algebra: about 50 n² floats, scipy's bounds among them, and a few n³ operations a pass.
 MOST_ITEMS_PERSONAL = 3000

@@ -10,25 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from predilect._text import setting
-from predilect._types import FloatArray, IntArray
+from predilect._base.progress import Report
+from predilect._base.shards import workers
+from predilect._base.text import setting
+from predilect._base.types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.keyed_rows import Rows, contents, sides_of
 from predilect.data.read.assemble import EVERYONE
 from predilect.errors import DataError
-from predilect.latent.pooled import PooledState
+from predilect.inference.latent.pooled import PooledState
+from predilect.inference.people.engaged import shares_of
+from predilect.inference.people.layout import OF_PEOPLE
+from predilect.inference.people.moved import share_left
+from predilect.inference.people.person import Person, TaskRows, person_of
+from predilect.inference.people.posterior import PopulationPosterior
+from predilect.inference.people.update import LOOSE_TOLERANCE, MOST_SETTLING_SWEEPS, is_quick, settled, with_engagement
 from predilect.models.estimator import Turn
 from predilect.models.population.batches import AnswerLog, Batch
 from predilect.models.population.pooled import PooledRows, pooled_rows, refitted_pooled
 from predilect.models.reading import rows_of_features
-from predilect.people.engaged import shares_of
-from predilect.people.layout import OF_PEOPLE
-from predilect.people.moved import share_left
-from predilect.people.person import Person, TaskRows, person_of
-from predilect.people.posterior import PopulationPosterior
-from predilect.people.update import LOOSE_TOLERANCE, MOST_SETTLING_SWEEPS, is_quick, settled, with_engagement
-from predilect.progress import Report
-from predilect.shards import workers
 
 # All people are merged into one layout once so many, and such a share of all, have changed outside it.
 _MOST_BESIDE, _SHARE_BESIDE = 1000, 0.05

@@ -1,0 +1,231 @@
+"""Compiled loops of the mixed logit: the likelihood of people's choices, their modes.
+
+Names of arrays: U people, T choices, R rows (an alternative minus the chosen one), d coefficients, of which the first n
+vary between people, G columns of traits with the constant first, K classes. A person's state z (d,) becomes
+coefficients c(z) by ``kind`` and ``price``, see :func:`coefficients`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from predilect._base.compile import inner_kernel, kernel
+from predilect._base.types import FloatArray, IntArray
+from predilect.inference.gaussian.small import cholesky, copy, fill, solve_lower, solve_upper
+
+_MOST = 1e250  # of a product of odds before its logarithm is taken
+_SMALL_STEP = 1e-6  # of Newton's, in units of a coefficient
+
+
+class Rows(NamedTuple):
+    """Choices of all people, and what their coefficients are of a state."""
+
+    D: FloatArray  # (R, d)
+    weight: FloatArray  # of choices, (T,)
+    row_ptr: IntArray  # (T + 1,)
+    choice_ptr: IntArray  # (U + 1,)
+    kind: npt.NDArray[np.int8]  # (d,)
+    price: int
+
+
+@kernel
+def coefficients(z: FloatArray, kind: npt.NDArray[np.int8], price: int, c: FloatArray) -> None:
+    """Write c(z): z, exp z or -exp z by kind; with a price column all others are times its size, exp z_price."""
+    for k in range(len(z)):
+        c[k] = z[k] if kind[k] == 0 else kind[k] * math.exp(z[k])
+    if price >= 0:
+        size = math.exp(z[price])
+        for k in range(len(z)):
+            if k != price:
+                c[k] *= size
+
+
+@inner_kernel
+def log_likelihood(u: int, c: FloatArray, rows: Rows) -> float:
+    """Σ over the choices of person u of weight log P, P = 1 / (1 + Σ exp(D c))."""
+    D, weight, row_ptr = rows.D, rows.weight, rows.row_ptr
+    d = len(c)
+    total, odds = 0.0, 1.0
+    for t in range(rows.choice_ptr[u], rows.choice_ptr[u + 1]):
+        s = 1.0
+        for r in range(row_ptr[t], row_ptr[t + 1]):
+            v = D[r, d - 1] * c[d - 1] if d % 2 == 1 else 0.0
+            w = 0.0
+            for k in range(0, d - 1, 2):  # two sums, which the processor does side by side
+                v += D[r, k] * c[k]
+                w += D[r, k + 1] * c[k + 1]
+            s += math.exp(v + w)
+        if weight[t] == 1.0:
+            odds *= s
+            if odds > _MOST:
+                total -= math.log(odds)
+                odds = 1.0
+        else:
+            total -= weight[t] * math.log(s)
+    return total - math.log(odds)
+
+
+@kernel
+def log_likelihoods(c: FloatArray, rows: Rows) -> FloatArray:
+    """Log-likelihoods of people with coefficients c (U, d); shape (U,)."""
+    found = np.empty(len(c))
+    for u in range(len(c)):
+        found[u] = log_likelihood(u, c[u], rows)
+    return found
+
+
+@inner_kernel
+def _slope_and_curvature(u: int, c: FloatArray, rows: Rows, g: FloatArray, H: FloatArray) -> float:
+    """Write the gradient and minus the Hessian of person u's log-likelihood in c; return its value."""
+    D, weight, row_ptr = rows.D, rows.weight, rows.row_ptr
+    d, total = len(c), 0.0
+    mean = np.empty(d)
+    fill(g, 0.0)
+    for k in range(d):
+        fill(H[k], 0.0)
+    for t in range(rows.choice_ptr[u], rows.choice_ptr[u + 1]):
+        low, high, top = row_ptr[t], row_ptr[t + 1], 0.0
+        v = np.empty(high - low)
+        for r in range(low, high):
+            v[r - low] = 0.0
+            for k in range(d):
+                v[r - low] += D[r, k] * c[k]
+            top = max(top, v[r - low])
+        s = math.exp(-top)
+        for r in range(high - low):
+            s += math.exp(v[r] - top)
+        total -= weight[t] * (top + math.log(s))
+        fill(mean, 0.0)
+        for r in range(low, high):
+            p = math.exp(v[r - low] - top) / s
+            for k in range(d):
+                mean[k] += p * D[r, k]
+                for j in range(k + 1):
+                    H[k, j] += weight[t] * p * D[r, k] * D[r, j]
+        for k in range(d):
+            g[k] -= weight[t] * mean[k]
+            for j in range(k + 1):
+                H[k, j] -= weight[t] * mean[k] * mean[j]
+    for k in range(d):
+        for j in range(k):
+            H[j, k] = H[k, j]
+    return total
+
+
+@inner_kernel
+def _in_states(
+    z: FloatArray, kind: npt.NDArray[np.int8], price: int, c: FloatArray, g: FloatArray, H: FloatArray,
+    work: FloatArray,
+) -> None:  # fmt: skip
+    """Turn slope and curvature in c into those in z, by J = dc/dz without the second derivatives.
+
+    J has a diagonal and, with a price, the column of the price, dc_k/dz_price = c_k.
+    """
+    d = len(z)
+    size = math.exp(z[price]) if price >= 0 else 1.0
+    for turn in range(2):  # H J, and then Jᵀ of it
+        for i in range(d):
+            for j in range(d):
+                work[i, j] = H[i, j] if turn == 0 else H[j, i]
+        for i in range(d):
+            if price >= 0:
+                total = 0.0
+                for k in range(d):
+                    total += work[i, k] * c[k]
+                work[i, price] = total / c[price]
+            for k in range(d):
+                slope = size if kind[k] == 0 and k != price else c[k]
+                H[i, k] = work[i, k] * slope
+    if price >= 0:
+        total = 0.0
+        for k in range(d):
+            total += g[k] * c[k]
+        g[price] = total / c[price]
+    for k in range(d):
+        g[k] *= size if kind[k] == 0 and k != price else c[k]
+
+
+@kernel
+def modes(
+    z: FloatArray, n: int, mean: FloatArray, precision: FloatArray, rows: Rows, n_steps: int, slope: FloatArray,
+    curvature: FloatArray,
+) -> FloatArray:  # fmt: skip
+    """Move the states z (U, d) to the modes of each person's log-likelihood + log N(mean_u, precision⁻¹) by Newton.
+
+    The first n coordinates move. Slope (U, d) and curvature (U, d, d) of the log-likelihood are written. Returns (U,)
+    log-likelihoods.
+    """
+    kind, price = rows.kind, rows.price
+    U, d = z.shape
+    c, g, H, work = np.empty(d), np.empty(d), np.empty((d, d)), np.empty((d, d))
+    P, L, step, trial = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(d)
+    found = np.empty(U)
+    for u in range(U):
+        n_left = n_steps if n > 0 else 0
+        while True:
+            coefficients(z[u], kind, price, c)
+            value = _slope_and_curvature(u, c, rows, g, H)
+            _in_states(z[u], kind, price, c, g, H, work)
+            if n_left == 0:
+                break
+            n_left -= 1
+            for i in range(n):
+                step[i] = g[i]
+                for j in range(n):
+                    P[i, j] = H[i, j] + precision[i, j]
+                    step[i] -= precision[i, j] * (z[u, j] - mean[u, j])
+            objective = value + log_normal(z[u], mean[u], precision, n)
+            cholesky(P, L, n)
+            solve_lower(L, step, n)
+            solve_upper(L, step, n)
+            largest, size = 0.0, 1.0
+            for _ in range(8):  # halve the step until it climbs
+                copy(trial, z[u])
+                for i in range(n):
+                    trial[i] += size * step[i]
+                coefficients(trial, kind, price, c)
+                climbed = log_likelihood(u, c, rows) + log_normal(trial, mean[u], precision, n)
+                if climbed >= objective - 1e-12:
+                    for i in range(n):
+                        largest = max(largest, abs(trial[i] - z[u, i]))
+                    copy(z[u], trial)
+                    break
+                size *= 0.5
+            if largest < _SMALL_STEP:
+                n_left = 0
+        copy(slope[u], g)
+        for k in range(d):
+            copy(curvature[u, k], H[k])
+        found[u] = value
+    return found
+
+
+@inner_kernel
+def log_normal(z: FloatArray, mean: FloatArray, precision: FloatArray, n: int) -> float:
+    """-½ (z - mean)ᵀ precision (z - mean) over the first n coordinates."""
+    total = 0.0
+    for i in range(n):
+        for j in range(n):
+            total -= 0.5 * (z[i] - mean[i]) * precision[i, j] * (z[j] - mean[j])
+    return total
+
+
+@kernel
+def slopes_at(c: FloatArray, weight: FloatArray, rows: Rows, slope: FloatArray, curvature: FloatArray) -> None:
+    """Write the slopes of people's log-likelihoods at coefficients c (d,) that all share, shape (U, d).
+
+    ``curvature`` (d, d): minus the Hessian of the sum of these log-likelihoods with ``weight`` (U,).
+    """
+    d = len(c)
+    H = np.empty((d, d))
+    for k in range(d):
+        fill(curvature[k], 0.0)
+    for u in range(len(weight)):
+        _slope_and_curvature(u, c, rows, slope[u], H)
+        for k in range(d):
+            for j in range(d):
+                curvature[k, j] += weight[u] * H[k, j]

@@ -1,0 +1,212 @@
+"""What a fitted mixed logit says of sets of items, and of its coefficients in the units of the attributes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from sklearn.utils.validation import check_is_fitted
+
+from predilect._base.arguments import check_choice
+from predilect._base.types import FloatArray, IntArray
+from predilect.choice.mixed_logit.diagnosis import caution
+from predilect.choice.mixed_logit.estimates import ERRORS, Estimates, Summary, table_of
+from predilect.choice.mixed_logit.posterior import MixedLogitPosterior
+from predilect.choice.mixed_logit.problem import Law
+from predilect.data import Comparisons, build_frame
+from predilect.data.choices import choices_of
+from predilect.decisions.conjoint import sd_of
+from predilect.errors import DataError, DataWarning
+from predilect.inference.gaussian.dense import moments
+from predilect.models.choices import ChoiceSets
+from predilect.models.reading import codes_of_sets
+
+
+def spread_of_items(posterior: MixedLogitPosterior) -> float:
+    """Mean over the items of E f_u(i)², centred, for somebody without answers: the prior of an unknown item."""
+    X = posterior.X - posterior.X.mean(axis=0)
+    mean, covariance = moments(posterior.unseen)
+    inner = covariance + np.outer(mean, mean)
+    return float(np.einsum("id,de,ie->", X, inner, X) / max(len(X) - 1, 1))
+
+
+def chances(X: FloatArray, draws: FloatArray) -> FloatArray:
+    """Probabilities of k items with columns (k, d) to be chosen, averaged over draws (R, d); (k,)."""
+    V = X @ draws.T
+    V = np.exp(V - V.max(axis=0))
+    return np.asarray((V / V.sum(axis=0)).mean(axis=1))
+
+
+def chances_of_sets(model: Any, sets: list[list[Any]], users: Any = None, items: Any = None) -> list[FloatArray]:
+    """Probabilities of each item of each set to be chosen from it, averaged over draws of the coefficients.
+
+    ``users``: who chooses, one for all sets or one a set, None for somebody without answers; ``items``: attributes of
+    items that the model does not know. An item that stands in a set several times is as many alternatives. DataError if
+    a set has fewer than two.
+    """
+    asked = [list(one) for one in sets]
+    if users is None or isinstance(users, str) or not hasattr(users, "__len__"):
+        users = [users] * len(asked)
+    person = _codes_of(model, list(users))
+    rows = _rows_of_sets(model, asked, items)
+    return [chances(X, model.posterior_.draws_of(int(user))) for X, user in zip(rows, person, strict=True)]
+
+
+def predict_choice(model: Any, X: Any, items: Any) -> FloatArray:
+    """As of the estimator; (n_rows,)."""
+    found = ChoiceSets.of(X)
+    cuts = zip(found.ptr[:-1].tolist(), found.ptr[1:].tolist(), strict=True)
+    places = [found.order[start:stop] for start, stop in cuts if stop - start > 1]
+    who = None if found.user is None else [found.user[int(place[0])] for place in places]
+    sets = [[found.item[int(row)] for row in place] for place in places]
+    proba = np.ones(len(found.order))
+    for place, p in zip(places, chances_of_sets(model, sets, who, items), strict=True):
+        proba[place] = p
+    return proba
+
+
+def rows_of(model: Any, codes: IntArray, described: FloatArray) -> FloatArray:
+    """Columns of the items with these codes, (k, d), of which the last are of items that are not known."""
+    X, new = model.posterior_.X, codes >= len(model.items_)
+    rows = X[np.where(new, 0, codes)]
+    if new.any():
+        rows[new] = model.columns_.rows(described[codes[new] - len(X)])
+    return rows
+
+
+def _rows_of_sets(model: Any, sets: list[list[Any]], items: Any) -> list[FloatArray]:
+    """Columns of the items of each set, (k, d); DataError as :func:`predict_choice`."""
+    codes, described = codes_of_sets(model, sets, items)
+    for number, one in enumerate(codes):
+        if len(one) < 2:
+            said = "one item" if len(one) else "no items"
+            raise DataError(f"set {number + 1} has {said}: a choice is between two or more")
+    return [rows_of(model, one, described) for one in codes]
+
+
+def _codes_of(model: Any, who: list[Any]) -> npt.NDArray[np.int64]:
+    codes = np.full(len(who), -1, dtype=np.int64)
+    named = [place for place, one in enumerate(who) if one is not None]
+    if model.personal_ and model.users_ is not None and named:
+        codes[named] = model.users_.codes(pl.Series([who[place] for place in named]), unknown="minus_one", what="user")
+        lost = [who[place] for place in named if codes[place] < 0]
+        if lost:
+            warnings.warn(
+                f"{len(lost)} of {len(who)} sets name someone without answers in this model (first: {lost[0]!r}): the "
+                "population's prediction is given", DataWarning, stacklevel=5,
+            )  # fmt: skip
+    return codes
+
+
+def score_of_choices(model: Any, answers: Comparisons, items: Any) -> float:
+    """Mean log-likelihood of choices, in nats an answer."""
+    choices = choices_of(answers)
+    names = answers.items.labels(choices.item)
+    sets = [list(names[first:last]) for first, last in zip(choices.ptr[:-1], choices.ptr[1:], strict=True)]
+    if (choices.sign < 0).any():
+        raise DataError("best-worst answers cannot be scored by the choice of one item. Leave them out")
+    who = list(answers.users.labels(choices.user)) if answers.has_users else None
+    found = np.array([one[0] for one in chances_of_sets(model, sets, who, items)])
+    return float(choices.weight @ np.log(found)) / choices.n_answers
+
+
+def shares_of(model: Any) -> FloatArray:
+    """Shares of the classes, (K,)."""
+    found = model.posterior_.law.share if model._member is None else model._member
+    return np.asarray(found.mean(axis=0))
+
+
+def classes(self: Any) -> Any:
+    """Share of each class of the population, largest first, and the mean coefficients of its people.
+
+    Returns
+    -------
+    table : data frame of the caller's kind
+        Columns class (from 1), share, attribute, level, mean, sd; in the units of the attributes.
+    """
+    check_is_fitted(self, "posterior_")
+    law, columns = self.posterior_.law, self.columns_
+    average, n_classes, shares = np.eye(law.B.shape[2])[0], law.share.shape[1], shares_of(self)
+    table: dict[str, list[Any]] = {name: [] for name in ("class", "share", "attribute", "level", "mean", "sd")}
+    for k in range(n_classes):
+        one = Law(law.B[:, k : k + 1], law.Omega[:, k : k + 1], np.ones((len(law.B), 1)))
+        means = one.central(average, columns.kind, columns.price) @ columns.report.T
+        for place, (attribute, level) in enumerate(columns.levels):
+            sd = sd_of(means)[place] / self._student
+            row = (k + 1, shares[k], attribute, level, means[:, place].mean(), sd)
+            for name, value in zip(table, row, strict=True):
+                table[name].append(value)
+    return build_frame(table, self._backend)
+
+
+def memberships(self: Any) -> Any:
+    """How probable it is that each person is of each latent class, given their choices.
+
+    Returns
+    -------
+    table : data frame of the caller's kind
+        A row a person: user, "class 1" and so on (probabilities, which sum to 1; classes are numbered as in
+        :meth:`classes`), largest (the number of the likeliest class) and share (its probability).
+
+    Raises
+    ------
+    DataError
+        If the model has no latent classes.
+    """
+    check_is_fitted(self, "posterior_")
+    if self._member is None or self.users_ is None:
+        raise DataError(
+            'the model has no latent classes of people. Fit MixedLogit(distributions="fixed", n_classes=3), or rank '
+            "with --model latent-class"
+        )
+    member = self._member
+    columns = {f"class {k + 1}": member[:, k] for k in range(member.shape[1])}
+    largest = {"largest": member.argmax(axis=1) + 1, "share": member.max(axis=1)}
+    return build_frame({"user": list(self.users_.ids), **columns, **largest}, self._backend)
+
+
+def summary(self: Any, errors: str | None = None) -> Summary:
+    """The table of estimates that a referee asks for.
+
+    Parameters
+    ----------
+    errors : {"hessian", "robust", "clustered"}, optional
+        Whose standard errors z and p are by: of the Hessian; robust to a wrong model, each answer by itself (of classes
+        and of coefficients that vary, each person); or robust and clustered by person, with Student's p. By default
+        those of the model's intervals. Hierarchical Bayes has posterior standard deviations instead, and neither z nor
+        p.
+
+    Returns
+    -------
+    Summary
+        ``print(summary)`` writes a table; ``summary.table`` is a frame, ``summary.facts`` log likelihoods, rho squared,
+        AIC and BIC, and ``summary.markdown()`` and ``summary.latex()`` are for papers.
+
+    Raises
+    ------
+    DataError
+        If the model does not know these errors: of a model saved by an older Predilect, or clustered without people.
+
+    Notes
+    -----
+    mixed-logit.md section 7. Robust errors have no factor for small samples, as in Apollo and Biogeme; clustered ones
+    have that of statsmodels. BIC counts choices.
+    """
+    check_is_fitted(self, "posterior_")
+    found: Estimates | None = self._estimates
+    if found is None:
+        raise DataError("the model was saved by an older Predilect, without its standard errors. Fit it again")
+    errors = found.errors if errors is None else errors
+    check_choice("errors", errors, ERRORS)
+    by = "posterior" if found.facts["draws"] and "AIC" not in found.facts else errors
+    if by != "posterior" and getattr(found, by) is None:
+        raise DataError(
+            "clustered errors need people with ids, and the answers do not say who gave them. Take errors='robust'"
+        )
+    table, rows = table_of(found, by)
+    prior = self.report_["prior"]
+    said = caution(prior) if "r_hat_means" in prior else ""
+    return Summary(build_frame(table, self._backend), dict(found.facts), by, rows, said, not self._not_usable)

@@ -1,0 +1,123 @@
+"""Posterior of a mixed logit: draws of people's coefficients and of the population, of which everything is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_expit, logsumexp, ndtri
+
+from predilect._base.stored import PART, numbers
+from predilect._base.types import FloatArray, IntArray
+from predilect.choice.mixed_logit.attributes import Columns
+from predilect.choice.mixed_logit.problem import Law
+from predilect.inference.gaussian.posterior import DrawnUtilities, Posterior
+
+_AT_ONCE = 2_000_000  # draws of margins
+
+
+@dataclass(frozen=True, slots=True)
+class MixedLogitPosterior(Posterior):
+    """Utilities X c_u, with draws of the coefficients of all people."""
+
+    X: FloatArray  # columns of the items, (n_items, d)
+    people: Annotated[npt.NDArray[np.float32], numbers("U R D", "float32")]  # R draws of people's coefficients
+    law: Annotated[Law, PART]
+    central: FloatArray  # draws of the coefficients of a central person, the crowd's, (S, d)
+    unseen: FloatArray  # draws of somebody without answers, (S, d)
+
+    @classmethod
+    def of(cls, columns: Columns, people: npt.NDArray[np.float32], law: Law, seed: int) -> MixedLogitPosterior:
+        """From the draws of people and of the population."""
+        central = law.central(np.eye(law.B.shape[2])[0], columns.kind, columns.price)
+        return cls(columns.X, people, law, central, unseen_draws(law, columns, None, seed))
+
+    @classmethod
+    def restored(
+        cls, people: npt.NDArray[np.float32], law: Law, columns: Columns, seed: int
+    ) -> MixedLogitPosterior:  # fmt: skip
+        """Posterior of a saved model."""
+        if not min(people.shape[1], *law.share.shape):
+            raise ValueError("a model without draws")
+        return cls.of(columns, people, law, seed)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.X)
+
+    def draws_of(self, user: int) -> FloatArray:
+        """Draws of one person's coefficients, (R, d); -1: unseen."""
+        return self.unseen if user < 0 else self.people[user].astype(np.float64)
+
+    def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f_u(left) - f_u(right), (n,)."""
+        return self.predicted(users, self.X[left] - self.X[right])[:2]
+
+    def predicted(
+        self, users: IntArray, difference: FloatArray, unknown: FloatArray | None = None,
+        more: FloatArray | None = None, delta: float = 0.0,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
+        """Mean (n,) and variance (n,) of margins, and log probabilities of left, tie and right (n, 3), of the draws.
+
+        ``unknown``: variance of a normal part of each margin that the draws do not hold, (n,).
+        """
+        n = len(difference)
+        unknown = np.zeros(n) if unknown is None else unknown
+        mean, var, log_p = np.empty(n), np.empty(n), np.empty((n, 3))
+        for rows, z in self.drawn_margins(users, difference, more):
+            mean[rows], var[rows] = z.mean(axis=1), z.var(axis=1, ddof=min(1, z.shape[1] - 1)) + unknown[rows]
+            log_p[rows] = log_chances(blurred(z, unknown[rows]) if unknown[rows].any() else z, delta)
+        return mean, var, log_p
+
+    def drawn_margins(
+        self, users: IntArray, difference: FloatArray, more: FloatArray | None = None
+    ) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Rows of one person, and draws of their margins with differences of columns (n, d), (n_rows, R).
+
+        Codes of people from U on are of ``more``, draws of the coefficients of others (k, S, d).
+        """
+        who, n = np.asarray(users), len(self.people)
+        order = np.argsort(who, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(who[order])) + 1):
+            if not len(rows):
+                continue
+            user = int(who[rows[0]])
+            draws = self.draws_of(user) if more is None or user < n else more[user - n]
+            step = max(1, _AT_ONCE // len(draws))
+            for start in range(0, len(rows), step):
+                some = rows[start : start + step]
+                yield some, difference[some] @ draws.T
+
+    def person(self, user: int = -1) -> DrawnUtilities:
+        return DrawnUtilities.drawn(self.X, self.draws_of(user))
+
+    def crowd(self) -> DrawnUtilities:
+        return DrawnUtilities.drawn(self.X, self.central)
+
+
+def unseen_draws(law: Law, columns: Columns, traits: FloatArray | None, seed: int) -> FloatArray:
+    """Draws of the coefficients of somebody without answers, (S, d), with ``traits`` (T,), by default the mean."""
+    own = np.zeros(law.B.shape[2] - 1) if traits is None else traits
+    return law.people(np.concatenate([[1.0], own]), columns.kind, columns.price, seed)
+
+
+def log_chances(z: FloatArray, delta: float) -> FloatArray:
+    """Log probabilities of left, tie and right, averaged over draws of margins (n, R); (n, 3)."""
+    found = np.full((len(z), 3), -np.inf)
+    found[:, 0], found[:, 2] = (logsumexp(log_expit(side * z - delta), axis=1) for side in (1, -1))
+    if delta > 0.0:
+        found[:, 1] = logsumexp(log_expit(delta + z) + log_expit(delta - z), axis=1) + np.log(-np.expm1(-2.0 * delta))
+    return found - np.log(z.shape[1])
+
+
+def blurred(z: FloatArray, variance: FloatArray) -> FloatArray:
+    """Draws of margins (n, R) with independent normal parts of some ``variance`` (n,) added; (n, 2R).
+
+    The parts are quantiles in an order of their own, once with each sign, so that the sides can be exchanged.
+    """
+    n = z.shape[1]
+    part = np.random.default_rng(0).permutation(ndtri((np.arange(n) + 0.5) / n)) * np.sqrt(variance)[:, None]
+    return np.concatenate([z + part, z - part], axis=1)

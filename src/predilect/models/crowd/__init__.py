@@ -1,5 +1,0 @@
-"""crowdGPPL: a consensus plus latent factors of people and items."""
-
-from predilect.models.crowd.model import CrowdGPPL
-
-__all__ = ["CrowdGPPL"]

@@ -1,5 +1,0 @@
-"""GaSPK: evaluations of trade-offs as mixtures of a few Gaussian processes."""
-
-from predilect.models.gaspk.model import GaSPK
-
-__all__ = ["GaSPK"]

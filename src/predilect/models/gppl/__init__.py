@@ -1,5 +1,0 @@
-"""Gaussian-process preference learning (GPPL) for one utility function, one a person, or one of both."""
-
-from predilect.models.gppl.model import GPPL
-
-__all__ = ["GPPL"]

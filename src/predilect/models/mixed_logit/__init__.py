@@ -1,5 +1,0 @@
-"""Mixed logit."""
-
-from predilect.models.mixed_logit.model import MixedLogit
-
-__all__ = ["MixedLogit"]

@@ -1,0 +1,111 @@
+"""Consistency of people: what it means, gradients, and where it comes to rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from objective_slopes import assert_slopes
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.likelihoods.probit import margins_in_noise
+from predilect.inference.people.empirical_bayes import consistency_step
+from predilect.inference.people.law import Basis, Law
+from predilect.inference.people.posterior import PopulationPosterior
+from predilect.inference.people.update import settle
+from predilect.models.population.fit import PopulationPrior, fit_population
+from simulate import laid_out
+from simulate_people import DELTA, N_ITEMS, SPREAD, differing, laws
+from tolerances import CONVERGED
+
+ROWS = differing("care", 0, 8, [1, 4, 9, 25, 90, 3, 0, 12], SPREAD)
+THETA = np.linspace(-0.6, 0.5, 8)
+
+
+LAWS = laws()
+
+
+def crowd_of(law: Law, largest_state: int = 600):
+    people = replace(laid_out(ROWS), largest_state=largest_state)
+    return replace(people, traits=np.linspace(-1.0, 1.0, people.n_users)[:, None] * np.ones(law.shift.shape[1]))
+
+
+def evidence(people, theta, law, sites=None):
+    sites = Sites.flat(people.n_rows) if sites is None else sites
+    return settle(replace(people, consistency=np.exp(theta)), sites, law, DELTA, tolerance=1e-13)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("largest_state", [600, 0])
+def test_it_multiplies_the_utilities_that_answers_are_about(law, largest_state):
+    # One consistency for all is the same as a population that is so much wider.
+    people, a = crowd_of(law, largest_state), 1.7
+    sites, same = Sites.flat(people.n_rows), Sites.flat(people.n_rows)
+    one = evidence(people, np.full(8, np.log(a)), law, sites)
+    wider = Law(a * a * law.Sigma, a * law.mean, law.Phi, a * a * law.rho, a * law.shift)
+    other = settle(people, same, wider, DELTA, tolerance=1e-13)
+    assert one.evidence == pytest.approx(other.evidence, abs=CONVERGED)
+    np.testing.assert_allclose(one.H, a * a * other.H, atol=CONVERGED)
+    np.testing.assert_allclose(one.D, a * a * other.D, atol=CONVERGED)
+    np.testing.assert_allclose(one.r, a * other.r, atol=CONVERGED)
+    np.testing.assert_allclose(one.r_traits, a * other.r_traits, atol=CONVERGED)
+    np.testing.assert_allclose(one.own_D, a * a * other.own_D, atol=CONVERGED)
+    posteriors, people = [], replace(people, traits=np.zeros((8, 0)))
+    for scale, own, at in ((1.0, replace(people, consistency=np.full(8, a)), sites), (a, people, same)):
+        basis = None
+        if law.has_basis:
+            basis = Basis(law.Phi, scale**2 * law.rho, np.zeros(len(law.rho)), np.zeros(len(law.rho)), 1.0)
+        m = scale * (np.linspace(-1.0, 1.0, len(law.Sigma)))
+        posteriors.append(PopulationPosterior(m, 0.1 * scale**2 * law.Sigma, scale**2 * law.Sigma, own, at, basis))
+    users = np.repeat(np.arange(8), 3)
+    left, right = np.tile([0, 1, 4], 8), np.tile([2, 3, 5], 8)
+    (mean, var), (wide, wide_var) = (p.margins(users, left, right) for p in posteriors)
+    np.testing.assert_allclose(a * mean, wide, atol=CONVERGED)
+    np.testing.assert_allclose(a * a * var, wide_var, atol=CONVERGED)
+    np.testing.assert_array_equal(posteriors[0].consistencies(np.array([3, -1]))[0], [a, 1.0])
+
+
+def test_the_objective_has_the_gradient_it_says():
+    prior = PopulationPrior(np.eye(N_ITEMS), 8.0, 1.0, 4.0, tie_spread=0.5, consistency_spread=SPREAD)
+
+    def places(coordinates):
+        care, ties = coordinates.care.start, coordinates.ties.start
+        return [*range(care, care + 4), *range(ties, ties + 2)]
+
+    assert_slopes(laid_out(differing("care", 3, 12, 9, SPREAD)), prior, DELTA, places)
+
+
+def test_the_fit_is_a_maximum_and_finds_who_answers_with_care():
+    rows = differing("care", 5, 60, 40, SPREAD)
+    people = laid_out(rows)
+    prior = PopulationPrior(np.eye(N_ITEMS), 8.0, 1.0, 4.0, consistency_spread=SPREAD)
+    state = fit_population(people, prior, tolerance=1e-9, max_iter=1000)
+    current = settle(state.people_with_own(people), state.sites.copy(), state.posterior(people, prior).law, state.delta)
+    theta = consistency_step(state.log_consistency, SPREAD, current)
+    np.testing.assert_allclose(theta, state.log_consistency, atol=1e-4)
+    assert np.corrcoef(state.log_consistency, rows.theta)[0, 1] > 0.8
+    shared = fit_population(people, replace(prior, consistency_spread=0.0), tolerance=1e-9, max_iter=1000)
+    assert state.evidence > shared.evidence + 20.0
+    assert not len(shared.log_consistency)
+
+
+def test_a_margin_in_units_of_noise_is_averaged_over_the_consistency():
+    mean, var = np.array([1.5, -0.4, 0.0, 40.0]), np.array([0.5, 2.0, 1.0, 0.1])
+    a, sd = np.array([1.3, 0.7, 1.0, 1.0]), np.array([0.8, 0.3, 0.5, 0.2])
+    found, spread = margins_in_noise(mean, var, a, sd)
+    np.testing.assert_array_equal(spread, a * a * var)
+    for row in range(3):
+
+        def chance(theta, row=row):
+            b = a[row] * np.exp(theta)
+            return norm.pdf(theta, scale=sd[row]) * norm.cdf(b * mean[row] / np.sqrt(1.0 + b * b * var[row]))
+
+        expected = quad(chance, -8.0 * sd[row], 8.0 * sd[row])[0]
+        assert norm.cdf(found[row] / np.sqrt(1.0 + spread[row])) == pytest.approx(expected, abs=2e-4)
+    assert found[2] == 0.0
+    assert 15.0 < found[3] < 40.0  # digits in the tail
+    plain, _ = margins_in_noise(mean, var, a, np.zeros(4))
+    np.testing.assert_array_equal(plain, a * mean)

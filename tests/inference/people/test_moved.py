@@ -1,0 +1,33 @@
+"""The consensus after a change about few of many items: as by all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from predilect.inference.people import moved
+from predilect.inference.people.moved import Since
+from tolerances import CONVERGED
+
+
+def covariance(n, rng):
+    root = rng.standard_normal((n, n + 2))
+    return root @ root.T / n
+
+
+@pytest.mark.parametrize("touched", [[3], [0, 4, 7], []])
+def test_a_change_about_few_items_is_that_of_dense_algebra(touched, monkeypatch):
+    rng, n = np.random.default_rng(1), 9
+    C, D = covariance(n, rng), covariance(n, rng) - covariance(n, rng)
+    H, r = np.zeros((n, n)), np.zeros(n)
+    H[np.ix_(touched, touched)] = covariance(len(touched), rng)
+    r[touched] = rng.standard_normal(len(touched))
+    exact = np.linalg.inv(np.linalg.inv(C) + H)
+    A = exact @ np.linalg.inv(C)
+    for many in (1, 100):
+        monkeypatch.setattr(moved, "_MANY", many)
+        found = moved._narrowed(C, Since(H, r))
+        np.testing.assert_allclose(found.C, exact, atol=CONVERGED)
+        np.testing.assert_allclose(found.step, exact @ r, atol=CONVERGED)
+        np.testing.assert_allclose(found.carried(D), A @ D @ A.T, atol=CONVERGED)
+        assert (found.C == found.C.T).all()
