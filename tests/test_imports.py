@@ -229,8 +229,8 @@ def test_the_walk_sees_imports_of_every_kind(tmp_path):
 
 
 def modules_after(code: str) -> set[str]:
-    """Names of the top-level packages that a fresh interpreter holds after running ``code``."""
-    program = f"{code}\nimport sys\nprint(' '.join({{name.split('.')[0] for name in sys.modules}}))"
+    """Names of the modules that a fresh interpreter holds after running ``code``."""
+    program = f"{code}\nimport sys\nprint(' '.join(sys.modules))"
     run = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
     return set(run.stdout.split())
 
@@ -239,6 +239,28 @@ def test_importing_takes_nothing_heavy():
     loaded = modules_after("import predilect")
     assert "predilect" in loaded
     assert not loaded & {"numba", "sklearn", "pandas", "scipy", "polars", "pyarrow", "matplotlib", "typer", "rich"}
+
+
+def test_the_default_model_is_imported_without_what_a_fit_to_a_frame_may_do_without():
+    loaded = modules_after("from predilect import Population")
+    assert "predilect.inference.people.posterior" in loaded
+    others = ("sklearn", "pandas", "pyarrow", "matplotlib", "typer", "rich", "asyncio")
+    unused = ("scipy.optimize", "scipy.stats", "scipy.spatial", "scipy.sparse.csgraph", "scipy.sparse.linalg")
+    rooms = ("evaluation", "show", "plot", "parts", *WINGS, "cli", "inference.factors", "data.read.readers")
+    work = (
+        "data.read.recognise",
+        "inference.likelihoods.tabulated",
+        "models.population.train",
+        "models.population.search",
+    )
+    assert not loaded & {*others, *unused, *(f"predilect.{name}" for name in rooms + work)}
+    assert len([name for name in loaded if name.startswith("predilect.")]) < 120
+
+
+def test_names_of_lazy_rooms_are_there_whatever_was_imported_before():
+    for first in ("predilect.data.read.readers", "predilect.choice.designs", "predilect.data.read"):
+        names = "from predilect.data import read, read_frame, read_item_map\nfrom predilect.decisions import design"
+        modules_after(f"import {first}\n{names}\nassert all(map(callable, (read, read_frame, read_item_map, design)))")
 
 
 @pytest.mark.slow

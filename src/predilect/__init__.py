@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # Numba, scikit-learn and polars take a second to import: they are loaded when something of theirs is first used.
+    # Numba and polars take a second to import: they are loaded when something of theirs is first used.
     from importlib import import_module
 
     if name not in _HOME:

@@ -9,11 +9,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from typing import Any
 
-# What others import and hardly a command needs, half a second of the first two: run if something of it is asked for.
-_LATER = (
-    "pandas", "scipy.stats", "asyncio", "numpy.ctypeslib", "numpy.f2py", "numpy.testing", "scipy.spatial",
-    "scipy.spatial.transform",
-)  # fmt: skip
+# What others import and hardly a command needs: run if something of it is asked for.
+_LATER = ("asyncio", "numpy.ctypeslib", "numpy.f2py", "numpy.testing", "scipy.spatial", "scipy.spatial.transform")
 # A thread of OpenBLAS that waits for work spins for a tenth of a second after each product: 2^4 cycles are enough.
 _BLAS_WAITS = ("OPENBLAS_THREAD_TIMEOUT", "4")
 _OBJECTS_PER_COLLECTION = 100_000  # 700 would go through all modules again and again while they are imported

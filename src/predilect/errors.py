@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from functools import cache
+from typing import Any, Self
+
 from predilect._base.text import message
 
 
@@ -26,6 +30,26 @@ class OutputError(PredilectError, OSError):
 
 class ConvergenceError(PredilectError, RuntimeError):
     """An iteration did not converge and ``strict=True`` was asked for."""
+
+
+class NotFittedError(PredilectError, ValueError, AttributeError):
+    """The model is not fitted; where scikit-learn is loaded, ``sklearn.exceptions.NotFittedError`` too."""
+
+    def __new__(cls, *args: Any) -> Self:
+        theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
+        kind: Any = cls
+        if theirs is not None and not issubclass(cls, theirs):
+            kind = _both(kind, theirs)
+        made: Self = super().__new__(kind, *args)
+        return made
+
+    def __reduce__(self) -> tuple[type[NotFittedError], tuple[Any, ...]]:
+        return NotFittedError, self.args  # whoever unpickles it may have no scikit-learn
+
+
+@cache
+def _both(ours: Any, theirs: Any) -> Any:
+    return type(ours.__name__, (ours, theirs), {"__module__": ours.__module__})
 
 
 class ConvergenceWarning(_Told, UserWarning):

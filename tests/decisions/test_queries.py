@@ -66,8 +66,9 @@ class Known(SimpleNamespace):
         left, right = (self.items_.codes(X[side]) for side in ("left", "right"))
         return self.posterior_.person().margins(left, right)
 
-    def predict_proba(self, X):
-        return outcome_probabilities(*self.predict_margin(X), self.tie_threshold_)
+    def _predict_margin_and_proba(self, X):
+        mean, variance = self.predict_margin(X)
+        return mean, variance, outcome_probabilities(mean, variance, self.tie_threshold_)
 
 
 def codes(frame):

@@ -5,13 +5,11 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 import pytest
-import sklearn
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from drawings import Page
 from predilect import GPPL, Population
-from predilect.errors import DataError, OutputError
+from predilect.errors import DataError, NotFittedError, OutputError
 from predilect.evaluation import judge
 from simulate import comparisons
 from simulate_camps import FIXED, camps
@@ -38,14 +36,13 @@ def test_people_who_came_later_are_counted(model):
     assert repr(later) == "Population(41 people, 6 items, 481 answers)"
 
 
-def test_unfitted_it_looks_and_clones_as_scikit_learn_has_it(model):
+def test_unfitted_it_shows_what_is_not_the_default_and_is_cloned(model):
     fresh = Population(personal=False)
     assert repr(fresh) == "Population(personal=False)"
     again = clone(model)
     assert again.get_params() == model.get_params()
     assert repr(again).startswith("Population(calibration=None")
-    assert "<svg" not in again._repr_html_()
-    assert "<svg" not in again._repr_mimebundle_()["text/html"]
+    assert again._repr_html_() is None
 
 
 def test_a_notebook_shows_the_board_and_the_verdict(model):
@@ -54,18 +51,11 @@ def test_a_notebook_shows_the_board_and_the_verdict(model):
     assert "Population(40 people, 6 items, 480 answers)" in read.text
     assert len(read.all("svg")) == 1
     assert "No verdict yet" in read.text
-    assert model._repr_mimebundle_() == {"text/plain": repr(model), "text/html": html}
     judged = clone(model).fit(comparisons(camps(0, delta=0.4)))
     judged._keep_verdict(judge(Population(**FIXED), comparisons(camps(0, delta=0.4)), n_folds=2))
     told = Page(judged._repr_html_()).text
     assert judged.verdict_.sentences[0].split(":")[0] in told
     assert "No verdict yet" not in told
-
-
-def test_where_scikit_learn_was_told_to_show_text_a_notebook_shows_text(model):
-    with sklearn.config_context(display="text"):
-        assert not hasattr(model, "_repr_html_")
-        assert model._repr_mimebundle_() == {"text/plain": repr(model)}
 
 
 def test_the_report_is_one_file_that_is_replaced_only_when_that_is_said(model, tmp_path):

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from predilect._base.arguments import check_list
 from predilect._base.text import amount, either, first_few, shown
@@ -24,7 +23,6 @@ from predilect.data.orders import weights_of_rows
 from predilect.data.read.covariates import baselines
 from predilect.data.read.names import marks_rows
 from predilect.data.read.options import option
-from predilect.data.read.readers import read
 from predilect.errors import DataError
 
 FEW_ANSWERS = 5
@@ -99,6 +97,8 @@ def check(
     -----
     O(n_rows); under a second for a million rows.
     """
+    from predilect.data.read.readers import read
+
     check_list("item_ids_with_no_answers", item_ids_with_no_answers, None)
     comparisons = answers if isinstance(answers, Comparisons) else read(answers, columns=columns, reading=reading)
     findings = [
@@ -216,6 +216,8 @@ def _look_alikes(ids: list[str]) -> list[Finding]:
 
 def connected_items(comparisons: Comparisons) -> IntArray:
     """Number of each item's group, (n_items,): no answer connects one group with another, not even through others."""
+    from scipy.sparse.csgraph import connected_components
+
     n = comparisons.n_items
     links = coo_array((np.ones(comparisons.n_rows), (comparisons.left, comparisons.right)), shape=(n, n))
     label: IntArray = connected_components(links.tocsr(), directed=False)[1]

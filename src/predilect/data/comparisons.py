@@ -17,10 +17,8 @@ from predilect._base.text import is_whole, quoted, shown
 from predilect.data.canonical import ALONE, Answers, canonical_answers, joined_tasks, row_offsets
 from predilect.data.frames import build_frame, open_frame
 from predilect.data.intake import Intake, Reading
-from predilect.data.read.assemble import EVERYONE
 from predilect.data.read.options import ReadOptions, option, read_options
-from predilect.data.read.recognise import assembled
-from predilect.data.vocabulary import Vocabulary
+from predilect.data.vocabulary import EVERYONE, Vocabulary
 from predilect.errors import DataError, DataWarning
 
 _COLUMNS = {
@@ -229,6 +227,8 @@ class Comparisons:
     @classmethod
     def read_with(cls, frame: Any, options: ReadOptions) -> Comparisons:
         """:meth:`from_frame` by the options of the readers."""
+        from predilect.data.read.recognise import assembled
+
         refuse_without_threads()
         table, backend = open_frame(frame)
         read = assembled(table, options)

@@ -16,7 +16,6 @@ from predilect._base.forks import refuse_without_threads
 from predilect._base.text import shown
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
-from predilect.data.read.profiles import NONE
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -74,6 +73,8 @@ def plan_and_encode(
     ``categorical``: numeric columns whose values are labels; ``piecewise``: where slopes of numbers change; ``ids`` and
     ``what`` ("item" or "person") are for messages. Raises DataError if a number is infinite.
     """
+    from predilect.data.read.profiles import NONE
+
     outputs: list[Output] = []
     encoded: list[NDArray[np.float64]] = []
     report: list[str] = []

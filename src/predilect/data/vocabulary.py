@@ -15,6 +15,7 @@ from predilect._base.text import did_you_mean, quoted, shown
 from predilect.data.frames import FEW, clean_ids, to_series
 from predilect.errors import DataError
 
+EVERYONE = "everyone"  # who answered, where nobody is named
 _FEW_NUMBERS, _FEW_TEXTS = 8, 300  # ids that are looked up one by one, which is quicker; measured
 
 

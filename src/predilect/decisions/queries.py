@@ -252,7 +252,7 @@ def _frame(
     """Questions with the probabilities of their answers, in the caller's kind of frame."""
     pairs = _pairs(model, left, right)
     asked = pairs if who is None or not model.personal_ else pairs | {"user": who}
-    chance = model.predict_proba(asked) if len(left) else np.zeros((0, 3))
+    chance = model._predict_margin_and_proba(asked)[2] if len(left) else np.zeros((0, 3))
     columns: dict[str, Any] = {"user": who} if named else {}
     columns |= pairs | {"score": scores}
     columns |= {f"p_{outcome}": chance[:, k] for k, outcome in enumerate(("left", "tie", "right"))}

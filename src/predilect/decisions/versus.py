@@ -50,7 +50,9 @@ def chances_of_no_side(model: Any, left: Any, right: Any, user: Any = None) -> F
     Of a person, or of somebody new; what favours a side, as answers of the fit may do, counts for neither.
     """
     asked = [{"left": one, "right": other} for one, other in ((left, right), (right, left))]
-    there, back = (model.predict_proba(one if user is None else one | {"user": [user] * len(left)}) for one in asked)
+    there, back = (
+        model._predict_margin_and_proba(one if user is None else one | {"user": [user] * len(left)})[2] for one in asked
+    )
     return np.asarray(0.5 * (there + back[:, ::-1]))
 
 

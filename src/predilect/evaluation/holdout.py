@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from sklearn.base import clone
 
+from predilect._base.estimator import clone
 from predilect._base.progress import Watcher
 from predilect._base.types import BoolArray, FloatArray
 from predilect.data import Comparisons, build_frame

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from predilect._base.arguments import check_count
-from predilect._base.json import plain
+from predilect._base.estimator import clone
 from predilect._base.progress import Watcher, tell_parts
 from predilect._base.types import BoolArray, FloatArray
 from predilect.data import Comparisons, ItemFeatures, k_folds_answers
@@ -462,10 +461,5 @@ def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict
     )
     with model._turn:
         if model._log is now._log:  # no answer came or went meanwhile
-            _keep_verdict(model, verdict)
+            model._keep_verdict(verdict)
     return verdict
-
-
-def _keep_verdict(model: Any, verdict: Verdict) -> None:
-    """Keep a verdict in a model, and in its report, which is saved."""
-    vars(model).update({"verdict_": verdict, "report_": model.report_ | {"verdict": plain(verdict.to_dict())}})

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # Numba and scikit-learn take a second to import: they are loaded when a model is first used.
+    # Numba and polars take a while to import: they are loaded when a model is first used.
     from importlib import import_module
 
     if name not in _HOME:

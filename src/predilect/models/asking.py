@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from predilect._base.arguments import check_arguments, check_choice, check_count
 from predilect._base.text import either, quoted
 from predilect.data import build_frame
 from predilect.data.frames import is_list
-from predilect.decisions import acting, queries, sets, suggestions
-from predilect.decisions import outlook as of_claims
-from predilect.decisions import scores as of_items
-from predilect.decisions import versus as of_pairs
-from predilect.decisions.acting import Decision, Loss
-from predilect.decisions.crowd import Questions
-from predilect.decisions.outlook import Outlook
 from predilect.decisions.scales import Scale, ScaleName
-from predilect.decisions.weights import TARGETS, Weights, weights_of
 from predilect.errors import DataError
 from predilect.models.registry import estimator
+
+if TYPE_CHECKING:
+    from predilect.decisions.acting import Decision, Loss
+    from predilect.decisions.crowd import Questions
+    from predilect.decisions.outlook import Outlook
+    from predilect.decisions.weights import Weights
 
 
 class Asking:
     """Base of estimators: decisions from their posterior."""
 
-    _asked: tuple[Any, dict[Any, Weights]] | None = None  # weights of questions, and the posterior they are of
+    _asked: Any = None  # weights of questions by what they are for, and the posterior they are of
 
     def suggest(
         self, user: Any = None, n: int = 1, *, target: str = "person", k: int = 1, candidates: Any = None,
@@ -104,6 +102,9 @@ class Asking:
         >>> question["left"][0], question["right"][0]
         ('juice', 'milk')
         """
+        from predilect.decisions import queries, suggestions
+        from predilect.decisions.weights import TARGETS
+
         fitted: Any = self
         check_arguments(n=n, k=k, retired=retired, difficulty=difficulty, repeat=repeat, random_state=random_state)
         check_choice("target", target, ("person", *TARGETS))
@@ -163,6 +164,9 @@ class Asking:
         >>> questions.ask("ann", random_state=0)[0].probability
         0.3333333333333333
         """
+        from predilect.decisions.crowd import Questions
+        from predilect.decisions.weights import TARGETS
+
         check_choice("target", target, TARGETS)
         check_arguments(k=k, retired=retired, difficulty=difficulty, quota=quota, shown=shown, eps=eps)
         return Questions(self, self._weights(
@@ -171,6 +175,8 @@ class Asking:
 
     def _weights(self, target: str, **settings: Any) -> Weights:
         """Weights of pairs in the present state of the model, which are made once."""
+        from predilect.decisions.weights import weights_of
+
         model: Any = self
         settings["retired"] = tuple(settings["retired"])
         posterior, shown = model.posterior_, settings.get("shown")
@@ -242,6 +248,8 @@ class Asking:
         >>> model.outlook().items
         ('tea',)
         """
+        from predilect.decisions import outlook as of_claims
+
         check_arguments(k=k, n_people=n_people, retired=retired, random_state=random_state)
         return of_claims.outlook(self, claim, level, k=k, n_people=n_people, retired=retired, random_state=random_state)
 
@@ -277,6 +285,9 @@ class Asking:
         -----
         The choice of :meth:`suggest` with n = 1, in one prediction for everybody: a microsecond or two a candidate.
         """
+        from predilect.decisions import queries, suggestions
+        from predilect.decisions.weights import TARGETS
+
         fitted: Any = self
         check_arguments(k=k, retired=retired, difficulty=difficulty, repeat=repeat, random_state=random_state)
         check_choice("target", target, (None, "person", *TARGETS))
@@ -348,6 +359,9 @@ class Asking:
         >>> model.suggest_set("ann", 3)["item"].to_list()
         ['juice', 'milk', 'tea']
         """
+        from predilect.decisions import sets, suggestions
+        from predilect.decisions.weights import TARGETS
+
         fitted: Any = self
         check_arguments(size=size, k=k, repeat=repeat, random_state=random_state)
         check_choice("target", target, ("person", *TARGETS))
@@ -423,6 +437,8 @@ class Asking:
         >>> model.decide("ann", ["juice", "milk"], cost_wrong=1, cost_question=0.01).question
         ('juice', 'milk')
         """
+        from predilect.decisions import acting
+
         fitted: Any = self
         return acting.decide(
             fitted, user, options, cost_wrong=cost_wrong, cost_question=cost_question, cost_defer=cost_defer,
@@ -454,6 +470,8 @@ class Asking:
         DataError
             As :meth:`decide`; if the model tells nobody apart, or does not know somebody.
         """
+        from predilect.decisions import acting
+
         fitted: Any = self
         check_arguments(users=users)
         return build_frame(
@@ -496,6 +514,8 @@ class Asking:
         >>> bool(model.versus([("tea", "milk")])["p_better"][0] > 0.9)
         True
         """
+        from predilect.decisions import versus as of_pairs
+
         fitted: Any = self
         return of_pairs.versus(fitted, pairs, user, scale=scale)
 
@@ -538,6 +558,8 @@ class Asking:
         >>> round(model.scores()["score"].sum(), 6)
         100.0
         """
+        from predilect.decisions import scores as of_items
+
         fitted: Any = self
         check_arguments(size=size)
         check_count("random_state", random_state, 0)

@@ -13,12 +13,12 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from sklearn.utils.validation import check_is_fitted
 
 from predilect._base.arguments import check_arguments
+from predilect._base.estimator import check_is_fitted
 from predilect._base.stored import DESCRIBED, PART, PLAIN, amounts, within
 from predilect._base.text import did_you_mean, either, quoted
-from predilect._base.types import FloatArray, IntArray, Table
+from predilect._base.types import BoolArray, FloatArray, IntArray, Table
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, weights_of_rows
@@ -35,6 +35,8 @@ from predilect.models.reading import Queries, Said, new_item_space, read_answers
 from predilect.models.saving import IDS, LIKELIHOOD, REPORT
 from predilect.show.charts.chart import Chart
 
+OUTCOMES = np.array([1, 0, -1])  # left, tie, right
+
 
 class Predicting(ABC):
     """Base of estimators: predictions from the margins of their posterior.
@@ -48,6 +50,8 @@ class Predicting(ABC):
     users_: Annotated[Vocabulary | None, IDS]
     personal_: Annotated[bool, PLAIN]
     _added_users: dict[Any, int]
+    # Whether the y of the fit was true and false: then so are the classes
+    _is_binary: Annotated[bool, PLAIN] = False
     tie_threshold_: Annotated[float, within(0.0)]
     features_: Annotated[ItemFeatures | None, DESCRIBED]
     user_features_: Annotated[PersonFeatures | None, DESCRIBED]
@@ -74,9 +78,12 @@ class Predicting(ABC):
         return ()
 
     @property
-    def classes_(self) -> IntArray:
-        """What :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`: left, tie, right."""
-        return np.array([1, 0, -1])
+    def classes_(self) -> IntArray | BoolArray:
+        """What :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`: left, tie, right.
+
+        After a fit with a ``y`` of booleans False and True, whether the left item is preferred.
+        """
+        return np.array([False, True]) if self._is_binary else OUTCOMES
 
     def predict_margin(
         self, X: Comparisons | Table, *, items: Table | None = None, people: Table | None = None
@@ -116,21 +123,33 @@ class Predicting(ABC):
 
         The columns are in the order of :attr:`classes_`, and not sorted: DataError for scorers of scikit-learn that
         take them for sorted, such as "neg_log_loss", in place of which there is :meth:`score`.
+
+        After a fit with a ``y`` of booleans there are two columns, right and left (False and True), of answers that
+        are no ties.
         """
+        if self._is_binary:
+            return np.exp(self.predict_log_proba(X, items=items, people=people))
         refuse_scorer()
         return self._outcomes(X, items, people)[2]
 
     def _predict_margin_and_proba(
         self, X: Any, *, items: Any = None, people: Any = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Results of :meth:`predict_margin` and :meth:`predict_proba`, at the cost of one."""
+        """Results of :meth:`predict_margin`, and probabilities of left, tie and right, (n, 3), at the cost of one."""
         return self._outcomes(X, items, people)
 
     def predict_log_proba(
         self, X: Comparisons | Table, *, items: Table | None = None, people: Table | None = None
     ) -> FloatArray:
-        """Logarithms of :meth:`predict_proba`, accurate however small a probability is; shape (n, 3)."""
-        refuse_scorer()
+        """Logarithms of :meth:`predict_proba`, accurate however small a probability is; of the same shape."""
+        if not self._is_binary:
+            refuse_scorer()
+            return self._log_proba(X, items, people)
+        of_sides = self._log_proba(X, items, people)[:, [2, 0]]
+        return np.asarray(of_sides - np.logaddexp.reduce(of_sides, axis=1, keepdims=True))
+
+    def _log_proba(self, X: Any, items: Any, people: Any) -> FloatArray:
+        """Logarithms of the probabilities of left, tie and right, (n, 3)."""
         return self._outcomes(X, items, people, logarithms=True)[2]
 
     def predict_choice(
@@ -164,8 +183,12 @@ class Predicting(ABC):
         omitted = 0.0 if now.tie_threshold_ else now.posterior_.calibration.omitted_ties
         return choice_proba(sets, now.posterior_, mean, var, queries, omitted)
 
-    def predict(self, X: Comparisons | Table, *, items: Table | None = None, people: Table | None = None) -> IntArray:
+    def predict(
+        self, X: Comparisons | Table, *, items: Table | None = None, people: Table | None = None
+    ) -> IntArray | BoolArray:
         """What is likeliest of each pair, (n,): 1 that the left item is preferred, -1 the right one, 0 that neither is.
+
+        After a fit with a ``y`` of booleans True and False: whether the left item is preferred.
 
         Not the items themselves: ``np.where(model.predict(pairs) > 0, pairs["left"], pairs["right"])`` names them where
         no tie is likeliest.
@@ -189,14 +212,14 @@ class Predicting(ABC):
         reading: Said = None,
     ) -> tuple[float, float]:  # fmt: skip
         """:meth:`score`, and the share of answers that were what :meth:`predict` gives, at the cost of one."""
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         answers = read_answers(
             X, y, with_ties=self.tie_threshold_ > 0.0, covariates=self._covariate_names(), grades=self.grades_,
             columns=columns, reading=reading,
         )  # fmt: skip
         answers = as_orders(answers)
-        pairs = self.predict_log_proba(answers, items=items, people=people)
-        likeliest = self.classes_[np.argmax(pairs, axis=1)]
+        pairs = self._log_proba(answers, items, people)
+        likeliest = OUTCOMES[np.argmax(pairs, axis=1)]
         weight = answers.weight * (answers.left < answers.right)  # which of two alike is better nobody can tell
         accuracy = float(np.average(likeliest == np.sign(answers.outcome), weights=weight))
         if self.tie_threshold_ == 0.0 and answers.has_ties:
@@ -212,7 +235,7 @@ class Predicting(ABC):
         self, answers: Comparisons, *, items: Table | None = None, people: Table | None = None
     ) -> FloatArray:
         """Log probability of the answer of each row of comparisons, (n_rows,); of a task as a whole, at each row."""
-        pairs = self.predict_log_proba(answers, items=items, people=people)
+        pairs = self._log_proba(answers, items, people)
         return answer_log_proba(self, answers, pairs, items, people)
 
     def _margins_of(
@@ -243,7 +266,7 @@ class Predicting(ABC):
     def _read(self, X: Any, people: Any) -> tuple[Self, Queries]:
         """Snapshot of the model, and the pairs that are asked about."""
         now = copy.copy(self)
-        check_is_fitted(now, "posterior_")
+        check_is_fitted(now)
         users_known = now.users_ if now.personal_ else None
         queries = read_queries(X, now.items_, users_known, now._added_users, now._covariate_names())
         if queries.n_unknown_users:
@@ -344,7 +367,7 @@ class Ranking(Asking, Predicting):
 
     def _now(self) -> Self:
         """Snapshot of the model, whatever other threads do."""
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         return copy.copy(self)
 
     def _user_code(self, user: Any) -> int:

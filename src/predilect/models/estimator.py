@@ -14,10 +14,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 from scipy.sparse import coo_array
-from sklearn.utils.validation import check_is_fitted
 
 from predilect._base.arguments import check_arguments, check_count
+from predilect._base.estimator import check_is_fitted
 from predilect._base.json import plain
 from predilect._base.progress import Report, Watcher
 from predilect._base.stored import (
@@ -34,6 +35,7 @@ from predilect._base.stored import (
 from predilect._base.text import did_you_mean, either, quoted
 from predilect._base.types import FloatArray, IntArray, Table
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures
+from predilect.data.frames import to_series
 from predilect.errors import DataError
 from predilect.inference.gaussian.kernels import Kernel
 from predilect.inference.gaussian.kernels.stored import kernel_from_dict, kernel_to_dict
@@ -177,7 +179,7 @@ class Saving(ABC):
         OutputError
             If the folder cannot be written.
         """
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         check_arguments(path=path, overwrite=overwrite)
         write_model(Path(path), *self._snapshot()._document(), overwrite=overwrite)
 
@@ -288,7 +290,8 @@ class Estimator(Ranking, Saving, Shown, Constructed):
             are found by common names, or named by ``columns``. ``Population`` also takes None, or a frame without rows,
             where ``items`` are given: the prior, by which all are alike.
         y : array of int, shape (n,), optional
-            1 left, 0 tie, -1 right, or booleans (True: left), for the rows of a frame; not 1 and 0 alone.
+            1 left, 0 tie, -1 right, or booleans (True: left), for the rows of a frame; not 1 and 0 alone, where 0 may
+            be a tie. After booleans the classes are False and True: :attr:`classes_`.
         items : data frame, ItemFeatures, or list of ids, optional
             Features of items, one row an item, or the items alone. Items without answers are ranked too.
         people : data frame or PersonFeatures, optional
@@ -317,6 +320,7 @@ class Estimator(Ranking, Saving, Shown, Constructed):
             read_training(X, y, items, people, delta, columns, reading, **self._without_answers())
         )
         learned = self._learn(training, delta, watch)
+        self._is_binary = y is not None and to_series(y).dtype == pl.Boolean
         self._keep(training, learned)
         learned.fit.require(self.strict)
         return self

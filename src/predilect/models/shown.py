@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
-
-from sklearn.utils.validation import check_is_fitted
+from typing import TYPE_CHECKING, Any
 
 from predilect._base.arguments import check_arguments
+from predilect._base.estimator import Parameters, check_is_fitted
 from predilect._base.text import grouped, quoted
 from predilect.decisions.scales import ScaleName, scale_of
 from predilect.errors import DataError
@@ -15,33 +14,15 @@ from predilect.errors import DataError
 if TYPE_CHECKING:
     from predilect.plot import Plots
 
-    class BaseEstimator:
-        """What estimators have of scikit-learn, which has no types: with its own base any name would be there."""
-
-        def get_params(self, deep: bool = True) -> dict[str, Any]:
-            """Arguments of the constructor."""
-
-        def set_params(self, **params: Any) -> Self:
-            """Set arguments of the constructor."""
-
-        def __repr__(self, N_CHAR_MAX: int = 700) -> str: ...
-
-        def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]: ...
-
-        @property
-        def _repr_html_(self) -> Any: ...
-else:
-    from sklearn.base import BaseEstimator
-
 _ROWS_OF_A_NOTEBOOK = 25
 
 
-class Shown(BaseEstimator):
-    """Base of estimators that show what was fitted; unfitted they look like any other of scikit-learn."""
+class Shown(Parameters):
+    """Base of estimators that show what was fitted, and unfitted their parameters."""
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+    def __repr__(self) -> str:
         if not hasattr(self, "posterior_"):
-            return str(super().__repr__(N_CHAR_MAX))
+            return super().__repr__()
         fitted: Any = self
         counts = [(len(fitted.items_), "item", "items"), (fitted.n_answers_, "answer", "answers")]
         if fitted.personal_ and fitted.users_ is not None:
@@ -49,19 +30,10 @@ class Shown(BaseEstimator):
         told = ", ".join(f"{grouped(n)} {one if n == 1 else many}" for n, one, many in counts)
         return f"{type(self).__name__}({told})"
 
-    @property
-    def _repr_html_(self) -> Any:
-        """What a notebook shows: the board and the verdict, once there is a board."""
-        usual = super()._repr_html_  # AttributeError where scikit-learn was told to show text
-        return self._shown if hasattr(self, "posterior_") else usual
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle and hasattr(self, "posterior_"):
-            bundle["text/html"] = self._shown()
-        return bundle
-
-    def _shown(self) -> str:
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: the board and the verdict, once there is a board; None: the text."""
+        if not hasattr(self, "posterior_"):
+            return None
         from predilect.show.report.notebook import notebook
 
         return notebook(self, _ROWS_OF_A_NOTEBOOK)
@@ -69,7 +41,7 @@ class Shown(BaseEstimator):
     @property
     def plot(self) -> Plots:
         """Plots on Matplotlib axes, such as ``model.plot.board()``: those of :mod:`predilect.plot`."""
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         from predilect.plot import Plots
 
         return Plots(self)
@@ -112,7 +84,7 @@ class Shown(BaseEstimator):
         DataError
             If the file cannot be there, the scale is none, or the anchor is not known.
         """
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         check_arguments(path=path, title=title, name_people=name_people, overwrite=overwrite)
         if compare is not None and not hasattr(compare, "posterior_"):
             raise DataError(f"compare must be a fitted model, an older one, not {quoted(compare)}")

@@ -322,7 +322,7 @@ def test_draws_that_say_nothing_are_not_usable_in_every_word(tmp_path):
     for one in (found, MixedLogit.load(tmp_path / "model")):
         assert re.search(why.replace("not", "Not"), one.describe()[0])
         assert re.fullmatch(rf"MixedLogit\({why}; 25 people, .* answers\)", repr(one))
-        assert "not usable" in one._shown()
+        assert "not usable" in one._repr_html_()
         summary = one.summary()
         for text in (str(summary), summary.markdown(), summary.latex()):
             assert re.match(f"(% )?{why.replace('not', 'Not')}", text)

@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
-from sklearn.utils.validation import check_is_fitted
 
 from predilect._base.arguments import check_choice, check_count, check_positive, check_text
+from predilect._base.estimator import check_is_fitted
 from predilect._base.json import typed
 from predilect._base.progress import Watcher
 from predilect._base.stored import PART, numbers
@@ -340,8 +340,8 @@ class MixedLogit(Estimator, Kit):
             )
         return lines
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        told = super().__repr__(N_CHAR_MAX)
+    def __repr__(self) -> str:
+        told = super().__repr__()
         why = self._not_usable if hasattr(self, "posterior_") else ""
         return told.replace("(", f"(not usable: {why}; ", 1) if why else told
 
@@ -377,11 +377,11 @@ class MixedLogit(Estimator, Kit):
 
     @property
     def attributes_(self) -> list[str]:
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         return self.columns_.attributes
 
     def _person_draws(self) -> Draws:
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         return Draws.of(self.posterior_, self.columns_, self.method == "simulated" and self.columns_.n_random > 0)
 
     def coefficients(self) -> Any:
@@ -416,7 +416,7 @@ class MixedLogit(Estimator, Kit):
         Parameters as of the other models; averaged over the draws of the coefficients. Somebody who is not known is
         anybody: features of new people (``people``) are for :meth:`predict_proba`.
         """
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         if people is not None:
             raise DataError("predict_choice takes no features of new people in this model; leave users out")
         return outputs.predict_choice(copy.copy(self), X, items)
@@ -426,7 +426,7 @@ class MixedLogit(Estimator, Kit):
         reading: Said = None,
     ) -> tuple[float, float]:  # fmt: skip
         """Mean log-likelihood, a task of several rows being one answer, and share of answers that are the likeliest."""
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         answers = read_answers(X, y, with_ties=self.tie_threshold_ > 0.0, columns=columns, reading=reading)
         of_pairs = super()._score_and_accuracy(answers, items=items, people=people)
         return (outputs.score_of_choices(self, answers, items), of_pairs[1]) if answers.joint else of_pairs

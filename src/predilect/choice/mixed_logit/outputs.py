@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from sklearn.utils.validation import check_is_fitted
 
 from predilect._base.arguments import check_choice
+from predilect._base.estimator import check_is_fitted
 from predilect._base.types import FloatArray, IntArray
 from predilect.choice.mixed_logit.diagnosis import caution
 from predilect.choice.mixed_logit.estimates import ERRORS, Estimates, Summary, table_of
@@ -127,7 +127,7 @@ def classes(self: Any) -> Any:
     table : data frame of the caller's kind
         Columns class (from 1), share, attribute, level, mean, sd; in the units of the attributes.
     """
-    check_is_fitted(self, "posterior_")
+    check_is_fitted(self)
     law, columns = self.posterior_.law, self.columns_
     average, n_classes, shares = np.eye(law.B.shape[2])[0], law.share.shape[1], shares_of(self)
     table: dict[str, list[Any]] = {name: [] for name in ("class", "share", "attribute", "level", "mean", "sd")}
@@ -156,7 +156,7 @@ def memberships(self: Any) -> Any:
     DataError
         If the model has no latent classes.
     """
-    check_is_fitted(self, "posterior_")
+    check_is_fitted(self)
     if self._member is None or self.users_ is None:
         raise DataError(
             'the model has no latent classes of people. Fit MixedLogit(distributions="fixed", n_classes=3), or rank '
@@ -195,7 +195,7 @@ def summary(self: Any, errors: str | None = None) -> Summary:
     mixed-logit.md section 7. Robust errors have no factor for small samples, as in Apollo and Biogeme; clustered ones
     have that of statsmodels. BIC counts choices.
     """
-    check_is_fitted(self, "posterior_")
+    check_is_fitted(self)
     found: Estimates | None = self._estimates
     if found is None:
         raise DataError("the model was saved by an older Predilect, without its standard errors. Fit it again")

@@ -39,11 +39,10 @@ from predilect.data.read.winners import (
     taken_apart,
     unknown_message,
 )
-from predilect.data.vocabulary import Vocabulary
+from predilect.data.vocabulary import EVERYONE, Vocabulary
 from predilect.errors import DataError
 
 Advice = Callable[[str, NDArray[np.int64]], str]
-EVERYONE = "everyone"
 _MISSING, _SELF, _UNKNOWN_WINNER, _NO_WEIGHT, _NO_COVARIATE = 1, 2, 3, 4, 5
 
 
@@ -417,7 +416,8 @@ def _given_outcome(pairs: Pairs, n_read: int, kept: NDArray[np.int64]) -> Decode
     if not grades and values.min() == 0 and values.max() == 1 and not zero_is_tie:
         raise DataError(
             "the outcomes are only 1 and 0, and 0 could mean that the right item won, or a tie. For the first give -1 "
-            f"in place of 0, or booleans (True: the left item won); for the second say {option('ties', ['0'])}."
+            "in place of 0, or booleans, y.astype(bool) (True: the left item won); for the second say "
+            f"{option('ties', ['0'])}."
         )
     codes = values.replace_strict(numbers, default=UNKNOWN, return_dtype=pl.Int8).to_numpy()[kept]
     word = pl.Series([None if of_columns else "0"], dtype=pl.String).new_from_index(0, len(codes))

@@ -37,7 +37,6 @@ from predilect.data.intake import (
     task_sentence,
 )
 from predilect.data.read.assemble import (
-    EVERYONE,
     Assembled,
     map_items,
     other_people,
@@ -49,7 +48,7 @@ from predilect.data.read.columns import listed
 from predilect.data.read.names import PEOPLE_OF_SETS, TASKS, WEIGHT, guess_one
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.profiles import missing_in, profiles_of
-from predilect.data.vocabulary import Vocabulary
+from predilect.data.vocabulary import EVERYONE, Vocabulary
 from predilect.errors import DataError
 
 CHOICES = ("best", "best_worst")  # kinds in which exactly one alternative is the best of each task

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -15,6 +14,7 @@ from predilect.errors import DataError
 from predilect.inference.gaussian.dense import Factor, factorise, symmetrise
 from predilect.inference.gaussian.design import squared_differences
 from predilect.inference.gaussian.kernels import Kernel
+from predilect.inference.gaussian.means import k_means
 
 _ITEMS_FOR_CLUSTERS = 20_000
 
@@ -29,8 +29,8 @@ class InducingPoints(NamedTuple):
 def centres(rows: FloatArray, n_points: int, random_state: int) -> FloatArray:
     """Distinct k-means centres of rows of features, shape (<= n_points, d).
 
-    From k-means++ on at most 20 000 distinct rows. With no more distinct rows than points, the rows. One thread:
-    several would add up centres in any order, and the last bits would differ from run to run.
+    Of at most 20 000 distinct rows. With no more distinct rows than points, the rows. One thread: several would add up
+    products in any order, and the last bits would differ from run to run.
     """
     distinct = np.unique(rows, axis=0)
     if len(distinct) <= n_points:
@@ -38,15 +38,8 @@ def centres(rows: FloatArray, n_points: int, random_state: int) -> FloatArray:
     rng = np.random.default_rng(random_state)
     if len(distinct) > _ITEMS_FOR_CLUSTERS:
         distinct = distinct[np.sort(rng.choice(len(distinct), _ITEMS_FOR_CLUSTERS, replace=False))]
-    from sklearn.cluster import KMeans  # which takes a while to import
-    from sklearn.exceptions import ConvergenceWarning
-
-    means = KMeans(n_points, n_init=1, max_iter=20, random_state=int(rng.integers(2**31)))
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        # Items that differ by rounding alone are one item to k-means, which then finds fewer centres: no harm.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        found = means.fit(distinct)
-    return np.unique(np.asarray(found.cluster_centers_), axis=0)
+    with threadpool_limits(limits=1):
+        return np.unique(k_means(distinct, n_points, rng), axis=0)
 
 
 def inducing_points(

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
-from scipy.optimize import minimize_scalar
 from scipy.sparse import coo_array, csr_array, diags_array
 
 from predilect._base.progress import Report
@@ -351,6 +350,8 @@ def fit_pooled(
     (n_items, M) O(n_answers M² + M³). Where many items have independent priors, steps take conjugate gradients on a
     sparse matrix, and the evidence one factorisation by elimination.
     """
+    from scipy.optimize import minimize_scalar
+
     began = time.perf_counter()
     pooled = comparisons.pooled()
     thresholds = delta if isinstance(delta, Thresholds) else first_thresholds(pooled, delta, item_tie_spread)

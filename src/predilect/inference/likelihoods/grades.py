@@ -17,7 +17,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 from scipy.special import ndtri
 
 from predilect._base.compile import kernel
@@ -199,6 +198,8 @@ class Thresholds:
         Increments have a weak normal prior of their logarithm about those that there are. With the margins' laws held,
         each being that without the answer, a fixed point of this and of EP is a stationary point of EP's evidence.
         """
+        from scipy.optimize import minimize
+
         search = _Search(self, rows, spread, learn_scale)
         if not len(search.start):
             return self

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from predilect._base.compile import inner_kernel, rebound
 from predilect._base.types import FloatArray
 from predilect.errors import DataError
-from predilect.inference.likelihoods import expectation, probit, tabulated
+from predilect.inference.likelihoods import expectation, probit
 from predilect.inference.likelihoods.probit import tilted_scalar
 
 View = tuple[FloatArray, FloatArray, FloatArray]
@@ -188,7 +188,11 @@ class Probit(PairLikelihood):
     probabilities = staticmethod(probit.outcome_probabilities)
 
     def at(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> View:
+        from predilect.inference.likelihoods import tabulated
+
         return tabulated.at(outcome, z, self.delta)
 
     def curvature_slope(self, outcome: npt.NDArray[np.generic], z: FloatArray) -> FloatArray:
+        from predilect.inference.likelihoods import tabulated
+
         return tabulated.curvature_slope(outcome, z, self.delta)

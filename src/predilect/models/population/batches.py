@@ -26,7 +26,6 @@ from predilect.data.keyed_rows import (
 )
 from predilect.data.orders import as_orders, rows_by_answer
 from predilect.data.read.names import TIE_WORDS
-from predilect.data.read.winners import numbers_of
 from predilect.errors import DataError, DataWarning
 from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.models.reading import Said, covariates_of, read_answers
@@ -157,6 +156,8 @@ def _one(
 
 def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any, grades: tuple[str, ...]) -> int:
     """Code of one answer."""
+    from predilect.data.read.winners import numbers_of
+
     if winner is None and outcome is None:
         raise DataError(
             "neither outcome nor winner says what was answered: give outcome= (1, 0 or -1), or winner= (an item, or "

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from predilect._base.arguments import check_count, check_path
+from predilect._base.estimator import check_is_fitted
 from predilect._base.json import plain
 from predilect._base.progress import Watcher
 from predilect._base.shards import workers
@@ -21,24 +21,17 @@ from predilect._base.text import amount, either, shown
 from predilect._base.types import FloatArray
 from predilect.data import Comparisons, PersonFeatures
 from predilect.data.attributes import Coding, told_apart
-from predilect.data.checks import check_answers
 from predilect.data.features import Traits
 from predilect.data.orders import as_orders
 from predilect.data.terms import Terms
 from predilect.errors import DataError
-from predilect.evaluation.judging import _keep_verdict, verdict_of
-from predilect.evaluation.verdict import Verdict
 from predilect.inference.gaussian.covariates import CovariateEffects, unit_of
 from predilect.inference.gaussian.posterior import GaussianPosterior
-from predilect.inference.latent.sides import test_of_side
 from predilect.inference.likelihoods.calibration import Calibration, restored_calibration
 from predilect.inference.people.layout import patterns_of
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.checks import check_flags, given_threshold
 from predilect.models.estimator import AnswerCounts, Learned
-from predilect.models.people_models import traits_of_new_users
-from predilect.models.population.in_parts import PopulationInParts, fit_in_parts
-from predilect.models.population.kit import describe_attributes
 from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import Believed, PooledColumns, PooledPosterior, pooled_rows
 from predilect.models.population.prior import (
@@ -51,7 +44,6 @@ from predilect.models.population.prior import (
     threshold_and_spreads,
 )
 from predilect.models.population.refits import n_people
-from predilect.models.population.segments import Segments, joint_traits, other_columns, segment_columns
 from predilect.models.population.storage import restore_population
 from predilect.models.population.tables import (
     Tables,
@@ -62,9 +54,12 @@ from predilect.models.population.tables import (
     describe_thresholds,
     independence_lines,
 )
-from predilect.models.population.train import extend, train_personal, train_pooled
-from predilect.models.population.updates import begin_updates
 from predilect.models.reading import Queries, Training, feature_space
+
+if TYPE_CHECKING:
+    from predilect.evaluation.verdict import Verdict
+    from predilect.models.population.in_parts import PopulationInParts
+    from predilect.models.population.segments import Segments
 
 
 @dataclass(eq=False, repr=False)
@@ -161,8 +156,9 @@ class Population(Tables):
         Rows that the last :meth:`update` left out: ``row`` in the table, ``why`` ("item" or "tie") and ``what``.
     verdict_ : Verdict or None
         Of :meth:`verdict`, once it was asked for; None again after :meth:`update` and :meth:`forget`.
-    classes_ : array of int, shape (3,)
-        1, 0, -1: what :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`.
+    classes_ : array
+        1, 0, -1, after a fit with a ``y`` of booleans False and True: what :meth:`predict` returns, in the order of
+        the columns of :meth:`predict_proba`.
 
     Notes
     -----
@@ -224,6 +220,9 @@ class Population(Tables):
         return {"has_prior": bool(self.personal), "ties": bool(self.ties)}
 
     def _prepared(self, training: Training) -> Training:
+        from predilect.data.checks import check_answers
+        from predilect.inference.latent.sides import test_of_side
+
         self._all_ties = None
         if self.attributes is not None:
             training = _specified(training, self.attributes)
@@ -258,6 +257,9 @@ class Population(Tables):
             self.update(ties)
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
+        from predilect.models.population.segments import joint_traits
+        from predilect.models.population.train import train_personal, train_pooled
+
         begins = not training.comparisons.n_rows
         training = replace(training, people=None if begins else training.people)  # nobody to take features from
         people, personal = training.people, bool(self.personal) and (training.personal or begins)
@@ -285,6 +287,8 @@ class Population(Tables):
         watch: Watcher | None,
     ) -> tuple[Plan, Traits | None, FloatArray]:  # fmt: skip
         """What the fit learns from, the map to traits of people, and the size of each covariate, (n_covariates,)."""
+        from predilect.models.population.segments import other_columns
+
         comparisons, features, people, space = training.comparisons, training.features, training.people, training.space
         rms = np.zeros(0)
         if comparisons.covariates is not None:
@@ -308,6 +312,8 @@ class Population(Tables):
         return plan, traits, rms
 
     def _segments(self, people: PersonFeatures, training: Training) -> Segments:
+        from predilect.models.population.segments import Segments
+
         if self.personal and training.personal:
             return Segments.of(people, training.comparisons.users)
         why = "the pooled model tells nobody apart" if not self.personal else "the answers do not tell people apart"
@@ -321,12 +327,14 @@ class Population(Tables):
         return "population" if self.personal_ else "pooled"
 
     def _begin(self, answers: Comparisons | None) -> None:
+        from predilect.models.population.updates import begin_updates
+
         begin_updates(self, answers)
 
     @property
     def _choices(self) -> dict[str, Any]:
         """Basis, n_inducing, user_features, calibration and pairs that were chosen, as parameters."""
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         functions, h = self._functions, self.hyperparameters_
         return {
             "basis": "items" if functions is None else functions.kind,
@@ -349,6 +357,9 @@ class Population(Tables):
         return found
 
     def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+        from predilect.models.people_models import traits_of_new_users
+        from predilect.models.population.train import extend
+
         posterior: PopulationPosterior | GaussianPosterior = self.posterior_
         if (new := self._new_items(queries, items)) is not None:  # population.md section 6
             posterior = extend(posterior, self.hyperparameters_, self._space, new, self._functions)
@@ -434,6 +445,8 @@ class Population(Tables):
         functions. Consistency and thresholds of people are maximised by the workers, and are no coordinates of the
         search; so where these differ between people, results agree with :meth:`fit` to its tolerance.
         """
+        from predilect.models.population.in_parts import PopulationInParts, fit_in_parts
+
         check_flags(self)
         check_count("random_state", self.random_state, 0, None)
         check_count("most_people", most_people, 2)
@@ -474,7 +487,9 @@ class Population(Tables):
         DataError
             If a setting is out of range, there are no answers, or the model was loaded and holds no such verdict.
         """
-        check_is_fitted(self, "posterior_")
+        from predilect.evaluation.judging import verdict_of
+
+        check_is_fitted(self)
         if not self.n_answers_:
             raise DataError("the model holds no answers yet that could show whether personal rankings predict better")
         seed = self.seed_ if random_state is None else random_state
@@ -482,7 +497,9 @@ class Population(Tables):
             self, n_folds=n_folds, max_people=max_people, n_bootstrap=n_bootstrap, random_state=seed, watch=watch
         )
 
-    _keep_verdict = _keep_verdict
+    def _keep_verdict(self, verdict: Verdict) -> None:
+        """Keep a verdict in the model, and in its report, which is saved."""
+        vars(self).update({"verdict_": verdict, "report_": self.report_ | {"verdict": plain(verdict.to_dict())}})
 
     @property
     def _n_people(self) -> int | None:
@@ -498,6 +515,9 @@ class Population(Tables):
         )
 
     def describe(self) -> list[str]:
+        from predilect.models.population.kit import describe_attributes
+        from predilect.models.population.segments import segment_columns
+
         lines = self.posterior_.calibration.describe(self.tie_threshold_)
         lines.append(_prior_line(self))
         lines += independence_lines(self)

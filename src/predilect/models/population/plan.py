@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -18,7 +18,9 @@ from predilect.data.features import FeatureSpace
 from predilect.data.splits import some_people, with_items_of
 from predilect.inference.likelihoods.views import PairLikelihood, Probit
 from predilect.models.population.prior import Functions
-from predilect.models.population.segments import Segments
+
+if TYPE_CHECKING:
+    from predilect.models.population.segments import Segments
 
 
 @dataclass(frozen=True, slots=True)

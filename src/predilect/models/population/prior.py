@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
-from scipy.optimize import brentq
 
 from predilect._base.arguments import check_choice, check_count, check_positive
 from predilect._base.json import typed
@@ -301,6 +300,8 @@ def first_scale(prior: PopulationPrior, n_people: int) -> float:
     is large in more directions than people and prior can hold, the search goes to another maximum of J, where a few
     directions, far beyond the prior, hold every answer of everybody by heart; it takes hundreds of passes to get there.
     """
+    from scipy.optimize import brentq
+
     if prior.variance >= _SMALLEST_FIRST_SCALE:
         return prior.variance
     most = (prior.strength + n_people) / LEAST_STRENGTH

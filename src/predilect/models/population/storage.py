@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from predilect.evaluation.verdict import Verdict
 from predilect.inference.people.law import Effects
 from predilect.models.population.pooled import PooledPosterior
-from predilect.models.population.segments import segment_columns
 
 
 def restore_population(model: Any, parts: dict[str, Any]) -> None:
     """Complete a model whose stored ``parts`` were set; ValueError if they do not fit each other."""
+    from predilect.evaluation.verdict import Verdict
+
     posterior, functions, verdict = model.posterior_, model._functions, model.report_.get("verdict")
     model.verdict_ = None if verdict is None else Verdict.from_dict(verdict)
     is_pooled, effects, thresholds = isinstance(posterior, PooledPosterior), posterior.covariates, posterior.thresholds
@@ -40,6 +40,8 @@ def restore_population(model: Any, parts: dict[str, Any]) -> None:
 
 def _check_effects(model: Any, effects: Effects | None) -> None:
     """ValueError unless segments, and other traits that share a covariance, have effects."""
+    from predilect.models.population.segments import segment_columns
+
     h, people = model.hyperparameters_, model.user_features_
     n_segments = 0 if people is None else sum(len(columns) for _, columns, _ in segment_columns(people))
     found = (0, 0) if effects is None else (len(effects.stack), effects.B.shape[1])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from scipy.special import ndtr
-from sklearn.utils.validation import check_is_fitted
 
 from predilect._base.arguments import check_arguments
+from predilect._base.estimator import check_is_fitted
 from predilect._base.shards import workers
 from predilect._base.text import either, shown
 from predilect._base.types import FloatArray, IntArray, Table
@@ -28,9 +28,10 @@ from predilect.inference.people.covariates import own_effects
 from predilect.inference.people.layout import NOISY
 from predilect.models.estimator import Estimator
 from predilect.models.kit import Kit
-from predilect.models.population.kit import Draws, Rows, coding_of, draws_of, rows_of
-from predilect.models.population.segments import segment_boards
 from predilect.models.population.updating import Updating
+
+if TYPE_CHECKING:
+    from predilect.models.population.kit import Draws, Rows
 
 _HARDLY = 0.1  # of the noise of an answer: what people differ by in a difference of two items
 _TOLD_APART = 0.01  # of the factors of noise, between the quartiles
@@ -67,7 +68,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         -----
         population.md section 4, "Consistency of people", "Effects of covariates that differ over people".
         """
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         now = self._snapshot()
         _refuse_pooled(now)
         return build_frame(people_columns(now), now._backend)
@@ -91,7 +92,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         Some .3 ms a person at 200 items, where :meth:`rank` takes 45 for its joint draws. People are taken 1 000 at a
         time: memory is that of the table.
         """
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         check_arguments(k=k)
         now: Any = self._snapshot()
         _refuse_pooled(now)
@@ -137,22 +138,28 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
 
     @property
     def _alike(self) -> list[str]:
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         return describe_alike(self)
 
     @property
     def attributes_(self) -> list[str]:
-        check_is_fitted(self, "posterior_")
+        from predilect.models.population.kit import coding_of
+
+        check_is_fitted(self)
         if self.features_ is None:
             return []
         coding, columns = coding_of(self)
         return coding.only(columns).attributes
 
     def _person_draws(self) -> Draws:
-        check_is_fitted(self, "posterior_")
+        from predilect.models.population.kit import draws_of
+
+        check_is_fitted(self)
         return draws_of(self._snapshot())
 
     def _rows(self, codes: IntArray, described: FloatArray) -> Rows:
+        from predilect.models.population.kit import rows_of
+
         return rows_of(self, codes, described)
 
     def _moved(self, rows: Rows, place: int, change: FloatArray) -> Rows:
@@ -180,7 +187,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         personal model intervals take people's tastes into account; in the pooled one people are independent of each
         other, and not their answers.
         """
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         now = self._now()
         effects = now.posterior_.covariates
         columns = CovariateEffects(np.zeros(0), np.zeros((0, 0))).columns() if effects is None else _effects_of(now)
@@ -217,7 +224,9 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         DataError
             If the fit was given no segments.
         """
-        check_is_fitted(self, "posterior_")
+        from predilect.models.population.segments import segment_boards
+
+        check_is_fitted(self)
         now = self._snapshot()
         if not now._has_segments:
             raise DataError(

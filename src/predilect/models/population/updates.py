@@ -16,7 +16,7 @@ from predilect._base.text import setting
 from predilect._base.types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.keyed_rows import Rows, contents, sides_of
-from predilect.data.read.assemble import EVERYONE
+from predilect.data.vocabulary import EVERYONE
 from predilect.errors import DataError
 from predilect.inference.latent.pooled import PooledState
 from predilect.inference.people.engaged import shares_of

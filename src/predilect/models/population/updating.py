@@ -6,15 +6,11 @@ import copy
 from typing import Any, Self
 
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
+from predilect._base.estimator import check_is_fitted
 from predilect.data import Comparisons
 from predilect.models.estimator import Turn
 from predilect.models.population.batches import AnswerLog, read_batch
-from predilect.models.population.erasure import erase
-from predilect.models.population.new_items import joining, with_new_items
-from predilect.models.population.refits import reason_to_refit
-from predilect.models.population.updates import change, consolidate
 from predilect.models.reading import Said
 
 
@@ -104,7 +100,7 @@ class Updating:
         n_items³). The board's step is computed when it is asked for, O(answers of the people touched + n_items³): sums
         over people, which do not depend on the order of answers.
 
-        Threads may share a model: of ``update``, ``forget`` and ``consolidate`` one runs at a time; predictions,
+        Threads may share a model: of ``update``, ``forget`` and ``_consolidate`` one runs at a time; predictions,
         boards, questions and ``verdict`` wait for none, ``save`` only before it begins, and all see the model as it was
         when they began. ``fit`` must not run beside any of them.
 
@@ -147,7 +143,7 @@ class Updating:
         calibration, and how features are scaled. None of it has a part for this person alone; in a crowd of a few, it
         can still tell of one. Whoever came by :meth:`update` has told the population nothing.
 
-        Of answers: somebody who has the answers of the fit (or of :meth:`consolidate`) again is as before to the bit;
+        Of answers: somebody who has the answers of the fit (or of ``_consolidate``) again is as before to the bit;
         otherwise utilities agree to the tolerance of the iteration, some 1e-10, since it goes on from where it stands.
         Boards come back as they were, with tied items in the order of the ids. Someone whose last answer is removed
         stays known, with the population's prediction.
@@ -173,7 +169,7 @@ class Updating:
 
         Notes
         -----
-        The pooled model holds answers, and not who gave them. To erase takes O(answers), as :meth:`consolidate`, after
+        The pooled model holds answers, and not who gave them. To erase takes O(answers), as ``_consolidate``, after
         which codes of people are others.
 
         Examples
@@ -184,12 +180,14 @@ class Updating:
         >>> model.forget(user="bob").users_
         Vocabulary(2 ids: "ann", "cas")
         """
+        from predilect.models.population.erasure import erase
+
         answer = {"user": user, "left": left, "right": right, "outcome": outcome, "winner": winner}
         rest = (answers, y, left, right, outcome, winner, columns, reading)
         if user is None or weight != 1.0 or any(value is not None for value in rest):
             self._change(-1, answers, y, weight, answer, (columns, reading))
             return self
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         with self._turn:
             erase(self, user)
         return self
@@ -200,7 +198,9 @@ class Updating:
         Predictions do not change; codes of people (positions in ``users_``) do if there are new ones. It runs by itself
         before saving, and when more than a few percent of the people changed. O(answers).
         """
-        check_is_fitted(self, "posterior_")
+        from predilect.models.population.updates import consolidate
+
+        check_is_fitted(self)
         with self._turn:
             consolidate(self)
         return self
@@ -221,7 +221,9 @@ class Updating:
         answers of two people), when an item moved by more than its standard deviation, after a first tie, and when
         there are answers on items that joined.
         """
-        check_is_fitted(self, "posterior_")
+        from predilect.models.population.refits import reason_to_refit
+
+        check_is_fitted(self)
         return reason_to_refit(copy.copy(self))
 
     @property
@@ -233,8 +235,10 @@ class Updating:
         self, sign: int, more: Any, y: Any, weight: float, answer: dict[str, Any], said: tuple[Said, Said],
         people: Any = None, items: Any = None,
     ) -> None:  # fmt: skip
-        if "posterior_" not in vars(self):  # scikit-learn's own check takes as long as the update
-            check_is_fitted(self, "posterior_")
+        from predilect.models.population.new_items import joining, with_new_items
+        from predilect.models.population.updates import change
+
+        check_is_fitted(self)
         with self._turn:
             new = [] if items is None else joining(self, items)
             now = copy.copy(self) if new else self

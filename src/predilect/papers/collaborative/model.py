@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from predilect._base.arguments import check_choice, check_count, check_positive
+from predilect._base.estimator import check_is_fitted
 from predilect._base.types import FloatArray
 from predilect.inference.gaussian.kernels import MEDIAN_RULES, Kernel
 from predilect.inference.gaussian.kernels.stationary import DISTANCE_RULES
@@ -137,7 +137,7 @@ class CollaborativeGP(FactorEstimator):
     @property
     def component_importances_(self) -> FloatArray:
         """Mean square contribution of each function to the margins of the answers, shape (n_components,)."""
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         return np.array(self.report_["prior"]["component_importances"], dtype=np.float64)
 
     def _check(self) -> None:

@@ -11,10 +11,9 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from predilect._base.arguments import check_choice, check_count
+from predilect._base.estimator import Parameters, check_is_fitted, clone
 from predilect._base.json import plain
 from predilect._base.progress import Watcher
 from predilect._base.stored import PART
@@ -27,7 +26,6 @@ from predilect.models.boards import Ranking
 from predilect.models.checks import check_flags
 from predilect.models.estimator import Constructed, Saving
 from predilect.models.reading import Queries, read_queries
-from predilect.models.shown import BaseEstimator
 from predilect.papers.compression.criteria import Criterion, Score, criterion_for, said_of
 from predilect.papers.compression.losses import Loss, expected_loss, find_loss
 from predilect.papers.compression.sparsify import people_of_model, sparsify
@@ -45,7 +43,7 @@ _MOST_PEOPLE, _MOST_KEPT = 100, 7  # whose answers are compared with the full mo
 
 
 @dataclass(eq=False, repr=False)
-class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
+class CompressedModel(Ranking, Saving, Constructed, Parameters):
     """A model of which each person keeps a few items: small, quick to predict with, and exact for the items kept.
 
     Made by the method ``compress`` of a fitted model, or from answers: :meth:`fit` fits ``estimator`` and compresses.
@@ -161,7 +159,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         self.items_, self.personal_ = model.items_, model.personal_
         self.users_ = model.users_ if model.personal_ else None
         self._added_users: dict[Any, int] = {}
-        self._likelihood = model._likelihood
+        self._likelihood, self._is_binary = model._likelihood, model._is_binary
         effects = model._covariate_effects()
         self.covariates_ = None if effects is None else effects.of_anybody()
         self.tie_threshold_, self.n_answers_ = model.tie_threshold_, model.n_answers_
@@ -216,7 +214,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
         DataError
             If the person is not known.
         """
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         code = self._user_code(user) if self.personal_ else 0
         if code < 0:
             raise DataError("whose items? Name a person: kept(user)")
@@ -237,7 +235,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
 
         Of a pooled model, whose crowd is kept, that of every pair of known items.
         """
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         return self._are_kept(read_queries(X, self.items_, self.users_ if self.personal_ else None))
 
     def _are_kept(self, queries: Queries) -> BoolArray:
@@ -297,7 +295,7 @@ class CompressedModel(Ranking, Saving, Constructed, BaseEstimator):
 
     def describe(self) -> list[str]:
         """What was kept, its cost and its gain, in sentences."""
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         how, cost = self.report_["compressed"], self.report_["loss"]
         share = how["n_kept"] / how["n_cells"]
         ratio = how["bytes_full"] / how["bytes"]

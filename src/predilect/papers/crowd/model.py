@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sklearn.utils.validation import check_is_fitted
-
 from predilect._base.arguments import check_choice, check_count, check_positive
+from predilect._base.estimator import check_is_fitted
 from predilect._base.types import FloatArray
 from predilect.inference.gaussian.kernels import Kernel
 from predilect.models.checks import check_gamma, check_kernel, check_own_share, check_search
@@ -134,7 +133,7 @@ class CrowdGPPL(FactorEstimator):
     @property
     def component_importances_(self) -> FloatArray:
         """Prior variance that each component gives to a utility, shape (n_components,)."""
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         return self.posterior_.importances
 
     def _check(self) -> None:

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
+from predilect._base.estimator import check_is_fitted
 from predilect._base.progress import Watcher
 from predilect._base.shards import workers
 from predilect._base.stored import PART
@@ -227,7 +227,7 @@ class GaSPK(Estimator):
         batch that brings this about costs an update without ``online``; for each new answer ten are gone through, on
         average. Threads may share a model, as :meth:`Population.update <predilect.Population.update>` says.
         """
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         answers = read_answers(more, y, with_ties=self.tie_threshold_ > 0.0, columns=columns, reading=reading)
         with self._turn:
             report = take_in(self, answers, items, online)

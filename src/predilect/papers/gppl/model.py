@@ -129,8 +129,9 @@ class GPPL(Estimator):
     n_answers_ : float
     comparisons_ : Comparisons or None
         The answers; None after :meth:`load`.
-    classes_ : array of int, shape (3,)
-        1, 0, -1: what :meth:`predict` returns, in the order of the columns of :meth:`predict_proba`.
+    classes_ : array
+        1, 0, -1, after a fit with a ``y`` of booleans False and True: what :meth:`predict` returns, in the order of
+        the columns of :meth:`predict_proba`.
 
     Notes
     -----

@@ -9,7 +9,6 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.spatial
 
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.inference.gaussian.kernels.base import check_rows, positive, theta_of
@@ -28,10 +27,12 @@ def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -
     Identical rows have distance 0. n m d operations; relative error below 1e-11. From 64 columns on by
     |x|² + |y|² - 2 x·y, and by differences for close pairs, where this would cancel.
     """
+    from scipy.spatial.distance import cdist  # which takes a while to import
+
     a = x / scales
     b = a if y is None else y / scales
     if x.shape[1] < _WIDE:
-        return np.asarray(scipy.spatial.distance.cdist(a, b, "sqeuclidean"))
+        return np.asarray(cdist(a, b, "sqeuclidean"))
     centre = b.mean(axis=0) if len(b) else 0.0  # for the product only: centring rounds differences of close rows
     a_c = a - centre
     b_c = a_c if y is None else b - centre
@@ -44,7 +45,7 @@ def squared_distances(x: FloatArray, y: FloatArray | None, scales: FloatArray) -
         square = 0.5 * (square + square.T)
     near = square < _NEAR * sizes
     if np.count_nonzero(near) > len(a) + _MANY * near.size:  # apart from the diagonal
-        return np.asarray(scipy.spatial.distance.cdist(a, b, "sqeuclidean"))
+        return np.asarray(cdist(a, b, "sqeuclidean"))
     if y is None:
         np.fill_diagonal(near, False)
         np.fill_diagonal(square, 0.0)
