@@ -246,7 +246,7 @@ def test_the_default_model_is_imported_without_what_a_fit_to_a_frame_may_do_with
     assert "predilect.inference.people.posterior" in loaded
     others = ("sklearn", "pandas", "pyarrow", "matplotlib", "typer", "rich", "asyncio")
     unused = ("scipy.optimize", "scipy.stats", "scipy.spatial", "scipy.sparse.csgraph", "scipy.sparse.linalg")
-    rooms = ("evaluation", "show", "plot", "parts", *WINGS, "cli", "inference.factors", "data.read.readers")
+    rooms = ("evaluation", "show.report", "plot", "parts", *WINGS, "cli", "inference.factors", "data.read.readers")
     work = (
         "data.read.recognise",
         "inference.likelihoods.tabulated",
