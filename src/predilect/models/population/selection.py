@@ -33,7 +33,6 @@ from predilect.models.population.held_out import (
     MOST_TO_CALIBRATE,
     RANGES,
     SIGNIFICANCE,
-    SMALLEST_GAIN,
     Fold,
     Trial,
     Walked,
@@ -268,7 +267,7 @@ class _Search:
                 setting = replace(setting, strength=min(_NEARLY_RIGID * setting.strength, RANGES["strength"][1]))
             found = _Found(candidate, setting, self.run(candidate, setting, None))
             if len(bases) > 1 and not found.trial.converged:  # many functions that have not converged may overfit later
-                found = self.stiffened(found, if_better=True)
+                found = self.stiffened(found)
             # Items that do as well as functions will do better with more people, or more answers.
             if best is None or is_better(found.trial, best.trial, 0.0 if functions is None else _ERRORS_OF_BASIS):
                 best = found
@@ -298,7 +297,6 @@ class _Search:
             best = self.with_clickers(best)
         if "consistency_spread" in self.free:
             best = self.with_consistency(best)
-        nearly_rigid = best.setting.strength
         best = self.with_wider_consensus(self.with_directions(self.walk(best)))
         if best.setting != before or before.directions is not None:  # else both were tried at this very setting
             if "consistency_spread" in self.free and not best.setting.consistency_spread:
@@ -306,7 +304,6 @@ class _Search:
             if not best.setting.click_rate:
                 best = self.with_clickers(best)
         best = self.with_own_effects(best)
-        best = self.kept_from_heart(best, nearly_rigid)
         if self.plan.traits is not None and not self.plan.traits_must:
             best = self.with_traits(best, self.plan.traits, seed)
         if (
@@ -387,22 +384,13 @@ class _Search:
             found = replace(found, setting=setting, trial=trial)
         return found if found is best else self.walk(found, ("variance",))
 
-    def kept_from_heart(self, best: _Found, nearly_rigid: float) -> _Found:
-        """The same, or stiffened where answers may be learned by heart."""
-        may_learn = "strength" in self.free and self.has_few_people(best.candidate, best.setting)
-        hidden = not best.trial.converged or best.setting.strength < nearly_rigid  # behind a loose tolerance
-        return self.stiffened(best) if may_learn and hidden else best
-
-    def stiffened(self, best: _Found, *, if_better: bool = False) -> _Found:
-        """As fitted in the end, and stiffened: ``if_better`` while that gains, else also while fits do not converge."""
-        trial = self.run(best.candidate, best.setting, best.trial, as_fitted=True)
-        as_judged = best.trial.converged and trial.loss < best.trial.loss + SMALLEST_GAIN
-        best = replace(best, trial=trial)
-        if as_judged and trial.converged:  # the walk has compared it with its stiffer neighbour
-            return best
+    def stiffened(self, best: _Found) -> _Found:
+        """As fitted in the end, and stiffer as long as that gains."""
+        best = replace(best, trial=self.run(best.candidate, best.setting, best.trial, as_fitted=True))
         while "strength" in self.free and (setting := step(best.setting, "strength", 1, 0.0)) is not None:
-            trial = self.run(best.candidate, setting, best.trial if best.trial.converged else None, as_fitted=True)
-            if (if_better or best.trial.converged) and trial.loss > best.trial.loss - SMALLEST_GAIN:
+            warm = best.trial if best.trial.converged else None
+            trial = self.run(best.candidate, setting, warm, as_fitted=True)
+            if not is_better(trial, best.trial, 0.0):
                 break
             best = replace(best, setting=setting, trial=trial)
         return best
