@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from predilect.inference.gaussian.design import Sites
-from predilect.models.population.search import Search, _Coordinates
+from predilect.models.population.maximisation import Search, _Coordinates
 
 
 def assert_slopes(people: Any, prior: Any, delta: float, places: Callable[[_Coordinates], Iterable[int]]) -> None:

@@ -12,10 +12,10 @@ from predilect.inference.gaussian.design import Sites
 from predilect.inference.people import layout
 from predilect.inference.people.layout import lay_out
 from predilect.inference.people.update import settle
-from predilect.models.population import calibration as alone
-from predilect.models.population.calibration import Asked, predict_alone
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.models.population.prior import Hyperparameters
+from predilect.models.population.search import held_out as alone
+from predilect.models.population.search.held_out import HeldOut, predict_alone
 from simulate import comparisons, crowd
 from tolerances import ITERATIVE
 
@@ -34,7 +34,7 @@ def held_out():
     return test, state.posterior(people, prior)
 
 
-def predicted(held_out, rows=CROWD, most_work=1e9) -> Asked:
+def predicted(held_out, rows=CROWD, most_work=1e9) -> HeldOut:
     test, posterior = held_out
     return predict_alone(rows, test, posterior, DELTA, most_work=most_work, rng=np.random.default_rng(0))
 

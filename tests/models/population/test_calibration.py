@@ -9,7 +9,8 @@ import pytest
 
 from predilect.inference.likelihoods.calibration import Calibration
 from predilect.inference.likelihoods.probit import outcome_log_probabilities, tilted
-from predilect.models.population.calibration import Asked, variance_factor
+from predilect.models.population.search.calibration import variance_factor
+from predilect.models.population.search.held_out import HeldOut
 from tolerances import EXACT, STATISTICAL
 
 PRIOR_RATE = 4.0  # of |log κ|: a Laplace prior of scale 1/4
@@ -27,7 +28,7 @@ def margins(seed: int, n: int, factor: float, delta: float):
 def factor_of(outcome, mean, var, weight, delta) -> float:
     """The variance factor of pairs."""
     kind, delta = np.zeros(len(mean), dtype=np.int8), np.broadcast_to(delta, np.shape(mean))
-    return variance_factor(Asked(outcome, mean, var, weight, delta, kind))
+    return variance_factor(HeldOut(outcome, mean, var, weight, delta, kind))
 
 
 def information(outcome, mean, var, factor, delta) -> float:

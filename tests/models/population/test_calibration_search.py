@@ -12,9 +12,10 @@ from predilect.inference.likelihoods.calibration import LAPSE_NOISE, Calibration
 from predilect.inference.likelihoods.probit import outcome_probabilities, tilted
 from predilect.inference.likelihoods.views import Probit
 from predilect.inference.people.queries import NEWCOMER
-from predilect.models.population import calibration as module
-from predilect.models.population.calibration import _UP as UP
-from predilect.models.population.calibration import Asked, _Objective, calibration
+from predilect.models.population.search import calibration as module
+from predilect.models.population.search.calibration import _UP as UP
+from predilect.models.population.search.calibration import _Objective, calibration
+from predilect.models.population.search.held_out import HeldOut
 from tolerances import EXACT
 
 PRIOR_RATE = 4.0  # of the Laplace priors: a scale of 1/4
@@ -69,7 +70,7 @@ def penalised_loss(x, outcome, mean, var, weight, delta, kind) -> float:
 def test_the_calibration_of_simulated_answers_is_found(truth):
     n = 400_000 if truth.lapse_rate else 80_000  # lapses hide what large margins tell of the rest
     columns = calibrated_margins(5, n, truth, 0.6)
-    found = calibration(Asked(*columns))
+    found = calibration(HeldOut(*columns))
     x = logs(found)
     np.testing.assert_allclose(x, logs(truth), atol=0.2)
     best = penalised_loss(x, *columns)
@@ -84,7 +85,7 @@ def test_the_calibration_of_simulated_answers_is_found(truth):
 def test_the_gradient_is_that_of_finite_differences(delta, rate):
     outcome, mean, var, weight, delta, kind = calibrated_margins(3, 200, NOTHING, delta)
     powers = 0.5 * (kind % 3) - (kind == 3)
-    objective = _Objective(Asked(outcome, mean, var, weight + kind, delta, kind), powers)
+    objective = _Objective(HeldOut(outcome, mean, var, weight + kind, delta, kind), powers)
     parts = np.array([0.3, 0.2, rate, 0.0, 0.0, 0.4, 0.0, 0.0])
     if not delta.any():
         parts[3] = 0.5  # where ties are left out
@@ -99,30 +100,30 @@ def test_the_gradient_is_that_of_finite_differences(delta, rate):
 
 def test_answers_that_are_as_the_model_says_change_nothing():
     columns = calibrated_margins(6, 60_000, NOTHING, 0.5)
-    assert np.abs(logs(calibration(Asked(*columns)))).max() < 0.1
+    assert np.abs(logs(calibration(HeldOut(*columns)))).max() < 0.1
     few = [column[:6] for column in columns]
-    assert np.abs(logs(calibration(Asked(*few)))).max() == 0.0
-    assert calibration(Asked(*(column[:0] for column in columns))) == NOTHING
+    assert np.abs(logs(calibration(HeldOut(*few)))).max() == 0.0
+    assert calibration(HeldOut(*(column[:0] for column in columns))) == NOTHING
 
 
 def test_what_cannot_be_told_stays():
     *others, kind = calibrated_margins(7, 20_000, Calibration(0.4, 1.3), 0.6)
-    assert calibration(Asked(*others, kind)).unseen_ratio > 1.2
+    assert calibration(HeldOut(*others, kind)).unseen_ratio > 1.2
     for number in range(KINDS):
-        assert calibration(Asked(*others, np.full_like(kind, number))).unseen_ratio == 1.0
+        assert calibration(HeldOut(*others, np.full_like(kind, number))).unseen_ratio == 1.0
     # No answer is less certain for being implied: the kinds of before, of which two changed places.
-    assert calibration(Asked(*others, np.array([3, 1, 2, 0])[kind])).unseen_ratio == 1.0
+    assert calibration(HeldOut(*others, np.array([3, 1, 2, 0])[kind])).unseen_ratio == 1.0
 
 
 @pytest.mark.slow
 def test_rows_weigh_as_their_copies_and_somebody_without_other_answers_has_seen_no_item():
     outcome, mean, var, weight, delta, kind = calibrated_margins(9, 40_000, Calibration(0.3, 1.4), 0.3)
-    one = calibration(Asked(outcome, mean, var, 2.0 * weight, delta, kind))
+    one = calibration(HeldOut(outcome, mean, var, 2.0 * weight, delta, kind))
     columns = (outcome, mean, var, weight, delta, kind)
-    two = calibration(Asked(*(np.tile(column, 2) for column in columns)))
+    two = calibration(HeldOut(*(np.tile(column, 2) for column in columns)))
     np.testing.assert_allclose(logs(one), logs(two), atol=TOLERANCE)
     silent = np.where(kind == 2, kind + NEWCOMER, kind)
-    assert calibration(Asked(outcome, mean, var, 2.0 * weight, delta, silent)) == one
+    assert calibration(HeldOut(outcome, mean, var, 2.0 * weight, delta, silent)) == one
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.6])
@@ -138,15 +139,15 @@ def test_answers_that_had_no_chance_are_lapses_and_hide_nothing_else(delta, monk
         np.full(40, 2),
     )
     together = [np.concatenate(pair).astype(pair[0].dtype) for pair in zip(columns, slips, strict=True)]
-    found = calibration(Asked(*together))
+    found = calibration(HeldOut(*together))
     assert abs(math.log(found.variance_factor / truth.variance_factor)) < 0.3
     # Lapses are those of noise 25, and answers that are nearly a toss-up hardly tell them.
     assert 0.001 < found.lapse_rate < 0.06
     monkeypatch.setattr(module, "_UP", UP * [1.0, 1.0, 0.0, 1.0])
-    assert calibration(Asked(*together)).variance_factor > 2.0 * found.variance_factor
+    assert calibration(HeldOut(*together)).variance_factor > 2.0 * found.variance_factor
 
 
-def without_ties(seed: int, n: int, threshold: float) -> Asked:
+def without_ties(seed: int, n: int, threshold: float) -> HeldOut:
     """Answers at margins of known variance, of which those within the threshold are left out."""
     rng = np.random.default_rng(seed)
     mean, var = 1.5 * rng.standard_normal(n), np.exp(rng.uniform(-1.0, 2.5, n))
@@ -154,7 +155,7 @@ def without_ties(seed: int, n: int, threshold: float) -> Asked:
     told = np.abs(felt) > threshold
     mean, var, outcome = mean[told], var[told], np.sign(felt[told]).astype(np.int8)
     nothing = np.zeros(len(mean))
-    return Asked(outcome, mean, var, nothing + 1.0, nothing, nothing.astype(np.int8))
+    return HeldOut(outcome, mean, var, nothing + 1.0, nothing, nothing.astype(np.int8))
 
 
 def test_the_threshold_of_ties_that_data_leave_out_is_found_and_moves_no_variance():
@@ -175,7 +176,7 @@ def test_the_threshold_of_ties_that_data_leave_out_is_found_and_moves_no_varianc
 
 def test_of_the_variance_and_the_threshold_that_is_learned_by_which_answers_are_likelier():
     outcome, mean, var, weight, _, kind = calibrated_margins(14, 40_000, Calibration(0.2), 0.0)
-    narrow = calibration(Asked(outcome, mean, var, weight, np.zeros(len(mean)), kind))
+    narrow = calibration(HeldOut(outcome, mean, var, weight, np.zeros(len(mean)), kind))
     assert narrow.omitted_ties == 0.0
     assert abs(math.log(narrow.variance_factor / 0.2)) < 0.2
 
@@ -183,7 +184,7 @@ def test_of_the_variance_and_the_threshold_that_is_learned_by_which_answers_are_
 def test_where_no_tie_is_left_out_there_is_no_threshold():
     assert calibration(without_ties(12, 60_000, 0.0)).omitted_ties < 0.25
     # Where ties are answers their threshold is known.
-    assert calibration(Asked(*calibrated_margins(13, 5_000, Calibration(0.3), 0.6))).omitted_ties == 0.0
+    assert calibration(HeldOut(*calibrated_margins(13, 5_000, Calibration(0.3), 0.6))).omitted_ties == 0.0
 
 
 @pytest.mark.parametrize("lapse_rate", [0.0, 0.1])

@@ -13,7 +13,7 @@ from test_population_fit import CROWDS, PRIOR
 
 from predilect import Population
 from predilect.models.population.fit import fit_population
-from predilect.models.population.search import _OWN_SHARE, Search
+from predilect.models.population.maximisation import _OWN_SHARE, Search
 from simulate import laid_out
 from tolerances import ITERATIVE
 

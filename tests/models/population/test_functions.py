@@ -10,8 +10,8 @@ from threadpoolctl import threadpool_limits
 
 from predilect.data.features import FeatureSpace, Traits
 from predilect.errors import DataError
-from predilect.models.population.plan import Plan
 from predilect.models.population.prior import BASES, Functions, Hyperparameters, PopulationPrior, inducing_points
+from predilect.models.population.search.plan import Plan
 from predilect.models.population.train import _bases
 from tolerances import CONVERGED, EXACT, ITERATIVE
 

@@ -11,9 +11,10 @@ import pytest
 
 from predilect import Calibration
 from predilect.inference.likelihoods.views import Probit
-from predilect.models.population.calibration import Asked
-from predilect.models.population.held_out import Predicted, Trial, digits, is_better, run_trial, step
 from predilect.models.population.prior import Hyperparameters
+from predilect.models.population.search.folds import Predicted, Trial, is_better, run_trial
+from predilect.models.population.search.held_out import HeldOut
+from predilect.models.population.search.moves import digits, step
 from tolerances import EXACT
 
 
@@ -62,7 +63,7 @@ class FoldOf:
     def predict(self, candidate, setting, state):
         n = len(self.outcome)
         kind, ones = np.zeros(n, dtype=np.int8), np.ones(n)
-        return Predicted(Asked(self.outcome, setting * ones, 0.1 * ones, ones, ones, kind), 0.0)
+        return Predicted(HeldOut(self.outcome, setting * ones, 0.1 * ones, ones, ones, kind), 0.0)
 
 
 @pytest.mark.parametrize(("first", "others", "given_up"), [

@@ -16,10 +16,10 @@ from predilect.errors import DataError
 from predilect.inference.latent.pooled import first_thresholds
 from predilect.inference.likelihoods.views import Probit
 from predilect.inference.people.layout import lay_out
-from predilect.models.population.calibration import asked_of
 from predilect.models.population.fit import _without_each, fit_population
 from predilect.models.population.pooled import spread_of_item_ties
 from predilect.models.population.prior import Hyperparameters, PopulationPrior
+from predilect.models.population.search.held_out import asked_of
 from referees.information import bald_by_quadrature
 from tolerances import CONVERGED, EXACT, STATISTICAL
 

@@ -16,10 +16,11 @@ from predilect.data.features import FeatureSpace
 from predilect.inference.likelihoods.calibration import restored_calibration
 from predilect.inference.people.layout import lay_out
 from predilect.inference.people.queries import NEWCOMER
-from predilect.models.population.calibration import PRIOR_SCALE, Asked, newcomer_weight
 from predilect.models.population.fit import fit_population
 from predilect.models.population.pooled import shift_of_newcomers
 from predilect.models.population.prior import Hyperparameters, PopulationPrior
+from predilect.models.population.search.calibration import PRIOR_SCALE, newcomer_weight
+from predilect.models.population.search.held_out import HeldOut
 from referees.dense_population import person_ep
 from simulate import comparisons, crowd
 from tolerances import CONVERGED, EXACT, ITERATIVE
@@ -268,7 +269,7 @@ def test_a_new_item_without_features_has_no_shift_and_with_them_that_of_its_like
     np.testing.assert_allclose(means[1] - means[0], expected - d[0], atol=CONVERGED)
 
 
-def steps_at(truth: float, n: int, rng) -> tuple[list[list[Asked]], np.ndarray]:
+def steps_at(truth: float, n: int, rng) -> tuple[list[list[HeldOut]], np.ndarray]:
     """Predictions at weights 0, ½ and 1 of answers whose margins are those of weight ``truth``."""
     shift = rng.standard_normal(n)
     mean, var = rng.standard_normal(n), rng.uniform(0.5, 2.0, n)
@@ -277,7 +278,7 @@ def steps_at(truth: float, n: int, rng) -> tuple[list[list[Asked]], np.ndarray]:
     outcome = np.where(left, 1, -1).astype(np.int8)
 
     def at(w):
-        return Asked(outcome, mean + w * shift, var, np.ones(n), np.zeros(n), kind)
+        return HeldOut(outcome, mean + w * shift, var, np.ones(n), np.zeros(n), kind)
 
     return [[at(w)] * 4 for w in (0.0, 0.5, 1.0)], (outcome, mean, shift, var)
 

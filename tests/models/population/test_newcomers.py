@@ -15,10 +15,11 @@ from predilect.inference.likelihoods.calibration import restored_calibration
 from predilect.inference.likelihoods.probit import outcome_probabilities
 from predilect.inference.people.layout import lay_out
 from predilect.inference.people.queries import NEWCOMER
-from predilect.models.population import calibration as module
-from predilect.models.population.calibration import STEPS, Asked, newcomer_factor, predict_newcomers
 from predilect.models.population.fit import fit_population
 from predilect.models.population.prior import Hyperparameters, PopulationPrior
+from predilect.models.population.search import held_out as module
+from predilect.models.population.search.calibration import newcomer_factor
+from predilect.models.population.search.held_out import STEPS, HeldOut, predict_newcomers
 from simulate import comparisons, crowd
 from tolerances import EXACT
 
@@ -97,12 +98,12 @@ def test_the_factor_of_simulated_newcomers_is_found_and_a_handful_leaves_it_at_o
     )
     u = rng.random(n)
     outcome = (1 - (u > chances[:, 0]).astype(int) - (u > chances[:, :2].sum(axis=1)).astype(int)).astype(np.int8)
-    rows = Asked(outcome, mean, var, np.ones(n), np.full(n, 0.5), kind)
+    rows = HeldOut(outcome, mean, var, np.ones(n), np.full(n, 0.5), kind)
     found = newcomer_factor(given, [rows])
     assert abs(math.log(found / factor)) < 0.15
     # Several steps on the same answers know no more than one.
     assert abs(math.log(newcomer_factor(given, [rows] * 4) / found)) < 2e-3
-    few = Asked(*(column[:3] for column in rows[:6]))
+    few = HeldOut(*(column[:3] for column in rows[:6]))
     assert abs(math.log(newcomer_factor(given, [few]))) < 0.05
 
 

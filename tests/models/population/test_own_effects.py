@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from predilect import Comparisons, Population
-from predilect.models.population.selection import _Search
+from predilect.models.population.search import moves, selection
 from simulate import random_pairs
 from tolerances import CONVERGED, STATISTICAL
 
@@ -45,7 +45,8 @@ def fitted(frame, names=NAMES, **settings):
 
 def without_own_effects(monkeypatch, frame, names=NAMES):
     with monkeypatch.context() as patch:
-        patch.setattr(_Search, "with_own_effects", lambda self, best: best)
+        others = tuple(move for move in moves.MOVES if move.proposals is not moves.own_effects)
+        patch.setattr(selection, "MOVES", others)
         return fitted(frame, names)
 
 

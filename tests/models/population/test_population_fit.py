@@ -14,7 +14,7 @@ from predilect.inference.people.empirical_bayes import consensus_step, covarianc
 from predilect.inference.people.law import Law
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.inference.people.update import settle
-from predilect.models.population import search
+from predilect.models.population import maximisation as search
 from predilect.models.population.fit import PopulationPrior, fit_population
 from referees.dense_population import crowd_ep, gaussian_integral, person_ep
 from simulate import answers, comparisons, crowd, laid_out, random_covariance, random_pairs

@@ -19,10 +19,10 @@ from predilect.inference.people.empirical_bayes import (
 )
 from predilect.inference.people.layout import People
 from predilect.inference.people.update import settle
-from predilect.models.population import search
+from predilect.models.population import maximisation as search
 from predilect.models.population.fit import PopulationPrior, PopulationState, fit_population
+from predilect.models.population.maximisation import Search, _Coordinates
 from predilect.models.population.prior import Functions, Hyperparameters, inducing_points
-from predilect.models.population.search import Search, _Coordinates
 from referees.dense_basis import Truth
 from simulate import crowd, laid_out
 from simulate_basis import law_of

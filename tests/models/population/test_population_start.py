@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from predilect.models.population import search
+from predilect.models.population import maximisation as search
 from predilect.models.population.fit import fit_population
 from predilect.models.population.prior import PopulationPrior, first_scale
 from simulate import answers, laid_out, random_covariance, random_pairs

@@ -14,9 +14,9 @@ from predilect.data import ItemFeatures
 from predilect.data.features import FeatureSpace
 from predilect.inference.gaussian.dense import factorise
 from predilect.inference.people.layout import lay_out
-from predilect.models.population import evidence as rigid
-from predilect.models.population.evidence import rigid_hyperparameters
 from predilect.models.population.prior import Candidate, Functions, Hyperparameters, inducing_points
+from predilect.models.population.search import evidence as rigid
+from predilect.models.population.search.evidence import rigid_hyperparameters
 from referees.dense_basis import Truth
 from simulate import answers, comparisons, crowd, probit_answers
 from simulate_features import featured_crowd

@@ -18,10 +18,10 @@ from predilect._base.json import plain
 from predilect.data.content import keys_of_answers
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import some_people, thinned, with_moderate_counts
-from predilect.models.population import held_out, selection
-from predilect.models.population.plan import Plan
 from predilect.models.population.prior import DEFAULTS, Hyperparameters, PopulationPrior, dimension
-from predilect.models.population.selection import select_model
+from predilect.models.population.search import folds, moves, selection
+from predilect.models.population.search.plan import Plan
+from predilect.models.population.search.selection import select_model
 from simulate import comparisons, crowd, probit_answers, random_pairs
 from simulate_features import featured_crowd
 from tolerances import EXACT
@@ -53,7 +53,7 @@ def test_the_choice_predicts_as_well_as_the_truth(scale, weight):
     known = Population(n_jobs=1, **truth.true).fit(columns, outcome, items=truth.items)
     assert chosen.score(test, test_outcome) > known.score(test, test_outcome) - 0.01
     # Two bases begin, with some of the people, and the better one again with all; and people may differ in care.
-    most = selection._MAX_TRIALS + 2 + len(selection._SPREADS + selection._WIDE_SPREADS)
+    most = moves.MAX_TRIALS + 2 + len(moves.SPREADS + moves.WIDE_SPREADS)
     assert 1 < len(chosen.report_["prior"]["trials"]) <= most
 
 
@@ -214,14 +214,14 @@ def test_bases_that_have_not_converged_are_compared_at_the_strength_that_suits_t
             loss = 0.37 if not how else (as_fitted, *stiffer)[step]
             converged = step > 0
         state = SimpleNamespace(report=SimpleNamespace(converged=converged))
-        return held_out.Trial(np.full(50, loss), np.ones(50), [state], Calibration())
+        return folds.Trial(np.full(50, loss), np.ones(50), [state], Calibration())
 
-    def stop(self, best):
-        found.append(best)
+    def stop(search):
+        found.append(search.best)
         raise Compared
 
-    monkeypatch.setattr(selection._Search, "run", told)
-    monkeypatch.setattr(selection._Search, "walk", stop)
+    monkeypatch.setattr(moves.HeldOutSearch, "run", told)
+    monkeypatch.setattr(selection, "MOVES", (moves.Move("stop", stop),))
     truth = featured_crowd(0, 30, 6, scale=1.0, feature_weight=0.5)
     columns, outcome = truth.answers(8)
     with pytest.raises(Compared):
@@ -241,18 +241,18 @@ def test_the_scales_of_the_best_basis_are_those_of_all_where_held_out_answers_ga
     def told(self, candidate, setting, warm, population=None, **how):
         loss = 0.4 - gain * (setting.variance == 7.0) - 0.01 * (candidate.functions is not None)
         state = SimpleNamespace(report=SimpleNamespace(converged=True))
-        return held_out.Trial(np.full(50, loss), np.ones(50), [state], Calibration())
+        return folds.Trial(np.full(50, loss), np.ones(50), [state], Calibration())
 
     def by_evidence(people, some_answers, space, candidate, start, *others):
         n_people.append(people.n_users)
         return replace(start, variance=7.0 if people.n_users == 430 else 3.0)
 
-    def stop(self, best):
-        begun.append(best)
+    def stop(search):
+        begun.append(search.best)
         raise Walked
 
-    monkeypatch.setattr(selection._Search, "run", told)
-    monkeypatch.setattr(selection._Search, "walk", stop)
+    monkeypatch.setattr(moves.HeldOutSearch, "run", told)
+    monkeypatch.setattr(selection, "MOVES", (moves.Move("stop", stop),))
     monkeypatch.setattr(selection, "by_evidence", by_evidence)
     truth = featured_crowd(0, 430, 6, scale=1.0, feature_weight=0.5)
     columns, outcome = truth.answers(3)
@@ -321,12 +321,12 @@ def test_a_tie_that_is_the_only_one_can_be_held_out():
     answers = comparisons(rows)
     tied = answers.outcome == 0
     assert tied.sum() == 1
-    fold = held_out.Fold(plan_of(answers), tied)
+    fold = folds.Fold(plan_of(answers), tied)
     assert 0.0 < fold.delta < 0.1
     found = select(answers)
     assert found.trials
     assert all(np.isfinite(trial["log_loss"]) for trial in found.trials)
-    given = held_out.Fold(plan_of(answers, delta=0.3), tied)
+    given = folds.Fold(plan_of(answers, delta=0.3), tied)
     assert given.delta == 0.3
 
 

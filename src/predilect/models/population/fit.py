@@ -3,7 +3,7 @@
     J = Σ_u log Z_u - ½ ν₀ (log|Σ| + s₀ tr(K₀ Σ⁻¹)) - ½ mᵀ (s_t K₀)⁻¹ m          (population.md section 4)
 
 A few closed-form steps (:mod:`predilect.inference.people.empirical_bayes`), then L-BFGS in coordinates whitened by them
-(:mod:`predilect.models.population.search`): its line search accepts a step only if J rises, and it takes a small
+(:mod:`predilect.models.population.maximisation`): its line search accepts a step only if J rises, and it takes a small
 fraction of EM's passes (population.md section 4).
 """
 
@@ -29,8 +29,8 @@ from predilect.inference.people.layout import People, with_own
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.inference.people.queries import margins_in
 from predilect.inference.people.update import information_of_consistency, settle_all
+from predilect.models.population.maximisation import Point, Progress, Search
 from predilect.models.population.prior import PopulationPrior
-from predilect.models.population.search import Point, Progress, Search
 
 # Of the sites at the end of a chord, and at least so many times what the others may move: only a spread rests on it.
 _CHORD_TOLERANCE, _CHORD_LOOSER = 1e-4, 10.0

@@ -42,7 +42,7 @@ from predilect.models.population.parted import (
     spec_of,
 )
 from predilect.models.population.prior import Candidate
-from predilect.models.population.selection import Selection
+from predilect.models.population.search.selection import Selection
 from predilect.models.reading import read_training
 from predilect.models.saving import refuse_to_replace
 from predilect.parts import Parts

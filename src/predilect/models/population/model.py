@@ -32,7 +32,6 @@ from predilect.inference.people.layout import patterns_of
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.checks import check_flags, given_threshold
 from predilect.models.estimator import AnswerCounts, Learned
-from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import Believed, PooledColumns, PooledPosterior, pooled_rows
 from predilect.models.population.prior import (
     ONE_MIND,
@@ -44,6 +43,7 @@ from predilect.models.population.prior import (
     threshold_and_spreads,
 )
 from predilect.models.population.refits import n_people
+from predilect.models.population.search.plan import Plan
 from predilect.models.population.storage import restore_population
 from predilect.models.population.tables import (
     Tables,

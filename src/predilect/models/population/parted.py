@@ -31,7 +31,6 @@ from predilect.inference.people.engaged import shares_of, unit_of_noise
 from predilect.inference.people.expectation import Expectation
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.inference.people.sandwich import widened_by_people
-from predilect.models.population.beginning import threshold_of_ties
 from predilect.models.population.effects import with_unsure_tastes
 from predilect.models.population.fit import (
     PopulationState,
@@ -40,10 +39,11 @@ from predilect.models.population.fit import (
     report_of,
     starting_point,
 )
-from predilect.models.population.plan import Plan
+from predilect.models.population.maximisation import Point, Progress, Search
 from predilect.models.population.prior import Hyperparameters, PopulationPrior
-from predilect.models.population.search import Point, Progress, Search
-from predilect.models.population.selection import Selection
+from predilect.models.population.search.plan import Plan
+from predilect.models.population.search.selection import Selection
+from predilect.models.population.search.without_answers import threshold_of_ties
 from predilect.models.population.train import chosen_of, predicting, to_begin, tolerance_of
 from predilect.parts import Parts
 from predilect.parts.cells import (

@@ -27,10 +27,8 @@ from predilect.inference.people.law import Effects
 from predilect.inference.people.layout import People, lay_out
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.inference.people.sandwich import scores_of_people, widened_by_people
-from predilect.models.population.beginning import PRIOR, nothing_learned, prior_posterior, threshold_of_ties
 from predilect.models.population.effects import with_unsure_tastes
 from predilect.models.population.fit import PopulationState, fit_population, fit_thresholds, loosely
-from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import (
     Believed,
     PooledPosterior,
@@ -47,8 +45,15 @@ from predilect.models.population.prior import (
     PopulationPrior,
     inducing_points,
 )
+from predilect.models.population.search.plan import Plan
+from predilect.models.population.search.selection import Selection, select_model
+from predilect.models.population.search.without_answers import (
+    PRIOR,
+    nothing_learned,
+    prior_posterior,
+    threshold_of_ties,
+)
 from predilect.models.population.segments import fit_segments
-from predilect.models.population.selection import Selection, select_model
 
 # Dense items x items algebra: about 50 n² floats, scipy's bounds among them, and a few n³ operations a pass.
 MOST_ITEMS_PERSONAL = 3000

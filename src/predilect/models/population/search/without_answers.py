@@ -13,8 +13,8 @@ from predilect.inference.gaussian.design import Sites
 from predilect.inference.people.law import Basis
 from predilect.inference.people.layout import lay_out
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.models.population.plan import Plan
 from predilect.models.population.prior import Functions, Hyperparameters, PopulationPrior
+from predilect.models.population.search.plan import Plan
 
 # Variances of the consensus and of people about it, where nobody has answered and none is given.
 PRIOR = {"variance": 1.0, "consensus_variance": 1.0}

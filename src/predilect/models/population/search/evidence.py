@@ -3,7 +3,7 @@
 With Σ = s₀ K₀ people's utilities are integrated out and only a few numbers are left, so, unlike J, the evidence may
 choose them: s₀, w and ℓ by its gradient ½ tr((N - H) dΣ/dθ), and s_t by the EM step that integrates the consensus out.
 What the evidence cannot choose, how far Σ may leave its prior (ν₀), is left to held-out answers
-(:mod:`predilect.models.population.selection`), which start from here.
+(:mod:`predilect.models.population.search.moves`), which start from here.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -39,6 +40,7 @@ from predilect.models.population.prior import (
     least_strength,
     second_moment,
 )
+from predilect.models.population.search.climb import climb, one_way
 
 # Name: how far a coordinate may move from the start, down and up, and the standard deviation of a weak normal prior
 # about it, which decides only where answers say little. Scales and lengths are logarithmic, the weight is a log-odds.
@@ -179,20 +181,6 @@ def _climb(search: _Rigid, names: list[str], centre_of_prior: list[float], step:
     return np.asarray(scale * np.sqrt(np.diagonal(inverse_hessian.todense())))
 
 
-class _RigidState(NamedTuple):
-    """Where a search stands."""
-
-    setting: Hyperparameters
-    consensus_variance: float
-    delta: float
-    m: FloatArray
-    offset: FloatArray
-    precision: FloatArray
-    offset_precision: FloatArray
-    sites: Sites
-    current: Expectation | None
-
-
 class _Rigid:
     """The evidence at Σ = s₀ K₀, with the consensus, s_t and δ at their best for it."""
 
@@ -241,7 +229,7 @@ class _Rigid:
         at the top of the parabola through the best three; returns how far that is.
         """
         values: dict[int, float] = {}
-        states: dict[int, _RigidState] = {}
+        states: dict[int, _Rigid] = {}
 
         def value(k: int) -> float:
             if k not in values:
@@ -249,29 +237,27 @@ class _Rigid:
                     near = min(states, key=lambda other: abs(other - k))
                     self._go(states[near], step * (k - near), line)
                 values[k] = self._profile(max(values.values(), default=-math.inf))
-                states[k] = self._state()
+                states[k] = copy(self)
+                states[k].sites = self.sites.copy()
             return values[k]
 
         best = 0
         value(0)
-        for direction in (1, -1):
-            while abs(best) < _MOST_STEPS and value(best + direction) > values[best]:
-                best += direction
-            if best:
-                break
+
+        def gains(k: int) -> bool:
+            nonlocal best
+            gained = value(k) > values[best]
+            best = k if gained else best
+            return gained
+
+        climb(one_way((1, -1), lambda side: best + side if abs(best) < _MOST_STEPS else None), gains)
         below, above = (values.get(best + side, -math.inf) for side in (-1, 1))
         curvature = 2.0 * values[best] - below - above
         vertex = 0.5 * (above - below) / curvature if math.isfinite(curvature) and curvature > 0.0 else 0.0
         self._go(states[best], step * vertex, line)
         return step * (best + vertex)
 
-    def _state(self) -> _RigidState:
-        return _RigidState(
-            self.setting, self.consensus_variance, self.delta, self.m, self.offset, self.precision,
-            self.offset_precision, self.sites.copy(), self.current,
-        )  # fmt: skip
-
-    def _go(self, state: _RigidState, log_factor: float, line: str) -> None:
+    def _go(self, state: _Rigid, log_factor: float, line: str) -> None:
         """Where another state is, with s₀, s_t or all scales ``exp(log_factor)`` times as large."""
         factor = math.exp(log_factor)
         of_people, of_consensus = line != "consensus_variance", line != "variance"

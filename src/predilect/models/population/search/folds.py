@@ -1,13 +1,11 @@
-"""Answers held out within people: what hyper-parameters, bases and traits are chosen by."""
+"""Folds of the answers, on which settings are fitted and judged by the answers held out."""
 
 from __future__ import annotations
 
-import copy
-import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,21 +21,18 @@ from predilect.inference.people.engaged import log_chances_of_clicks, shares_of_
 from predilect.inference.people.expectation import expectation
 from predilect.inference.people.layout import People, lay_out
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.models.population.calibration import (
-    STEPS,
-    Asked,
-    asked_of,
-    calibration,
-    newcomer_factor,
-    newcomer_weight,
-    predict_alone,
-    predict_newcomers,
-    variance_factor,
-)
 from predilect.models.population.fit import PopulationState, fit_population
-from predilect.models.population.plan import Plan
 from predilect.models.population.pooled import pooled_thresholds, shift_of_newcomers
 from predilect.models.population.prior import Candidate, Hyperparameters
+from predilect.models.population.search.calibration import variance_factor
+from predilect.models.population.search.held_out import (
+    STEPS,
+    HeldOut,
+    asked_of,
+    predict_alone,
+    predict_newcomers,
+)
+from predilect.models.population.search.plan import Plan
 
 _UNSEEN = 0.5  # answers that what may happen, but did not, counts for
 _TOLERANCE = 1e-4
@@ -82,7 +77,7 @@ class Trial:
         states: Sequence[PopulationState] = (), sooner: tuple[Trial, ...] = (),
     ) -> Trial:  # fmt: skip
         """From the predictions of the folds, at a given calibration or at the best variance factor."""
-        asked: Asked = Asked.together([fold.asked for fold in predicted])
+        asked: HeldOut = HeldOut.together([fold.asked for fold in predicted])
         delta = float(np.mean([fold.delta for fold in predicted]))
         asked = asked._replace(delta=delta * asked.delta)
         if given is None:
@@ -137,7 +132,7 @@ def is_better(trial: Trial, best: Trial, n_errors: float = SIGNIFICANCE) -> bool
 class Predicted(NamedTuple):
     """Answers that a fold held out, with people's factors of its tie threshold in the place of theirs."""
 
-    asked: Asked
+    asked: HeldOut
     delta: float
 
 
@@ -204,7 +199,7 @@ class Fold:
     def alone(
         self, candidate: Candidate, setting: Hyperparameters, state: PopulationState, most_work: float,
         rng: np.random.Generator,
-    ) -> Asked:  # fmt: skip
+    ) -> HeldOut:  # fmt: skip
         """Predict rows held out, each from all other answers of its person, at the population of a fit."""
         posterior = state.posterior(self._people(setting), candidate.prior(setting, self.space))
         return predict_alone(
@@ -220,12 +215,12 @@ class Fold:
 
     def leave_out(
         self, candidate: Candidate, setting: Hyperparameters, start: PopulationState, who: BoolArray
-    ) -> LeftOut:
+    ) -> PeopleLeftOut:
         """People left out whole (n_users,), with the population of the others."""
         others = Fold(self.plan, who[self.comparisons.user], self._n_basis)
         state = others.fit(candidate, setting, others.begin(self, start))
         posterior = state.posterior(others._people(setting), candidate.prior(setting, others.space))
-        return LeftOut(self.comparisons, who, posterior, state.delta, self.executor)
+        return PeopleLeftOut(self.comparisons, who, posterior, state.delta, self.executor)
 
     def strangers(
         self, candidate: Candidate, setting: Hyperparameters, start: PopulationState, left_out: BoolArray,
@@ -278,7 +273,7 @@ def run_trial(
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class PeopleLeftOut:
     """People left out whole, ``who`` (n_users,) of ``comparisons``, with the population of the others."""
 
     comparisons: Comparisons
@@ -289,7 +284,7 @@ class LeftOut:
 
     def predict(
         self, rng: np.random.Generator, steps: Sequence[int] = STEPS, shift: FloatArray | None = None
-    ) -> list[Asked]:
+    ) -> list[HeldOut]:
         """Predictions of them, step by step, with their mean shifted by ``shift`` (M,)."""
         posterior = replace(self.posterior, newcomer_shift=shift)
         return predict_newcomers(
@@ -303,60 +298,8 @@ class LeftOut:
         return shift_of_newcomers(posterior, others, posterior.people.tie_threshold(self.delta))
 
 
-MOST_TO_CALIBRATE = 2000  # people: with fewer than there are, margins are not those of the fit to all
-ENOUGH_TO_CALIBRATE = 3000.0  # answers held out
-_ENOUGH_NEWCOMERS = 1000.0  # answers of people left out, at each step
 # One part of the people is left out at a time; some answers of each of fewer people say nothing of a factor.
 _PEOPLE_PARTS, FEWEST_PEOPLE = 4, 40
-_MOST_WORK = 1e8  # multiply-adds of a sweep, over all folds; about half a second
-
-
-def calibrated(
-    setting: Hyperparameters,
-    candidate: Candidate,
-    folds: Sequence[Fold],
-    states: Sequence[PopulationState],
-    rng: np.random.Generator,
-) -> Hyperparameters:
-    """Hyper-parameters with the calibration chosen by leave-one-out predictions.
-
-    Its numbers for newcomers are chosen last, by people who are left out whole.
-
-    ``states`` are fits to the first of the ``folds``; ``rng`` chooses rows where leave-one-out predictions take long.
-    """
-    parts = []
-    for number, fold in enumerate(folds):
-        known = number < len(states)
-        state = states[number] if known else fold.fit(candidate, setting, fold.begin(folds[0], states[0]))
-        parts.append(fold.alone(candidate, setting, state, _MOST_WORK / len(folds), rng))
-    alone: Asked = Asked.together(parts)
-    first, likelihood = folds[0], folds[0].people.likelihood
-    found = calibration(alone, likelihood)
-    left_out, seeds, predicted = list[LeftOut](), list[np.random.Generator](), list[list[Asked]]()
-    parts_left_out = quarters(first, rng)
-    n_asked = 0.0
-    n_parts = 1 if len(states[0].m) > MANY_FUNCTIONS else len(parts_left_out)
-    for who in parts_left_out[:n_parts] if first.comparisons.n_users >= FEWEST_PEOPLE else []:
-        if n_asked >= _ENOUGH_NEWCOMERS:
-            break
-        left_out.append(first.leave_out(candidate, setting, states[0], who))
-        seeds.append(copy.deepcopy(rng))
-        predicted.append(left_out[-1].predict(rng))
-        n_asked += predicted[-1][0].weight.sum()
-    if n_asked:
-        found = replace(found, newcomer_factor=newcomer_factor(found, _by_step(predicted), likelihood))
-        shifts = [part.shift(found) for part in left_out]
-        at = [_by_step(predicted)]
-        for weight in (0.5, 1.0):
-            every = zip(left_out, seeds, shifts, strict=True)
-            at.append(_by_step([part.predict(copy.deepcopy(seed), shift=weight * d) for part, seed, d in every]))
-        found = replace(found, newcomer_weight=newcomer_weight(found, at, likelihood))
-    return replace(setting, calibration=found)
-
-
-def _by_step(parts: list[list[Asked]]) -> list[Asked]:
-    """Predictions of all parts together, step by step."""
-    return [Asked.together(list(of_step)) for of_step in zip(*parts, strict=True)]
 
 
 def quarters(fold: Fold, rng: np.random.Generator) -> list[BoolArray]:
@@ -364,36 +307,3 @@ def quarters(fold: Fold, rng: np.random.Generator) -> list[BoolArray]:
     answers = fold.comparisons
     part = shuffled_people(answers, rng, fold.plan.keys()) % _PEOPLE_PARTS
     return [part == number for number in range(_PEOPLE_PARTS)]
-
-
-# The walk: which hyper-parameters, by what factor a step (w: of its odds), and how far. What features explain (w, ℓ)
-# comes from the evidence, which takes w too small where choices were taken apart into pairs: there it is raised.
-# So that a comparison with a misspelt name is an error of type.
-Walked = Literal["strength", "variance", "consensus_variance", "length_scale", "feature_weight", "trait_scale"]
-_STEPS: dict[Walked, float] = {
-    "strength": math.sqrt(10.0), "variance": 2.0, "consensus_variance": 4.0, "length_scale": 2.0,
-    "feature_weight": 8.0, "trait_scale": 4.0,
-}  # fmt: skip
-RANGES = {
-    "strength": (1.0, 1e4),
-    "variance": (0.02, 1e4),
-    "consensus_variance": (1e-3, 1e4),
-    "length_scale": (1e-3, 1e3),
-    "feature_weight": (0.0, 0.999),
-    "trait_scale": (1e-6, 1e4),
-}
-
-
-def digits(setting: Hyperparameters) -> tuple[str, ...]:
-    """What steps change, to nine digits, by which a setting that was reached by other steps is known to be the same."""
-    return tuple(f"{getattr(setting, name):.9g}" for name in _STEPS)
-
-
-def step(setting: Hyperparameters, name: Walked, direction: int, least_strength: float) -> Hyperparameters | None:
-    """The setting one step along, or None at the end of the range."""
-    value, factor = getattr(setting, name), _STEPS[name] ** direction
-    value = value * factor / (1.0 - value + value * factor) if name == "feature_weight" else value * factor
-    low, high = RANGES[name]
-    if name == "strength":
-        low = max(low, least_strength)
-    return replace(setting, **{name: value}) if low <= value <= high else None
