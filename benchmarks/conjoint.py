@@ -29,7 +29,7 @@ from benchmarks.sets import difference
 from benchmarks.task import read_csv
 from predilect import Comparisons, MixedLogit, Population
 from predilect._base.types import FloatArray
-from predilect.choice.mixed_logit.problem import Problem, problem_of
+from predilect.choice.mixed_logit.problem import ChoiceProblem, problem_of
 from predilect.choice.mixed_logit.simulated import Simulated, fit_simulated
 from predilect.data import ItemFeatures
 from predilect.data.choices import choices_of
@@ -116,7 +116,9 @@ def simulated() -> None:
         print("CPU s:", *(f"{name} {timed_once(make):.2f}" for name, make in (("xlogit", theirs), ("ours", ours))))
 
 
-def in_its_draws(peer: Any, answers: Comparisons, items: pl.DataFrame, model: MixedLogit) -> tuple[Problem, FloatArray]:
+def in_its_draws(
+    peer: Any, answers: Comparisons, items: pl.DataFrame, model: MixedLogit
+) -> tuple[ChoiceProblem, FloatArray]:
     """Our problem, and the Halton draws of xlogit (U, R, d) for its people and columns."""
     answers = answers.with_items(ItemFeatures.from_frame(items).ids)
     problem = problem_of(choices_of(answers), model.columns_, np.ones((answers.n_users, 1)), answers.n_users)

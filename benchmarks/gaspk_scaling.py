@@ -42,7 +42,7 @@ from predilect.papers.gaspk.em.fit import run
 from predilect.papers.gaspk.em.mode import log_det_at
 from predilect.papers.gaspk.em.weights import random_weights
 from predilect.papers.gaspk.posterior.grid import GridBasis
-from predilect.papers.gaspk.settings import Settings
+from predilect.papers.gaspk.settings import FitSettings
 
 __all__ = ["PARTS", "on_grid", "with_estimator"]
 
@@ -106,7 +106,7 @@ def _fit_on_grid(
         start = random_weights(n_users, n_c, np.random.default_rng(seed))
         record["setup_cpu_s"] = time.process_time() - began
         found = run(
-            basis, answers, start, Settings(gamma, max_rounds=MOST_ROUNDS),
+            basis, answers, start, FitSettings(gamma, max_rounds=MOST_ROUNDS),
             progress=lambda _: after.append(time.process_time() - began), with_evidence=False,
         )  # fmt: skip
         record["em_cpu_s"] = time.process_time() - began

@@ -15,7 +15,7 @@ import polars as pl
 from benchmarks.closure import implied_answers
 from benchmarks.splits import split_hash
 from predilect.data import Comparisons, Vocabulary
-from predilect.data.canonical import Answers, canonical_answers
+from predilect.data.canonical import AnswerColumns, canonical_answers
 from predilect.errors import DataError
 
 __all__ = [
@@ -161,7 +161,7 @@ def read_answers(
     codes = (users.codes(frame["user"]), items.codes(frame["left"]), items.codes(frame["right"]))
     outcome = np.asarray(outcome, dtype=np.int8)
     tasks = None if task is None else Vocabulary(frame[task]).codes(frame[task])
-    answers = canonical_answers(Answers(*codes, outcome, np.ones(len(outcome)), tasks))
+    answers = canonical_answers(AnswerColumns(*codes, outcome, np.ones(len(outcome)), tasks))
     return Comparisons(users, items, **answers._asdict())
 
 

@@ -32,7 +32,7 @@ from predilect.errors import ConvergenceWarning
 from predilect.inference.gaussian.posterior import Utilities
 from predilect.papers.compression import IVM, UCB, VOI, Pairs
 from predilect.papers.compression.criteria import Criterion, Score, items_a_person
-from predilect.papers.compression.posterior import Selection
+from predilect.papers.compression.posterior import ItemSelection
 from predilect.papers.compression.sparsify import people_of_model, restrict, select
 from predilect.papers.joint.fit import JointAnswers, fit_joint_process
 from predilect.papers.joint.informative import items_of_answers, order_of_answers, vector_machine
@@ -153,11 +153,11 @@ def run(
         start = time.process_time()
         if criterion == "ivm-machine":  # all that the active answers say, of items too for which there was no room
             found, items = vector_machine(model, items_a_person(f"{share}%", best.shape[1]))
-            selection = Selection.of(items)
+            selection = ItemSelection.of(items)
         else:
             if criterion == "adf":
                 r = items_a_person(f"{share}%", best.shape[1])
-                selection = Selection.of(items_of_answers(model, r, order))
+                selection = ItemSelection.of(items_of_answers(model, r, order))
             else:
                 how = OURS.get(criterion) or AS_PRINTED.get(criterion) or control(criterion, seed)
                 selection = select(model, f"{share}%", how, people=people)

@@ -9,7 +9,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import predilect
-from predilect._base.stored import PART, Field, classes_of, stored_in
+from predilect._base.stored import PART, ArraySpec, classes_of, stored_in
 from predilect.cli.main import app
 from predilect.data.read.options import OPTIONS
 
@@ -71,7 +71,7 @@ def arrays() -> str:
     def rows(kind: type, path: str) -> Iterator[str]:
         for name, (hint, how) in stored_in(kind).items():
             at = path + name.strip("_")
-            if isinstance(how, Field):
+            if isinstance(how, ArraySpec):
                 shape = " or ".join(" × ".join(one.split()) for one in how.shape.split("|"))
                 left_out = "; may be absent" if how.optional else ""
                 yield f"| `{at}` | {shape} | {how.dtypes.split('|')[0]} | {how.wanted}{left_out} |"

@@ -9,7 +9,7 @@ import numpy as np
 from predilect.inference.gaussian.kernels import matern
 from predilect.inference.gaussian.projection import Projection
 from predilect.inference.latent.pooled import PooledAnswers
-from predilect.inference.latent.sparse.problem import Problem
+from predilect.inference.latent.sparse.problem import SparseProblem
 from referees.dense_sparse_gp import DenseModel
 from simulate import probit_answers
 
@@ -30,7 +30,7 @@ class Small(NamedTuple):
         return Projection.of(kernel, self.X, self.known, self.points if sparse else None)
 
     def problem(self, sparse=True):
-        return Problem.of(self.projection(sparse=sparse), self.answers, self.delta)
+        return SparseProblem.of(self.projection(sparse=sparse), self.answers, self.delta)
 
     def dense(self, shape=1.0, rate=1.0, sparse=True):
         p = self.problem(sparse)  # canonical rows

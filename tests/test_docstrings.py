@@ -1,8 +1,9 @@
-"""Every public method has a docstring, its own or that of the protocol or base class it keeps; sizes of functions."""
+"""Every public method has a docstring, its own or that of the protocol or base class it keeps; names and sizes."""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -56,6 +57,16 @@ def test_every_public_method_says_what_it_does():
     }
     assert not bare
     assert sum(len(methods(node, documented=True)) for node in classes()) > 300
+
+
+# Of these one is still to find a name of its own, in inference/people/ or data/read/.
+WAITING = {"Columns", "Consensus", "Pairs", "Population", "_Rows"}
+
+
+def test_no_two_classes_have_one_name():
+    count = Counter(node.name for node in classes())
+    assert len(count) > 400
+    assert {name for name, n in count.items() if n > 1} <= WAITING
 
 
 def test_functions_take_few_arguments_and_are_read_in_one_go():

@@ -9,7 +9,7 @@ from benchmarks.datasets import TASKS
 
 from predilect.data import ItemFeatures
 from predilect.papers.gaspk.tradeoffs.fit import fit_trade_offs
-from predilect.papers.gaspk.tradeoffs.grids import Grid, grid_loss
+from predilect.papers.gaspk.tradeoffs.grids import LevelGrid, grid_loss
 
 pytestmark = pytest.mark.data
 
@@ -33,7 +33,7 @@ def points_of(name, n_attributes=None):
 )
 def test_levels_and_trade_offs(name, shape, n_points):
     task, features, answers, trade_offs, (points, code, sign) = points_of(name)
-    grid = Grid.of(points, trade_offs=trade_offs, aim=10**7)
+    grid = LevelGrid.of(points, trade_offs=trade_offs, aim=10**7)
     assert grid.shape == shape
     loss = grid_loss(grid, points)
     assert loss.moved_at_all == 0.0
@@ -57,7 +57,7 @@ def test_positions_of_parties_need_natural_breaks():
     weight = np.bincount(code, weights=answers.weight)
     # 28 pairs of 8 parties, of which one was never on the same ballot: SNP and Plaid Cymru.
     assert len(points) == 27
-    grid = Grid.of(points, weight, trade_offs=trade_offs)
+    grid = LevelGrid.of(points, weight, trade_offs=trade_offs)
     assert grid.shape == (5,) * 8
     loss = grid_loss(grid, points, weight)
     assert 0.0 < loss.variance_lost.max() < 0.07

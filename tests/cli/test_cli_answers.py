@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from cli.running import QUICK, run
-from predilect.cli.reading import Settings, Source
+from predilect.cli.reading import ReadingOptions, Source
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_attributes_of_the_alternatives_are_features_of_the_items(conjoint):
 
 
 def test_items_of_a_segment_have_the_ids_that_all_have(conjoint):
-    read = Source(conjoint, Settings(), {}).read("region")
+    read = Source(conjoint, ReadingOptions(), {}).read("region")
     assert read.segments["north"].items.ids == ["price=1, size=0", "price=2, size=0", "price=3, size=0"]
     assert set(read.segments["south"].items.ids) <= set(read.comparisons.items.ids)
 

@@ -10,7 +10,7 @@ import pytest
 
 from cli.running import run
 from orders import SLOW, TURNS, orders_of
-from predilect.cli.reading import Settings, Source
+from predilect.cli.reading import ReadingOptions, Source
 
 COLUMNS = ("judge", "model_a", "model_b", "winner")
 # tests/data/test_data_column_orders.py reads files in every order; here each order is a whole command.
@@ -80,7 +80,7 @@ def test_segments_hold_the_same_answers_in_every_order_of_the_columns(votes_fram
     path, found = tmp_path / "votes.csv", []
     for order in orders_of(("language", *COLUMNS), which):
         votes_frame.select(order).write_csv(path)
-        found.append(Source(path, Settings(), {}).read("language"))
+        found.append(Source(path, ReadingOptions(), {}).read("language"))
         assert found[-1].comparisons == found[0].comparisons
         assert found[-1].segments == found[0].segments
     assert list(found[0].segments) == ["de", "en"]
@@ -90,7 +90,7 @@ def test_segments_have_the_covariates_of_all_and_sides_only_if_all_have_them(tmp
     rows = [{"user": k % 4, "left": "abc"[k % 3], "right": "abc"[(k + 1 + k % 2) % 3], "topic": "xy"[k % 2],
              "winner": "left" if k % 5 else "right", "length": k / 7} for k in range(60)]  # fmt: skip
     pl.DataFrame(rows).write_csv(tmp_path / "v.csv")
-    found = Source(tmp_path / "v.csv", Settings.of(["covariates=length"], []), {}).read("topic")
+    found = Source(tmp_path / "v.csv", ReadingOptions.of(["covariates=length"], []), {}).read("topic")
     assert found.comparisons.sides is not None
     assert "topic" not in found.comparisons.intake.ignored_columns
     for part in found.segments.values():
@@ -98,6 +98,6 @@ def test_segments_have_the_covariates_of_all_and_sides_only_if_all_have_them(tmp
         assert part.sides is not None
     first = pl.DataFrame(rows).with_columns(winner=pl.lit("left"))
     first.write_csv(tmp_path / "v.csv")
-    found = Source(tmp_path / "v.csv", Settings(), {}).read("topic")
+    found = Source(tmp_path / "v.csv", ReadingOptions(), {}).read("topic")
     assert found.comparisons.intake.no_sides == "winner first"
     assert all(part.intake.no_sides == "not wanted" for part in found.segments.values())

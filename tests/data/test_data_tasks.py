@@ -12,7 +12,7 @@ from benchmarks.splits import split_answers, split_hash
 
 from predilect.data import Comparisons, check, k_folds_answers
 from predilect.data import read as read_file
-from predilect.data.canonical import Answers, canonical_answers
+from predilect.data.canonical import AnswerColumns, canonical_answers
 from predilect.errors import DataError
 
 ONE = {"user": ["u"] * 4, "left": list("ppqr"), "right": list("qrpp"), "winner": list("pppp"), "task": [1, 1, 2, 2]}
@@ -71,7 +71,7 @@ def test_without_tasks_nothing_is_known():
     assert blank.task is None
     assert blank == comparisons
     none = (comparisons.user, comparisons.left, comparisons.right, comparisons.outcome, comparisons.weight, None)
-    assert canonical_answers(Answers(*none)).task is None
+    assert canonical_answers(AnswerColumns(*none)).task is None
 
 
 def test_ids_of_any_kind():

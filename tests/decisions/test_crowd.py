@@ -15,7 +15,7 @@ from scipy.stats import chisquare, norm
 
 import predilect
 from predilect import Comparisons, Population
-from predilect.decisions.crowd import Draws
+from predilect.decisions.crowd import QuestionDraws
 from predilect.decisions.weights import _between_sets, information_about
 from predilect.errors import DataError
 from simulate_updates import FIXED
@@ -64,7 +64,7 @@ def entropy(z: float, s: float, delta: float) -> float:
 def dense_information(model: Population, user: str, a: int, b: int) -> float:
     """I(y; m): the law of the person's margin given m by dense conditioning, its entropy by quadrature."""
     posterior, delta = model.posterior_, model.tie_threshold_
-    code = Draws(model, model.questions()._weights).code(user)
+    code = QuestionDraws(model, model.questions()._weights).code(user)
     C, Sigma = posterior.now.C, posterior.Sigma
     person = posterior.answers_of(code)
     X = np.zeros((len(person.outcome), N_ITEMS))
@@ -94,7 +94,7 @@ def test_information_about_the_consensus_is_that_of_dense_algebra_and_quadrature
     model.update(own)
     if n == 0:
         model.forget(own)
-    draws = Draws(model, model.questions()._weights)
+    draws = QuestionDraws(model, model.questions()._weights)
     weights = draws.weights
     pairs = np.arange(len(weights.left))
     found = draws.information(draws.code("zoe"), pairs)
@@ -126,7 +126,7 @@ def test_asked_the_same_again_a_person_tells_ever_less():
         one = copy.deepcopy(model)
         if n:
             one.update(user="zoe", left="i1", right="i4", winner="i1", weight=float(n))
-        draws = Draws(one, one.questions()._weights)
+        draws = QuestionDraws(one, one.questions()._weights)
         pair = draws.pairs([("i1", "i4")])
         told.append(float(draws.information(draws.code("zoe"), pair)[0]) if n else draws.weights.information[pair[0]])
     assert told == sorted(told, reverse=True)
@@ -212,7 +212,7 @@ def test_the_chances_of_all_pairs_sum_to_one_whatever_is_closed():
         weights = model.questions(**settings)._weights
         for user in ("u3", "nobody"):
             for exclude in ([], [("i0", "i1"), ("i3", "i1")]):
-                draws = Draws(model, weights)
+                draws = QuestionDraws(model, weights)
                 closed = draws.pairs(exclude)
                 code = draws.code(user)
                 seen: dict[int, float] = {}

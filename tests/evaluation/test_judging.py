@@ -84,7 +84,7 @@ def test_where_people_agree_there_is_nothing_in_it():
 @pytest.mark.parametrize("kept", [True, False])
 def test_settings_of_the_fit_are_kept_unless_a_stronger_prior_does_better(kept, monkeypatch):
     answers = comparisons(camps(0))
-    trial = held_out.Trial(answers, k_folds_answers(answers, 5, random_state=1), 0.0, None)
+    trial = held_out.JudgingFolds(answers, k_folds_answers(answers, 5, random_state=1), 0.0, None)
     free = Population(**FIXED | {"strength": "auto"})
     model = Population(**FIXED).fit(answers)
     tried = []
@@ -100,7 +100,7 @@ def test_many_new_items_are_told_from_few_and_from_items_that_recur():
         left, right = row % n_items, (row + 1 + row // n_items) % n_items
         columns = {"user": row % 40, "left": left, "right": right}
         rows = Comparisons.from_frame(columns, outcome=np.ones(n_answers), reading={"task": "none"})
-        assert held_out.Trial(rows, k_folds_answers(rows, 5), 0.0, None).items_are_new == new
+        assert held_out.JudgingFolds(rows, k_folds_answers(rows, 5), 0.0, None).items_are_new == new
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_ties_by_closeness_and_ties_by_chance():
 
 def test_the_share_of_ties_is_that_of_the_training_answers_and_preferences_stay():
     data = comparisons(camps(0, delta=0.4))
-    trial = held_out.Trial(data, k_folds_answers(data, 5), 0.4, None)
+    trial = held_out.JudgingFolds(data, k_folds_answers(data, 5), 0.4, None)
     model = trial.run("personal rankings", Population(**FIXED), None)
     same_share = trial.tied_at_random(model)
     np.testing.assert_allclose(np.exp(same_share[:, :3]).sum(axis=1), 1.0, atol=EXACT)
@@ -257,7 +257,7 @@ def test_items_that_hardly_recur_are_fitted_apart():
     # Each part is named before it begins.
     seed = np.random.SeedSequence(0).spawn(3)[0]
     fold = k_folds_answers(answers, 5, random_state=seed, keys=keys_of_answers(answers))
-    trial = held_out.Trial(answers, fold, 0.0, None)
+    trial = held_out.JudgingFolds(answers, fold, 0.0, None)
     islands = trial.islands()
     assert len(islands) == 2
     np.testing.assert_array_equal(sum(island.astype(int) for island in islands), 1)
@@ -268,14 +268,14 @@ def test_items_that_hardly_recur_are_fitted_apart():
         "held-out answers: one ranking for all, part 2 of 2"
     )
     shared = comparisons(crowd(5, 20, 5, 10))
-    assert held_out.Trial(shared, k_folds_answers(shared, 5), 0.0, None).islands() is None
+    assert held_out.JudgingFolds(shared, k_folds_answers(shared, 5), 0.0, None).islands() is None
 
 
 def test_islands_fitted_apart_are_as_good_as_one_fit():
     answers, _ = choices_of_own_items(15, 8)
     by_pair = replace(answers, task=None)  # the winner of a pair that is held out may be known from the other
     fold = k_folds_answers(by_pair, 5, random_state=1)
-    trial = held_out.Trial(by_pair, fold, 0.0, None)
+    trial = held_out.JudgingFolds(by_pair, fold, 0.0, None)
     model = Population(personal=False, consensus_variance=2.0, n_jobs=1)
     apart = trial.run("apart", model, None, trial.islands())
     np.testing.assert_allclose(apart, trial.run("together", model, None), atol=1e-6)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from predilect.live import Poll
-from predilect.live.state import State
+from predilect.live.state import PollState
 
 DRINKS = ["tea", "milk", "juice", "water", "cola"]
 
@@ -42,15 +42,15 @@ def reply(question: Any, source: random.Random) -> Any:
 
 def fail_once(monkeypatch: Any, kind: str) -> list[int]:
     """Let no process take in the next row of a kind, as of a mistake of ours; a list that will hold its number."""
-    right = getattr(State, f"_on_{kind}")
+    right = getattr(PollState, f"_on_{kind}")
     row: list[int] = []
 
-    def wrong(self: State, event: Any, said: Any) -> None:
+    def wrong(self: PollState, event: Any, said: Any) -> None:
         if not row:
             row.append(event.sequence)
         if event.sequence in row:
             raise ZeroDivisionError("a mistake of ours")
         right(self, event, said)
 
-    monkeypatch.setattr(State, f"_on_{kind}", wrong)
+    monkeypatch.setattr(PollState, f"_on_{kind}", wrong)
     return row

@@ -91,12 +91,12 @@ def test_whoever_is_erased_told_the_board_nothing(tmp_path):
 
 def tell_same(poll, person, question, better):
     """Give the answer of another poll, about the same items."""
-    from predilect.live.log import New, Plan
+    from predilect.live.log import New, Writing
 
     number = poll.join(person)
     items = [item.number for item in question.items]
     shown = poll.log.write(
-        number, lambda state, _: Plan(lambda made: made[0], [New("shown", {"items": items, "p": None}, number)])
+        number, lambda state, _: Writing(lambda made: made[0], [New("shown", {"items": items, "p": None}, number)])
     )
     poll.tell(number, shown, better)
 

@@ -17,7 +17,7 @@ from predilect.errors import DataError, OutputError
 from predilect.live import Poll, Settings
 from predilect.live import tables as tables_of
 from predilect.live.given import Refused
-from predilect.live.state import State, decoded, due_counts
+from predilect.live.state import PollState, decoded, due_counts
 from predilect.live.tables import Database, events
 
 
@@ -321,7 +321,7 @@ def test_another_process_reads_the_same(tmp_path):
             other.tell("ann", question.shown, "left", key="k")
             assert poll.tell("ann", question.shown, "left", key="k").repeated
             assert said(other) == said(poll)
-            state = State()
+            state = PollState()
             for event in sorted((one for kind in ("state", "item_added", "joined", "shown", "answered", "undone")
                                  for one in kept(poll, kind)), key=lambda one: one.sequence):  # fmt: skip
                 state.apply(event)

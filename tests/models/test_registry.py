@@ -9,7 +9,7 @@ import pytest
 
 import predilect
 from predilect import models
-from predilect.models.registry import ENTRIES, Asked, entry_of, estimator
+from predilect.models.registry import ENTRIES, Wanted, entry_of, estimator
 
 SOURCE = Path(predilect.__file__).parent
 
@@ -21,7 +21,7 @@ def test_an_entry_names_an_estimator(entry):
     assert entry_of(kind) is entry
     assert entry_of(type("Mine", (kind,), {})) is entry
     for number in range(8):
-        asked = Asked(*(bool(number >> bit & 1) for bit in range(3)))
+        asked = Wanted(*(bool(number >> bit & 1) for bit in range(3)))
         assert entry.arguments(asked).keys() <= kind().get_params().keys()
 
 

@@ -20,7 +20,7 @@ import predilect.parts
 from predilect.errors import DataError, OutputError
 from predilect.inference.people.law import Law
 from predilect.models.population.in_parts import PopulationInParts
-from predilect.parts.cells import START, Pass, State, cell, read_state, sweep
+from predilect.parts.cells import START, PartState, Pass, cell, read_state, sweep
 from simulate_parts import in_parts, votes
 from tolerances import CONVERGED, ITERATIVE
 
@@ -373,7 +373,7 @@ def test_a_state_of_another_pass_is_never_used(model, tmp_path):
     np.save(folder / "state-sites-four.npy", np.zeros((2, 3)))
     np.save(folder / "state-own-four.npy", np.zeros((3, 0)))
     assert read_state(folder, "four", people) is None
-    assert isinstance(read_state(folder, "three", people), State)
+    assert isinstance(read_state(folder, "three", people), PartState)
 
 
 def test_states_that_nobody_needs_are_removed(model):

@@ -4,7 +4,7 @@
         mean: Annotated[FloatArray, numbers("G")]
         rotation: Annotated[FloatArray, numbers("G T")]
 
-A field or property that is annotated with a specification is stored: a :class:`Field` as an array, ``PART`` as the
+A field or property that is annotated with a specification is stored: a :class:`ArraySpec` as an array, ``PART`` as the
 stored fields of its own class, a :class:`Value` as a plain value. One packer, one table of specifications and one
 builder serve all classes. Arrays have the names of the fields on the way to them, with dots between.
 """
@@ -46,7 +46,7 @@ SINGLE = "float64|float32"
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ArraySpec:
     """Specification of one array.
 
     ``shape``: a size for each axis, the name of one, perhaps with "+1", a number, or "*" for any, "|" between
@@ -64,7 +64,7 @@ class Field:
     optional: bool = False
 
 
-Fields = dict[str, Field]
+Fields = dict[str, ArraySpec]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,44 +80,44 @@ PLAIN = Value(plain, typed)  # words, numbers, and tuples of them
 DESCRIBED = Value(lambda value: value.to_dict(), lambda hint, value, _: classes_of(hint)[0].from_dict(value))
 
 
-def numbers(shape: str, dtypes: str = "float64") -> Field:
+def numbers(shape: str, dtypes: str = "float64") -> ArraySpec:
     """Finite numbers."""
-    return Field(shape, dtypes, f"numbers within ±{LARGEST:g}", lambda a, _: is_within(a, -LARGEST))
+    return ArraySpec(shape, dtypes, f"numbers within ±{LARGEST:g}", lambda a, _: is_within(a, -LARGEST))
 
 
-def finite(shape: str) -> Field:
+def finite(shape: str) -> ArraySpec:
     """Finite numbers of any size, as variances of what answers hardly tell."""
-    return Field(shape, "float64", "finite numbers", lambda a, _: bool(np.isfinite(a).all()))
+    return ArraySpec(shape, "float64", "finite numbers", lambda a, _: bool(np.isfinite(a).all()))
 
 
-def amounts(shape: str, dtypes: str = "float64") -> Field:
+def amounts(shape: str, dtypes: str = "float64") -> ArraySpec:
     """Variances, precisions, counts: numbers that are not negative."""
-    return Field(shape, dtypes, f"numbers from 0 to {LARGEST:g}", lambda a, _: is_within(a, 0.0))
+    return ArraySpec(shape, dtypes, f"numbers from 0 to {LARGEST:g}", lambda a, _: is_within(a, 0.0))
 
 
-def positive(shape: str, dtypes: str = "float64") -> Field:
+def positive(shape: str, dtypes: str = "float64") -> ArraySpec:
     """Scales and weights: positive numbers."""
     smallest = 1.0 / LARGEST
-    return Field(shape, dtypes, f"numbers from {smallest:g} to {LARGEST:g}", lambda a, _: is_within(a, smallest))
+    return ArraySpec(shape, dtypes, f"numbers from {smallest:g} to {LARGEST:g}", lambda a, _: is_within(a, smallest))
 
 
-def codes(shape: str, below: str, dtypes: str = "int32", *, least: int = 0) -> Field:
+def codes(shape: str, below: str, dtypes: str = "int32", *, least: int = 0) -> ArraySpec:
     """Codes from 0, or the ``least``, to below a size."""
-    return Field(
+    return ArraySpec(
         shape, dtypes, f"codes from {least} to below {below}",
         lambda a, sizes: not a.size or bool(a.min() >= least and a.max() < sizes.get(below, 0)),
     )  # fmt: skip
 
 
-def pointer(shape: str, to: str, dtypes: str = "int64") -> Field:
+def pointer(shape: str, to: str, dtypes: str = "int64") -> ArraySpec:
     """Row pointers: where the entries of each begin, and the last one's end."""
-    return Field(
+    return ArraySpec(
         shape, dtypes, f"ascending from 0 to {to}",
         lambda a, sizes: bool(a[0] == 0 and a[-1] == sizes[to] and (a[1:] >= a[:-1]).all()),
     )  # fmt: skip
 
 
-def outcomes(shape: str, grades: str = "") -> Field:
+def outcomes(shape: str, grades: str = "") -> ArraySpec:
     """1, 0 or -1, or from -(1 + g) to 1 + g where the size ``grades`` is g, and more than 1."""
 
     def is_right(a: Array, sizes: Sizes) -> bool:
@@ -125,20 +125,20 @@ def outcomes(shape: str, grades: str = "") -> Field:
         limit = 1 + n_grades if n_grades > 1 else 1
         return not a.size or bool(a.min() >= -limit and a.max() <= limit)
 
-    return Field(shape, "int8", f"1, 0 or -1{', or a grade of these sides' * bool(grades)}", is_right)
+    return ArraySpec(shape, "int8", f"1, 0 or -1{', or a grade of these sides' * bool(grades)}", is_right)
 
 
-def flags(shape: str) -> Field:
+def flags(shape: str) -> ArraySpec:
     """Yes or no."""
-    return Field(shape, "bool", "yes or no", lambda a, _: bool((a.view(np.uint8) <= 1).all()))
+    return ArraySpec(shape, "bool", "yes or no", lambda a, _: bool((a.view(np.uint8) <= 1).all()))
 
 
-def optional(field: Field) -> Field:
+def optional(field: ArraySpec) -> ArraySpec:
     """The same field, which is not stored where there is nothing, and which a model may lack."""
     return unless(math.nan, field)
 
 
-def unless(number: float, field: Field) -> Field:
+def unless(number: float, field: ArraySpec) -> ArraySpec:
     """The same field, which is not stored where all is this number, or there is nothing."""
     return replace(field, optional=True, unless=number)
 
@@ -195,7 +195,7 @@ def pack(whole: Any, path: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
     arrays: dict[str, Array] = {}
     for name, (hint, how) in stored_in(whole.__class__).items():
         value, key = getattr(whole, name), name.strip("_")
-        if isinstance(how, Field):
+        if isinstance(how, ArraySpec):
             if value is not None and (how.unless is None or np.any(value != how.unless)):
                 arrays[path + key] = value
         elif value is None:
@@ -215,7 +215,7 @@ def fields_of(kind: type, values: Any, path: str = "") -> Fields:
     found: Fields = {}
     for name, (hint, how) in stored_in(kind).items():
         at = path + name.strip("_")
-        if isinstance(how, Field):
+        if isinstance(how, ArraySpec):
             found[at] = how
         elif how is PART:
             part = values[name.strip("_")]
@@ -229,7 +229,7 @@ def read(
 ) -> Any:
     """One stored field of a class, None where there is none; arguments as of :func:`build`."""
     (hint, how), key = stored_in(kind)[name], name.strip("_")
-    if isinstance(how, Field):
+    if isinstance(how, ArraySpec):
         found = arrays.get(path + key)
         return None if found is None else found.astype(how.dtypes.split("|")[0], copy=False)
     value = values[key]
@@ -302,7 +302,7 @@ def _taken_apart(hint: Any) -> tuple[Any, Any]:
     if get_origin(hint) is not Annotated:
         return hint, None
     kind, how = get_args(hint)[:2]
-    return kind, replace(how, optional=True) if isinstance(how, Field) and _may_be_none(kind) else how
+    return kind, replace(how, optional=True) if isinstance(how, ArraySpec) and _may_be_none(kind) else how
 
 
 @cache

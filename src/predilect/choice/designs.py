@@ -288,7 +288,7 @@ def design(
     check_count("n_alternatives", n_alternatives, 1 if outside else 2)
     coding = _Attributes.of(_levels(attributes), outside)
     rules = _rules(coding.levels, prohibited)
-    search = _Search(
+    search = _Exchange(
         coding, outside, _draws(coding, priors or {}, outside), _Allowed.of(coding.levels, rules, n_alternatives),
         n_tasks * n_blocks, n_alternatives, balanced,
     )  # fmt: skip
@@ -454,7 +454,7 @@ class _Allowed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
+class _Exchange:
     """Coordinate exchange."""
 
     coding: _Attributes
@@ -545,7 +545,7 @@ class _Search:
         return None
 
 
-def _refuse_unbalanced(search: _Search) -> None:
+def _refuse_unbalanced(search: _Exchange) -> None:
     """DataError if no design shows each level equally often."""
     if not search.balanced:
         return

@@ -15,8 +15,8 @@ from predilect.cli.session import Common, Talk
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
-from predilect.models.registry import COMMANDS, Asked, estimator
-from predilect.show.report.leaderboard import Ranking, Refused, describe
+from predilect.models.registry import COMMANDS, Wanted, estimator
+from predilect.show.report.leaderboard import Ranking, RefusedSegment, describe
 from predilect.show.report.sections import board_table
 from predilect.show.report.text import terminal
 
@@ -176,21 +176,21 @@ class Fitter:
         return ranking, Choice(self.personal, personal, verdict, returned, can_be_judged, for_segments)
 
     def _fitted(self, comparisons: Comparisons, personal: bool, watch: Watcher | None) -> Any:
-        asked = Asked(personal, items=self.features is not None, people=self.people is not None)
+        asked = Wanted(personal, items=self.features is not None, people=self.people is not None)
         common = {"n_jobs": self.common.jobs, "random_state": self.common.seed, "strict": self.common.strict}
         model = estimator(self.name)(**{**COMMANDS[self.name].arguments(asked), **common, **self.settings})
         return model.fit(comparisons, items=self.features, people=self.people, watch=watch)
 
     def fit_segments(
         self, talk: Talk, segments: Mapping[str, Comparisons | str], personal: bool
-    ) -> dict[str, Ranking | Refused]:
+    ) -> dict[str, Ranking | RefusedSegment]:
         """Fit each segment by itself, all personal or all pooled; DataError if none can be ranked."""
-        results: dict[str, Ranking | Refused] = {}
+        results: dict[str, Ranking | RefusedSegment] = {}
         with talk.progress("Ranking") as watch:
             for place, (value, comparisons) in enumerate(segments.items()):
                 tell_parts(watch, place, len(segments))
                 if isinstance(comparisons, str):
-                    results[value] = Refused(comparisons)
+                    results[value] = RefusedSegment(comparisons)
                     continue
                 try:
                     before = len(talk.warned)
@@ -200,8 +200,8 @@ class Fitter:
                         model, comparisons, model._own_scale, self.look(comparisons), talk.warned[before:]
                     )
                 except DataError as error:
-                    results[value] = Refused(str(error))
-        reasons = {value: result.reason for value, result in results.items() if isinstance(result, Refused)}
+                    results[value] = RefusedSegment(str(error))
+        reasons = {value: result.reason for value, result in results.items() if isinstance(result, RefusedSegment)}
         if len(reasons) == len(results):
             value, reason = next(iter(reasons.items()))
             raise DataError(f"no segment can be ranked (first: {one_line(value)}: {reason})")

@@ -105,7 +105,7 @@ def _why_not_ranked(parts: Parts) -> str:
 def check_parts(talk: Talk, folder: Path, said: Said, items: Path | None) -> None:
     """Read every part, and say what is in them, and what will make a ranking of them untrustworthy."""
     refuse_reading(said)
-    from predilect.cli.reading import Settings, read_features, say_findings
+    from predilect.cli.reading import ReadingOptions, read_features, say_findings
     from predilect.data import check
     from predilect.parts import Parts
 
@@ -117,7 +117,7 @@ def check_parts(talk: Talk, folder: Path, said: Said, items: Path | None) -> Non
         talk.say(line)
     talk.say(f"{parts.described()}; each part is as the manifest says, and no person is in two.")
     sample = parts.sample(_MOST_CHECKED, 50 * _MOST_CHECKED)
-    features = read_features(items, sample, Settings())
+    features = read_features(items, sample, ReadingOptions())
     findings = check(sample, None if features is None else features.ids)
     if sample.n_users < parts.n_users:
         talk.say(f"What follows is of {sample.n_users} of the people.")
@@ -145,7 +145,7 @@ def rank_parts(
     from predilect._base.files import input_records
     from predilect.cli.fitting import MOST_ROWS, say_board, say_model
     from predilect.cli.options import model_said
-    from predilect.cli.reading import Settings, read_features
+    from predilect.cli.reading import ReadingOptions, read_features
     from predilect.decisions.scales import SCALES
     from predilect.models.registry import estimator
     from predilect.parts import Parts
@@ -159,7 +159,7 @@ def rank_parts(
     target = None if out is None else OutputFolder(out, force, reads=[folder, items])
     parts, scale = Parts.open(folder), SCALES["probit"]
     talk.say(f"{parts.described()}.")
-    features = None if items is None else read_features(items, parts.sample(1000, 100_000), Settings())
+    features = None if items is None else read_features(items, parts.sample(1000, 100_000), ReadingOptions())
     how = {key: settings.pop(key) for key in _OF_FIT if key in settings}
     before = len(talk.warned)
     with talk.progress("Ranking") as watch:

@@ -34,7 +34,7 @@ MOST_SEGMENTS = 200
 
 
 @dataclass(frozen=True)
-class Settings:
+class ReadingOptions:
     """How files are read: options of answers, the size that a packed file may have, and how attributes are coded."""
 
     options: ReadOptions = field(default_factory=lambda: ReadOptions())  # noqa: PLW0108 (a TypedDict is no factory to mypy)
@@ -43,7 +43,7 @@ class Settings:
     piecewise: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, column: Sequence[str], read: Sequence[str]) -> Settings:
+    def of(cls, column: Sequence[str], read: Sequence[str]) -> ReadingOptions:
         """Settings of what was said with -c and --read; DataError for what cannot be."""
         rest, limit, categorical, piecewise = [], UNPACK_LIMIT, [], {}
         for said in read:
@@ -74,7 +74,7 @@ def _cuts(text: str) -> tuple[str, list[float]]:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadAnswers:
     """All answers, those of each segment by its value (or why it has none), and the number of rows without segment.
 
     ``people``: segments of people that stand in the columns of answers.
@@ -91,13 +91,13 @@ class Source:
     """Files of answers that are there, and how they are read."""
 
     path: Path
-    settings: Settings
+    settings: ReadingOptions
     files: dict[str, Path | None]  # all files by what they are, for the record
 
     @classmethod
     def of(cls, path: Path, said: Said) -> Source:
         """A file of answers; DataError if an option cannot be used."""
-        settings = Settings.of(said.column, said.read)
+        settings = ReadingOptions.of(said.column, said.read)
         limit = settings.unpack_limit
         if said.item_map is not None:
             settings.options["item_map"] = read_item_map(said.item_map, value=said.map_column, unpack_limit=limit)
@@ -105,12 +105,12 @@ class Source:
             settings.options["design"] = read_table(said.design, unpack_limit=limit)[1]
         return cls(path, settings, {"votes": path, "item_map": said.item_map, "design": said.design})
 
-    def read(self, by: str | None = None, segments: Sequence[str] = ()) -> Reading:
+    def read(self, by: str | None = None, segments: Sequence[str] = ()) -> ReadAnswers:
         """Answers, cut by the column ``by``, or with the columns ``segments`` of people; raises DataError."""
         limit, options = self.settings.unpack_limit, ReadOptions(**self.settings.options)
         more = list(segments) if by is None else [by]
         if not more:
-            return Reading(read_file(self.path, options, limit))
+            return ReadAnswers(read_file(self.path, options, limit))
         if options.get("task") is None and guess_one(more, TASK) is not None:
             options["task"] = False  # the column of --by or --segment is a kind of question, not the number of a choice
         if by is not None and is_called(by, CRITERION):
@@ -134,7 +134,7 @@ class Source:
                     f"--segment needs a column that says who answered. Name it ({option('user', 'NAME')}), or give "
                     "each value a fit of its own (--by COLUMN)"
                 )
-            return Reading(whole, people=PersonFeatures.from_frame(frame, user, segments=more))
+            return ReadAnswers(whole, people=PersonFeatures.from_frame(frame, user, segments=more))
         value = _segment_values(frame, by)
         options = as_the_whole(options, whole)
         parts: dict[str, Comparisons | str] = {}
@@ -143,10 +143,10 @@ class Source:
                 parts[segment] = Comparisons.read_with(frame.filter((value == segment).fill_null(False)), options)
             except DataError as error:
                 parts[segment] = str(error)
-        return Reading(whole, parts, value.null_count())
+        return ReadAnswers(whole, parts, value.null_count())
 
 
-def read_features(path: Path | None, answers: Comparisons, settings: Settings) -> ItemFeatures | None:
+def read_features(path: Path | None, answers: Comparisons, settings: ReadingOptions) -> ItemFeatures | None:
     """Features of items from a file with one row an item, or else from answers that describe their alternatives."""
     frame = answers.item_table if path is None else read_frame(path, unpack_limit=settings.unpack_limit)
     if frame is None:
@@ -161,7 +161,7 @@ def read_features(path: Path | None, answers: Comparisons, settings: Settings) -
     return features
 
 
-def read_people(path: Path | None, settings: Settings, segments: Sequence[str] = ()) -> PersonFeatures | None:
+def read_people(path: Path | None, settings: ReadingOptions, segments: Sequence[str] = ()) -> PersonFeatures | None:
     """Features of people from a file with one row a person, and the columns of it that are segments."""
     if path is None:
         return None

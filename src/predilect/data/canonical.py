@@ -15,7 +15,7 @@ Codes = NDArray[np.int32]
 Rows = tuple[Codes, Codes, Codes, NDArray[np.int8], NDArray[np.float64]]
 
 
-class Answers(NamedTuple):
+class AnswerColumns(NamedTuple):
     """Columns of answers, (n_rows,) each; optional ones are None where no answer has one.
 
     ``task``: equal for a person's answers of one task, below 0 for none. ``sides``: weight shown with the left item on
@@ -37,9 +37,9 @@ class Answers(NamedTuple):
     grade: NDArray[np.int8] | None = None
     copies: NDArray[np.int16] | None = None
 
-    def at(self, rows: NDArray[np.intp]) -> Answers:
+    def at(self, rows: NDArray[np.intp]) -> AnswerColumns:
         """Some of the rows, by index."""
-        return Answers._make(None if column is None else column.take(rows, axis=0) for column in self)
+        return AnswerColumns._make(None if column is None else column.take(rows, axis=0) for column in self)
 
 
 class _Merged(NamedTuple):
@@ -243,7 +243,7 @@ def _runs(stretch: NDArray[np.int64], loser: NDArray[np.int64]) -> tuple[NDArray
     return stretch, stretch + np.cumsum(fresh)
 
 
-def canonical_answers(answers: Answers) -> Answers:
+def canonical_answers(answers: AnswerColumns) -> AnswerColumns:
     """Canonical rows of answers with tasks, sides, covariates and contexts, in the order of ``canonical_rows``.
 
     Only equal answers of one task, context and grade, with the same covariates and copies, become one row; these sort
@@ -287,7 +287,7 @@ def canonical_answers(answers: Answers) -> Answers:
     grade = None if grade is None else grade[first]
     copies = None if copies is None else copies[first]
     if known is None:
-        return Answers(*rows, None, sides, covariates, context, grade, copies)
+        return AnswerColumns(*rows, None, sides, covariates, context, grade, copies)
     alone = known % span == 0
     group, left, right, outcome, weight = rows
     user = (known // span).astype(np.int32)[group]
@@ -304,7 +304,7 @@ def canonical_answers(answers: Answers) -> Answers:
     code[np.flatnonzero(~alone)[place]] = np.arange(len(place), dtype=np.int32)
     task = code[group]
     order = np.argsort(packed(kind, task + 1))
-    return Answers(user, left, right, outcome, weight, task, sides, covariates, context, grade, copies).at(order)
+    return AnswerColumns(user, left, right, outcome, weight, task, sides, covariates, context, grade, copies).at(order)
 
 
 def _sides_of_rows(

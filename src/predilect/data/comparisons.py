@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from predilect._base.arguments import numbers_in
 from predilect._base.forks import refuse_without_threads
 from predilect._base.text import is_whole, quoted, shown
-from predilect.data.canonical import ALONE, Answers, canonical_answers, joined_tasks, row_offsets
+from predilect.data.canonical import ALONE, AnswerColumns, canonical_answers, joined_tasks, row_offsets
 from predilect.data.frames import build_frame, open_frame
-from predilect.data.intake import Intake, Reading
+from predilect.data.intake import Intake, TableReading
 from predilect.data.read.options import ReadOptions, option, read_options
 from predilect.data.vocabulary import EVERYONE, Vocabulary
 from predilect.errors import DataError, DataWarning
@@ -209,7 +209,7 @@ class Comparisons:
             more["grade"] = np.searchsorted([0, *names], number).astype(np.int8)
         if "copy_left" in rows.columns:
             more["copies"] = rows.select("copy_left", "copy_right").to_numpy().astype(np.int16)
-        answers = canonical_answers(Answers(
+        answers = canonical_answers(AnswerColumns(
             who, items.codes(rows["left"]), items.codes(rows["right"]), np.sign(outcome).astype(np.int8),
             rows["weight"].to_numpy(), **more,
         ))  # fmt: skip
@@ -243,7 +243,7 @@ class Comparisons:
         )
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> TableReading:
         """What was read: the role of each column, the first answer as a sentence, what was left out."""
         return self.intake.reading
 
@@ -356,8 +356,8 @@ class Comparisons:
         sides = None if self.sides is None else self.sides * (weight / self.weight)[:, None]
         return replace(self, weight=weight, sides=sides)
 
-    def _answers(self) -> Answers:
-        return Answers._make(getattr(self, name) for name in Answers._fields)
+    def _answers(self) -> AnswerColumns:
+        return AnswerColumns._make(getattr(self, name) for name in AnswerColumns._fields)
 
     def with_items(self, ids: Any) -> Comparisons:
         """The same answers with more items in the vocabulary; known ids may be among ``ids``."""
@@ -601,7 +601,7 @@ def joined(first: Comparisons, second: Comparisons) -> Comparisons:
         )
         for one in (first, second)
     ]
-    both = Answers._make(
+    both = AnswerColumns._make(
         None if all(part is None for part in pair) else np.concatenate([part for part in pair if part is not None])
         for pair in zip(*parts, strict=True)
     )

@@ -34,7 +34,7 @@ _MEANT = {"item ids": "items", "side words": "sides", "signs": "signs", "given o
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TableReading:
     """What was read of a table of answers.
 
     Attributes
@@ -156,14 +156,14 @@ class Intake:
     example: tuple[str, str] = ("", "")
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> TableReading:
         """What was read, in two or three lines."""
         return self._reading(name_people=True)
 
-    def _reading(self, name_people: bool) -> Reading:
+    def _reading(self, name_people: bool) -> TableReading:
         what = "; ".join(f"{n} {what.replace('s ', ' ', n == 1)}" for what, n in self.tasks_read.items()) or "pairs"
         notes = (*self._left_out(), *self.notes, *self._unused(name_people))
-        return Reading(
+        return TableReading(
             what, roles_of(self.columns), meaning_of(self.winner_reading), tuple(self.ties_by_word),
             self.example[0 if name_people else 1], notes, self.ignored_columns,
         )  # fmt: skip

@@ -16,7 +16,7 @@ from predilect._base.text import quoted
 from predilect._base.types import FloatArray, IntArray
 from predilect.decisions.candidates import answered_rows
 from predilect.decisions.sets import LARGEST_SET, sets_of_rows
-from predilect.decisions.weights import BLOCK, EQUAL, Pool, Weights, information_about
+from predilect.decisions.weights import BLOCK, EQUAL, PairPool, Weights, information_about
 from predilect.errors import DataError
 
 _MOST_SUMMED = 10  # items of a set whose chance is summed over all ways to draw them
@@ -32,7 +32,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PairQuestion:
     """A pair to show to somebody, sides as they are.
 
     ``probability``: the chance with which this pair, whichever side is left, was drawn; ``score``: bits that the answer
@@ -80,9 +80,9 @@ class Questions:
     def ask(
         self, user: Any = None, n: int = 1, *, exclude: Iterable[tuple[Any, Any]] = (), repeat: bool = False,
         random_state: int | np.random.Generator | None = None,
-    ) -> list[Question]:  # fmt: skip
+    ) -> list[PairQuestion]:  # fmt: skip
         """Draw pairs for one person, with what is expected of the answers; as :meth:`draw` otherwise."""
-        draws, rng = Draws(self._model, self._weights), np.random.default_rng(random_state)
+        draws, rng = QuestionDraws(self._model, self._weights), np.random.default_rng(random_state)
         found = draws.of_person(user, n, draws.pairs(exclude), repeat, rng)
         return draws.described(user, found, rng)
 
@@ -104,21 +104,21 @@ class Questions:
         random_state : int, Generator or None
             None draws anew each time.
         """
-        draws, rng = Draws(self._model, self._weights), np.random.default_rng(random_state)
+        draws, rng = QuestionDraws(self._model, self._weights), np.random.default_rng(random_state)
         found = draws.of_person(user, n, draws.pairs(exclude), repeat, rng)
         return [Pair(*draws.sides(pair, rng), probability) for pair, probability in found]
 
     def ask_each(
         self, users: Iterable[Any], *, exclude: Iterable[tuple[Any, Any]] = (), repeat: bool = False,
         random_state: int | np.random.Generator | None = None,
-    ) -> list[Question]:  # fmt: skip
+    ) -> list[PairQuestion]:  # fmt: skip
         """Draw a pair for each of several people, none twice while others are left for the person.
 
         Probabilities are given the pairs before. Whoever has no pair left gets none. Parameters as of :meth:`draw`.
         """
-        draws, rng = Draws(self._model, self._weights), np.random.default_rng(random_state)
+        draws, rng = QuestionDraws(self._model, self._weights), np.random.default_rng(random_state)
         closed = draws.pairs(exclude)
-        asked: list[Question] = []
+        asked: list[PairQuestion] = []
         taken = closed
         for user in users:
             found = draws.of_person(user, 1, taken, repeat, rng)
@@ -151,14 +151,14 @@ class Questions:
             raise DataError(f"size must be a whole number of items from 2 to {LARGEST_SET}; got {quoted(size)}")
         if size > len(self._weights.items):
             raise DataError(f"a set of {size} was asked for, but there are {len(self._weights.items)} items to show")
-        draws, rng = Draws(self._model, self._weights), np.random.default_rng(random_state)
+        draws, rng = QuestionDraws(self._model, self._weights), np.random.default_rng(random_state)
         return draws.set_of_person(user, int(size), exclude, repeat, rng)
 
 
 class _Open(NamedTuple):
     """What may be drawn: pairs of a pool, by index, without those that are shut, and how they are weighed."""
 
-    pool: Pool
+    pool: PairPool
     free: IntArray
     shut: set[int]
     n_left: int
@@ -178,7 +178,7 @@ class _Open(NamedTuple):
         return min(float((1.0 - self.eps) * main + self.eps / self.n_left), 1.0)
 
 
-class Draws:
+class QuestionDraws:
     """Draws from some weights for people of a model as it is now."""
 
     def __init__(self, model: Any, weights: Weights) -> None:
@@ -276,7 +276,7 @@ class Draws:
         return pair, left.mixed(main)
 
     def _by_own(
-        self, code: int, pair: int, pool: Pool, shut: set[int], rest: float, keep: bool, rng: np.random.Generator
+        self, code: int, pair: int, pool: PairPool, shut: set[int], rest: float, keep: bool, rng: np.random.Generator
     ) -> tuple[int, float]:  # fmt: skip
         """A pair out of the block of one that was drawn, by the person's own information; ``keep``: this pair itself.
 
@@ -313,7 +313,7 @@ class Draws:
         both = ids[weights.left[pair]], ids[weights.right[pair]]
         return both[::-1] if rng.random() < 0.5 else both
 
-    def described(self, user: Any, found: list[tuple[int, float]], rng: np.random.Generator) -> list[Question]:
+    def described(self, user: Any, found: list[tuple[int, float]], rng: np.random.Generator) -> list[PairQuestion]:
         """Pairs, by index, with their sides drawn and what is expected of the answers."""
         if not found:
             return []
@@ -326,7 +326,7 @@ class Draws:
         mean, var = posterior.margins(who, left, right)
         chance = posterior.outcome_proba(mean, var, who, left, right, model.tie_threshold_, model._likelihood)
         rows = zip(sides, found, told.tolist(), chance.tolist(), strict=True)
-        return [Question(user, *both, probability, score, *p) for both, (_, probability), score, p in rows]
+        return [PairQuestion(user, *both, probability, score, *p) for both, (_, probability), score, p in rows]
 
     def set_of_person(
         self, user: Any, size: int, exclude: Iterable[Iterable[Any]], repeat: bool, rng: np.random.Generator

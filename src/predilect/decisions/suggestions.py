@@ -11,7 +11,7 @@ import polars as pl
 
 from predilect.data import build_frame
 from predilect.decisions.candidates import draws_for, read_pairs, rows_of
-from predilect.decisions.crowd import Draws, Question, Questions
+from predilect.decisions.crowd import PairQuestion, QuestionDraws, Questions
 from predilect.decisions.queries import code_of
 from predilect.decisions.sets import read_sets
 from predilect.decisions.weights import Weights
@@ -24,7 +24,7 @@ def suggest_about_crowd(
     model: Any, weights: Weights, user: Any, n: int, *, exclude: Any, repeat: bool, random_state: Any
 ) -> Any:  # fmt: skip
     """See :meth:`Asking.suggest <predilect.models.asking.Asking.suggest>`."""
-    draws = Draws(model, weights)
+    draws = QuestionDraws(model, weights)
     if user is not None and draws.code(user) < 0 and model.personal_:
         code_of(model, user, "the questions are for")  # warns
     rng = _generator(model, draws, user, random_state)
@@ -36,7 +36,7 @@ def suggest_to_each(
     model: Any, weights: Weights, users: Iterable[Any], *, exclude: Any, repeat: bool, random_state: Any
 ) -> Any:  # fmt: skip
     """See :meth:`Asking.suggest_each <predilect.models.asking.Asking.suggest_each>`."""
-    draws = Draws(model, weights)
+    draws = QuestionDraws(model, weights)
     rng = _generator(model, draws, None, random_state)
     found = Questions(model, weights).ask_each(
         users, exclude=_ids(model, exclude, None), repeat=repeat, random_state=rng
@@ -48,7 +48,7 @@ def suggest_set_about_crowd(
     model: Any, weights: Weights, user: Any, size: int, *, exclude: Any, repeat: bool, random_state: Any
 ) -> Any:  # fmt: skip
     """See :meth:`Asking.suggest_set <predilect.models.asking.Asking.suggest_set>`."""
-    draws = Draws(model, weights)
+    draws = QuestionDraws(model, weights)
     rng = _generator(model, draws, user, random_state)
     barred = [] if exclude is None else read_sets(exclude, model, user)
     ids = model.items_.ids
@@ -61,7 +61,7 @@ def suggest_set_about_crowd(
     return build_frame({"item": series.gather(codes).alias("item"), "probability": chance}, model._backend)
 
 
-def _generator(model: Any, draws: Draws, user: Any, random_state: Any) -> np.random.Generator:
+def _generator(model: Any, draws: QuestionDraws, user: Any, random_state: Any) -> np.random.Generator:
     """Draws for a person in a state: others for each person and after each answer, and repeatable with a seed."""
     if user is not None or not isinstance(random_state, Integral):
         return draws_for(model, user, draws.answered(user, draws.code(user)), random_state)
@@ -82,7 +82,7 @@ def _ids(model: Any, exclude: Any, user: Any) -> list[tuple[Any, Any]]:
     return [(ids[a], ids[b]) for a, b in zip(left[mine].tolist(), right[mine].tolist(), strict=True)]
 
 
-def _frame_of(model: Any, questions: list[Question], named: bool = False) -> Any:
+def _frame_of(model: Any, questions: list[PairQuestion], named: bool = False) -> Any:
     """Questions in the caller's kind of frame."""
     series = model.items_.series()
     columns: dict[str, Any] = {"user": pl.Series([one.user for one in questions])} if named else {}

@@ -28,7 +28,7 @@ _EXACT_UP_TO = 4096  # margins whose information is computed by quadrature where
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class PairPool:
     """Pairs that may be asked, as indices into all of them, and their weights summed up; (n,) each."""
 
     pairs: IntArray
@@ -37,7 +37,7 @@ class Pool:
     holds: BoolArray  # over all pairs
 
     @classmethod
-    def of(cls, mask: BoolArray, weight: FloatArray, spare: FloatArray) -> Pool:
+    def of(cls, mask: BoolArray, weight: FloatArray, spare: FloatArray) -> PairPool:
         """The pairs of a mask over all pairs."""
         pairs = np.flatnonzero(mask)
         return cls(pairs, np.cumsum(weight[pairs]), np.cumsum(spare[pairs]), mask)
@@ -56,7 +56,7 @@ class Weights:
     weight: FloatArray  # 0 for pairs that may not be asked
     spare: FloatArray  # weights by information, for who answered all that ``weight`` is about
     tau: float  # bits; 0: all pairs are alike
-    pools: tuple[Pool, ...]  # the first that has a pair left is asked: those about items that were shown too little
+    pools: tuple[PairPool, ...]  # the first that has a pair left is asked: those about items that were shown too little
     order: IntArray  # pairs in random order, of which every 64 are a block
     block: IntArray  # of each pair
     eps: float
@@ -122,13 +122,13 @@ def weights_of(
         weight = _about_first(model, items, 1 if target == "best" else k, rng)
     weight = np.where(may, weight, 0.0)
     spare = np.where(may, by_information, 0.0)
-    pools = [Pool.of(may, weight, spare)]
+    pools = [PairPool.of(may, weight, spare)]
     if quota or (quota is None and target != "random"):
         counts = _times_shown(model, shown)[items]
         starved = counts < _HALF * counts.mean()
         some = may & (starved[place[left]] | starved[place[right]])
         if some.any():
-            pools.insert(0, Pool.of(some, weight, spare))
+            pools.insert(0, PairPool.of(some, weight, spare))
     order = rng.permutation(len(left))
     block = np.empty(len(left), dtype=np.int64)
     block[order] = np.arange(len(left)) // BLOCK

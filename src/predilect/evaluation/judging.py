@@ -41,7 +41,7 @@ _OWNERS = 1.5  # people an island of items, at most, for it to be one person's
 
 
 @dataclass
-class Trial:
+class JudgingFolds:
     """Folds on which models are compared.
 
     ``fold``: where each row is held out, int8 of shape (n_rows,), -1 for never; ``tie_threshold``: for folds whose
@@ -302,7 +302,7 @@ def judge(
 
     n_runs = 2 + len({"features", "covariates"}.intersection(questions))
     n_runs += estimator.get_params().get("consistency", 0.0) != 0.0
-    trial = Trial(some, fold, tie_threshold, watch, n_runs=n_runs)
+    trial = JudgingFolds(some, fold, tie_threshold, watch, n_runs=n_runs)
     given = estimator.tol
     tolerance = _TOLERANCE if isinstance(given, str) else max(given, _TOLERANCE)
     base = clone(estimator).set_params(strict=False, tol=tolerance)
@@ -384,7 +384,7 @@ def judge(
 
 
 def _contest(
-    question: str, trial: Trial, model: FloatArray, baseline: FloatArray, n_bootstrap: int, seed: int
+    question: str, trial: JudgingFolds, model: FloatArray, baseline: FloatArray, n_bootstrap: int, seed: int
 ) -> Contest:
     asked = trial.asked
     y, w = asked.outcome, weights_of_rows(with_moderate_counts(asked))

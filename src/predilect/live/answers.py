@@ -10,7 +10,7 @@ import polars as pl
 
 from predilect.data import Comparisons
 from predilect.live.settings import Settings
-from predilect.live.state import Answer, Change, State
+from predilect.live.state import Answer, Change, PollState
 
 _SIDES = ("left", "right")
 
@@ -25,7 +25,7 @@ def moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
-def table(state: State, answers: Iterable[Answer]) -> pl.DataFrame:
+def table(state: PollState, answers: Iterable[Answer]) -> pl.DataFrame:
     """Answers as files hold them and :func:`predilect.read` reads them: a row each, also of those that were skipped."""
     settings = _settings(state)
     kind, boards, size = settings.kind, settings.boards, settings.n_shown
@@ -59,13 +59,13 @@ def _placed(kind: str, names: list[str], answer: Answer) -> dict[str, str]:
     return shown | dict(zip(("best", "worst"), chosen, strict=False))
 
 
-def comparisons(state: State, answers: Iterable[Answer]) -> Comparisons:
+def comparisons(state: PollState, answers: Iterable[Answer]) -> Comparisons:
     """Answers on one criterion as models take them: as whoever reads the file of them has them."""
     rows = table(state, answers).drop("criterion")
     return Comparisons.from_frame(rows)
 
 
-def as_update(state: State, answer: Answer) -> dict[str, Any]:
+def as_update(state: PollState, answer: Answer) -> dict[str, Any]:
     """An answer to a pair as models take a single one."""
     assert answer.value is not None
     left, right = (state.items[number - 1].name for number in answer.items)
@@ -86,6 +86,6 @@ def standing(changes: Iterable[Change], criterion: int) -> list[Answer]:
     return list(found.values())
 
 
-def _settings(state: State) -> Settings:
+def _settings(state: PollState) -> Settings:
     assert state.settings is not None
     return state.settings

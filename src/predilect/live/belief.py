@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from predilect.errors import DataError
 from predilect.live.answers import as_update, comparisons, standing, user_of
 from predilect.live.log import Log
-from predilect.live.state import Answer, Change, Item, ItemState, State
+from predilect.live.state import Answer, Change, Item, ItemState, PollState
 from predilect.live.tables import models
 from predilect.models.registry import estimator, load
 
@@ -33,12 +33,12 @@ _MANY = 20  # changes from which a frame is faster than one answer at a time
 FEWEST_ANSWERS, FEWEST_PEOPLE = 10, 2  # below, the prior: all items alike
 
 
-def names_of(state: State) -> list[str]:
+def names_of(state: PollState) -> list[str]:
     """Items that a model knows: what is asked about, and what was."""
     return [item.name for item in state.moderated()]
 
 
-def fitted(state: State, criterion: int) -> Any:
+def fitted(state: PollState, criterion: int) -> Any:
     """The model of a criterion, fitted to the answers that stand; None for fewer than 10, or of one person.
 
     The same events give the same model, in whichever process.
@@ -49,12 +49,12 @@ def fitted(state: State, criterion: int) -> Any:
     return _new(state).fit(comparisons(state, answers), items=names_of(state))
 
 
-def prior(state: State) -> Any:
+def prior(state: PollState) -> Any:
     """The model before there are answers: all items are alike."""
     return _new(state).fit(None, items=names_of(state))
 
 
-def _new(state: State) -> Any:
+def _new(state: PollState) -> Any:
     assert state.settings is not None
     return estimator("population")(ties=state.settings.ties and state.settings.kind == "pair", n_jobs=1)
 
@@ -181,7 +181,7 @@ class Belief:
         with self.log.database.reading() as connection:
             return connection.scalar(chosen) is None
 
-    def _begin(self, state: State, model: Any, sequence: int) -> None:
+    def _begin(self, state: PollState, model: Any, sequence: int) -> None:
         self.model, self.made_at, self.sequence = model, sequence, sequence
         # A stored refit holds nobody who is erased: it is thrown away with them.
         self._erased = len(state.erasures) if sequence else 0

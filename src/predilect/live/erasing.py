@@ -7,8 +7,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from predilect.live.log import Log, New, Plan
-from predilect.live.state import State
+from predilect.live.log import Log, New, Writing
+from predilect.live.state import PollState
 from predilect.live.tables import events, models, participants
 
 
@@ -20,9 +20,9 @@ def erase(log: Log, number: int) -> None:
     out of the files.
     """
 
-    def decide(state: State, _: Any) -> Plan:
+    def decide(state: PollState, _: Any) -> Writing:
         texts = {item.added_at: name for item in state.items if (name := item.name_without(number)) != item.name}
-        return Plan(lambda _: None, [New("erased", {"number": number})],
+        return Writing(lambda _: None, [New("erased", {"number": number})],
                     lambda connection, _: _empty(connection, log.poll, number, texts))  # fmt: skip
 
     log.write(None, decide)

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from predilect._base.text import did_you_mean, quoted
 from predilect.errors import DataError
 from predilect.live.answers import moment, table, user_of
-from predilect.live.state import Participant, State, is_moment
+from predilect.live.state import Participant, PollState, is_moment
 from predilect.live.tables import events, participants
 from predilect.show.report.tables import write_csv
 
@@ -38,7 +38,7 @@ def export(poll: Any, kind: str, show_pids: bool) -> pl.DataFrame:
     if kind == "participants":
         return _participants(poll, show_pids)
     with poll.log.lock:
-        state: State = poll.log.state
+        state: PollState = poll.log.state
         return {"answers": _answers, "shown": _shown, "items": _items}[kind](state)
 
 
@@ -57,13 +57,13 @@ def written(rows: pl.DataFrame, form: str) -> bytes:
     return content.getvalue()
 
 
-def _answers(state: State) -> pl.DataFrame:
+def _answers(state: PollState) -> pl.DataFrame:
     """Answers that stand."""
     every = chain.from_iterable(one.answers.values() for one in state.people.values())
     return table(state, sorted(every, key=lambda one: one.sequence))
 
 
-def _shown(state: State) -> pl.DataFrame:
+def _shown(state: PollState) -> pl.DataFrame:
     every = chain.from_iterable(one.shown.values() for one in state.people.values())
     rows = [
         {
@@ -78,7 +78,7 @@ def _shown(state: State) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=types)
 
 
-def _items(state: State) -> pl.DataFrame:
+def _items(state: PollState) -> pl.DataFrame:
     attributes = sorted({name for item in state.items for name in item.attributes})
     rows = [
         {
@@ -124,7 +124,7 @@ def _events(poll: Any) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def own(state: State, number: int) -> dict[str, Any]:
+def own(state: PollState, number: int) -> dict[str, Any]:
     """All that is kept of one participant."""
     assert state.settings is not None
     person, boards = state.people[number], state.settings.boards
@@ -147,7 +147,7 @@ def own(state: State, number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def people(state: State) -> dict[str, Any]:
+def people(state: PollState) -> dict[str, Any]:
     """Numbers by which vote stuffing shows; a group of fewer than five people is only called that."""
     hours = Counter(moment(one.time)[:13] for one in state.people.values())
     languages = Counter(one.language or "?" for one in state.people.values())

@@ -11,7 +11,7 @@ from typing import Any
 from predilect._base.text import did_you_mean, one_line, quoted
 from predilect.errors import DataError
 from predilect.live.settings import LONGEST_TEXT, storable
-from predilect.live.state import Item, Participant, Shown, State
+from predilect.live.state import Item, Participant, PollState, Shown
 
 _KINDS = {"answered": "an answer", "undone": "an answer to be taken back", "proposed": "a proposal"}
 _LONGEST_KEY, _MOST_ITEMS, _MOST_ATTRIBUTES = 200, 3000, 30
@@ -60,7 +60,7 @@ def repeated(person: Participant, key: str | None, kind: str) -> int | None:
     return None if there is None else there.result
 
 
-def person_of(state: State, number: int) -> Participant:
+def person_of(state: PollState, number: int) -> Participant:
     """The participant of a number; Refused if there is none."""
     person = state.people.get(number)
     if person is None:
@@ -79,7 +79,7 @@ def item_of(items: Iterable[Item], item: str | int) -> Item:
 
 
 def question_of(
-    state: State, person: Participant, shown: int, criterion: int | None, old: int | None, before: int | None
+    state: PollState, person: Participant, shown: int, criterion: int | None, old: int | None, before: int | None
 ) -> tuple[Shown, int]:
     """The question that an answer is to, and on which criterion; Refused if there is none."""
     if before is not None or old is not None:
@@ -102,7 +102,7 @@ def question_of(
     return asked, criterion
 
 
-def read_answer(state: State, shown: Shown, answer: Any) -> tuple[int, ...] | None:
+def read_answer(state: PollState, shown: Shown, answer: Any) -> tuple[int, ...] | None:
     """Places on the screen that an answer names, () for a tie and None for a skip; DataError if it does not fit."""
     settings = state.settings
     assert settings is not None
@@ -135,7 +135,7 @@ def _place(answer: Any, names: list[str], numbers: tuple[int, ...]) -> int:
     raise Unfit(f"{quoted(answer)} is none of the items shown.{did_you_mean(answer, names)}")
 
 
-def read_items(items: Iterable[str | Mapping[str, Any]], state: State) -> list[dict[str, Any]]:
+def read_items(items: Iterable[str | Mapping[str, Any]], state: PollState) -> list[dict[str, Any]]:
     """Items of an organiser as the log keeps them; DataError for one without a name, twice, too long, or odd."""
     found: list[dict[str, Any]] = []
     names = set[str]()

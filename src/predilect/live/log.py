@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from predilect._base.text import either
 from predilect.errors import DataError, OutputError
-from predilect.live.state import Event, State, checksum, decoded, said_of
+from predilect.live.state import Event, PollState, checksum, decoded, said_of
 from predilect.live.tables import Database, events, polls
 
 _log = logging.getLogger("predilect.live")
@@ -35,7 +35,7 @@ class New(NamedTuple):
 
 
 @dataclass
-class Plan:
+class Writing:
     """What a job writes, and what it gives once that is durable."""
 
     result: Callable[[list[int]], Any]  # of the sequences of the events
@@ -46,7 +46,7 @@ class Plan:
 @dataclass
 class _Job:
     lane: Any  # no two jobs of a lane are decided in one group; None: alone
-    decide: Callable[[State, Any], Plan]
+    decide: Callable[[PollState, Any], Writing]
     done: Future[Any] = field(default_factory=Future)
 
 
@@ -60,7 +60,7 @@ class Log:
     def __init__(self, database: Database, name: str | None = None) -> None:
         self.database = database
         self.name, self.poll, self.signing = self._found(name)
-        self.state = State()
+        self.state = PollState()
         self.lock = threading.RLock()
         self.news = threading.Condition(self.lock)
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -111,7 +111,7 @@ class Log:
             if found:
                 self.news.notify_all()
 
-    def write(self, lane: Any, decide: Callable[[State, Any], Plan]) -> Any:
+    def write(self, lane: Any, decide: Callable[[PollState, Any], Writing]) -> Any:
         """Run ``decide(state, connection)`` in the writer's transaction; its result once the events are durable.
 
         Raises what ``decide`` raises, and OutputError if nothing could be written: then nothing was.

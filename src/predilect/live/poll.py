@@ -34,11 +34,11 @@ from predilect.live.given import (
     person_of,
     read_items,
 )
-from predilect.live.log import THEMSELVES, Log, New, Plan
-from predilect.live.questions import Asked, Drawn, draw
+from predilect.live.log import THEMSELVES, Log, New, Writing
+from predilect.live.questions import AskedParticipant, Drawn, draw
 from predilect.live.refits import Refitter, Worker, missing
 from predilect.live.settings import Settings, agreed, storable
-from predilect.live.state import Item, LeftOut, Participant, Shown, State, Status
+from predilect.live.state import Item, LeftOut, Participant, PollState, Shown, Status
 from predilect.live.tables import Database, participants, polls
 from predilect.live.verbs import Told
 
@@ -48,7 +48,7 @@ _SECONDS_BETWEEN_LOOKS = 0.25
 
 
 @dataclass(frozen=True)
-class Question:
+class PollQuestion:
     """What a participant is asked: items in the order on the screen, and the criterion."""
 
     shown: int
@@ -146,7 +146,7 @@ class Poll:
             If the database cannot be written.
         """
         said = agreed({"question": question, **settings})
-        listed = read_items(items, State())
+        listed = read_items(items, PollState())
         if len(listed) < said.n_shown:
             raise DataError(f"a question shows {said.n_shown} items, and there are {len(listed)}. Give more items")
         name = secrets.token_hex(4) if name is None else name
@@ -229,10 +229,10 @@ class Poll:
                 raise Unfit(f"the {what} of a participant has 1 to {_LONGEST[what]} characters")
         hashed = None if secret is None else digest(secret)
 
-        def decide(state: State, connection: Any) -> Plan:
+        def decide(state: PollState, connection: Any) -> Writing:
             known = self._find(connection, name, hashed)
             if known is not None:
-                return Plan(lambda _: known)
+                return Writing(lambda _: known)
             if state.status == "closed":
                 raise Refused("the poll is closed")
 
@@ -241,7 +241,7 @@ class Poll:
                 connection.execute(sa.insert(participants).values(row))
 
             joined = New("joined", {"language": language} if language else {}, THEMSELVES)
-            return Plan(lambda numbers: numbers[0], [joined], keep)
+            return Writing(lambda numbers: numbers[0], [joined], keep)
 
         return int(self.log.write(("join", name or hashed or secrets.token_hex(8)), decide))
 
@@ -284,7 +284,7 @@ class Poll:
 
     # Questions and answers
 
-    def ask(self, participant: str | int, n: int = 1) -> list[Question]:
+    def ask(self, participant: str | int, n: int = 1) -> list[PollQuestion]:
         """Questions for a participant: those that are open first, until they are answered, then new ones.
 
         Fewer than ``n``, or none, if the limit is reached, nothing is left to ask, or the poll is not open.
@@ -292,7 +292,7 @@ class Poll:
         number = self._number(participant, new=True)
         drawn = self._drawn(number, n)
         if drawn:
-            self.log.write(number, lambda state, _: Plan(lambda _: None, self._shown(state, number, drawn, n)))
+            self.log.write(number, lambda state, _: Writing(lambda _: None, self._shown(state, number, drawn, n)))
         return self._questions(number, n)
 
     def _drawn(self, number: int, n: int, closing: int = 0) -> list[Drawn]:
@@ -302,17 +302,17 @@ class Poll:
             state = self.log.state
             person = person_of(state, number)
             wanted = self._wanted(state, person, n, closing)
-            asked = Asked.of(state, person) if wanted else None
+            asked = AskedParticipant.of(state, person) if wanted else None
             criterion = len(person.shown) % state.n_criteria
         return [] if asked is None else draw(asked, wanted, lambda: self.belief(criterion), self._source)
 
-    def _shown(self, state: State, number: int, drawn: list[Drawn], n: int, closing: int = 0) -> list[New]:
+    def _shown(self, state: PollState, number: int, drawn: list[Drawn], n: int, closing: int = 0) -> list[New]:
         """Events of the questions that are still wanted, and about items that are still asked about."""
         active = {item.number for item in state.active()}
         wanted = self._wanted(state, person_of(state, number), n, closing)
         return [one.event(number) for one in drawn[:wanted] if active.issuperset(one.items)]
 
-    def _wanted(self, state: State, person: Participant, n: int, closing: int = 0) -> int:
+    def _wanted(self, state: PollState, person: Participant, n: int, closing: int = 0) -> int:
         """How many new questions to draw, so that ``n`` are open; ``closing`` is about to be answered."""
         assert state.settings is not None
         if state.status != "open":
@@ -321,7 +321,7 @@ class Poll:
         n_open = sum(one.sequence != closing for one in state.open_questions(person))
         return max(0, min(n - n_open, limit))
 
-    def _questions(self, number: int, n: int) -> list[Question]:
+    def _questions(self, number: int, n: int) -> list[PollQuestion]:
         with self.log.lock:
             state = self.log.state
             settings, person = self.settings, person_of(state, number)
@@ -329,10 +329,10 @@ class Poll:
                 return []
             return [self._question(state, settings, person, one) for one in state.open_questions(person)[:n]]
 
-    def _question(self, state: State, settings: Settings, person: Participant, shown: Shown) -> Question:
+    def _question(self, state: PollState, settings: Settings, person: Participant, shown: Shown) -> PollQuestion:
         criterion = person.next_criterion(shown, state.n_criteria) or 0
         items = tuple(state.items[number - 1] for number in shown.items)
-        return Question(shown.sequence, items, criterion, settings.boards[criterion], settings.kind, shown.retest)
+        return PollQuestion(shown.sequence, items, criterion, settings.boards[criterion], settings.kind, shown.retest)
 
     def tell(
         self, participant: str | int, shown: int, answer: Any, *, criterion: int | None = None, key: str | None = None,
@@ -369,7 +369,7 @@ class Poll:
     def tell_and_ask(
         self, participant: str | int, shown: int, answer: Any, n: int, *, criterion: int | None = None,
         key: str | None = None, shown_ms: int | None = None,
-    ) -> tuple[Told, list[Question]]:  # fmt: skip
+    ) -> tuple[Told, list[PollQuestion]]:  # fmt: skip
         """Keep an answer as :meth:`tell` does, and give the next ``n`` questions, all in one commit."""
         number = self._number(participant)
         told = self._answer(number, answer, key, shown=shown, criterion=criterion, n=n, shown_ms=shown_ms)
@@ -395,7 +395,7 @@ class Poll:
         closing = shown if is_last else 0
         drawn = self._drawn(number, n, closing) if n else []
 
-        def decide(state: State, _: Any) -> Plan:
+        def decide(state: PollState, _: Any) -> Writing:
             person = person_of(state, number)
             return verbs.answer(
                 state, person, answer, key, shown=shown, criterion=criterion, old=old, shown_ms=shown_ms,

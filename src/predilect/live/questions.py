@@ -12,7 +12,7 @@ from predilect.live.answers import user_of
 from predilect.live.belief import Belief
 from predilect.live.log import New
 from predilect.live.settings import Settings
-from predilect.live.state import Item, Participant, State
+from predilect.live.state import Item, Participant, PollState
 
 _RETEST_AFTER = 5  # questions
 _FEW_SETS = 2000  # that are listed; of more, some are drawn until one is new
@@ -31,7 +31,7 @@ class Drawn(NamedTuple):
         return New("shown", said | ({"retest": True} if self.retest else {}), number)
 
 
-class Asked(NamedTuple):
+class AskedParticipant(NamedTuple):
     """What draws need to know of a participant, taken while nobody writes to the state."""
 
     number: int
@@ -43,7 +43,7 @@ class Asked(NamedTuple):
     again: list[tuple[int, ...]]  # pairs answered at least five questions ago, as they were shown
 
     @classmethod
-    def of(cls, state: State, person: Participant) -> Asked:
+    def of(cls, state: PollState, person: Participant) -> AskedParticipant:
         """What is known of a participant now."""
         assert state.settings is not None
         items = state.active()
@@ -64,7 +64,7 @@ class Asked(NamedTuple):
         )  # fmt: skip
 
 
-def draw(asked: Asked, n: int, belief: Callable[[], Belief], source: random.Random) -> list[Drawn]:
+def draw(asked: AskedParticipant, n: int, belief: Callable[[], Belief], source: random.Random) -> list[Drawn]:
     """Up to ``n`` different questions for one participant; fewer if no more are left."""
     settings, found = asked.settings, list[Drawn]()
     seen = set(asked.seen)
@@ -82,7 +82,7 @@ def draw(asked: Asked, n: int, belief: Callable[[], Belief], source: random.Rand
     return found
 
 
-def _at_random(asked: Asked, seen: set[tuple[int, ...]], source: random.Random) -> Drawn | None:
+def _at_random(asked: AskedParticipant, seen: set[tuple[int, ...]], source: random.Random) -> Drawn | None:
     """Any set that the participant has not seen, each as likely as any other, in any order."""
     size, active = asked.settings.n_shown, asked.active
     known = set(active)
@@ -99,7 +99,7 @@ def _at_random(asked: Asked, seen: set[tuple[int, ...]], source: random.Random) 
     return Drawn(tuple(items), 1.0 / n_left)
 
 
-def _by_model(asked: Asked, seen: set[tuple[int, ...]], belief: Belief) -> Drawn | None:
+def _by_model(asked: AskedParticipant, seen: set[tuple[int, ...]], belief: Belief) -> Drawn | None:
     """The set that the poll's strategy takes, as the model has it."""
     settings, user = asked.settings, user_of(asked.number)
     left_out = [tuple(asked.names[number] for number in one) for one in seen if all(k in asked.names for k in one)]
@@ -116,7 +116,7 @@ def _by_model(asked: Asked, seen: set[tuple[int, ...]], belief: Belief) -> Drawn
     return Drawn(tuple(asked.by_name[name].number for name in chosen.items), chosen.probability)
 
 
-def _for_person(asked: Asked, belief: Belief, user: str, left_out: list[tuple[str, ...]]) -> Drawn | None:
+def _for_person(asked: AskedParticipant, belief: Belief, user: str, left_out: list[tuple[str, ...]]) -> Drawn | None:
     """What tells most about the participant; the draw among equals has no probability that could be told."""
     model, settings = belief.catch_up(), asked.settings
     known = user if belief.knows(user) else None

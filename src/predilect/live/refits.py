@@ -19,7 +19,7 @@ from predilect._base.text import one_line
 from predilect.errors import OutputError, PredilectError
 from predilect.live.belief import fitted, packed
 from predilect.live.log import Log
-from predilect.live.state import State, decoded
+from predilect.live.state import PollState, decoded
 from predilect.live.tables import Database, events, leases, models
 
 _LEASE = 30.0  # seconds; a worker that dies gives its poll to others after that
@@ -51,7 +51,7 @@ class Refitter:
     def __init__(self, database: Database, name: str) -> None:
         self.log = Log(database, name)
         self.holder = uuid.uuid4().hex
-        self._state = State()
+        self._state = PollState()
         self._erasures = 0
 
     def refit(self) -> int | None:
@@ -76,7 +76,7 @@ class Refitter:
         with self.log.lock:
             seen = len(self.log.state.erasures)
         if seen > self._erasures or self._state.sequence > sequence:
-            self._state, self._erasures = State(), seen
+            self._state, self._erasures = PollState(), seen
         with self.log.database.reading() as connection:
             chosen = sa.select(events).where(
                 events.c.poll == self.log.poll, events.c.sequence > self._state.sequence, events.c.sequence <= sequence

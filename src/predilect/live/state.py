@@ -132,7 +132,7 @@ def due_counts() -> Iterator[int]:
         value *= 1.1
 
 
-class State:
+class PollState:
     """The fold of a poll's events.
 
     ``sequence`` is that of the last one; ``due`` are sequences at which a refit is due, ``n_events`` how many answers

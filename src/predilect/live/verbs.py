@@ -18,9 +18,9 @@ from predilect.live.given import (
     read_name,
     repeated,
 )
-from predilect.live.log import New, Plan
+from predilect.live.log import New, Writing
 from predilect.live.settings import FIXED, Settings, agreed
-from predilect.live.state import Participant, State, Status
+from predilect.live.state import Participant, PollState, Status
 
 _MOST_PROPOSALS = 20
 _DECIDED = {"active": "asked about. Retire it", "retired": "retired, and not asked about any more"}
@@ -35,9 +35,9 @@ class Told:
 
 
 def answer(
-    state: State, person: Participant, given: Any, key: str | None, *, shown: int, criterion: int | None,
+    state: PollState, person: Participant, given: Any, key: str | None, *, shown: int, criterion: int | None,
     old: int | None, shown_ms: int | None, then: Callable[[], list[New]],
-) -> Plan:  # fmt: skip
+) -> Writing:  # fmt: skip
     """Keep an answer to a question, or in the place of an ``old`` one; ``then``: the questions that follow."""
     before = repeated(person, key, "answered")
     asked, on = question_of(state, person, shown, criterion, old, before)
@@ -45,11 +45,11 @@ def answer(
     if before is not None:
         if person.answers[before].value != value or criterion not in (None, on):
             raise Refused("this key was used for another answer. Send each answer with a key of its own")
-        return Plan(lambda _: Told(before, True))
+        return Writing(lambda _: Told(before, True))
     _must_be_open(state)
     last = old if old is not None else person.given.get((asked.sequence, on))
     if last is not None and person.answers[last].value == value:
-        return Plan(lambda _: Told(last, True))
+        return Writing(lambda _: Told(last, True))
     payload: dict[str, Any] = {"shown": asked.sequence, "value": None if value is None else list(value)}
     payload |= ({"criterion": on} if on else {}) | ({} if shown_ms is None else {"ms": shown_ms})
     if old is not None:
@@ -58,24 +58,24 @@ def answer(
         payload["replaces"] = old
     elif last is not None:
         raise Refused("this question was answered already. Replace that answer, or take it back")
-    return Plan(lambda numbers: Told(numbers[0]), [New("answered", payload, person.number, key), *then()])
+    return Writing(lambda numbers: Told(numbers[0]), [New("answered", payload, person.number, key), *then()])
 
 
-def undo(state: State, number: int, key: str | None) -> Plan:
+def undo(state: PollState, number: int, key: str | None) -> Writing:
     """Take back the last answer of a participant."""
     person = person_of(state, number)
     if (before := repeated(person, key, "undone")) is not None:
-        return Plan(lambda _: before)
+        return Writing(lambda _: before)
     if not _settings(state).undo:
         raise Refused("answers of this poll cannot be taken back", 403)
     _must_be_open(state)
     last = person.last_answer()
     if last is None:
         raise Refused("there is no answer to take back")
-    return Plan(lambda _: last.sequence, [New("undone", {"answer": last.sequence}, number, key)])
+    return Writing(lambda _: last.sequence, [New("undone", {"answer": last.sequence}, number, key)])
 
 
-def propose(state: State, number: int, text: str, key: str | None) -> Plan:
+def propose(state: PollState, number: int, text: str, key: str | None) -> Writing:
     """Propose an item; one that waits already, or was refused, is that one, and who proposed it is not told."""
     person = person_of(state, number)
     before = repeated(person, key, "proposed")
@@ -87,29 +87,29 @@ def propose(state: State, number: int, text: str, key: str | None) -> Plan:
     if before is not None:
         if folded(state.items[before - 1].name) != wanted:
             raise Refused("this key came with another proposal before. Send each with a key of its own")
-        return Plan(lambda _: before)
+        return Writing(lambda _: before)
     there = next((item for item in state.items if folded(item.name) == wanted), None)
     if there in state.moderated():
         raise Refused(f'the poll asks about "{one_line(there.name)}" already')
     if there is not None and number in there.proposers:
-        return Plan(lambda _: there.number)
+        return Writing(lambda _: there.number)
     if person.proposals >= _MOST_PROPOSALS:
         raise Refused(f"a participant may propose {_MOST_PROPOSALS} items", 429)
     if there is not None:
-        return Plan(lambda _: there.number, [New("proposed", {"item": there.number}, number, key)])
+        return Writing(lambda _: there.number, [New("proposed", {"item": there.number}, number, key)])
     listed = [one | {"state": "proposed"} for one in read_items([text], state)]
     place = len(state.items) + 1
-    return Plan(lambda _: place, [New("item_added", {"items": listed}, number, key)])
+    return Writing(lambda _: place, [New("item_added", {"items": listed}, number, key)])
 
 
-def add(state: State, said: Sequence[str | Mapping[str, Any]]) -> Plan:
+def add(state: PollState, said: Sequence[str | Mapping[str, Any]]) -> Writing:
     """Add items of the organiser."""
     listed = read_items(said, state)
     first = len(state.items) + 1
-    return Plan(lambda _: list(range(first, first + len(listed))), [New("item_added", {"items": listed})])
+    return Writing(lambda _: list(range(first, first + len(listed))), [New("item_added", {"items": listed})])
 
 
-def moderate(state: State, item: str | int, accept: bool) -> Plan:
+def moderate(state: PollState, item: str | int, accept: bool) -> Writing:
     """Accept or refuse an item."""
     found = item_of(state.items, item)
     if not accept and found.state in _DECIDED:
@@ -118,7 +118,7 @@ def moderate(state: State, item: str | int, accept: bool) -> Plan:
     return _nothing_or(New("item_state", {"item": found.number, "state": new}), found.state != new)
 
 
-def retire(state: State, item: str | int) -> Plan:
+def retire(state: PollState, item: str | int) -> Writing:
     """Ask no more about an item."""
     found, shown = item_of(state.items, item), _settings(state).n_shown
     if found.state == "active" and len(state.active()) <= shown:
@@ -126,7 +126,7 @@ def retire(state: State, item: str | int) -> Plan:
     return _nothing_or(New("item_retired", {"item": found.number}), found.state == "active")
 
 
-def report(state: State, number: int, item: str | int) -> Plan:
+def report(state: PollState, number: int, item: str | int) -> Writing:
     """Report an item."""
     found = item_of(state.moderated(), item)
     if not any(found.number in shown.items for shown in person_of(state, number).shown.values()):
@@ -136,12 +136,12 @@ def report(state: State, number: int, item: str | int) -> Plan:
     )  # fmt: skip
 
 
-def set_status(state: State, status: Status) -> Plan:
+def set_status(state: PollState, status: Status) -> Writing:
     """Open, pause or close the poll."""
     return _nothing_or(New("state", {"status": status}), state.status != status)
 
 
-def change(state: State, settings: Mapping[str, Any]) -> Plan:
+def change(state: PollState, settings: Mapping[str, Any]) -> Writing:
     """Change settings."""
     before = _settings(state)
     new = agreed(settings, before)
@@ -153,16 +153,16 @@ def change(state: State, settings: Mapping[str, Any]) -> Plan:
     return _nothing_or(New("state", {"settings": new.to_dict()}), new != state.settings)
 
 
-def _nothing_or(event: New, is_new: bool) -> Plan:
+def _nothing_or(event: New, is_new: bool) -> Writing:
     """An event, if it changes anything."""
-    return Plan(lambda _: None, [event] if is_new else [])
+    return Writing(lambda _: None, [event] if is_new else [])
 
 
-def _must_be_open(state: State) -> None:
+def _must_be_open(state: PollState) -> None:
     if state.status != "open":
         raise Refused(f"the poll is {state.status}")
 
 
-def _settings(state: State) -> Settings:
+def _settings(state: PollState) -> Settings:
     assert state.settings is not None
     return state.settings

@@ -31,7 +31,7 @@ from predilect.inference.likelihoods.views import PairLikelihood, Probit
 from predilect.models.asking import Asking
 from predilect.models.checks import refuse_scorer
 from predilect.models.choices import ChoiceSets, answer_log_proba, choice_proba
-from predilect.models.reading import Queries, Said, new_item_space, read_answers, read_queries
+from predilect.models.reading import PairQueries, Said, new_item_space, read_answers, read_queries
 from predilect.models.saving import IDS, LIKELIHOOD, REPORT
 from predilect.show.charts.chart import Chart
 
@@ -60,7 +60,7 @@ class Predicting(ABC):
     _likelihood: Annotated[type[PairLikelihood], LIKELIHOOD] = Probit
 
     @abstractmethod
-    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: PairQueries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of the margins; ``items`` and ``people`` as :meth:`predict_margin` takes them."""
 
     def _covariate_effects(self) -> CovariateEffects | None:
@@ -240,7 +240,7 @@ class Predicting(ABC):
 
     def _margins_of(
         self, X: Any, items: Any, people: Any, *, in_sets: bool = False
-    ) -> tuple[Self, FloatArray, FloatArray, Queries]:
+    ) -> tuple[Self, FloatArray, FloatArray, PairQueries]:
         """Snapshot of the model, whatever other threads do; mean and variance of the margins, and their pairs.
 
         Pairs within sets (``in_sets``) have no left side, and no other covariates.
@@ -263,7 +263,7 @@ class Predicting(ABC):
         now, mean, var, queries = self._margins_of(X, items, people)
         return mean, var, (now._log_chances if logarithms else now._chances)(mean, var, queries)
 
-    def _read(self, X: Any, people: Any) -> tuple[Self, Queries]:
+    def _read(self, X: Any, people: Any) -> tuple[Self, PairQueries]:
         """Snapshot of the model, and the pairs that are asked about."""
         now = copy.copy(self)
         check_is_fitted(now)
@@ -279,17 +279,17 @@ class Predicting(ABC):
             )  # fmt: skip
         return now, queries
 
-    def _chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
+    def _chances(self, mean: FloatArray, var: FloatArray, queries: PairQueries) -> FloatArray:
         """Probabilities of the answers at margins with this mean and variance."""
         pairs = queries.users, queries.left, queries.right
         return self.posterior_.outcome_proba(mean, var, *pairs, self.tie_threshold_, self._likelihood)
 
-    def _log_chances(self, mean: FloatArray, var: FloatArray, queries: Queries) -> FloatArray:
+    def _log_chances(self, mean: FloatArray, var: FloatArray, queries: PairQueries) -> FloatArray:
         """Their logarithms."""
         pairs = queries.users, queries.left, queries.right
         return self.posterior_.outcome_log_proba(mean, var, *pairs, self.tie_threshold_, self._likelihood)
 
-    def _new_items(self, queries: Queries, items: Any) -> FeatureSpace | None:
+    def _new_items(self, queries: PairQueries, items: Any) -> FeatureSpace | None:
         """Feature space of the items that the model does not know; None if it knows them all."""
         if not queries.new_items:
             return None
@@ -309,7 +309,7 @@ class Predicting(ABC):
         return new
 
 
-class Ranking(Asking, Predicting):
+class RankingEstimator(Asking, Predicting):
     """Base of estimators: boards and utilities from their posterior, and predictions."""
 
     _kept_posterior: ClassVar[Any] = None  # class of :meth:`Posterior.restricted`'s result, where there is one

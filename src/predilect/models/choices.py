@@ -20,7 +20,7 @@ from predilect.errors import DataError, DataWarning
 from predilect.inference.gaussian.posterior import Posterior
 from predilect.inference.likelihoods.orders import Orders, PairsOfOrders, shared_noise
 from predilect.inference.people.queries import kinds_of_sets
-from predilect.models.reading import Queries
+from predilect.models.reading import PairQueries
 
 _ALTERNATIVE = ("alternative", "alt", "option", *ITEM)
 
@@ -126,7 +126,7 @@ def _at(rows: BoolArray, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def choice_proba(
-    sets: ChoiceSets, posterior: Posterior, mean: FloatArray, var: FloatArray, queries: Queries, omitted: float
+    sets: ChoiceSets, posterior: Posterior, mean: FloatArray, var: FloatArray, queries: PairQueries, omitted: float
 ) -> FloatArray:
     """Probability of each row's alternative to be the best of its set, (n_rows,), from the margins of the pairs.
 

@@ -39,12 +39,12 @@ from predilect.data.frames import to_series
 from predilect.errors import DataError
 from predilect.inference.gaussian.kernels import Kernel
 from predilect.inference.gaussian.kernels.stored import kernel_from_dict, kernel_to_dict
-from predilect.models.boards import Ranking
+from predilect.models.boards import RankingEstimator
 from predilect.models.checks import LARGEST, check_flags, given_threshold
 from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
 from predilect.models.registry import entry_of
 from predilect.models.saving import number, read_model, restore, sizes_of, write_model
-from predilect.models.shown import Shown
+from predilect.models.shown import ShownEstimator
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class Saving(ABC):
         return model
 
 
-class Estimator(Ranking, Saving, Shown, Constructed):
+class Estimator(RankingEstimator, Saving, ShownEstimator, Constructed):
     """Base of the estimators of the package; their names are in the table of :mod:`predilect.models.registry`.
 
     ``_each`` says what each of "{}" people has, for the first sentence of a description. Attributes that are annotated
@@ -366,11 +366,11 @@ class Estimator(Ranking, Saving, Shown, Constructed):
         return self.counts_.of_person(user)
 
     def _answers_of_people(self, start: int, stop: int) -> FloatArray:
-        """See :meth:`Ranking._answers_of_people <predilect.models.boards.Ranking._answers_of_people>`."""
+        """See :meth:`Ranking._answers_of_people <predilect.models.boards.RankingEstimator._answers_of_people>`."""
         return self.counts_.of_people(start, stop)
 
     def _stored_arrays(self) -> dict[str, Any]:
-        """See :meth:`Ranking._stored_arrays <predilect.models.boards.Ranking._stored_arrays>`."""
+        """See :meth:`Ranking._stored_arrays <predilect.models.boards.RankingEstimator._stored_arrays>`."""
         return pack(self)[1]
 
     # Saving and loading.

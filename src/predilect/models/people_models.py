@@ -18,10 +18,10 @@ from predilect.inference.gaussian.posterior import GaussianPosterior
 from predilect.inference.gaussian.projection import Projection
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.reading import Queries, Training, rows_of_features
+from predilect.models.reading import PairQueries, Training, rows_of_features
 
 
-def crowd_margins(model: Any, queries: Queries, posterior: PopulationPosterior) -> tuple[FloatArray, FloatArray]:
+def crowd_margins(model: Any, queries: PairQueries, posterior: PopulationPosterior) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of the queried margins, (n,)."""
     with workers(model.n_jobs) as executor:
         return posterior.margins(queries.users, queries.left, queries.right, executor=executor)
@@ -57,7 +57,7 @@ def traits_of_people(model: Any, training: Training) -> tuple[Traits | None, Flo
     return (traits, traits.transform(*aligned)) if traits.rotation.shape[1] else (None, None)
 
 
-def traits_of_new_users(model: Any, queries: Queries, people: Any) -> FloatArray | None:
+def traits_of_new_users(model: Any, queries: PairQueries, people: Any) -> FloatArray | None:
     """Traits of unseen users, row by row of the queries; None if they do not matter."""
     if people is None or not queries.new_users or model._traits is None or model.user_features_ is None:
         return None
@@ -82,7 +82,7 @@ class FactorEstimator(Estimator):
             learned, self._traits = self._fit(training, delta, watch)
         return learned
 
-    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: PairQueries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new = self.posterior_, self._new_items(queries, items)
         traits = traits_of_new_users(self, queries, people)
         if new is not None:

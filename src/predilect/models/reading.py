@@ -246,7 +246,7 @@ def feature_lines(features: ItemFeatures, space: FeatureSpace) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Queries:
+class PairQueries:
     """Pairs to predict.
 
     ``users`` holds codes, -1 for an unseen user or none named; ``left`` and ``right`` codes of known items, or
@@ -271,7 +271,7 @@ class Queries:
 def read_queries(
     X: Any, items: Vocabulary, people: Vocabulary | None, added: Mapping[Any, int] | None = None,
     covariates: Sequence[str] = (),
-) -> Queries:  # fmt: skip
+) -> PairQueries:  # fmt: skip
     """Read pairs from a frame (in its order) with left, right and perhaps user, or from comparisons (canonical order).
 
     ``users`` is None if the model does not tell people apart; ``added`` holds codes of people who are not in it yet.
@@ -322,7 +322,9 @@ def read_queries(
         named = (unknown & user.is_not_null()).to_numpy()
         unknown_users[named] = new_users.codes(user.filter(pl.Series(named)), what="user")
     n_unknown = int((unknown_users >= 0).sum())
-    return Queries(codes_user, codes_left, codes_right, list(new.ids), n_unknown, unknown_users, list(new_users.ids), x)
+    return PairQueries(
+        codes_user, codes_left, codes_right, list(new.ids), n_unknown, unknown_users, list(new_users.ids), x
+    )
 
 
 def rows_of_features(

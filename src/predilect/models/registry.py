@@ -12,7 +12,7 @@ from predilect.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Wanted:
     """Personal rankings asked for, and features of items and of people given."""
 
     personal: bool
@@ -20,7 +20,7 @@ class Asked:
     people: bool
 
 
-def _user_features(asked: Asked) -> dict[str, Any]:
+def _user_features(asked: Wanted) -> dict[str, Any]:
     return {"user_features": asked.people}
 
 
@@ -44,7 +44,7 @@ class Entry:
     about: str = ""
     rankings: str = "each"
     instead: str = _FOR_ALL
-    arguments: Callable[[Asked], dict[str, Any]] = lambda _: {}
+    arguments: Callable[[Wanted], dict[str, Any]] = lambda _: {}
     also: tuple[str, ...] = ()
     in_front: bool = False
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _ROWS_OF_A_NOTEBOOK = 25
 
 
-class Shown(Parameters):
+class ShownEstimator(Parameters):
     """Base of estimators that show what was fitted, and unfitted their parameters."""
 
     def __repr__(self) -> str:

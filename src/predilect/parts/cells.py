@@ -125,7 +125,7 @@ class Counts(NamedTuple):
     of_grades: FloatArray  # ties, decided answers without a grade, and those of each grade, tasks left aside
 
 
-class State(NamedTuple):
+class PartState(NamedTuple):
     """State of a part: its sites, and logarithms of people's own thresholds and consistency, (n_users,) or empty."""
 
     sites: Sites
@@ -210,7 +210,7 @@ def of_sample(spec: Spec, answers: Comparisons, one: Pass) -> tuple[People, Site
     return _held(spec, people, state, one), state.sites
 
 
-def _settled(spec: Spec, people: People, state: State, one: Pass) -> tuple[State, Expectation, float]:
+def _settled(spec: Spec, people: People, state: PartState, one: Pass) -> tuple[PartState, Expectation, float]:
     """Sites and people's own coordinates at convergence, their sums, and the last change of the coordinates."""
     spread, change = spec.consistency_spread, 0.0
     with workers(1):
@@ -254,12 +254,12 @@ def gamma_information(spec: Spec, part: int, one: Pass) -> FloatArray:
     return symmetrise(now.patterns.T @ (of_patterns * now.patterns))
 
 
-def _people(spec: Spec, people: People, state: State, one: Pass) -> People:
+def _people(spec: Spec, people: People, state: PartState, one: Pass) -> People:
     own = with_own(people, state.log_tie_factor, state.log_consistency, one.gamma, spread=spec.covariate_spread)
     return with_clicks(own, spec.click_rate, spec.click_shares)
 
 
-def _held(spec: Spec, people: People, state: State, one: Pass) -> People:
+def _held(spec: Spec, people: People, state: PartState, one: Pass) -> People:
     """People as they were found at the end, who clicks at random held."""
     return with_own(
         people, *state[1:3], one.gamma, state.consistency_sd, spec.covariate_spread,
@@ -267,7 +267,7 @@ def _held(spec: Spec, people: People, state: State, one: Pass) -> People:
     )  # fmt: skip
 
 
-def _swept(spec: Spec, people: People, state: State, one: Pass) -> tuple[Expectation, State]:
+def _swept(spec: Spec, people: People, state: PartState, one: Pass) -> tuple[Expectation, PartState]:
     """Sweeps of the sites, and steps of people's own coordinates while these promise to gain."""
     with workers(1):
         for left in reversed(range(_MOST_OWN_STEPS)):
@@ -282,7 +282,7 @@ def _swept(spec: Spec, people: People, state: State, one: Pass) -> tuple[Expecta
     return _with_prior(spec, found, state), state
 
 
-def _own_step(spec: Spec, state: State, found: Expectation) -> tuple[State, float]:
+def _own_step(spec: Spec, state: PartState, found: Expectation) -> tuple[PartState, float]:
     """A step of people's own thresholds and consistency, and what it promises to gain, in nats."""
     gain = 0.0
     if spec.tie_spread:
@@ -298,7 +298,7 @@ def _own_step(spec: Spec, state: State, found: Expectation) -> tuple[State, floa
     return state, gain
 
 
-def _with_prior(spec: Spec, found: Expectation, state: State) -> Expectation:
+def _with_prior(spec: Spec, found: Expectation, state: PartState) -> Expectation:
     """Sums with the log prior density of people's own coordinates, and without what is of each person."""
     return replace(_of_all(found), evidence=found.evidence + _log_prior(spec, state))
 
@@ -308,7 +308,7 @@ def _of_all(found: Expectation) -> Expectation:
     return replace(found, own_slopes=np.zeros((0, 4)), engaged=np.zeros(0), evidences=np.zeros(0))
 
 
-def _log_prior(spec: Spec, state: State) -> float:
+def _log_prior(spec: Spec, state: PartState) -> float:
     value = 0.0
     for theta, spread in ((state.log_tie_factor, spec.tie_spread), (state.log_consistency, spec.consistency_spread)):
         if spread:
@@ -316,7 +316,7 @@ def _log_prior(spec: Spec, state: State) -> float:
     return value
 
 
-def _state(spec: Spec, people: People, folder: Path, one: Pass) -> tuple[State, int]:
+def _state(spec: Spec, people: People, folder: Path, one: Pass) -> tuple[PartState, int]:
     """State after the pass before, and whether it had been lost; before the first pass nothing is known."""
     found = read_state(folder, one.before, people)
     if found is not None:
@@ -324,21 +324,21 @@ def _state(spec: Spec, people: People, folder: Path, one: Pass) -> tuple[State, 
     return (_unknown(spec, people), 0) if one.before == START else (_again(spec, people, one), 1)
 
 
-def _unknown(spec: Spec, people: People) -> State:
+def _unknown(spec: Spec, people: People) -> PartState:
     """State of which nothing is known."""
     own, nothing = np.zeros(people.n_users), np.zeros(0)
-    return State(
+    return PartState(
         Sites.flat(people.n_rows), own if spec.tie_spread else nothing, own if spec.consistency_spread else nothing
     )
 
 
-def _again(spec: Spec, people: People, one: Pass) -> State:
+def _again(spec: Spec, people: People, one: Pass) -> PartState:
     """State found anew."""
     gently = one._replace(n_sweeps=_LOST_SWEEPS, tolerance=_LOST_TOLERANCE)
     return _swept(spec, people, _unknown(spec, people), gently)[1]
 
 
-def read_state(folder: Path, name: str, people: People) -> State | None:
+def read_state(folder: Path, name: str, people: People) -> PartState | None:
     """State of a part after a pass; None where it is not there, or of other answers."""
     try:
         sites, own = (np.load(folder / f"state-{what}-{name}.npy") for what in ("sites", "own"))
@@ -346,10 +346,10 @@ def read_state(folder: Path, name: str, people: People) -> State | None:
         return None
     if sites.shape != (2, people.n_rows) or own.shape[1] not in (0, people.n_users):
         return None
-    return State(Sites(sites[0].copy(), sites[1].copy()), *(row[:0] if np.isnan(row).any() else row for row in own))
+    return PartState(Sites(sites[0].copy(), sites[1].copy()), *(row[:0] if np.isnan(row).any() else row for row in own))
 
 
-def _keep(folder: Path, state: State, one: Pass) -> None:
+def _keep(folder: Path, state: PartState, one: Pass) -> None:
     """Write a state; states of passes that nobody needs any more are removed."""
     own = np.full((len(state) - 1, max(map(len, state[1:]))), np.nan)
     for row, values in zip(own, state[1:], strict=True):

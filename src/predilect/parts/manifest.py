@@ -19,7 +19,7 @@ from predilect._base.json import plain, typed
 from predilect._base.text import amount, as_typed, either, shown
 from predilect._base.types import FloatArray
 from predilect.data import Comparisons, Vocabulary
-from predilect.data.canonical import ALONE, Answers, canonical_answers, packed
+from predilect.data.canonical import ALONE, AnswerColumns, canonical_answers, packed
 from predilect.data.content import Keys, hashed
 from predilect.data.frames import clean_ids
 from predilect.data.intake import Intake
@@ -251,7 +251,7 @@ class Parts:
             optional["grade"] = named.replace_strict(
                 pl.Series(self.grades), numbers, default=0, return_dtype=pl.Int8
             ).to_numpy()
-        rows = Answers(
+        rows = AnswerColumns(
             people.codes(users, what="user"), left, right, frame["outcome"].to_numpy(), frame["weight"].to_numpy(),
             **optional,
         )  # fmt: skip
@@ -362,7 +362,7 @@ def frame_of(answers: Comparisons) -> pl.DataFrame:
     return pl.DataFrame({name: pl.Series(name, one) for name, one in columns.items()})
 
 
-def _is_canonical(rows: Answers) -> bool:
+def _is_canonical(rows: AnswerColumns) -> bool:
     """Whether rows are in canonical order as they stand."""
     if not len(rows.user):
         return True

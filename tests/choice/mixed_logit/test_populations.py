@@ -9,7 +9,7 @@ from simulate_choices import MEAN, OMEGA, choices
 from predilect import MixedLogit
 from predilect.choice.mixed_logit import simulated
 from predilect.choice.mixed_logit.attributes import NORMAL
-from predilect.choice.mixed_logit.problem import Problem
+from predilect.choice.mixed_logit.problem import ChoiceProblem
 from predilect.inference.gaussian.dense import moments
 from tolerances import CONVERGED, ITERATIVE, STATISTICAL
 
@@ -19,7 +19,7 @@ DATA = choices(5, n_users=40, n_tasks=5)
 def likelihood_of(n, diagonal=False):
     """A likelihood of which only sizes matter, and its parameters."""
     nothing = np.zeros(0, dtype=np.int64)
-    p = Problem(
+    p = ChoiceProblem(
         np.zeros((0, n)), np.ones(1), nothing, np.ones(1), nothing, nothing, np.ones((1, 1)), nothing,
         np.full(n, NORMAL, dtype=np.int8), n, -1,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from simulate_choices import MEAN, choices
 from predilect import MixedLogit
 from predilect.choice.mixed_logit import loops
 from predilect.choice.mixed_logit.diagnosis import effective_size, r_hat
-from predilect.choice.mixed_logit.gibbs import Classes, Hyperprior, Kept, People, Proposals, sweeps
+from predilect.choice.mixed_logit.gibbs import ClassState, Hyperprior, Kept, PeopleState, Proposals, sweeps
 from predilect.inference.gaussian.dense import moments
 from tolerances import EXACT, ITERATIVE
 
@@ -34,7 +34,7 @@ def run(kind, price, diagonal, n, n_classes=1, n_sweeps=80_000, seed=0, width=1.
     basis = rng.normal(size=(n, n)) + 2.0 * np.eye(n)
     along, across = (np.eye(n), np.eye(n)) if diagonal else (basis, np.linalg.inv(basis).T.copy())
     traits = np.column_stack([np.ones(U), rng.normal(size=U)])
-    rows = loops.Rows(
+    rows = loops.ChoiceRows(
         np.zeros((0, d)), np.zeros(0), np.zeros(1, dtype=np.int64), nothing, np.array(kind, dtype=np.int8), price
     )
     proposals = Proposals(
@@ -43,8 +43,8 @@ def run(kind, price, diagonal, n, n_classes=1, n_sweeps=80_000, seed=0, width=1.
     )  # fmt: skip
     sweeps(
         0, n_sweeps, rows, Hyperprior(traits, np.zeros((G, d)), np.ones(G), width, diagonal),
-        People(z, z.copy(), np.zeros(U), np.zeros(U, dtype=np.int64)),
-        Classes(B, Omega, np.full(n_classes, 1.0 / n_classes)), proposals, rng, kept,
+        PeopleState(z, z.copy(), np.zeros(U), np.zeros(U, dtype=np.int64)),
+        ClassState(B, Omega, np.full(n_classes, 1.0 / n_classes)), proposals, rng, kept,
     )  # fmt: skip
     return kept.B, kept.Omega, kept.share
 
@@ -88,7 +88,7 @@ def test_likelihoods_and_modes_are_those_of_numpy():
         return -sum(w * np.log1p(np.exp(row).sum()) for w, row in zip(used, rows, strict=True))
 
     z, slope, curvature = np.zeros((3, 3)), np.empty((3, 3)), np.empty((3, 3, 3))
-    rows = loops.Rows(D, weight, row_ptr, choice_ptr, kind, price)
+    rows = loops.ChoiceRows(D, weight, row_ptr, choice_ptr, kind, price)
     found = loops.modes(z, 3, mean, precision, rows, 200, slope, curvature)
     c = np.empty(3)
     for u in range(3):

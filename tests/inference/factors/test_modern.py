@@ -16,7 +16,7 @@ from predilect.inference.factors.answers import (
     scale_step,
 )
 from predilect.inference.factors.posterior import FactorPosterior, FactorPriors, moments, random_start
-from predilect.inference.factors.sweep import Effects, blocks, refreshed
+from predilect.inference.factors.sweep import WeightRegression, blocks, refreshed
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.expectation import expected
 from predilect.inference.likelihoods.probit import outcome_probabilities
@@ -339,7 +339,7 @@ def test_features_of_people_predict_people_without_answers():
 def test_effects_are_bayesian_linear_regression():
     rng = np.random.default_rng(0)
     x, mu = rng.normal(size=(30, 3)), rng.normal(size=(30, 2))
-    effects = Effects.start(x, 2, np.ones(30, bool)).updated(mu)
+    effects = WeightRegression.start(x, 2, np.ones(30, bool)).updated(mu)
     precision = x.T @ x + 100.0 * np.eye(3)
     np.testing.assert_allclose(effects.mean, np.linalg.solve(precision, x.T @ mu).T, atol=EXACT)
     np.testing.assert_allclose(effects.covariance[0], np.linalg.inv(precision), atol=EXACT)

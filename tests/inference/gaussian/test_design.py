@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from predilect.inference.gaussian.design import Design
+from predilect.inference.gaussian.design import MarginMatrix
 from tolerances import EXACT
 
 
@@ -16,6 +16,6 @@ def test_variances_of_a_root(n_items, n_answers):
     left, right = rng.integers(n_items, size=n_answers), rng.integers(n_items, size=n_answers)
     S = root @ root.T
     expected = S[left, left] + S[right, right] - 2.0 * S[left, right]
-    design = Design(left, right, n_items)
+    design = MarginMatrix(left, right, n_items)
     np.testing.assert_allclose(design.variances_of_root(root), expected, atol=EXACT)
-    np.testing.assert_allclose(Design(left, None, n_items).variances_of_root(root), S[left, left], atol=EXACT)
+    np.testing.assert_allclose(MarginMatrix(left, None, n_items).variances_of_root(root), S[left, left], atol=EXACT)

@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 from predilect.errors import DataError
 from predilect.inference.gaussian.condition import LatentPrior
 from predilect.inference.gaussian.dense import NotPositiveDefiniteError
-from predilect.inference.gaussian.design import Design, Sites, preference
+from predilect.inference.gaussian.design import MarginMatrix, Sites, preference
 from predilect.inference.latent.evidence import evidence_gradient
 from predilect.inference.latent.single import Problem
 from predilect.inference.likelihoods.probit import outcome_probabilities
@@ -38,7 +38,7 @@ def test_conditioning_in_either_space_equals_dense_algebra(pairs, singular):
     x = rng.standard_normal((n, 3 if singular else 20))
     K, mean = x @ x.T, rng.standard_normal(n)
     left = rng.integers(0, n, n_answers)
-    design = Design(left, rng.integers(0, n, n_answers) if pairs else None, n)
+    design = MarginMatrix(left, rng.integers(0, n, n_answers) if pairs else None, n)
     precision = rng.uniform(0.1, 3.0, n_answers) * (rng.random(n_answers) > 0.3)  # some say nothing
     linear = rng.standard_normal(n_answers)
     A = design.sparse().toarray()
@@ -60,7 +60,7 @@ def test_conditioning_in_either_space_equals_dense_algebra(pairs, singular):
         np.testing.assert_allclose(again[0], expected, atol=EXACT)
         np.testing.assert_allclose(again[1], S, atol=EXACT * 10)
         joint = np.vstack([x, new])
-        prior = LatentPrior(joint @ joint.T, Design(left, design.right, n + 2), np.append(mean, [0, 0]))
+        prior = LatentPrior(joint @ joint.T, MarginMatrix(left, design.right, n + 2), np.append(mean, [0, 0]))
         wide = prior.condition(Sites(precision, linear))
         beyond = state.extend(new @ x.T, new @ new.T)
         np.testing.assert_allclose(beyond[0], wide.mean()[n:], atol=EXACT * 10)

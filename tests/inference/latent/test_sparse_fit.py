@@ -15,8 +15,8 @@ from predilect.inference.gaussian.projection import Projection
 from predilect.inference.latent.pooled import PooledAnswers
 from predilect.inference.latent.sparse.fit import ScalePrior, fit_sparse, schedule_for
 from predilect.inference.latent.sparse.problem import (
-    Approximation,
-    Scale,
+    InverseScale,
+    SparseGaussian,
     divergence,
     expected_sites,
     surrogate_variance,
@@ -43,7 +43,7 @@ def test_one_batch_and_steps_of_1_are_full_variational_inference(sparse, delta):
     passes = 6
     schedule = Schedule(inner_iterations=1, max_iter=passes, tolerance=0.0)
     scale = PRIOR.start(problem.n_points)
-    done = ascend_in_batches(problem, Approximation.prior(problem.n_points, scale.value), scale, None, schedule, 0)
+    done = ascend_in_batches(problem, SparseGaussian.prior(problem.n_points, scale.value), scale, None, schedule, 0)
     m, S = dense.start()
     for _ in range(passes):
         m, S, lam = dense.expected_step(m, S)
@@ -69,7 +69,7 @@ def test_the_paper_s_rule_is_its_equations(sparse, form):
     np.testing.assert_allclose(problem.prior_variance(scale.value), dense.prior * 0.75, atol=EXACT)
     Q = surrogate_variance(problem.prior_variance(scale.value), form)
     schedule = Schedule(inner_iterations=1, max_iter=passes, tolerance=0.0)
-    done = ascend_in_batches(problem, Approximation.prior(problem.n_points, scale.value), scale, Q, schedule, 0)
+    done = ascend_in_batches(problem, SparseGaussian.prior(problem.n_points, scale.value), scale, Q, schedule, 0)
     m, S = dense.start()
     for _ in range(passes):
         m, S = dense.linearised_step(m, Q)
@@ -87,7 +87,7 @@ def test_the_inner_loop_ends_where_the_sites_stand_still():
     scale = dataclasses.replace(PRIOR, learned=False).start(problem.n_points)
     Q = surrogate_variance(problem.prior_variance(scale.value))
     schedule = Schedule(inner_iterations=500, inner_tolerance=1e-13, max_iter=1)
-    done = ascend_in_batches(problem, Approximation.prior(problem.n_points, scale.value), scale, Q, schedule, 0)
+    done = ascend_in_batches(problem, SparseGaussian.prior(problem.n_points, scale.value), scale, Q, schedule, 0)
     dense.start()
     m, S = values(projection, done.q)
     again, S_again = dense.linearised_step(m, Q)
@@ -99,7 +99,7 @@ def test_batches_of_one_size_have_the_full_natural_gradient_for_their_mean():
     data = small(4, delta=0.3)
     problem, rng = data.problem(), np.random.default_rng(0)
     n = problem.n_rows - problem.n_rows % 5
-    q = Approximation.of(np.eye(6) * 2.0, rng.normal(size=6))
+    q = SparseGaussian.of(np.eye(6) * 2.0, rng.normal(size=6))
 
     def target(rows, factor):
         batch = problem.batch(rows)
@@ -118,7 +118,7 @@ def test_the_bound_never_falls(seed, learned):
     data = small(seed, n_points=4, strength=4.0, delta=0.3 * (seed % 2))
     problem = data.problem()
     scale = dataclasses.replace(PRIOR, learned=learned).start(problem.n_points)
-    q = Approximation.prior(problem.n_points, scale.value)
+    q = SparseGaussian.prior(problem.n_points, scale.value)
     bounds = [view(problem.all(), q, scale, problem.likelihood).bound]
     for _ in range(25):
         done = ascend(problem, q, scale, max_iter=1, tolerance=0.0)
@@ -199,8 +199,8 @@ def test_the_divergence_against_its_definition():
     # KL of a Gaussian and a Gamma, by sampling.
     rng = np.random.default_rng(0)
     R = rng.normal(size=(3, 3))
-    q = Approximation.of(R @ R.T + np.eye(3), rng.normal(size=3))
-    scale = Scale(4.5, 2.0, 1.7, 0.9)
+    q = SparseGaussian.of(R @ R.T + np.eye(3), rng.normal(size=3))
+    scale = InverseScale(4.5, 2.0, 1.7, 0.9)
     n = 200_000
     s = rng.gamma(scale.shape, 1.0 / scale.rate, n)
     u = q.mean + rng.multivariate_normal(np.zeros(3), q.factor.inverse(), n)
@@ -239,7 +239,7 @@ def test_an_epoch_sees_every_answer_once():
     problem = data.problem()
     schedule = Schedule(batch_size=16, max_iter=1, inner_iterations=1)
     scale = PRIOR.start(6)
-    start = Approximation.prior(6, scale.value)
+    start = SparseGaussian.prior(6, scale.value)
     assert ascend_in_batches(problem, start, scale, None, schedule, 0).iterations == schedule.n_batches(problem.n_rows)
     cut = dataclasses.replace(schedule, whole_epoch=False)
     assert ascend_in_batches(problem, start, scale, None, cut, 0).iterations == 1
@@ -324,7 +324,7 @@ def test_the_model_with_noise_of_1_itself():
         m, _ = dense.target(g**2 / Q, g / Q * (y - ndtr(z / np.sqrt(2)) + g * z))
     scale = prior.start(6)
     ours = ascend_in_batches(
-        problem, Approximation.prior(6, scale.value), scale, surrogate_variance(problem.prior_variance(scale.value)),
+        problem, SparseGaussian.prior(6, scale.value), scale, surrogate_variance(problem.prior_variance(scale.value)),
         Schedule(inner_iterations=1, max_iter=4, tolerance=0.0), 0,
     )  # fmt: skip
     np.testing.assert_allclose(np.sqrt(2) * values(data.projection(), ours.q)[0], m, atol=EXACT)

@@ -12,7 +12,7 @@ from predilect.inference.gaussian.kernels import Linear, Product, Scaled, Sum, W
 from predilect.inference.gaussian.projection import Projection
 from predilect.inference.latent.sparse.fit import ScalePrior, fit_sparse
 from predilect.inference.latent.sparse.gradient import bound_gradient, optimise_length_scales
-from predilect.inference.latent.sparse.problem import Problem
+from predilect.inference.latent.sparse.problem import SparseProblem
 from simulate_sparse import small
 from tolerances import ITERATIVE
 
@@ -38,7 +38,7 @@ def differences(data, prior, sparse, known=None):
 
 
 def gradient(data, fit):
-    return bound_gradient(fit.projection, Problem.of(fit.projection, data.answers, data.delta), fit.q, fit.scale)
+    return bound_gradient(fit.projection, SparseProblem.of(fit.projection, data.answers, data.delta), fit.q, fit.scale)
 
 
 def only_eq_39(fit):

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
 
 from predilect.inference.latent.sparse.problem import (
-    Approximation,
+    SparseGaussian,
     expected_sites,
     linearised_sites,
     surrogate_variance,
@@ -65,7 +65,7 @@ def test_fisher_scoring_finds_the_mode_of_the_probit_posterior():
     p, s = data.problem(sparse=False), 0.7
     assert p.n_points == 20
     batch = p.all()
-    q = Approximation.prior(20, s)
+    q = SparseGaussian.prior(20, s)
     for _ in range(200):
         m = batch.margins.mean(q.mean)
         Q = ndtr(m) * ndtr(-m)

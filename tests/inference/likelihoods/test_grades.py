@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from predilect.inference.likelihoods.grades import Intervals, Rows, Thresholds
+from predilect.inference.likelihoods.grades import GradeRows, Intervals, Thresholds
 from predilect.inference.likelihoods.probit import tilted
 from tolerances import EXACT, ITERATIVE, STATISTICAL
 
@@ -70,7 +70,7 @@ def test_a_swap_of_left_and_right_turns_the_answer_about():
     np.testing.assert_allclose(here[1], -there[1], rtol=EXACT)
 
 
-def simulated(thresholds: Thresholds, n: int, seed: int, n_items: int = 6) -> Rows:
+def simulated(thresholds: Thresholds, n: int, seed: int, n_items: int = 6) -> GradeRows:
     rng = np.random.default_rng(seed)
     left, right = rng.integers(n_items, size=(2, n))
     mean, var = rng.normal(0.0, 1.0, n), np.full(n, 0.2)
@@ -81,7 +81,7 @@ def simulated(thresholds: Thresholds, n: int, seed: int, n_items: int = 6) -> Ro
     )  # fmt: skip
     code = np.where(grade == 0, 0, np.sign(seen) * (1 + grade)).astype(np.int8)
     code[:50] = np.sign(code[:50])  # of some only the side is known
-    return Rows(code, np.ones(n), mean, var, factor, left, right)
+    return GradeRows(code, np.ones(n), mean, var, factor, left, right)
 
 
 @pytest.mark.parametrize("thresholds", [WITH_TIES, WITHOUT])
@@ -96,11 +96,11 @@ def test_cuts_are_found_again(thresholds):
 
 @pytest.mark.parametrize("thresholds", [WITH_TIES, WITHOUT])
 def test_the_search_for_cuts_has_the_gradient_of_its_objective(thresholds):
-    from predilect.inference.likelihoods.grades import _Search
+    from predilect.inference.likelihoods.grades import _CutObjective
 
     rows = simulated(thresholds, 300, 2)
     now = Thresholds(thresholds.cuts, np.linspace(-0.4, 0.3, 6))
-    search = _Search(now, rows, 0.5, True)
+    search = _CutObjective(now, rows, 0.5, True)
     x = search.start + 0.1
     _, gradient = search(x)
     for k in range(len(x)):
@@ -110,12 +110,12 @@ def test_the_search_for_cuts_has_the_gradient_of_its_objective(thresholds):
 
 
 def test_answers_that_were_certain_have_a_gradient():
-    from predilect.inference.likelihoods.grades import _Search
+    from predilect.inference.likelihoods.grades import _CutObjective
 
     rows = simulated(WITH_TIES, 300, 2)
     certain = np.sign(rows.mean) * 1e3  # beyond which slopes are 0, and the last cut is infinite
     rows = rows._replace(mean=certain, code=(np.sign(certain) * rows.code.max()).astype(np.int8))
-    search = _Search(WITH_TIES, rows, 0.5, True)
+    search = _CutObjective(WITH_TIES, rows, 0.5, True)
     _, gradient = search(search.start)
     assert np.isfinite(gradient).all()
 

@@ -13,7 +13,7 @@ from benchmarks import coverage
 from predilect import Comparisons, Population
 from predilect.inference.people.layout import lay_out
 from predilect.models.population import coefficients as module
-from predilect.models.population.coefficients import Functions, Linear
+from predilect.models.population.coefficients import Coefficients, LinearFunctions
 from predilect.models.population.fit import fit_population
 from predilect.models.population.prior import PopulationPrior
 from simulate import random_pairs
@@ -25,13 +25,13 @@ N_ITEMS = 10
 def scalar(H, h, engaged=None, precision=0.3):
     """One coefficient."""
     U = len(H)
-    return Linear(
+    return Coefficients(
         np.zeros(1), np.eye(1), np.eye(1), precision, np.asarray(H)[:, None, None], np.asarray(h)[:, None],
         np.ones(U) if engaged is None else engaged,
     )  # fmt: skip
 
 
-def moments_by_quadrature(linear: Linear):
+def moments_by_quadrature(linear: Coefficients):
     """Mean and variance of m, and mean of σ, given b_u ~ N(m, σ²) and σ half-t with two degrees of freedom, width 5."""
     m, log_sigma = np.meshgrid(np.linspace(-6, 6, 601), np.linspace(-7, 3, 801), indexing="ij")
     sigma = np.exp(log_sigma)
@@ -83,7 +83,7 @@ def test_of_many_people_the_estimate_says_the_same(monkeypatch):
     y = b + 0.5 * rng.standard_normal((U, M))
     S = np.cov(y.T) - 0.25 * np.eye(M)
     C = np.cov(y.T) / U
-    linear = Linear(y.mean(axis=0), C, S, 1e-6, H, 4.0 * y, np.ones(U))
+    linear = Coefficients(y.mean(axis=0), C, S, 1e-6, H, 4.0 * y, np.ones(U))
     report = np.array([[1.0, 0.0], [1.0, -1.0]])
     drawn = linear.drawn(report, np.random.default_rng(0))
     monkeypatch.setattr(module, "_MOST_PEOPLE", 10)
@@ -113,12 +113,12 @@ def test_what_stands_for_answers_gives_each_person_the_posterior_of_the_fit():
     told, items = answers()
     order = [items["item"].index(item) for item in told.items.ids]
     columns = np.column_stack([items["a"], items["b"]])[order]
-    functions = Functions.of(columns - columns.mean(axis=0), np.ones(N_ITEMS, dtype=bool))
+    functions = LinearFunctions.of(columns - columns.mean(axis=0), np.ones(N_ITEMS, dtype=bool))
     assert (functions.Phi**2).sum(axis=1).mean() == pytest.approx(1.0)
     prior = PopulationPrior(np.eye(2), 5.0, 1.0, 4.0, Phi=functions.Phi)
     people = lay_out(told, n_basis=2)
     state = fit_population(people, prior)
-    linear = Linear._at(state, people, prior)
+    linear = Coefficients._at(state, people, prior)
     posterior = state.posterior(people, prior)
     for user in range(3):
         precision = np.linalg.inv(state.Sigma) + linear.information[user]
@@ -133,7 +133,7 @@ def test_what_stands_for_answers_gives_each_person_the_posterior_of_the_fit():
 
 def test_items_without_attributes_have_a_function_each():
     columns = np.array([[1.0], [-1.0], [0.0], [0.0]])
-    functions = Functions.of(columns, np.array([True, True, False, False]))
+    functions = LinearFunctions.of(columns, np.array([True, True, False, False]))
     np.testing.assert_allclose(functions.Phi, [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, 0, 1]], atol=EXACT)
     np.testing.assert_allclose(functions.coefficients(np.array([[2.0]])), [[2.0, 0.0, 0.0]], atol=EXACT)
 
@@ -174,8 +174,8 @@ def test_what_answers_hardly_tell_is_not_drawn_in_by_what_the_consensus_is_like(
     told, items = answers()
     model = Population(basis="items", variance=0.5, strength=20.0, consensus_variance=0.01, n_jobs=1)
     draws = model.fit(told, items=items)._person_draws()
-    Phi = Functions.of(draws.columns, draws.known).Phi
-    small, large = (Linear.of(draws.posterior, Phi, 0.0, variance) for variance in (0.01, 25.0))
+    Phi = LinearFunctions.of(draws.columns, draws.known).Phi
+    small, large = (Coefficients.of(draws.posterior, Phi, 0.0, variance) for variance in (0.01, 25.0))
     np.testing.assert_array_equal(small.mean, large.mean)
 
 

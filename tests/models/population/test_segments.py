@@ -12,7 +12,7 @@ import pytest
 from predilect import Comparisons, Population
 from predilect.data import PersonFeatures
 from predilect.errors import DataError, DataWarning
-from predilect.models.population.segments import Segments, _Cells, _Joint, _with_variance
+from predilect.models.population.segments import Segments, _CellInformation, _Joint, _with_variance
 from simulate import probit_answers
 from tolerances import CONVERGED
 
@@ -82,7 +82,9 @@ def test_covariances_and_evidence_are_those_of_dense_algebra(n_levels):
     segments = Segments(code, n_levels)
     rows = np.unique(code, axis=0)
     root = rng.standard_normal((len(rows), M, 2))
-    cells = _Cells([row[row >= 0] for row in rows], root @ root.transpose(0, 2, 1), rng.standard_normal((len(rows), M)))
+    cells = _CellInformation(
+        [row[row >= 0] for row in rows], root @ root.transpose(0, 2, 1), rng.standard_normal((len(rows), M))
+    )
     shape = rng.standard_normal((M, M))
     inverse, variances = np.linalg.inv(np.eye(M) + 0.1 * shape @ shape.T), rng.uniform(0.1, 1.0, n)
     found = _Joint(cells, inverse, 4.0, segments, variances)

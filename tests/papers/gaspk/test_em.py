@@ -14,7 +14,7 @@ from predilect.inference.likelihoods.probit import outcome_probabilities
 from predilect.inference.likelihoods.views import Probit
 from predilect.papers.gaspk import choosing
 from predilect.papers.gaspk.calibration import spread_factor
-from predilect.papers.gaspk.choosing import Candidate, held_out_margins, judged, predict_held_out
+from predilect.papers.gaspk.choosing import KernelCandidate, held_out_margins, judged, predict_held_out
 from predilect.papers.gaspk.em.answers import TradeOffAnswers
 from predilect.papers.gaspk.em.fit import best_start, run
 from predilect.papers.gaspk.em.mode import Newton, find_mode
@@ -23,7 +23,7 @@ from predilect.papers.gaspk.posterior.basis import DenseBasis
 from predilect.papers.gaspk.posterior.grid import GridBasis
 from predilect.papers.gaspk.posterior.solver import ByProducts
 from predilect.papers.gaspk.prior import by_evidence, length_scales_by_rule
-from predilect.papers.gaspk.settings import Settings
+from predilect.papers.gaspk.settings import FitSettings
 from tolerances import CONVERGED, EXACT, ITERATIVE
 from tradeoff_problems import problem
 
@@ -48,7 +48,7 @@ def basis_of(points, variance=3.0):
 def test_exact_weights_climb_the_joint_posterior():
     at = problem(n_users=8, n=120)
     start = random_weights(8, 3, np.random.default_rng(0))
-    settings = Settings("exact", damping=1.0, tolerance=1e-9, max_rounds=40)
+    settings = FitSettings("exact", damping=1.0, tolerance=1e-9, max_rounds=40)
     found = run(at.basis, at.answers, start, settings)
     assert len(found.objectives) > 5
     assert all(later >= earlier - 1e-9 * abs(earlier) for earlier, later in pairwise(found.objectives))
@@ -59,7 +59,7 @@ def test_where_exact_weights_stop_both_halves_are_at_their_best():
     at = problem(n_users=8, n=120)
     found = run(
         at.basis, at.answers, random_weights(8, 3, np.random.default_rng(0)),
-        Settings("exact", damping=1.0, tolerance=1e-7, max_rounds=3000),
+        FitSettings("exact", damping=1.0, tolerance=1e-7, max_rounds=3000),
     )  # fmt: skip
     assert found.report.converged
     rng, there = np.random.default_rng(1), objective_of(at.answers, found.mode.F, found.gamma)
@@ -71,7 +71,7 @@ def test_where_exact_weights_stop_both_halves_are_at_their_best():
 def test_uniform_weights_are_a_saddle_that_nothing_leaves():
     at = problem()
     for estimator in ("heuristic", "exact"):
-        found = run(at.basis, at.answers, np.full((5, 3), 1 / 3), Settings(estimator))
+        found = run(at.basis, at.answers, np.full((5, 3), 1 / 3), FitSettings(estimator))
         np.testing.assert_allclose(found.gamma, 1 / 3, atol=CONVERGED)
         np.testing.assert_allclose(found.mode.F, np.repeat(found.mode.F[:, :1], 3, axis=1), atol=CONVERGED)
 
@@ -79,17 +79,17 @@ def test_uniform_weights_are_a_saddle_that_nothing_leaves():
 @pytest.mark.parametrize("estimator", ["heuristic", "exact"])
 def test_two_groups_are_told_apart(estimator):
     points, answers = two_groups()
-    found = best_start(basis_of(points), answers, 2, Settings(estimator, n_starts=3)).em
+    found = best_start(basis_of(points), answers, 2, FitSettings(estimator, n_starts=3)).em
     first = found.gamma[:, found.gamma[1].argmax()]
     assert first[1::2].min() > 0.8 > 0.2 > first[::2].max()
-    alone = run(basis_of(points), answers, np.ones((N_USERS, 1)), Settings(estimator))
+    alone = run(basis_of(points), answers, np.ones((N_USERS, 1)), FitSettings(estimator))
     assert found.evidence > alone.evidence + 50.0
 
 
 @pytest.mark.parametrize("estimator", ["heuristic", "exact"])
 def test_where_it_stops_the_mode_that_is_kept_leaves_weights_where_they_are(estimator):
     points, answers = two_groups(each=12)
-    found = best_start(basis_of(points), answers, 3, Settings(estimator, n_starts=2)).em
+    found = best_start(basis_of(points), answers, 3, FitSettings(estimator, n_starts=2)).em
     assert found.report.converged
     again = find_mode(basis_of(points), answers, found.gamma, Probit(), Newton(), tolerance=1e-12)
     np.testing.assert_allclose(again.F, found.mode.F, atol=ITERATIVE)
@@ -98,7 +98,7 @@ def test_where_it_stops_the_mode_that_is_kept_leaves_weights_where_they_are(esti
     else:
         new = likeliest_weights(answers, again.F, start=found.gamma).weights
     np.testing.assert_allclose(np.abs(new - found.gamma).max(), found.report.residual, atol=1e-3)
-    assert found.report.residual < Settings().tolerance
+    assert found.report.residual < FitSettings().tolerance
     assert found.gamma.min() >= 0.0  # however far steps go
     np.testing.assert_allclose(found.gamma.sum(axis=1), 1.0, atol=EXACT)
 
@@ -110,7 +110,7 @@ def test_the_order_of_answers_changes_no_bit():
         y.user[order], y.point[order], y.outcome[order], y.weight[order], n_users=8, n_points=y.n_points
     )
     start = random_weights(8, 3, np.random.default_rng(0))
-    one, other = (run(at.basis, rows, start, Settings()) for rows in (y, turned))
+    one, other = (run(at.basis, rows, start, FitSettings()) for rows in (y, turned))
     np.testing.assert_array_equal(one.mode.w, other.mode.w)
     np.testing.assert_array_equal(one.gamma, other.gamma)
     assert one.evidence == other.evidence
@@ -119,7 +119,7 @@ def test_the_order_of_answers_changes_no_bit():
 def test_without_evidence_all_else_is_the_same():
     at = problem(n_users=8, n=60)
     start = random_weights(8, 3, np.random.default_rng(0))
-    one, other = (run(at.basis, at.answers, start, Settings(), with_evidence=some) for some in (True, False))
+    one, other = (run(at.basis, at.answers, start, FitSettings(), with_evidence=some) for some in (True, False))
     np.testing.assert_array_equal(one.mode.w, other.mode.w)
     assert np.isfinite(one.evidence)
     assert np.isnan(other.evidence)
@@ -127,25 +127,25 @@ def test_without_evidence_all_else_is_the_same():
 
 def test_seeds_differ_and_repeat():
     at = problem(n_users=8, n=60)
-    runs = [best_start(at.basis, at.answers, 3, Settings(random_state=s)).em.gamma for s in (0, 0, 5)]
+    runs = [best_start(at.basis, at.answers, 3, FitSettings(random_state=s)).em.gamma for s in (0, 0, 5)]
     np.testing.assert_array_equal(runs[0], runs[1])
     assert np.abs(runs[0] - runs[2]).max() > 1e-3
 
 
 def test_the_best_of_several_starts_is_kept():
     points, answers = two_groups(seed=3, each=8)
-    found = best_start(basis_of(points), answers, 3, Settings(n_starts=4))
+    found = best_start(basis_of(points), answers, 3, FitSettings(n_starts=4))
     assert len(found.evidences) == 4
     assert found.em.evidence >= max(found.evidences) - 2.0
-    again = best_start(basis_of(points), answers, 3, Settings(random_state=int(np.argmax(found.evidences))))
+    again = best_start(basis_of(points), answers, 3, FitSettings(random_state=int(np.argmax(found.evidences))))
     np.testing.assert_allclose(again.em.evidence, found.em.evidence, atol=0.5)
 
 
 def test_the_tie_threshold_is_learned():
     points, answers = two_groups(each=60, delta=0.5)
-    found = best_start(basis_of(points, 10.0), answers, 2, Settings(n_starts=2)).em
+    found = best_start(basis_of(points, 10.0), answers, 2, FitSettings(n_starts=2)).em
     assert abs(found.delta - 0.5) < 0.12
-    assert run(basis_of(points), answers, found.gamma, Settings(delta=0.7)).delta == 0.7
+    assert run(basis_of(points), answers, found.gamma, FitSettings(delta=0.7)).delta == 0.7
 
 
 def test_weights_of_a_row_are_answers():
@@ -155,7 +155,7 @@ def test_weights_of_a_row_are_answers():
         np.tile(y.user, 2), np.tile(y.point, 2), np.tile(y.outcome, 2), np.tile(y.weight, 2), n_users=6, n_points=9
     )
     heavy = TradeOffAnswers.of(y.user, y.point, y.outcome, 2.0 * y.weight, n_users=6, n_points=9)
-    one, other = (run(at.basis, rows, at.gamma[[0, 1, 2, 3, 4, 0]], Settings()) for rows in (twice, heavy))
+    one, other = (run(at.basis, rows, at.gamma[[0, 1, 2, 3, 4, 0]], FitSettings()) for rows in (twice, heavy))
     np.testing.assert_array_equal(one.mode.F, other.mode.F)
     assert one.evidence == other.evidence
 
@@ -184,8 +184,8 @@ def test_held_out_variances_by_eigenpairs_are_near_the_exact_ones(monkeypatch):
     basis = GridBasis.of(levels, kernels, places, amplitude=3.0, antisymmetric=True)
     user, point = rng.integers(0, 6, 300), rng.integers(0, 37, 300)
     answers = TradeOffAnswers.of(user, point, rng.choice([-1, 1], 300), n_users=6, n_points=37)
-    found = run(basis, answers, random_weights(6, 2, rng), Settings())
-    rough, exact = Settings(n_eigenpairs=20), Settings(variances="exact")
+    found = run(basis, answers, random_weights(6, 2, rng), FitSettings())
+    rough, exact = FitSettings(n_eigenpairs=20), FitSettings(variances="exact")
     mean, var = held_out_margins(found, answers, rough)  # factorised: exact whatever is asked for
     np.testing.assert_array_equal(var, held_out_margins(found, answers, exact)[1])
     monkeypatch.setattr(choosing, "curvature_at", lambda state: ByProducts(state.basis, state.B))
@@ -209,8 +209,8 @@ def test_trials_prefer_the_right_number_of_characteristics():
     )  # fmt: skip
     basis = basis_of(points)
     one, two = (
-        judged(some, predict_held_out(some, basis, [(kept, asked)], Settings())[0])
-        for some in (Candidate(basis.kernel, n) for n in (1, 2))
+        judged(some, predict_held_out(some, basis, [(kept, asked)], FitSettings())[0])
+        for some in (KernelCandidate(basis.kernel, n) for n in (1, 2))
     )
     assert two.log_loss < one.log_loss - 0.1
 
@@ -237,7 +237,7 @@ def test_the_evidence_given_weights_has_no_slope_where_its_search_ends():
 
     def evidence(theta):
         basis = DenseBasis.of(kernel.with_theta(theta), points)
-        return run(basis, answers, gamma, Settings(max_rounds=0)).evidence
+        return run(basis, answers, gamma, FitSettings(max_rounds=0)).evidence
 
     best = evidence(found.kernel.theta)
     assert best > evidence(kernel.theta)

@@ -12,7 +12,7 @@ from predilect import GaSPK
 from predilect.data import Comparisons
 from predilect.data.content import keys_of_answers
 from predilect.data.splits import masks_of_newcomers
-from predilect.papers.gaspk.calibration import Calibration, HeldOut, with_newcomers
+from predilect.papers.gaspk.calibration import HeldOutMargins, MarginCalibration, with_newcomers
 from simulate import random_pairs
 from tolerances import EXACT
 
@@ -26,12 +26,12 @@ def held_out(n_known, factor, seed, n=30_000):
     mean, var, by_weights = 2.0 * rng.normal(size=n), rng.exponential(2.0, n), rng.exponential(2.0, n)
     wider = factor ** np.maximum(1.0 - n_known / USUAL, 0.0)
     z = mean + np.sqrt(1.0 + wider * var + 0.5 * by_weights) * rng.normal(size=n)
-    return HeldOut(np.where(z > 0.0, 1, -1).astype(np.int8), mean, var, by_weights, np.ones(n), n_known, 0.0)
+    return HeldOutMargins(np.where(z > 0.0, 1, -1).astype(np.int8), mean, var, by_weights, np.ones(n), n_known, 0.0)
 
 
 @pytest.mark.parametrize(("planted", "error"), [(FACTOR, 0.15), (1.0, 0.05)])
 def test_a_factor_of_newcomers_that_was_planted_is_found(planted, error):
-    given = Calibration(1.0, 0.5)
+    given = MarginCalibration(1.0, 0.5)
     found = with_newcomers(given, held_out([12, 20], planted, 0), held_out([0, 2, 8], planted, 1))
     assert found.usual == USUAL
     assert abs(found.newcomer_factor - planted) < error
@@ -39,13 +39,16 @@ def test_a_factor_of_newcomers_that_was_planted_is_found(planted, error):
 
 
 def test_newcomers_are_never_made_surer_than_others():
-    assert with_newcomers(Calibration(1.0, 0.5), held_out([16], 1.0, 0), held_out([0], 0.5, 1)).newcomer_factor == 1.0
+    assert (
+        with_newcomers(MarginCalibration(1.0, 0.5), held_out([16], 1.0, 0), held_out([0], 0.5, 1)).newcomer_factor
+        == 1.0
+    )
 
 
 def test_factors_fall_to_one_at_the_usual_number_of_answers():
-    found = Calibration(1.0, 1.0, 4.0, 10.0).factors(np.array([0.0, 5.0, 10.0, 50.0]))
+    found = MarginCalibration(1.0, 1.0, 4.0, 10.0).factors(np.array([0.0, 5.0, 10.0, 50.0]))
     np.testing.assert_allclose(found, [4.0, 2.0, 1.0, 1.0], atol=EXACT)
-    np.testing.assert_array_equal(Calibration(1.3).factors(np.array([0.0, 5.0])), 1.0)
+    np.testing.assert_array_equal(MarginCalibration(1.3).factors(np.array([0.0, 5.0])), 1.0)
 
 
 def some_answers(n_people=48, each=16, names=None):

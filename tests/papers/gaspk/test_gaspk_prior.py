@@ -17,7 +17,7 @@ from predilect.inference.gaussian.kernels import Antisymmetric, Scaled, Stationa
 from predilect.inference.likelihoods.probit import tilted
 from predilect.inference.likelihoods.views import Probit
 from predilect.models.saving import _checksum
-from predilect.papers.gaspk.calibration import HeldOut, calibrated
+from predilect.papers.gaspk.calibration import HeldOutMargins, calibrated
 from predilect.papers.gaspk.choosing import search, variances_by_weights, widest
 from predilect.papers.gaspk.em.answers import TradeOffAnswers
 from predilect.papers.gaspk.em.dirichlet import (
@@ -30,7 +30,7 @@ from predilect.papers.gaspk.em.dirichlet import (
 from predilect.papers.gaspk.em.fit import best_start, run
 from predilect.papers.gaspk.em.mode import Newton, find_mode, state_at
 from predilect.papers.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
-from predilect.papers.gaspk.settings import Settings
+from predilect.papers.gaspk.settings import FitSettings
 from simulate import random_pairs
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL
 from tradeoff_problems import problem
@@ -48,7 +48,7 @@ def posterior_of_one(answers, F, gamma, user):
 @pytest.fixture(scope="module")
 def fitted():
     at = problem(n_users=6, n=80)
-    F = run(at.basis, at.answers, random_weights(6, 3, np.random.default_rng(0)), Settings("exact")).mode.F
+    F = run(at.basis, at.answers, random_weights(6, 3, np.random.default_rng(0)), FitSettings("exact")).mode.F
     gamma = likeliest_weights(at.answers, F, start=np.full((6, 3), 1 / 3), concentration=ALPHA, tolerance=1e-12).weights
     return at, F, gamma
 
@@ -90,7 +90,7 @@ def test_people_without_answers_keep_the_prior():
     more = TradeOffAnswers(
         at.answers.user, at.answers.point, at.answers.outcome, at.answers.weight, 5, at.answers.n_points
     )
-    found = run(at.basis, more, random_weights(5, 3, np.random.default_rng(0)), Settings("exact", concentration=2.0))
+    found = run(at.basis, more, random_weights(5, 3, np.random.default_rng(0)), FitSettings("exact", concentration=2.0))
     np.testing.assert_allclose(found.gamma[4], 1 / 3, atol=1e-2)
     expected = (np.eye(3) - 1 / 3) / (2.0 * 9.0)
     np.testing.assert_allclose(found.left_open[4], expected, rtol=0.2, atol=1e-3)
@@ -142,7 +142,7 @@ def test_a_penalised_mode_has_no_slope():
 @pytest.mark.parametrize("estimator", ["heuristic", "exact"])
 def test_where_the_iteration_stops_with_a_prior_it_stays(estimator):
     at = problem(n_users=8, n=120)
-    settings = Settings(estimator, tolerance=1e-7, max_rounds=3000, concentration=1.0)
+    settings = FitSettings(estimator, tolerance=1e-7, max_rounds=3000, concentration=1.0)
     found = best_start(at.basis, at.answers, 3, settings).em
     assert found.report.converged
     again = run(at.basis, at.answers, found.gamma, settings, start=found.mode.w)
@@ -165,7 +165,7 @@ def test_characteristics_of_people_with_few_answers_do_not_follow_noise():
     )  # fmt: skip
     sizes = {}
     for alpha in (0.0, 1.0):
-        settings = Settings("exact", concentration=alpha)
+        settings = FitSettings("exact", concentration=alpha)
         sizes[alpha] = best_start(at.basis, y, 3, settings).em.mode.margin.std()
     assert sizes[1.0] < 0.5 * sizes[0.0]
 
@@ -252,7 +252,7 @@ def test_the_share_of_the_weights_that_was_planted_is_found(share):
     mean, var, by_weights = rng.normal(size=40_000), np.full(40_000, 0.2), rng.exponential(4.0, 40_000)
     z = mean + np.sqrt(1.0 + var + share * by_weights) * rng.normal(size=40_000)
     outcome = np.where(z > 0.0, 1, -1).astype(np.int8)
-    held = HeldOut(outcome, mean, var, by_weights, np.ones(40_000), np.full(40_000, 5.0), 0.0)
+    held = HeldOutMargins(outcome, mean, var, by_weights, np.ones(40_000), np.full(40_000, 5.0), 0.0)
     found, loss = calibrated(held)
     assert found.open_share == share
     assert found.spread < 1.1
@@ -261,7 +261,7 @@ def test_the_share_of_the_weights_that_was_planted_is_found(share):
 
 def test_held_out_margins_vary_by_what_is_left_open_of_weights():
     at = problem(n_users=6, n=80)
-    found = best_start(at.basis, at.answers, 3, Settings("exact", concentration=1.0)).em
+    found = best_start(at.basis, at.answers, 3, FitSettings("exact", concentration=1.0)).em
     mean = found.mode.F[at.answers.point]
     expected = np.einsum("ic,icd,id->i", mean, found.left_open[at.answers.user], mean)
     np.testing.assert_allclose(variances_by_weights(found, at.answers), expected, atol=EXACT)

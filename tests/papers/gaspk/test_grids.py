@@ -12,7 +12,7 @@ from predilect.data import Comparisons, ItemFeatures
 from predilect.errors import DataError
 from predilect.papers.gaspk.tradeoffs.fit import fit_trade_offs
 from predilect.papers.gaspk.tradeoffs.folding import distinct_points
-from predilect.papers.gaspk.tradeoffs.grids import Grid, grid_loss
+from predilect.papers.gaspk.tradeoffs.grids import LevelGrid, grid_loss
 from predilect.papers.gaspk.tradeoffs.natural_breaks import breaks_up_to
 from tolerances import EXACT
 
@@ -31,7 +31,7 @@ def of_cars(levels=None, **options):
     features = ItemFeatures.from_frame(CARS)
     trade_offs = fit_trade_offs(features, answers, units={"price": "EUR"})
     t = trade_offs.pairs(features.matrix, answers.left, answers.right)
-    return t, Grid.of(t, None, levels, trade_offs=trade_offs, **options)
+    return t, LevelGrid.of(t, None, levels, trade_offs=trade_offs, **options)
 
 
 def test_a_few_values_are_their_own_levels():
@@ -71,9 +71,9 @@ def test_snapping_takes_the_nearest_point(t, antisymmetric, n_levels):
     spread = np.abs(t).max(axis=0) > 0 if antisymmetric else np.ptp(t, axis=0) > 0
     if not spread.all():
         with pytest.raises(DataError, match="do not vary"):
-            Grid.of(t, levels=n_levels, antisymmetric=antisymmetric)
+            LevelGrid.of(t, levels=n_levels, antisymmetric=antisymmetric)
         return
-    grid = Grid.of(t, levels=n_levels, antisymmetric=antisymmetric)
+    grid = LevelGrid.of(t, levels=n_levels, antisymmetric=antisymmetric)
     code, exact = grid.snap(t)
     far = np.linalg.norm(t - grid.points(code), axis=1)
     nearest = np.linalg.norm(t[:, None] - grid.points(), axis=2).min(axis=1)
@@ -89,7 +89,7 @@ def test_snapping_takes_the_nearest_point(t, antisymmetric, n_levels):
         np.testing.assert_array_equal(grid.fold(mirrored)[0], grid.fold(code)[0])
         # The sides say nothing, nor which of t and -t is given.
         distinct = distinct_points(t)
-        turned = Grid.of(distinct.points[distinct.code], levels=n_levels)
+        turned = LevelGrid.of(distinct.points[distinct.code], levels=n_levels)
         for one, other in zip(turned.levels, grid.levels, strict=True):
             assert one.tobytes() == other.tobytes()
 
@@ -97,14 +97,14 @@ def test_snapping_takes_the_nearest_point(t, antisymmetric, n_levels):
 def test_levels_are_natural_breaks_of_weighted_answers():
     rng = np.random.default_rng(0)
     t, w = rng.normal(size=(200, 2)), rng.integers(1, 5, size=200).astype(float)
-    grid = Grid.of(t, w, levels=[7, 4], antisymmetric=False)
+    grid = LevelGrid.of(t, w, levels=[7, 4], antisymmetric=False)
     for d, n_levels in enumerate((7, 4)):
         np.testing.assert_array_equal(grid.levels[d], breaks_up_to(t[:, d], n_levels, w)[-1].levels)
-    repeated = Grid.of(np.repeat(t, w.astype(int), axis=0), levels=[7, 4], antisymmetric=False)
+    repeated = LevelGrid.of(np.repeat(t, w.astype(int), axis=0), levels=[7, 4], antisymmetric=False)
     np.testing.assert_allclose(repeated.levels[0], grid.levels[0], atol=EXACT)
     half = breaks_up_to(np.abs(t[:, 0]), 4, w, zero_is_level=True)[-1].levels
-    np.testing.assert_array_equal(Grid.of(t, w, levels=7).levels[0], np.append(-half[:0:-1], half))
-    by_default = Grid.of(t[:, :1], w)
+    np.testing.assert_array_equal(LevelGrid.of(t, w, levels=7).levels[0], np.append(-half[:0:-1], half))
+    by_default = LevelGrid.of(t[:, :1], w)
     assert by_default.shape == (25,)
     assert "Natural breaks: 25 levels" in by_default.report[0]
 
@@ -114,14 +114,14 @@ def test_default_levels_are_thinned_out_where_least_is_lost():
     # The first dimension is nearly on five levels; the second is spread out; the third keeps what was asked for.
     first = rng.choice([-2.0, -1.0, 0.0, 1.0, 2.0], size=400) + 0.001 * rng.normal(size=400)
     t = np.stack([first, rng.normal(size=400), rng.normal(size=400)], axis=1)
-    grid = Grid.of(t, levels=[None, None, 9], aim=1200)
+    grid = LevelGrid.of(t, levels=[None, None, 9], aim=1200)
     assert grid.shape == (5, 25, 9)
     assert "for a grid of about 1200 points" in grid.report[0]
     assert "for a grid" not in grid.report[1] + grid.report[2]
-    assert Grid.of(t, levels=[None, None, 9], aim=500).shape == (5, 11, 9)
+    assert LevelGrid.of(t, levels=[None, None, 9], aim=500).shape == (5, 11, 9)
     # Never below five levels, whatever the aim.
-    assert Grid.of(t, aim=10).shape == (5, 5, 5)
-    assert Grid.of(t, aim=100_000).shape == (25, 25, 25)
+    assert LevelGrid.of(t, aim=10).shape == (5, 5, 5)
+    assert LevelGrid.of(t, aim=100_000).shape == (25, 25, 25)
 
 
 def test_levels_in_own_units_by_name():
@@ -149,7 +149,7 @@ def test_levels_in_own_units_by_name():
 
 def test_what_becomes_one_and_what_becomes_none():
     t = np.array([[0.2], [1.0], [-1.2], [3.0], [3.1], [2.9], [0.0]])
-    grid = Grid.of(t, levels=[[-3.0, -1.0, 0.0, 1.0, 3.0]])
+    grid = LevelGrid.of(t, levels=[[-3.0, -1.0, 0.0, 1.0, 3.0]])
     weight = np.array([2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 3.0])
     loss = grid_loss(grid, t, weight)
     # {0, 0.2}, {1, 1.2} and {2.9, 3, 3.1}: 1 + 1 + 3 pairs.
@@ -158,7 +158,7 @@ def test_what_becomes_one_and_what_becomes_none():
     assert loss.moved_at_all == pytest.approx(0.5)
     assert "20 % of the answers are about differences so small" in loss.lines()[1]
     # A grid that is not mirrored measures variance about the mean.
-    plain = Grid.of(t, levels=[[-1.0, 0.0, 1.0, 3.0]], antisymmetric=False)
+    plain = LevelGrid.of(t, levels=[[-1.0, 0.0, 1.0, 3.0]], antisymmetric=False)
     squares = np.array([0.2, 0, 0.2, 0, 0.1, 0.1, 0]) ** 2
     mean = weight @ t[:, 0] / 10
     expected = weight @ squares / (weight @ (t[:, 0] - mean) ** 2)
@@ -168,17 +168,17 @@ def test_what_becomes_one_and_what_becomes_none():
 
 
 def test_half_way_goes_towards_zero_on_both_sides():
-    grid = Grid.of(np.array([[1.0], [3.0]]))
+    grid = LevelGrid.of(np.array([[1.0], [3.0]]))
     assert grid.points(grid.snap([[2.0], [-2.0], [0.5], [-0.5]])[0]).ravel().tolist() == [1.0, -1.0, 0.0, 0.0]
 
 
 def test_a_grid_that_is_too_large_is_refused_with_what_to_change():
     t = np.random.default_rng(2).normal(size=(50, 11))
     with pytest.raises(DataError, match=r"5 x 5 .* = 4.88281e\+07 points, more than 1e\+07. Give fewer .*function"):
-        Grid.of(t)
+        LevelGrid.of(t)
     with pytest.raises(DataError, match=r"9 x 9 = 81 points, more than 80. .* 9 of dimension 1, 9 of dimension 2"):
-        Grid.of(t[:, :2], levels=9, most=80)
-    assert Grid.of(t[:, :2], levels=9, most=81).n_points == 81
+        LevelGrid.of(t[:, :2], levels=9, most=80)
+    assert LevelGrid.of(t[:, :2], levels=9, most=81).n_points == 81
 
 
 @pytest.mark.parametrize(
@@ -201,24 +201,24 @@ def test_levels_that_do_not_fit(levels, message):
 
 def test_bad_input():
     with pytest.raises(DataError, match='do not vary in "dimension 2": it is 0 in every answer'):
-        Grid.of([[1.0, 0.0], [2.0, 0.0]])
+        LevelGrid.of([[1.0, 0.0], [2.0, 0.0]])
     with pytest.raises(DataError, match="one level"):
-        Grid.of([[1.0, 3.0], [2.0, 3.0]], antisymmetric=False)
+        LevelGrid.of([[1.0, 3.0], [2.0, 3.0]], antisymmetric=False)
     # A single trade-off has a mirror image.
-    assert Grid.of([[1.0, 3.0], [2.0, 3.0]]).shape == (5, 3)
+    assert LevelGrid.of([[1.0, 3.0], [2.0, 3.0]]).shape == (5, 3)
     with pytest.raises(DataError, match="one dimension at least"):
-        Grid.of(np.zeros((0, 2)))
+        LevelGrid.of(np.zeros((0, 2)))
     t, grid = of_cars()
     with pytest.raises(DataError, match="4 dimensions, the trade-offs 2"):
         grid.snap(t[:, :2])
     with pytest.raises(DataError, match="4 numbers, some of them positive"):
         grid_loss(grid, t, np.zeros(4))
     with pytest.raises(DataError, match='given for "height"; the dimensions are dimension 1'):
-        Grid.of(t, levels={"height": 3})
+        LevelGrid.of(t, levels={"height": 3})
 
 
 def test_json():
     t, grid = of_cars({"price": 5})
-    again = Grid.from_dict(json.loads(json.dumps(grid.to_dict())))
+    again = LevelGrid.from_dict(json.loads(json.dumps(grid.to_dict())))
     assert again.to_dict() == grid.to_dict()
     np.testing.assert_array_equal(again.snap(t)[0], grid.snap(t)[0])

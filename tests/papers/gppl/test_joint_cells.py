@@ -13,8 +13,8 @@ from predilect.inference.latent.pooled import PooledAnswers
 from predilect.inference.latent.sparse.fit import ScalePrior, fit_sparse
 from predilect.inference.latent.sparse.gradient import optimise_length_scales
 from predilect.papers.gppl.joint import inducing_cells
-from predilect.papers.joint.covariance import JointKernel, Table
-from predilect.papers.joint.process import CellProcess, Rows
+from predilect.papers.joint.covariance import JointKernel, KernelTable
+from predilect.papers.joint.process import CellProcess, CellRows
 from simulate_joint import joint_crowd
 from tolerances import CONVERGED, ITERATIVE
 
@@ -22,10 +22,10 @@ RNG = np.random.default_rng(0)
 N_USERS, N_ITEMS, N = 5, 4, 30
 USERS, ITEMS = RNG.normal(size=(N_USERS, 2)), RNG.normal(size=(N_ITEMS, 3))
 KNOWN = np.array([True, True, False, True])
-KERNEL = JointKernel(Table.of(matern([1.0, 1.5]), USERS), Table.of(matern([1.0, 2.0, 1.5]), ITEMS, KNOWN))
+KERNEL = JointKernel(KernelTable.of(matern([1.0, 1.5]), USERS), KernelTable.of(matern([1.0, 2.0, 1.5]), ITEMS, KNOWN))
 USER, LEFT = RNG.integers(N_USERS, size=N), RNG.integers(N_ITEMS, size=N)
 RIGHT = (LEFT + RNG.integers(1, N_ITEMS, size=N)) % N_ITEMS
-ROWS = Rows.of(USER, LEFT, RIGHT, N_ITEMS)
+ROWS = CellRows.of(USER, LEFT, RIGHT, N_ITEMS)
 CODES = ROWS.codes
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from contracts.kernel import slope
 from predilect.inference.gaussian.kernels import Own, Scaled, Stationary, matern
-from predilect.papers.joint.covariance import JointKernel, Table
+from predilect.papers.joint.covariance import JointKernel, KernelTable
 from tolerances import EXACT, ITERATIVE
 
 RNG = np.random.default_rng(3)
@@ -17,8 +17,8 @@ KNOWN = np.array([True, True, False, True, False])
 
 def kernel():
     return JointKernel(
-        Table.of(Own(Stationary([1.0, 2.0], "squared-exponential"), 0.5), USERS),
-        Table.of(Scaled(Own(matern([1.0, 0.7, 1.5]), 0.2), 1.7), ITEMS, KNOWN),
+        KernelTable.of(Own(Stationary([1.0, 2.0], "squared-exponential"), 0.5), USERS),
+        KernelTable.of(Scaled(Own(matern([1.0, 0.7, 1.5]), 0.2), 1.7), ITEMS, KNOWN),
     )
 
 

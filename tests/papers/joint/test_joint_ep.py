@@ -13,7 +13,7 @@ from predilect.inference.latent.evidence import evidence_gradient
 from predilect.inference.latent.single import Problem
 from predilect.inference.likelihoods.probit import starting_threshold
 from predilect.inference.likelihoods.views import Probit
-from predilect.papers.joint.covariance import JointKernel, Table
+from predilect.papers.joint.covariance import JointKernel, KernelTable
 from predilect.papers.joint.fit import JointAnswers, fit_joint_process, tune_joint_process
 from referees.orthants import exact_evidence
 from simulate import random_pairs
@@ -28,8 +28,8 @@ PROBIT = Probit(0.3)
 
 def kernel(variance=1.0 / ALPHA**2):
     return JointKernel(
-        Table.of(Own(Stationary([1.0, 2.0], "squared-exponential"), 0.5), USERS),
-        Table.of(Scaled(Own(Stationary([1.0, 0.7], "squared-exponential"), 0.2), variance), ITEMS),
+        KernelTable.of(Own(Stationary([1.0, 2.0], "squared-exponential"), 0.5), USERS),
+        KernelTable.of(Scaled(Own(Stationary([1.0, 0.7], "squared-exponential"), 0.2), variance), ITEMS),
     )
 
 
@@ -124,7 +124,7 @@ def test_answers_of_some_people():
     some = np.array([0, 2])
     part = given.of_people(some)
     assert set(part.user.tolist()) == {0, 1}
-    table = Table.of(joint.users.kernel, USERS[some])
+    table = KernelTable.of(joint.users.kernel, USERS[some])
     keep = given.user != 1
     left = JointAnswers(*(getattr(given, name)[keep] for name in ("user", "left", "right", "outcome", "weight")))
     one = fit_joint_process(JointKernel(table, joint.items), part, delta=0.0, tolerance=1e-12)

@@ -8,8 +8,8 @@ import numpy as np
 
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.gaussian.kernels import Own, Scaled, Stationary, White, matern
-from predilect.papers.joint.covariance import JointKernel, Table
-from predilect.papers.joint.process import JointProcess, Rows
+from predilect.papers.joint.covariance import JointKernel, KernelTable
+from predilect.papers.joint.process import CellRows, JointProcess
 from tolerances import EXACT
 
 RNG = np.random.default_rng(1)
@@ -19,14 +19,14 @@ USER, LEFT = RNG.integers(N_USERS, size=N), RNG.integers(N_ITEMS, size=N)
 RIGHT = (LEFT + RNG.integers(1, N_ITEMS, size=N)) % N_ITEMS
 SITES = Sites(RNG.gamma(2.0, 0.3, N), RNG.normal(size=N))
 KERNEL = JointKernel(
-    Table.of(Own(Stationary([1.0, 2.0], "squared-exponential"), 0.5), USERS),
-    Table.of(Scaled(Own(matern([1.0, 0.7, 1.5]), 0.2), 1.7), ITEMS),
+    KernelTable.of(Own(Stationary([1.0, 2.0], "squared-exponential"), 0.5), USERS),
+    KernelTable.of(Scaled(Own(matern([1.0, 0.7, 1.5]), 0.2), 1.7), ITEMS),
 )
 PAIRS = np.array([(u, i, j) for u in range(N_USERS) for i in range(N_ITEMS) for j in range(N_ITEMS) if i != j])
 
 
 def process(kernel=KERNEL):
-    rows = Rows.of(USER, LEFT, RIGHT, N_ITEMS)
+    rows = CellRows.of(USER, LEFT, RIGHT, N_ITEMS)
     return JointProcess.of(kernel, rows, SITES)
 
 
@@ -61,13 +61,13 @@ def test_answers_say_the_same_as_of_the_whole_product():
 
 def test_people_apart_are_decoupled():
     """K_users = I: each person's utilities hang on their own answers alone."""
-    apart = replace(KERNEL, users=Table.of(White(1.0), USERS))
+    apart = replace(KERNEL, users=KernelTable.of(White(1.0), USERS))
     found = process(apart)
     for u in range(N_USERS):
         own = np.flatnonzero(u == USER)
-        rows = Rows.of(np.zeros(len(own), dtype=int), LEFT[own], RIGHT[own], N_ITEMS)
+        rows = CellRows.of(np.zeros(len(own), dtype=int), LEFT[own], RIGHT[own], N_ITEMS)
         alone = JointProcess.of(
-            replace(apart, users=Table.of(White(1.0), USERS[u : u + 1])), rows,
+            replace(apart, users=KernelTable.of(White(1.0), USERS[u : u + 1])), rows,
             Sites(SITES.precision[own], SITES.linear[own]),
         )  # fmt: skip
         for a, b in zip(found.utilities(u), alone.utilities(0), strict=True):
@@ -77,10 +77,10 @@ def test_people_apart_are_decoupled():
 
 def test_people_as_one_are_pooled():
     """K_users = 1 1ᵀ: everybody has the utilities of all answers as one person's."""
-    alike = replace(KERNEL, users=Table.of(Stationary(1.0), np.zeros((N_USERS, 0))))
+    alike = replace(KERNEL, users=KernelTable.of(Stationary(1.0), np.zeros((N_USERS, 0))))
     found = process(alike)
-    rows = Rows.of(np.zeros(N, dtype=int), LEFT, RIGHT, N_ITEMS)
-    pooled = JointProcess.of(replace(alike, users=Table.of(White(1.0), np.zeros((1, 0)))), rows, SITES)
+    rows = CellRows.of(np.zeros(N, dtype=int), LEFT, RIGHT, N_ITEMS)
+    pooled = JointProcess.of(replace(alike, users=KernelTable.of(White(1.0), np.zeros((1, 0)))), rows, SITES)
     for u in range(N_USERS):
         for a, b in zip(found.utilities(u), pooled.utilities(0), strict=True):
             np.testing.assert_allclose(a, b, atol=EXACT)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from drawings import SVG, WILD, contrast, mixed, palettes, picture, words
-from predilect.show.charts.chart import Chart, Field, Grid, Intervals, Panels, Plane, Row, Series, isolated, name_of
+from predilect.show.charts.chart import Chart, Field, Grid, Panels, Plane, Row, Series, Whiskers, isolated, name_of
 from predilect.show.charts.pictures import learning
 from predilect.show.charts.svg import _DARKEST, PHONE, WIDE, fitted, mark, style, svg, ticks, width_of
 
@@ -61,7 +61,7 @@ def test_ticks_are_round_and_inside(low, high):
 
 @pytest.mark.parametrize("room", [WIDE, PHONE])
 def test_rows_stand_where_their_numbers_say(room):
-    drawn = svg(Chart(Intervals(ROWS), "Title", "Told", ("axis", "")), room)
+    drawn = svg(Chart(Whiskers(ROWS), "Title", "Told", ("axis", "")), room)
     assert float(re.search(r'viewBox="0 0 (\S+) ', drawn)[1]) <= room.label + room.group + room.marks + 40.0
     root = picture(drawn)
     dots = list(root.iter(f"{SVG}circle"))
@@ -85,7 +85,7 @@ def test_every_chart_is_sound_whatever_the_names_and_holds_them_whole(room):
     at = [k / n for k in range(n)]
     series = [Series(name, at, at, names, at, at, line=k % 2 == 0) for k, name in enumerate(names)]
     for data in (
-        Intervals(ROWS),
+        Whiskers(ROWS),
         Grid(names, names, shade, said),
         Plane(series, (0.0, 1.0), (0.0, 1.0)),
         Plane(series, (-1.0, 1.0), (-1.0, 1.0), square=True),
@@ -93,14 +93,14 @@ def test_every_chart_is_sound_whatever_the_names_and_holds_them_whole(room):
         Panels([[Chart(Plane(series, (0.0, 1.0), (0.0, 1.0)), name, name, (name, name)) for name in names[:3]]]),
     ):
         picture(svg(Chart(data, names[0], names[1], (names[2], names[3])), room))
-    root = picture(svg(Chart(Intervals(ROWS), "a", "b", ("c", "")), room))
+    root = picture(svg(Chart(Whiskers(ROWS), "a", "b", ("c", "")), room))
     titles = [one.text for one in root.iter(f"{SVG}title")]
     assert all(any(name in (title or "") for title in titles) for name in names)
     assert not [one for one in words(root) if len(one) > 60]
 
 
 def test_a_chart_of_nothing_says_so():
-    for data in (Intervals([]), Grid([], [], np.zeros((0, 0)), []), Plane([], (0.0, 1.0), (0.0, 1.0)),
+    for data in (Whiskers([]), Grid([], [], np.zeros((0, 0)), []), Plane([], (0.0, 1.0), (0.0, 1.0)),
                  Plane([Series("a", [], [], [])], (0.0, 1.0), (0.0, 1.0), square=True)):  # fmt: skip
         assert "Nothing to show." in words(picture(svg(Chart(data, "a", "b"))))
 
@@ -151,7 +151,7 @@ def test_a_field_is_as_dark_as_its_values_where_they_stand():
 def test_a_label_is_not_cut_while_there_is_room_beside_it():
     name = "Mother and child centre, building and holding"
     rows = [Row(name, 0.0, -1.0, 1.0, name)]
-    for data in (Intervals(rows), Grid([name], ["1"], np.ones((1, 1)), [["1"]]),
+    for data in (Whiskers(rows), Grid([name], ["1"], np.ones((1, 1)), [["1"]]),
                  Plane([Series(name, [0.0], [0.0], [""])], (-1.0, 1.0), (-1.0, 1.0), square=True)):  # fmt: skip
         assert name in words(picture(svg(Chart(data, "a", "b"))))
 

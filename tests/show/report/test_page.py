@@ -22,7 +22,7 @@ from predilect.errors import ConvergenceWarning, DataError
 from predilect.evaluation.metrics import Reliability
 from predilect.evaluation.verdict import Contest, Verdict, judged, not_judged
 from predilect.show.charts.chart import name_of
-from predilect.show.charts.facts import Pairs
+from predilect.show.charts.facts import PairShares
 from predilect.show.report.changes import changes_between
 from predilect.show.report.page import page
 from predilect.show.report.parts import Table
@@ -279,7 +279,7 @@ def test_a_page_of_many_items_is_of_the_size_that_is_promised_and_says_what_is_l
     n_drawn = 30  # as many as are ever drawn, each with numbers of two digits
     names = board_of(n_drawn)["item"].to_list()
     shares = np.full((n_drawn, n_drawn + 1), 0.55)
-    pairs = Pairs(names, *np.full((3, n_drawn, n_drawn), 0.55))
+    pairs = PairShares(names, *np.full((3, n_drawn, n_drawn), 0.55))
     # The model knows none of these items.
     monkeypatch.setattr("predilect.show.report.sections.pairs_of", lambda *_: pairs)
     monkeypatch.setattr("predilect.show.report.sections.rank_shares", lambda *_: shares)

@@ -29,7 +29,7 @@ _DIGITS = 9  # by which attributes are put in order: more would be rounding
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ItemColumns:
     """The d columns of the items, those that vary between people first, each of size about 1 within choices.
 
     Their order follows from the answers, so that whoever writes the attributes in another order has the same fit.
@@ -80,7 +80,7 @@ class Columns:
 def columns_of(
     answers: Comparisons, choices: Choices, features: ItemFeatures | None, space: FeatureSpace, *,
     distributions: str | Mapping[str, str], price: str | None, personal: bool, terms: Terms | None = None,
-) -> Columns:  # fmt: skip
+) -> ItemColumns:  # fmt: skip
     """The columns for some choices; DataError for attributes that cannot be used as asked for."""
     products = None
     if features is None:
@@ -122,7 +122,7 @@ def columns_of(
     coding = coding.only(order)
     shift, times = (None, None) if products is None else (products[0][order] * scale, products[1][:, order])
     notes += [line for k in keep if (line := decided_by(chosen[:, k], source[k]))]
-    return Columns(
+    return ItemColumns(
         raw[:, order] * scale, None if features is None else coding.map * scale, kind, n_random, where,
         coding.report * scale, coding.levels, tuple(notes), shift, times,
     )  # fmt: skip

@@ -13,8 +13,8 @@ from scipy.special import stdtr, stdtrit
 
 from predilect._base.stored import PLAIN, finite, numbers
 from predilect._base.types import FloatArray
-from predilect.choice.mixed_logit.attributes import NORMAL, TRIANGULAR, Columns
-from predilect.choice.mixed_logit.problem import Law, coefficients_of
+from predilect.choice.mixed_logit.attributes import NORMAL, TRIANGULAR, ItemColumns
+from predilect.choice.mixed_logit.problem import Mixture, coefficients_of
 from predilect.data import PersonFeatures
 from predilect.data.features import Traits
 from predilect.data.frames import open_frame, to_columns
@@ -63,7 +63,7 @@ def _powers(A: FloatArray) -> FloatArray:
 
 
 def reported(
-    law: Law, columns: Columns, covariates: Sequence[str], M: FloatArray
+    law: Mixture, columns: ItemColumns, covariates: Sequence[str], M: FloatArray
 ) -> tuple[list[Label], FloatArray, FloatArray]:
     """What is reported of populations, its units (Q,) and values (S, Q): means, effects of covariates, spreads, shares.
 
@@ -109,7 +109,7 @@ def reported(
 
 
 def by_delta(
-    laws: Callable[[FloatArray], Law], columns: Columns, covariates: tuple[Sequence[str], FloatArray],
+    laws: Callable[[FloatArray], Mixture], columns: ItemColumns, covariates: tuple[Sequence[str], FloatArray],
     theta: FloatArray, H: FloatArray, scores: dict[str, FloatArray | None], facts: dict[str, Any],
     errors: str = "hessian",
 ) -> Estimates:  # fmt: skip
@@ -140,7 +140,7 @@ def of_few(slopes: FloatArray, n_people: int | None, n_choices: float) -> FloatA
 
 
 def by_draws(
-    law: Law, columns: Columns, covariates: tuple[Sequence[str], FloatArray], facts: dict[str, Any]
+    law: Mixture, columns: ItemColumns, covariates: tuple[Sequence[str], FloatArray], facts: dict[str, Any]
 ) -> Estimates:
     """Posterior means and covariances of what is reported."""
     labels, unit, draws = reported(law, columns, *covariates)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from predilect._base.compile import inner_kernel, kernel
 from predilect._base.types import FloatArray, IntArray
-from predilect.choice.mixed_logit.loops import Rows, coefficients, log_likelihood, log_normal
+from predilect.choice.mixed_logit.loops import ChoiceRows, coefficients, log_likelihood, log_normal
 from predilect.inference.gaussian.small import (
     DEGREES,
     cholesky,
@@ -37,7 +37,7 @@ class Hyperprior(NamedTuple):
     diagonal: bool  # no correlations
 
 
-class People(NamedTuple):
+class PeopleState(NamedTuple):
     """State of the people."""
 
     z: FloatArray  # (U, d)
@@ -46,7 +46,7 @@ class People(NamedTuple):
     label: IntArray  # classes, (U,)
 
 
-class Classes(NamedTuple):
+class ClassState(NamedTuple):
     """State of the population."""
 
     B: FloatArray  # (K, G, d)
@@ -139,8 +139,8 @@ def _centre(u: int, k: int, traits: FloatArray, B: FloatArray, out: FloatArray) 
 
 @inner_kernel
 def _move_people(
-    walk: bool, rows: Rows, traits: FloatArray, people: People, B: FloatArray, proposals: Proposals, work: _Work,
-    rng: np.random.Generator,
+    walk: bool, rows: ChoiceRows, traits: FloatArray, people: PeopleState, B: FloatArray, proposals: Proposals,
+    work: _Work, rng: np.random.Generator,
 ) -> None:  # fmt: skip
     """Draw each person's state: by a random walk, or within the Gaussian that quadratic and population make."""
     z, linear, curvature, P, L, x, m, trial = (
@@ -189,7 +189,9 @@ def _move_people(
 
 
 @inner_kernel
-def _draw_classes(people: People, classes: Classes, traits: FloatArray, work: _Work, rng: np.random.Generator) -> None:
+def _draw_classes(
+    people: PeopleState, classes: ClassState, traits: FloatArray, work: _Work, rng: np.random.Generator
+) -> None:
     """Draw the class of each person, and then the shares."""
     share, x = classes.share, work.x
     K = len(share)
@@ -222,7 +224,7 @@ def _draw_classes(people: People, classes: Classes, traits: FloatArray, work: _W
 
 @inner_kernel
 def _draw_population(
-    k: int, people: People, classes: Classes, prior: Hyperprior, work: _Work, rng: np.random.Generator
+    k: int, people: PeopleState, classes: ClassState, prior: Hyperprior, work: _Work, rng: np.random.Generator
 ) -> None:
     """Draw Ω and B of class k."""
     B, traits, base, strength, x, m, L = classes.B, prior.traits, prior.base, prior.strength, work.x, work.m, work.L
@@ -276,7 +278,7 @@ def _draw_population(
 
 
 @inner_kernel
-def _keep(sweep: int, people: People, classes: Classes, kept: Kept) -> None:
+def _keep(sweep: int, people: PeopleState, classes: ClassState, kept: Kept) -> None:
     """Write the state to the draws that are kept, if its turn has come."""
     if sweep < kept.burn or (sweep - kept.burn) % kept.thin != 0:
         return
@@ -304,7 +306,7 @@ class _Move(NamedTuple):
 
 
 @inner_kernel
-def _joint_move(sweep: int, n: int, rows: Rows, proposals: Proposals, rng: np.random.Generator) -> _Move:
+def _joint_move(sweep: int, n: int, rows: ChoiceRows, proposals: Proposals, rng: np.random.Generator) -> _Move:
     """Draw a joint move; kinds and slots take turns."""
     kind, price = rows.kind, rows.price
     d = len(kind)
@@ -339,7 +341,7 @@ def _joint_move(sweep: int, n: int, rows: Rows, proposals: Proposals, rng: np.ra
 
 @inner_kernel
 def _moved_population(
-    move: _Move, classes: Classes, prior: Hyperprior, proposals: Proposals, work: _Work, B_new: FloatArray,
+    move: _Move, classes: ClassState, prior: Hyperprior, proposals: Proposals, work: _Work, B_new: FloatArray,
     Omega_new: FloatArray,
 ) -> float:  # fmt: skip
     """Write the population after a joint move; the logarithm of the ratio of priors and Jacobians."""
@@ -381,7 +383,13 @@ def _moved_population(
 
 @inner_kernel
 def _moved_people(
-    move: _Move, rows: Rows, traits: FloatArray, people: People, B: FloatArray, proposals: Proposals, new: People
+    move: _Move,
+    rows: ChoiceRows,
+    traits: FloatArray,
+    people: PeopleState,
+    B: FloatArray,
+    proposals: Proposals,
+    new: PeopleState,
 ) -> float:
     """Write the people after a joint move; the logarithm of the ratio of likelihoods of all choices."""
     n, d = len(proposals.along), people.z.shape[1]
@@ -405,8 +413,8 @@ def _moved_people(
 
 @kernel
 def sweeps(
-    first: int, n_sweeps: int, rows: Rows, prior: Hyperprior, people: People, classes: Classes, proposals: Proposals,
-    rng: np.random.Generator, kept: Kept,
+    first: int, n_sweeps: int, rows: ChoiceRows, prior: Hyperprior, people: PeopleState, classes: ClassState,
+    proposals: Proposals, rng: np.random.Generator, kept: Kept,
 ) -> None:  # fmt: skip
     """Sweeps of the sampler from number ``first`` on; the state is changed.
 
@@ -420,7 +428,7 @@ def sweeps(
         np.empty((K, n)), np.empty((K, n, n)), np.empty(K), DEGREES + (0.0 if prior.diagonal else n - 1.0),
         np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n), np.empty(d),
     )  # fmt: skip
-    new = People(np.empty((U, d)), np.empty((U, d)), np.empty(U), people.label)
+    new = PeopleState(np.empty((U, d)), np.empty((U, d)), np.empty(U), people.label)
     B_new, Omega_new = np.empty((K, G, d)), np.empty((K, n, n))
     for k in range(K):
         work.log_det[k] = inverse(Omega[k], work.L, work.inverses[k], n)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from predilect._base.types import FloatArray
-from predilect.choice.mixed_logit.attributes import Columns
+from predilect.choice.mixed_logit.attributes import ItemColumns
 from predilect.choice.mixed_logit.posterior import MixedLogitPosterior
 from predilect.decisions.conjoint import Span, logit_chances, ranges_of, spans_of
 
 
-class Rows(NamedTuple):
+class ItemRows(NamedTuple):
     """Columns of items (k, d), and their encoded attributes (k, n_features)."""
 
     X: FloatArray
@@ -19,16 +19,16 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Draws:
+class LogitDraws:
     """Draws of people's coefficients, as the conjoint kit takes them."""
 
     posterior: MixedLogitPosterior
-    columns: Columns
+    columns: ItemColumns
     spans: list[Span]
     of_one_population: bool
 
     @classmethod
-    def of(cls, posterior: MixedLogitPosterior, columns: Columns, of_one_population: bool) -> Draws:
+    def of(cls, posterior: MixedLogitPosterior, columns: ItemColumns, of_one_population: bool) -> LogitDraws:
         """Draws of a posterior, with what occurs in the items."""
         return cls(posterior, columns, spans_of(columns.levels, columns.report, columns.X), of_one_population)
 
@@ -53,7 +53,7 @@ class Draws:
         """How far utilities are apart by each attribute over the items, (R, n_attributes)."""
         return ranges_of(self._draws(user), self.spans)
 
-    def utilities(self, user: int | None, rows: Rows) -> FloatArray:
+    def utilities(self, user: int | None, rows: ItemRows) -> FloatArray:
         """Utilities of items, (R, n_items)."""
         return self._draws(user) @ rows.X.T
 

@@ -14,7 +14,7 @@ from scipy.special import logsumexp, softmax
 from predilect._base.progress import Report, Watcher
 from predilect._base.types import FloatArray
 from predilect.choice.mixed_logit import loops
-from predilect.choice.mixed_logit.problem import Law, Problem
+from predilect.choice.mixed_logit.problem import ChoiceProblem, Mixture
 from predilect.choice.mixed_logit.simulated import populations_around
 from predilect.errors import DataError
 
@@ -26,7 +26,7 @@ _ENOUGH = 1e-13  # nats an answer that one more step of Newton's would gain
 _KEPT_PEOPLE, _KEPT_LAWS = 200, 400
 
 
-class Point(NamedTuple):
+class LogLikelihoods(NamedTuple):
     """The log-likelihood at parameters: of each person (U,), slopes (U, P), minus the Hessian of the sum (P, P)."""
 
     values: FloatArray
@@ -43,7 +43,7 @@ class Classes:
     the conditional logit (McFadden 1974).
     """
 
-    problem: Problem
+    problem: ChoiceProblem
     n_classes: int
 
     def unpacked(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -64,7 +64,7 @@ class Classes:
         values = logsumexp(joint, axis=1)
         return values, np.exp(joint - values[:, None])
 
-    def at(self, theta: FloatArray) -> Point:
+    def at(self, theta: FloatArray) -> LogLikelihoods:
         """Value, slopes and exact Hessian: Σ_k w_uk (∇² + ∇∇ᵀ) a_uk - ∇l_u ∇l_uᵀ, l_u = log Σ_k exp a_uk."""
         p, K = self.problem, self.n_classes
         U, d, X = p.n_users, p.n_coefficients, p.traits
@@ -83,13 +83,13 @@ class Classes:
             for m in range(1, K):
                 J[k, :, K * d + (m - 1) * G : K * d + m * G] = ((k == m) - share[:, m, None]) * X
         if K == 1:
-            return Point(values, J[0], H, w)
+            return LogLikelihoods(values, J[0], H, w)
         slopes = np.einsum("uk,kup->up", w, J)
         spread = share[:, 1:, None] * (np.eye(K - 1) - share[:, None, 1:])
         H[K * d :, K * d :] = np.einsum("ukl,ug,uh->kglh", spread, X, X, optimize=True).reshape([(K - 1) * G] * 2)
         for k in range(K):
             H -= (w[:, k, None] * J[k]).T @ J[k]
-        return Point(values, slopes, H + slopes.T @ slopes, w)
+        return LogLikelihoods(values, slopes, H + slopes.T @ slopes, w)
 
     def em(self, c: FloatArray, n_steps: int) -> tuple[float, FloatArray, FloatArray]:
         """EM from coefficients (K, d) and equal shares: log-likelihood, coefficients, shares (K,).
@@ -111,7 +111,7 @@ class Classes:
         return float(self.members(c, np.log(share))[0].sum()), c, share
 
 
-def scores_of_answers(problem: Problem, c: FloatArray) -> FloatArray:
+def scores_of_answers(problem: ChoiceProblem, c: FloatArray) -> FloatArray:
     """Slopes of the log-likelihoods of answers at coefficients (d,) that all share, (n_answers, d), times √weight.
 
     So an answer of weight 2 counts in the sum of their squares as two do, and a tie, half a choice each way, or an
@@ -133,13 +133,13 @@ class Maximum(NamedTuple):
     """Where a log-likelihood is largest, and what is known there."""
 
     theta: FloatArray
-    at: Point
+    at: LogLikelihoods
     report: Report
     is_bounded: bool  # without the ridge
 
 
 def maximised(
-    likelihood: Callable[[FloatArray], Point], theta: FloatArray, n: float, *, max_iter: int, tolerance: float,
+    likelihood: Callable[[FloatArray], LogLikelihoods], theta: FloatArray, n: float, *, max_iter: int, tolerance: float,
     watch: Watcher | None = None,
 ) -> Maximum:  # fmt: skip
     """Newton's method: eigenvalues of the Hessian made positive, and the step halved until it climbs; ``n`` choices.
@@ -181,7 +181,7 @@ def maximised(
 
 
 def fit_classes(
-    problem: Problem, n_classes: int, *, max_iter: int, tolerance: float, random_state: int, watch: Watcher | None
+    problem: ChoiceProblem, n_classes: int, *, max_iter: int, tolerance: float, random_state: int, watch: Watcher | None
 ) -> Maximum:
     """The best of several starts of EM, each finished by Newton's method; classes by falling share.
 
@@ -224,7 +224,7 @@ def fit_classes(
     return best._replace(theta=theta, at=likelihood.at(theta))
 
 
-def law_of(likelihood: Classes, thetas: FloatArray) -> Law:
+def law_of(likelihood: Classes, thetas: FloatArray) -> Mixture:
     """Populations (S,) of parameters (S, P); shares are those of the average over the people."""
     traits = likelihood.problem.traits
     c, gamma = likelihood.unpacked(thetas)
@@ -232,12 +232,12 @@ def law_of(likelihood: Classes, thetas: FloatArray) -> Law:
     B[:, :, 0] = c
     share = np.stack([softmax(traits @ one.T, axis=1).mean(axis=0) for one in gamma])
     empty = np.zeros((*share.shape, 0, 0))
-    return Law(B, empty, share / share.sum(axis=1, keepdims=True), gamma if min(gamma.shape[1:]) > 1 else None)
+    return Mixture(B, empty, share / share.sum(axis=1, keepdims=True), gamma if min(gamma.shape[1:]) > 1 else None)
 
 
 def draws_of(
     likelihood: Classes, found: Maximum, information: FloatArray, rng: np.random.Generator
-) -> tuple[Law, npt.NDArray[np.float32], FloatArray]:
+) -> tuple[Mixture, npt.NDArray[np.float32], FloatArray]:
     """Populations by the inverse ``information`` (P, P) of the standard errors, coefficients of people (U, R, d) and
     memberships (U, K), by their codes.
     """

@@ -21,7 +21,7 @@ _MOST = 1e250  # of a product of odds before its logarithm is taken
 _SMALL_STEP = 1e-6  # of Newton's, in units of a coefficient
 
 
-class Rows(NamedTuple):
+class ChoiceRows(NamedTuple):
     """Choices of all people, and what their coefficients are of a state."""
 
     D: FloatArray  # (R, d)
@@ -45,7 +45,7 @@ def coefficients(z: FloatArray, kind: npt.NDArray[np.int8], price: int, c: Float
 
 
 @inner_kernel
-def log_likelihood(u: int, c: FloatArray, rows: Rows) -> float:
+def log_likelihood(u: int, c: FloatArray, rows: ChoiceRows) -> float:
     """Σ over the choices of person u of weight log P, P = 1 / (1 + Σ exp(D c))."""
     D, weight, row_ptr = rows.D, rows.weight, rows.row_ptr
     d = len(c)
@@ -70,7 +70,7 @@ def log_likelihood(u: int, c: FloatArray, rows: Rows) -> float:
 
 
 @kernel
-def log_likelihoods(c: FloatArray, rows: Rows) -> FloatArray:
+def log_likelihoods(c: FloatArray, rows: ChoiceRows) -> FloatArray:
     """Log-likelihoods of people with coefficients c (U, d); shape (U,)."""
     found = np.empty(len(c))
     for u in range(len(c)):
@@ -79,7 +79,7 @@ def log_likelihoods(c: FloatArray, rows: Rows) -> FloatArray:
 
 
 @inner_kernel
-def _slope_and_curvature(u: int, c: FloatArray, rows: Rows, g: FloatArray, H: FloatArray) -> float:
+def _slope_and_curvature(u: int, c: FloatArray, rows: ChoiceRows, g: FloatArray, H: FloatArray) -> float:
     """Write the gradient and minus the Hessian of person u's log-likelihood in c; return its value."""
     D, weight, row_ptr = rows.D, rows.weight, rows.row_ptr
     d, total = len(c), 0.0
@@ -151,7 +151,7 @@ def _in_states(
 
 @kernel
 def modes(
-    z: FloatArray, n: int, mean: FloatArray, precision: FloatArray, rows: Rows, n_steps: int, slope: FloatArray,
+    z: FloatArray, n: int, mean: FloatArray, precision: FloatArray, rows: ChoiceRows, n_steps: int, slope: FloatArray,
     curvature: FloatArray,
 ) -> FloatArray:  # fmt: skip
     """Move the states z (U, d) to the modes of each person's log-likelihood + log N(mean_u, precision⁻¹) by Newton.
@@ -215,7 +215,7 @@ def log_normal(z: FloatArray, mean: FloatArray, precision: FloatArray, n: int) -
 
 
 @kernel
-def slopes_at(c: FloatArray, weight: FloatArray, rows: Rows, slope: FloatArray, curvature: FloatArray) -> None:
+def slopes_at(c: FloatArray, weight: FloatArray, rows: ChoiceRows, slope: FloatArray, curvature: FloatArray) -> None:
     """Write the slopes of people's log-likelihoods at coefficients c (d,) that all share, shape (U, d).
 
     ``curvature`` (d, d): minus the Hessian of the sum of these log-likelihoods with ``weight`` (U,).

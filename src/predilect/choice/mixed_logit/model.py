@@ -19,10 +19,10 @@ from predilect._base.stored import PART, numbers
 from predilect._base.text import either, setting, written
 from predilect._base.types import FloatArray, IntArray, Table
 from predilect.choice.mixed_logit import outputs
-from predilect.choice.mixed_logit.attributes import DISTRIBUTIONS, Columns, columns_of, labels_of
+from predilect.choice.mixed_logit.attributes import DISTRIBUTIONS, ItemColumns, columns_of, labels_of
 from predilect.choice.mixed_logit.diagnosis import caution, why_unusable, worst_of
 from predilect.choice.mixed_logit.estimates import ENOUGH_PEOPLE, ERRORS, Estimates, covariate_effects
-from predilect.choice.mixed_logit.kit import Draws, Rows
+from predilect.choice.mixed_logit.kit import ItemRows, LogitDraws
 from predilect.choice.mixed_logit.posterior import MixedLogitPosterior, unseen_draws
 from predilect.choice.mixed_logit.problem import problem_of
 from predilect.choice.mixed_logit.shifts import Shifts
@@ -39,7 +39,7 @@ from predilect.inference.likelihoods.logit import Logit
 from predilect.inference.likelihoods.special import Z_95
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.kit import Kit
-from predilect.models.reading import Queries, Said, Training, read_answers, rows_of_features
+from predilect.models.reading import PairQueries, Said, Training, read_answers, rows_of_features
 
 _STORED = 400  # populations that are kept
 _LARGEST_TRAITS = 5  # people for each trait, at least
@@ -146,7 +146,7 @@ class MixedLogit(Estimator, Kit):
     _each: ClassVar[str] = "{} people weigh attributes by coefficients of their own, drawn from one population"
     _likelihood = Logit
     posterior_: Annotated[MixedLogitPosterior, PART] = field(init=False)
-    columns_: Annotated[Columns, PART] = field(init=False)
+    columns_: Annotated[ItemColumns, PART] = field(init=False)
     _traits: Annotated[Traits | None, PART] = field(init=False)
     _estimates: Annotated[Estimates | None, PART] = field(init=False)
     _member: Annotated[FloatArray | None, numbers("U K")] = field(init=False)  # of latent classes
@@ -242,7 +242,7 @@ class MixedLogit(Estimator, Kit):
         h = MixedLogitHyperparameters(columns.X.shape[1], int(self.n_classes))
         return Learned(posterior, h, personal, threshold, found.evidence, found.report, told)
 
-    def _predicted(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _predicted(self, queries: PairQueries, items: Any, people: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """As :meth:`MixedLogitPosterior.predicted`."""
         posterior, new = self.posterior_, self._new_items(queries, items)
         X, own = posterior.X, np.zeros(len(posterior.X))
@@ -268,7 +268,7 @@ class MixedLogit(Estimator, Kit):
         refuse_unsound(mean, var)
         return mean, var, log_p if logarithms else np.exp(log_p)
 
-    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: PairQueries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         return self._predicted(queries, items, people)[:2]
 
     def _relation(self) -> str:
@@ -380,9 +380,9 @@ class MixedLogit(Estimator, Kit):
         check_is_fitted(self)
         return self.columns_.attributes
 
-    def _person_draws(self) -> Draws:
+    def _person_draws(self) -> LogitDraws:
         check_is_fitted(self)
-        return Draws.of(self.posterior_, self.columns_, self.method == "simulated" and self.columns_.n_random > 0)
+        return LogitDraws.of(self.posterior_, self.columns_, self.method == "simulated" and self.columns_.n_random > 0)
 
     def coefficients(self) -> Any:
         """As of every model with part-worths; of a logit with fixed coefficients the interval is 1.96 sd each way, or
@@ -397,16 +397,16 @@ class MixedLogit(Estimator, Kit):
     def _student(self) -> float:
         return 1.0 if self._estimates is None else self._estimates.student
 
-    def _rows(self, codes: IntArray, described: FloatArray) -> Rows:
+    def _rows(self, codes: IntArray, described: FloatArray) -> ItemRows:
         encoded = np.concatenate([self._space.matrix, described])[codes]
-        return Rows(outputs.rows_of(self, codes, described), encoded)
+        return ItemRows(outputs.rows_of(self, codes, described), encoded)
 
-    def _moved(self, rows: Rows, place: int, change: FloatArray) -> Rows:
+    def _moved(self, rows: ItemRows, place: int, change: FloatArray) -> ItemRows:
         X, encoded = rows.X.copy(), rows.encoded.copy()
         encoded[place] += change
         before, after = self.columns_.rows(np.stack([rows.encoded[place], encoded[place]]))
         X[place] += after - before
-        return Rows(X, encoded)
+        return ItemRows(X, encoded)
 
     def predict_choice(
         self, X: Comparisons | Table, *, items: Table | None = None, people: Table | None = None
@@ -432,7 +432,7 @@ class MixedLogit(Estimator, Kit):
         return (outputs.score_of_choices(self, answers, items), of_pairs[1]) if answers.joint else of_pairs
 
 
-def _refuse_shifts(terms: Terms, columns: Columns, training: Training, n_classes: int) -> None:
+def _refuse_shifts(terms: Terms, columns: ItemColumns, training: Training, n_classes: int) -> None:
     """DataError where coefficients cannot depend on covariates of people."""
     name = terms.by_people[0].name
     if not training.personal:

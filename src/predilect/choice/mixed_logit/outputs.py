@@ -15,7 +15,7 @@ from predilect._base.types import FloatArray, IntArray
 from predilect.choice.mixed_logit.diagnosis import caution
 from predilect.choice.mixed_logit.estimates import ERRORS, Estimates, Summary, table_of
 from predilect.choice.mixed_logit.posterior import MixedLogitPosterior
-from predilect.choice.mixed_logit.problem import Law
+from predilect.choice.mixed_logit.problem import Mixture
 from predilect.data import Comparisons, build_frame
 from predilect.data.choices import choices_of
 from predilect.decisions.conjoint import sd_of
@@ -132,7 +132,7 @@ def classes(self: Any) -> Any:
     average, n_classes, shares = np.eye(law.B.shape[2])[0], law.share.shape[1], shares_of(self)
     table: dict[str, list[Any]] = {name: [] for name in ("class", "share", "attribute", "level", "mean", "sd")}
     for k in range(n_classes):
-        one = Law(law.B[:, k : k + 1], law.Omega[:, k : k + 1], np.ones((len(law.B), 1)))
+        one = Mixture(law.B[:, k : k + 1], law.Omega[:, k : k + 1], np.ones((len(law.B), 1)))
         means = one.central(average, columns.kind, columns.price) @ columns.report.T
         for place, (attribute, level) in enumerate(columns.levels):
             sd = sd_of(means)[place] / self._student

@@ -12,8 +12,8 @@ from scipy.special import log_expit, logsumexp, ndtri
 
 from predilect._base.stored import PART, numbers
 from predilect._base.types import FloatArray, IntArray
-from predilect.choice.mixed_logit.attributes import Columns
-from predilect.choice.mixed_logit.problem import Law
+from predilect.choice.mixed_logit.attributes import ItemColumns
+from predilect.choice.mixed_logit.problem import Mixture
 from predilect.inference.gaussian.posterior import DrawnUtilities, Posterior
 
 _AT_ONCE = 2_000_000  # draws of margins
@@ -25,19 +25,19 @@ class MixedLogitPosterior(Posterior):
 
     X: FloatArray  # columns of the items, (n_items, d)
     people: Annotated[npt.NDArray[np.float32], numbers("U R D", "float32")]  # R draws of people's coefficients
-    law: Annotated[Law, PART]
+    law: Annotated[Mixture, PART]
     central: FloatArray  # draws of the coefficients of a central person, the crowd's, (S, d)
     unseen: FloatArray  # draws of somebody without answers, (S, d)
 
     @classmethod
-    def of(cls, columns: Columns, people: npt.NDArray[np.float32], law: Law, seed: int) -> MixedLogitPosterior:
+    def of(cls, columns: ItemColumns, people: npt.NDArray[np.float32], law: Mixture, seed: int) -> MixedLogitPosterior:
         """From the draws of people and of the population."""
         central = law.central(np.eye(law.B.shape[2])[0], columns.kind, columns.price)
         return cls(columns.X, people, law, central, unseen_draws(law, columns, None, seed))
 
     @classmethod
     def restored(
-        cls, people: npt.NDArray[np.float32], law: Law, columns: Columns, seed: int
+        cls, people: npt.NDArray[np.float32], law: Mixture, columns: ItemColumns, seed: int
     ) -> MixedLogitPosterior:  # fmt: skip
         """Posterior of a saved model."""
         if not min(people.shape[1], *law.share.shape):
@@ -98,7 +98,7 @@ class MixedLogitPosterior(Posterior):
         return DrawnUtilities.drawn(self.X, self.central)
 
 
-def unseen_draws(law: Law, columns: Columns, traits: FloatArray | None, seed: int) -> FloatArray:
+def unseen_draws(law: Mixture, columns: ItemColumns, traits: FloatArray | None, seed: int) -> FloatArray:
     """Draws of the coefficients of somebody without answers, (S, d), with ``traits`` (T,), by default the mean."""
     own = np.zeros(law.B.shape[2] - 1) if traits is None else traits
     return law.people(np.concatenate([[1.0], own]), columns.kind, columns.price, seed)

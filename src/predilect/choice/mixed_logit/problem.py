@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri, softmax
 from predilect._base.stored import amounts, numbers
 from predilect._base.types import FloatArray, IntArray
 from predilect.choice.mixed_logit import loops
-from predilect.choice.mixed_logit.attributes import NORMAL, TRIANGULAR, Columns
+from predilect.choice.mixed_logit.attributes import NORMAL, TRIANGULAR, ItemColumns
 from predilect.data.choices import Choices
 from predilect.inference.gaussian.dense import covariances
 
@@ -22,7 +22,7 @@ _NEWTON = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ChoiceProblem:
     """Choices as rows of differences: an item minus the chosen one, by choice and person.
 
     People stand in an order that follows from their answers and not from their names: ``people`` are their codes.
@@ -41,9 +41,9 @@ class Problem:
     price: int
 
     @property
-    def rows(self) -> loops.Rows:
+    def rows(self) -> loops.ChoiceRows:
         """As the compiled loops take them."""
-        return loops.Rows(self.D, self.weight, self.row_ptr, self.choice_ptr, self.kind, self.price)
+        return loops.ChoiceRows(self.D, self.weight, self.row_ptr, self.choice_ptr, self.kind, self.price)
 
     @property
     def n_users(self) -> int:
@@ -56,7 +56,7 @@ class Problem:
         return len(self.kind)
 
 
-def problem_of(choices: Choices, columns: Columns, traits: FloatArray, n_users: int) -> Problem:
+def problem_of(choices: Choices, columns: ItemColumns, traits: FloatArray, n_users: int) -> ChoiceProblem:
     """Rows of the choices, sorted by their content; O(n log n)."""
     rank = np.unique(columns.X, axis=0, return_inverse=True)[1].reshape(-1).astype(">i4")
     size = np.diff(choices.ptr)
@@ -83,7 +83,7 @@ def problem_of(choices: Choices, columns: Columns, traits: FloatArray, n_users: 
     size = size[turn]
     D = columns.X[others] - np.repeat(columns.X[[one[0] for one in rows]], size - 1, axis=0)
     D *= np.repeat(choices.sign[turn], size - 1)[:, None]
-    return Problem(
+    return ChoiceProblem(
         np.ascontiguousarray(D), choices.weight[turn], choices.answer[turn], choices.share[turn],
         np.concatenate([[0], np.cumsum(size - 1)]), np.concatenate([[0], np.cumsum(count[people])]),
         np.ascontiguousarray(traits[people]), people, columns.kind, columns.n_random, columns.price,
@@ -91,7 +91,7 @@ def problem_of(choices: Choices, columns: Columns, traits: FloatArray, n_users: 
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class Mixture:
     """Population distributions of states z, one a draw: K classes with means B' traits and covariances Ω.
 
     ``member``: log odds of the classes of somebody with traits, against the first; by default ``share`` is everybody's.
@@ -107,11 +107,11 @@ class Law:
         if np.abs(self.share.sum(axis=1) - 1.0).max(initial=0.0) > 1e-6:
             raise ValueError("shares of classes that do not sum to 1")
 
-    def thinned(self, most: int) -> Law:
+    def thinned(self, most: int) -> Mixture:
         """At most so many of the draws, evenly."""
         rows = np.unique(np.linspace(0, len(self.B) - 1, min(most, len(self.B))).round().astype(int))
         member = None if self.member is None else self.member[rows]
-        return Law(self.B[rows], self.Omega[rows], self.share[rows], member)
+        return Mixture(self.B[rows], self.Omega[rows], self.share[rows], member)
 
     def shares(self, traits: FloatArray) -> FloatArray:
         """Shares of the classes among people with traits (G,), in each draw, (S, K)."""
@@ -172,7 +172,7 @@ def coefficients_of(z: FloatArray, kind: npt.NDArray[np.int8], price: int) -> Fl
 
 
 @dataclass(frozen=True, slots=True)
-class Approximation:
+class Quadratics:
     """Quadratics that stand for people's log-likelihoods around their modes in a population N(mean_u, Ω)."""
 
     z: FloatArray  # modes, (U, d)
@@ -191,7 +191,7 @@ class Approximation:
         return self.root @ np.swapaxes(self.root, 1, 2)
 
 
-def approximation(problem: Problem, z: FloatArray, mean: FloatArray, Omega: FloatArray) -> Approximation:
+def approximation(problem: ChoiceProblem, z: FloatArray, mean: FloatArray, Omega: FloatArray) -> Quadratics:
     """Modes by Newton's method from z (U, d) on; ``mean`` (U, d), Ω (n, n)."""
     n = problem.n_random
     kind = np.where(problem.kind == TRIANGULAR, NORMAL, problem.kind).astype(np.int8)
@@ -201,7 +201,7 @@ def approximation(problem: Problem, z: FloatArray, mean: FloatArray, Omega: Floa
     rows = problem.rows._replace(kind=kind)
     loops.modes(z, n, np.ascontiguousarray(mean), precision, rows, _NEWTON if n else 0, slope, curvature)
     root = np.linalg.cholesky(np.linalg.inv(curvature[:, :n, :n] + precision))
-    return Approximation(z, slope, curvature, root)
+    return Quadratics(z, slope, curvature, root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +210,10 @@ class Start:
 
     mean: FloatArray  # (G, d)
     Omega: FloatArray  # (n, n)
-    around: Approximation
+    around: Quadratics
 
 
-def start_of(problem: Problem, ridge: float) -> Start:
+def start_of(problem: ChoiceProblem, ridge: float) -> Start:
     """Modes of people and moments of them by turns; ``ridge``: prior precision of a mean, so that it is finite."""
     U, d, n, traits = problem.n_users, problem.n_coefficients, problem.n_random, problem.traits
     G = traits.shape[1]

@@ -15,8 +15,8 @@ from predilect._base.text import either
 from predilect._base.types import FloatArray
 from predilect.choice.mixed_logit import loops
 from predilect.choice.mixed_logit.diagnosis import effective_size, r_hat, why_unusable, worst_of
-from predilect.choice.mixed_logit.gibbs import Classes, Hyperprior, Kept, People, Proposals, sweeps
-from predilect.choice.mixed_logit.problem import Law, Problem, Start, approximation, coefficients_of, start_of
+from predilect.choice.mixed_logit.gibbs import ClassState, Hyperprior, Kept, PeopleState, Proposals, sweeps
+from predilect.choice.mixed_logit.problem import ChoiceProblem, Mixture, Start, approximation, coefficients_of, start_of
 
 PRIOR_PEOPLE = 0.01  # how many people the prior of a mean is worth: enough to be finite where all answers agree
 _KEPT = 1000  # draws of the population, of each chain
@@ -30,7 +30,7 @@ _WALK = 2.4  # of a random walk, over the root of its dimension
 class Sample:
     """Draws of all chains: populations, and coefficients of people (U, R, d) in the order of their codes."""
 
-    law: Law
+    law: Mixture
     people: npt.NDArray[np.float32]
     report: Report
     diagnosis: dict[str, Any]
@@ -41,7 +41,7 @@ class Sample:
 
 
 def sample(
-    problem: Problem, *, n_classes: int, diagonal: bool, n_sweeps: int, n_chains: int, tolerance: float,
+    problem: ChoiceProblem, *, n_classes: int, diagonal: bool, n_sweeps: int, n_chains: int, tolerance: float,
     fewest: float, random_state: int, executor: ThreadPoolExecutor | None, watch: Watcher | None,
 ) -> Sample:  # fmt: skip
     """Run chains of ``n_sweeps`` sweeps, of which the second half is kept; the same bits for any executor.
@@ -101,7 +101,7 @@ def sample(
     B = np.take_along_axis(B, by_size[..., None, None], 2)
     Omega = np.take_along_axis(Omega, by_size[..., None, None], 2)
     S = share.shape[0] * share.shape[1]
-    law = Law(B.reshape(S, *B.shape[2:]), Omega.reshape(S, *Omega.shape[2:]), share.reshape(S, n_classes))
+    law = Mixture(B.reshape(S, *B.shape[2:]), Omega.reshape(S, *Omega.shape[2:]), share.reshape(S, n_classes))
     average = np.eye(problem.traits.shape[1])[0]
     mean, variance = (one.reshape(*share.shape[:2], one.shape[1]) for one in law.moments(average))
     found = {
@@ -131,7 +131,9 @@ def _directions(start: Start, n: int, diagonal: bool) -> tuple[FloatArray, Float
     return np.ascontiguousarray((root @ vectors).T), np.ascontiguousarray(np.linalg.solve(root.T, vectors).T)
 
 
-def _initial(problem: Problem, start: Start, n_classes: int, rng: np.random.Generator) -> tuple[People, Classes]:
+def _initial(
+    problem: ChoiceProblem, start: Start, n_classes: int, rng: np.random.Generator
+) -> tuple[PeopleState, ClassState]:
     """A state of a chain: people near their modes, the population apart from the other chains'."""
     U, d, n = problem.n_users, problem.n_coefficients, problem.n_random
     z = start.around.z.copy()
@@ -153,4 +155,4 @@ def _initial(problem: Problem, start: Start, n_classes: int, rng: np.random.Gene
     c = np.ascontiguousarray(coefficients_of(z, problem.kind, problem.price))
     value = loops.log_likelihoods(c, problem.rows)
     Omega = np.repeat(start.Omega[None], n_classes, axis=0)
-    return People(z, c, value, label), Classes(B, Omega, np.full(n_classes, 1.0 / n_classes))
+    return PeopleState(z, c, value, label), ClassState(B, Omega, np.full(n_classes, 1.0 / n_classes))

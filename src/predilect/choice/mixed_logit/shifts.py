@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from predilect._base.text import first_few, shown
 from predilect._base.types import FloatArray, IntArray
-from predilect.choice.mixed_logit.attributes import Columns
-from predilect.choice.mixed_logit.problem import Problem
+from predilect.choice.mixed_logit.attributes import ItemColumns
+from predilect.choice.mixed_logit.problem import ChoiceProblem
 from predilect.data import PersonFeatures, Vocabulary
 from predilect.data.attributes import Coding
 from predilect.data.features import Traits
@@ -81,7 +81,7 @@ class Shifts:
             np.array(place), np.array(covariate), np.ones(len(place)), W, W.mean(axis=0), traits, whole, tuple(names)
         )
 
-    def extended(self, problem: Problem, columns: Columns) -> tuple[Shifts, Problem, Columns]:
+    def extended(self, problem: ChoiceProblem, columns: ItemColumns) -> tuple[Shifts, ChoiceProblem, ItemColumns]:
         """With columns of size 1, the problem with them, and all columns for what is reported.
 
         DataError if nothing of an interaction varies that other columns do not tell.

@@ -15,7 +15,7 @@ from scipy.stats import qmc
 from predilect._base.progress import Report, Watcher
 from predilect._base.types import FloatArray
 from predilect.choice.mixed_logit.attributes import NORMAL, TRIANGULAR
-from predilect.choice.mixed_logit.problem import Law, Problem, coefficients_of, start_of, triangular
+from predilect.choice.mixed_logit.problem import ChoiceProblem, Mixture, coefficients_of, start_of, triangular
 from predilect.choice.mixed_logit.sampler import Sample
 
 _DROPPED = 10  # of the first points of a Halton sequence
@@ -27,7 +27,7 @@ _KEPT_PEOPLE, _KEPT_LAWS = 200, 400
 _FEW_DRAWS = 10.0  # that a person's coefficients rest on
 
 
-def halton(problem: Problem, n_draws: int) -> FloatArray:
+def halton(problem: ChoiceProblem, n_draws: int) -> FloatArray:
     """Standardised draws (U, n_draws, n), a stretch of the sequence for each person."""
     n_users, n_random = problem.n_users, problem.n_random
     if not n_random:
@@ -48,7 +48,7 @@ class Simulated:
     of Ω by rows, or its diagonal.
     """
 
-    problem: Problem
+    problem: ChoiceProblem
     draws: FloatArray  # (U, R, n)
     diagonal: bool
 
@@ -144,7 +144,7 @@ class Simulation(NamedTuple):
 
 
 def fit_simulated(
-    problem: Problem, draws: FloatArray, *, diagonal: bool, max_iter: int, tolerance: float, random_state: int,
+    problem: ChoiceProblem, draws: FloatArray, *, diagonal: bool, max_iter: int, tolerance: float, random_state: int,
     watch: Watcher | None,
 ) -> Simulation:  # fmt: skip
     """Estimates by ``draws`` (U, R, n), and draws of populations by standard errors and of people by their answers."""
@@ -182,7 +182,7 @@ def fit_simulated(
 
 def _sample(
     likelihood: Simulated, theta: FloatArray, H: FloatArray, at_draws: FloatArray, rng: np.random.Generator
-) -> tuple[Law, npt.NDArray[np.float32]]:
+) -> tuple[Mixture, npt.NDArray[np.float32]]:
     problem = likelihood.problem
     B, L = likelihood.unpacked(theta)
     people = np.empty((problem.n_users, _KEPT_PEOPLE, problem.n_coefficients), dtype=np.float32)
@@ -194,13 +194,13 @@ def _sample(
     return populations(likelihood, theta, H, rng), people
 
 
-def law_at(likelihood: Simulated, thetas: FloatArray) -> Law:
+def law_at(likelihood: Simulated, thetas: FloatArray) -> Mixture:
     """Populations (S,) of parameters (S, P)."""
     B, L = (np.stack(part)[:, None] for part in zip(*map(likelihood.unpacked, thetas), strict=True))
-    return Law(B, L @ np.swapaxes(L, 2, 3), np.ones((len(thetas), 1)))
+    return Mixture(B, L @ np.swapaxes(L, 2, 3), np.ones((len(thetas), 1)))
 
 
-def populations(likelihood: Simulated, theta: FloatArray, H: FloatArray, rng: np.random.Generator) -> Law:
+def populations(likelihood: Simulated, theta: FloatArray, H: FloatArray, rng: np.random.Generator) -> Mixture:
     """Populations around an estimate, from minus the Hessian of the log-likelihood there.
 
     Means and the symmetric root of Ω are normal, with a centre at which the mean of Ω is the estimate. Their covariance
@@ -222,7 +222,7 @@ def populations(likelihood: Simulated, theta: FloatArray, H: FloatArray, rng: np
     back = np.linalg.solve(root, np.linalg.solve(root, _square_root(root @ Omega @ root)).T)
     drawn = back @ drawn @ back.T
     drawn[:, np.arange(n), np.arange(n)] += 1e-12
-    return Law(B[:, None], 0.5 * (drawn + np.swapaxes(drawn, 1, 2))[:, None], np.ones((_KEPT_LAWS, 1)))
+    return Mixture(B[:, None], 0.5 * (drawn + np.swapaxes(drawn, 1, 2))[:, None], np.ones((_KEPT_LAWS, 1)))
 
 
 def populations_around(theta: FloatArray, H: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
@@ -284,7 +284,7 @@ def _noise(at_draws: FloatArray) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def evidence_of(problem: Problem, law: Law, n_draws: int = 200) -> float:
+def evidence_of(problem: ChoiceProblem, law: Mixture, n_draws: int = 200) -> float:
     """Simulated log-likelihood at the mean of a law's draws."""
     likelihood = Simulated(problem, halton(problem, n_draws), diagonal=False)
     share = law.share.mean(axis=0)

@@ -13,7 +13,7 @@ from predilect._base.progress import Report, Watcher
 from predilect._base.shards import workers
 from predilect._base.text import either
 from predilect._base.types import FloatArray
-from predilect.choice.mixed_logit.attributes import NORMAL, Columns
+from predilect.choice.mixed_logit.attributes import NORMAL, ItemColumns
 from predilect.choice.mixed_logit.diagnosis import FEWEST, R_HAT
 from predilect.choice.mixed_logit.estimates import Estimates, by_delta, by_draws, facts_of, of_few
 from predilect.choice.mixed_logit.logit import (
@@ -25,7 +25,7 @@ from predilect.choice.mixed_logit.logit import (
     maximised,
     scores_of_answers,
 )
-from predilect.choice.mixed_logit.problem import Law, Problem, problem_of
+from predilect.choice.mixed_logit.problem import ChoiceProblem, Mixture, problem_of
 from predilect.choice.mixed_logit.sampler import sample
 from predilect.choice.mixed_logit.simulated import evidence_of, fit_simulated, halton, law_at
 from predilect.data.choices import Choices
@@ -46,7 +46,7 @@ _HOW = 'errors="robust", or errors="hessian"'
 class Found(NamedTuple):
     """Result of learning: populations, coefficients of people (U, R, d), and what is said of both."""
 
-    law: Law
+    law: Mixture
     people: npt.NDArray[np.float32]
     report: Report
     diagnosis: dict[str, Any]
@@ -59,8 +59,8 @@ class Found(NamedTuple):
 class Learning:
     """What is learned from, and the settings of the model."""
 
-    problem: Problem
-    columns: Columns
+    problem: ChoiceProblem
+    columns: ItemColumns
     covariates: tuple[list[str], FloatArray]
     with_constants: float | None  # log likelihood
     n_people: int | None
@@ -176,7 +176,7 @@ class Learning:
         return Found(kept.law, kept.people, kept.report, {"draws": n_draws, **kept.diagnosis}, evidence, estimates)
 
 
-def is_logit(columns: Columns, model: Any) -> bool:
+def is_logit(columns: ItemColumns, model: Any) -> bool:
     """Whether no coefficient is to vary between people, so that the likelihood has a maximum in closed form.
 
     Of one person alone coefficients do not vary either, but "bayes" has a prior for them unless they are to be fixed.
@@ -195,7 +195,7 @@ def likelihood_of_constants(choices: Choices, labels: FloatArray | None) -> floa
     nothing: list[Any] = [None, np.zeros(d, dtype=np.int8), 0, -1, np.eye(d), (("", ""),) * d, ()]
     nothing[1][:] = NORMAL
     everybody = replace(choices, user=np.zeros_like(choices.user))
-    problem = problem_of(everybody, Columns(labels, *nothing), np.ones((1, 1)), 1)
+    problem = problem_of(everybody, ItemColumns(labels, *nothing), np.ones((1, 1)), 1)
     one = Classes(problem, 1)
     found = maximised(one.at, np.zeros(d), float(choices.weight.sum()), max_iter=50, tolerance=_SLOPE)
     return float(found.at.values.sum())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from predilect._base.arguments import check_mapping
 from predilect._base.text import shown
 from predilect._base.types import BoolArray, FloatArray
-from predilect.data.canonical import Answers, Codes, canonical_answers, choices_in_runs, exact_sum, task_codes
+from predilect.data.canonical import AnswerColumns, Codes, canonical_answers, choices_in_runs, exact_sum, task_codes
 from predilect.data.frames import Columns, as_text, clean_ids, to_series, without_points
 from predilect.data.intake import (
     REASONS,
@@ -52,7 +52,7 @@ class Assembled(NamedTuple):
     users: Vocabulary
     items: Vocabulary
     has_users: bool
-    answers: Answers
+    answers: AnswerColumns
     intake: Intake
     contexts: Vocabulary | None = None
     covariate_names: tuple[str, ...] = ()
@@ -174,7 +174,7 @@ def _in_use(
         sides = amount[:, None] * (pairs.shown_left[use][:, None] == [1, -1])
     grade = None if decoded.grade is None else decoded.grade[use[kept]]
     left, right = np.split(pair, 2)
-    answers = Answers(who, left, right, outcome, amount, task, sides, differ, context, grade)
+    answers = AnswerColumns(who, left, right, outcome, amount, task, sides, differ, context, grade)
     tie_word = decoded.tie_word.filter(pl.Series(use[kept]))
     if options.get("both_bad") == "item":
         bad = tie_word.str.strip_chars().str.to_lowercase().is_in(list(BAD_WORDS)).fill_null(False).to_numpy()
@@ -235,8 +235,8 @@ NEITHER = "(neither)"
 
 
 def _against_neither(
-    rows: Answers, items: Vocabulary, bad: NDArray[np.bool_]
-) -> tuple[Answers, Vocabulary, tuple[str, ...]]:
+    rows: AnswerColumns, items: Vocabulary, bad: NDArray[np.bool_]
+) -> tuple[AnswerColumns, Vocabulary, tuple[str, ...]]:
     """Rows of which those that are ``bad`` are two, in which each item loses against one more, and a note."""
     if not bad.any():
         return rows, items, ()
@@ -249,7 +249,7 @@ def _against_neither(
     rows = rows._replace(left=code[rows.left], right=code[rows.right])
     again = rows.at(np.flatnonzero(bad))
     again = again._replace(left=again.right)
-    both = Answers._make(
+    both = AnswerColumns._make(
         None if one is None else np.concatenate([one, two]) for one, two in zip(rows, again, strict=True)
     )
     lost = np.append(bad, np.ones(len(again.user), dtype=bool))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from predilect._base.text import shown
 from predilect._base.types import BoolArray, FloatArray, IntArray
-from predilect.data.canonical import ALONE, Answers, canonical_answers, repeats
+from predilect.data.canonical import ALONE, AnswerColumns, canonical_answers, repeats
 from predilect.data.frames import Columns, clean_ids
 from predilect.data.intake import (
     ALL_ALIKE,
@@ -228,7 +228,7 @@ def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:
         context = None if contexts is None else contexts.codes(ids, unknown="minus_one")[of]
     won = np.ones(len(of), dtype=np.int8)
     answers = canonical_answers(
-        Answers(who[of], code[over], code[under], won, weight[of], held, context=context, copies=both)
+        AnswerColumns(who[of], code[over], code[under], won, weight[of], held, context=context, copies=both)
     )
     profiles = sets.profiles
     if profiles is not None:

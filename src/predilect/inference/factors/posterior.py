@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 
 from predilect._base.compile import kernel
-from predilect._base.stored import LARGEST, PART, Field, amounts, numbers, positive, within
+from predilect._base.stored import LARGEST, PART, ArraySpec, amounts, numbers, positive, within
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.content import Keys, dealt, refined, rounded
 from predilect.inference.factors.answers import (
@@ -57,7 +57,7 @@ def add_products(user, pair, delta, D, mu, Sigma, mean, var):
 _DENSE_ITEMS = 2000  # items up to which one user's covariance is formed
 
 
-def covariances_or_variances(shape: str) -> Field:
+def covariances_or_variances(shape: str) -> ArraySpec:
     """Stored covariances, or variances where there is an axis less."""
     whole, diagonal = covariances(shape), amounts(shape)
     return replace(

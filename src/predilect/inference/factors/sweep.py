@@ -237,7 +237,7 @@ _ROUNDS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
+class WeightRegression:
     """Regression of the weights, w_u ~ N(B x_u, I) with rows b_c ~ N(0, I/τ_c), τ_c ~ Gamma; q(B) and q(τ)."""
 
     traits: FloatArray
@@ -253,7 +253,7 @@ class Effects:
     prior: GammaPrior = TAU_PRIOR  # of τ, large where features do not explain the weights
 
     @classmethod
-    def start(cls, traits: FloatArray, n_components: int, active: BoolArray) -> Effects:
+    def start(cls, traits: FloatArray, n_components: int, active: BoolArray) -> WeightRegression:
         """No effects, τ at 100 for each."""
         k, C = traits.shape[1], n_components
         gram = traits[active].T @ traits[active]
@@ -267,7 +267,7 @@ class Effects:
         """E B x_u, shape (n_users, C)."""
         return self.traits @ self.mean.T
 
-    def updated(self, mu: FloatArray) -> Effects:
+    def updated(self, mu: FloatArray) -> WeightRegression:
         """Update of q(b_c), then τ_c, for mean weights ``mu`` (n_users, C): Λ = τ I + XᵀX, Λ⁻¹ Xᵀ μ."""
         k = self.mean.shape[1]
         right = self.traits[self.active].T @ mu[self.active]
@@ -285,7 +285,7 @@ class Effects:
         total -= sum(scale_bound(self.prior, k, float(tau)) for tau in self.tau)
         return total + 0.5 * float(np.einsum("ckl,kl->", self.covariance, self.gram))
 
-    def converged(self, state: FactorState) -> Effects:
+    def converged(self, state: FactorState) -> WeightRegression:
         """A few joint rounds of q(B), q(τ) and the weights, with μ_u moved by Σ_u times its prior mean's change.
 
         Effects and weights follow each other slowly otherwise. ``state`` is changed in place. n_users C² a round.

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from predilect._base.types import FloatArray
 from predilect.inference.gaussian.dense import Factor, factorise, semidefinite_root, symmetrise
-from predilect.inference.gaussian.design import Design, Sites
+from predilect.inference.gaussian.design import MarginMatrix, Sites
 
 Space = Literal["items", "answers"]
 
@@ -81,7 +81,7 @@ class LatentPrior:
     """
 
     def __init__(
-        self, K: FloatArray, design: Design, mean: FloatArray | None = None, space: Space | None = None
+        self, K: FloatArray, design: MarginMatrix, mean: FloatArray | None = None, space: Space | None = None
     ) -> None:
         self.K = K
         self.design = design

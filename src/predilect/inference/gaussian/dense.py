@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgError, eigh
 from scipy.linalg.blas import dtrmm, dtrsm
 from scipy.linalg.lapack import dlauum, dpotrf, dpotri, dpotrs, dpstrf, dtrtri, dtrtrs
 
-from predilect._base.stored import LARGEST, Field, is_within
+from predilect._base.stored import LARGEST, ArraySpec, is_within
 from predilect._base.types import FloatArray, IntArray
 from predilect.errors import PredilectError
 
@@ -301,9 +301,9 @@ def is_semidefinite(matrices: FloatArray) -> bool:
     return True
 
 
-def covariances(shape: str) -> Field:
+def covariances(shape: str) -> ArraySpec:
     """Stored arrays that are symmetric and positive semi-definite, up to rounding; of several matrices each."""
-    return Field(
+    return ArraySpec(
         shape, "float64", f"symmetric and positive semi-definite within ±{LARGEST:g}",
         lambda a, _: is_within(a, -LARGEST) and is_semidefinite(a),
     )  # fmt: skip

@@ -100,7 +100,7 @@ _ROWS_AT_ONCE = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class MarginMatrix:
     """A, with margins z = A f: z_p is f(left_p) - f(right_p), or f(left_p) alone."""
 
     left: IntArray  # codes of points of the latent function (items), (n_answers,)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from predilect._base.types import FloatArray
 from predilect.inference.gaussian.condition import Conditioned
-from predilect.inference.gaussian.design import Design, Sites
+from predilect.inference.gaussian.design import MarginMatrix, Sites
 from predilect.inference.latent.single import Problem, SingleLatent, change_of_margin, report_of
 
 _SMALLEST_STEP = 0.05
@@ -122,7 +122,7 @@ def _sweep(problem: Problem, sites: Sites, state: Conditioned) -> Sites:
     sites = sites.copy()
     # In the space of answers the latent values are the margins themselves.
     if problem.prior.space == "answers":
-        design = Design(np.arange(problem.n_answers), None, problem.n_answers)
+        design = MarginMatrix(np.arange(problem.n_answers), None, problem.n_answers)
         S, mu = problem.prior.design.gram(state.covariance()), state.margin_mean.copy()
     else:
         design = problem.prior.design

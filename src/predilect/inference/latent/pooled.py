@@ -21,7 +21,7 @@ from predilect.data.orders import rows_by_answer
 from predilect.inference.gaussian.dense import Factor, factorise, is_diagonal, symmetrise
 from predilect.inference.gaussian.design import pair_variance
 from predilect.inference.gaussian.solve import Elimination, conjugate_gradients, jacobi
-from predilect.inference.likelihoods.grades import Intervals, Rows, Thresholds
+from predilect.inference.likelihoods.grades import GradeRows, Intervals, Thresholds
 from predilect.inference.likelihoods.orders import Orders, cells_of, shared_noise
 from predilect.inference.likelihoods.probit import starting_threshold
 from predilect.inference.likelihoods.views import PairLikelihood, Probit
@@ -410,7 +410,7 @@ def first_thresholds(answers: Comparisons, delta: float | None, item_tie_spread:
 
 def margins_without_each(
     rows: PooledAnswers, prior: PooledPrior, m: FloatArray, delta: float, code: npt.NDArray[np.int8]
-) -> Rows:  # fmt: skip
+) -> GradeRows:  # fmt: skip
     """Laws of the margins at a mode, each without one copy of its answer: what cuts are learned from.
 
     Of answers of one row, which alone have grades and ties.
@@ -428,7 +428,7 @@ def margins_without_each(
         # Without the answer no variance is larger than before all; a flat prior's leaves little of other digits.
         share = np.maximum(1.0 - curvature * var, 1.0 / (1.0 + curvature * before))
         mean, var = mean - var * slope / share, var / share
-    return Rows(code[alone], rows.weight[alone], mean, var, np.ones(len(mean)), left, right)
+    return GradeRows(code[alone], rows.weight[alone], mean, var, np.ones(len(mean)), left, right)
 
 
 def _variances(

@@ -56,7 +56,7 @@ class ScaledFit:
     delta: float
 
 
-class _Search:
+class _ScaledFits:
     """Fits at successive s and δ, each from the sites of the last."""
 
     def __init__(self, method: str, K: FloatArray, answers: PooledAnswers, prior: tuple[float, float]) -> None:
@@ -105,7 +105,7 @@ def fit_scaled(
     modern.md 10. Some 15 fits a round, of which one is enough without ties; n_items³ operations an iteration of a fit.
     """
     began = time.perf_counter()
-    search = _Search(method, K, answers, (shape, rate))
+    search = _ScaledFits(method, K, answers, (shape, rate))
     threshold = starting_threshold(answers.outcome, answers.weight, delta)
     learn_delta = delta is None and threshold > 0.0
     variance = rate / shape if scale is None else 1.0 / scale

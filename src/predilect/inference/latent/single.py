@@ -13,7 +13,7 @@ from predilect._base.progress import Report
 from predilect._base.types import FloatArray, IntArray
 from predilect.errors import DataError
 from predilect.inference.gaussian.condition import Conditioned, LatentPrior, Space
-from predilect.inference.gaussian.design import Design, Sites
+from predilect.inference.gaussian.design import MarginMatrix, Sites
 from predilect.inference.gaussian.posterior import GaussianPosterior
 from predilect.inference.likelihoods.views import Likelihood, Probit
 
@@ -71,7 +71,7 @@ class Problem:
         m = None if mean is None else np.asarray(mean, dtype=np.float64)
         if m is not None and (m.shape != (n_items,) or not np.isfinite(m).all()):
             raise DataError(f"mean must be {n_items} finite numbers, one for each row of K; its shape is {m.shape}.")
-        return cls(LatentPrior(K, Design(a, b, n_items), m, space), y, w, likelihood)
+        return cls(LatentPrior(K, MarginMatrix(a, b, n_items), m, space), y, w, likelihood)
 
     @property
     def n_answers(self) -> int:

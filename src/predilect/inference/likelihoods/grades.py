@@ -81,7 +81,7 @@ class Intervals(PairLikelihood):
         return tuple(out)
 
 
-class Rows(NamedTuple):
+class GradeRows(NamedTuple):
     """Answers whose thresholds are learned; arrays (n,), of which z ~ N(``mean``, ``var``) without the answer."""
 
     code: npt.NDArray[np.int8]
@@ -150,12 +150,12 @@ class Thresholds:
         left, right = np.minimum(left, len(psi) - 1), np.minimum(right, len(psi) - 1)
         return np.asarray(np.exp(0.5 * (psi[left] + psi[right])))
 
-    def views(self, rows: Rows) -> tuple[FloatArray, ...]:
+    def views(self, rows: GradeRows) -> tuple[FloatArray, ...]:
         """Log E P of answers with its derivatives, as of :meth:`Intervals.all_tilted`, (n,) each."""
         ends = self.ends(rows.code, rows.left, rows.right)
         return Intervals.all_tilted(ends, rows.mean, rows.var, self.scale * rows.factor)
 
-    def information(self, rows: Rows) -> FloatArray:
+    def information(self, rows: GradeRows) -> FloatArray:
         """Information of answers about each ψ, (n_items,)."""
         delta = self.scale * rows.factor
         _, _, _, slope, curvature = self.views(rows)
@@ -191,7 +191,7 @@ class Thresholds:
         cuts = ndtri(0.5 * (1.0 + share))
         return cls(cuts * (ties / cuts[0]) if ties else cuts, names=names)
 
-    def learned(self, rows: Rows, spread: float = 0.0, *, learn_scale: bool = False) -> Thresholds:
+    def learned(self, rows: GradeRows, spread: float = 0.0, *, learn_scale: bool = False) -> Thresholds:
         """Maximum of Σ w log E P(answer) over the cuts in units of the first, and of the factors of items, if they have
         a ``spread`` σ: ψ ~ N(0, σ²).
 
@@ -200,7 +200,7 @@ class Thresholds:
         """
         from scipy.optimize import minimize
 
-        search = _Search(self, rows, spread, learn_scale)
+        search = _CutObjective(self, rows, spread, learn_scale)
         if not len(search.start):
             return self
         size = np.ones(len(search.start))
@@ -222,10 +222,10 @@ class Thresholds:
 _INCREMENT_SD = 1.5  # of the logarithm of an increment: it decides only where a handful of answers have the grade
 
 
-class _Search:
+class _CutObjective:
     """Negative log posterior and its gradient: the logarithms of scale and increments, and ψ."""
 
-    def __init__(self, given: Thresholds, rows: Rows, spread: float, learn_scale: bool) -> None:
+    def __init__(self, given: Thresholds, rows: GradeRows, spread: float, learn_scale: bool) -> None:
         self.given, self.rows, self.spread, self.learn_scale = given, rows, spread, learn_scale
         self.n_fixed = 1 if given.cuts[0] else 2  # relative cuts that are 0 or 1
         first = Thresholds.first(rows.code, rows.weight, given.n_grades, given.tie_threshold)

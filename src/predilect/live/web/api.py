@@ -15,7 +15,7 @@ from predilect._base.json import plain
 from predilect.errors import DataError, OutputError
 from predilect.live.exports import Export
 from predilect.live.given import Refused, Unfit
-from predilect.live.poll import Poll, Question
+from predilect.live.poll import Poll, PollQuestion
 from predilect.live.settings import LONGEST_TEXT, storable
 from predilect.live.state import Item
 from predilect.live.web.access import Access, Visitor, address_of
@@ -48,7 +48,7 @@ class Joined(BaseModel):
     secret: str
 
 
-class Shown(BaseModel):
+class QuestionItem(BaseModel):
     """An item of a question."""
 
     number: int
@@ -57,14 +57,14 @@ class Shown(BaseModel):
     attributes: dict[str, str] = {}
 
 
-class Asked(BaseModel):
+class NextQuestion(BaseModel):
     """A question, with the items in the order in which they are to be shown."""
 
     shown: int
     criterion: int
     text: str
     kind: str
-    items: list[Shown]
+    items: list[QuestionItem]
 
 
 class Answering(_Given):
@@ -80,12 +80,12 @@ class Answering(_Given):
     ask: Annotated[int, Field(ge=0, le=5, description="Send so many questions with the answer.")] = 0
 
 
-class Answered(BaseModel):
+class Receipt(BaseModel):
     """The number of an answer that is kept, and the next questions, if they were asked for."""
 
     answer: int
     repeated: bool
-    questions: list[Asked] = []
+    questions: list[NextQuestion] = []
 
 
 class Replacing(_Given):
@@ -95,7 +95,7 @@ class Replacing(_Given):
     key: Key = None
 
 
-class Keyed(_Given):
+class WithKey(_Given):
     """A request that counts once."""
 
     key: Key = None
@@ -215,14 +215,12 @@ def join(request: Request, poll: ThePoll, joining: Joining) -> Joined:
 
 
 @routes.post("/questions", tags=["participants"])
-def ask(poll: ThePoll, who: Who, n: Annotated[int, Query(ge=1, le=5)] = 1) -> list[Asked]:
+def ask(poll: ThePoll, who: Who, n: Annotated[int, Query(ge=1, le=5)] = 1) -> list[NextQuestion]:
     """The next questions: the same until they are answered."""
     return [_asked(question) for question in poll.ask(who.number, n)]
 
 
-@routes.post(
-    "/answers", status_code=201, response_model=Answered, tags=["participants"], openapi_extra=_body(Answering)
-)
+@routes.post("/answers", status_code=201, response_model=Receipt, tags=["participants"], openapi_extra=_body(Answering))
 async def tell(request: Request, poll: Annotated[str, Path(max_length=64)]) -> Response:
     """Keep an answer: it is on the disk when this one is sent."""
     # Without FastAPI's dependencies, which took more of the time than all else of this request, the most frequent one.
@@ -236,19 +234,19 @@ async def tell(request: Request, poll: Annotated[str, Path(max_length=64)]) -> R
         this.tell_and_ask, who.number, given.shown, given.answer, given.ask, criterion=given.criterion, key=given.key,
         shown_ms=given.shown_ms,
     )  # fmt: skip
-    kept = Answered(answer=told.answer, repeated=told.repeated, questions=[_asked(one) for one in questions])
+    kept = Receipt(answer=told.answer, repeated=told.repeated, questions=[_asked(one) for one in questions])
     return Response(kept.model_dump_json(), 201, media_type="application/json")
 
 
 @routes.put("/answers/{answer}", tags=["participants"])
-def replace(poll: ThePoll, who: Writer, answer: ItemNumber, given: Replacing) -> Answered:
+def replace(poll: ThePoll, who: Writer, answer: ItemNumber, given: Replacing) -> Receipt:
     """Put an answer in the place of an earlier one."""
     told = poll.replace(who.number, answer, given.answer, key=given.key)
-    return Answered(answer=told.answer, repeated=told.repeated)
+    return Receipt(answer=told.answer, repeated=told.repeated)
 
 
 @routes.post("/undo", tags=["participants"])
-def undo(poll: ThePoll, who: Writer, given: Keyed) -> dict[str, int]:
+def undo(poll: ThePoll, who: Writer, given: WithKey) -> dict[str, int]:
     """Take back the last answer."""
     return {"answer": poll.undo(who.number, key=given.key)}
 
@@ -381,15 +379,15 @@ def joined(poll: Poll, language: str, pid: str | None, signature: str) -> str:
     return secret
 
 
-def _asked(question: Question) -> Asked:
-    return Asked(
+def _asked(question: PollQuestion) -> NextQuestion:
+    return NextQuestion(
         shown=question.shown, criterion=question.criterion, text=question.text, kind=question.kind,
         items=[_shown(item) for item in question.items],
     )  # fmt: skip
 
 
-def _shown(item: Item) -> Shown:
-    return Shown(number=item.number, name=item.name, image=item.image, attributes=item.attributes)
+def _shown(item: Item) -> QuestionItem:
+    return QuestionItem(number=item.number, name=item.name, image=item.image, attributes=item.attributes)
 
 
 def _rows(table: Any) -> list[dict[str, Any]]:

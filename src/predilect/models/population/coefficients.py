@@ -31,14 +31,14 @@ _WIDTH = 5.0  # of the half-t prior of standard deviations
 _LEAST_VARIANCE = 25.0
 
 
-class Functions(NamedTuple):
+class LinearFunctions(NamedTuple):
     """Φ (n_items, M) of a linear model: columns of the attributes, and one for each item without attributes."""
 
     Phi: FloatArray
     size: FloatArray  # by which columns of the attributes are divided, (n_columns,)
 
     @classmethod
-    def of(cls, columns: FloatArray, known: BoolArray) -> Functions:
+    def of(cls, columns: FloatArray, known: BoolArray) -> LinearFunctions:
         """From centred columns of the items (n_items, n_columns), which say nothing of those that are not known."""
         size = np.sqrt((columns[known] ** 2).mean(axis=0) * columns.shape[1])
         return cls(np.hstack([columns / size, np.eye(len(known))[:, ~known]]), size)
@@ -51,7 +51,7 @@ class Functions(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class Coefficients:
     """Coefficients b_u ~ N(m, Σ) of M functions, and the Gaussian that stands for each person's answers."""
 
     mean: FloatArray  # m at its mode, (M,)
@@ -63,7 +63,7 @@ class Linear:
     engaged: FloatArray  # probability that a person does not click at random, (U,)
 
     @classmethod
-    def of(cls, posterior: PopulationPosterior, Phi: FloatArray, delta: float, variance: float) -> Linear:
+    def of(cls, posterior: PopulationPosterior, Phi: FloatArray, delta: float, variance: float) -> Coefficients:
         """Fit of utilities Φ b_u to the answers of a population, whose people answer as consistently as it found.
 
         ``Phi`` (n_items, M) has rows of mean square 1; ``variance`` is that of a consensus utility. Traits of people
@@ -81,7 +81,7 @@ class Linear:
         return cls._at(state, people, prior)
 
     @classmethod
-    def _at(cls, state: PopulationState, people: People, prior: PopulationPrior) -> Linear:
+    def _at(cls, state: PopulationState, people: People, prior: PopulationPrior) -> Coefficients:
         fitted = state.posterior(people, prior)
         people, sites, law = fitted.people, fitted.sites, fitted.law
         users = np.flatnonzero(np.diff(people.answer_ptr))

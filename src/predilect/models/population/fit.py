@@ -23,7 +23,7 @@ from predilect._base.types import FloatArray
 from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.calibration import Calibration
-from predilect.inference.likelihoods.grades import Rows, Thresholds
+from predilect.inference.likelihoods.grades import GradeRows, Thresholds
 from predilect.inference.people.law import Basis, Effects
 from predilect.inference.people.layout import People, with_own
 from predilect.inference.people.posterior import PopulationPosterior
@@ -257,7 +257,7 @@ def fit_thresholds(
     return state
 
 
-def _without_each(state: PopulationState, people: People, prior: PopulationPrior) -> Rows:
+def _without_each(state: PopulationState, people: People, prior: PopulationPrior) -> GradeRows:
     """Laws of the margins of answers, each without one copy of it, in units of the noise of its person.
 
     The consensus is held at its mode; answers about several alternatives say nothing of cuts.
@@ -281,4 +281,4 @@ def _without_each(state: PopulationState, people: People, prior: PopulationPrior
     share = 1.0 - precision * var
     mean = (mean - var * linear) / share + a * people.offset[rows]
     weight = people.engaged[who] * people.weight[rows]
-    return Rows(people.outcome[rows], weight, mean, var / share, people.tie_factor[who], left, right)
+    return GradeRows(people.outcome[rows], weight, mean, var / share, people.tie_factor[who], left, right)

@@ -17,7 +17,7 @@ from predilect.errors import DataError
 from predilect.inference.gaussian.dense import opposite_draws, root_of_difference, symmetrise
 from predilect.inference.people.combinations import Combinations, ConsensusDraws
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.models.population.coefficients import Functions, Linear
+from predilect.models.population.coefficients import Coefficients, LinearFunctions
 
 _PAIRS = 200  # of opposite draws, of each person
 _POPULATION = (0, 2)  # which stream of the seed
@@ -41,7 +41,7 @@ def describe_attributes(model: Any) -> list[str]:
 
 
 @dataclass(slots=True)
-class Draws:
+class CoefficientDraws:
     """Draws of people's coefficients, as the conjoint kit takes them; see :mod:`predilect.decisions.conjoint`.
 
     Coefficients of a person are those of the linear function of the attributes that is closest, by least squares over
@@ -91,8 +91,8 @@ class Draws:
         """
         posterior = self.posterior
         if self.found is None and not posterior.is_pooled and posterior.consolidated().people.n_rows:
-            functions = Functions.of(self.columns, self.known)
-            linear = Linear.of(posterior, functions.Phi, self.tie_threshold, self.consensus_variance)
+            functions = LinearFunctions.of(self.columns, self.known)
+            linear = Coefficients.of(posterior, functions.Phi, self.tie_threshold, self.consensus_variance)
             rng = np.random.default_rng([self.seed, *_POPULATION])
             means, spreads = linear.drawn(functions.coefficients(self.coding.report), rng)
             self.found = means + self._widening(len(means), rng), spreads
@@ -111,7 +111,7 @@ class Draws:
         """How far utilities are apart by each attribute over the items, (R, n_attributes)."""
         return ranges_of(self._drawn(self.fit, user), self.spans)
 
-    def utilities(self, user: int | None, rows: Rows) -> FloatArray:
+    def utilities(self, user: int | None, rows: LinearRows) -> FloatArray:
         """Utilities of items, with what each known one has to itself, in units of the user's noise; (R, k)."""
         return self._drawn(rows, user)
 
@@ -123,7 +123,7 @@ class Draws:
         """That of the first item alone, (R,)."""
         return chance_of_first(V)
 
-    def _drawn(self, asked: FloatArray | Rows, user: int | None) -> FloatArray:
+    def _drawn(self, asked: FloatArray | LinearRows, user: int | None) -> FloatArray:
         """Draws of what is asked for, over the utilities and the consistency, (R, q).
 
         ``asked``: rows of items, or A (q, n_items) for A f.
@@ -146,9 +146,9 @@ class Draws:
             found[:, pairs] = given.mean + moved, given.mean - moved
         return found.reshape(2 * _PAIRS, -1)
 
-    def _combined(self, rows: FloatArray | Rows) -> FloatArray:
+    def _combined(self, rows: FloatArray | LinearRows) -> FloatArray:
         """A with A f the utilities of items, (k, n_items), or as it is given."""
-        if not isinstance(rows, Rows):
+        if not isinstance(rows, LinearRows):
             return rows
         A = rows.columns @ self.coding.map @ self.fit
         known = rows.codes >= 0
@@ -157,7 +157,7 @@ class Draws:
         return A
 
 
-def draws_of(model: Any) -> Draws:
+def draws_of(model: Any) -> CoefficientDraws:
     """Draws of a fitted model; DataError without attributes."""
     if model.features_ is None:
         raise DataError(
@@ -184,13 +184,13 @@ def draws_of(model: Any) -> Draws:
         aways = _AWAY.tolist() if posterior.calibration.consistency_spread else [0.0]
         states = [(away, posterior.with_consistencies(away)) for away in aways]
     h = model.hyperparameters_.in_unit()
-    return Draws(
+    return CoefficientDraws(
         posterior, coding, fit, level, spans, seed, states, consensus, X, known, model.tie_threshold_,
         h.consensus_variance,
     )  # fmt: skip
 
 
-class Rows(NamedTuple):
+class LinearRows(NamedTuple):
     """Items by what the linear function of the attributes adds to one that is known, or to the average item.
 
     ``codes``: of the items, -1 for the average of those with attributes, (k,); ``columns``: by how much the encoded
@@ -201,10 +201,10 @@ class Rows(NamedTuple):
     columns: FloatArray
 
 
-def rows_of(model: Any, codes: IntArray, described: FloatArray) -> Rows:
+def rows_of(model: Any, codes: IntArray, described: FloatArray) -> LinearRows:
     """Items with these codes; those that the model does not know by their encoded attributes alone."""
     columns, new = np.zeros((len(codes), described.shape[1])), codes >= len(model.items_)
     if new.any():
         average = model._space.matrix[model._space.known].mean(axis=0)
         columns[new] = described[codes[new] - len(model.items_)] - average
-    return Rows(np.where(new, -1, codes), columns)
+    return LinearRows(np.where(new, -1, codes), columns)

@@ -54,7 +54,7 @@ from predilect.models.population.tables import (
     describe_thresholds,
     independence_lines,
 )
-from predilect.models.reading import Queries, Training, feature_space
+from predilect.models.reading import PairQueries, Training, feature_space
 
 if TYPE_CHECKING:
     from predilect.evaluation.verdict import Verdict
@@ -356,7 +356,7 @@ class Population(Tables):
         found: CovariateEffects | None = self.posterior_.covariates
         return found
 
-    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: PairQueries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         from predilect.models.people_models import traits_of_new_users
         from predilect.models.population.train import extend
 

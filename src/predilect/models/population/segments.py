@@ -129,7 +129,7 @@ class _Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cells:
+class _CellInformation:
     """Information of cells on the means of their utilities: ℓ(f) = ηᵀ f - ½ fᵀ H f."""
 
     levels: list[IntArray]  # the segments of each cell
@@ -140,7 +140,7 @@ class _Cells:
     def of(
         cls, cells: list[_Cell], law: Law, delta: float, mean: FloatArray, spread: FloatArray | None,
         executor: ThreadPoolExecutor | None,
-    ) -> _Cells:  # fmt: skip
+    ) -> _CellInformation:  # fmt: skip
         """At the means (n_cells, M); sites are made anew if the means are uncertain, with ``spread`` (n_cells, M, M).
 
         ``law`` has what is added to the mean of a cell as its mean.
@@ -170,7 +170,7 @@ class _Cells:
 class _Joint:
     """Posterior of consensus and effects with the sites held; the largest column of segments is eliminated first."""
 
-    def __init__(self, cells: _Cells, inverse: FloatArray, consensus_variance: float, segments: Segments,
+    def __init__(self, cells: _CellInformation, inverse: FloatArray, consensus_variance: float, segments: Segments,
                  variances: FloatArray) -> None:  # fmt: skip
         """``inverse`` is K_t⁻¹, ``variances`` (n_segments,) are the prior variances of the effects."""
         self.n, M = len(variances), len(inverse)
@@ -304,12 +304,12 @@ def fit_segments(
             law, mean=law.mean - (law.Phi @ state.m if law.has_basis else state.m), shift=law.shift[:, :n_others]
         )
         mean = state.m + traits[one][:, n_others:] @ state.B[:, n_others:].T
-        known = _Cells.of(cells, law, state.delta, mean, None, executor)
+        known = _CellInformation.of(cells, law, state.delta, mean, None, executor)
         for _ in range(_WIDENINGS):
             joint = _Joint(known, inverse, prior.consensus_variance, segments, found)
             mean, covariance = joint.of_cells(known.levels)
             spread = known.without_one(covariance, np.bincount(cell))
-            known = _Cells.of(cells, law, state.delta, mean, spread, executor)
+            known = _CellInformation.of(cells, law, state.delta, mean, spread, executor)
         tried = partial(_Joint, known, inverse, prior.consensus_variance, segments)
         for k in range(n_columns):
             found = _with_variance(tried, found, column_of == k, is_near=number > 0)

@@ -31,7 +31,7 @@ from predilect.models.kit import Kit
 from predilect.models.population.updating import Updating
 
 if TYPE_CHECKING:
-    from predilect.models.population.kit import Draws, Rows
+    from predilect.models.population.kit import CoefficientDraws, LinearRows
 
 _HARDLY = 0.1  # of the noise of an answer: what people differ by in a difference of two items
 _TOLD_APART = 0.01  # of the factors of noise, between the quartiles
@@ -151,18 +151,18 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         coding, columns = coding_of(self)
         return coding.only(columns).attributes
 
-    def _person_draws(self) -> Draws:
+    def _person_draws(self) -> CoefficientDraws:
         from predilect.models.population.kit import draws_of
 
         check_is_fitted(self)
         return draws_of(self._snapshot())
 
-    def _rows(self, codes: IntArray, described: FloatArray) -> Rows:
+    def _rows(self, codes: IntArray, described: FloatArray) -> LinearRows:
         from predilect.models.population.kit import rows_of
 
         return rows_of(self, codes, described)
 
-    def _moved(self, rows: Rows, place: int, change: FloatArray) -> Rows:
+    def _moved(self, rows: LinearRows, place: int, change: FloatArray) -> LinearRows:
         columns = rows.columns.copy()
         columns[place] += change
         return rows._replace(columns=columns)

@@ -21,7 +21,7 @@ from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.checks import KernelHyperparameters, check_process, item_kernel, refuse_many_items
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.people_models import crowd_margins, with_new_items
-from predilect.models.reading import Queries, Training
+from predilect.models.reading import PairQueries, Training
 
 _LEAST_SCALE = 1e-6  # of g: with as many factors as directions in which people differ it would be 0
 
@@ -178,7 +178,7 @@ class GPVU(Estimator):
         h = FactorHyperparameters(kernel, found.scale)
         return Learned(found.posterior, h, training.personal, found.delta, found.evidence, found.report, {})
 
-    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: PairQueries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new, h = self.posterior_, self._new_items(queries, items), self.hyperparameters_
         if new is not None:
             prior = Projection.of(h.kernel, self._space.matrix, self._space.known, None)

@@ -20,7 +20,7 @@ from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.checks import KernelHyperparameters, check_process, item_kernel, number_or, refuse_many_items
 from predilect.models.estimator import Estimator, Learned
 from predilect.models.people_models import crowd_margins, with_new_items
-from predilect.models.reading import Queries, Training
+from predilect.models.reading import PairQueries, Training
 
 PRESETS = ("modern", "paper")
 _SHARES = (0.1, 0.5, 1.0)  # of "auto"
@@ -163,7 +163,7 @@ class HierarchicalGP(Estimator):
             if isinstance(value, str) or value != 0.0:  # 0: no prior
                 check_positive(name, value, "auto")
 
-    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: PairQueries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior, new, h = self.posterior_, self._new_items(queries, items), self.hyperparameters_
         if new is not None:
             prior = Projection.of(h.kernel, self._space.matrix, self._space.known, None)

@@ -14,7 +14,7 @@ from predilect.models.estimator import Learned
 from predilect.models.reading import Training
 from predilect.papers.gppl import GPPL
 from predilect.papers.joint import JointGP
-from predilect.papers.joint.fit import Start
+from predilect.papers.joint.fit import JointStart
 
 _NUGGET = math.exp(-2.0)  # where the authors start
 _VARIANCE = 10.0  # where the inverse prior variance starts
@@ -180,7 +180,7 @@ class BonillaGP(JointGP):
     item_share: float | str = field(default="auto", init=False)
     noise: float = field(default=3.0, init=False)
 
-    def _start(self) -> Start:
+    def _start(self) -> JointStart:
         for name in ("user_nugget", "item_nugget"):
             check_positive(name, getattr(self, name))
         check_positive("variance", self.variance, "auto")
@@ -188,4 +188,4 @@ class BonillaGP(JointGP):
         variance = _VARIANCE if isinstance(self.variance, str) else float(self.variance)
         held = () if isinstance(self.variance, str) else ("variance",)
         whole = (1.0 + of_users) * (variance + of_items)
-        return Start(of_users / (1.0 + of_users), of_items / (variance + of_items), whole, held)
+        return JointStart(of_users / (1.0 + of_users), of_items / (variance + of_items), whole, held)

@@ -16,7 +16,7 @@ from predilect.inference.factors.answers import FactorAnswers, FunctionState, It
 from predilect.inference.factors.posterior import FactorPosterior
 from predilect.inference.gaussian.condition import LatentPrior
 from predilect.inference.gaussian.dense import Factor, factorise, symmetrise
-from predilect.inference.gaussian.design import Design, Sites, preference, squared_differences
+from predilect.inference.gaussian.design import MarginMatrix, Sites, preference, squared_differences
 from predilect.inference.gaussian.kernels import Kernel
 from predilect.inference.gaussian.projection import Projection
 from predilect.inference.latent.sparse.problem import natural_parameters
@@ -246,7 +246,7 @@ class ExactWeights:
         """Weights of all people of a projection."""
         L = people.factor.lower
         n = len(L)
-        return cls(people, LatentPrior(L @ L.T, Design(np.arange(n), None, n), space="items"))
+        return cls(people, LatentPrior(L @ L.T, MarginMatrix(np.arange(n), None, n), space="items"))
 
     @property
     def prior_var(self) -> FloatArray:

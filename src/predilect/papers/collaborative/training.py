@@ -26,7 +26,7 @@ from predilect.inference.factors.posterior import (
     moments,
     random_start,
 )
-from predilect.inference.factors.sweep import Effects, item_sweep, people_step
+from predilect.inference.factors.sweep import WeightRegression, item_sweep, people_step
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.gaussian.kernels import Kernel, Scaled, Stationary, Sum, White
 from predilect.inference.gaussian.kernels.stationary import median_distance_scales
@@ -80,13 +80,13 @@ def fit_modern(
     design = ItemDesign.of(projection, answers.left, answers.right)
     n_users, active = answers.n_users, np.diff(answers.user_ptr) > 0
     rows = np.ones((n_users, 1)) if traits is None else np.column_stack([np.ones(n_users), traits])
-    effects = None if fixed_weights else Effects.start(rows, n_components, active)
+    effects = None if fixed_weights else WeightRegression.start(rows, n_components, active)
     prior = np.ones((n_users, 1)) if effects is None else effects.prior_mean()
     rng = np.random.default_rng(random_state)
     state = random_start(answers, design, n_components, False, prior, delta, rng, s=1.0)
     if fixed_weights:
         state.mu[:], state.Sigma[:] = 1.0, 0.0
-    run = _Run(state, Sites.flat(len(answers.user)), effects)
+    run = _CollaborativeRun(state, Sites.flat(len(answers.user)), effects)
     _advance(run, answers, design, delta is None, tolerance, max_iter, watch)
     report = Report(
         "EP of shared functions", run.sweeps, run.residual, tolerance, run.residual <= tolerance,
@@ -99,12 +99,12 @@ def fit_modern(
 
 
 @dataclass(slots=True)
-class _Run:
+class _CollaborativeRun:
     """State of a fit."""
 
     state: FactorState
     sites: Sites
-    effects: Effects | None
+    effects: WeightRegression | None
     evidence: float = -math.inf
     residual: float = math.inf
     sweeps: int = 0
@@ -112,7 +112,7 @@ class _Run:
 
 
 def _advance(
-    run: _Run, answers: FactorAnswers, design: ItemDesign, learn_delta: bool, tolerance: float, most: int,
+    run: _CollaborativeRun, answers: FactorAnswers, design: ItemDesign, learn_delta: bool, tolerance: float, most: int,
     watch: Callable[[int, float], None] | None,
 ) -> None:  # fmt: skip
     """Sweeps to convergence, or ``most``; the site step is halved where the residual grew, else grows by a fifth."""
@@ -146,7 +146,7 @@ def _advance(
         run.sweeps += 1
 
 
-def _divergence(run: _Run) -> float:
+def _divergence(run: _CollaborativeRun) -> float:
     """KL of functions, weights and their mean from their priors."""
     state = run.state
     total = sum(function.divergence(1.0) for function in state.components)
@@ -156,7 +156,7 @@ def _divergence(run: _Run) -> float:
     return total + 0.5 * float(square - state.mu.size - state.log_det.sum()) + run.effects.divergence()
 
 
-def _posterior(run: _Run, projection: Projection, rows: FloatArray) -> FactorPosterior:
+def _posterior(run: _CollaborativeRun, projection: Projection, rows: FloatArray) -> FactorPosterior:
     """Posterior of a state; people without answers follow their traits, ``rows`` without the intercept."""
     state, effects = run.state, run.effects
     if effects is None:

@@ -22,10 +22,10 @@ from predilect.data import Comparisons, ItemFeatures, PersonFeatures
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError, DataWarning
 from predilect.inference.gaussian.covariates import CovariateEffects
-from predilect.models.boards import Ranking
+from predilect.models.boards import RankingEstimator
 from predilect.models.checks import check_flags
 from predilect.models.estimator import Constructed, Saving
-from predilect.models.reading import Queries, read_queries
+from predilect.models.reading import PairQueries, read_queries
 from predilect.papers.compression.criteria import Criterion, Score, criterion_for, said_of
 from predilect.papers.compression.losses import Loss, expected_loss, find_loss
 from predilect.papers.compression.sparsify import people_of_model, sparsify
@@ -43,7 +43,7 @@ _MOST_PEOPLE, _MOST_KEPT = 100, 7  # whose answers are compared with the full mo
 
 
 @dataclass(eq=False, repr=False)
-class CompressedModel(Ranking, Saving, Constructed, Parameters):
+class CompressedModel(RankingEstimator, Saving, Constructed, Parameters):
     """A model of which each person keeps a few items: small, quick to predict with, and exact for the items kept.
 
     Made by the method ``compress`` of a fitted model, or from answers: :meth:`fit` fits ``estimator`` and compresses.
@@ -238,7 +238,7 @@ class CompressedModel(Ranking, Saving, Constructed, Parameters):
         check_is_fitted(self)
         return self._are_kept(read_queries(X, self.items_, self.users_ if self.personal_ else None))
 
-    def _are_kept(self, queries: Queries) -> BoolArray:
+    def _are_kept(self, queries: PairQueries) -> BoolArray:
         n = len(self.items_)
         sides = [np.where(side < n, side, -1).astype(np.int64) for side in (queries.left, queries.right)]
         if not self.personal_:
@@ -249,7 +249,7 @@ class CompressedModel(Ranking, Saving, Constructed, Parameters):
     def _covariate_effects(self) -> CovariateEffects | None:
         return self.covariates_
 
-    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: PairQueries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior = self.posterior_
         n = len(self.items_)
         dropped = (queries.users >= 0) & (queries.left < n) & (queries.right < n) & ~self._are_kept(queries)
@@ -290,7 +290,7 @@ class CompressedModel(Ranking, Saving, Constructed, Parameters):
         return counts
 
     def _stored_arrays(self) -> dict[str, Any]:
-        """See :meth:`Ranking._stored_arrays <predilect.models.boards.Ranking._stored_arrays>`."""
+        """See :meth:`Ranking._stored_arrays <predilect.models.boards.RankingEstimator._stored_arrays>`."""
         return stored_posterior(self.posterior_, self.precision)[1]
 
     def describe(self) -> list[str]:

@@ -30,14 +30,14 @@ from predilect.inference.people.queries import IMPLIED, NEWCOMER
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ItemSelection:
     """Items that people keep."""
 
     ptr: IntArray  # (n_users + 1,): person u keeps items[ptr[u]:ptr[u + 1]], ascending
     items: IntArray  # (n_kept,)
 
     @classmethod
-    def of(cls, kept: list[IntArray]) -> Selection:
+    def of(cls, kept: list[IntArray]) -> ItemSelection:
         """From the items of each person, ascending."""
         return cls(np.concatenate([[0], np.cumsum([len(items) for items in kept])]), np.concatenate(kept))
 

@@ -26,7 +26,7 @@ from predilect.papers.compression.criteria import (
     representative,
     scores_of,
 )
-from predilect.papers.compression.posterior import Selection, SubsetPosterior, covariance_between
+from predilect.papers.compression.posterior import ItemSelection, SubsetPosterior, covariance_between
 
 People = Callable[[IntArray], Iterator[Utilities]]
 
@@ -60,7 +60,7 @@ def sparsify(
     if isinstance(criterion, InformativeAnswers):
         r, model = _items_a_person(model, keep, budget), copy.copy(model)
         model.posterior_, kept = _informative(model, r, criterion)
-        return restrict(model, Selection.of(kept), local=local)
+        return restrict(model, ItemSelection.of(kept), local=local)
     people = people_of_model(model) if people is None else people
     return restrict(model, select(model, keep, criterion, budget=budget, people=people), local=local, people=people)
 
@@ -72,24 +72,24 @@ def select(
     *,
     budget: int | None = None,
     people: People | None = None,
-) -> Selection:
+) -> ItemSelection:
     """Items that people keep; parameters as :func:`sparsify`."""
     criterion = find_criterion(criterion)
     _check(model)
     people = people_of_model(model) if people is None else people
     if isinstance(criterion, InformativeAnswers):
-        return Selection.of(_informative(model, _items_a_person(model, keep, budget), criterion)[1])
+        return ItemSelection.of(_informative(model, _items_a_person(model, keep, budget), criterion)[1])
     if isinstance(criterion, Pairs):
         r = _items_a_person(model, keep, budget)
         mean, C = _laws(model, people)[0].dense()
-        return Selection.of([representative(one.mean - mean, C, r) for one in people(_everybody(model))])
+        return ItemSelection.of([representative(one.mean - mean, C, r) for one in people(_everybody(model))])
     _refuse_both(keep, budget)
     scores = (scores_of(criterion, user, one) for user, one in enumerate(people(_everybody(model))))
     if budget is None:
         r = items_a_person(keep, len(model.items_))
-        return Selection.of([np.sort(in_order(of_person)[:r]) for of_person in scores])
+        return ItemSelection.of([np.sort(in_order(of_person)[:r]) for of_person in scores])
     total = items_in_all(budget, _n_people(model), len(model.items_))
-    return Selection.of(_shared_out(np.array(list(scores)), total))
+    return ItemSelection.of(_shared_out(np.array(list(scores)), total))
 
 
 def _informative(model: Any, r: int, criterion: InformativeAnswers) -> tuple[Any, list[IntArray]]:
@@ -115,7 +115,7 @@ def _items_a_person(model: Any, keep: Any, budget: Any) -> int:
     return items_a_person(keep, len(model.items_))
 
 
-def restrict(model: Any, selection: Selection, *, local: bool = True, people: People | None = None) -> Any:
+def restrict(model: Any, selection: ItemSelection, *, local: bool = True, people: People | None = None) -> Any:
     """Posterior of what people keep; other parameters as :func:`sparsify`."""
     people = people_of_model(model) if people is None else people
     posterior = model.posterior_
@@ -230,7 +230,7 @@ def _law_of_people(model: Any, people: People) -> Utilities:
     return Utilities.of(first, symmetrise(within + between - np.outer(first, first)))
 
 
-def _answers_on(model: Any, selection: Selection) -> FloatArray:
+def _answers_on(model: Any, selection: ItemSelection) -> FloatArray:
     """Answers of each person on the items they keep, shape (n_kept,)."""
     if not model.personal_:
         return np.asarray(model.n_by_item_[selection.items], dtype=np.float64)
@@ -262,7 +262,7 @@ def _consistency(model: Any, n_users: int) -> FloatArray | None:
     return np.column_stack(model.posterior_.consistencies(np.arange(n_users)))
 
 
-def _implied(model: Any, selection: Selection) -> npt.NDArray[np.uint8]:
+def _implied(model: Any, selection: ItemSelection) -> npt.NDArray[np.uint8]:
     """Pairs of kept items implied by a person's answers, packed as in ``SubsetPosterior``."""
     posterior, nothing = model.posterior_, np.zeros(0, dtype=np.uint8)
     if not model.personal_ or posterior.calibration.unseen_ratio == 1.0:

@@ -18,7 +18,7 @@ from predilect._base.stored import (
     LARGEST,
     SINGLE,
     SMALL,
-    Field,
+    ArraySpec,
     Fields,
     amounts,
     build,
@@ -82,7 +82,7 @@ PRECISIONS = ("half", "single", "double")
 _TRIANGLES, _OF = "posterior.triangles", "posterior."
 _HALVES: Fields = {
     "variance": amounts("K", "float32"), "difference": amounts("*", "float16"),
-    "exponent": Field("", "int64", "an exponent of 2", lambda a, _: abs(int(a)) <= 1000),
+    "exponent": ArraySpec("", "int64", "an exponent of 2", lambda a, _: abs(int(a)) <= 1000),
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from predilect.inference.factors.posterior import (
     assemble_with_prior,
     random_start,
 )
-from predilect.inference.factors.sweep import Effects, blocks, refreshed, threshold_step
+from predilect.inference.factors.sweep import WeightRegression, blocks, refreshed, threshold_step
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.gaussian.projection import Projection, item_covariance_gradient
 from predilect.inference.latent.sparse.gradient import projection_gradient
@@ -111,7 +111,7 @@ class _Run:
     sites: Sites
     slope: FloatArray
     bound: float
-    effects: Effects | None
+    effects: WeightRegression | None
     step: float = _STEP
     sweeps: int = 0
     change: float = np.inf
@@ -146,7 +146,9 @@ def fit_factor(
     active = np.diff(answers.user_ptr) > 0
     runs = []
     for _ in range(n_restarts):
-        effects = None if traits is None else Effects.start(np.asarray(traits, dtype=float), n_components, active)
+        effects = (
+            None if traits is None else WeightRegression.start(np.asarray(traits, dtype=float), n_components, active)
+        )
         prior = np.zeros((answers.n_users, n_components)) if effects is None else effects.prior_mean()
         state = random_start(answers, design, n_components, consensus, prior, delta, rng)
         sites, slope, _ = refreshed(state, answers, None, 1.0)
@@ -167,7 +169,7 @@ def fit_factor(
     )  # fmt: skip
 
 
-def _posterior(state: FactorState, projection: Projection, effects: Effects | None) -> FactorPosterior:
+def _posterior(state: FactorState, projection: Projection, effects: WeightRegression | None) -> FactorPosterior:
     """Posterior of a state; people without answers follow their traits."""
     if effects is None:
         return assemble(state, projection, state.mu, state.Sigma, StandardWeights())

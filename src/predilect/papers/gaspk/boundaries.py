@@ -12,7 +12,7 @@ from predilect._base.text import quoted
 from predilect._base.types import BoolArray, FloatArray
 from predilect.errors import DataError
 from predilect.inference.likelihoods.special import TAILS_95
-from predilect.papers.gaspk.posterior.joint import Draws, Mixtures, draw
+from predilect.papers.gaspk.posterior.joint import CharacteristicDraws, Mixtures, draw
 from predilect.papers.gaspk.questions import codes_of, frame_of, limits, mixtures_of, typical_size, warn_outside
 from predilect.papers.gaspk.tradeoffs.map import Step, step_of, steps_of, tidy
 
@@ -192,7 +192,7 @@ def _offsets(model: Any, starts: FloatArray, two: Step, user: Any) -> _Offsets:
     return _Offsets(labels, n_people, zeros)
 
 
-def _summary(draws: Draws, people: Mixtures, y: FloatArray, n_lines: int) -> FloatArray:
+def _summary(draws: CharacteristicDraws, people: Mixtures, y: FloatArray, n_lines: int) -> FloatArray:
     """Zero of the mean, 2.5 and 97.5 % quantiles of those of the draws, share without; shape (p, n_lines, 4)."""
     n_people, size = len(people.gamma), float(np.abs(y).max())
     out = np.empty((n_people, n_lines, 4))

@@ -17,7 +17,7 @@ _SHARES = (1.0, 0.5, 0.25)
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class MarginCalibration:
     """Variances of held-out margins: T² (1 + v + s w), for v of the characteristics and w of the weights, is 1 + them.
 
     The conditional variances v and w count twice what answers leave open of both at once, hence the share s. For
@@ -42,7 +42,7 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldOut:
+class HeldOutMargins:
     """Answers held out, and what fits without them say of their margins; (n,) each."""
 
     outcome: npt.NDArray[np.int8]
@@ -53,22 +53,22 @@ class HeldOut:
     n_known: FloatArray  # answers known of the person
     delta: float  # tie threshold
 
-    def total(self, calibration: Calibration) -> FloatArray:
+    def total(self, calibration: MarginCalibration) -> FloatArray:
         """V of the characteristics and s w of the weights, before T²."""
         var = calibration.factors(self.n_known) * self.var
         return var if self.by_weights is None else var + calibration.open_share * self.by_weights
 
 
-def calibrated(out: HeldOut) -> tuple[Calibration, float]:
+def calibrated(out: HeldOutMargins) -> tuple[MarginCalibration, float]:
     """The calibration of held-out answers, and its log loss; s is 1, a half or a quarter, 1/s with the prior of T²."""
-    best: tuple[float, Calibration, float] | None = None
+    best: tuple[float, MarginCalibration, float] | None = None
     for share in (1.0,) if out.by_weights is None else _SHARES:
-        total = out.total(Calibration(open_share=share))
+        total = out.total(MarginCalibration(open_share=share))
         spread = spread_factor(out.outcome, out.mean, total, out.weight, out.delta)
         loss = log_loss(out.outcome, out.mean, spread * (1.0 + total) - 1.0, out.weight, out.delta)
         penalised = loss * float(out.weight.sum()) + log_prior(math.log(spread) - math.log(share))
         if best is None or penalised < best[0]:
-            best = penalised, Calibration(spread, share), loss
+            best = penalised, MarginCalibration(spread, share), loss
     assert best is not None
     return best[1:]
 
@@ -91,7 +91,9 @@ def spread_factor(
     return likeliest_factor(loss)
 
 
-def with_newcomers(calibration: Calibration, held_out: HeldOut, newcomers: HeldOut) -> Calibration:
+def with_newcomers(
+    calibration: MarginCalibration, held_out: HeldOutMargins, newcomers: HeldOutMargins
+) -> MarginCalibration:
     """The calibration with κ by answers held out of newcomers, and those of others, who must not lose by it."""
     found = replace(calibration, usual=float(np.average(held_out.n_known, weights=held_out.weight)))
 

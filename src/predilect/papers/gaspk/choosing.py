@@ -21,16 +21,16 @@ from predilect.data.content import dealt, keys_of_answers, summed
 from predilect.data.features import FeatureSpace
 from predilect.data.splits import masks_of_folds, masks_of_newcomers
 from predilect.inference.gaussian.kernels import Kernel
-from predilect.papers.gaspk.calibration import Calibration, HeldOut, calibrated, with_newcomers
+from predilect.papers.gaspk.calibration import HeldOutMargins, MarginCalibration, calibrated, with_newcomers
 from predilect.papers.gaspk.em.answers import TradeOffAnswers
 from predilect.papers.gaspk.em.dirichlet import concentration_of, squared_length
 from predilect.papers.gaspk.em.fit import EM, run, weights_to_start
 from predilect.papers.gaspk.em.mode import curvature_at, low_rank_at
-from predilect.papers.gaspk.posterior.basis import Basis
+from predilect.papers.gaspk.posterior.basis import PointBasis
 from predilect.papers.gaspk.posterior.curvature import in_parts
 from predilect.papers.gaspk.posterior.sums import mixed
-from predilect.papers.gaspk.prior import Prior
-from predilect.papers.gaspk.settings import Settings
+from predilect.papers.gaspk.prior import KernelPrior
+from predilect.papers.gaspk.settings import FitSettings
 from predilect.papers.gaspk.tradeoffs.choices import CodedAnswers
 
 _SIZES = (1.0, 3.0, 10.0, 30.0, 100.0)  # prior variances of a person's evaluation, twice that if antisymmetric
@@ -45,7 +45,7 @@ Folds = Sequence[tuple[TradeOffAnswers, TradeOffAnswers]]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class KernelCandidate:
     """A kernel of the characteristics, their number, and α of the prior of people's weights."""
 
     kernel: Kernel
@@ -54,31 +54,31 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class CandidateTrial:
     """Held-out log loss of a candidate (nats an answer), at its calibration."""
 
-    candidate: Candidate
+    candidate: KernelCandidate
     log_loss: float
-    calibration: Calibration
-    held_out: HeldOut | None = None  # None if nothing could be held out
+    calibration: MarginCalibration
+    held_out: HeldOutMargins | None = None  # None if nothing could be held out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class CandidateTable:
     """The candidates: rows are prior variances, columns how alike people are.
 
     Those of other numbers of characteristics than the largest have the same prior variance of a person's evaluation, of
     which as much differs between people.
     """
 
-    prior: Prior
+    prior: KernelPrior
     searched: bool  # whether sizes are variances of a person's evaluation, and not amplitudes
     sizes: tuple[float, ...]
     concentrations: tuple[float, ...]
     numbers: tuple[int, ...]
 
     @classmethod
-    def of(cls, settings: Settings, prior: Prior) -> Table:
+    def of(cls, settings: FitSettings, prior: KernelPrior) -> CandidateTable:
         """The candidates of some settings."""
         amplitude, most = settings.amplitude, max(settings.numbers)
         searched = amplitude == "auto"
@@ -96,23 +96,23 @@ class Table:
         row, column = min(_FIRST[0], len(self.sizes) - 1), min(_FIRST[1], len(self.concentrations) - 1)
         return [(row, one) for one in dict.fromkeys((column, 0))]
 
-    def candidate(self, size: int, alpha: int, n_c: int) -> Candidate:
+    def candidate(self, size: int, alpha: int, n_c: int) -> KernelCandidate:
         """One of them."""
         most, a = max(self.numbers), self.concentrations[alpha]
         if 1 < n_c < most:
             a = concentration_of(n_c, a, most)
         amplitude = self.sizes[size] / (squared_length(n_c, a) if self.searched else 1.0)
-        return Candidate(self.prior.kernel(amplitude), n_c, a)
+        return KernelCandidate(self.prior.kernel(amplitude), n_c, a)
 
 
 def choose(
-    settings: Settings, prior: Prior, told: CodedAnswers, answers: Comparisons, space: FeatureSpace,
+    settings: FitSettings, prior: KernelPrior, told: CodedAnswers, answers: Comparisons, space: FeatureSpace,
     executor: ThreadPoolExecutor | None, watch: Watcher | None,
-) -> tuple[Trial, list[Trial]]:  # fmt: skip
+) -> tuple[CandidateTrial, list[CandidateTrial]]:  # fmt: skip
     """The candidate of lowest held-out log loss, and all trials: sizes and concentrations, then numbers."""
-    table = Table.of(settings, prior)
+    table = CandidateTable.of(settings, prior)
     most = max(table.numbers)
-    unjudged = Trial(table.candidate(*table.starts[0], most), math.nan, Calibration())
+    unjudged = CandidateTrial(table.candidate(*table.starts[0], most), math.nan, MarginCalibration())
     if settings.spread is not None and len(table.numbers) == math.prod(table.shape) == 1:
         return unjudged, []
     keys = keys_of_answers(answers, space)  # or the names of people and items would say who is held out
@@ -146,12 +146,12 @@ def choose(
 class _Judge:
     """Log losses of places in the table, each fitted once; fits begin at the weights of the one before."""
 
-    table: Table
+    table: CandidateTable
     folds: Folds
-    settings: Settings
+    settings: FitSettings
     executor: ThreadPoolExecutor | None
     watch: Watcher | None
-    trials: dict[tuple[int, int, int], Trial] = field(default_factory=dict)
+    trials: dict[tuple[int, int, int], CandidateTrial] = field(default_factory=dict)
     begun: list[FloatArray] | None = None
 
     def __call__(self, size: int, alpha: int, n_c: int | None = None) -> float:
@@ -171,16 +171,16 @@ class _Judge:
         return self.trials[size, alpha, n_c].log_loss
 
 
-def judged(candidate: Candidate, out: HeldOut) -> Trial:
+def judged(candidate: KernelCandidate, out: HeldOutMargins) -> CandidateTrial:
     """Log loss of a candidate by answers held out of its fits."""
     calibration, loss = calibrated(out)
-    return Trial(candidate, loss, calibration, out)
+    return CandidateTrial(candidate, loss, calibration, out)
 
 
 def predict_held_out(
-    candidate: Candidate, basis: Basis, folds: Folds, settings: Settings, *,
+    candidate: KernelCandidate, basis: PointBasis, folds: Folds, settings: FitSettings, *,
     executor: ThreadPoolExecutor | None = None, begin: Sequence[FloatArray] | None = None,
-) -> tuple[HeldOut, list[FloatArray]]:  # fmt: skip
+) -> tuple[HeldOutMargins, list[FloatArray]]:  # fmt: skip
     """Margins of the answers held out of each of ``folds`` of (kept, held out); at most 10 rounds each.
 
     Also the weights of each fold, from which a similar candidate may ``begin``.
@@ -200,12 +200,12 @@ def predict_held_out(
         weights.append(found.gamma)
     mean, var, by_weights, weight, n_known = map(np.concatenate, zip(*columns, strict=True))
     uncertain = by_weights if candidate.concentration > 0.0 and candidate.n_c > 1 else None
-    return HeldOut(
+    return HeldOutMargins(
         np.concatenate(said), mean, var, uncertain, weight, n_known, float(np.mean(deltas))
     ), weights  # fmt: skip
 
 
-def held_out_margins(found: EM, answers: TradeOffAnswers, settings: Settings) -> tuple[FloatArray, FloatArray]:
+def held_out_margins(found: EM, answers: TradeOffAnswers, settings: FitSettings) -> tuple[FloatArray, FloatArray]:
     """Mean and variance (n,) of the margins of answers at the points of a fit.
 
     Where a curvature on a grid is not factorised variances are of low rank, as in predictions: 1 500 solutions of

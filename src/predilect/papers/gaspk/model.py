@@ -15,13 +15,13 @@ from predilect._base.shards import workers
 from predilect._base.stored import PART
 from predilect._base.types import FloatArray
 from predilect.models.estimator import Estimator, Learned, Turn
-from predilect.models.reading import Queries, Said, Training, read_answers
+from predilect.models.reading import PairQueries, Said, Training, read_answers
 from predilect.papers.gaspk import boundaries as gaspk_boundaries
 from predilect.papers.gaspk import outputs as gaspk_outputs
 from predilect.papers.gaspk.plots import characteristics
 from predilect.papers.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.papers.gaspk.questions import margins_of_queries
-from predilect.papers.gaspk.settings import GaSPKHyperparameters, Settings, check_gaspk
+from predilect.papers.gaspk.settings import FitSettings, GaSPKHyperparameters, check_gaspk
 from predilect.papers.gaspk.storage import Stored, restore_gaspk
 from predilect.papers.gaspk.training import fit_gaspk
 from predilect.papers.gaspk.update import take_in
@@ -168,23 +168,23 @@ class GaSPK(Estimator):
 
     def _prepared(self, training: Training) -> Training:
         prepared = super()._prepared(training)
-        if Settings.of(self).antisymmetric:
+        if FitSettings.of(self).antisymmetric:
             return prepared
         sides = training.comparisons.sides  # which one was on the left is part of such a question
         return replace(prepared, comparisons=replace(prepared.comparisons, sides=sides))
 
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         with workers(self.n_jobs) as executor:
-            found = fit_gaspk(training, Settings.of(self, delta, self.seed_), executor, watch)
+            found = fit_gaspk(training, FitSettings.of(self, delta, self.seed_), executor, watch)
         self._choices, self.answers_ = found.choices, found.answers
         self.trade_offs_, self.grid_ = found.choices.trade_offs, found.choices.grid
         self._turn = Turn()
         return found.learned
 
     @property
-    def _settings(self) -> Settings:
+    def _settings(self) -> FitSettings:
         """Settings of the fit, with what it chose."""
-        settings = Settings.of(self, self.tie_threshold_, self.seed_)
+        settings = FitSettings.of(self, self.tie_threshold_, self.seed_)
         return replace(settings, concentration=self.hyperparameters_.concentration)
 
     def update(
@@ -239,7 +239,7 @@ class GaSPK(Estimator):
         """People's weights on the characteristics, shape (n_users, n_components)."""
         return self.posterior_.gamma
 
-    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: PairQueries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         return margins_of_queries(self, queries, self._new_items(queries, items))
 
     def _relation(self) -> str:
@@ -278,12 +278,12 @@ class GaSPK(Estimator):
         return lines
 
     def _further_tables(self) -> dict[str, Callable[[], Any]]:
-        """See :meth:`Ranking._further_tables <predilect.models.boards.Ranking._further_tables>`."""
+        """See :meth:`Ranking._further_tables <predilect.models.boards.RankingEstimator._further_tables>`."""
         weights: dict[str, Callable[[], Any]] = {} if self.users_ is None else {"weights": self.segments}
         return weights | {"characteristics": self.characteristics}
 
     def _further_charts(self) -> dict[str, Callable[[], Chart]]:
-        """See :meth:`Ranking._further_charts <predilect.models.boards.Ranking._further_charts>`."""
+        """See :meth:`Ranking._further_charts <predilect.models.boards.RankingEstimator._further_charts>`."""
         if self.trade_offs_.items_are_attributes:
             return {}
         return {"characteristics": partial(characteristics, self)}

@@ -23,8 +23,8 @@ from predilect.papers.gaspk.posterior.curvature import ByCovariance, directions_
 from predilect.papers.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.papers.gaspk.posterior.scores import item_scores
 from predilect.papers.gaspk.posterior.sums import unpacked
-from predilect.papers.gaspk.settings import Settings
-from predilect.papers.gaspk.tradeoffs.choices import Choices
+from predilect.papers.gaspk.settings import FitSettings
+from predilect.papers.gaspk.tradeoffs.choices import TradeOffChoices
 
 MOST_COORDINATES = 3000  # whose covariance is kept
 _FOR_EACH = 10  # answers gone through anew for each new one, on average
@@ -60,8 +60,8 @@ def suffices(model: Any, n_answers: int) -> bool:
 
 
 def absorb(
-    model: Any, choices: Choices, moved: IntArray, told: TradeOffAnswers, batch: TradeOffAnswers, old_user: IntArray,
-    space: FeatureSpace,
+    model: Any, choices: TradeOffChoices, moved: IntArray, told: TradeOffAnswers, batch: TradeOffAnswers,
+    old_user: IntArray, space: FeatureSpace,
 ) -> Absorbed:  # fmt: skip
     """The posterior after ``batch``, whose answers are among ``told``; people and points have the codes of these.
 
@@ -71,7 +71,7 @@ def absorb(
     those of the weights of these people. Of models that :func:`suffices` lets through.
     """
     began = time.perf_counter()
-    settings: Settings = model._settings
+    settings: FitSettings = model._settings
     before, delta, h = model.posterior_, model.tie_threshold_, model.hyperparameters_
     basis, n_c = before.basis, h.n_components
     covariance, start = before.curvature.covariance_matrix(), before.w

@@ -26,7 +26,7 @@ CELLS = 41
 _SHOWN = 0.98  # share of the answers whose trade-offs the axes hold
 
 
-class Axis(NamedTuple):
+class PlotAxis(NamedTuple):
     """One attribute along an axis."""
 
     step: Step
@@ -127,7 +127,7 @@ def plot_indifference(
     one, two = step_of(model.trade_offs_, attribute), step_of(model.trade_offs_, against)
     if not one.is_number:
         raise DataError(f'"{one.label}" is a category, which is no axis; indifference() gives its numbers.')
-    across, up = Axis(one, reach(model, one, CELLS)), Axis(two, reach(model, two, CELLS))
+    across, up = PlotAxis(one, reach(model, one, CELLS)), PlotAxis(two, reach(model, two, CELLS))
     curve = _table(indifference(model, one.label, two.label, across.values.tolist(), user, other=other))
     names = list(curve)[-5:]
     grid = {one.label: np.tile(across.values, len(up.values)), two.label: np.repeat(up.values, len(across.values))}
@@ -278,7 +278,7 @@ def _rows(which: Sequence[int] | None, weight: FloatArray) -> list[int]:
     return rows
 
 
-def _axes(model: Any, x: str | None, y: str | None) -> tuple[Axis, Axis | None]:
+def _axes(model: Any, x: str | None, y: str | None) -> tuple[PlotAxis, PlotAxis | None]:
     trade_offs = model.trade_offs_
     chosen = [step_of(trade_offs, name) for name in (x, y) if name]
     if trade_offs.items_are_attributes:
@@ -297,7 +297,7 @@ def _axes(model: Any, x: str | None, y: str | None) -> tuple[Axis, Axis | None]:
                 taken.append(steps[k].source)
     if len(chosen) == 2 and chosen[0].dimension.label == chosen[1].dimension.label:
         raise DataError(f'x and y are both "{chosen[0].label}"; name two.')
-    axes = [Axis(step, reach(model, step, CELLS)) for step in chosen]
+    axes = [PlotAxis(step, reach(model, step, CELLS)) for step in chosen]
     return axes[0], axes[1] if len(axes) > 1 else None
 
 

@@ -15,10 +15,10 @@ from predilect.inference.latent.evidence import EvidenceSearch, maximise_evidenc
 from predilect.inference.likelihoods.views import Probit
 from predilect.papers.gaspk.em.answers import TradeOffAnswers
 from predilect.papers.gaspk.em.mode import FACTORISED
-from predilect.papers.gaspk.posterior.basis import MOST_RANK, Basis, DenseBasis, kernel_parts
+from predilect.papers.gaspk.posterior.basis import MOST_RANK, DenseBasis, PointBasis, kernel_parts
 from predilect.papers.gaspk.posterior.grid import GridBasis
-from predilect.papers.gaspk.settings import LENGTH_RULES, Settings
-from predilect.papers.gaspk.tradeoffs.choices import Choices
+from predilect.papers.gaspk.settings import LENGTH_RULES, FitSettings
+from predilect.papers.gaspk.tradeoffs.choices import TradeOffChoices
 
 _FEW_POINTS = 1500  # below, dense algebra over the points of a grid costs less than the grid
 _MOST_POINTS = 1000  # of the median heuristic
@@ -27,21 +27,21 @@ _MOST_ROWS = 600  # of the evidence
 _MOST_EVALUATIONS = 25
 
 
-class Prior:
+class KernelPrior:
     """Kernels and bases over the trade-offs of a fit; keeps the last basis, which another amplitude only scales."""
 
-    def __init__(self, settings: Settings, choices: Choices, n_c: int, n_rows: int) -> None:
+    def __init__(self, settings: FitSettings, choices: TradeOffChoices, n_c: int, n_rows: int) -> None:
         self.settings, self.choices, self.n_c, self.n_rows = settings, choices, n_c, n_rows
         self.backend = choose_backend(settings.backend, choices)
         self._lengths = _length_scales(settings, choices)
-        self._last: tuple[Kernel, Basis] | None = None
+        self._last: tuple[Kernel, PointBasis] | None = None
 
     def kernel(self, amplitude: float) -> Kernel:
         """The kernel of an amplitude."""
         kernel = Scaled(Stationary(self._lengths, self.settings.kernel, "product"), amplitude)
         return Antisymmetric(kernel) if self.settings.antisymmetric else kernel
 
-    def basis(self, kernel: Kernel) -> Basis:
+    def basis(self, kernel: Kernel) -> PointBasis:
         """The basis of a kernel."""
         if self._last is not None:
             before, basis = self._last
@@ -56,7 +56,7 @@ class Prior:
         return basis
 
 
-def choose_backend(asked: str, choices: Choices) -> str:
+def choose_backend(asked: str, choices: TradeOffChoices) -> str:
     """Choice of backend: "grid" for more than 1 500 trade-offs on a grid, else "function".
 
     docs/math/gaspk.md section 1.1: both give the same. A product takes n_points rank operations in function space, and
@@ -67,7 +67,7 @@ def choose_backend(asked: str, choices: Choices) -> str:
     return "grid" if choices.grid is not None and len(choices.points) > _FEW_POINTS else "function"
 
 
-def basis_of(kernel: Kernel, choices: Choices, backend: str, n_c: int, n_rows: int) -> Basis:
+def basis_of(kernel: Kernel, choices: TradeOffChoices, backend: str, n_c: int, n_rows: int) -> PointBasis:
     """The basis of a kernel over the trade-offs of answers, for so many characteristics and rows of answers."""
     if backend == "function" or choices.grid is None or choices.places is None:
         return DenseBasis.of(kernel, choices.points, MOST_RANK if n_rows <= FACTORISED else FACTORISED // n_c)
@@ -79,7 +79,7 @@ def basis_of(kernel: Kernel, choices: Choices, backend: str, n_c: int, n_rows: i
     )  # fmt: skip
 
 
-def _length_scales(settings: Settings, choices: Choices) -> FloatArray:
+def _length_scales(settings: FitSettings, choices: TradeOffChoices) -> FloatArray:
     """Length-scales as given or by a rule, (d,); DataError for another number of them."""
     scales, d = settings.length_scale, choices.points.shape[1]
     if isinstance(scales, str):
@@ -109,7 +109,7 @@ def length_scales_by_rule(points: FloatArray, rule: str, antisymmetric: bool, ra
     return np.full(points.shape[1], float(np.median(apart)) if len(apart) else 1.0)
 
 
-def fixed_by(settings: Settings, kernel: Kernel) -> tuple[str, ...] | None:
+def fixed_by(settings: FitSettings, kernel: Kernel) -> tuple[str, ...] | None:
     """Names of hyper-parameters that the evidence keeps fixed; None if it learns nothing."""
     amplitude = settings.amplitude == "evidence"
     lengths = isinstance(settings.length_scale, str) and settings.length_scale == "evidence"

@@ -14,7 +14,7 @@ from predilect.data.features import FeatureSpace
 from predilect.data.frames import build_frame
 from predilect.errors import DataError, DataWarning
 from predilect.inference.likelihoods.tabulated import at
-from predilect.models.reading import Queries, beyond
+from predilect.models.reading import PairQueries, beyond
 from predilect.papers.gaspk.posterior.joint import Mixtures, average, mixtures
 from predilect.papers.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.papers.gaspk.tradeoffs.map import Step, TradeOffMap, round_size
@@ -96,7 +96,7 @@ def all_people(model: Any) -> list[Any]:
     return ids + added
 
 
-def margins_of_queries(model: Any, queries: Queries, new: FeatureSpace | None) -> tuple[FloatArray, FloatArray]:
+def margins_of_queries(model: Any, queries: PairQueries, new: FeatureSpace | None) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of f_u(t) for each pair, shapes (n,); pairs without attributes get the prior."""
     posterior, trade_offs = model.posterior_, model.trade_offs_
     antisymmetric = model._settings.antisymmetric

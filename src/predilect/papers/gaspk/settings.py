@@ -23,7 +23,7 @@ from predilect.errors import DataError
 from predilect.inference.gaussian.kernels import Kernel
 from predilect.inference.gaussian.kernels.stationary import SHAPES
 from predilect.models.checks import KernelHyperparameters
-from predilect.papers.gaspk.calibration import Calibration
+from predilect.papers.gaspk.calibration import MarginCalibration
 
 PRESETS = ("modern", "paper")
 BACKENDS = ("auto", "grid", "function")
@@ -36,7 +36,7 @@ _CONCENTRATIONS = (0.3, 1.0, 3.0, 10.0, 30.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class FitSettings:
     """Settings of a fit; the tuples are tried on held-out answers."""
 
     # The iteration: docs/math/gaspk.md section 3.
@@ -70,7 +70,7 @@ class Settings:
     spread: float | None = None  # T²; None: by held-out answers
 
     @classmethod
-    def of(cls, model: Any, delta: float | None = None, random_state: int = 0) -> Settings:
+    def of(cls, model: Any, delta: float | None = None, random_state: int = 0) -> FitSettings:
         """Settings of a GaSPK, with "auto" replaced where a preset decides.
 
         Modern: antisymmetric, a prior of the weights, amplitude and calibration by held-out answers, the start of the
@@ -145,7 +145,7 @@ class GaSPKHyperparameters(KernelHyperparameters):
     usual: float = 0.0  # answers of a person that T² was chosen for
 
     @classmethod
-    def of(cls, kernel: Kernel, n_c: int, concentration: float, calibration: Calibration) -> GaSPKHyperparameters:
+    def of(cls, kernel: Kernel, n_c: int, concentration: float, calibration: MarginCalibration) -> GaSPKHyperparameters:
         """Those of a prior and a calibration."""
         return cls(
             kernel, n_c, calibration.spread, concentration, calibration.open_share, calibration.newcomer_factor,
@@ -153,6 +153,6 @@ class GaSPKHyperparameters(KernelHyperparameters):
         )  # fmt: skip
 
     @property
-    def calibration(self) -> Calibration:
+    def calibration(self) -> MarginCalibration:
         """How sure predictions may be."""
-        return Calibration(self.spread, self.open_share, self.newcomer_factor, self.usual)
+        return MarginCalibration(self.spread, self.open_share, self.newcomer_factor, self.usual)

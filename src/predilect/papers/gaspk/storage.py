@@ -27,13 +27,13 @@ from predilect.inference.gaussian.kernels import Kernel
 from predilect.inference.likelihoods.views import Probit
 from predilect.papers.gaspk.em.answers import TradeOffAnswers
 from predilect.papers.gaspk.em.mode import state_at
-from predilect.papers.gaspk.posterior.basis import Basis, DenseBasis
+from predilect.papers.gaspk.posterior.basis import DenseBasis, PointBasis
 from predilect.papers.gaspk.posterior.curvature import ByCovariance
 from predilect.papers.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.papers.gaspk.prior import basis_of
 from predilect.papers.gaspk.settings import BACKENDS
-from predilect.papers.gaspk.tradeoffs.choices import Choices
-from predilect.papers.gaspk.tradeoffs.grids import Grid
+from predilect.papers.gaspk.tradeoffs.choices import TradeOffChoices
+from predilect.papers.gaspk.tradeoffs.grids import LevelGrid
 from predilect.papers.gaspk.tradeoffs.map import TradeOffMap
 from predilect.papers.gaspk.training import posterior_of
 
@@ -48,7 +48,7 @@ class Stored:
     """
 
     trade_offs: Annotated[TradeOffMap, DESCRIBED]
-    grid: Annotated[Grid | None, DESCRIBED]
+    grid: Annotated[LevelGrid | None, DESCRIBED]
     backend: Annotated[str, PLAIN]
     points: Annotated[FloatArray, numbers("T D")]
     places: Annotated[IntArray | None, amounts("T", "int64")]
@@ -68,7 +68,7 @@ class Stored:
     left_open: Annotated[FloatArray | None, numbers("U C C")] = None
 
     @classmethod
-    def of(cls, posterior: GaSPKPosterior, choices: Choices, answers: TradeOffAnswers, backend: str) -> Stored:
+    def of(cls, posterior: GaSPKPosterior, choices: TradeOffChoices, answers: TradeOffAnswers, backend: str) -> Stored:
         """What is stored of a posterior."""
         basis, curvature, more = posterior.basis, posterior.curvature, {}
         if isinstance(basis, DenseBasis):
@@ -94,7 +94,7 @@ class Stored:
         if (np.diff((self.user * len(points) + self.point) * 3 + self.outcome) <= 0).any():
             raise ValueError("the answers do not ascend")
 
-    def basis(self, kernel: Kernel, choices: Choices, n_components: int) -> Basis:
+    def basis(self, kernel: Kernel, choices: TradeOffChoices, n_components: int) -> PointBasis:
         """The basis of the characteristics; ValueError if it is none of this kernel's."""
         if self.root is None or self.back is None or self.pivots is None or self.left_out is None:
             check_choice("backend", self.backend, BACKENDS)
@@ -106,13 +106,13 @@ class Stored:
         return basis
 
 
-def restore_gaspk(model: Any, stored: Stored) -> tuple[GaSPKPosterior, Choices, TradeOffAnswers]:
+def restore_gaspk(model: Any, stored: Stored) -> tuple[GaSPKPosterior, TradeOffChoices, TradeOffAnswers]:
     """Posterior, trade-offs and answers; ``model`` has hyper-parameters and tie threshold.
 
     Raises ValueError if the parts do not fit each other.
     """
     h, w, gamma, points = model.hyperparameters_, stored.w, stored.gamma, stored.points
-    choices = Choices(stored.trade_offs, stored.grid, points, stored.places)
+    choices = TradeOffChoices(stored.trade_offs, stored.grid, points, stored.places)
     answers = TradeOffAnswers(
         stored.user, stored.point, stored.outcome, stored.weight, n_users=len(gamma), n_points=len(points)
     )

@@ -15,17 +15,17 @@ from predilect.errors import DataWarning
 from predilect.models.checks import hyperparameters_by_name
 from predilect.models.estimator import Learned
 from predilect.models.reading import Training
-from predilect.papers.gaspk.calibration import Calibration
-from predilect.papers.gaspk.choosing import Trial, choose
+from predilect.papers.gaspk.calibration import MarginCalibration
+from predilect.papers.gaspk.choosing import CandidateTrial, choose
 from predilect.papers.gaspk.em.answers import TradeOffAnswers
 from predilect.papers.gaspk.em.fit import best_start, left_open_at
-from predilect.papers.gaspk.em.mode import State, curvature_at, low_rank_at
-from predilect.papers.gaspk.posterior.basis import Basis, kernel_parts
+from predilect.papers.gaspk.em.mode import CurvaturePoint, curvature_at, low_rank_at
+from predilect.papers.gaspk.posterior.basis import PointBasis, kernel_parts
 from predilect.papers.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.papers.gaspk.posterior.scores import item_scores
-from predilect.papers.gaspk.prior import Prior, by_evidence, fixed_by
-from predilect.papers.gaspk.settings import GaSPKHyperparameters, Settings
-from predilect.papers.gaspk.tradeoffs.choices import Choices, read_choices
+from predilect.papers.gaspk.prior import KernelPrior, by_evidence, fixed_by
+from predilect.papers.gaspk.settings import FitSettings, GaSPKHyperparameters
+from predilect.papers.gaspk.tradeoffs.choices import TradeOffChoices, read_choices
 from predilect.papers.gaspk.tradeoffs.map import TradeOffMap
 
 _MOST_LEFT_OUT = 0.01  # of the prior variance, before it is said
@@ -36,12 +36,12 @@ class FittedGaSPK(NamedTuple):
     """Result of a fit."""
 
     learned: Learned
-    choices: Choices
+    choices: TradeOffChoices
     answers: TradeOffAnswers
 
 
 def fit_gaspk(
-    training: Training, settings: Settings, executor: ThreadPoolExecutor | None, watch: Watcher | None
+    training: Training, settings: FitSettings, executor: ThreadPoolExecutor | None, watch: Watcher | None
 ) -> FittedGaSPK:
     """Fit a GaSPK; raises DataError as :func:`~predilect.papers.gaspk.tradeoffs.choices.read_choices`."""
     answers = training.comparisons
@@ -49,15 +49,15 @@ def fit_gaspk(
     if not personal:
         settings = replace(settings, numbers=(1,))
     choices, told = read_choices(settings, training)
-    prior = Prior(settings, choices, max(settings.numbers), answers.n_rows)
+    prior = KernelPrior(settings, choices, max(settings.numbers), answers.n_rows)
     chosen, trials = choose(settings, prior, told, answers, training.space, executor, watch)
     if len(settings.numbers) > 1:
         # The best prior of the largest number is not that of the one that was found: as if that had been asked for.
         settings = replace(settings, numbers=(chosen.candidate.n_c,))
-        prior = Prior(settings, choices, chosen.candidate.n_c, answers.n_rows)
+        prior = KernelPrior(settings, choices, chosen.candidate.n_c, answers.n_rows)
         chosen, more = choose(settings, prior, told, answers, training.space, executor, watch)
         trials += more
-    calibration = chosen.calibration if settings.spread is None else Calibration(float(settings.spread))
+    calibration = chosen.calibration if settings.spread is None else MarginCalibration(float(settings.spread))
     kernel, n_c, whole = chosen.candidate.kernel, chosen.candidate.n_c, told.answers(answers)
     settings = replace(settings, concentration=chosen.candidate.concentration)
     at_bound: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ def fit_gaspk(
     return FittedGaSPK(learned, choices, whole)
 
 
-def _of_trial(trial: Trial) -> dict[str, Any]:
+def _of_trial(trial: CandidateTrial) -> dict[str, Any]:
     return {
         **hyperparameters_by_name(trial.candidate.kernel), "n_components": trial.candidate.n_c,
         "concentration": trial.candidate.concentration, "log_loss": trial.log_loss,
@@ -91,7 +91,7 @@ def _of_trial(trial: Trial) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _warn_of_low_rank(basis: Basis) -> None:
+def _warn_of_low_rank(basis: PointBasis) -> None:
     if basis.left_out > _MOST_LEFT_OUT:
         warnings.warn(
             f"{basis.rank} coordinates for {basis.n_points} trade-offs leave out up to {100 * basis.left_out:.2g} % of "
@@ -102,7 +102,7 @@ def _warn_of_low_rank(basis: Basis) -> None:
 
 
 def posterior_of(
-    settings: Settings, h: GaSPKHyperparameters, trade_offs: TradeOffMap, space: FeatureSpace, state: State,
+    settings: FitSettings, h: GaSPKHyperparameters, trade_offs: TradeOffMap, space: FeatureSpace, state: CurvaturePoint,
     w: FloatArray,
 ) -> GaSPKPosterior:  # fmt: skip
     """The posterior at a mode ``w``; ``space`` holds the attributes of the items."""

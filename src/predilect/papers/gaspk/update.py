@@ -20,7 +20,7 @@ from predilect.papers.gaspk.em.answers import TradeOffAnswers
 from predilect.papers.gaspk.em.fit import run
 from predilect.papers.gaspk.online import absorb, suffices
 from predilect.papers.gaspk.prior import basis_of
-from predilect.papers.gaspk.settings import Settings
+from predilect.papers.gaspk.settings import FitSettings
 from predilect.papers.gaspk.tradeoffs.choices import as_shown
 from predilect.papers.gaspk.training import posterior_of
 
@@ -42,7 +42,7 @@ def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
     old_user = np.zeros(1, dtype=np.int64) if users is None else users.codes(model.users_.series())
     who = np.zeros(more.n_rows, dtype=np.int64) if users is None else users.codes(more.users.series())[more.user]
 
-    settings: Settings = model._settings
+    settings: FitSettings = model._settings
     answers, shown = model.answers_, as_shown(more, settings.antisymmetric)
     matrix = None if model.trade_offs_.items_are_attributes else space.matrix
     choices, point, sign, moved = model._choices.extended(

@@ -16,13 +16,13 @@ from predilect.inference.gaussian.projection import Projection
 from predilect.inference.latent.pooled import PooledAnswers
 from predilect.models.checks import scales_of
 from predilect.models.reading import Training
-from predilect.papers.gppl.pooled import Fitted, fit_sparse_gppl, points_of
-from predilect.papers.joint.covariance import JointKernel, Table
+from predilect.papers.gppl.pooled import PooledFit, fit_sparse_gppl, points_of
+from predilect.papers.joint.covariance import JointKernel, KernelTable
 from predilect.papers.joint.fit import tables
-from predilect.papers.joint.process import CellProcess, Rows
+from predilect.papers.joint.process import CellProcess, CellRows
 
 
-def fit_joint_gppl(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> Fitted:
+def fit_joint_gppl(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> PooledFit:
     """Fit of a GPPL with ``users="joint"``; DataError without features of the items, or of the users.
 
     crowdgppl.md 1. The values at inducing cells, (user, item), are those of any sparse GPPL at inducing points.
@@ -34,7 +34,7 @@ def fit_joint_gppl(model: Any, training: Training, delta: float | None, watch: W
             how = either(f"--{name} FILE", f"{name}=...")
             raise DataError(f'users="joint" needs features of the {what} that differ. Give them ({how})')
     kernel = tables(model, training)
-    rows = Rows.of(answers.user, answers.left, answers.right, answers.n_items)
+    rows = CellRows.of(answers.user, answers.left, answers.right, answers.n_items)
     chosen = inducing_cells(model, kernel, rows.codes)
     everything = np.ones(len(rows.codes), dtype=bool)
     projection = Projection.of(kernel, rows.codes, everything, None if chosen is None else rows.codes[chosen])
@@ -61,7 +61,7 @@ def inducing_cells(model: Any, kernel: JointKernel, codes: FloatArray) -> IntArr
     return np.union1d(near, np.flatnonzero(~known))
 
 
-def _scaled(table: Table, codes: IntArray) -> FloatArray:
+def _scaled(table: KernelTable, codes: IntArray) -> FloatArray:
     """Features in units of length-scales."""
     return np.asarray((table.features / scales_of(table.kernel, table.features.shape[1]))[codes])
 

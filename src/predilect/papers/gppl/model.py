@@ -18,7 +18,7 @@ from predilect.inference.latent.sparse.fit import RULES, SparsePosterior
 from predilect.inference.latent.sparse.problem import SURROGATES
 from predilect.models.checks import KernelHyperparameters, check_gamma, check_process
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.reading import Queries, Training
+from predilect.models.reading import PairQueries, Training
 from predilect.papers.gppl.joint import fit_joint_gppl
 from predilect.papers.gppl.pooled import (
     INFERENCE,
@@ -229,7 +229,7 @@ class GPPL(Estimator):
                 "variational"
             )
 
-    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: PairQueries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         posterior, asked = self.posterior_, (queries.users, queries.left, queries.right)
         if isinstance(posterior, CellProcess):
             return posterior.predict(self, queries, items, people)

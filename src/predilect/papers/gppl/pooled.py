@@ -35,7 +35,7 @@ _MOST_POINTS = 500
 _MOST_POINTS_EVER = 5000  # dense algebra: some n² floats and n³ operations per iteration
 
 
-class Fitted(NamedTuple):
+class PooledFit(NamedTuple):
     """Result of a fit that an estimator keeps."""
 
     posterior: Any
@@ -47,7 +47,7 @@ class Fitted(NamedTuple):
     search: dict[str, Any]
 
 
-def fit_pooled_gppl(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> Fitted:
+def fit_pooled_gppl(model: Any, training: Training, delta: float | None, watch: Watcher | None) -> PooledFit:
     """Fit of a GPPL with ``users="pooled"``."""
     answers, space = PooledAnswers.of(training.comparisons.pooled(), model._likelihood), training.space
     kernel = item_kernel(model, space, float(model.own_share))
@@ -71,7 +71,7 @@ def fit_sparse_gppl(
     delta: float | None,
     watch: Watcher | None,
     posterior: Callable[[SparseFit], Any] = SparseFit.posterior,
-) -> Fitted:
+) -> PooledFit:
     """Variational inference, all answers at once or in batches; δ, s and length-scales are learned as asked."""
     prior = scale_prior(model)
     schedule = _schedule(model, len(answers.left), projection.n_points)
@@ -97,7 +97,7 @@ def fit_sparse_gppl(
             "length_scales": {"evaluations": best.evaluations, "converged": best.converged},
             "at_bound": list(best.at_bounds),
         }
-    return Fitted(
+    return PooledFit(
         posterior(found), found.scale.value, found.projection.kernel, found.delta, found.bound, found.report, search
     )
 
@@ -125,7 +125,9 @@ def _schedule(model: Any, n_rows: int, n_points: int) -> Schedule:
     )  # fmt: skip
 
 
-def _fit_dense(model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: Kernel, delta: float | None) -> Fitted:
+def _fit_dense(
+    model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: Kernel, delta: float | None
+) -> PooledFit:
     """Laplace's approximation or expectation propagation over all items."""
     prior = scale_prior(model)
     if answers.n_items > _MOST_POINTS_EVER:
@@ -156,4 +158,4 @@ def _fit_dense(model: Any, answers: PooledAnswers, space: FeatureSpace, kernel: 
     )  # fmt: skip
     latent = found.latent
     posterior = SparsePosterior(projection, latent.mean, latent.covariance(), found.scale)
-    return Fitted(posterior, found.scale, kernel, found.delta, latent.evidence, latent.report, search)
+    return PooledFit(posterior, found.scale, kernel, found.delta, latent.evidence, latent.report, search)

@@ -32,8 +32,8 @@ from predilect.inference.people.layout import People, lay_out
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.inference.people.update import settle
 from predilect.models.checks import item_kernel, optimises
-from predilect.models.reading import Queries, Training
-from predilect.papers.gppl.pooled import Fitted, scale_prior
+from predilect.models.reading import PairQueries, Training
+from predilect.papers.gppl.pooled import PooledFit, scale_prior
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def fit_separate(
     max_iter: int = 100,
     executor: ThreadPoolExecutor | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Fitted:
+) -> PooledFit:
     """Posterior of each person under f_u ~ N(0, K/s), K by
     :func:`~predilect.inference.gaussian.projection.item_covariance`.
 
@@ -191,7 +191,7 @@ def fit_separate(
         advice=either("look for extreme weights", "allow more iterations (max_iter=...), or fix the scale"),
     )  # fmt: skip
     everybody = SeparatePosterior.of(posterior, final.H, final.D, final.r)
-    return Fitted(everybody, math.exp(-begin[0]), there, threshold, final.evidence, report, {})
+    return PooledFit(everybody, math.exp(-begin[0]), there, threshold, final.evidence, report, {})
 
 
 _MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
@@ -199,7 +199,7 @@ _MOST_ITEMS = 3000  # items x items algebra, some 12 n² floats
 
 def fit_separate_gppl(
     model: Any, training: Training, delta: float | None, executor: ThreadPoolExecutor | None, watch: Watcher | None
-) -> Fitted:
+) -> PooledFit:
     """Fit of a GPPL with ``users="separate"``; DataError if there are more items than dense algebra can hold."""
     answers, space = training.comparisons, training.space
     if answers.n_items > _MOST_ITEMS:
@@ -220,7 +220,7 @@ def fit_separate_gppl(
     )  # fmt: skip
 
 
-def separate_margins(model: Any, queries: Queries, new: FeatureSpace | None) -> tuple[FloatArray, FloatArray]:
+def separate_margins(model: Any, queries: PairQueries, new: FeatureSpace | None) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of the queried margins, (n,); ``new`` items have codes after those of the fit."""
     posterior, h, space = model.posterior_, model.hyperparameters_, model._space
     assert isinstance(posterior, SeparatePosterior)

@@ -15,7 +15,7 @@ from predilect.inference.gaussian.kernels.stored import KERNEL
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class KernelTable:
     """Users or items: a kernel, and the rows of features that it compares."""
 
     kernel: Annotated[Kernel, KERNEL]  # white noise in it belongs to a row: to a user, or to an item
@@ -80,7 +80,7 @@ class Table:
         total = self.kernel.diagonal_gradient(self._middle(), alone)
         return total + self.kernel.diagonal_gradient(self.features[self.known], weights[self.known])
 
-    def with_rows(self, features: FloatArray, known: BoolArray | None = None) -> Table:
+    def with_rows(self, features: FloatArray, known: BoolArray | None = None) -> KernelTable:
         """With more rows after these."""
         more = np.ones(len(features), dtype=bool) if known is None else known
         return replace(self, features=np.vstack([self.features, features]), known=np.concatenate([self.known, more]))
@@ -98,8 +98,8 @@ class JointKernel:
     for n rows. A nugget of a user or of an item is white noise in the kernel of its table.
     """
 
-    users: Annotated[Table, PART]
-    items: Annotated[Table, PART]
+    users: Annotated[KernelTable, PART]
+    items: Annotated[KernelTable, PART]
 
     @property
     def names(self) -> tuple[str, ...]:

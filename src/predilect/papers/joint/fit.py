@@ -25,8 +25,8 @@ from predilect.inference.likelihoods.probit import starting_threshold
 from predilect.inference.likelihoods.views import Probit
 from predilect.models.checks import hyperparameters_by_name, make_kernel, optimises
 from predilect.models.reading import Training
-from predilect.papers.joint.covariance import JointKernel, Table
-from predilect.papers.joint.process import JointProcess, Rows
+from predilect.papers.joint.covariance import JointKernel, KernelTable
+from predilect.papers.joint.process import CellRows, JointProcess
 
 _LARGEST = 5000  # rows or answers: dense algebra, some n² floats and n³ operations an iteration
 _ROUNDS, _TOLERANCE = 8, 1e-3  # of log δ
@@ -50,9 +50,9 @@ class JointAnswers:
         user = np.searchsorted(users, self.user[keep])
         return JointAnswers(user, self.left[keep], self.right[keep], self.outcome[keep], self.weight[keep])
 
-    def rows(self, n_items: int) -> Rows:
+    def rows(self, n_items: int) -> CellRows:
         """Cells that answers compare; DataError if too many for dense algebra."""
-        rows = Rows.of(self.user, self.left, self.right, n_items)
+        rows = CellRows.of(self.user, self.left, self.right, n_items)
         size = min(len(rows.codes), len(self.user))
         if size > _LARGEST or len(rows.codes) > 4 * _LARGEST:
             raise DataError(
@@ -137,7 +137,7 @@ def fit_joint_process(
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class JointStart:
     """Start of the search of hyper-parameters."""
 
     user_share: float  # user- and item-specific shares of the variance, from 0 to 1
@@ -171,10 +171,10 @@ def tables(model: Any, training: Training) -> JointKernel:
             )  # fmt: skip
     of_items = make_kernel(model, model.kernel, space.matrix[space.known])
     of_people = make_kernel(model, model.user_kernel, people, "median")
-    return JointKernel(Table.of(of_people, people), Table.of(of_items, space.matrix, space.known))
+    return JointKernel(KernelTable.of(of_people, people), KernelTable.of(of_items, space.matrix, space.known))
 
 
-def start_kernel(model: Any, training: Training, start: Start) -> JointKernel:
+def start_kernel(model: Any, training: Training, start: JointStart) -> JointKernel:
     """Kernel of users and items at the start of the search; without features of users, only their share differs."""
     plain = tables(model, training)
     users = replace(plain.users, kernel=_with_share(plain.users.kernel, start.user_share))

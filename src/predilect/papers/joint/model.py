@@ -15,11 +15,11 @@ from predilect.inference.gaussian.design import Sites
 from predilect.inference.gaussian.kernels import Kernel
 from predilect.models.checks import check_kernel, check_search, hyperparameters_by_name
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.reading import Queries, Training
-from predilect.papers.joint.covariance import JointKernel, Table
-from predilect.papers.joint.fit import JointAnswers, Start, Tuned, fit_joint_process, start_kernel, tune
+from predilect.models.reading import PairQueries, Training
+from predilect.papers.joint.covariance import JointKernel, KernelTable
+from predilect.papers.joint.fit import JointAnswers, JointStart, Tuned, fit_joint_process, start_kernel, tune
 from predilect.papers.joint.informative import items_of_answers, order_of_answers, vector_machine
-from predilect.papers.joint.process import JointProcess, KeptProcess, Rows
+from predilect.papers.joint.process import CellRows, JointProcess, KeptProcess
 
 _TOLERANCE = 1e-6
 _USER_SHARE, _ITEM_SHARE = 0.5, 0.2  # where "auto" starts
@@ -166,7 +166,7 @@ class JointGP(Estimator):
             check_count(name, getattr(self, name), 1)
         self._start()  # checks what it reads
 
-    def _start(self) -> Start:
+    def _start(self) -> JointStart:
         """Start of the search; DataError if an argument is out of its range."""
         check_positive("noise", self.noise)
         check_positive("variance", self.variance, "auto")
@@ -181,9 +181,9 @@ class JointGP(Estimator):
                 shares.append(float(value))
                 held.append(name)
         variance = 1.0 if isinstance(self.variance, str) else float(self.variance) / float(self.noise) ** 2
-        return Start(shares[0], shares[1], variance, tuple(held))
+        return JointStart(shares[0], shares[1], variance, tuple(held))
 
-    def _margins(self, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+    def _margins(self, queries: PairQueries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         return self.posterior_.predict(self, queries, items, people)
 
     def describe(self) -> list[str]:
@@ -195,7 +195,7 @@ class JointGP(Estimator):
         return [f"{who} share {shared:.0%} of the variance of their utilities."]
 
     @property
-    def _rows(self) -> Annotated[Rows, PART]:
+    def _rows(self) -> Annotated[CellRows, PART]:
         return self.posterior_.rows
 
     @property
@@ -205,10 +205,10 @@ class JointGP(Estimator):
 
     def _restored(self, parts: dict[str, Any]) -> None:
         h, space, rows = self.hyperparameters_, self._space, parts["_rows"]
-        users, whole = Table.of(h.user_kernel, parts["_user_rows"]), rows.codes.astype(np.int64)
+        users, whole = KernelTable.of(h.user_kernel, parts["_user_rows"]), rows.codes.astype(np.int64)
         if (whole != rows.codes).any() or (whole < 0).any() or (whole >= [len(users), len(self.items_)]).any():
             raise ValueError("codes are not those of people and items")
-        items = Table.of(h.item_kernel, space.matrix, space.known)
+        items = KernelTable.of(h.item_kernel, space.matrix, space.known)
         self.posterior_ = JointProcess.of(JointKernel(users, items), rows, self.sites_)
 
     def _informative(self, r: int, active_only: bool) -> tuple[JointProcess, list[IntArray]]:

@@ -13,11 +13,11 @@ from predilect._base.stored import PART, PLAIN, SMALL, Sizes, numbers
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.inference.gaussian.condition import LatentPrior
 from predilect.inference.gaussian.dense import factorise, pack_triangle, solve_lower, symmetrise, unpack_triangle
-from predilect.inference.gaussian.design import Design, Sites
+from predilect.inference.gaussian.design import MarginMatrix, Sites
 from predilect.inference.gaussian.kernels import Scaled
 from predilect.inference.gaussian.posterior import Posterior, Utilities
 from predilect.inference.latent.sparse.fit import SparseFit
-from predilect.models.reading import Queries, rows_of_features
+from predilect.models.reading import PairQueries, rows_of_features
 from predilect.papers.joint.covariance import JointKernel
 
 _ROWS_AT_ONCE = 4000
@@ -26,7 +26,7 @@ _ENTRIES_AT_ONCE = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class CellRows:
     """Cells, as rows (user, item) of codes, and those that each answer compares."""
 
     codes: Annotated[FloatArray, numbers("N 2")]
@@ -34,7 +34,7 @@ class Rows:
     right: Annotated[IntArray, _stored.codes("R", "N", "int64")]
 
     @classmethod
-    def of(cls, user: IntArray, left: IntArray, right: IntArray, n_items: int) -> Rows:
+    def of(cls, user: IntArray, left: IntArray, right: IntArray, n_items: int) -> CellRows:
         """From answers by their codes: one row for each cell."""
         cells = np.concatenate([user, user]).astype(np.int64) * n_items + np.concatenate([left, right])
         unique, place = np.unique(cells, return_inverse=True)
@@ -43,7 +43,7 @@ class Rows:
 
     def prior(self, kernel: JointKernel) -> LatentPrior:
         """Prior of the rows, in the space where the matrices are smaller."""
-        return LatentPrior(kernel(self.codes), Design(self.left, self.right, len(self.codes)))
+        return LatentPrior(kernel(self.codes), MarginMatrix(self.left, self.right, len(self.codes)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ class JointProcess(Posterior):
     """
 
     kernel: JointKernel
-    rows: Rows
+    rows: CellRows
     alpha: FloatArray  # α, (n,)
     reduction: FloatArray  # R, (n, n)
     n_users: int  # of the fit; the tables of the kernel may have grown since
 
     @classmethod
-    def of(cls, kernel: JointKernel, rows: Rows, sites: Sites) -> JointProcess:
+    def of(cls, kernel: JointKernel, rows: CellRows, sites: Sites) -> JointProcess:
         """From the messages of all copies of each answer."""
         state = rows.prior(kernel).condition(sites)
         return cls(kernel, rows, state.alpha, state.reduction(), len(kernel.users))
@@ -88,7 +88,7 @@ class JointProcess(Posterior):
             var[some] = np.maximum(own - np.einsum("ij,ij->i", cross @ self.reduction, cross), 0.0)
         return mean, var
 
-    def predict(self, model: Any, queries: Queries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
+    def predict(self, model: Any, queries: PairQueries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
         """Margins of a fitted model's queries, (n,); ``items`` and ``people``, features of those without answers."""
         process, new = self, model._new_items(queries, items)
         if new is not None:
@@ -267,7 +267,7 @@ def kept_process(process: JointProcess, users: IntArray, items: IntArray) -> Kep
     return KeptProcess(process.kernel, rows_of(cells), W @ process.alpha, reduction, process.n_users)
 
 
-def rows_of(cells: FloatArray) -> Rows:
+def rows_of(cells: FloatArray) -> CellRows:
     """Utilities of cells as rows that no answer compares."""
     nothing = np.zeros(0, dtype=np.int64)
-    return Rows(cells, nothing, nothing)
+    return CellRows(cells, nothing, nothing)

@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class Whiskers:
     """Marks with whiskers below each other; groups of rows have bands and their name beside them."""
 
     rows: Sequence[Row]
@@ -119,7 +119,7 @@ class Chart:
     ``axes``: what is across, and what is up.
     """
 
-    data: Intervals | Grid | Plane | Panels
+    data: Whiskers | Grid | Plane | Panels
     title: str
     notes: str
     axes: tuple[str, str] = ("", "")
@@ -128,7 +128,7 @@ class Chart:
     def is_empty(self) -> bool:
         """Whether there is nothing to show."""
         match self.data:
-            case Intervals(rows):
+            case Whiskers(rows):
                 return not rows
             case Grid(rows, columns):
                 return not rows or not columns

@@ -20,7 +20,7 @@ _MOST_GROUPS = 5  # beside "other"
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class PairShares:
     """Chances and shares of row preferred to column, (n, n), NaN on the diagonal and where nobody was asked.
 
     ``expected``: of a new person's answer; ``observed``: of the answers, ``n`` in number.
@@ -32,7 +32,7 @@ class Pairs:
     n: FloatArray
 
 
-def pairs_of(model: Any, ids: pl.Series) -> Pairs:
+def pairs_of(model: Any, ids: pl.Series) -> PairShares:
     """Items against each other; O(n²) predictions, and one pass over the answers."""
     n = len(ids)
     i, j = np.triu_indices(n, 1)
@@ -51,7 +51,9 @@ def pairs_of(model: Any, ids: pl.Series) -> Pairs:
         np.add.at(won, (np.where(y < 0, right, left), np.where(y < 0, left, right)), w * (y != 0))
         np.add.at(asked, (left, right), w)
         asked = asked + asked.T
-    return Pairs(ids.to_list(), expected, np.divide(won, asked, out=np.full((n, n), np.nan), where=asked > 0.0), asked)
+    return PairShares(
+        ids.to_list(), expected, np.divide(won, asked, out=np.full((n, n), np.nan), where=asked > 0.0), asked
+    )
 
 
 def rank_shares(model: Any, ids: pl.Series) -> FloatArray:

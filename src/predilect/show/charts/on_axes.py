@@ -12,7 +12,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from predilect._base.text import one_line, shortened
-from predilect.show.charts.chart import ISOLATED, MANY, Chart, Field, Grid, Intervals, Panels, Plane
+from predilect.show.charts.chart import ISOLATED, MANY, Chart, Field, Grid, Panels, Plane, Whiskers
 
 _LONGEST = 70  # characters of a label
 _MARKS = ("o", "s", "^", "D", "v", "x")
@@ -64,7 +64,7 @@ def figure_of(chart: Chart, title: str = "") -> Any:
 def size_of(chart: Chart) -> tuple[float, float]:
     """Width and height of a figure in which no label of usual length is cut, in inches."""
     match chart.data:
-        case Intervals(rows):
+        case Whiskers(rows):
             longest = max((len(_label(row.label)) for row in rows), default=0)
             return 5.5 + 0.075 * longest, 1.5 + (0.26 if len(rows) <= 40 else 0.19) * max(len(rows), 4)
         case Grid(rows, columns, _, said):
@@ -82,7 +82,7 @@ def draw(chart: Chart, ax: Any, title: str = "", scaled: bool = True) -> Any:
     """Draw a chart on axes, with a title if there is one, and with the scale of its shades; give the axes back."""
     ax.tick_params(labelsize=8.5)
     match chart.data:
-        case Intervals() as data:
+        case Whiskers() as data:
             _intervals(ax, data)
         case Grid() as data:
             _grid(ax, data)
@@ -101,7 +101,7 @@ def draw(chart: Chart, ax: Any, title: str = "", scaled: bool = True) -> Any:
     return ax
 
 
-def _intervals(ax: Any, data: Intervals) -> None:
+def _intervals(ax: Any, data: Whiskers) -> None:
     rows, n = data.rows, len(data.rows)
     size = 9.0 if n <= 40 else 7.5
     ax.hlines(range(n), [row.lower for row in rows], [row.upper for row in rows], linewidth=1.8, zorder=2)

@@ -16,11 +16,11 @@ from predilect._base.types import FloatArray
 from predilect.decisions.scales import ScaleName, scale_of
 from predilect.errors import DataError
 from predilect.evaluation.metrics import Reliability
-from predilect.show.charts.chart import Chart, Grid, Intervals, Plane, Row, Series, isolated, name_of
+from predilect.show.charts.chart import Chart, Grid, Plane, Row, Series, Whiskers, isolated, name_of
 from predilect.show.charts.facts import (
     MOST_ITEMS,
     MOST_PEOPLE,
-    Pairs,
+    PairShares,
     PeopleMap,
     further_table,
     has_attributes,
@@ -62,7 +62,7 @@ def board_chart(
     told = f"A dot and a line for each item, best on top: its score with the 95 % interval, in {unit}. Bands are tiers."
     if rows:
         told += f" First: {rows[0].told}. Last: {rows[-1].told}."
-    return Chart(Intervals(rows), f"{which} by score", told, (f"score and 95 % interval ({unit}; {origin})", ""))
+    return Chart(Whiskers(rows), f"{which} by score", told, (f"score and 95 % interval ({unit}; {origin})", ""))
 
 
 @of_a_model
@@ -79,7 +79,7 @@ def board(
     return board_chart(ranked, unit.unit, unit.digits, len(ranked) if top is None else top, unit.origin)
 
 
-def pairs_chart(pairs: Pairs, observed: bool = False) -> Chart:
+def pairs_chart(pairs: PairShares, observed: bool = False) -> Chart:
     """How often the row is preferred to the column: expected of a new person, or in the answers."""
     share = pairs.observed if observed else pairs.expected
     names = [f"{k}  {isolated(item)}" for k, item in enumerate(pairs.items, 1)]
@@ -188,7 +188,7 @@ def effects_chart(covariates: pl.DataFrame) -> Chart:
         told = f"{name}: {mean:+.3f} ({low:+.3f} to {high:+.3f}) for a usual difference of {row['rms']:.3g}"
         rows.append(Row(isolated(name), mean, low, high, told))
     axis = f"added to the item's utility by a usual difference ({NOISE}), 95 % interval"
-    return Chart(Intervals(rows), "Effects of the side and of other covariates", _all(rows), (axis, ""))
+    return Chart(Whiskers(rows), "Effects of the side and of other covariates", _all(rows), (axis, ""))
 
 
 @of_a_model
@@ -257,7 +257,7 @@ def importances_chart(importances: pl.DataFrame) -> Chart:
         for row in importances.sort("importance", descending=True).iter_rows(named=True)
     ]  # fmt: skip
     axis = "share of the range of utilities, per cent, mean over people with its 95 % interval"
-    return Chart(Intervals(rows), "How much each attribute matters", _all(rows), (axis, ""))
+    return Chart(Whiskers(rows), "How much each attribute matters", _all(rows), (axis, ""))
 
 
 @of_a_model
@@ -280,7 +280,7 @@ def part_worths_chart(worths: pl.DataFrame, top: int = MOST_ROWS) -> Chart:
         )
         rows.append(Row(isolated(level), row["mean"], row["lower"], row["upper"], told, attribute))
     axis = f"added to the utility ({NOISE}), mean of the population with its 95 % interval"
-    return Chart(Intervals(rows), "What attributes are worth", _all(rows), (axis, ""))
+    return Chart(Whiskers(rows), "What attributes are worth", _all(rows), (axis, ""))
 
 
 @of_a_model

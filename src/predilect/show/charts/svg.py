@@ -19,7 +19,7 @@ import numpy as np
 
 from predilect._base.text import shortened
 from predilect._base.types import FloatArray
-from predilect.show.charts.chart import MANY, Chart, Field, Grid, Intervals, Panels, Plane, name_of
+from predilect.show.charts.chart import MANY, Chart, Field, Grid, Panels, Plane, Whiskers, name_of
 
 
 class Room(NamedTuple):
@@ -113,7 +113,7 @@ def svg(chart: Chart, room: Room = WIDE) -> str:
 
 def _drawn(chart: Chart, room: Room) -> Drawn:
     match chart.data:
-        case Intervals() as data:
+        case Whiskers() as data:
             return _intervals(data, chart.axes, room)
         case Grid() as data:
             return _grid(data, chart.axes, room)
@@ -138,7 +138,7 @@ def _panels(data: Panels, axes: tuple[str, str], room: Room) -> Drawn:
     return right, y, parts
 
 
-def _intervals(data: Intervals, axes: tuple[str, str], room: Room) -> Drawn:
+def _intervals(data: Whiskers, axes: tuple[str, str], room: Room) -> Drawn:
     rows = data.rows
     left = min(max(width_of(row.label) for row in rows), room.label) + 22.0
     beside = 14.0 + min(max(width_of(row.group, 11.0) for row in rows), room.group)

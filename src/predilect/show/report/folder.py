@@ -23,7 +23,7 @@ from predilect.decisions.ranking import best_items, is_whole
 from predilect.decisions.scales import Scale
 from predilect.show.charts.on_axes import can_plot, write_chart
 from predilect.show.charts.pictures import board_chart, segments_chart
-from predilect.show.report.leaderboard import Ranking, Refused, SharedSegment, segment_table
+from predilect.show.report.leaderboard import Ranking, RefusedSegment, SharedSegment, segment_table
 from predilect.show.report.tables import whole_numbers, write_csv
 
 _ROWS_PER_CHUNK = 400_000
@@ -116,7 +116,7 @@ class RankOutput:
     """Results of a run, ready to be written; ``segments`` is empty without ``--by`` and ``--segment``."""
 
     overall: Ranking
-    segments: Mapping[Any, Ranking | Refused | SharedSegment]
+    segments: Mapping[Any, Ranking | RefusedSegment | SharedSegment]
     document: Mapping[str, Any]
     numbers: bool = False  # whether ids came out of text, in which a number has no type
     everybody: bool = True  # whether everybody's ranking is written

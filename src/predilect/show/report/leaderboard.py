@@ -55,7 +55,7 @@ class Ranking:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedSegment:
     """A segment that cannot be ranked, and why."""
 
     reason: str
@@ -93,7 +93,7 @@ def leaderboard_document(
     *,
     verdict: Mapping[str, Any] | None = None,
     by: Mapping[str, Any] | None = None,
-    segments: Mapping[Any, Ranking | Refused | SharedSegment] | None = None,
+    segments: Mapping[Any, Ranking | RefusedSegment | SharedSegment] | None = None,
     provenance: Mapping[str, Any],
     timing: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -118,13 +118,13 @@ def leaderboard_document(
     }  # fmt: skip
 
 
-def segment_table(segments: Mapping[Any, Ranking | Refused | SharedSegment]) -> pl.DataFrame:
+def segment_table(segments: Mapping[Any, Ranking | RefusedSegment | SharedSegment]) -> pl.DataFrame:
     """The boards of all segments under each other; of separate fits with a first column ``segment``."""
     boards = [
         segment.board if isinstance(segment, SharedSegment)
         else segment.board.select(pl.lit(value).alias("segment"), pl.all())
         for value, segment in segments.items()
-        if not isinstance(segment, Refused)
+        if not isinstance(segment, RefusedSegment)
     ]  # fmt: skip
     # Amounts may be whole in one segment and fractions in another.
     return pl.concat(boards, how="vertical_relaxed")

@@ -20,9 +20,9 @@ from predilect.inference.gaussian.projection import Projection, item_covariance
 from predilect.inference.latent.pooled import PooledAnswers
 from predilect.inference.latent.scaled import best_threshold
 from predilect.inference.latent.sparse.problem import (
-    Approximation,
-    Problem,
-    Scale,
+    InverseScale,
+    SparseGaussian,
+    SparseProblem,
     linearised_sites,
     surrogate_variance,
 )
@@ -107,14 +107,14 @@ class ScalePrior:
     noise_var: float = 0.5
     learned: bool = True
 
-    def start(self, n_points: int) -> Scale:
+    def start(self, n_points: int) -> InverseScale:
         """Initial q(s), before any answer.
 
         crowdgppl.md, (i) and (ii): f_(ii) = √2 f_(i), so noise_var = 1 with rate 2 β₀ is noise_var = 1/2 with β₀.
         """
         if not self.noise_var > 0.0:
             raise ValueError(f"noise_var must be positive, not {self.noise_var}")
-        return Scale.prior(self.shape, self.rate / (2.0 * self.noise_var), n_points, self.learned)
+        return InverseScale.prior(self.shape, self.rate / (2.0 * self.noise_var), n_points, self.learned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ class SparseFit:
     """Fitted sparse process."""
 
     projection: Projection
-    q: Approximation  # of the whitened values u; f_m = L u with K_mm = L Lᵀ
-    scale: Scale
+    q: SparseGaussian  # of the whitened values u; f_m = L u with K_mm = L Lᵀ
+    scale: InverseScale
     delta: float
     bound: float  # lower bound with exact expectations, in nats, whatever the rule
     report: Report
@@ -156,12 +156,12 @@ def fit_sparse(
     **options: Any,
 ) -> SparseFit:
     """Sparse variational fit to answers; ``options`` as of :func:`solve`. DataError for ties without a threshold."""
-    return solve(projection, Problem.of(projection, answers, delta), prior or ScalePrior(), **options)
+    return solve(projection, SparseProblem.of(projection, answers, delta), prior or ScalePrior(), **options)
 
 
 def solve(
     projection: Projection,
-    problem: Problem,
+    problem: SparseProblem,
     prior: ScalePrior,
     *,
     rule: str = "expected",
@@ -192,12 +192,12 @@ def solve(
     scale = prior.start(M)
     if start is not None and prior.learned:
         scale = scale.at(start.scale.value)
-    q = Approximation.prior(M, scale.value) if start is None else start.q
+    q = SparseGaussian.prior(M, scale.value) if start is None else start.q
     schedule = schedule or schedule_for(problem.n_rows, M, rule)
     n_batches = schedule.n_batches(problem.n_rows)
     jitter = projection.factor.jitter
 
-    def finish(q: Approximation, scale: Scale, bound: float, *figures: float, unit: str) -> SparseFit:
+    def finish(q: SparseGaussian, scale: InverseScale, bound: float, *figures: float, unit: str) -> SparseFit:
         iterations, residual, limit, converged = figures
         report = Report(
             method=f"sparse variational inference, {rule}", iterations=int(iterations), residual=residual,

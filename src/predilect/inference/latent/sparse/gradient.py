@@ -15,7 +15,7 @@ from predilect.inference.gaussian.projection import Projection, item_covariance_
 from predilect.inference.latent.evidence import KernelSearch, search_kernel
 from predilect.inference.latent.pooled import PooledAnswers
 from predilect.inference.latent.sparse.fit import ScalePrior, SparseFit, solve
-from predilect.inference.latent.sparse.problem import Approximation, Problem, Scale, sparse_laplacian
+from predilect.inference.latent.sparse.problem import InverseScale, SparseGaussian, SparseProblem, sparse_laplacian
 from predilect.inference.latent.sparse.stochastic import Schedule, view
 
 _ROWS_AT_ONCE = 10_000
@@ -31,7 +31,9 @@ class PairsGradient(Protocol):
         ...
 
 
-def bound_gradient(projection: Projection, problem: Problem, q: Approximation, scale: Scale) -> FloatArray:
+def bound_gradient(
+    projection: Projection, problem: SparseProblem, q: SparseGaussian, scale: InverseScale
+) -> FloatArray:
     """Gradient of the re-optimised bound in theta, shape (n_parameters,), by the envelope theorem.
 
     ``q``, ``scale`` are from :func:`~predilect.inference.latent.sparse.stochastic.ascend` at convergence; the paper's
@@ -157,7 +159,7 @@ def optimise_length_scales(
 
     def fit(there: Projection) -> tuple[float, FloatArray]:
         nonlocal last, best
-        problem = Problem.of(there, answers, delta)
+        problem = SparseProblem.of(there, answers, delta)
         last = solve(there, problem, prior, schedule=Schedule(), max_iter=max_iter, tolerance=tolerance, start=last)
         if best is None or last.bound > best.bound:
             best = last

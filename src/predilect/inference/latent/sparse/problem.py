@@ -22,7 +22,7 @@ from predilect.inference.likelihoods.views import Likelihood, PairLikelihood
 
 
 @dataclass(frozen=True, slots=True)
-class Approximation:
+class SparseGaussian:
     """q(u) = N(mean, precision⁻¹) of the whitened values u at M points; f = B u + r."""
 
     precision: FloatArray  # Λ
@@ -41,11 +41,11 @@ class Approximation:
         """Prior N(0, I / scale)."""
         return cls.of(scale * np.eye(n_points), np.zeros(n_points))
 
-    def towards(self, precision: FloatArray, linear: FloatArray, step: float) -> Approximation:
+    def towards(self, precision: FloatArray, linear: FloatArray, step: float) -> SparseGaussian:
         """Natural-gradient step: a convex mix of natural parameters."""
         if step == 1.0:
-            return Approximation.of(precision, linear)
-        return Approximation.of(
+            return SparseGaussian.of(precision, linear)
+        return SparseGaussian.of(
             (1.0 - step) * self.precision + step * precision, (1.0 - step) * self.linear + step * linear
         )
 
@@ -59,7 +59,7 @@ def solved(precision: FloatArray, linear: FloatArray) -> tuple[Factor, FloatArra
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class InverseScale:
     """q(s) = Gamma(shape, rate) of the inverse scale s: f_m ~ N(0, K_mm / s), r ~ N(0, R / s)."""
 
     shape: float
@@ -86,7 +86,7 @@ class Scale:
         """E log s = ψ(α) - log β (crowdgppl.md 2.2, eq. 55 corrected)."""
         return float(digamma(self.shape)) - math.log(self.rate) if self.learned else math.log(self.value)
 
-    def at(self, value: float) -> Scale:
+    def at(self, value: float) -> InverseScale:
         """Scale with another mean, the shape kept."""
         return replace(self, rate=self.shape / value)
 
@@ -112,7 +112,7 @@ def best_scale(alpha: float, rate: float, square: float, residual: float = 0.0) 
     return (alpha + math.sqrt(alpha * alpha + 2.0 * b * residual)) / (2.0 * b)
 
 
-def divergence(q: Approximation, scale: Scale) -> float:
+def divergence(q: SparseGaussian, scale: InverseScale) -> float:
     """KL(q(u, s) || p(u, s)): crowdgppl.md 2.6 (eqs. 35, 53 corrected), whitened: log |K_mm| - log |S| = log |Λ|."""
     M = len(q.mean)
     gaussian = 0.5 * (q.factor.log_det() - M * scale.log - M + scale.value * q.square)
@@ -320,7 +320,7 @@ def surrogate_variance(prior_variance: FloatArray, form: str = "corrected") -> F
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class MiniBatch:
     """Batch of answers; ``residual`` (n,): variance of margins at s = 1 that the inducing points do not explain."""
 
     margins: Margins
@@ -330,7 +330,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SparseProblem:
     """Answers in canonical order, equal ones added up, and the projection of their margins."""
 
     B: FloatArray  # Projection.roots, (n_items, M)
@@ -342,7 +342,7 @@ class Problem:
     likelihood: PairLikelihood
 
     @classmethod
-    def of(cls, projection: Projection, answers: PooledAnswers, delta: float) -> Problem:
+    def of(cls, projection: Projection, answers: PooledAnswers, delta: float) -> SparseProblem:
         """Problem of some answers; DataError without any, for ties without a threshold, or for other items."""
         if answers.n_items != projection.n_items:
             raise DataError(
@@ -383,13 +383,13 @@ class Problem:
         explained = _margins_of(self.B, self.left, self.right).variance(np.eye(self.n_points))
         return np.asarray((self.residual + explained) / scale)
 
-    def all(self) -> Batch:
+    def all(self) -> MiniBatch:
         """Batch of all answers."""
-        return Batch(_margins_of(self.B, self.left, self.right), self.residual, self.outcome, self.weight)
+        return MiniBatch(_margins_of(self.B, self.left, self.right), self.residual, self.outcome, self.weight)
 
-    def batch(self, rows: IntArray) -> Batch:
+    def batch(self, rows: IntArray) -> MiniBatch:
         """Batch of some answers, in the order of ``rows``."""
-        return Batch(
+        return MiniBatch(
             _margins_of(self.B, self.left[rows], self.right[rows]),
             self.residual[rows],
             self.outcome[rows],

@@ -11,10 +11,10 @@ import numpy as np
 from predilect._base.types import FloatArray, IntArray
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.latent.sparse.problem import (
-    Approximation,
-    Batch,
-    Problem,
-    Scale,
+    InverseScale,
+    MiniBatch,
+    SparseGaussian,
+    SparseProblem,
     divergence,
     expected_sites,
     linearised_sites,
@@ -42,28 +42,33 @@ class View:
 class Ascent:
     """Result of the ascent; ``view`` belongs to ``q`` and ``scale``, ``change`` is of the bound in the last pass."""
 
-    q: Approximation
-    scale: Scale
+    q: SparseGaussian
+    scale: InverseScale
     view: View
     iterations: int
     change: float
     converged: bool
 
 
-def view(batch: Batch, q: Approximation, scale: Scale, likelihood: Likelihood) -> View:
+def view(batch: MiniBatch, q: SparseGaussian, scale: InverseScale, likelihood: Likelihood) -> View:
     """Bound and its slopes at q, with all variances computed anew."""
     return _at(batch, q, scale, likelihood, batch.margins.mean(q.mean), batch.margins.variance(q.factor.lower))
 
 
 def _at(
-    batch: Batch, q: Approximation, scale: Scale, likelihood: Likelihood, mean: FloatArray, variance: FloatArray
+    batch: MiniBatch,
+    q: SparseGaussian,
+    scale: InverseScale,
+    likelihood: Likelihood,
+    mean: FloatArray,
+    variance: FloatArray,
 ) -> View:
     value, slope, curvature = likelihood.expected(batch.outcome, mean, variance + batch.residual / scale.value)
     bound = float(batch.weight @ value) - divergence(q, scale)
     return View(mean, variance, value, slope, curvature, bound)
 
 
-def natural_target(batch: Batch, sites: Sites, scale: float, factor: float = 1.0) -> tuple[FloatArray, FloatArray]:
+def natural_target(batch: MiniBatch, sites: Sites, scale: float, factor: float = 1.0) -> tuple[FloatArray, FloatArray]:
     """Target of a natural-gradient step: s I + π Σ w τ x xᵀ, π Σ w ν x; ``factor`` is π, the answers a row stands for.
 
     crowdgppl.md 2.2, eqs. 17, 18. The natural gradient of the bound is this less the natural parameters of q.
@@ -73,9 +78,9 @@ def natural_target(batch: Batch, sites: Sites, scale: float, factor: float = 1.0
 
 
 def ascend(
-    problem: Problem,
-    q: Approximation,
-    scale: Scale,
+    problem: SparseProblem,
+    q: SparseGaussian,
+    scale: InverseScale,
     *,
     max_iter: int,
     tolerance: float,
@@ -114,7 +119,9 @@ def ascend(
     return Ascent(q, scale, now, iterations, change, converged)
 
 
-def _scaled(batch: Batch, q: Approximation, scale: Scale, likelihood: Likelihood, now: View) -> tuple[Scale, View]:
+def _scaled(
+    batch: MiniBatch, q: SparseGaussian, scale: InverseScale, likelihood: Likelihood, now: View
+) -> tuple[InverseScale, View]:
     """Ascent step of s (modern.md section 6: with a residual it is no conjugate update)."""
     residual = float((batch.weight * now.curvature) @ batch.residual)
     way = math.log(scale.best(q.square, residual) / scale.value)
@@ -171,15 +178,20 @@ class Schedule:
 class Stochastic:
     """Result of the batches; ``change``: relative change of the averaged bound between the last two checks."""
 
-    q: Approximation
-    scale: Scale
+    q: SparseGaussian
+    scale: InverseScale
     iterations: int
     change: float
     converged: bool
 
 
 def ascend_in_batches(
-    problem: Problem, q: Approximation, scale: Scale, Q: FloatArray | None, schedule: Schedule, random_state: int
+    problem: SparseProblem,
+    q: SparseGaussian,
+    scale: InverseScale,
+    Q: FloatArray | None,
+    schedule: Schedule,
+    random_state: int,
 ) -> Stochastic:
     """Stochastic natural-gradient ascent: steps of decreasing length, each on one batch of answers.
 
@@ -232,15 +244,15 @@ def _batches(n_rows: int, n_batches: int, rng: np.random.Generator) -> Iterator[
 
 
 def _step(
-    problem: Problem,
-    batch: Batch,
-    q: Approximation,
-    scale: Scale,
+    problem: SparseProblem,
+    batch: MiniBatch,
+    q: SparseGaussian,
+    scale: InverseScale,
     Q: FloatArray | None,
     factor: float,
     step: float,
     schedule: Schedule,
-) -> tuple[Approximation, FloatArray, FloatArray]:
+) -> tuple[SparseGaussian, FloatArray, FloatArray]:
     """One step, always from ``q``, with the sites of where it leads; their precisions, and E log P at ``q``."""
     sites, value = _sites(problem, batch, q, scale, Q)
     now = q.towards(*natural_target(batch, sites, scale.value, factor), step)
@@ -259,7 +271,7 @@ def _step(
 
 
 def _sites(
-    problem: Problem, batch: Batch, q: Approximation, scale: Scale, Q: FloatArray | None
+    problem: SparseProblem, batch: MiniBatch, q: SparseGaussian, scale: InverseScale, Q: FloatArray | None
 ) -> tuple[Sites, FloatArray]:
     """Sites at an approximation, and E log P there."""
     m = batch.margins.mean(q.mean)

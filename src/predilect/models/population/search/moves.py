@@ -57,7 +57,7 @@ SPREADS, WIDE_SPREADS, _LITTLE_TASTE = (0.25, 0.5), (1.0, 2.0), 0.05
 Walked = Literal["strength", "variance", "consensus_variance", "length_scale", "feature_weight", "trait_scale"]
 
 
-class Axis(NamedTuple):
+class Stride(NamedTuple):
     """How a hyper-parameter is walked: by what factor a step (w: of its odds), and how far."""
 
     factor: float
@@ -68,13 +68,13 @@ class Axis(NamedTuple):
     upwards: bool = False
 
 
-AXES: dict[Walked, Axis] = {
-    "strength": Axis(math.sqrt(10.0), 1.0, 1e4),
-    "variance": Axis(2.0, 0.02, 1e4),
-    "consensus_variance": Axis(4.0, 1e-3, 1e4, upwards=True),
-    "length_scale": Axis(2.0, 1e-3, 1e3),
-    "feature_weight": Axis(8.0, 0.0, 0.999, upwards=True),
-    "trait_scale": Axis(4.0, 1e-6, 1e4),
+STRIDES: dict[Walked, Stride] = {
+    "strength": Stride(math.sqrt(10.0), 1.0, 1e4),
+    "variance": Stride(2.0, 0.02, 1e4),
+    "consensus_variance": Stride(4.0, 1e-3, 1e4, upwards=True),
+    "length_scale": Stride(2.0, 1e-3, 1e3),
+    "feature_weight": Stride(8.0, 0.0, 0.999, upwards=True),
+    "trait_scale": Stride(4.0, 1e-6, 1e4),
 }
 _USUAL: tuple[Walked, ...] = ("strength", "variance", "feature_weight", "strength")
 _WITH_KERNEL: tuple[Walked, ...] = ("length_scale", "feature_weight", "strength")
@@ -194,16 +194,16 @@ class Move:
 
 def digits(setting: Hyperparameters) -> tuple[str, ...]:
     """What steps change, to nine digits, by which a setting that was reached by other steps is known to be the same."""
-    return tuple(f"{getattr(setting, name):.9g}" for name in AXES)
+    return tuple(f"{getattr(setting, name):.9g}" for name in STRIDES)
 
 
 def step(setting: Hyperparameters, name: Walked, direction: int, least: float) -> Hyperparameters | None:
     """The setting one step along, or None at the end of the range; ``least`` is of the strength."""
-    axis = AXES[name]
-    value, factor = getattr(setting, name), axis.factor**direction
+    stride = STRIDES[name]
+    value, factor = getattr(setting, name), stride.factor**direction
     value = value * factor / (1.0 - value + value * factor) if name == "feature_weight" else value * factor
-    low = max(axis.low, least) if name == "strength" else axis.low
-    return replace(setting, **{name: value}) if low <= value <= axis.high else None
+    low = max(stride.low, least) if name == "strength" else stride.low
+    return replace(setting, **{name: value}) if low <= value <= stride.high else None
 
 
 def _is_walked(search: HeldOutSearch, name: Walked, few: bool) -> bool:
@@ -236,11 +236,11 @@ def walk(*names: Walked) -> Callable[[HeldOutSearch], Proposals[Proposal]]:
                 return None
             tried.add(digits(setting))
             clearly = by_evidence and name == "variance" and direction < 0
-            return Proposal(setting, race=True, needs=ANY if AXES[name].upwards else CLEARLY if clearly else None)
+            return Proposal(setting, race=True, needs=ANY if STRIDES[name].upwards else CLEARLY if clearly else None)
 
         for name in names or (_WITH_KERNEL if start.candidate.has_kernel else _USUAL):
             if _is_walked(search, name, few):
-                yield from one_way((1,) if AXES[name].upwards else (-1, 1), partial(further, name))
+                yield from one_way((1,) if STRIDES[name].upwards else (-1, 1), partial(further, name))
 
     return proposals
 

@@ -37,9 +37,9 @@ from predilect.models.population.search.folds import (
 from predilect.models.population.search.held_out import HeldOut
 from predilect.models.population.search.moves import (
     ANY,
-    AXES,
     MOVES,
     ONE,
+    STRIDES,
     Chosen,
     HeldOutSearch,
     first_trait_scale,
@@ -192,7 +192,7 @@ def _best_of(
         if "strength" in search.free and few and functions is None:
             setting = replace(setting, directions=0)
         elif "strength" in search.free and search.has_few_people(candidate, setting):
-            setting = replace(setting, strength=min(_NEARLY_RIGID * setting.strength, AXES["strength"].high))
+            setting = replace(setting, strength=min(_NEARLY_RIGID * setting.strength, STRIDES["strength"].high))
         found = Chosen(candidate, setting, search.run(candidate, setting, None))
         if len(bases) > 1 and not found.trial.converged:  # many functions that have not converged may overfit later
             found = _in_full(search, found)

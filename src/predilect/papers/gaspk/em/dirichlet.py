@@ -17,7 +17,7 @@ from predilect.inference.gaussian.dense import eigenpairs
 from predilect.inference.likelihoods.views import Probit
 from predilect.papers.gaspk.em.answers import TradeOffAnswers
 from predilect.papers.gaspk.em.mode import Newton, find_mode
-from predilect.papers.gaspk.posterior.basis import Basis
+from predilect.papers.gaspk.posterior.basis import PointBasis
 from predilect.papers.gaspk.posterior.sums import packed_blocks, row_sums
 
 _DENSE_RANK = 500  # columns of a basis up to which all directions are worked out
@@ -110,7 +110,9 @@ def _covariances(
                 covariance[c, d] -= sums[c] * sums[d] / total
 
 
-def weights_of_data(basis: Basis, answers: TradeOffAnswers, n_c: int, concentration: float, delta: float) -> FloatArray:
+def weights_of_data(
+    basis: PointBasis, answers: TradeOffAnswers, n_c: int, concentration: float, delta: float
+) -> FloatArray:
     """Weights (n_users, n_c) to start from, which the answers alone decide: no seed and no names.
 
     Everybody's slopes at the mode of one characteristic for all, as directions in the coordinates: the n_c - 1 leading

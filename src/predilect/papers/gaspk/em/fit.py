@@ -18,17 +18,17 @@ from predilect.inference.likelihoods.views import Probit
 from predilect.papers.gaspk.em.answers import TradeOffAnswers
 from predilect.papers.gaspk.em.dirichlet import open_weights, weights_of_data
 from predilect.papers.gaspk.em.mode import (
+    CurvaturePoint,
     Mode,
     Newton,
-    State,
     find_mode,
     log_det_at,
     state_at,
 )
 from predilect.papers.gaspk.em.weights import heuristic_weights, likeliest_weights, random_weights
-from predilect.papers.gaspk.posterior.basis import Basis
+from predilect.papers.gaspk.posterior.basis import PointBasis
 from predilect.papers.gaspk.posterior.sums import scatter
-from predilect.papers.gaspk.settings import Settings
+from predilect.papers.gaspk.settings import FitSettings
 
 _LAST = 1e-8  # tolerance of the final mode
 _SHORTER, _LONGER = 0.5, 1.2  # factors of a person's damping: of a step that turns back, of one that goes on
@@ -55,7 +55,7 @@ class EM:
 
 
 def run(
-    basis: Basis, answers: TradeOffAnswers, gamma: FloatArray, settings: Settings, *,
+    basis: PointBasis, answers: TradeOffAnswers, gamma: FloatArray, settings: FitSettings, *,
     start: FloatArray | None = None, executor: ThreadPoolExecutor | None = None,
     progress: Callable[[float], None] | None = None, with_evidence: bool = True,
 ) -> EM:  # fmt: skip
@@ -129,7 +129,7 @@ def _furthest(gamma: FloatArray, step: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(times.min(axis=1, initial=np.inf), 1.0))
 
 
-def left_open_at(state: State, w: FloatArray, estimator: str, concentration: float) -> FloatArray | None:
+def left_open_at(state: CurvaturePoint, w: FloatArray, estimator: str, concentration: float) -> FloatArray | None:
     """Covariances (n_users, n_c, n_c) of the weights that a state is about; None without a prior of them."""
     if concentration == 0.0 or state.gamma.shape[1] == 1:
         return None
@@ -149,7 +149,7 @@ def left_open_of(
     return np.asarray(out / (total + 1.0)[:, None, None])  # of a Dirichlet
 
 
-def _penalty(state: State, F: FloatArray, settings: Settings) -> FloatArray | None:
+def _penalty(state: CurvaturePoint, F: FloatArray, settings: FitSettings) -> FloatArray | None:
     """Triangles of Σ over the answers about a trade-off of their curvature times half the covariance of the weights."""
     n_c = state.gamma.shape[1]
     if settings.concentration == 0.0 or n_c == 1:
@@ -158,14 +158,14 @@ def _penalty(state: State, F: FloatArray, settings: Settings) -> FloatArray | No
     return penalty_of(state, left_open)
 
 
-def penalty_of(state: State, left_open: FloatArray) -> FloatArray:
+def penalty_of(state: CurvaturePoint, left_open: FloatArray) -> FloatArray:
     """The same of people whose weights have the covariances ``left_open`` (n_users, n_c, n_c)."""
     triangles, rows = left_open[:, *np.tril_indices(left_open.shape[1])], state.answers.by_point
     return scatter(rows.user, rows.point, _COUNTED * state.by_point, triangles, state.basis.n_points)
 
 
 def weights_given(
-    settings: Settings, answers: TradeOffAnswers, F: FloatArray, gamma: FloatArray, delta: float,
+    settings: FitSettings, answers: TradeOffAnswers, F: FloatArray, gamma: FloatArray, delta: float,
     executor: ThreadPoolExecutor | None = None,
 ) -> FloatArray:  # fmt: skip
     """Weights (n_users, n_c) given the characteristics at the points, beginning at ``gamma``."""
@@ -181,7 +181,9 @@ def weights_given(
     ).weights  # fmt: skip
 
 
-def weights_to_start(basis: Basis, answers: TradeOffAnswers, n_c: int, settings: Settings, number: int) -> FloatArray:
+def weights_to_start(
+    basis: PointBasis, answers: TradeOffAnswers, n_c: int, settings: FitSettings, number: int
+) -> FloatArray:
     """Weights of a start: with a prior of the weights number 0 is that of the answers, and none depends on the seed."""
     if number == 0 and settings.concentration > 0.0 and n_c > 1:
         threshold = starting_threshold(answers.outcome, answers.weight, settings.delta)
@@ -192,7 +194,7 @@ def weights_to_start(basis: Basis, answers: TradeOffAnswers, n_c: int, settings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
+class BestStart:
     """The best of several starts; ``evidences`` are log evidences (nats) of each start after its first rounds."""
 
     em: EM
@@ -201,9 +203,9 @@ class Fitted:
 
 
 def best_start(
-    basis: Basis, answers: TradeOffAnswers, n_c: int, settings: Settings, *,
+    basis: PointBasis, answers: TradeOffAnswers, n_c: int, settings: FitSettings, *,
     executor: ThreadPoolExecutor | None = None, progress: Callable[[float], None] | None = None,
-) -> Fitted:  # fmt: skip
+) -> BestStart:  # fmt: skip
     """Starts of 8 rounds each, of which the one with the highest evidence is continued.
 
     With a prior of the weights the first start is that of the answers; others are random, each from a stream of its
@@ -231,4 +233,4 @@ def best_start(
         best = run(basis, answers, best.gamma, on, start=best.mode.w, executor=executor)
         rounds += best.report.iterations
     report = replace(best.report, iterations=rounds, seconds=time.perf_counter() - began)
-    return Fitted(best, tuple(evidences), report)
+    return BestStart(best, tuple(evidences), report)

@@ -15,11 +15,11 @@ from predilect._base.text import either
 from predilect._base.types import FloatArray
 from predilect.inference.likelihoods.views import Likelihood
 from predilect.papers.gaspk.em.answers import TradeOffAnswers
-from predilect.papers.gaspk.posterior.basis import Approximation, Basis
+from predilect.papers.gaspk.posterior.basis import CovarianceApproximation, PointBasis
 from predilect.papers.gaspk.posterior.curvature import ByCoordinates, Curvature, factorised
 from predilect.papers.gaspk.posterior.solver import ByProducts, Preconditioner, log_determinant, solve
 from predilect.papers.gaspk.posterior.sums import gather, packed_blocks, packed_product, scatter, unpacked
-from predilect.papers.gaspk.settings import Settings
+from predilect.papers.gaspk.settings import FitSettings
 
 _MAX_HALVINGS = 40
 _FIRST, _FINEST = 3e-2, 1e-10  # relative accuracy of the first equations, and of the last
@@ -27,10 +27,10 @@ _MORE = 0.1  # accuracy of the equations, relative to the next step's expected s
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class CurvaturePoint:
     """Point at which the curvature of the log-likelihood is evaluated."""
 
-    basis: Basis
+    basis: PointBasis
     answers: TradeOffAnswers
     gamma: FloatArray  # (n_users, n_c)
     by_point: FloatArray  # (n,), curvature of each answer times its weight, in the order of answers.by_point
@@ -54,7 +54,7 @@ class State:
         return self.answers.by_point.rows(self.by_point)
 
 
-Direction = Callable[[State, FloatArray, float], FloatArray]
+Direction = Callable[[CurvaturePoint, FloatArray, float], FloatArray]
 """Newton's direction H⁻¹ gradient at a state, to a relative accuracy."""
 
 
@@ -66,7 +66,7 @@ class Mode:
     F: FloatArray  # (n_points, n_c), the characteristics at the points
     z: FloatArray  # (n,), γ_uᵀ F_t of each answer, in the order of answers.by_point
     psi: float  # Σ weight log p - |w|²/2 - Σ_t F_tᵀ Q_t F_t/2, nats
-    state: State
+    state: CurvaturePoint
     report: Report
 
     @cached_property
@@ -75,15 +75,17 @@ class Mode:
         return self.state.answers.by_point.rows(self.z)
 
 
-def state_at(basis: Basis, answers: TradeOffAnswers, gamma: FloatArray, likelihood: Likelihood, w: FloatArray) -> State:
+def state_at(
+    basis: PointBasis, answers: TradeOffAnswers, gamma: FloatArray, likelihood: Likelihood, w: FloatArray
+) -> CurvaturePoint:
     """The curvature at coordinates w of shape (rank, n_c)."""
     rows = answers.by_point
     z = gather(rows.user, rows.point, gamma, basis.forward(w))
-    return State(basis, answers, gamma, rows.weight * likelihood.at(rows.outcome, z)[2])
+    return CurvaturePoint(basis, answers, gamma, rows.weight * likelihood.at(rows.outcome, z)[2])
 
 
 def find_mode(
-    basis: Basis,
+    basis: PointBasis,
     answers: TradeOffAnswers,
     gamma: FloatArray,
     likelihood: Likelihood,
@@ -119,7 +121,7 @@ def find_mode(
     against, cost = _cost(penalty, F)
     psi = value - 0.5 * float(np.vdot(w, w)) - cost
     iterations, error, exact = 0, np.inf, _FIRST
-    state = State(basis, answers, gamma, curvature, penalty)
+    state = CurvaturePoint(basis, answers, gamma, curvature, penalty)
     while error > tolerance and iterations < max_iter:
         gradient = basis.backward(scatter(rows.user, rows.point, slope, gamma, basis.n_points) - against) - w
         step_w = direction(state, gradient, exact)
@@ -138,7 +140,7 @@ def find_mode(
             step *= 0.5
         w, F, z, psi = new_w, new_F, new_z, new_psi
         iterations += 1
-        state = State(basis, answers, gamma, curvature, penalty)
+        state = CurvaturePoint(basis, answers, gamma, curvature, penalty)
         error = max(reach, exact) * reach if step == 1.0 else reach
         # The next step has about the size ``error``, and itself leaves an error of about its square.
         exact = min(_FIRST, max(_MORE * error, 0.5 * tolerance / max(error, tolerance), _FINEST))
@@ -181,7 +183,7 @@ _STALE = 0.1  # relative change of the curvature after which its preconditioner 
 _FACTORISED_ANSWERS = 2500  # answers up to which the determinant is exact, where there are more coordinates
 
 
-def curvature_at(state: State) -> Curvature:
+def curvature_at(state: CurvaturePoint) -> Curvature:
     """The curvature, factorised up to 3 000 rows, and by conjugate gradients beyond."""
     answers = state.answers
     if min(_rows(state), answers.n_rows) <= FACTORISED:
@@ -189,7 +191,7 @@ def curvature_at(state: State) -> Curvature:
     return ByProducts(state.basis, state.B)
 
 
-def low_rank_at(state: State, curvature: Curvature, settings: Settings) -> Approximation | None:
+def low_rank_at(state: CurvaturePoint, curvature: Curvature, settings: FitSettings) -> CovarianceApproximation | None:
     """Low-rank variances where they are asked for, or, if that is left open, where solving for each would take long."""
     if settings.variances == "exact" or (settings.variances == "auto" and curvature.is_factorised):
         return None
@@ -203,11 +205,11 @@ class Newton:
     """
 
     def __init__(self) -> None:
-        self._basis: Basis | None = None
+        self._basis: PointBasis | None = None
         self._made_of: FloatArray | None = None
         self._preconditioner: Preconditioner | None = None
 
-    def __call__(self, state: State, gradient: FloatArray, accuracy: float) -> FloatArray:
+    def __call__(self, state: CurvaturePoint, gradient: FloatArray, accuracy: float) -> FloatArray:
         """H⁻¹ gradient, shape (rank, n_c), to a relative accuracy of the residual."""
         if _rows(state) <= _FACTORISED_STEP:
             return ByCoordinates.of(state.basis.dense(), state.B).solve(gradient)
@@ -225,12 +227,12 @@ class Newton:
         return solve(state.basis, state.packed, gradient, preconditioner=self._preconditioner, tolerance=accuracy).x
 
 
-def log_det_at(state: State, random_state: int) -> float:
+def log_det_at(state: CurvaturePoint, random_state: int) -> float:
     """Log |H|: exact while that is cheap, then estimated with fixed probes."""
     if state.answers.n_rows <= min(_FACTORISED_ANSWERS, _rows(state)):
         return curvature_at(state).log_det()
     return log_determinant(state.basis, state.B, random_state=random_state).value
 
 
-def _rows(state: State) -> int:
+def _rows(state: CurvaturePoint) -> int:
     return int(state.basis.rank * state.gamma.shape[1])

@@ -129,7 +129,7 @@ def likeliest_weights(
         weights[n_answers == 0] = 1.0 / n_c
     alike = answers.alike(weights)
     people = np.unique(alike)
-    found = _Found(weights, np.empty(n_users), np.empty(n_users))
+    found = _WeightsFound(weights, np.empty(n_users), np.empty(n_users))
     known = _Known(F, float(delta), float(concentration))
 
     def work(shard: Shard) -> int:
@@ -142,7 +142,7 @@ def likeliest_weights(
     return Climb(weights[alike], found.value[alike], found.gap[alike], n_steps)
 
 
-class _Rows(NamedTuple):
+class _WeightRows(NamedTuple):
     """The columns as compiled loops want them, and where each person's rows begin."""
 
     point: IntArray
@@ -159,7 +159,7 @@ class _Known(NamedTuple):
     concentration: float  # α of the prior; 0: none
 
 
-class _Found(NamedTuple):
+class _WeightsFound(NamedTuple):
     """What is written: see :class:`Climb`."""
 
     gamma: FloatArray
@@ -183,9 +183,9 @@ class _Room(NamedTuple):
     is_free: IntArray
 
 
-def _checked(answers: TradeOffAnswers, F: FloatArray, delta: float) -> tuple[_Rows, FloatArray]:
+def _checked(answers: TradeOffAnswers, F: FloatArray, delta: float) -> tuple[_WeightRows, FloatArray]:
     F = _plain(F, np.float64)
-    rows = _Rows(
+    rows = _WeightRows(
         _plain(answers.point, np.int64), _plain(answers.outcome, np.int8), _plain(answers.weight, np.float64),
         np.searchsorted(answers.user, np.arange(answers.n_users + 1)).astype(np.int64),
     )  # fmt: skip
@@ -247,7 +247,7 @@ def _log_likelihood(outcome: int, z: float, delta: float) -> tuple[float, float,
 
 
 @inner_kernel
-def _assess(user: int, rows: _Rows, known: _Known, gamma: FloatArray, g: FloatArray, H: FloatArray) -> float:
+def _assess(user: int, rows: _WeightRows, known: _Known, gamma: FloatArray, g: FloatArray, H: FloatArray) -> float:
     """L of one person; its gradient goes to ``g`` and minus its Hessian to the lower triangle of ``H``."""
     n_c = gamma.shape[0]
     total = 0.0
@@ -351,7 +351,13 @@ def _direction(gamma: FloatArray, g: FloatArray, H: FloatArray, slack: float, ro
 
 @kernel
 def climb(
-    people: IntArray, rows: _Rows, known: _Known, tolerance: float, max_steps: int, found: _Found, room: _Room
+    people: IntArray,
+    rows: _WeightRows,
+    known: _Known,
+    tolerance: float,
+    max_steps: int,
+    found: _WeightsFound,
+    room: _Room,
 ) -> int:
     """Maximum of L for each of ``people``; returns the most steps that anyone took.
 

@@ -18,7 +18,7 @@ _ROUNDING = 1e-12  # of the largest variance: what is left is rounding
 _SMALL = 1e-3
 
 
-class Approximation(Protocol):
+class CovarianceApproximation(Protocol):
     """Covariances of the characteristics without a solution for each."""
 
     def blocks(self, x: FloatArray) -> FloatArray:
@@ -30,7 +30,7 @@ class Approximation(Protocol):
         ...
 
 
-class Basis(Protocol):
+class PointBasis(Protocol):
     """f at the points is Φ w, w ~ N(0, I)."""
 
     @property
@@ -58,15 +58,15 @@ class Basis(Protocol):
         """Whether :meth:`DenseBasis.extended` adds further points."""
         ...
 
-    def times(self, factor: float, kernel: Kernel) -> Basis:
+    def times(self, factor: float, kernel: Kernel) -> PointBasis:
         """The basis of ``kernel``, which is ``factor`` times this one's."""
         ...
 
-    def widened(self, n_new: int) -> Basis | None:
+    def widened(self, n_new: int) -> PointBasis | None:
         """The basis with further dimensions of trade-offs, 0 at all points; None where it cannot have them."""
         ...
 
-    def low_rank(self, B: FloatArray, n_e: int) -> Approximation | None:
+    def low_rank(self, B: FloatArray, n_e: int) -> CovarianceApproximation | None:
         """The posterior for blocks ``B`` from n_e eigenvectors; None where that is no saving."""
         ...
 

@@ -96,7 +96,7 @@ def joint(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draws:
+class CharacteristicDraws:
     """Draws of the characteristics at m trade-offs, the same for all people."""
 
     mean: FloatArray  # (n_c, m)
@@ -115,7 +115,9 @@ class Draws:
         return np.asarray(out)
 
 
-def draw(posterior: GaSPKPosterior, kernel: Kernel, lines: FloatArray, n_draws: int, random_state: int) -> Draws:
+def draw(
+    posterior: GaSPKPosterior, kernel: Kernel, lines: FloatArray, n_draws: int, random_state: int
+) -> CharacteristicDraws:
     """Draws of the characteristics at trade-offs ``lines`` (n_lines, n, d), joint within a line; m = n_lines n.
 
     A solution with H for every draw, then m rank n_c operations each. The residual of the basis is drawn line by line
@@ -144,4 +146,4 @@ def draw(posterior: GaSPKPosterior, kernel: Kernel, lines: FloatArray, n_draws: 
         size = float(np.diagonal(K).max(initial=0.0))
         deviation[:, :, here] += own @ symmetric_root(K - rows[here] @ rows[here].T, size)
         alike[:, here] = shared @ symmetric_root(K / posterior.prior_variance, 1.0)
-    return Draws((rows @ posterior.w).T, deviation, alike, normal, posterior.spread)
+    return CharacteristicDraws((rows @ posterior.w).T, deviation, alike, normal, posterior.spread)

@@ -13,7 +13,7 @@ import numpy as np
 from predilect._base.types import FloatArray, IntArray
 from predilect.inference.gaussian.dense import semidefinite_root, symmetrise
 from predilect.inference.gaussian.posterior import Posterior, Utilities
-from predilect.papers.gaspk.posterior.basis import Approximation, Basis
+from predilect.papers.gaspk.posterior.basis import CovarianceApproximation, PointBasis
 from predilect.papers.gaspk.posterior.curvature import Curvature, in_parts
 from predilect.papers.gaspk.posterior.scores import ItemScores, centred_blocks, centred_scores
 from predilect.papers.gaspk.posterior.sums import mixed
@@ -39,7 +39,7 @@ class GaSPKPosterior(Posterior):
 
     by_utilities: ClassVar[bool] = False
 
-    basis: Basis
+    basis: PointBasis
     w: FloatArray  # (rank, n_c)
     curvature: Curvature  # H
     gamma: FloatArray  # (n_users, n_c), rows on the simplex
@@ -47,7 +47,7 @@ class GaSPKPosterior(Posterior):
     spread: float = 1.0  # T² ≥ 1: calibration of 1 + variance of a margin, as weights are taken as known
     prior_variance: float = 1.0  # of a characteristic far from the trade-off 0
 
-    low_rank: Approximation | None = None  # source of variances on a grid; None where H is factorised
+    low_rank: CovarianceApproximation | None = None  # source of variances on a grid; None where H is factorised
     exact_up_to: float = math.inf  # so many variances at once are exact all the same
     left_open: FloatArray | None = None  # (n_users, n_c, n_c), covariance of people's weights, where they have a prior
     factors: FloatArray | None = None  # (n_users + 1,), of V for the people, and last 1; None where all are 1

@@ -11,7 +11,7 @@ from predilect.data.features import FeatureSpace
 from predilect.inference.gaussian.dense import symmetrise
 from predilect.inference.gaussian.kernels import Kernel
 from predilect.inference.gaussian.projection import centres
-from predilect.papers.gaspk.posterior.basis import Basis, kernel_parts
+from predilect.papers.gaspk.posterior.basis import PointBasis, kernel_parts
 from predilect.papers.gaspk.posterior.curvature import Curvature
 from predilect.papers.gaspk.tradeoffs.map import TradeOffMap
 
@@ -28,7 +28,7 @@ class ItemScores:
     own: FloatArray  # residual covariance of one characteristic, (n_items, n_items); over 4 000 items its diagonal
 
     @classmethod
-    def of(cls, basis: Basis, kernel: Kernel, trade_offs: FloatArray, signs: FloatArray) -> ItemScores:
+    def of(cls, basis: PointBasis, kernel: Kernel, trade_offs: FloatArray, signs: FloatArray) -> ItemScores:
         """Scores from the trade-offs of every item against every reference, shape (n_items, n_references, d).
 
         ``signs`` (n_items, n_references) is -1 where the evaluation favours the reference, and 0 where it does not
@@ -90,7 +90,7 @@ def centred_scores(
 
 
 def item_scores(
-    basis: Basis, kernel: Kernel, trade_offs: TradeOffMap, space: FeatureSpace, random_state: int
+    basis: PointBasis, kernel: Kernel, trade_offs: TradeOffMap, space: FeatureSpace, random_state: int
 ) -> ItemScores:
     """Scores of the items, each against the same references."""
     n_items = len(space.matrix)

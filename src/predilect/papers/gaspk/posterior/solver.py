@@ -17,7 +17,7 @@ from scipy.linalg import eigh_tridiagonal
 from predilect._base.types import FloatArray, IntArray
 from predilect.inference.gaussian.dense import Factor, factorise
 from predilect.inference.gaussian.solve import Solution, conjugate_gradients
-from predilect.papers.gaspk.posterior.basis import Basis
+from predilect.papers.gaspk.posterior.basis import PointBasis
 from predilect.papers.gaspk.posterior.curvature import Noise, precision_of
 from predilect.papers.gaspk.posterior.sums import packed_product, unpacked
 
@@ -26,7 +26,7 @@ _NOTICEABLE = 1e-3  # of the prior precision 1: P is I for coordinates about whi
 _NUMBERS_AT_ONCE = 500_000  # more right-hand sides at once fall out of the cache
 
 
-def precision_product(basis: Basis, B: FloatArray, x: FloatArray) -> FloatArray:
+def precision_product(basis: PointBasis, B: FloatArray, x: FloatArray) -> FloatArray:
     """H x = x + Φᵀ B Φ x for x (rank · n_c, k), entry (j, c) of the coordinates in row j n_c + c.
 
     docs/math/gaspk.md section 2, eqs. 6 and 11 in whitened coordinates. One ``forward`` and one ``backward`` of n_c k
@@ -57,7 +57,7 @@ class Preconditioner:
     factor: Factor | None  # of that block, n_together n_c square; None if there is none
 
     @classmethod
-    def of(cls, basis: Basis, B: FloatArray, together: IntArray | None = None) -> Preconditioner:
+    def of(cls, basis: PointBasis, B: FloatArray, together: IntArray | None = None) -> Preconditioner:
         """The blocks of H itself; ``together``: coordinates of the dense block, by default none: best for one solution.
 
         P_j = I + Σ_t Φ_tj² B_t: H restricted to coordinate j. One ``gram_diagonal`` of n_c (n_c + 1)/2 columns and rank
@@ -119,7 +119,7 @@ class Preconditioner:
         return out.reshape(x.shape)
 
 
-def largest_coordinates(basis: Basis, n_coordinates: int) -> IntArray:
+def largest_coordinates(basis: PointBasis, n_coordinates: int) -> IntArray:
     """The coordinates along which the points vary most, ascending, shape (min(n_coordinates, rank),).
 
     On a grid those with the largest eigenvalues; Σ_t Φ_tj² otherwise. Ties go to the first.
@@ -130,13 +130,13 @@ def largest_coordinates(basis: Basis, n_coordinates: int) -> IntArray:
     return np.sort(chosen)
 
 
-def assembled(basis: Basis, B: FloatArray, coordinates: IntArray) -> FloatArray:
+def assembled(basis: PointBasis, B: FloatArray, coordinates: IntArray) -> FloatArray:
     """H restricted to some coordinates, shape (len(coordinates) · n_c,) squared, row j n_c + c as in ``solve``."""
     return precision_of(basis.columns(coordinates), B)
 
 
 def solve(
-    basis: Basis,
+    basis: PointBasis,
     B: FloatArray,
     right: FloatArray,
     *,
@@ -197,7 +197,7 @@ class LogDeterminant:
 
 
 def log_determinant(
-    basis: Basis,
+    basis: PointBasis,
     B: FloatArray,
     *,
     preconditioner: Preconditioner | None = None,
@@ -242,7 +242,7 @@ def log_determinant(
 
 
 def _quadrature(
-    basis: Basis, B: FloatArray, P: Preconditioner, probes: FloatArray, n_probes: int, max_steps: int
+    basis: PointBasis, B: FloatArray, P: Preconditioner, probes: FloatArray, n_probes: int, max_steps: int
 ) -> tuple[FloatArray, int]:
     """z'(log M - M + I)z of each probe, shape (k,), and the steps taken."""
     size, k = probes.shape
@@ -290,7 +290,7 @@ class ByProducts:
     be exact, take ``LowRank``.
     """
 
-    basis: Basis
+    basis: PointBasis
     B: FloatArray
     tolerance: float = 1e-8  # of |x - H y| / |x| in solve
 

@@ -12,25 +12,25 @@ from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.models.reading import Training
 from predilect.papers.gaspk.em.answers import TradeOffAnswers
-from predilect.papers.gaspk.settings import Settings
+from predilect.papers.gaspk.settings import FitSettings
 from predilect.papers.gaspk.tradeoffs.fit import fit_trade_offs
 from predilect.papers.gaspk.tradeoffs.folding import distinct_points
-from predilect.papers.gaspk.tradeoffs.grids import Grid, grid_loss
+from predilect.papers.gaspk.tradeoffs.grids import LevelGrid, grid_loss
 from predilect.papers.gaspk.tradeoffs.map import TradeOffMap
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class TradeOffChoices:
     """The distinct trade-offs of answers."""
 
     trade_offs: TradeOffMap
-    grid: Grid | None  # that trade-offs were rounded to
+    grid: LevelGrid | None  # that trade-offs were rounded to
     points: FloatArray  # (n_points, d), folded if antisymmetric
     places: IntArray | None  # (n_points,), codes in the grid
 
     def extended(
         self, matrix: FloatArray | None, left: IntArray, right: IntArray, antisymmetric: bool
-    ) -> tuple[Choices, IntArray, npt.NDArray[np.int8], IntArray]:
+    ) -> tuple[TradeOffChoices, IntArray, npt.NDArray[np.int8], IntArray]:
         """All trade-offs; for each new answer its trade-off and sign; and where the old trade-offs went."""
         found = self.trade_offs.points(matrix, left, right, antisymmetric=antisymmetric)
         n_old = len(self.points)
@@ -44,7 +44,7 @@ class Choices:
         return replace(self, points=every.points), every.code[n_old:][found.code], sign, every.code[:n_old]
 
 
-class Shown(NamedTuple):
+class FirstShown(NamedTuple):
     """Answers by what stood first: which row of the comparisons, codes of items, outcome and weight, all (n,)."""
 
     row: IntArray
@@ -54,7 +54,7 @@ class Shown(NamedTuple):
     weight: FloatArray
 
 
-def as_shown(comparisons: Comparisons, antisymmetric: bool) -> Shown:
+def as_shown(comparisons: Comparisons, antisymmetric: bool) -> FirstShown:
     """Answers by the side on which items were shown; where it is not known half of them each way.
 
     An antisymmetric function does not ask: all as they are.
@@ -62,13 +62,13 @@ def as_shown(comparisons: Comparisons, antisymmetric: bool) -> Shown:
     left, right = comparisons.left.astype(np.int64), comparisons.right.astype(np.int64)
     rows = np.arange(comparisons.n_rows)
     if antisymmetric:
-        return Shown(rows, left, right, comparisons.outcome, comparisons.weight)
+        return FirstShown(rows, left, right, comparisons.outcome, comparisons.weight)
     sides = np.zeros((len(rows), 2)) if comparisons.sides is None else comparisons.sides
     weight = (sides + 0.5 * np.maximum(comparisons.weight - sides.sum(axis=1), 0.0)[:, None]).T.ravel()
     kept = weight > 0.0
     first, second = np.append(left, right), np.append(right, left)
     outcome = np.append(comparisons.outcome, -comparisons.outcome)
-    return Shown(np.append(rows, rows)[kept], first[kept], second[kept], outcome[kept], weight[kept])
+    return FirstShown(np.append(rows, rows)[kept], first[kept], second[kept], outcome[kept], weight[kept])
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class CodedAnswers:
         )  # fmt: skip
 
 
-def read_choices(settings: Settings, training: Training) -> tuple[Choices, CodedAnswers]:
+def read_choices(settings: FitSettings, training: Training) -> tuple[TradeOffChoices, CodedAnswers]:
     """Trade-offs of the answers, and the grid if asked for; DataError if attributes or grid do not serve."""
     answers, features, antisymmetric = training.comparisons, training.features, settings.antisymmetric
     trade_offs = fit_trade_offs(
@@ -106,7 +106,7 @@ def read_choices(settings: Settings, training: Training) -> tuple[Choices, Coded
     report: dict[str, Any] = {"trade_offs": list(trade_offs.report), "dimensions": list(trade_offs.names)}
     if settings.levels is not None or settings.backend == "grid":
         weight = np.bincount(point, shown.weight, len(points))
-        grid = Grid.of(points, weight, settings.levels, antisymmetric=antisymmetric, trade_offs=trade_offs)
+        grid = LevelGrid.of(points, weight, settings.levels, antisymmetric=antisymmetric, trade_offs=trade_offs)
         code, turned = grid.rounded(points)
         places, which = np.unique(code, return_inverse=True)
         sign = sign * turned[point]
@@ -118,5 +118,5 @@ def read_choices(settings: Settings, training: Training) -> tuple[Choices, Coded
         points, point = grid.points(places), which[point]
     outcome = (shown.outcome * sign).astype(np.int8)
     report["n_trade_offs"] = len(points)
-    choices = Choices(trade_offs, grid, points, places)
+    choices = TradeOffChoices(trade_offs, grid, points, places)
     return choices, CodedAnswers(shown.row, point.astype(np.int64), outcome, shown.weight, len(points), report)

@@ -29,7 +29,7 @@ MOST_POINTS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grid:
+class LevelGrid:
     """All combinations of some levels in each dimension, in row-major order.
 
     If antisymmetric, point g and point n_points - 1 - g are t and -t, and levels hold 0 and the negative of each.
@@ -309,7 +309,7 @@ class GridLoss:
         return lines
 
 
-def grid_loss(grid: Grid, t: ArrayLike, weights: ArrayLike | None = None) -> GridLoss:
+def grid_loss(grid: LevelGrid, t: ArrayLike, weights: ArrayLike | None = None) -> GridLoss:
     """Discretisation error of trade-offs t (n, k) with ``weights`` (n,) answers a row; DataError if they do not fit."""
     rows = as_rows(t)
     code, _ = grid.snap(rows)
