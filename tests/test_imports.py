@@ -251,7 +251,8 @@ def test_the_default_model_is_imported_without_what_a_fit_to_a_frame_may_do_with
         "data.read.recognise",
         "inference.likelihoods.tabulated",
         "models.population.train",
-        "models.population.search",
+        "models.population.maximisation",
+        "models.population.search.selection",
     )
     assert not loaded & {*others, *unused, *(f"predilect.{name}" for name in rooms + work)}
     assert len([name for name in loaded if name.startswith("predilect.")]) < 120
