@@ -12,27 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import gammaln
 
-from predilect._base.compile import kernel
 from predilect._base.types import FloatArray
 
 if TYPE_CHECKING:
     from predilect.inference.people.layout import People
-
-
-@kernel
-def engagement(log_z: float, clicks: float, held: float) -> tuple[float, float]:
-    """Probability that a person does not click, and log((Z + e^clicks)): of the model's evidence and of clicking.
-
-    With ``clicks`` of -inf the probability is the one that is ``held``, and the evidence the model's.
-    """
-    if clicks == -math.inf:
-        return held, log_z
-    gap = clicks - log_z
-    if gap > 0.0:
-        w = math.exp(-gap)
-        return w / (1.0 + w), clicks + math.log1p(w)
-    w = math.exp(gap)
-    return 1.0 / (1.0 + w), log_z + math.log1p(w)
 
 
 def counts_of_answers(people: People, n_grades: int = 0) -> FloatArray:

@@ -1,7 +1,16 @@
-"""Compiled expectation propagation over a range of people: the loop in which nearly all time is spent.
+"""Expectation propagation of one person after another (Minka 2001; Rasmussen and Williams, Algorithm 3.5).
+
+The state of a person is Gaussian, N(mu, C), of which the lower triangle of C is kept (population.md section 2). It
+holds the margins of the answers, or the utilities of the items and then the person's own effects of covariates;
+:func:`begin` fills the prior. After that an answer is a margin of states, and no loop asks what they are. The noise
+that rows of a task share is in the prior of the margins; among items it joins the state, see
+:mod:`~predilect.inference.people.tasks`.
 
 Written for the probit: :meth:`~predilect.inference.likelihoods.views.PairLikelihood.compiled` puts another in its
-place.
+place. A ``Phi`` of None: the items are the basis. Numba compiles nothing of a branch that ``Phi is None`` rules out,
+and what only a basis of functions needs takes as long to compile as all else. So with an ``among_items``, or a
+``block``, of None: nobody's tasks are worked on among items. Both are arguments of their own, as Numba does not look
+for None within a tuple.
 """
 
 from __future__ import annotations
@@ -13,38 +22,403 @@ import numpy as np
 
 from predilect._base.compile import inner_kernel, kernel
 from predilect.inference.likelihoods.probit import moments_scalar, tilted_scalar
-from predilect.inference.people.engaged import engagement
-from predilect.inference.people.rank_one import add_effects, catch_up, direction, rank_one, take_in
-from predilect.inference.people.state import (
-    answers_of,
-    codes_of_sides,
-    n_effects,
-    needs_pair_space,
-    pair_statistics,
-    person_statistics,
-    prior_of_person,
-    replay,
-    room_of_state,
-    room_of_sums,
-    sway_of,
-    unscale,
-)
-from predilect.inference.people.tasks import (
-    ALL,
-    MEMBERS,
-    begin_task,
-    covariance_in_task,
-    load_task,
-    margin_in_task,
-    room_of_task,
-    shared_noise,
-    size_with_noise,
-    with_noise,
-    without_noise,
-)
+from predilect.inference.people.tasks import add_shared_noise, begin_task, order_rows, room_of_task, sign, starts_task
 
+AT_ONCE = 4  # updates of C that are done in one pass over it, which takes half the time; as :func:`take_in` writes out
 _MAX_INNER = 200  # inner iterations of the site of many identical answers
 _INNER_TOLERANCE = 1e-12
+
+
+class Columns(NamedTuple):
+    """Answers of all people, sorted by person, and their sites: as in ``layout.People``."""
+
+    answer_ptr: Any
+    item_ptr: Any
+    item_idx: Any
+    left: Any
+    right: Any
+    outcome: Any  # +1, 0 or -1, (n_rows,), or the ends of intervals, (n_rows, 2)
+    task: Any
+    weight: Any
+    offset: Any
+    sway: Any
+    traits: Any
+    tie_factor: Any
+    consistency: Any
+    clicks: Any  # log odds of a random clicker before the evidence of the model; -inf: ``engaged`` is held
+    engaged: Any
+    is_heavy: Any
+    lam: Any  # sites of *one* copy of each answer, (n_rows,): precision, and precision times mean
+    eta: Any
+
+
+class Prior(NamedTuple):
+    """Population distribution but for its basis Φ: arrays as in :class:`~predilect.inference.people.law.Law`."""
+
+    cov: Any  # Σ or Φ Σ, (n_items, M)
+    rho: Any
+    mean: Any
+    shift: Any
+
+
+class Answers(NamedTuple):
+    """Rows of one person, and their sites."""
+
+    items: Any  # codes of the person's own items, ascending, (k,)
+    left: Any  # positions in ``items``, (n,)
+    right: Any
+    outcome: Any
+    task: Any  # rows of one number share the noise of their items; -1 for the others
+    weight: Any
+    offset: Any  # what else moves an answer
+    lam: Any  # sites of *one* copy of each answer: precision, and precision times mean
+    eta: Any
+    sway: Any  # covariates in units in which people's own effects of them have variance 1, (n, n_effects)
+    traits: Any  # (n_traits,)
+    consistency: Any  # a number
+
+
+class Shape(NamedTuple):
+    """Size d of a person's state, of which the first m are margins or items, and the others own effects."""
+
+    is_of_margins: Any
+    m: Any
+    d: Any
+
+
+class State(NamedTuple):
+    """Room for the Gaussian state of a person, of size d at most, with k items and n rows."""
+
+    C: Any  # (d, d), lower triangle
+    mu: Any  # (d,)
+    c: Any  # covariance of the states with a margin; scratch, (max(d, k),)
+    late: Any  # directions of updates that C has not had yet, (AT_ONCE + 1, d), and in the last row their gains
+    own: Any  # prior mean of the own items, (k,)
+    R: Any  # rows of a basis, (d, M)
+    a: Any  # states whose difference is the margin of a row, but for own effects, (n,); b < 0: the state a itself
+    b: Any
+    before: Any  # of margins the row of the same task before each; -1 without, (n,)
+    plus: Any  # own items whose difference is a state, (d,); minus < 0: the utility of the item plus
+    minus: Any
+
+
+@inner_kernel
+def answers_of(u, columns):
+    """Rows of person u: views."""
+    rows = slice(columns.answer_ptr[u], columns.answer_ptr[u + 1])
+    items = columns.item_idx[columns.item_ptr[u] : columns.item_ptr[u + 1]]
+    return Answers(
+        items, columns.left[rows], columns.right[rows], columns.outcome[rows], columns.task[rows],
+        columns.weight[rows], columns.offset[rows], columns.lam[rows], columns.eta[rows],
+        columns.sway[rows] if columns.sway.shape[1] else columns.sway, columns.traits[u], columns.consistency[u],
+    )  # fmt: skip
+
+
+@inner_kernel
+def are_better_among_items(n, k):
+    """Whether n rows of tasks on k items take less time among the items than among themselves.
+
+    Of a pass a row takes about .6 + n² / 10⁴ and 1.6 + 2 k² / 10⁴ microseconds, by measurement.
+    """
+    return n * n > 2 * k * k + 10_000
+
+
+@inner_kernel
+def shape_of(task, k, q):
+    """Shape of the state of a person with k items and q own effects: of the margins if it is the smaller one, or if
+    rows are of tasks and so few that each finds the noise that it shares sooner among them.
+    """
+    n = task.shape[0]
+    is_of_margins = n <= k
+    if not is_of_margins and not are_better_among_items(n, k):
+        for p in range(n):
+            is_of_margins = is_of_margins or task[p] >= 0
+    return Shape(True, n, n) if is_of_margins else Shape(False, k, k + q)
+
+
+@inner_kernel
+def room_of_state(d, k, n, among_items, Phi):
+    """Room for a state of size d, on k items and of n answers.
+
+    Made here for all callers: Numba compiles what makes an array once for each function that is called from Python.
+    """
+    size = d if among_items is None else d + k  # with the utilities with noise of a task
+    M = 0 if Phi is None else Phi.shape[1]
+    rows, sides = np.empty((3, n), dtype=np.int64), np.empty((2, d), dtype=np.int32)
+    return State(
+        np.empty((size, size)), np.empty(size), np.empty(max(size, k)), np.empty((AT_ONCE + 1, max(size, AT_ONCE))),
+        np.empty(k), np.empty((d, M)), rows[0], rows[1], rows[2], sides[0], sides[1],
+    )  # fmt: skip
+
+
+@inner_kernel
+def _covariance(m, items, plus, minus, cov, scale, C, row):
+    """Prior covariance of m margins or items, times ``scale``, where the items are the basis."""
+    for i in range(m):
+        a = items[plus[i]]
+        for j in range(items.shape[0]):
+            row[j] = scale * cov[a, items[j]]
+        if minus[i] >= 0:
+            b = items[minus[i]]
+            for j in range(items.shape[0]):
+                row[j] -= scale * cov[b, items[j]]
+        for j in range(i + 1):
+            C[i, j] = row[plus[j]] - row[minus[j]] if minus[j] >= 0 else row[plus[j]]
+
+
+@inner_kernel
+def covariance_on_basis(m, items, plus, minus, prior, Phi, scale, C, R):
+    """The same on a basis of functions, of which the rows go into ``R``."""
+    cov, rho = prior.cov, prior.rho
+    L = np.empty((m, Phi.shape[1]))
+    for i in range(m):
+        a = items[plus[i]]
+        for j in range(Phi.shape[1]):  # loops: expressions of arrays take far longer to compile
+            R[i, j] = Phi[a, j]
+            L[i, j] = cov[a, j]
+        if minus[i] >= 0:
+            b = items[minus[i]]
+            for j in range(Phi.shape[1]):
+                R[i, j] -= Phi[b, j]
+                L[i, j] -= cov[b, j]
+    product = np.dot(L, R[:m].T)
+    for i in range(m):
+        for j in range(i + 1):
+            C[i, j] = scale * product[i, j]
+    if rho.shape[0] == 0:
+        return
+    for i in range(m):
+        a, b = _codes(i, items, plus, minus)
+        for j in range(i, -1, -1):
+            a2, b2 = _codes(j, items, plus, minus)
+            C[i, j] += scale * rho[a] * sign(a, a2, b2)
+            if b >= 0:
+                C[i, j] -= scale * rho[b] * sign(b, a2, b2)
+            elif a2 != a:  # copies of one item follow each other
+                break
+
+
+@inner_kernel
+def _codes(i, items, plus, minus):
+    """Items of a state: copies of one are that item; the second is -1 where there is none."""
+    return np.int64(items[plus[i]]), np.int64(items[minus[i]]) if minus[i] >= 0 else -1
+
+
+@inner_kernel
+def begin(shape, answers, prior, Phi, state, block):
+    """Fill a person's prior: means ``own`` (k) and ``mu``, the lower triangle of ``C``, the rows ``R`` of a basis; and
+    what states the margin of each row is of.
+
+    Utilities but for ``R`` are multiplied by the consistency a, so that answers have noise of variance 1. Own effects
+    of covariates, in standard deviations of their spread, are in the margins, or the last states.
+    """
+    a, m, d = answers.consistency, shape.m, shape.d
+    C, mu, own, plus, minus = state.C, state.mu, state.own, state.plus, state.minus
+    is_of_margins = shape.is_of_margins
+    items, left, right, task, sway = answers.items, answers.left, answers.right, answers.task, answers.sway
+    for i in range(m):
+        plus[i] = left[i] if is_of_margins else i
+        minus[i] = right[i] if is_of_margins else -1
+    mean, shift, traits = prior.mean, prior.shift, answers.traits
+    of_left, of_right = state.a, state.b
+    for p in range(task.shape[0]):
+        of_left[p] = p if is_of_margins else left[p]
+        of_right[p] = -1 if is_of_margins else right[p]
+    if block is not None:
+        order_rows(is_of_margins, task, block.order, block.noise)
+    for i in range(items.shape[0]):
+        own[i] = mean[items[i]]
+        for j in range(traits.shape[0]):
+            own[i] += shift[items[i], j] * traits[j]
+        own[i] *= a
+    for i in range(m):
+        mu[i] = own[plus[i]] - own[minus[i]] if minus[i] >= 0 else own[plus[i]]
+    if Phi is None:
+        _covariance(m, items, plus, minus, prior.cov, a * a, C, state.c)
+    else:
+        covariance_on_basis(m, items, plus, minus, prior, Phi, a * a, C, state.R)
+    if is_of_margins:
+        for h in range(sway.shape[1]):
+            for i in range(m):
+                for j in range(i + 1):
+                    C[i, j] += a * a * sway[i, h] * sway[j, h]
+    for i in range(m, d):
+        mu[i] = 0.0
+        for j in range(i):
+            C[i, j] = 0.0
+        C[i, i] = a * a
+    if is_of_margins:
+        _add_noise(task, left, right, state.before, C)
+
+
+@inner_kernel
+def _add_noise(task, left, right, before, C):
+    """Adds the noise that margins of tasks have to their prior covariance, and finds the row ``before`` each."""
+    for p in range(task.shape[0]):
+        before[p] = -1
+        if task[p] < 0:
+            continue
+        C[p, p] += 1.0
+        q = p - 1
+        while q >= 0 and task[q] != task[p]:
+            q -= 1
+        before[p] = q
+        while q >= 0:
+            C[p, q] += _shared_noise(left[p], right[p], left[q], right[q])
+            q = before[q]
+
+
+@inner_kernel
+def _shared_noise(a, b, a2, b2):
+    """Covariance of the noise of two rows of one task: each item has noise of variance ½."""
+    return 0.5 * (sign(a, a2, b2) - sign(b, a2, b2))
+
+
+# What follows is called for each row: with arrays, as tuples of them take as long to pass as a row takes.
+
+
+@inner_kernel
+def margin(C, mu, c, late, n_late, a, b, sway, p, m, d, size):
+    """Covariance ``c`` of the first states, as many as ``size``, with the margin of row p, its variance and mean.
+
+    The margin is state a less state b, and ``sway[p]`` times the states from m to d; b < 0: state a itself.
+    """
+    for i in range(a + 1):
+        c[i] = C[a, i]
+    for i in range(a + 1, size):
+        c[i] = C[i, a]
+    if b >= 0:
+        for i in range(b + 1):
+            c[i] -= C[b, i]
+        for i in range(b + 1, size):
+            c[i] -= C[i, b]
+    for j in range(m, d):
+        x = sway[p, j - m]
+        for i in range(j + 1):
+            c[i] += x * C[j, i]
+        for i in range(j + 1, size):
+            c[i] += x * C[i, j]
+    for h in range(n_late):
+        x = late[h, a] - late[h, b] if b >= 0 else late[h, a]
+        for j in range(m, d):
+            x += sway[p, j - m] * late[h, j]
+        x *= late[AT_ONCE, h]
+        for i in range(size):
+            c[i] -= x * late[h, i]
+    return _along(c, a, b, sway, p, m, d), _along(mu, a, b, sway, p, m, d)
+
+
+@inner_kernel
+def _along(c, a, b, sway, p, m, d):
+    """What a vector over states has of the margin of row p."""
+    value = c[a] - c[b] if b >= 0 else c[a]
+    for j in range(m, d):
+        value += sway[p, j - m] * c[j]
+    return value
+
+
+@inner_kernel
+def add_site(C, mu, c, late, n_late, d_lam, d_eta, v, mean, size):
+    """Add a precision and a precision-mean to the margin N(mean, v) that has the covariances c with the state.
+
+    The mean has it at once, C with the last of four. Returns log (1 + d_lam v) and how many updates are late.
+    """
+    late[AT_ONCE, n_late] = d_lam / (1.0 + d_lam * v)
+    shift = (d_eta - d_lam * mean) / (1.0 + d_lam * v)
+    for i in range(size):
+        mu[i] += shift * c[i]
+        late[n_late, i] = c[i]
+    n_late += 1
+    if n_late == AT_ONCE:
+        take_in(C, late, n_late, size)
+        n_late = 0
+    return math.log1p(d_lam * v), n_late
+
+
+@inner_kernel
+def take_in(C, late, n_late, size):
+    """Takes the updates that are late from the lower triangle of C."""
+    if n_late == 0:
+        return
+    for h in range(n_late, AT_ONCE):
+        late[AT_ONCE, h] = 0.0
+        for i in range(size):
+            late[h, i] = 0.0
+    for i in range(size):
+        x0 = late[AT_ONCE, 0] * late[0, i]
+        x1 = late[AT_ONCE, 1] * late[1, i]
+        x2 = late[AT_ONCE, 2] * late[2, i]
+        x3 = late[AT_ONCE, 3] * late[3, i]
+        for j in range(i + 1):
+            C[i, j] -= x0 * late[0, j] + x1 * late[1, j] + x2 * late[2, j] + x3 * late[3, j]
+
+
+@inner_kernel
+def _covariance_with(g, C, a, b, sway, p, m, d):
+    """Covariance of the margin of row p with state g."""
+    value = C[max(a, g), min(a, g)]
+    if b >= 0:
+        value -= C[max(b, g), min(b, g)]
+    for j in range(m, d):
+        value += sway[p, j - m] * C[max(j, g), min(j, g)]
+    return value
+
+
+@inner_kernel
+def marginal(C, mu, a, b):
+    """Variance and mean of the margin between states a and b, or for b < 0 of state a itself, without own effects."""
+    if b < 0:
+        return C[a, a], mu[a]
+    return C[a, a] + C[b, b] - 2.0 * C[max(a, b), min(a, b)], mu[a] - mu[b]
+
+
+@inner_kernel
+def marginal_of_effects(C, mu, a, b, sway, p, m, d):
+    """What own effects, states m to d, add to the variance and the mean of the margin of row p."""
+    v, mean = 0.0, 0.0
+    for j in range(m, d):
+        along = C[max(j, a), min(j, a)] - C[max(j, b), min(j, b)] + 0.5 * sway[p, j - m] * C[j, j]
+        for i in range(m, j):
+            along += sway[p, i - m] * C[j, i]
+        v += 2.0 * sway[p, j - m] * along
+        mean += sway[p, j - m] * mu[j]
+    return v, mean
+
+
+@inner_kernel
+def replay(shape, answers, state, block):
+    """Update the prior state to the posterior under the stored sites; log |I + Λ^½ G Λ^½|."""
+    C, mu, c, late, sway, size, n_late = state.C, state.mu, state.c, state.late, answers.sway, shape.d, 0
+    a, b, m, d = state.a, state.b, shape.m, shape.d
+    task, weight, lam, eta, is_of_margins = answers.task, answers.weight, answers.lam, answers.eta, shape.is_of_margins
+    log_det = 0.0
+    for t in range(answers.left.shape[0]):
+        p = t
+        if block is not None:
+            p = block.order[t]
+            if starts_task(t, is_of_margins, task, block.order):
+                take_in(C, late, n_late, size)
+                size, n_late = begin_task(t, True, shape, answers, state, block), 0
+        if lam[p] == 0.0 and eta[p] == 0.0:
+            continue
+        total, linear = weight[p] * lam[p], weight[p] * eta[p]
+        if block is not None and block.noise[p] > 0.0:
+            # With noise of its own of variance ν, a site (λ, η) of the margin is (λ, η) / (1 + ν λ) of that without it.
+            own = 1.0 + block.noise[p] * lam[p]
+            total, linear = total / own, linear / own
+            log_det += math.log(own)
+        v, mean = margin(C, mu, c, late, n_late, a[p], b[p], sway, p, m, d, size)
+        change, n_late = add_site(C, mu, c, late, n_late, total, linear, v, mean, size)
+        log_det += change
+    take_in(C, late, n_late, size)
+    return log_det
+
+
+@inner_kernel
+def _with_noise(v, mean, noise, lam, eta):
+    """Variance and mean of a margin with the row's own noise, of N(mean, v) without, under the site (λ, η)."""
+    own = 1.0 + noise * lam
+    return (v / own + noise) / own, (mean + noise * eta) / own
 
 
 @kernel
@@ -119,79 +493,41 @@ def refresh_sites(outcome, task, weight, mean, v, share, lam, eta, delta, offset
 
 
 @inner_kernel
-def _sweep_task(first, answers, sway, d, state, block):
-    """:func:`sweep` of a task among items, on a C that lacks no update."""
-    C, mu, c, late, after, lam, eta = state.C, state.mu, state.c, state.late, state.after, answers.lam, answers.eta
-    k = answers.items.shape[0]
-    m, r = load_task(first, d, d - k, answers.left, answers.right, after, block)
-    begin_task(first, m, r, d, ALL, answers, sway, state, block)
-    log_det = 0.0
-    largest = 0.0
-    n_late = 0
-    p = first
-    while p >= 0:
-        a, b, noise = block.a[p], block.b[p], block.noise[p]
-        own_lam, own_eta = without_noise(noise, lam[p], eta[p])
-        v, mean = direction(C, mu, a, b, d + r, c)
-        if sway is not None:
-            v, mean = add_effects(C, mu, a, b, d + r, c, sway, p, k)
-        v -= catch_up(late, n_late, a, b, sway, p, k, d + r, c)
-        v_c, m_c = with_noise(v, mean, noise, own_lam, own_eta)
-        # Of a weight of 1, and with moments of the cavity, the old site is not asked for.
-        offset = answers.consistency * answers.offset[p]
-        new_lam, new_eta = refresh_site(answers.outcome[p], 1.0, m_c, v_c, 1.0, 0.0, 0.0, 0.0, offset, 1.0)
-        share = 1.0 + lam[p] * v_c
-        moved = change_of_margin(new_lam - lam[p], new_eta - eta[p], (m_c + v_c * eta[p]) / share, v_c / share)
-        largest = max(largest, moved)
-        log_det += math.log((1.0 + noise * new_lam) / (1.0 + noise * lam[p]))
-        lam[p] = new_lam
-        eta[p] = new_eta
-        new_lam, new_eta = without_noise(noise, new_lam, new_eta)
-        change, n_late = rank_one(C, mu, c, d + r, new_lam - own_lam, new_eta - own_eta, v, mean, late, n_late)
-        log_det += change
-        p = after[p]
-    take_in(C, d, late, n_late)
-    return log_det, largest
-
-
-@inner_kernel
-def sweep(in_pair_space, answers, sway, d, delta, state, block):
-    """One sequential EP sweep; (change of log |B|, largest relative change of a site)."""
-    C, mu, c, late = state.C, state.mu, state.c, state.late
+def sweep(shape, answers, delta, state, block):
+    """One sequential EP sweep; (change of log |B|, largest change of a margin)."""
+    C, mu, c, late, sway, size, n_late = state.C, state.mu, state.c, state.late, answers.sway, shape.d, 0
+    a, b, m, d = state.a, state.b, shape.m, shape.d
     weight, lam, eta = answers.weight, answers.lam, answers.eta
-    k = answers.items.shape[0]
-    log_det = 0.0
-    largest = 0.0
-    n_late = 0
-    for p in range(lam.shape[0]):
-        in_task = answers.task[p] >= 0
-        if block is not None and in_task and not in_pair_space:
-            if state.before[p] < 0:
-                take_in(C, d, late, n_late)
-                n_late = 0
-                change, moved = _sweep_task(p, answers, sway, d, state, block)
-                log_det += change
-                largest = max(largest, moved)
-            continue
-        a = p if in_pair_space else answers.left[p]
-        b = -1 if in_pair_space else answers.right[p]
-        v, mean = direction(C, mu, a, b, d, c)
-        if sway is not None and not in_pair_space:
-            v, mean = add_effects(C, mu, a, b, d, c, sway, p, k)
-        v -= catch_up(late, n_late, a, b, sway, p, k, d, c)
-        share = 1.0 - weight[p] * lam[p] * v
+    task, outcome, offset, care = answers.task, answers.outcome, answers.offset, answers.consistency
+    is_of_margins = shape.is_of_margins
+    log_det, largest = 0.0, 0.0
+    for t in range(answers.left.shape[0]):
+        p = t
+        if block is not None:
+            p = block.order[t]
+            if starts_task(t, is_of_margins, task, block.order):
+                take_in(C, late, n_late, size)
+                size, n_late = begin_task(t, False, shape, answers, state, block), 0
+        w, in_task = weight[p], task[p] >= 0
+        v_own, mean_own = margin(C, mu, c, late, n_late, a[p], b[p], sway, p, m, d, size)
+        v, mean = v_own, mean_own
+        if block is not None:
+            v, mean = _with_noise(v, mean, block.noise[p], lam[p], eta[p])
         new_lam, new_eta = refresh_site(
-            answers.outcome[p], weight[p], mean, v, share, lam[p], eta[p], 0.0 if in_task else delta,
-            answers.consistency * answers.offset[p], 1.0 if in_task else 0.0,
+            outcome[p], w, mean, v, 1.0 - w * lam[p] * v, lam[p], eta[p], 0.0 if in_task else delta,
+            care * offset[p], 1.0 if in_task else 0.0,
         )  # fmt: skip
-        d_lam = new_lam - lam[p]
-        d_eta = new_eta - eta[p]
-        largest = max(largest, change_of_margin(weight[p] * d_lam, weight[p] * d_eta, mean, v))
-        change, n_late = rank_one(C, mu, c, d, weight[p] * d_lam, weight[p] * d_eta, v, mean, late, n_late)
+        d_lam, d_eta = new_lam - lam[p], new_eta - eta[p]
+        largest = max(largest, change_of_margin(w * d_lam, w * d_eta, mean, v))
+        if block is not None and block.noise[p] > 0.0:
+            before, after = 1.0 + block.noise[p] * lam[p], 1.0 + block.noise[p] * new_lam
+            d_lam, d_eta = new_lam / after - lam[p] / before, new_eta / after - eta[p] / before
+            log_det += math.log(after / before)
+        change, n_late = add_site(C, mu, c, late, n_late, w * d_lam, w * d_eta, v_own, mean_own, size)
         log_det += change
         lam[p] = new_lam
         eta[p] = new_eta
-    take_in(C, d, late, n_late)
+    take_in(C, late, n_late, size)
     return log_det, largest
 
 
@@ -231,185 +567,346 @@ def answers_evidence(outcome, task, weight, mean, v, lam, eta, z_bar, delta, off
 
 
 @inner_kernel
-def _of_noise(answers, state, out):
-    """Each row's part of tr (ααᵀ - Q) N, in pair space: 0 but for tasks, whose rows have weight 1."""
-    C, mu, before = state.C, state.mu, state.before
-    la, lb, lam, eta = answers.left, answers.right, answers.lam, answers.eta
+def _of_noise(C, mu, task, before, left, right, lam, eta, out):
+    """Each row's part of tr (ααᵀ - Q) N into ``out``, for the noise N that margins of tasks share."""
     for p in range(lam.shape[0]):
         out[p] = 0.0
-        if answers.task[p] < 0:
+        if task[p] < 0:
             continue
         alpha = eta[p] - lam[p] * mu[p]
         out[p] = alpha * alpha - lam[p] + lam[p] * C[p, p] * lam[p]
         q = before[p]
         while q >= 0:
-            value = alpha * (eta[q] - lam[q] * mu[q]) + lam[p] * C[p, q] * lam[q]
-            value *= shared_noise(la[p], lb[p], la[q], lb[q])
-            out[p] += value
-            out[q] += value
+            told = alpha * (eta[q] - lam[q] * mu[q]) + lam[p] * C[p, q] * lam[q]
+            told *= _shared_noise(left[p], right[p], left[q], right[q])
+            out[p] += told
+            out[q] += told
             q = before[q]
 
 
 @inner_kernel
-def _task_evidence(first, answers, sway, d, state, block, out, pull):
-    """:func:`_person_evidence` of the rows of a task among items; its part of ½ eᵀ C e."""
-    C, mu, own, lam, eta = state.C, state.mu, state.own, answers.lam, answers.eta
-    k = answers.items.shape[0]
-    m, r = load_task(first, d, d - k, answers.left, answers.right, state.after, block)
-    begin_task(first, m, r, d, MEMBERS, answers, sway, state, block)
-    value = 0.0
-    p = first
-    while p >= 0:
-        a, b, noise = block.a[p], block.b[p], block.noise[p]
-        own_lam, own_eta = without_noise(noise, lam[p], eta[p])
-        v, mean = margin_in_task(a, b, p, k, sway, C, mu)
-        # The row's part of tr (ααᵀ - Q) N, for the noise that is its own and for what it shares.
-        alpha = own_eta - own_lam * mean
-        of_noise = noise * (alpha * alpha - own_lam + own_lam * v * own_lam)
-        i, j = answers.left[p], answers.right[p]
-        if a >= d:
-            told = covariance_in_task(a, b, a, p, k, sway, C) - covariance_in_task(a, b, i, p, k, sway, C)
-            of_noise += alpha * (mu[a] - mu[i]) - own_lam * told
-        if b >= d:
-            told = covariance_in_task(a, b, b, p, k, sway, C) - covariance_in_task(a, b, j, p, k, sway, C)
-            of_noise -= alpha * (mu[b] - mu[j]) - own_lam * told
-        v_c, m_c = with_noise(v, mean, noise, own_lam, own_eta)
-        share = 1.0 + lam[p] * v_c
-        v, mean = v_c / share, (m_c + v_c * eta[p]) / share
-        z_bar = own[i] - own[j]
-        offset = answers.consistency * answers.offset[p]
-        _answer_evidence(answers.outcome[p], True, 1.0, mean, v, lam[p], eta[p], z_bar, 0.0, offset, of_noise, out)
-        if pull.shape[0]:
-            pull[p] = answers.consistency * alpha
-        value += 0.5 * (eta[p] - lam[p] * z_bar) * (mean - z_bar)
-        p = state.after[p]
-    return value
+def _of_noise_in_state(item, g, alpha, lam, C, mu, a, b, sway, p, m, d):
+    """Part of an item's noise in that of row p: α times the noise, less λ times its covariance with the margin; the
+    utility with it is state g.
+    """
+    if g == item:
+        return 0.0
+    told = _covariance_with(g, C, a, b, sway, p, m, d) - _covariance_with(item, C, a, b, sway, p, m, d)
+    return alpha * (mu[g] - mu[item]) - lam * told
 
 
 @inner_kernel
-def _person_evidence(in_pair_space, answers, sway, d, delta, state, block, of_noise, log_det, out, pull):
-    """Adds the person's log Z, its gradient and curvature in δ to ``out``; sets the ``pull`` of each row on its offset.
+def evidence(shape, answers, delta, log_det, state, block, out, pull):
+    """Sets ``out`` (5,) to the person's log Z, its gradient and curvature in δ, and the gradient and information in the
+    logarithm of the consistency; and the ``pull`` of each row on its offset.
 
     population.md section 2.
     """
-    C, mu, own = state.C, state.mu, state.own
-    weight, lam, eta, care = answers.weight, answers.lam, answers.eta, answers.consistency
+    C, mu, own, sway, m, d = state.C, state.mu, state.own, answers.sway, shape.m, shape.d
+    left, right, task, weight, lam, eta = (
+        answers.left, answers.right, answers.task, answers.weight, answers.lam, answers.eta
+    )  # fmt: skip
+    at_left, at_right = state.a, state.b
+    is_of_margins = shape.is_of_margins
+    outcome, offset, care = answers.outcome, answers.offset, answers.consistency
+    for i in range(5):
+        out[i] = 0.0
     value = -0.5 * log_det
-    if in_pair_space:
-        _of_noise(answers, state, of_noise)
-    for p in range(lam.shape[0]):
-        w = weight[p]
-        a = answers.left[p]
-        b = answers.right[p]
-        in_task = answers.task[p] >= 0
-        if block is not None and in_task and not in_pair_space:
-            if state.before[p] < 0:
-                value += _task_evidence(p, answers, sway, d, state, block, out, pull)
-            continue
-        if in_pair_space:
-            v = C[p, p]
-            mean = mu[p]
-        else:
-            v = C[a, a] + C[b, b] - 2.0 * (C[a, b] if a > b else C[b, a])
-            mean = mu[a] - mu[b]
-            if sway is not None:
-                k = d - sway.shape[1]
-                for i in range(sway.shape[1]):
-                    along = C[k + i, a] - C[k + i, b] + 0.5 * sway[p, i] * C[k + i, k + i]
-                    for j in range(i):
-                        along += sway[p, j] * C[k + i, k + j]
-                    v += 2.0 * sway[p, i] * along
-                    mean += sway[p, i] * mu[k + i]
-        z_bar = own[a] - own[b]
+    shared = state.c
+    if is_of_margins:
+        _of_noise(C, mu, task, state.before, left, right, lam, eta, shared)
+    for t in range(left.shape[0]):
+        p = t
+        if block is not None:
+            p = block.order[t]
+            if starts_task(t, is_of_margins, task, block.order):
+                begin_task(t, False, shape, answers, state, block)
+        w, a, b = weight[p], at_left[p], at_right[p]
+        v_own, mean_own = marginal(C, mu, a, b)
+        if d > m:
+            of_effects = marginal_of_effects(C, mu, a, b, sway, p, m, d)
+            v_own, mean_own = v_own + of_effects[0], mean_own + of_effects[1]
+        v, mean = v_own, mean_own
+        if block is not None:
+            v, mean = _with_noise(v, mean, block.noise[p], lam[p], eta[p])
+        alpha = eta[p] - lam[p] * mean
+        of_noise = 0.0
+        if is_of_margins:
+            of_noise = shared[p]
+        if block is not None and task[p] >= 0 and not is_of_margins:
+            noise = block.noise[p]
+            own_lam = lam[p] / (1.0 + noise * lam[p])
+            of_noise = noise * (alpha * alpha - own_lam + own_lam * v_own * own_lam)
+            of_noise += _of_noise_in_state(left[p], a, alpha, own_lam, C, mu, a, b, sway, p, m, d)
+            of_noise -= _of_noise_in_state(right[p], b, alpha, own_lam, C, mu, a, b, sway, p, m, d)
+        z_bar = own[left[p]] - own[right[p]]
         _answer_evidence(
-            answers.outcome[p], in_task, w, mean, v, lam[p], eta[p], z_bar, delta,
-            care * answers.offset[p], of_noise[p] if in_pair_space else 0.0, out,
+            outcome[p], task[p] >= 0, w, mean, v, lam[p], eta[p], z_bar, delta, care * offset[p],
+            of_noise, out,
         )  # fmt: skip
         if pull.shape[0]:
-            pull[p] = care * w * (eta[p] - lam[p] * mean)
+            pull[p] = care * w * alpha
         value += 0.5 * w * (eta[p] - lam[p] * z_bar) * (mean - z_bar)  # of ½ eᵀ C e, as means are z̄ + C e
     out[0] += value
 
 
-@inner_kernel
-def _scatter_items(items, x, Q, w, sums):
-    """Adds a person's sums over the own items, times w, where the items are the basis."""
-    for i in range(items.shape[0]):
-        sums.r[items[i]] += w * x[i]
-        for j in range(i + 1):  # items ascend: this is the lower triangle
-            sums.H[items[i], items[j]] += w * Q[i, j]
-            sums.D[items[i], items[j]] += w * (x[i] * x[j] - Q[i, j])
+class Statistics(NamedTuple):
+    """Room for what answers tell of the d states of a person, and of the own items and effects, s in all."""
+
+    alpha: Any  # (d,)
+    P: Any  # (d, d)
+    W: Any  # scratch, (max(d, s), d)
+    x: Any  # (s,)
+    S: Any  # (s, s)
 
 
 @inner_kernel
-def scatter_basis(in_pair_space, answers, d, alpha, Q, w, R, sums, v):
-    """Adds a person's sums, times w, on a basis of functions.
+def _room_of_statistics(d, s):
+    return Statistics(np.empty(d), np.empty((d, d)), np.empty((max(d, s), d)), np.empty(s), np.empty((s, s)))
 
-    With Q and the rows R in the person's space, W[i] collects Q R so that Σ_u Rᵀ Q R = Φᵀ W: one product over all items
-    in place of one a person. √w Rᵀ α goes to ``v``, of which the caller makes the sum of squares.
+
+@inner_kernel
+def statistics(shape, answers, state, block, room):
+    """α (d) and the lower triangle of Q = P - P C P (d, d), in place of C, for the precision P that answers add to the
+    prior's (population.md section 3); of utilities that are not multiplied by the consistency.
     """
-    items, la, lb = answers.items, answers.left, answers.right
-    H, r, own_H, own_D = sums.H, sums.r, sums.own_H, sums.own_D
-    own_Q = np.empty((d, d))
+    C, mu, d, care = state.C, state.mu, shape.d, answers.consistency
+    weight, lam, eta, alpha = answers.weight, answers.lam, answers.eta, room.alpha
+    if shape.is_of_margins:
+        for p in range(d):
+            total = weight[p] * lam[p]
+            alpha[p] = weight[p] * eta[p] - total * mu[p]
+            for q in range(p + 1):
+                C[p, q] *= -total * weight[q] * lam[q]
+            C[p, p] += total
+    else:
+        _information(shape, answers, state, block, alpha, room.P)
+        _subtract_square(d, room.P, room.W, C)
+    for i in range(d):
+        alpha[i] *= care
+        for j in range(i + 1):
+            C[i, j] *= care * care
+
+
+@inner_kernel
+def _information(shape, answers, state, block, alpha, P):
+    """α (d) and P (d, d) among items and own effects."""
+    mu, m, d, a, b = state.mu, shape.m, shape.d, state.a, state.b
+    left, right, task, sway = answers.left, answers.right, answers.task, answers.sway
+    weight, lam, eta = answers.weight, answers.lam, answers.eta
+    for i in range(d):
+        alpha[i] = 0.0
+        for j in range(d):
+            P[i, j] = 0.0
+    for t in range(left.shape[0]):
+        p = t
+        if block is not None:
+            p = block.order[t]
+            if starts_task(t, False, task, block.order):
+                size = begin_task(t, False, shape, answers, state, block)
+                add_shared_noise(size - d, m, d, block.n_rows, block.at, block.M, block.W, P)
+        total, told = weight[p] * lam[p], weight[p] * eta[p]
+        if block is not None and block.noise[p] > 0.0:
+            own = 1.0 + block.noise[p] * lam[p]
+            total, told = total / own, told / own
+        mean = mu[a[p]] - mu[b[p]]
+        for g in range(m, d):
+            mean += sway[p, g - m] * mu[g]
+        told -= total * mean
+        i, j = left[p], right[p]
+        alpha[i] += told
+        alpha[j] -= told
+        # What is of a state with noise has been added with its task.
+        of_left, of_right = total * (a[p] < d), total * (b[p] < d)
+        P[i, i] += of_left
+        P[j, j] += of_right
+        both = of_left * (b[p] < d)
+        P[i, j] -= both
+        P[j, i] -= both
+        for g in range(m, d):
+            x = sway[p, g - m]
+            alpha[g] += x * told
+            P[g, i] += x * of_left
+            P[i, g] += x * of_left
+            P[g, j] -= x * of_right
+            P[j, g] -= x * of_right
+            for h in range(m, d):
+                P[g, h] += x * total * sway[p, h - m]
+
+
+@inner_kernel
+def _subtract_square(d, P, W, C):
+    """The lower triangle of P - P C P in place of that of C, for a P with many zeros; W (d, d) is scratch."""
+    for i in range(d):
+        for j in range(i):
+            C[j, i] = C[i, j]
     for i in range(d):
         for j in range(d):
-            own_Q[i, j] = w * Q[i, j]
-    T = np.dot(own_Q, R[:d])
-    root = math.sqrt(w)
+            W[i, j] = 0.0
+        for h in range(d):
+            x = P[i, h]
+            if x != 0.0:
+                for j in range(d):
+                    W[i, j] += x * C[h, j]
     for i in range(d):
-        a = items[la[i]] if in_pair_space else items[i]
+        for j in range(i):
+            W[i, j], W[j, i] = W[j, i], W[i, j]
+    for i in range(d):
+        for j in range(i + 1):
+            C[i, j] = P[i, j]
+        for h in range(d):
+            x = P[i, h]
+            if x != 0.0:
+                for j in range(i + 1):
+                    C[i, j] -= x * W[h, j]
+
+
+@inner_kernel
+def _on_items(shape, answers, Q, room):
+    """Sums x = Xᵀ α (s) and the lower triangle of Xᵀ Q X (s, s) on the k own items and the own effects."""
+    left, right, sway, alpha, W, x, S = (
+        answers.left, answers.right, answers.sway, room.alpha, room.W, room.x, room.S
+    )  # fmt: skip
+    k, n = answers.items.shape[0], left.shape[0]
+    s = k + sway.shape[1]
+    if not shape.is_of_margins:
+        return alpha, Q
+    for i in range(s):
+        x[i] = 0.0
+        for j in range(s):
+            S[i, j] = 0.0
+        for q in range(n):
+            W[i, q] = 0.0
+    # Xᵀ Q X = Z + Zᵀ, Z = W X = Xᵀ L X with the lower triangle L of Q and half of its diagonal.
+    for p in range(n):
+        a, b = left[p], right[p]
+        Q[p, p] *= 0.5
+        x[a] += alpha[p]
+        x[b] -= alpha[p]
+        for q in range(p + 1):
+            W[a, q] += Q[p, q]
+            W[b, q] -= Q[p, q]
+        for h in range(sway.shape[1]):
+            x[k + h] += sway[p, h] * alpha[p]
+            for q in range(p + 1):
+                W[k + h, q] += sway[p, h] * Q[p, q]
+        Q[p, p] *= 2.0
+    for q in range(n):
+        a, b = left[q], right[q]
+        for i in range(s):
+            S[a, i] += W[i, q]
+            S[b, i] -= W[i, q]
+        for h in range(sway.shape[1]):
+            for i in range(s):
+                S[k + h, i] += W[i, q] * sway[q, h]
+    for i in range(s):
+        for j in range(i + 1):
+            S[i, j] += S[j, i]
+    return x, S
+
+
+@kernel
+def person_sums(u, columns, among_items, prior, Phi):
+    """The sums x (s) and Q (s x s) of user u at the stored sites, on own items and own effects of covariates.
+
+    Of copies of an item those of the first are of all.
+    """
+    answers = answers_of(u, columns)
+    items = answers.items
+    n, k, q = answers.left.shape[0], items.shape[0], answers.sway.shape[1]
+    shape = shape_of(answers.task, k, q)
+    state = room_of_state(shape.d, k, n, among_items, Phi)
+    block = room_of_task(k, q, n, among_items)
+    room = _room_of_statistics(shape.d, k + q)
+    begin(shape, answers, prior, Phi, state, block)
+    replay(shape, answers, state, block)
+    statistics(shape, answers, state, block, room)
+    x, Q = _on_items(shape, answers, state.C, room)
+    S = room.S
+    for i in range(k + q):
+        for j in range(i + 1):
+            S[i, j] = Q[i, j]
+            S[j, i] = Q[i, j]
+    for i in range(k - 1, 0, -1):
+        if items[i] == items[i - 1]:
+            x[i - 1] += x[i]
+            x[i] = 0.0
+            for j in range(k + q):
+                S[i - 1, j] += S[i, j]
+                S[i, j] = 0.0
+            for j in range(k + q):
+                S[j, i - 1] += S[j, i]
+                S[j, i] = 0.0
+    return x, S
+
+
+@inner_kernel
+def scatter_means(m, alpha, w, items, plus, minus, traits, r, r_traits):
+    """Adds a person's α, times w, to the sums over items."""
+    for i in range(m):
+        a, b = _codes(i, items, plus, minus)
         r[a] += w * alpha[i]
+        for j in range(traits.shape[0]):
+            r_traits[a, j] += w * alpha[i] * traits[j]
+        if b >= 0:
+            r[b] -= w * alpha[i]
+            for j in range(traits.shape[0]):
+                r_traits[b, j] -= w * alpha[i] * traits[j]
+
+
+@inner_kernel
+def _scatter_items(items, x, S, w, H, D):
+    """Adds a person's sums over the own items, times w, where the items are the basis: lower triangles."""
+    for i in range(items.shape[0]):
+        a = items[i]
+        for j in range(i + 1):  # items ascend
+            H[a, items[j]] += w * S[i, j]
+            D[a, items[j]] += w * (x[i] * x[j] - S[i, j])
+        j = i - 1
+        while j >= 0 and items[j] == a:  # copies, on one diagonal element from both triangles
+            H[a, a] += w * S[i, j]
+            D[a, a] += w * (x[i] * x[j] - S[i, j])
+            j -= 1
+
+
+@inner_kernel
+def scatter_basis(m, alpha, Q, w, R, items, plus, minus, sums, v):
+    """Adds a person's sums, times w, on a basis of functions; Q is a lower triangle.
+
+    With Q and the rows R of the states, H collects Q R so that Σ_u Rᵀ Q R = Φᵀ H: one product over all items in place
+    of one a person. √w Rᵀ α goes to ``v``, of which the caller makes the sum of squares.
+    """
+    H, own_H, own_D = sums.H, sums.own_H, sums.own_D
+    own_Q = np.empty((m, m))
+    for i in range(m):
+        for j in range(i + 1):
+            own_Q[i, j] = w * Q[i, j]
+            own_Q[j, i] = own_Q[i, j]
+    T = np.dot(own_Q, R[:m])
+    root = math.sqrt(w)
+    for i in range(m):
+        a, b = _codes(i, items, plus, minus)
         for j in range(R.shape[1]):
             v[j] += root * alpha[i] * R[i, j]
             H[a, j] += T[i, j]
-        if in_pair_space:
-            b = items[lb[i]]
-            r[b] -= w * alpha[i]
+        if b >= 0:
             for j in range(R.shape[1]):
                 H[b, j] -= T[i, j]
     if own_H.shape[0] == 0:
         return
-    left, right = codes_of_sides(answers)
-    for p in range(d):
-        if not in_pair_space:
-            own_H[items[p]] += own_Q[p, p]
-            own_D[items[p]] += w * alpha[p] * alpha[p] - own_Q[p, p]
-            continue
-        a = left[p]
-        b = right[p]
-        for q in range(d):
-            square = w * alpha[p] * alpha[q] - own_Q[p, q]
-            a2 = left[q]
-            b2 = right[q]
-            if a == a2:
-                own_H[a] += own_Q[p, q]
-                own_D[a] += square
-            if a == b2:
-                own_H[a] -= own_Q[p, q]
-                own_D[a] -= square
-            if b == a2:
-                own_H[b] -= own_Q[p, q]
-                own_D[b] -= square
-            if b == b2:
-                own_H[b] += own_Q[p, q]
-                own_D[b] += square
-
-
-@inner_kernel
-def _own_effects(in_rows, sway, k, x, Q, w, out):
-    """Posterior means of the person's own effects, and what answers take off their prior variance of 1, by turns.
-
-    ``x, Q`` are of items and effects, or of rows.
-    """
-    for j in range(sway.shape[1]):
-        if not in_rows:
-            out[4 + 2 * j] = w * x[k + j]
-            out[5 + 2 * j] = w * Q[k + j, k + j]
-            continue
-        for p in range(sway.shape[0]):
-            out[4 + 2 * j] += w * sway[p, j] * x[p]
-            for q in range(sway.shape[0]):
-                out[5 + 2 * j] += w * sway[p, j] * Q[p, q] * sway[q, j]
+    for i in range(m):
+        a, b = _codes(i, items, plus, minus)
+        for j in range(i, -1, -1):
+            a2, b2 = _codes(j, items, plus, minus)
+            h = own_Q[i, j] if i == j else 2.0 * own_Q[i, j]
+            g = w * alpha[i] * alpha[j] if i == j else 2.0 * w * alpha[i] * alpha[j]
+            own_H[a] += h * sign(a, a2, b2)
+            own_D[a] += (g - h) * sign(a, a2, b2)
+            if b >= 0:
+                own_H[b] -= h * sign(b, a2, b2)
+                own_D[b] -= (g - h) * sign(b, a2, b2)
+            elif a2 != a:  # copies of one item follow each other
+                break
 
 
 class Sums(NamedTuple):
@@ -448,71 +945,73 @@ class Slopes(NamedTuple):
     evidences: Any  # log Z_u of each person, (n_users,)
 
 
+@kernel
+def engagement(log_z: float, clicks: float, held: float) -> tuple[float, float]:
+    """Probability that a person does not click, and log((Z + e^clicks)): of the model's evidence and of clicking.
+
+    With ``clicks`` of -inf the probability is the one that is ``held``, and the evidence the model's.
+    """
+    if clicks == -math.inf:
+        return held, log_z
+    gap = clicks - log_z
+    if gap > 0.0:
+        w = math.exp(-gap)
+        return w / (1.0 + w), clicks + math.log1p(w)
+    w = math.exp(gap)
+    return 1.0 / (1.0 + w), log_z + math.log1p(w)
+
+
 @inner_kernel
-def _room(start, stop, columns, sway, among_items, Phi):
-    """Room for the largest of some people: the state, the sums ``x, Q, W``, and parts of the evidence."""
-    d = 1
-    k = 1
-    n = 1
+def _room(start, stop, columns, among_items, Phi):
+    """Room for the largest of some people."""
+    d, k, n, q = 1, 1, 1, columns.sway.shape[1]
     for u in range(start, stop):
-        if columns.is_heavy[u]:
-            continue
-        rows = columns.answer_ptr[u + 1] - columns.answer_ptr[u]
-        own = columns.item_ptr[u + 1] - columns.item_ptr[u]
-        in_pair_space = needs_pair_space(columns.task, columns.answer_ptr[u], rows, own)
-        d = max(d, rows if in_pair_space else own + n_effects(sway))
-        k = max(k, own)
-        n = max(n, rows)
-    x, Q, W = room_of_sums(k + n_effects(sway) if Phi is None else d, d)
-    block = room_of_task(k, n_effects(sway), n, among_items)
-    state = room_of_state(size_with_noise(d, k, among_items), k, n, Phi)
-    return state, block, x, Q, W, np.empty(n), np.empty(5)
+        if not columns.is_heavy[u]:
+            task = columns.task[columns.answer_ptr[u] : columns.answer_ptr[u + 1]]
+            own = columns.item_ptr[u + 1] - columns.item_ptr[u]
+            d, k, n = max(d, shape_of(task, own, q).d), max(k, own), max(n, task.shape[0])
+    return (
+        room_of_state(d, k, n, among_items, Phi), room_of_task(k, q, n, among_items), _room_of_statistics(d, k + q),
+        np.empty(5),
+    )  # fmt: skip
 
 
 @kernel
-def em_pass(start, stop, columns, sway, among_items, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
+def em_pass(start, stop, columns, among_items, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
     """E step: at most ``n_sweeps`` EP sweeps of each of people ``start .. stop`` who is not heavy, and sums over them.
 
-    The sites are updated in place. ``sway`` (n_rows, n_effects) or None: covariates, in units in which people's own
-    effects of them have variance 1.
+    The sites are updated in place.
     """
-    state, block, x, Q, W, of_noise, own_out = _room(start, stop, columns, sway, among_items, Phi)
-    out, r_traits = sums.out, sums.r_traits
+    state, block, room, own_out = _room(start, stop, columns, among_items, Phi)
+    out, n_effects = sums.out, columns.sway.shape[1]
     for u in range(start, stop):
         answers = answers_of(u, columns)
         if columns.is_heavy[u] or not answers.left.shape[0]:
             continue
-        own_sway = sway_of(u, columns, sway)
-        items = answers.items
-        n = answers.left.shape[0]
-        k = items.shape[0]
-        in_pair_space = needs_pair_space(answers.task, 0, n, k)
-        d = n if in_pair_space else k + n_effects(sway)
+        shape = shape_of(answers.task, answers.items.shape[0], answers.sway.shape[1])
         factor = columns.tie_factor[u]
         own_delta = delta * factor
-        prior_of_person(in_pair_space, answers, own_sway, prior, Phi, state)
-        log_det = replay(in_pair_space, answers, own_sway, d, state, block)
+        begin(shape, answers, prior, Phi, state, block)
+        log_det = replay(shape, answers, state, block)
         largest = 0.0
         for _ in range(n_sweeps):
-            change, largest = sweep(in_pair_space, answers, own_sway, d, own_delta, state, block)
+            change, largest = sweep(shape, answers, own_delta, state, block)
             log_det += change
             if largest < tolerance:
                 break
         out[3] = max(out[3], largest)
-        for i in range(5):
-            own_out[i] = 0.0
         pull = slopes.of_rows
         if pull.shape[0]:
             pull = pull[columns.answer_ptr[u] : columns.answer_ptr[u + 1]]
-        _person_evidence(in_pair_space, answers, own_sway, d, own_delta, state, block, of_noise, log_det, own_out, pull)
-        w, evidence = engagement(own_out[0], columns.clicks[u], columns.engaged[u])
+        evidence(shape, answers, own_delta, log_det, state, block, own_out, pull)
+        w, log_z = engagement(own_out[0], columns.clicks[u], columns.engaged[u])
         slopes.engaged[u] = w
         slopes.evidences[u] = own_out[0]
         for i in range(1, 5):
             own_out[i] *= w
         for p in range(pull.shape[0]):
             pull[p] *= w
-        out[0] += evidence
+        out[0] += log_z
         out[1] += factor * own_out[1]
         out[2] += factor * factor * own_out[2]
         of_person = slopes.of_people[u]
@@ -522,21 +1021,20 @@ def em_pass(start, stop, columns, sway, among_items, prior, Phi, delta, n_sweeps
         of_person[3] = own_out[4]
         if sums.H.shape[0] == 0:
             continue
-        in_rows = in_pair_space and Phi is not None
-        if in_rows:
-            pair_statistics(answers, state, x, Q)
-        else:
-            person_statistics(in_pair_space, answers, own_sway, state, block, x, Q, W)
-        unscale(answers.consistency, x, Q, n if in_rows else k + n_effects(sway))
-        if Phi is None:
-            _scatter_items(items, x, Q, w, sums)
-        else:
-            scatter_basis(in_pair_space, answers, n if in_rows else k, x, Q, w, state.R, sums, sums.D[u - start])
-        if sway is not None:
-            _own_effects(in_rows, own_sway, k, x, Q, w, of_person)
-        for j in range(answers.traits.shape[0]):
-            for i in range(n if in_rows else k):
-                share = w * x[i] * answers.traits[j]
-                r_traits[items[answers.left[i] if in_rows else i], j] += share
-                if in_rows:
-                    r_traits[items[answers.right[i]], j] -= share
+        statistics(shape, answers, state, block, room)
+        scatter_means(
+            shape.m, room.alpha, w, answers.items, state.plus, state.minus, answers.traits, sums.r, sums.r_traits
+        )  # fmt: skip
+        if Phi is not None:
+            scatter_basis(
+                shape.m, room.alpha, state.C, w, state.R, answers.items, state.plus, state.minus, sums,
+                sums.D[u - start],
+            )  # fmt: skip
+        if Phi is None or n_effects:
+            x, S = _on_items(shape, answers, state.C, room)
+            k = answers.items.shape[0]
+            if Phi is None:
+                _scatter_items(answers.items, x, S, w, sums.H, sums.D)
+            for j in range(n_effects):
+                of_person[4 + 2 * j] = w * x[k + j]
+                of_person[5 + 2 * j] = w * S[k + j, k + j]

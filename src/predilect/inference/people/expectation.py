@@ -14,8 +14,7 @@ from predilect._base.types import FloatArray
 from predilect.inference.gaussian.dense import mirror, symmetrise
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.people.dense import add_person
-from predilect.inference.people.engaged import engagement
-from predilect.inference.people.ep import Slopes, Sums, answers_evidence, em_pass, refresh_sites
+from predilect.inference.people.ep import Slopes, Sums, answers_evidence, em_pass, engagement, refresh_sites
 from predilect.inference.people.lanes import em_lanes
 from predilect.inference.people.law import Law
 from predilect.inference.people.layout import People, each_once, is_quicker_by_items
@@ -173,12 +172,12 @@ def expectation(
         queue = people.queue[slice(*shard)]
         if kind[queue[0]]:
             in_lanes(
-                shard[0], queue, kind, columns, prior, law.functions, delta, n_sweeps, tolerance, sums, slopes
+                shard[0], queue, kind, people.by_item, columns, prior, law.functions, delta, n_sweeps, tolerance, sums,
+                slopes,
             )  # fmt: skip
         if alone[slice(*shard)].any():
             one_pass(
-                *shard, others, people.own_effects, people.among_items, prior, law.functions, delta, n_sweeps,
-                tolerance, sums, slopes,
+                *shard, others, people.among_items, prior, law.functions, delta, n_sweeps, tolerance, sums, slopes,
             )  # fmt: skip
         return sums._replace(D=sums.D.T @ sums.D) if law.has_basis else sums
 

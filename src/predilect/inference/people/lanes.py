@@ -14,19 +14,19 @@ import numpy as np
 
 from predilect._base.compile import inner_kernel, kernel
 from predilect.inference.likelihoods.probit import tilted_in_lanes
-from predilect.inference.people.engaged import engagement
-from predilect.inference.people.ep import refresh_site, scatter_basis
-from predilect.inference.people.rank_one import AT_ONCE
-from predilect.inference.people.state import (
-    AT_A_TIME,
-    BY_ITEM,
-    State,
+from predilect.inference.people.ep import (
+    AT_ONCE,
     answers_of,
-    prior_state_on_basis,
+    covariance_on_basis,
+    engagement,
+    refresh_site,
     room_of_state,
+    scatter_basis,
+    scatter_means,
 )
 
 LANES = 32
+AT_A_TIME = 8  # as many the processor may work on at once: the width of a group is a multiple of it
 _PITCH = LANES + 8  # so that numbers of one lane do not fall into a few sets of the processor's cache
 _SECOND_SWEEP = 0.25  # of a group, for which the others wait; fewer are worked on again, together with those of others
 _FURTHEST = 1e100  # of a product, before its logarithm is taken
@@ -143,11 +143,11 @@ def _load(people, width, by_item, d, n_rows, columns, delta, prior, Phi, state, 
         scale = care * care
         t = 0
         if Phi is not None:
-            own_state = State(state.C, state.mu, state.c, state.late, own, R[lane], state.before, state.after)
-            prior_state_on_basis(True, answers_of(u, columns), prior, Phi, own_state)
+            answers = answers_of(u, columns)
+            covariance_on_basis(n, answers.items, answers.left, answers.right, prior, Phi, scale, state.C, R[lane])
             for p in range(n):
                 for q in range(p + 1):
-                    C[t, lane] = scale * state.C[p, q]
+                    C[t, lane] = state.C[p, q]
                     t += 1
         elif not by_item:
             _items_of_rows(first, n, own_first, item_idx, left, right, items)
@@ -457,9 +457,9 @@ def _fold(S, sums):
 
 
 @inner_kernel
-def _add_on_basis(size, begin, columns, lanes, R, Q, sums):
+def _add_on_basis(size, first, columns, lanes, R, Q, sums):
     """Add the people's sums over rows to those on a basis."""
-    C, rows, of, own, traits, r_traits = lanes.C, lanes.rows, lanes.of, lanes.own, columns.traits, sums.r_traits
+    C, rows, of, own = lanes.C, lanes.rows, lanes.of, lanes.own
     for lane in range(size):
         w, care = of[_SHARE + lane], of[_CARE + lane]
         u, n = lanes.user[lane], lanes.n[lane]
@@ -473,13 +473,11 @@ def _add_on_basis(size, begin, columns, lanes, R, Q, sums):
         for p in range(n):
             for q in range(p + 1):
                 Q[p, q] = -own[0, p] * C[t, lane] * own[0, q]
-                Q[q, p] = Q[p, q]
                 t += 1
             Q[p, p] += care * own[0, p]
-            for j in range(traits.shape[1]):
-                r_traits[answers.items[answers.left[p]], j] += w * own[1, p] * traits[u, j]
-                r_traits[answers.items[answers.right[p]], j] -= w * own[1, p] * traits[u, j]
-        scatter_basis(True, answers, n, own[1], Q, w, R[lane], sums, sums.D[u - begin])
+        items, left, right = answers.items, answers.left, answers.right
+        scatter_means(n, own[1], w, items, left, right, answers.traits, sums.r, sums.r_traits)
+        scatter_basis(n, own[1], Q, w, R[lane], items, left, right, sums, sums.D[u - first])
 
 
 @inner_kernel
@@ -591,7 +589,7 @@ def _group(queue, start, n, kinds):
 
 
 @inner_kernel
-def _largest(people, kinds, answer_ptr, item_ptr):
+def _largest(people, by_item, answer_ptr, item_ptr):
     """Size of the largest state among people, and their largest numbers of items and of rows."""
     d = 1
     k = 1
@@ -599,32 +597,33 @@ def _largest(people, kinds, answer_ptr, item_ptr):
     for u in people:
         rows = answer_ptr[u + 1] - answer_ptr[u]
         own = item_ptr[u + 1] - item_ptr[u]
-        d = max(d, own if kinds[u] >= BY_ITEM else rows)
+        d = max(d, own if by_item[u] else rows)
         k = max(k, own)
         n_rows = max(n_rows, rows)
     return d, k, n_rows
 
 
 @kernel
-def em_lanes(begin, queue, kinds, columns, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
+def em_lanes(first, queue, kinds, by_item, columns, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
     """:func:`~predilect.inference.people.ep.em_pass` of people ``queue`` (n,), in lanes, as far as each is of a kind.
 
-    The sites are updated in place. ``begin``: the first of the shard's people.
+    The sites are updated in place. ``kinds``, ``by_item`` (n_users,): as of
+    :class:`~predilect.inference.people.layout.People`. ``first``: the first of the shard's people.
     """
     answer_ptr, item_ptr = columns.answer_ptr, columns.item_ptr
     n_lanes = 0
     while n_lanes < queue.shape[0] and kinds[queue[n_lanes]] > 0:
         n_lanes += 1
-    d, k, n_rows = _largest(queue[:n_lanes], kinds, answer_ptr, item_ptr)
-    state = room_of_state(d if Phi is not None else 1, k, n_rows, Phi)
+    d, k, n_rows = _largest(queue[:n_lanes], by_item, answer_ptr, item_ptr)
+    state = room_of_state(d if Phi is not None else 1, k, n_rows, None, Phi)
     lanes = _room_of_lanes(d, n_rows)
     C, codes, rows, of = lanes.C, lanes.codes, lanes.rows, lanes.of
     wanted = sums.H.shape[0] > 0
-    n_folded = sums.H.shape[0] if Phi is None and n_lanes and kinds[queue[0]] < BY_ITEM else 0
+    n_folded = sums.H.shape[0] if Phi is None and n_lanes and not by_item[queue[0]] else 0
     S = np.zeros((n_folded, n_folded, 2))
     on_basis = Phi is not None
     R = np.empty((LANES if on_basis else 0, d, state.R.shape[1]))
-    any_by_item = n_lanes and kinds[queue[n_lanes - 1]] >= BY_ITEM
+    any_by_item = n_lanes and by_item[queue[n_lanes - 1]]
     P = np.empty((d * (d + 1) // 2 if any_by_item else 0, LANES))
     W = np.empty((d if any_by_item else 0, d, LANES))
     x = np.empty(d)
@@ -637,18 +636,18 @@ def em_lanes(begin, queue, kinds, columns, prior, Phi, delta, n_sweeps, toleranc
         start = 0
         while start < n:
             stop = _group(people, start, n, kinds)
-            d, k, n_rows = _largest(people[start:stop], kinds, answer_ptr, item_ptr)
-            by_item = kinds[people[start]] >= BY_ITEM
+            d, k, n_rows = _largest(people[start:stop], by_item, answer_ptr, item_ptr)
+            of_items = by_item[people[start]]
             size = stop - start
             width = (size + AT_A_TIME - 1) // AT_A_TIME * AT_A_TIME
-            _load(people[start:stop], width, by_item, d, n_rows, columns, delta, prior, Phi, state, R, lanes)
+            _load(people[start:stop], width, of_items, d, n_rows, columns, delta, prior, Phi, state, R, lanes)
             start = stop
             for lane in range(size):
                 of[_SHARE + lane] = 1.0
             for sweep in range(again - 1, n_sweeps):  # the first takes in the stored sites
                 for lane in range(width):
                     of[_LARGEST + lane] = 0.0 if of[_ACTIVE + lane] > 0.0 else of[_LARGEST + lane]
-                _through(sweep >= again, by_item, d, n_rows, width, columns.outcome, lanes)
+                _through(sweep >= again, of_items, d, n_rows, width, columns.outcome, lanes)
                 if sweep < again:
                     continue
                 n_active = 0
@@ -664,13 +663,13 @@ def em_lanes(begin, queue, kinds, columns, prior, Phi, delta, n_sweeps, toleranc
                             later[n_later] = lanes.user[lane]
                             n_later += 1
                     break
-            _evidence(by_item, n_rows, width, columns.outcome, lanes)
+            _evidence(of_items, n_rows, width, columns.outcome, lanes)
             _tell(size, columns, lanes, sums, slopes)
             if not wanted:
                 continue
             if Phi is not None:
-                _add_on_basis(size, begin, columns, lanes, R, Q, sums)
-            elif by_item:
+                _add_on_basis(size, first, columns, lanes, R, Q, sums)
+            elif of_items:
                 _squares(d, n_rows, width, C, codes, rows, P, W)
                 _add_items(size, columns, lanes, P, x, sums)
             else:

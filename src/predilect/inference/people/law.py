@@ -10,7 +10,7 @@ import numpy as np
 from predilect._base.stored import amounts, numbers, within
 from predilect._base.types import FloatArray, IntArray
 from predilect.inference.gaussian.dense import covariances, factorise
-from predilect.inference.people.state import Prior
+from predilect.inference.people.ep import Prior
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,9 @@ from predilect.inference.likelihoods.grades import Intervals, Thresholds
 from predilect.inference.likelihoods.probit import starting_threshold
 from predilect.inference.likelihoods.views import PairLikelihood, Probit
 from predilect.inference.people.dense import CountedPerson, DensePerson
+from predilect.inference.people.ep import Columns, are_better_among_items, person_sums
+from predilect.inference.people.lanes import AT_A_TIME
 from predilect.inference.people.law import Law
-from predilect.inference.people.state import AT_A_TIME, BY_ITEM, Columns, are_better_among_items, person_sums
 
 # Nanoseconds of work below which a thread costs more than it saves; and so for each entry of a shard's sums, items x
 # items, that are made and added, which takes some five.
@@ -39,7 +40,7 @@ LARGEST_STATE = 600
 # Lanes gain where the states of 32 people stay near the processor and people of like size fill them. They are of the
 # margins up to so many an item.
 _LARGEST_IN_LANES, _MOST_ROWS, _ROWS_PER_ITEM = 32, 128, 1.5
-_ALIKE, _LAST = 1.2, 10**6
+_ALIKE, _CLASSES, _LAST = 1.2, 32, 10**6
 # Of what a person takes alone, as measured; and the share of a pass, and nanoseconds, that have to be saved: compiling
 # lanes takes as long as some 50 000 passes that save so little.
 _COST_IN_LANES, _WORTH_IT, _LEAST_SAVED = 0.5, 0.2, 2e5
@@ -103,9 +104,10 @@ class People:
     heavy: IntArray = field(init=False)  # codes of heavy users
     # 1 where tasks of some are worked on among the items, otherwise None: as the compiled loops take it
     among_items: int | None = field(init=False)
-    # Who is worked on in lanes, and beside whom, (n_users,): people of one kind, 0 alone; and all users in the order in
-    # which lanes take those of a shard
+    # Who is worked on in lanes, and beside whom, (n_users,): people of one kind, 0 alone; whether with a state of the
+    # items, not of the margins; and all users in the order in which lanes take those of a shard
     kind: IntArray = field(init=False)
+    by_item: BoolArray = field(init=False)
     queue: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -130,8 +132,9 @@ class People:
         among_items = has_tasks & are_better_among_items.py_func(n, k) & ~is_heavy
         object.__setattr__(self, "among_items", 1 if among_items.any() else None)
         shard = np.repeat(np.arange(len(self.shards)), [stop - start for start, stop in self.shards])
-        kind = _kinds(n, k, is_heavy | has_tasks, shard)
+        kind, by_item = _kinds(n, k, is_heavy | has_tasks, shard)
         object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "by_item", by_item)
         object.__setattr__(self, "queue", np.lexsort((n, np.where(kind, kind, _LAST), shard)))
 
     @property
@@ -143,8 +146,8 @@ class People:
         """Answers as the compiled loops take them, with their sites."""
         return Columns(
             self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.answers, self.task, self.weight,
-            self.offset, self.traits, self.tie_factor, self.consistency, self.clicks, self.engaged, self.is_heavy,
-            sites.precision, sites.linear,
+            self.offset, self.sway, self.traits, self.tie_factor, self.consistency, self.clicks, self.engaged,
+            self.is_heavy, sites.precision, sites.linear,
         )  # fmt: skip
 
     def lanes(self, has_basis: bool) -> tuple[IntArray, BoolArray]:
@@ -156,17 +159,8 @@ class People:
         if self.sway.shape[1]:
             kind = np.zeros_like(kind)
         elif has_basis:
-            kind = np.where(kind >= BY_ITEM, 0, kind)
+            kind = np.where(self.by_item, 0, kind)
         return kind, (kind == 0) & ~self.is_heavy & (np.diff(self.answer_ptr) > 0)
-
-    @property
-    def own_effects(self) -> FloatArray | None:
-        """The ``sway`` as the compiled loops take it: None where answers have no covariates.
-
-        With covariates of which all people have the same effect it has no columns, so that the loops are not compiled
-        twice for one fit.
-        """
-        return self.sway if self.patterns.shape[1] or self.sway.shape[1] else None
 
     def compiled(self, loop: Any) -> Any:
         """A compiled loop for what was answered."""
@@ -256,7 +250,7 @@ class People:
             x, Q = person.sums(person.condition(w * sites.precision[rows], w * sites.linear[rows]))
             return each_once(items, self.consistency[user] * x, self.consistency[user] ** 2 * Q)
         items = self.item_idx[self.item_ptr[user] : self.item_ptr[user + 1]]
-        x, Q = person_sums(user, self.columns(sites), self.own_effects, self.among_items, law.prior, law.functions)
+        x, Q = person_sums(user, self.columns(sites), self.among_items, law.prior, law.functions)
         return each_once(items, x, Q)
 
     def believed_sums(self, user: int, sites: Sites, law: Law) -> tuple[npt.NDArray[np.int32], FloatArray, FloatArray]:
@@ -492,20 +486,22 @@ def _many_copies(largest_state: int) -> int:
     return max(largest_state, LARGEST_STATE) // 6
 
 
-def _kinds(n: IntArray, k: IntArray, apart: BoolArray, shard: IntArray) -> IntArray:
-    """Kind of each user: whose state is of the margins or of the items, and who differ by at most a fifth in its size
-    and in the number of rows; 0 for who is ``apart`` or has a larger state, and for all where lanes would save little.
+def _kinds(n: IntArray, k: IntArray, apart: BoolArray, shard: IntArray) -> tuple[IntArray, BoolArray]:
+    """Kind of each user, and whose state is of the items: people of one kind differ by at most a fifth in the size of
+    the state and in the number of rows; 0 for who is ``apart`` or has a larger one, and for all where lanes would save
+    little. Kinds with a state of the margins are the lower ones.
     """
     by_item = n > _ROWS_PER_ITEM * k
     size = np.where(by_item, k, n)
     of_size, of_rows = (np.floor(np.log(np.maximum(x, 1)) / math.log(_ALIKE)).astype(np.int64) for x in (size, n))
-    kind = np.where(by_item, BY_ITEM + BY_ITEM * of_size + of_rows, 1 + of_size)
+    kind = 1 + np.where(by_item, (of_size + 1) * _CLASSES + of_rows, of_size)
     kind[(n == 0) | (size > _LARGEST_IN_LANES) | (n > _MOST_ROWS) | apart] = 0
     _, which, count = np.unique(shard * _LAST + kind, return_inverse=True, return_counts=True)
     filled = count / (AT_A_TIME * np.ceil(count / AT_A_TIME))
     cost = _costs(n, size, k, apart, 0) * ~apart
     saved = cost * (kind > 0) * (1.0 - _COST_IN_LANES / filled[which])
-    return kind if saved.sum() > max(_WORTH_IT * cost.sum(), _LEAST_SAVED) else np.zeros_like(kind)
+    is_worth_it = saved.sum() > max(_WORTH_IT * cost.sum(), _LEAST_SAVED)
+    return kind if is_worth_it else np.zeros_like(kind), by_item
 
 
 def _are_heavy(
@@ -527,7 +523,7 @@ def _are_heavy(
 
 def _state_sizes(answer_ptr: IntArray, item_ptr: IntArray, has_tasks: BoolArray) -> IntArray:
     """Size of each user's state, (n_users,): of the answers or the items, whichever are fewer; see
-    :func:`~predilect.inference.people.state.needs_pair_space` for tasks.
+    :func:`~predilect.inference.people.ep.shape_of` for tasks.
     """
     n, k = np.diff(answer_ptr), np.diff(item_ptr)
     among_rows = has_tasks & ~are_better_among_items.py_func(n, k)

@@ -1,6 +1,6 @@
 """Compiled predictions of people's margins and utilities from the sums of their answers (population.md section 3).
 
-A ``Phi`` of None: the items are the basis, as in :mod:`predilect.inference.people.state`.
+A ``Phi`` of None: the items are the basis, as in :mod:`predilect.inference.people.ep`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from predilect._base.compile import inner_kernel, kernel
-from predilect.inference.people.state import person_sums
+from predilect.inference.people.ep import person_sums
 
 
 class Consensus(NamedTuple):
@@ -36,14 +36,14 @@ class Queries(NamedTuple):
 
 
 @kernel
-def predict_margins(users, queries, columns, sway, among_items, prior, Phi, consensus, mean, var):
+def predict_margins(users, queries, columns, among_items, prior, Phi, consensus, mean, var):
     """Mean and variance of the margins of queries, into ``mean`` and ``var``; the first are those of ``users[0]``."""
     m, shift, cov = prior.mean, prior.shift, prior.cov
     left, right, traits = queries.left, queries.right, columns.traits
     for i in range(users.shape[0]):
         u = users[i]
         items = columns.item_idx[columns.item_ptr[u] : columns.item_ptr[u + 1]]
-        x, Q = person_sums(u, columns, sway, among_items, prior, Phi)
+        x, Q = person_sums(u, columns, among_items, prior, Phi)
         first = queries.ptr[i]
         last = queries.ptr[i + 1]
         C = _with_effects(u, traits, consensus.C_m, consensus.C_shift)
@@ -222,7 +222,7 @@ def _by_basis(items, x, Q, queries, first, last, law, Phi, C_m, own_C, mean, var
 
 
 @kernel
-def centred_utilities(users, columns, sway, among_items, prior, Phi, C_m, mean, var):
+def centred_utilities(users, columns, among_items, prior, Phi, C_m, mean, var):
     """Mean and variance of all utilities of ``users``, centred over the items, (n, n_items); no basis, no traits."""
     m, Sigma = prior.mean, prior.cov
     n_items = m.shape[0]
@@ -237,7 +237,7 @@ def centred_utilities(users, columns, sway, among_items, prior, Phi, C_m, mean, 
         u = users[row]
         items = columns.item_idx[columns.item_ptr[u] : columns.item_ptr[u + 1]]
         k = items.shape[0]
-        x, Q = person_sums(u, columns, sway, among_items, prior, Phi)
+        x, Q = person_sums(u, columns, among_items, prior, Phi)
         F = np.zeros((n_items, k))  # Σ_·o Q
         column = np.zeros(k)  # 1ᵀ F
         for i in range(n_items):

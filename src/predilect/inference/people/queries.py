@@ -446,7 +446,7 @@ def offset_variance(posterior: Any) -> FloatArray:
 
 
 def _answers(law: Law, people: People, sites: Sites) -> tuple[Any, ...]:
-    return people.columns(sites), people.own_effects, people.among_items, law.prior, law.functions
+    return people.columns(sites), people.among_items, law.prior, law.functions
 
 
 def _blocks(dense: FloatArray, diagonal: FloatArray) -> FloatArray:

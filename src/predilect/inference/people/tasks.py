@@ -19,318 +19,184 @@ from predilect._base.compile import inner_kernel
 
 
 class Block(NamedTuple):
-    """Room for one task at a time, of a person with k items and q own effects of covariates; s = m + q, d = k + q.
+    """Room for one task at a time, of a person with k items, r of them in several of its rows, and d states."""
 
-    The first three are of all rows of the person, (n,), each right while the row's task is loaded.
-    """
-
-    a: Any  # positions in the state of the row's utilities, with noise where the item has several rows of the task
-    b: Any
-    noise: Any  # variance of the row's own noise
-    members: Any  # positions of the task's m items, and then of the effects, in the state, (s,)
-    place: Any  # of each own item among the members, (k,)
-    n_rows: Any  # of each of the task's items, (m,)
-    at: Any  # position in the state of its utility, (m,)
+    order: Any  # in which the rows are worked on, (n,)
+    noise: Any  # variance of the own noise of each row that is not in the state, (n,)
+    n_rows: Any  # of the task, of each own item, (k,)
+    at: Any  # position in the state of its utility: with noise where the item has several rows of the task, (k,)
     K: Any  # (r, r)
     told: Any  # Aᵀ η', (r,)
-    M: Any  # (r, s)
-    W: Any  # (K M)ᵀ, (s, r)
-    y: Any  # scratch, (d,)
-    rows: Any  # covariances of the utilities with noise with the state, (r, d)
+    M: Any  # (r, d)
+    W: Any  # K M, (r, d)
 
 
 @inner_kernel
 def room_of_task(k, q, n, among_items):
-    """Room for a task of at most k items of a person with n rows; None where ``among_items`` is."""
+    """Room for a task of a person with k items, q own effects and n rows; None where ``among_items`` is."""
     if among_items is None:
         return None
-    s = k + q
-    whole = np.empty((5, max(n, s)), dtype=np.int64)
-    numbers = np.empty((3, max(n, s)))
+    whole = np.empty((2, k), dtype=np.int64)
     return Block(
-        whole[0], whole[1], numbers[0], np.empty(s, dtype=np.int64), whole[2], whole[3], whole[4], np.empty((k, k)),
-        numbers[1], np.empty((k, s)), np.empty((s, k)), numbers[2], np.empty((s, s)),
+        np.empty(n, dtype=np.int64), np.empty(n), whole[0], whole[1], np.empty((k, k)), np.empty(k),
+        np.empty((k, k + q)), np.empty((k, k + q)),
     )  # fmt: skip
 
 
 @inner_kernel
-def size_with_noise(d, k, among_items):
-    """Size of the state with the utilities with noise of a task; those of at most k items."""
-    return d if among_items is None else d + k
-
-
-@inner_kernel
-def chain(task, before, after):
-    """The row of the same task ``before`` and ``after`` each, (n,); -1 for none."""
+def order_rows(is_of_margins, task, order, noise):
+    """Rows of one task after each other, where the first of them is, unless the state is of the margins; no noise."""
     for p in range(task.shape[0]):
-        before[p] = -1
-        after[p] = -1
-        if task[p] < 0:
-            continue
-        for q in range(p - 1, -1, -1):
-            if task[q] == task[p]:
-                before[p] = q
-                after[q] = p
-                break
+        order[p] = p
+        noise[p] = 0.0
+    if is_of_margins:
+        return
+    t = 0
+    for p in range(task.shape[0]):
+        if noise[p] == 0.0:  # not placed yet
+            order[t] = p
+            t += 1
+            for q in range(p + 1, task.shape[0]):
+                if task[q] == task[p] >= 0:
+                    noise[q] = 1.0
+                    order[t] = q
+                    t += 1
+    for p in range(task.shape[0]):
+        noise[p] = 0.0
 
 
 @inner_kernel
-def shared_noise(a, b, a2, b2):
-    """Covariance of the noise of two rows of one task: each item has noise of variance ½."""
-    total = 0.0
-    if a == a2:
-        total += 0.5
-    if b == b2:
-        total += 0.5
-    if a == b2:
-        total -= 0.5
-    if b == a2:
-        total -= 0.5
-    return total
+def sign(item, a, b):
+    """What ``item`` counts in item a less item b."""
+    return 1.0 * (item == a) - 1.0 * (item == b)
 
 
 @inner_kernel
-def _join(i, m, members, place, n_rows):
-    """Make an own item a member, or count one more row of it; how many members there are."""
-    at = place[i]
-    if 0 <= at < m and members[at] == i:
-        n_rows[at] += 1
-        return m
-    place[i] = m
-    members[m] = i
-    n_rows[m] = 1
-    return m + 1
+def starts_task(t, is_of_margins, task, order):
+    """Whether row ``order[t]`` is the first of a task that is worked on among items."""
+    p = order[t]
+    return not is_of_margins and task[p] >= 0 and (t == 0 or task[order[t - 1]] != task[p])
 
 
 @inner_kernel
-def load_task(first, d, q, left, right, after, block):
-    """The items, effects and rows of the task whose first row is ``first``; numbers of items, and of those with several
-    rows.
+def begin_task(t, are_new, shape, answers, state, block):
+    """The utilities with noise of the task whose first row is ``order[t]``, as the last states; size of the state.
+
+    Under the sites of its rows, which C has in it, unless they ``are_new``.
     """
-    members, place, n_rows, at = block.members, block.place, block.n_rows, block.at
-    p = first
-    m = 0
-    while p >= 0:
-        m = _join(left[p], m, members, place, n_rows)
-        m = _join(right[p], m, members, place, n_rows)
-        p = after[p]
-    r = 0
-    for i in range(m):
-        at[i] = members[i]
-        if n_rows[i] > 1:
-            at[i] = d + r
-            r += 1
-    for j in range(q):
-        members[m + j] = d - q + j
-    p = first
-    while p >= 0:
-        a, b = place[left[p]], place[right[p]]
-        block.a[p], block.b[p] = at[a], at[b]
-        block.noise[p] = 0.5 * ((n_rows[a] == 1) + (n_rows[b] == 1))
-        p = after[p]
-    return m, r
-
-
-@inner_kernel
-def without_noise(noise, lam, eta):
-    """The site (Λ', η') of a row's margin without its own noise."""
-    return lam / (1.0 + noise * lam), eta / (1.0 + noise * lam)
-
-
-@inner_kernel
-def begin_anew(m, d, C, mu, block):
-    """Utilities with noise of the task that is loaded, as the last states, where nothing is known of the noise."""
-    members, at = block.members, block.at
-    for i in range(m):
-        g = at[i]
-        if g < d:
-            continue
-        item = members[i]
-        mu[g] = mu[item]
-        for j in range(item + 1):
-            C[g, j] = C[item, j]
-        for j in range(item + 1, d):
-            C[g, j] = C[j, item]
-        for h in range(i):
-            if at[h] >= d:
-                C[g, at[h]] = C[g, members[h]]
-        C[g, g] = C[g, item] + 0.5
-
-
-@inner_kernel
-def _of_others(first, m, r, d, answers, sway, after, block):
-    """K, Aᵀ η', M and W of the task that is loaded, under the sites of its rows."""
-    place, at, K, told, M, W, y = block.place, block.at, block.K, block.told, block.M, block.W, block.y
-    s = m + (0 if sway is None else sway.shape[1])
+    C, mu, y, a, b, m, d = state.C, state.mu, state.c, state.a, state.b, shape.m, shape.d
+    n_rows, at, K, told, M, W = block.n_rows, block.at, block.K, block.told, block.M, block.W
+    left, right, lam, eta, sway = answers.left, answers.right, answers.lam, answers.eta, answers.sway
+    order, noise, task = block.order, block.noise, answers.task
+    stop = t + 1
+    while stop < task.shape[0] and task[order[stop]] == task[order[t]]:
+        stop += 1
+    rows = order[t:stop]
+    r = _states_of_rows(rows, d, left, right, n_rows, at, a, b, noise)
     for h in range(r):
         told[h] = 0.0
         for i in range(r):
             K[h, i] = 0.5 if h == i else 0.0
-        for i in range(s):
+        for i in range(d):
             M[h, i] = 0.0
     for i in range(m):
         if at[i] >= d:
             M[at[i] - d, i] = 2.0
-    p = first
-    while p >= 0:
-        a, b = block.a[p] - d, block.b[p] - d
-        lam, eta = without_noise(block.noise[p], answers.lam[p], answers.eta[p])
-        for h in range(r):
-            y[h] = (K[h, a] if a >= 0 else 0.0) - (K[h, b] if b >= 0 else 0.0)
-        gain = lam / (1.0 + lam * ((y[a] if a >= 0 else 0.0) - (y[b] if b >= 0 else 0.0)))
-        for h in range(r):
-            along = gain * y[h]
-            if along != 0.0:
-                for i in range(r):
-                    K[h, i] -= along * y[i]
-        if a >= 0:
-            told[a] += eta
-            if b < 0:
-                M[a, place[answers.right[p]]] += lam
-        if b >= 0:
-            told[b] -= eta
-            if a < 0:
-                M[b, place[answers.left[p]]] += lam
-        if sway is not None:
-            for j in range(sway.shape[1]):
-                if a >= 0:
-                    M[a, m + j] -= lam * sway[p, j]
-                if b >= 0:
-                    M[b, m + j] += lam * sway[p, j]
-        p = after[p]
-    for i in range(s):
-        for g in range(r):
-            W[i, g] = 0.0
-        for h in range(r):
-            value = M[h, i]
-            if value != 0.0:
-                for g in range(r):
-                    W[i, g] += value * K[h, g]
-    return s
-
-
-MEANS, MEMBERS, ALL = 0, 1, 2  # what is wanted of the utilities with noise: also covariances with some states, or all
-
-
-@inner_kernel
-def begin_task(first, m, r, d, wanted, answers, sway, state, block):
-    """Utilities with noise of the task that is loaded, as the last states, under the sites of its rows."""
-    members, K, told, W, y, rows = block.members, block.K, block.told, block.W, block.y, block.rows
-    C, mu = state.C, state.mu
-    s = _of_others(first, m, r, d, answers, sway, state.after, block)
+    if not are_new:
+        for p in rows:
+            own = 1.0 + noise[p] * lam[p]
+            total = lam[p] / own
+            _add_precision(r, total, a[p] - d, b[p] - d, K, y)
+            for side in range(2):
+                one, other, factor = (b[p], a[p], -1.0) if side else (a[p], b[p], 1.0)
+                if one >= d:
+                    told[one - d] += factor * eta[p] / own
+                    if other < d:
+                        M[one - d, other] += total
+                    for j in range(m, d):
+                        M[one - d, j] -= factor * total * sway[p, j - m]
+    _product(r, d, K, M, W)
     for g in range(r):
         mu[d + g] = 0.0
         for h in range(r):
             mu[d + g] += K[g, h] * told[h]
-        for i in range(s):
-            mu[d + g] += W[i, g] * mu[members[i]]
-    if wanted == MEANS:
-        return
-    n = d if wanted == ALL else s
-    for g in range(r):
-        for j in range(n):
-            rows[g, j] = 0.0
-    for i in range(s):
-        item = members[i]
-        if wanted == ALL:
-            for j in range(item + 1):
-                y[j] = C[item, j]
-            for j in range(item + 1, d):
-                y[j] = C[j, item]
-        else:
-            for j in range(s):
-                y[j] = C[item, members[j]] if members[j] <= item else C[members[j], item]
+        for i in range(d):
+            mu[d + g] += W[g, i] * mu[i]
+            C[d + g, i] = 0.0
+    for i in range(d):
+        if i < m and n_rows[i] == 0:
+            continue
+        for j in range(i + 1):
+            y[j] = C[i, j]
+        for j in range(i + 1, d):
+            y[j] = C[j, i]
         for g in range(r):
-            x = W[i, g]
-            for j in range(n):
-                rows[g, j] += x * y[j]
+            x = W[g, i]
+            for j in range(d):
+                C[d + g, j] += x * y[j]
     for g in range(r):
-        for j in range(n):
-            C[d + g, j if wanted == ALL else members[j]] = rows[g, j]
         for h in range(g + 1):
             C[d + g, d + h] = K[g, h]
-        for i in range(s):
-            x = C[d + g, members[i]]
-            for h in range(g + 1):
-                C[d + g, d + h] += x * W[i, h]
+        for i in range(d):
+            if i >= m or n_rows[i] > 0:
+                for h in range(g + 1):
+                    C[d + g, d + h] += C[d + g, i] * W[h, i]
+    return d + r
 
 
 @inner_kernel
-def covariance_in_task(a, b, g, p, k, sway, C):
-    """Covariance of the margin of row p, between states a and b, with state g; without the row's own noise."""
-    value = (C[a, g] if a >= g else C[g, a]) - (C[b, g] if b >= g else C[g, b])
-    if sway is not None:
-        for j in range(sway.shape[1]):
-            value += sway[p, j] * (C[k + j, g] if k + j >= g else C[g, k + j])
-    return value
+def _states_of_rows(rows, d, left, right, n_rows, at, a, b, noise):
+    """States of the margins of the rows of a task, and the noise of their own; number of utilities with noise."""
+    for i in range(n_rows.shape[0]):
+        n_rows[i] = 0
+        at[i] = i
+    for p in rows:
+        n_rows[left[p]] += 1
+        n_rows[right[p]] += 1
+    r = 0
+    for p in rows:
+        for i in (left[p], right[p]):
+            if n_rows[i] > 1 and at[i] < d:
+                at[i] = d + r
+                r += 1
+        a[p], b[p] = at[left[p]], at[right[p]]
+        noise[p] = 0.5 * (n_rows[left[p]] == 1) + 0.5 * (n_rows[right[p]] == 1)
+    return r
 
 
 @inner_kernel
-def margin_in_task(a, b, p, k, sway, C, mu):
-    """Variance and mean of the margin of row p, between states a and b; without the row's own noise."""
-    v = covariance_in_task(a, b, a, p, k, sway, C) - covariance_in_task(a, b, b, p, k, sway, C)
-    mean = mu[a] - mu[b]
-    if sway is not None:
-        for j in range(sway.shape[1]):
-            v += sway[p, j] * covariance_in_task(a, b, k + j, p, k, sway, C)
-            mean += sway[p, j] * mu[k + j]
-    return v, mean
+def _add_precision(r, precision, a, b, K, y):
+    """Add a precision to the difference of states a and b, if they are not negative, of covariance K (r, r)."""
+    for h in range(r):
+        y[h] = (K[h, a] if a >= 0 else 0.0) - (K[h, b] if b >= 0 else 0.0)
+    gain = precision / (1.0 + precision * ((y[a] if a >= 0 else 0.0) - (y[b] if b >= 0 else 0.0)))
+    for h in range(r):
+        along = gain * y[h]
+        if along != 0.0:
+            for i in range(r):
+                K[h, i] -= along * y[i]
 
 
 @inner_kernel
-def with_noise(v, mean, noise, lam, eta):
-    """Variance and mean of a row's margin with its own noise, without its site: from those without the noise, of site
-    (Λ', η').
-
-    Without the site's part the variance is v / (1 - Λ' v).
-    """
-    share = 1.0 - lam * v
-    return v / share + noise, (mean - v * eta) / share
-
-
-@inner_kernel
-def add_task(first, m, r, d, answers, sway, state, block, x, P):
-    """Add to x = Xᵀ α, and to P what the task that has begun, under its sites, tells of items and own effects."""
-    members, M, W, mu = block.members, block.M, block.W, state.mu
-    k = answers.items.shape[0]
-    for i in range(m):
-        if block.at[i] >= d:
-            P[members[i], members[i]] += 2.0
-    p = first
-    while p >= 0:
-        a, b = block.a[p], block.b[p]
-        lam, eta = without_noise(block.noise[p], answers.lam[p], answers.eta[p])
-        alpha = eta - lam * (mu[a] - mu[b])
-        if sway is not None:
-            for h in range(sway.shape[1]):
-                alpha -= lam * sway[p, h] * mu[k + h]
-        i, j = answers.left[p], answers.right[p]
-        x[i] += alpha
-        x[j] -= alpha
-        if a < d:
-            P[i, i] += lam
-        if b < d:
-            P[j, j] += lam
-        if a < d and b < d:
-            P[i, j] -= lam
-            P[j, i] -= lam
-        if sway is not None:
-            for h in range(sway.shape[1]):
-                told = lam * sway[p, h]
-                x[k + h] += sway[p, h] * alpha
-                if a < d:
-                    P[k + h, i] += told
-                    P[i, k + h] += told
-                if b < d:
-                    P[k + h, j] -= told
-                    P[j, k + h] -= told
-                for g in range(sway.shape[1]):
-                    P[k + h, k + g] += told * sway[p, g]
-        p = state.after[p]
-    s = m + d - k
-    for i in range(s):
+def _product(r, d, K, M, W):
+    """K M into W (r, d)."""
+    for g in range(r):
+        for i in range(d):
+            W[g, i] = 0.0
         for h in range(r):
-            value = W[i, h]
-            if value != 0.0:
-                for j in range(s):
-                    P[members[i], members[j]] -= value * M[h, j]
+            for i in range(d):
+                W[g, i] += K[g, h] * M[h, i]
+
+
+@inner_kernel
+def add_shared_noise(r, m, d, n_rows, at, M, W, P):
+    """Adds to P (d, d) what rows with a utility with noise tell of the other states."""
+    for i in range(d):
+        if i < m and n_rows[i] == 0:
+            continue
+        if i < m and at[i] >= d:
+            P[i, i] += 2.0
+        for h in range(r):
+            x = W[h, i]
+            for j in range(d):
+                P[i, j] -= x * M[h, j]

@@ -17,23 +17,23 @@ from predilect.inference.likelihoods.grades import Intervals
 from predilect.inference.likelihoods.probit import tilted_scalar
 from predilect.inference.likelihoods.views import PairLikelihood, Probit
 from predilect.inference.people.engaged import with_clicks
-from predilect.inference.people.ep import sweep
+from predilect.inference.people.ep import (
+    Answers,
+    Prior,
+    are_better_among_items,
+    begin,
+    marginal,
+    marginal_of_effects,
+    replay,
+    room_of_state,
+    shape_of,
+    sweep,
+)
 from predilect.inference.people.expectation import Expectation, expectation
 from predilect.inference.people.law import Law
 from predilect.inference.people.layout import People, has_many_copies
 from predilect.inference.people.person import Person, side_by_side
-from predilect.inference.people.rank_one import add_effects, direction
-from predilect.inference.people.state import (
-    Answers,
-    Prior,
-    are_better_among_items,
-    n_effects,
-    needs_pair_space,
-    prior_of_person,
-    replay,
-    room_of_state,
-)
-from predilect.inference.people.tasks import room_of_task, size_with_noise
+from predilect.inference.people.tasks import room_of_task
 
 MOST_THRESHOLD_STEPS = 40
 LARGEST_STEP = 1.0
@@ -69,22 +69,18 @@ def next_threshold(theta, slope, curvature, spread, tolerance, gradient, step, c
 
 
 @inner_kernel
-def _pull_of_threshold(in_pair_space, answers, sway, d, delta, state):
+def _pull_of_threshold(shape, answers, delta, state):
     """Gradient and curvature, with the cavities held, of the person's evidence in log δ."""
-    C, mu, c = state.C, state.mu, state.c
+    C, mu, a, b = state.C, state.mu, state.a, state.b
     slope = 0.0
     curvature = 0.0
     for p in range(answers.left.shape[0]):
         if answers.task[p] >= 0:
             continue
-        if in_pair_space:
-            v, mean = C[p, p], mu[p]
-        else:
-            # As the sweep calls what follows, so that it is compiled once.
-            a, b = np.int64(answers.left[p]), np.int64(answers.right[p])
-            v, mean = direction(C, mu, a, b, d, c)
-            if sway is not None:
-                v, mean = add_effects(C, mu, a, b, d, c, sway, p, answers.items.shape[0])
+        v, mean = marginal(C, mu, a[p], b[p])
+        if shape.d > shape.m:
+            of_effects = marginal_of_effects(C, mu, a[p], b[p], answers.sway, p, shape.m, shape.d)
+            v, mean = v + of_effects[0], mean + of_effects[1]
         denominator = 1.0 - answers.lam[p] * v
         v_c = v / denominator
         m_c = (mean - v * answers.eta[p]) / denominator
@@ -98,23 +94,21 @@ def _pull_of_threshold(in_pair_space, answers, sway, d, delta, state):
 
 
 @kernel
-def person_at_rest(answers, sway, among_items, prior, Phi, delta, theta, spread, n_sweeps, tolerance):
+def person_at_rest(answers, among_items, prior, Phi, delta, theta, spread, n_sweeps, tolerance):
     """One person's sites run to convergence, in place, and with a ``spread`` the threshold δ exp(θ) with them.
 
-    ``answers``: :class:`~predilect.inference.people.state.Answers`, whose ``items`` are positions in ``prior`` and
+    ``answers``: :class:`~predilect.inference.people.ep.Answers`, whose ``items`` are positions in ``prior`` and
     ``Phi``. A spread of 0 holds θ. Returns θ and the last change of a margin, or the last step of θ where that is
     larger.
 
     The state lives through all values of θ: sites need not be replayed for each, nor arrays laid out.
     """
-    n = answers.left.shape[0]
-    k = answers.items.shape[0]
-    in_pair_space = needs_pair_space(answers.task, 0, n, k)
-    d = n if in_pair_space else k + n_effects(sway)
-    state = room_of_state(size_with_noise(d, k, among_items), k, n, Phi)
-    block = room_of_task(k, n_effects(sway), n, among_items)
-    prior_of_person(in_pair_space, answers, sway, prior, Phi, state)
-    replay(in_pair_space, answers, sway, d, state, block)
+    n, k = answers.left.shape[0], answers.items.shape[0]
+    shape = shape_of(answers.task, k, answers.sway.shape[1])
+    state = room_of_state(shape.d, k, n, among_items, Phi)
+    block = room_of_task(k, answers.sway.shape[1], n, among_items)
+    begin(shape, answers, prior, Phi, state, block)
+    replay(shape, answers, state, block)
     fixed = spread == 0.0
     gradient, step, chord, last, done = 0.0, 0.0, 0.0, 0.0 if fixed else 1.0, False
     rest = tolerance if fixed else max(FIRST_REST, tolerance)
@@ -122,12 +116,12 @@ def person_at_rest(answers, sway, among_items, prior, Phi, delta, theta, spread,
     for i in range(MOST_THRESHOLD_STEPS + 1):
         own_delta = delta * math.exp(theta)
         for _ in range(n_sweeps):
-            _, change = sweep(in_pair_space, answers, sway, d, own_delta, state, block)
+            _, change = sweep(shape, answers, own_delta, state, block)
             if change < rest:
                 break
         if fixed or i == MOST_THRESHOLD_STEPS:
             break
-        slope, curvature = _pull_of_threshold(in_pair_space, answers, sway, d, own_delta, state)
+        slope, curvature = _pull_of_threshold(shape, answers, own_delta, state)
         theta, gradient, step, chord, last, rest, done = next_threshold(
             theta, slope, curvature, spread, tolerance, gradient, step, chord, last, rest
         )
@@ -257,12 +251,11 @@ def settled(
         cov, Phi, rho = law.Sigma[items[:, None], items], None, law.rho
     answers = Answers(
         np.searchsorted(items, items).astype(np.int32), person.left, person.right, person.answers, person.task,
-        person.weight, person.offset, precision, linear, person.traits[0], person.consistency.item(0),
+        person.weight, person.offset, precision, linear, person.sway, person.traits[0], person.consistency.item(0),
     )  # fmt: skip
     theta, change = (Intervals if len(person.ends) else likelihood).compiled(person_at_rest)(
-        answers, person.sway if person.sway.shape[1] else None, among_items,
-        Prior(cov, rho, law.mean[items], law.shift[items]), Phi, delta, math.log(person.tie_factor.item(0)), spread,
-        MOST_SETTLING_SWEEPS, SITE_TOLERANCE,
+        answers, among_items, Prior(cov, rho, law.mean[items], law.shift[items]), Phi, delta,
+        math.log(person.tie_factor.item(0)), spread, MOST_SETTLING_SWEEPS, SITE_TOLERANCE,
     )  # fmt: skip
     factor = np.array([math.exp(theta)]) if spread else person.tie_factor
     return person._replace(precision=precision, linear=linear, tie_factor=factor), change
