@@ -388,7 +388,8 @@ def marginal_of_effects(C, mu, a, b, sway, p, m, d):
 @inner_kernel
 def replay(shape, answers, state, block):
     """Update the prior state to the posterior under the stored sites; log |I + Λ^½ G Λ^½|."""
-    C, mu, c, late, sway, size, n_late = state.C, state.mu, state.c, state.late, answers.sway, shape.d, 0
+    C, mu, c, late, sway, size = state.C, state.mu, state.c, state.late, answers.sway, shape.d
+    n_late: Any = np.int64(0)  # for a 0 as it stands, what is called is compiled twice
     a, b, m, d = state.a, state.b, shape.m, shape.d
     task, weight, lam, eta, is_of_margins = answers.task, answers.weight, answers.lam, answers.eta, shape.is_of_margins
     log_det = 0.0
@@ -495,7 +496,8 @@ def refresh_sites(outcome, task, weight, mean, v, share, lam, eta, delta, offset
 @inner_kernel
 def sweep(shape, answers, delta, state, block):
     """One sequential EP sweep; (change of log |B|, largest change of a margin)."""
-    C, mu, c, late, sway, size, n_late = state.C, state.mu, state.c, state.late, answers.sway, shape.d, 0
+    C, mu, c, late, sway, size = state.C, state.mu, state.c, state.late, answers.sway, shape.d
+    n_late: Any = np.int64(0)  # for a 0 as it stands, what is called is compiled twice
     a, b, m, d = state.a, state.b, shape.m, shape.d
     weight, lam, eta = answers.weight, answers.lam, answers.eta
     task, outcome, offset, care = answers.task, answers.outcome, answers.offset, answers.consistency
@@ -964,7 +966,8 @@ def engagement(log_z: float, clicks: float, held: float) -> tuple[float, float]:
 @inner_kernel
 def _room(start, stop, columns, among_items, Phi):
     """Room for the largest of some people."""
-    d, k, n, q = 1, 1, 1, columns.sway.shape[1]
+    d = k = n = np.int64(1)
+    q = columns.sway.shape[1]
     for u in range(start, stop):
         if not columns.is_heavy[u]:
             task = columns.task[columns.answer_ptr[u] : columns.answer_ptr[u + 1]]
