@@ -399,7 +399,7 @@ def replay(shape, answers, state, block):
             p = block.order[t]
             if starts_task(t, is_of_margins, task, block.order):
                 take_in(C, late, n_late, size)
-                size, n_late = begin_task(t, True, shape, answers, state, block), 0
+                size, n_late = begin_task(t, True, shape, answers, state, block), np.int64(0)
         if lam[p] == 0.0 and eta[p] == 0.0:
             continue
         total, linear = weight[p] * lam[p], weight[p] * eta[p]
@@ -509,7 +509,7 @@ def sweep(shape, answers, delta, state, block):
             p = block.order[t]
             if starts_task(t, is_of_margins, task, block.order):
                 take_in(C, late, n_late, size)
-                size, n_late = begin_task(t, False, shape, answers, state, block), 0
+                size, n_late = begin_task(t, False, shape, answers, state, block), np.int64(0)
         w, in_task = weight[p], task[p] >= 0
         v_own, mean_own = margin(C, mu, c, late, n_late, a[p], b[p], sway, p, m, d, size)
         v, mean = v_own, mean_own
