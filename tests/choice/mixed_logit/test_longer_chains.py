@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from predilect import MixedLogit
+from predilect.choice.mixed_logit import training
 from predilect.errors import ConvergenceWarning
 
 
@@ -26,11 +27,18 @@ def fitted(n_people: int, n_choices: int, **settings):
         return MixedLogit(random_state=0, n_jobs=1, **settings).fit(frame, items=items)
 
 
-@pytest.mark.slow
-def test_chains_that_do_not_agree_run_longer_and_it_is_said():
+def test_chains_that_do_not_agree_run_longer_and_it_is_said(monkeypatch):
+    monkeypatch.setattr(training, "_SWEEPS", 40)
     model = fitted(12, 1)
     prior = model.report_["prior"]
-    assert prior["draws"] == 40_000
+    assert prior["draws"] == 160
     said = model.describe()[0]
     assert max(prior["r_hat_means"]) < 1.05 or said.startswith(("Not usable", "To be read with care"))
-    assert fitted(12, 1, n_draws=500).report_["prior"]["draws"] == 500
+    assert fitted(12, 1, n_draws=50).report_["prior"]["draws"] == 50
+
+
+@pytest.mark.slow
+def test_chains_that_agree_do_not_run_longer():
+    prior = fitted(12, 1).report_["prior"]
+    assert prior["draws"] == 6000
+    assert max(prior["r_hat_means"]) < 1.05

@@ -11,7 +11,16 @@ from simulate_choices import MEAN, choices
 from predilect import MixedLogit
 from predilect.choice.mixed_logit import loops
 from predilect.choice.mixed_logit.diagnosis import effective_size, r_hat
-from predilect.choice.mixed_logit.gibbs import ClassState, Hyperprior, Kept, PeopleState, Proposals, sweeps
+from predilect.choice.mixed_logit.gibbs import Kept, sweeps
+from predilect.choice.mixed_logit.trajectories import (
+    ClassState,
+    Hyperprior,
+    LogitQuadratics,
+    PeopleState,
+    Trajectories,
+    packed,
+    slopes_near,
+)
 from predilect.inference.gaussian.dense import moments
 from tolerances import EXACT, ITERATIVE
 
@@ -31,20 +40,19 @@ def run(kind, price, diagonal, n, n_classes=1, n_sweeps=80_000, seed=0, width=1.
         n_sweeps // 2, thin, thin, np.empty((S, n_classes, G, d)), np.empty((S, n_classes, n, n)),
         np.empty((S, n_classes)), np.empty((U, S, d), dtype=np.float32),
     )  # fmt: skip
-    basis = rng.normal(size=(n, n)) + 2.0 * np.eye(n)
-    along, across = (np.eye(n), np.eye(n)) if diagonal else (basis, np.linalg.inv(basis).T.copy())
     traits = np.column_stack([np.ones(U), rng.normal(size=U)])
     rows = loops.ChoiceRows(
         np.zeros((0, d)), np.zeros(0), np.zeros(1, dtype=np.int64), nothing, np.array(kind, dtype=np.int8), price
     )
-    proposals = Proposals(
-        np.zeros((U, d)), np.zeros((U, d, d)), np.tile(0.5 * np.eye(n), (U, 1, 1)), 0.5 * np.eye(d), along, across,
-        np.zeros((3, n)),
-    )  # fmt: skip
+    D = n_classes * (G * n + n + (0 if diagonal else n * (n - 1) // 2)) + d - n
+    H = rng.normal(size=(U, d, d))  # quadratics that say something else: what draws follow does not depend on them
+    quadratics = LogitQuadratics(rng.normal(size=(U, d)), 0.1 * H @ np.swapaxes(H, 1, 2))
+    how = Trajectories(np.full(n, 0.7), 0.5 * np.eye(D), np.array([-1.5, -1.0]), np.empty((10, D)))
     sweeps(
-        0, n_sweeps, rows, Hyperprior(traits, np.zeros((G, d)), np.ones(G), width, diagonal),
+        0, n_sweeps, rows, Hyperprior(traits, np.zeros((G, d)), np.eye(n), 1.0, width, diagonal),
         PeopleState(z, z.copy(), np.zeros(U), np.zeros(U, dtype=np.int64)),
-        ClassState(B, Omega, np.full(n_classes, 1.0 / n_classes)), proposals, rng, kept,
+        ClassState(B, Omega, np.full(n_classes, 1.0 / n_classes)), quadratics, np.tile(0.5 * np.eye(n), (U, 1, 1)), how,
+        rng, kept,
     )  # fmt: skip
     return kept.B, kept.Omega, kept.share
 
@@ -62,8 +70,8 @@ def test_without_answers_the_draws_are_those_of_the_prior(kind, price, diagonal,
     for k in range(n):
         sd = np.sqrt(Omega[::_APART, 0, k, k])  # half-t with two degrees of freedom
         assert kstest(sd / 1.5, lambda x: 2.0 * t.cdf(x, 2) - 1.0).pvalue > 1e-3
-        for row in range(2):  # a mean given its variance
-            assert kstest(B[::_APART, 0, row, k] / np.sqrt(Omega[::_APART, 0, k, k]), norm.cdf).pvalue > 1e-3
+        for row in range(2):
+            assert kstest(B[::_APART, 0, row, k], norm.cdf).pvalue > 1e-3
     if not diagonal and n > 1:
         correlation = Omega[::_APART, 0, 0, 1] / np.sqrt(Omega[::_APART, 0, 0, 0] * Omega[::_APART, 0, 1, 1])
         assert kstest(correlation, uniform(-1.0, 2.0).cdf).pvalue > 1e-3
@@ -98,6 +106,32 @@ def test_likelihoods_and_modes_are_those_of_numpy():
         np.testing.assert_allclose(slope[u], differences, atol=ITERATIVE)
         np.testing.assert_allclose(slope[u], precision @ (z[u] - mean[u]), atol=1e-4)  # the mode
         assert np.linalg.eigvalsh(curvature[u]).min() > -EXACT
+
+
+@pytest.mark.parametrize(("kind", "price", "diagonal", "n"), [([0, 0, 1, 0], -1, False, 3), ([0, 0, -1], 2, True, 3)])
+def test_slopes_in_the_population_are_differences(kind, price, diagonal, n):
+    rng = np.random.default_rng(3)
+    U, d, G, K = 6, len(kind), 2, 2
+    choice_ptr, D = 2 * np.arange(U + 1), rng.normal(size=(4 * U, d))
+    rows = loops.ChoiceRows(
+        D, np.ones(2 * U), 2 * np.arange(2 * U + 1), choice_ptr, np.array(kind, dtype=np.int8), price
+    )
+    traits, H = np.column_stack([np.ones(U), rng.normal(size=U)]), rng.normal(size=(U, d, d))
+    people = PeopleState(rng.normal(size=(U, d)), np.zeros((U, d)), np.zeros(U), np.arange(U) % K)
+    root = np.eye(n) if diagonal else np.tril(rng.normal(size=(n, n)) + np.eye(n))
+    B = rng.normal(size=(K, G, d))
+    B[:, 1:, n:], B[1:, 0, n:] = 0.0, B[0, 0, n:]
+    classes = ClassState(B, np.repeat((root @ root.T)[None], K, axis=0), np.full(K, 0.5))
+    people.z[:, n:] = B[0, 0, n:]
+    prior = Hyperprior(traits, np.zeros((G, d)), 0.3 * np.eye(n), 0.2, 1.5, diagonal)
+    scale, size = np.linspace(0.3, 1.0, n), K * (G * n + n + (0 if diagonal else n * (n - 1) // 2)) + d - n
+    theta, found, step = np.empty(size), np.empty((1, size)), 1e-5
+    packed(classes.B, classes.Omega, diagonal, scale, theta)
+    theta += 0.2 * rng.normal(size=size)
+    rest = (rows, people, classes, LogitQuadratics(rng.normal(size=(U, d)), H @ np.swapaxes(H, 1, 2)), prior, scale)
+    slopes_near(theta[None], *rest, found)
+    high, low = (slopes_near(theta + side * step * np.eye(size), *rest, np.empty((size, size))) for side in (1.0, -1.0))
+    np.testing.assert_allclose(found[0], (high - low) / (2.0 * step), atol=1e-5, rtol=1e-5)
 
 
 def test_r_hat_and_effective_size_of_known_chains():

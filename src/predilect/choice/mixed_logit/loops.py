@@ -18,6 +18,7 @@ from predilect._base.types import FloatArray, IntArray
 from predilect.inference.gaussian.small import cholesky, copy, fill, solve_lower, solve_upper
 
 _MOST = 1e250  # of a product of odds before its logarithm is taken
+_MOST_UTILITY = 600.0  # beyond which the chance of a choice is 0, and its slope stays finite
 _SMALL_STEP = 1e-6  # of Newton's, in units of a coefficient
 
 
@@ -117,6 +118,48 @@ def _slope_and_curvature(u: int, c: FloatArray, rows: ChoiceRows, g: FloatArray,
 
 
 @inner_kernel
+def log_likelihood_and_slope(
+    u: int, z: FloatArray, rows: ChoiceRows, c: FloatArray, g: FloatArray, work: FloatArray
+) -> float:
+    """Log-likelihood of person u at the state z, whose coefficients and gradient (d,) are written."""
+    D, d, total = rows.D, len(z), 0.0
+    coefficients(z, rows.kind, rows.price, c)
+    fill(g, 0.0)
+    for t in range(rows.choice_ptr[u], rows.choice_ptr[u + 1]):
+        s = 1.0
+        fill(work, 0.0)
+        for r in range(rows.row_ptr[t], rows.row_ptr[t + 1]):
+            v, w = D[r, d - 1] * c[d - 1] if d % 2 == 1 else 0.0, 0.0
+            for k in range(0, d - 1, 2):
+                v += D[r, k] * c[k]
+                w += D[r, k + 1] * c[k + 1]
+            odds = math.exp(min(v + w, _MOST_UTILITY))
+            s += odds
+            for k in range(d):
+                work[k] += odds * D[r, k]
+        total -= rows.weight[t] * math.log(s)
+        for k in range(d):
+            g[k] -= rows.weight[t] / s * work[k]
+    _slope_in_states(z, rows.kind, rows.price, c, g)
+    return total
+
+
+@inner_kernel
+def _slope_in_states(
+    z: FloatArray, kind: npt.NDArray[np.int8], price: int, c: FloatArray, g: FloatArray
+) -> None:  # fmt: skip
+    """Turn the slope in c into that in z."""
+    size = math.exp(z[price]) if price >= 0 else 1.0
+    if price >= 0:
+        total = 0.0
+        for k in range(len(z)):
+            total += g[k] * c[k]
+        g[price] = total / c[price]
+    for k in range(len(z)):
+        g[k] *= size if kind[k] == 0 and k != price else c[k]
+
+
+@inner_kernel
 def _in_states(
     z: FloatArray, kind: npt.NDArray[np.int8], price: int, c: FloatArray, g: FloatArray, H: FloatArray,
     work: FloatArray,
@@ -140,13 +183,7 @@ def _in_states(
             for k in range(d):
                 slope = size if kind[k] == 0 and k != price else c[k]
                 H[i, k] = work[i, k] * slope
-    if price >= 0:
-        total = 0.0
-        for k in range(d):
-            total += g[k] * c[k]
-        g[price] = total / c[price]
-    for k in range(d):
-        g[k] *= size if kind[k] == 0 and k != price else c[k]
+    _slope_in_states(z, kind, price, c, g)
 
 
 @kernel
@@ -202,6 +239,34 @@ def modes(
             copy(curvature[u, k], H[k])
         found[u] = value
     return found
+
+
+@kernel
+def averaged(
+    z: FloatArray, root: FloatArray, points: FloatArray, rows: ChoiceRows, slope: FloatArray, curvature: FloatArray
+) -> None:  # fmt: skip
+    """Write slopes and curvatures of people's log-likelihoods as :func:`modes`, averaged over states z + root point.
+
+    ``root`` (U, n, n), ``points`` (S, n).
+    """
+    d, n, share = z.shape[1], root.shape[1], 1.0 / len(points)
+    state, c, g, H, work = np.empty(d), np.empty(d), np.empty(d), np.empty((d, d)), np.empty((d, d))
+    for u in range(len(z)):
+        fill(slope[u], 0.0)
+        for i in range(d):
+            fill(curvature[u, i], 0.0)
+        for point in points:
+            copy(state, z[u])
+            for i in range(n):
+                for j in range(i + 1):
+                    state[i] += root[u, i, j] * point[j]
+            coefficients(state, rows.kind, rows.price, c)
+            _slope_and_curvature(u, c, rows, g, H)
+            _in_states(state, rows.kind, rows.price, c, g, H, work)
+            for i in range(d):
+                slope[u, i] += share * g[i]
+                for j in range(d):
+                    curvature[u, i, j] += share * H[i, j]
 
 
 @inner_kernel

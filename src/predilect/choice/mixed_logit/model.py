@@ -93,7 +93,7 @@ class MixedLogit(Estimator, Kit):
         clustered by person; robust, each answer by itself; or of the Hessian. "auto" is clustered where somebody
         answered more than once and people are more than coefficients, and otherwise of the Hessian.
     n_draws : int or "auto", default "auto"
-        Sweeps of a chain, of which the first half is left out (10 000, and 40 000 anew where chains do not agree on the
+        Sweeps of a chain, of which the first half is left out (6 000, and 24 000 anew where chains do not agree on the
         means by then: a split R-hat of 1.05); or Halton draws of a person (500).
     n_chains : int, default 2
         Chains of "bayes".
@@ -126,10 +126,9 @@ class MixedLogit(Estimator, Kit):
     Notes
     -----
     mixed-logit.md. Columns have size 1 within choices while the model is learned. Priors: a covariance is that of
-    Huang and Wand (2013), with half-t standard deviations, a mean is normal around 0 with a hundred times that
-    covariance. A person is known by draws, of which predictions and boards are means, quantiles and
-    shares. A sweep takes some 1.5 exponentials for each item of each
-    choice: 10 000 sweeps of two chains take 6 s for 361 people with 12 choices of four. Memory: 200 draws a person.
+    Huang and Wand (2013), with half-t standard deviations; a mean is normal around 0 with variance 100. A person is
+    known by draws, of which predictions and boards are means, quantiles and shares. 6 000 sweeps of two chains take
+    15 s for 400 people with 8 choices of four and 6 attributes. Memory: 200 draws a person.
 
     Examples
     --------

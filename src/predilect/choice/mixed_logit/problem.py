@@ -19,13 +19,14 @@ from predilect.inference.gaussian.dense import covariances
 
 _ROUNDS = 12  # of the empirical Bayes that finds where to start
 _NEWTON = 20
+_AVERAGES = 4  # rounds of Gaussian variational inference
 
 
 @dataclass(frozen=True, slots=True)
 class ChoiceProblem:
     """Choices as rows of differences: an item minus the chosen one, by choice and person.
 
-    People stand in an order that follows from their answers and not from their names: ``people`` are their codes.
+    PeopleState stand in an order that follows from their answers and not from their names: ``people`` are their codes.
     """
 
     D: FloatArray  # (R, d)
@@ -201,6 +202,28 @@ def approximation(problem: ChoiceProblem, z: FloatArray, mean: FloatArray, Omega
     rows = problem.rows._replace(kind=kind)
     loops.modes(z, n, np.ascontiguousarray(mean), precision, rows, _NEWTON if n else 0, slope, curvature)
     root = np.linalg.cholesky(np.linalg.inv(curvature[:, :n, :n] + precision))
+    return Quadratics(z, slope, curvature, root)
+
+
+def spread_out(problem: ChoiceProblem, around: Quadratics, mean: FloatArray, Omega: FloatArray) -> Quadratics:
+    """Gaussians that come near people's posteriors as a whole, and not at their modes alone: ``around`` them at first.
+
+    Gaussian variational inference (Opper and Archambeau 2009), with averages over a cubature of 2n points.
+    """
+    n = problem.n_random
+    if not n:
+        return around
+    precision = np.linalg.inv(Omega)
+    points = np.sqrt(n) * np.concatenate([np.eye(n), -np.eye(n)])
+    z, root = around.z.copy(), around.root
+    slope, curvature = np.empty_like(around.slope), np.empty_like(around.curvature)
+    for turn in range(_AVERAGES):
+        loops.averaged(z, np.ascontiguousarray(root), points, problem.rows, slope, curvature)
+        if turn == _AVERAGES - 1:
+            break
+        covariance = np.linalg.inv(curvature[:, :n, :n] + precision)
+        root = np.asarray(np.linalg.cholesky(covariance))
+        z[:, :n] += np.einsum("uij,uj->ui", covariance, slope[:, :n] - (z - mean)[:, :n] @ precision)
     return Quadratics(z, slope, curvature, root)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,38 @@ import numpy.typing as npt
 
 from predilect._base.progress import Report, Watcher, tell_parts
 from predilect._base.text import either
-from predilect._base.types import FloatArray
+from predilect._base.types import FloatArray, IntArray
 from predilect.choice.mixed_logit import loops
 from predilect.choice.mixed_logit.diagnosis import effective_size, r_hat, why_unusable, worst_of
-from predilect.choice.mixed_logit.gibbs import ClassState, Hyperprior, Kept, PeopleState, Proposals, sweeps
-from predilect.choice.mixed_logit.problem import ChoiceProblem, Mixture, Start, approximation, coefficients_of, start_of
+from predilect.choice.mixed_logit.gibbs import BETWEEN, Kept, sweeps
+from predilect.choice.mixed_logit.problem import (
+    ChoiceProblem,
+    Mixture,
+    Quadratics,
+    Start,
+    approximation,
+    coefficients_of,
+    spread_out,
+    start_of,
+)
+from predilect.choice.mixed_logit.trajectories import (
+    ClassState,
+    Hyperprior,
+    LogitQuadratics,
+    PeopleState,
+    Trajectories,
+    packed,
+    slopes_near,
+)
 
-PRIOR_PEOPLE = 0.01  # how many people the prior of a mean is worth: enough to be finite where all answers agree
+PRIOR_PEOPLE = 0.01  # prior precision of a mean: enough to be finite where all answers agree
 _KEPT = 1000  # draws of the population, of each chain
 _PEOPLE_BYTES = 1e8
 _CHUNKS = 20  # between which progress is told
 _JITTER = 2.0  # of the starts of chains, in standard errors of the mean
 _WALK = 2.4  # of a random walk, over the root of its dimension
+_DIFFERENCE, _LEAST_CURVATURE = 1e-4, 0.1
+_TRUST = 2.0  # of draws in a covariance: as much as that of the quadratics with so many draws a dimension
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +70,8 @@ def sample(
     """
     begin = time.perf_counter()
     start = start_of(problem, PRIOR_PEOPLE)
+    order = _order(problem, start)
+    problem, start = _reordered(problem, start, order)
     U, d, n = problem.n_users, problem.n_coefficients, problem.n_random
     burn = n_sweeps // 2
     thin = max(1, (n_sweeps - burn) // _KEPT)
@@ -67,25 +89,28 @@ def sample(
             burn, thin, thin_people, np.empty((n_kept, n_classes, G, d)), np.empty((n_kept, n_classes, n, n)),
             np.empty((n_kept, n_classes)), np.empty((U, -(-(n_sweeps - burn) // thin_people), d), dtype=np.float32),
         )  # fmt: skip
-        prior = Hyperprior(
-            problem.traits, np.zeros((G, d)) if n_classes == 1 else start.mean,
-            np.full(G, PRIOR_PEOPLE if n_classes == 1 else 1.0),  # a class may be without people
-            10.0 if n_classes == 1 else 1.0, diagonal,
-        )  # fmt: skip
-        around = start.around
-        root = np.linalg.cholesky(np.linalg.inv(start.around.curvature.sum(axis=0) + PRIOR_PEOPLE * np.eye(d)))
-        along, across = _directions(start, n, diagonal)
-        step = np.full((3, max(n, 1)), np.log(0.1))
-        step[0] = 0.0
+        prior = _hyperprior(problem, start, n_classes, diagonal)
+        around = spread_out(problem, start.around, problem.traits @ start.mean, start.Omega)
+        scale = 0.5 * np.sqrt(np.diagonal(start.Omega))  # of spreads
+        step = np.array([-1.0, -3.0])
+        H = _curvature(problem.rows, people, classes, LogitQuadratics(around.linear, around.curvature), prior, scale)
+        root = _root(H, np.empty((0, len(H))))
+        trail = np.empty((0, len(root)))
         edges = np.linspace(0, n_sweeps, _CHUNKS + 1).round().astype(int)
         for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            proposals = Proposals(
-                around.linear, around.curvature, around.root * (_WALK / np.sqrt(max(n, 1))), root, along, across, step
-            )
-            sweeps(first, last - first, problem.rows, prior, people, classes, proposals, rng, kept)
+            how = Trajectories(scale, root, step, np.empty(((last - first) // BETWEEN + 1, len(root))))
+            quadratics = LogitQuadratics(around.linear, around.curvature)
+            walk_root = around.root * (_WALK / np.sqrt(max(n, 1)))
+            how.trail[:] = np.nan
+            sweeps(first, last - first, problem.rows, prior, people, classes, quadratics, walk_root, how, rng, kept)
             done[number] = last
-            if last < burn and n_classes == 1:  # people's quadratics at the population as it is now
-                around = approximation(problem, start.around.z, problem.traits @ classes.B[0], classes.Omega[0])
+            if last < burn:
+                trail = np.concatenate([trail, how.trail[np.isfinite(how.trail[:, 0])]])[-(-len(trail) // 2) :]
+                if n_classes == 1:  # people's quadratics at the population as it is now
+                    around = _around(problem, start, problem.traits @ classes.B[0], classes.Omega[0])
+                quadratics = LogitQuadratics(around.linear, around.curvature)
+                H = 0.7 * H + 0.3 * _curvature(problem.rows, people, classes, quadratics, prior, scale)
+                root = _root(H, trail)
             if watch is not None:
                 watch("sampling", sum(done))
                 tell_parts(watch, sum(done), n_chains * n_sweeps)
@@ -100,6 +125,8 @@ def sample(
     share = np.take_along_axis(share, by_size, 2)
     B = np.take_along_axis(B, by_size[..., None, None], 2)
     Omega = np.take_along_axis(Omega, by_size[..., None, None], 2)
+    back = np.argsort(order)
+    B, people, Omega = B[..., back], people[..., back], Omega[..., back[:n], :][..., back[:n]]
     S = share.shape[0] * share.shape[1]
     law = Mixture(B.reshape(S, *B.shape[2:]), Omega.reshape(S, *Omega.shape[2:]), share.reshape(S, n_classes))
     average = np.eye(problem.traits.shape[1])[0]
@@ -122,13 +149,70 @@ def sample(
     return Sample(law, people, report, {name: value.tolist() for name, value in found.items()})
 
 
-def _directions(start: Start, n: int, diagonal: bool) -> tuple[FloatArray, FloatArray]:
-    """Directions of stretches and their duals, rows, (n, n), those first of which people's answers tell the least."""
-    if diagonal or not n:
-        return np.eye(n), np.eye(n)
-    root = np.linalg.cholesky(start.Omega)
-    vectors = np.linalg.eigh(root.T @ start.around.curvature[:, :n, :n].mean(axis=0) @ root)[1]
-    return np.ascontiguousarray((root @ vectors).T), np.ascontiguousarray(np.linalg.solve(root.T, vectors).T)
+def _order(problem: ChoiceProblem, start: Start) -> IntArray:
+    """Columns, those first in which people are seen to differ most: correlations with the last ones are free."""
+    n = problem.n_random
+    seen = np.diagonal(start.Omega) * np.diagonal(start.around.curvature.mean(axis=0))[:n]
+    return np.concatenate([np.argsort(-seen, kind="stable"), np.arange(n, problem.n_coefficients)])
+
+
+def _reordered(problem: ChoiceProblem, start: Start, order: IntArray) -> tuple[ChoiceProblem, Start]:
+    """With the columns in another order."""
+    price = int(np.flatnonzero(order == problem.price)[0]) if problem.price >= 0 else -1
+    inner = order[: problem.n_random]
+    problem = replace(problem, D=np.ascontiguousarray(problem.D[:, order]), kind=problem.kind[order], price=price)
+    mean, Omega = start.mean[:, order], np.ascontiguousarray(start.Omega[np.ix_(inner, inner)])
+    around = approximation(problem, start.around.z[:, order], problem.traits @ mean, Omega)
+    return problem, Start(mean, Omega, around)
+
+
+def _hyperprior(problem: ChoiceProblem, start: Start, n_classes: int, diagonal: bool) -> Hyperprior:
+    """Priors; those of several classes are within the population as a whole, since a class may be without people."""
+    d, n, one = problem.n_coefficients, problem.n_random, n_classes == 1
+    precision: FloatArray = PRIOR_PEOPLE * np.eye(n) if one else np.asarray(np.linalg.inv(start.Omega))
+    return Hyperprior(
+        problem.traits, np.zeros((problem.traits.shape[1], d)) if one else start.mean,
+        precision, PRIOR_PEOPLE if one else 1.0,
+        10.0 if one else 1.0, diagonal,
+    )  # fmt: skip
+
+
+def _around(problem: ChoiceProblem, start: Start, mean: FloatArray, Omega: FloatArray) -> Quadratics:
+    """Quadratics of people in a population, about Gaussians that are near their posteriors."""
+    return spread_out(problem, approximation(problem, start.around.z, mean, Omega), mean, Omega)
+
+
+def _curvature(
+    rows: loops.ChoiceRows,
+    people: PeopleState,
+    classes: ClassState,
+    quadratics: LogitQuadratics,
+    prior: Hyperprior,
+    scale: FloatArray,
+) -> FloatArray:
+    """Minus the Hessian of the log density in the population's θ at the state, by differences of slopes; (D, D)."""
+    K, G, d = classes.B.shape
+    n = classes.Omega.shape[1]
+    theta = np.empty(K * (G * n + n + (0 if prior.diagonal else n * (n - 1) // 2)) + d - n)
+    packed(classes.B, classes.Omega, prior.diagonal, scale, theta)
+    h = _DIFFERENCE * np.eye(len(theta))
+    slopes = np.empty((2, len(theta), len(theta)))
+    for side, one in zip((1.0, -1.0), slopes, strict=True):
+        slopes_near(theta - side * h, rows, people, classes, quadratics, prior, scale, one)
+    H = (slopes[0] - slopes[1]) / (2.0 * _DIFFERENCE)
+    return np.asarray(0.5 * (H + H.T)) if np.isfinite(H).all() else np.eye(len(H))
+
+
+def _root(H: FloatArray, trail: FloatArray) -> FloatArray:
+    """Factor of about the covariance of θ: of a mean curvature H and draws (S, D)."""
+    values, vectors = np.linalg.eigh(H)
+    values = np.maximum(np.abs(values), _LEAST_CURVATURE)
+    precision = (vectors * values) @ vectors.T
+    if len(trail) > 1:
+        weight = len(trail) / (len(trail) + _TRUST * len(H))
+        of_both = (1.0 - weight) * (vectors / values) @ vectors.T + weight * np.cov(trail.T, ddof=0).reshape(H.shape)
+        precision = 0.5 * (precision + np.linalg.inv(of_both))
+    return np.linalg.cholesky(np.linalg.inv(precision))
 
 
 def _initial(

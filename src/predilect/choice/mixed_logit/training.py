@@ -32,7 +32,7 @@ from predilect.data.choices import Choices
 from predilect.errors import DataError
 from predilect.inference.latent.sandwich import of_student
 
-_SWEEPS, _LONGER, _DRAWS = 10_000, 4, 500  # n_draws="auto", and times as many where chains do not agree
+_SWEEPS, _LONGER, _DRAWS = 6_000, 4, 500  # n_draws="auto", and times as many where chains do not agree
 _SLOPE = 1e-5  # tol="auto"
 _NO_BOUND = (
     "Answers leave some coefficients without a bound, as where an attribute always decides: their sizes are those of a "
