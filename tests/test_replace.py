@@ -227,7 +227,7 @@ def test_a_result_is_there_and_whole_whenever_its_process_is_killed(tmp_path, ki
 @pytest.mark.parametrize("kind", killing.KINDS)
 def test_processes_that_replace_at_once_end_with_one_whole_result(tmp_path, kind, way):
     code = (
-        "import sys, killing; from pathlib import Path; from predilect import _replace\n"
+        "import sys, killing; from pathlib import Path; from predilect._base import replace as _replace\n"
         "if sys.argv[3] == 'swap': _replace._exchange = lambda new, path: False\n"
         "for k in range(60): killing.replace(sys.argv[1], Path(sys.argv[2]), sys.argv[4] * 300)"
     )
