@@ -23,7 +23,7 @@ IN_SHORT = {
         "answers (0.710 for 0.347 at the least); in both readings it finds three or more components better than GPPL "
         "per person (0.750 for 0.669, 0.586 for 0.525). Not reproduced by it in the code's reading, with some hundred "
         "answers: the consensus, 0.593 for 0.598 of GPPL, and people, 0.300 for 0.301. Better: the default inference "
-        "has both, 0.626 and 0.337, and one component, 0.717 for 0.610."
+        "has both, 0.625 and 0.336, and one component, 0.695 for 0.610."
     ),
     "houlsby": (
         "**In short.** Only Sushi's rankings are the paper's own data, and the people that it drew are not known. "
