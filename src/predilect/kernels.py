@@ -10,38 +10,8 @@ array([[1.   , 0.298],
 ('scaled.variance', 'scaled.length_scale[0]', 'scaled.length_scale[1]', 'white.variance')
 """
 
-from predilect.inference.gaussian.kernels import (
-    MEDIAN_RULES,
-    Antisymmetric,
-    Combinable,
-    Kernel,
-    Linear,
-    Own,
-    Product,
-    Scaled,
-    Selected,
-    Stationary,
-    Sum,
-    White,
-    matern,
-    median_length_scales,
-    squared_exponential,
-)
+from predilect.inference.gaussian import kernels as _home
+from predilect.inference.gaussian.kernels import *  # noqa: F403  all that it names
 
-__all__ = [
-    "MEDIAN_RULES",
-    "Antisymmetric",
-    "Combinable",
-    "Kernel",
-    "Linear",
-    "Own",
-    "Product",
-    "Scaled",
-    "Selected",
-    "Stationary",
-    "Sum",
-    "White",
-    "matern",
-    "median_length_scales",
-    "squared_exponential",
-]
+__all__: list[str] = []
+__all__ += _home.__all__

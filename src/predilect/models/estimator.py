@@ -366,11 +366,11 @@ class Estimator(RankingEstimator, Saving, ShownEstimator, Constructed):
         return self.counts_.of_person(user)
 
     def _answers_of_people(self, start: int, stop: int) -> FloatArray:
-        """See :meth:`Ranking._answers_of_people <predilect.models.boards.RankingEstimator._answers_of_people>`."""
+        """See :meth:`~predilect.models.boards.RankingEstimator._answers_of_people`."""
         return self.counts_.of_people(start, stop)
 
     def _stored_arrays(self) -> dict[str, Any]:
-        """See :meth:`Ranking._stored_arrays <predilect.models.boards.RankingEstimator._stored_arrays>`."""
+        """See :meth:`~predilect.models.boards.RankingEstimator._stored_arrays`."""
         return pack(self)[1]
 
     # Saving and loading.

@@ -6,7 +6,7 @@ import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,9 @@ from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
 from predilect.data.attributes import refuse_left_out
 from predilect.data.choices import choices_of
 from predilect.data.features import FeatureSpace
+from predilect.decisions import conjoint, offers
 from predilect.errors import DataError, DataWarning
 from predilect.models.reading import beyond, codes_of_sets, read_answers
-
-if TYPE_CHECKING:
-    from predilect.decisions import conjoint, offers
 
 _STEP = 1e-4  # of a price, for the slope of utilities at it
 
@@ -80,8 +78,6 @@ class Kit:
             the levels of a category sum to 0), mean, sd, lower, upper (95 % interval); in the units of the attributes,
             and of the noise of that person's answers.
         """
-        from predilect.decisions import conjoint
-
         draws = self._person_draws()
         apart = self.users_ is not None and draws.n_people == len(self.users_)
         users = list(self.users_.ids) if self.users_ is not None and apart else ["everyone"]
@@ -106,8 +102,6 @@ class Kit:
         person's noise: what items have to themselves is noise too, so that they may be a little smaller than the mean
         of the part-worths (population.md section 4, "The population of coefficients").
         """
-        from predilect.decisions import conjoint
-
         return build_frame(conjoint.coefficients(self._person_draws()), self._backend)
 
     def importances(self, of: str = "population") -> Any:
@@ -130,8 +124,6 @@ class Kit:
         population.md section 4, "Averages over people". A term that is a product has a range of its own, beside those
         of its factors.
         """
-        from predilect.decisions import conjoint
-
         return build_frame(conjoint.importances(self._person_draws(), of, self.seed_), self._backend)
 
     def willingness_to_pay(self, price: str, user: Any = None) -> Any:
@@ -151,8 +143,6 @@ class Kit:
             where the price may be without effect: the ratio is then unbounded). Of a category the worth of a level is
             against the mean of all levels.
         """
-        from predilect.decisions import conjoint
-
         check_arguments(price=price, user=user)
         draws = self._person_draws()
         if self.features_ is not None:
@@ -181,8 +171,6 @@ class Kit:
         DataError
             If the attribute is no category whose worth answers tell.
         """
-        from predilect.decisions import conjoint
-
         check_arguments(attribute=attribute, user=user)
         draws = self._person_draws()
         if self.features_ is not None:
@@ -221,8 +209,6 @@ class Kit:
         who chose 12 times from four, 40 of whom were made to guess, 28 of these and 7 others are above .9, 39 and 20
         above .5.
         """
-        from predilect.decisions import conjoint
-
         draws = self._person_draws()
         answers = self._held_answers() if X is None else read_answers(X, None)
         choices = choices_of(answers)
@@ -349,8 +335,6 @@ class Kit:
         DataError
             As :meth:`price_curve`.
         """
-        from predilect.decisions import offers
-
         check_arguments(scenario=scenario, price=price)
         draws, ids = self._person_draws(), _offered("", scenario)
         k = len(ids)
@@ -398,8 +382,6 @@ class Kit:
         DataError
             As :meth:`price_curve`.
         """
-        from predilect.decisions import offers
-
         check_choice("maximise", maximise, offers.AIMS)
         check_arguments(scenario=scenario, price=price, values=values)
         check_number("cost", cost)
@@ -452,8 +434,6 @@ class Kit:
         DataError
             As :meth:`simulate`; if there are more than 2 000 lines, or a cost is missing.
         """
-        from predilect.decisions import offers
-
         check_choice("maximise", maximise, offers.AIMS)
         check_arguments(ours=ours, against=against, size=size)
         check_text("price", price, None, of="the name of an attribute")
@@ -498,8 +478,6 @@ class Kit:
         in_order: bool = False,
     ) -> Any:  # fmt: skip
         """What sets bring, with what they are called."""
-        from predilect.decisions import offers
-
         found = offers.best_of(draws, rows, sets, of, self.seed_)
         order = np.argsort(-found[0], kind="stable") if in_order else np.arange(len(sets))
         table: dict[str, Any] = {name: [column[k] for k in order] for name, column in labels.items()}
@@ -524,8 +502,6 @@ class Kit:
         self, draws: conjoint.PersonDraws, label: str, offered: Iterable[tuple[Any, list[Any], Any]], rule: str, of: str
     ) -> Any:
         """Shares of sets, each with a label, its items and their columns."""
-        from predilect.decisions import conjoint
-
         table: dict[str, list[Any]] = {name: [] for name in (label, "item", "share", "lower", "upper", "of")}
         for name, ids, rows in offered:
             shares = (values.tolist() for values in conjoint.market_shares(draws, rows, rule, of, self.seed_))

@@ -34,7 +34,7 @@ from predilect.inference.gaussian.small import (
 
 _NEW = 0.9  # share of a step that is new, and of the old state
 _OLD = math.sqrt(1.0 - _NEW * _NEW)
-BETWEEN = 3
+BETWEEN = 3  # sweeps from one joint move to the next
 
 
 class Kept(NamedTuple):
@@ -223,8 +223,7 @@ def _keep(sweep: int, people: PeopleState, classes: ClassState, kept: Kept) -> N
 @kernel
 def sweeps(
     first: int, n_sweeps: int, rows: ChoiceRows, prior: Hyperprior, people: PeopleState, classes: ClassState,
-    quadratics: LogitQuadratics,
-    walk_root: FloatArray, how: Trajectories, rng: np.random.Generator, kept: Kept,
+    quadratics: LogitQuadratics, walk_root: FloatArray, how: Trajectories, rng: np.random.Generator, kept: Kept,
 ) -> None:  # fmt: skip
     """Sweeps of the sampler from number ``first`` on; the state is changed.
 

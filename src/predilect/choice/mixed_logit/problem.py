@@ -26,7 +26,7 @@ _AVERAGES = 4  # rounds of Gaussian variational inference
 class ChoiceProblem:
     """Choices as rows of differences: an item minus the chosen one, by choice and person.
 
-    PeopleState stand in an order that follows from their answers and not from their names: ``people`` are their codes.
+    People stand in an order that follows from their answers and not from their names: ``people`` are their codes.
     """
 
     D: FloatArray  # (R, d)

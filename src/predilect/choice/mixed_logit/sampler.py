@@ -39,7 +39,7 @@ from predilect.choice.mixed_logit.trajectories import (
 PRIOR_PEOPLE = 0.01  # prior precision of a mean: enough to be finite where all answers agree
 _KEPT = 1000  # draws of the population, of each chain
 _PEOPLE_BYTES = 1e8
-_CHUNKS = 20  # between which progress is told
+_CHUNKS = 20  # of a chain; progress is told after each
 _JITTER = 2.0  # of the starts of chains, in standard errors of the mean
 _WALK = 2.4  # of a random walk, over the root of its dimension
 _DIFFERENCE, _LEAST_CURVATURE = 1e-4, 0.1
@@ -93,13 +93,13 @@ def sample(
         around = spread_out(problem, start.around, problem.traits @ start.mean, start.Omega)
         scale = 0.5 * np.sqrt(np.diagonal(start.Omega))  # of spreads
         step = np.array([-1.0, -3.0])
-        H = _curvature(problem.rows, people, classes, LogitQuadratics(around.linear, around.curvature), prior, scale)
+        quadratics = LogitQuadratics(around.linear, around.curvature)
+        H = _curvature(problem.rows, people, classes, quadratics, prior, scale)
         root = _root(H, np.empty((0, len(H))))
         trail = np.empty((0, len(root)))
         edges = np.linspace(0, n_sweeps, _CHUNKS + 1).round().astype(int)
         for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             how = Trajectories(scale, root, step, np.empty(((last - first) // BETWEEN + 1, len(root))))
-            quadratics = LogitQuadratics(around.linear, around.curvature)
             walk_root = around.root * (_WALK / np.sqrt(max(n, 1)))
             how.trail[:] = np.nan
             sweeps(first, last - first, problem.rows, prior, people, classes, quadratics, walk_root, how, rng, kept)
@@ -108,7 +108,7 @@ def sample(
                 trail = np.concatenate([trail, how.trail[np.isfinite(how.trail[:, 0])]])[-(-len(trail) // 2) :]
                 if n_classes == 1:  # people's quadratics at the population as it is now
                     around = _around(problem, start, problem.traits @ classes.B[0], classes.Omega[0])
-                quadratics = LogitQuadratics(around.linear, around.curvature)
+                    quadratics = LogitQuadratics(around.linear, around.curvature)
                 H = 0.7 * H + 0.3 * _curvature(problem.rows, people, classes, quadratics, prior, scale)
                 root = _root(H, trail)
             if watch is not None:
@@ -171,9 +171,8 @@ def _hyperprior(problem: ChoiceProblem, start: Start, n_classes: int, diagonal: 
     d, n, one = problem.n_coefficients, problem.n_random, n_classes == 1
     precision: FloatArray = PRIOR_PEOPLE * np.eye(n) if one else np.asarray(np.linalg.inv(start.Omega))
     return Hyperprior(
-        problem.traits, np.zeros((problem.traits.shape[1], d)) if one else start.mean,
-        precision, PRIOR_PEOPLE if one else 1.0,
-        10.0 if one else 1.0, diagonal,
+        problem.traits, np.zeros((problem.traits.shape[1], d)) if one else start.mean, precision,
+        PRIOR_PEOPLE if one else 1.0, 10.0 if one else 1.0, diagonal,
     )  # fmt: skip
 
 
@@ -183,13 +182,9 @@ def _around(problem: ChoiceProblem, start: Start, mean: FloatArray, Omega: Float
 
 
 def _curvature(
-    rows: loops.ChoiceRows,
-    people: PeopleState,
-    classes: ClassState,
-    quadratics: LogitQuadratics,
-    prior: Hyperprior,
+    rows: loops.ChoiceRows, people: PeopleState, classes: ClassState, quadratics: LogitQuadratics, prior: Hyperprior,
     scale: FloatArray,
-) -> FloatArray:
+) -> FloatArray:  # fmt: skip
     """Minus the Hessian of the log density in the population's θ at the state, by differences of slopes; (D, D)."""
     K, G, d = classes.B.shape
     n = classes.Omega.shape[1]

@@ -2,8 +2,8 @@
 
 A population is a vector θ: for each class the means of what varies, x of the standard deviations σ = s log(1 + eˣ) with
 a fixed s and, unless the covariance is diagonal, y = artanh of the canonical partial correlations; and then what people
-share. PeopleState are
-held at ξ, their places within the Gaussians that their quadratics and the population make; mixed-logit.md section 3.
+share. People are held at ξ, their places within the Gaussians that their quadratics and the population make;
+mixed-logit.md section 3.
 """
 
 from __future__ import annotations
@@ -211,8 +211,7 @@ def _of_population(
 @inner_kernel
 def _density(
     theta: FloatArray, places: bool, rows: ChoiceRows, quadratics: LogitQuadratics, prior: Hyperprior,
-    scale: FloatArray,
-    room: _MoveRoom, slope: FloatArray,
+    scale: FloatArray, room: _MoveRoom, slope: FloatArray,
 ) -> float:  # fmt: skip
     """Log density of θ and ξ, but for a constant; writes people's states at their places ξ, and the slope in θ.
 
@@ -322,8 +321,7 @@ def _room(people: PeopleState, classes: ClassState) -> _MoveRoom:
 @kernel
 def slopes_near(
     points: FloatArray, rows: ChoiceRows, people: PeopleState, classes: ClassState, quadratics: LogitQuadratics,
-    prior: Hyperprior,
-    scale: FloatArray, slopes: FloatArray,
+    prior: Hyperprior, scale: FloatArray, slopes: FloatArray,
 ) -> FloatArray:  # fmt: skip
     """Write slopes at points (S, D) with people at their places in the state; return log densities, plus a constant."""
     theta, found = np.empty(points.shape[1]), np.empty(len(points))
@@ -338,8 +336,7 @@ def slopes_near(
 @inner_kernel
 def move(
     turn: int, gain: float, rows: ChoiceRows, prior: Hyperprior, people: PeopleState, classes: ClassState,
-    quadratics: LogitQuadratics,
-    how: Trajectories, rng: np.random.Generator,
+    quadratics: LogitQuadratics, how: Trajectories, rng: np.random.Generator,
 ) -> None:  # fmt: skip
     """Move the population and all people with it along a trajectory; its step size learns by ``gain``."""
     B, Omega = classes.B, classes.Omega

@@ -776,11 +776,7 @@ def _name_items(rows: _Rows, alternatives: _Shown, sets: Sets, rated: BoolArray)
         if "none" in sets.options:
             own, attributes, none, rated = _with_none(sets, own, attributes, none_id)
         else:
-            message = (
-                f'no alternative was chosen in {{where}}: column "{shown(sets.columns["winner"])}" must say one of '
-                f"those that were shown. If people could choose none of these, say {option('none', NONE)}."
-            )
-            sets.unusable.append((UNCLEAR, ~sets.any_of(sets.level == 0), message))
+            sets.if_none_chosen = f" If people could choose none of these, say {option('none', NONE)}."
     if not alternatives.by_profile:
         if own is None:
             raise DataError(

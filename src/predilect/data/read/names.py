@@ -39,7 +39,7 @@ PEOPLE_OF_TABLES = (*PEOPLE_OF_SETS, "name")
 
 ITEM = ("item", "item_id", "id", "model", "name")
 BOTH_ITEMS = ("cmp_key", "comparison", "pair", "pair_key", "matchup")
-# Those of whom a place is the place in an order, and not on the screen.
+# With these a place is one in an order, and not on the screen.
 CONTESTANTS = ("player", "team", "contestant", "competitor", "driver", "athlete", "horse")
 # Names of things with an id of their own, and of places in a task.
 IDENTIFIED = (

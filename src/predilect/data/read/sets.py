@@ -63,6 +63,7 @@ class Sets:
     answered, how often, about what. ``unusable``: reasons for which tasks cannot be used, by task, (n_tasks,) each,
     with what to say of them; ``reason``: why a task is left out, "" if it is not. ``profiles``: item and attributes of
     each alternative that has any; ``by_profile``: items are these. ``heeded``: options of pairs that were asked for.
+    ``if_none_chosen``: what can be done about tasks without a choice.
     """
 
     options: ReadOptions
@@ -81,6 +82,7 @@ class Sets:
     heeded: tuple[str, ...] = ()
     unusable: list[tuple[str, BoolArray, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    if_none_chosen: str = ""
 
     def __post_init__(self) -> None:
         self.reason = np.full(self.n_tasks, "", dtype=object)
@@ -330,7 +332,7 @@ def _leave_out_uninformative(sets: Sets) -> None:
             )
             sets.leave_out((top != 1) | (low != 1), UNCLEAR, message)
         message = f"no alternative was chosen in {{where}}: column {column} must say one of those that were shown."
-        sets.leave_out(top == 0, UNCLEAR, message)
+        sets.leave_out(top == 0, UNCLEAR, message + sets.if_none_chosen)
         message = (
             f"more than one alternative was chosen in {{where}} (column {column}).{_several_tasks(sets)} If any number "
             f"could be chosen, say {option('kind', 'approval')}."

@@ -290,7 +290,7 @@ class CompressedModel(RankingEstimator, Saving, Constructed, Parameters):
         return counts
 
     def _stored_arrays(self) -> dict[str, Any]:
-        """See :meth:`Ranking._stored_arrays <predilect.models.boards.RankingEstimator._stored_arrays>`."""
+        """See :meth:`~predilect.models.boards.RankingEstimator._stored_arrays`."""
         return stored_posterior(self.posterior_, self.precision)[1]
 
     def describe(self) -> list[str]:

@@ -278,12 +278,12 @@ class GaSPK(Estimator):
         return lines
 
     def _further_tables(self) -> dict[str, Callable[[], Any]]:
-        """See :meth:`Ranking._further_tables <predilect.models.boards.RankingEstimator._further_tables>`."""
+        """See :meth:`~predilect.models.boards.RankingEstimator._further_tables`."""
         weights: dict[str, Callable[[], Any]] = {} if self.users_ is None else {"weights": self.segments}
         return weights | {"characteristics": self.characteristics}
 
     def _further_charts(self) -> dict[str, Callable[[], Chart]]:
-        """See :meth:`Ranking._further_charts <predilect.models.boards.RankingEstimator._further_charts>`."""
+        """See :meth:`~predilect.models.boards.RankingEstimator._further_charts`."""
         if self.trade_offs_.items_are_attributes:
             return {}
         return {"characteristics": partial(characteristics, self)}

@@ -10,7 +10,7 @@ Proposals = Generator[P, Any, None]
 
 
 def climb(proposals: Proposals[P], gains: Callable[[P], bool]) -> None:
-    """Take proposals that gain; their maker is told of each whether it did before it makes the next one."""
+    """Try proposals in turn. Each is told whether it gained before the next is made."""
     gained = None
     while True:
         try:

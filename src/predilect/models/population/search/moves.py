@@ -223,7 +223,7 @@ def walk(*names: Walked) -> Callable[[HeldOutSearch], Proposals[Proposal]]:
     def proposals(search: HeldOutSearch) -> Proposals[Proposal]:
         start, people = search.best, search.folds[0].people
         prior = start.candidate.prior(start.setting, search.space)
-        # Below it a fold may learn its answers by heart.
+        # With less strength a fold may overfit.
         least, few = least_strength(prior, people.n_active, people.n_answers), are_few(people.n_active, prior)
         # Held-out answers say little of how far people differ, on which intervals hang: that it is less than by the
         # evidence, which knows of no traits and directions, must be clear.

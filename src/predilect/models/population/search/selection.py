@@ -142,8 +142,8 @@ def select_model(
     if "calibration" in free:
         setting = _calibrated(plan, bases, search, replace(best, setting=setting), begin, some is plan, seeds)
     if "strength" in free and search.has_few_people(best.candidate, best.setting):
-        # Against the prior of Σ answers weigh by their number: a strength at which a fold's are not learned by heart
-        # may let all of them be.
+        # Against the prior of Σ answers weigh by their number: a strength at which a fold does not overfit may let the
+        # fit to all answers overfit.
         share = search.folds[0].people.n_answers / search.folds[0].comparisons.n_answers
         setting = replace(setting, strength=setting.strength / share)
     candidate = Candidate.of(best.candidate.functions, plan.space)
@@ -164,7 +164,7 @@ def _most_people(plan: Plan, bases: Sequence[Functions | None]) -> int:
 
 
 def _are_few_for_covariance(plan: Plan) -> bool:
-    """Whether answers are too few for a free covariance of many items, which would learn them by heart."""
+    """Whether answers are so few that a free covariance of many items would overfit."""
     n_items = plan.answers.n_items
     return n_items > MANY_FUNCTIONS and plan.answers.n_answers < _ANSWERS_AN_ENTRY * n_items * (n_items + 1) / 2
 
