@@ -11,7 +11,6 @@ from predilect.errors import DataError
 from predilect.inference.likelihoods.views import Probit
 from predilect.papers.gaspk.online import penalised
 from predilect.papers.gaspk.posterior.basis import DenseBasis
-from predilect.papers.gaspk.posterior.curvature import ByCoordinates, ByCovariance
 from tolerances import CONVERGED, EXACT, ITERATIVE
 from tradeoff_problems import problem
 
@@ -54,15 +53,15 @@ def test_a_tenth_more_answers_ask_for_going_on_with_all(tmp_path):
     model.update(part(200, 210), online=True)
     model.save(tmp_path / "model")
     loaded, all_ = (GaSPK.load(tmp_path / "model") for _ in range(2))
-    assert isinstance(loaded.posterior_.curvature, ByCovariance)
+    assert not loaded.posterior_.curvature.follows
     for one in (model, loaded):
         one.update(part(210, 220), online=True)  # a tenth more than 200
     all_.update(part(210, 220))
     for one in (model, loaded):
-        assert not isinstance(one.posterior_.curvature, ByCovariance)
+        assert one.posterior_.curvature.follows
         np.testing.assert_array_equal(one.predict_proba(ASKED), all_.predict_proba(ASKED))
     model.update(part(220, 241), online=True)  # less than a tenth more than 220
-    assert isinstance(model.posterior_.curvature, ByCovariance)
+    assert not model.posterior_.curvature.follows
 
 
 def test_batches_lose_little_to_going_on_with_all_answers():
@@ -144,20 +143,6 @@ def test_a_basis_with_further_points_has_the_covariance_of_the_kernel():
     assert (left >= 0.0).all()
     np.testing.assert_allclose(wider.rows(points)[0], wider.root, atol=1e-6)
     np.testing.assert_allclose(wider.root[moved][:, : basis.rank], basis.root, atol=EXACT)
-
-
-def test_a_covariance_says_what_its_factor_says():
-    rng = np.random.default_rng(0)
-    Phi, gamma = rng.normal(size=(20, 4)), rng.dirichlet(np.ones(3), 20)
-    roots = rng.normal(size=(20, 3, 3))
-    by_factor = ByCoordinates.of(Phi, roots @ roots.transpose(0, 2, 1))
-    found = ByCovariance(by_factor.factor.inverse(), 4, 3)
-    x = rng.normal(size=(4, 3))
-    np.testing.assert_allclose(found.solve(x), by_factor.solve(x), atol=CONVERGED)
-    np.testing.assert_allclose(found.log_det(), by_factor.log_det(), atol=CONVERGED)
-    np.testing.assert_allclose(found.blocks(Phi), by_factor.blocks(Phi), atol=CONVERGED)
-    np.testing.assert_allclose(found.variances(Phi, gamma), by_factor.variances(Phi, gamma), atol=CONVERGED)
-    np.testing.assert_allclose(found.covariance(Phi, gamma[0]), by_factor.covariance(Phi, gamma[0]), atol=CONVERGED)
 
 
 def test_a_grid_refuses_to_learn_online():

@@ -16,7 +16,7 @@ from predilect import GaSPK
 from predilect.errors import DataError, DataWarning
 from predilect.inference.likelihoods.tabulated import at
 from predilect.papers.gaspk.boundaries import nearest_zero
-from predilect.papers.gaspk.posterior.curvature import ByAnswers, ByCoordinates, ByCovariance, Noise
+from predilect.papers.gaspk.posterior.curvature import ByAnswers, ByCoordinates, Noise
 from predilect.papers.gaspk.posterior.joint import draw, joint, mixtures
 from predilect.papers.gaspk.posterior.solver import ByProducts
 from predilect.papers.gaspk.questions import codes_of, limits, mixtures_of
@@ -114,7 +114,7 @@ def test_draws_have_the_precision_of_the_coordinates(linear):
         (ByCoordinates.of(Phi, B), EXACT),
         (ByAnswers.of(Phi[point], gamma[user], precision), EXACT),
         (ByProducts(basis, B), ITERATIVE),
-        (ByCovariance(inverse, 12, 2), EXACT),
+        (ByCoordinates(inverse.reshape(12, 2, 12, 2)), EXACT),
     ):
         shape = curvature.noise_shape
         n = 24 + int(np.prod(shape))

@@ -19,7 +19,7 @@ from predilect.inference.likelihoods.views import Probit
 from predilect.papers.gaspk.em.answers import TradeOffAnswers
 from predilect.papers.gaspk.em.fit import left_open_of, penalty_of, weights_given
 from predilect.papers.gaspk.em.mode import state_at
-from predilect.papers.gaspk.posterior.curvature import ByCovariance, directions_of
+from predilect.papers.gaspk.posterior.curvature import ByCoordinates, directions_of
 from predilect.papers.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.papers.gaspk.posterior.scores import item_scores
 from predilect.papers.gaspk.posterior.sums import unpacked
@@ -119,8 +119,9 @@ def absorb(
     if not unchanged:
         scores = item_scores(basis, h.kernel, choices.trade_offs, space, settings.random_state)
     posterior = replace(
-        before, basis=basis, w=w, curvature=ByCovariance(V - half.T @ half, basis.rank, n_c), gamma=gamma,
-        scores=scores, left_open=left_open, factors=h.calibration.factors_of(told),
+        before, basis=basis, w=w, gamma=gamma, scores=scores, left_open=left_open,
+        curvature=ByCoordinates((V - half.T @ half).reshape(basis.rank, n_c, basis.rank, n_c), follows=False),
+        factors=h.calibration.factors_of(told),
     )  # fmt: skip
     report = Report(
         method="GaSPK (posterior as prior)", iterations=_ROUNDS, residual=found.report.residual, tolerance=_CLOSE,

@@ -28,7 +28,7 @@ from predilect.inference.likelihoods.views import Probit
 from predilect.papers.gaspk.em.answers import TradeOffAnswers
 from predilect.papers.gaspk.em.mode import state_at
 from predilect.papers.gaspk.posterior.basis import DenseBasis, PointBasis
-from predilect.papers.gaspk.posterior.curvature import ByCovariance
+from predilect.papers.gaspk.posterior.curvature import ByCoordinates
 from predilect.papers.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.papers.gaspk.prior import basis_of
 from predilect.papers.gaspk.settings import BACKENDS
@@ -73,8 +73,8 @@ class Stored:
         basis, curvature, more = posterior.basis, posterior.curvature, {}
         if isinstance(basis, DenseBasis):
             more = {name: getattr(basis, name) for name in ("root", "back", "pivots", "left_out")}
-        if isinstance(curvature, ByCovariance):
-            more |= {"covariance": curvature.matrix, "left_open": posterior.left_open}
+        if isinstance(curvature, ByCoordinates) and not curvature.follows:
+            more |= {"covariance": curvature.covariance_matrix(), "left_open": posterior.left_open}
         return cls(
             choices.trade_offs, choices.grid, backend, choices.points, choices.places, posterior.w, posterior.gamma,
             answers.user, answers.point, answers.outcome, answers.weight, **more,
@@ -136,6 +136,6 @@ def restore_gaspk(model: Any, stored: Stored) -> tuple[GaSPKPosterior, TradeOffC
         left_open = posterior.left_open if stored.left_open is None else stored.left_open
         if (left_open is None) != (posterior.left_open is None):
             raise ValueError("covariances of weights that have no prior, or none of weights that have one")
-        online = ByCovariance(covariance, *w.shape)
+        online = ByCoordinates(covariance.reshape(*w.shape, *w.shape), follows=False)
         posterior = replace(posterior, curvature=online, low_rank=None, left_open=left_open)
     return posterior, choices, answers

@@ -13,10 +13,11 @@ import numpy.typing as npt
 from predilect._base.progress import Report
 from predilect._base.text import either
 from predilect._base.types import FloatArray
+from predilect.inference.gaussian.dense import factorise
 from predilect.inference.likelihoods.views import Likelihood
 from predilect.papers.gaspk.em.answers import TradeOffAnswers
 from predilect.papers.gaspk.posterior.basis import CovarianceApproximation, PointBasis
-from predilect.papers.gaspk.posterior.curvature import ByCoordinates, Curvature, factorised
+from predilect.papers.gaspk.posterior.curvature import Curvature, factorised, precision_of
 from predilect.papers.gaspk.posterior.solver import ByProducts, Preconditioner, log_determinant, solve
 from predilect.papers.gaspk.posterior.sums import gather, packed_blocks, packed_product, scatter, unpacked
 from predilect.papers.gaspk.settings import FitSettings
@@ -212,7 +213,8 @@ class Newton:
     def __call__(self, state: CurvaturePoint, gradient: FloatArray, accuracy: float) -> FloatArray:
         """H⁻¹ gradient, shape (rank, n_c), to a relative accuracy of the residual."""
         if _rows(state) <= _FACTORISED_STEP:
-            return ByCoordinates.of(state.basis.dense(), state.B).solve(gradient)
+            H = factorise(precision_of(state.basis.dense(), state.B))
+            return H.solve(gradient.ravel()).reshape(gradient.shape)
         # No entry of a block exceeds the root of the product of its two diagonal ones, so the diagonal suffices.
         n_c = state.gamma.shape[1]
         size, before = state.packed[:, np.arange(n_c) * (np.arange(n_c) + 3) // 2], self._made_of

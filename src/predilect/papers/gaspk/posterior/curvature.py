@@ -1,10 +1,8 @@
-"""Posterior precision of the coordinates, H = I + Φᵀ B Φ, factorised in one of two ways, or inverted."""
+"""Posterior precision of the coordinates, H = I + Φᵀ B Φ: dense by the fewer of coordinates and answers."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -36,10 +34,6 @@ class Curvature(Protocol):
         """Shape of the numbers, besides those of the coordinates, that a draw takes."""
         ...
 
-    def solve(self, x: FloatArray) -> FloatArray:
-        """H⁻¹ x for x of shape (rank, n_c)."""
-        ...
-
     def log_det(self) -> float:
         """Log |H|."""
         ...
@@ -67,35 +61,49 @@ class Curvature(Protocol):
     def drawn(self, noise: Noise) -> FloatArray:
         """Coordinates with covariance H⁻¹ from standard normal numbers, shape (rank, n_c, n).
 
-        H⁻¹ e for e with covariance H: e = L z where H = L Lᵀ is factorised, and otherwise e = z + Aᵀ T^½ z', since H =
-        I + Aᵀ T A.
+        U z where H⁻¹ = U Uᵀ is at hand, and otherwise H⁻¹ e, e = z + Aᵀ T^½ z', since H = I + Aᵀ T A.
         """
         ...
 
 
-class _OfCoordinates(ABC):
-    """What follows from H⁻¹ itself, rank n_c square."""
+@dataclass(frozen=True, eq=False)
+class ByCoordinates:
+    """H⁻¹ itself, rank n_c square: of answers, or of a posterior that became the prior of later answers."""
+
+    inverse: FloatArray  # (rank, n_c, rank, n_c)
+    follows: bool = True  # from the answers and weights of a model, or else has to be stored with it
 
     is_factorised = True
     noise_shape: tuple[int, ...] = (0,)
-    rank: int
-    n_c: int
 
-    @abstractmethod
+    @classmethod
+    def of(cls, Phi: FloatArray, B: FloatArray) -> ByCoordinates:
+        """Assemble and invert; ``Phi`` (n_points, rank) and ``B`` (n_points, n_c, n_c)."""
+        n_c = B.shape[1]
+        return cls(factorise(precision_of(Phi, B)).inverse().reshape(Phi.shape[1], n_c, -1, n_c))
+
     def covariance_matrix(self) -> FloatArray:
-        """H⁻¹, shape (rank n_c, rank n_c)."""
+        size = self.inverse.shape[0] * self.inverse.shape[1]
+        return self.inverse.reshape(size, size)
 
-    @cached_property
-    def inverse(self) -> FloatArray:
-        """H⁻¹, shape (rank, n_c, rank, n_c)."""
-        return self.covariance_matrix().reshape(self.rank, self.n_c, self.rank, self.n_c)
+    def log_det(self) -> float:
+        return -factorise(self.covariance_matrix()).log_det()
 
     def blocks(self, rows: FloatArray) -> FloatArray:
         """Covariances of the characteristics; q rank² n_c²/2 operations."""
-        out = np.empty((len(rows), self.n_c, self.n_c))
-        for part in in_parts(len(rows), self.rank):
+        n_c = self.inverse.shape[1]
+        out = np.empty((len(rows), n_c, n_c))
+        for part in in_parts(len(rows), len(self.inverse)):
             out[part] = quadratic_forms(rows[part], self.inverse)
         return out
+
+    def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
+        """Variances of mixtures; q (rank n_c)² operations."""
+        matrix, out = self.covariance_matrix(), np.empty(len(rows))
+        for part in in_parts(len(rows), 2 * len(matrix)):
+            directions = directions_of(rows[part], gamma[part])
+            out[part] = np.einsum("ij,ij->i", directions @ matrix, directions)
+        return np.maximum(out, 0.0)
 
     def covariance(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
         return np.asarray(rows @ self.mixed(gamma) @ rows.T)
@@ -103,70 +111,11 @@ class _OfCoordinates(ABC):
     def mixed(self, gamma: FloatArray) -> FloatArray:
         return np.asarray(np.einsum("jckd,c,d->jk", self.inverse, gamma, gamma, optimize=True))
 
-
-@dataclass(frozen=True, eq=False)
-class ByCovariance(_OfCoordinates):
-    """H⁻¹ itself, where the posterior of earlier answers is the prior of later ones."""
-
-    matrix: FloatArray  # (rank n_c, rank n_c); row j n_c + c for coordinate (j, c)
-    rank: int
-    n_c: int
-
-    def covariance_matrix(self) -> FloatArray:
-        return self.matrix
-
-    def solve(self, x: FloatArray) -> FloatArray:
-        return np.asarray((self.matrix @ x.reshape(len(self.matrix), -1)).reshape(x.shape))
-
-    def log_det(self) -> float:
-        return -float(np.linalg.slogdet(self.matrix)[1])
-
-    def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        """Variances of mixtures; q (rank n_c)² operations."""
-        out = np.empty(len(rows))
-        for part in in_parts(len(rows), 2 * len(self.matrix)):
-            directions = directions_of(rows[part], gamma[part])
-            out[part] = np.einsum("ij,ij->i", directions @ self.matrix, directions)
-        return np.maximum(out, 0.0)
-
     def drawn(self, noise: Noise) -> FloatArray:
         z = noise.coordinates
-        return np.asarray((symmetric_root(self.matrix, 1.0) @ z.reshape(-1, z.shape[2])).reshape(z.shape))
-
-
-@dataclass(frozen=True, eq=False)
-class ByCoordinates(_OfCoordinates):
-    """A Cholesky of H itself, rank n_c square; entry (j, c) of the coordinates is row j n_c + c."""
-
-    factor: Factor
-    rank: int
-    n_c: int
-
-    @classmethod
-    def of(cls, Phi: FloatArray, B: FloatArray) -> ByCoordinates:
-        """Assemble and factorise; ``Phi`` (n_points, rank) and ``B`` (n_points, n_c, n_c)."""
-        return cls(factorise(precision_of(Phi, B)), Phi.shape[1], B.shape[1])
-
-    def covariance_matrix(self) -> FloatArray:
-        return self.factor.inverse()
-
-    def solve(self, x: FloatArray) -> FloatArray:
-        return self.factor.solve(x.reshape(-1)).reshape(x.shape)
-
-    def log_det(self) -> float:
-        return self.factor.log_det()
-
-    def variances(self, rows: FloatArray, gamma: FloatArray) -> FloatArray:
-        """Variances of mixtures; q (rank n_c)² operations."""
-        out = np.empty(len(rows))
-        for part in in_parts(len(rows), 2 * self.rank * self.n_c):
-            half = self.factor.solve_lower(directions_of(rows[part], gamma[part]).T)
-            out[part] = np.einsum("ij,ij->j", half, half)
-        return out
-
-    def drawn(self, noise: Noise) -> FloatArray:
-        z = noise.coordinates
-        return self.factor.solve(self.factor.lower @ z.reshape(-1, z.shape[2])).reshape(z.shape)
+        # U of H⁻¹ = U Uᵀ, upper triangular, is L⁻ᵀ of H = L Lᵀ: a Cholesky from the last row up.
+        U = factorise(self.covariance_matrix()[::-1, ::-1]).lower[::-1, ::-1]
+        return np.asarray((U @ z.reshape(-1, z.shape[2])).reshape(z.shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,11 +144,6 @@ class ByAnswers:
         M *= root[:, None] * root
         M[np.diag_indices(len(M))] += 1.0
         return cls(factorise(M), Phi, gamma, root)
-
-    def solve(self, x: FloatArray) -> FloatArray:
-        """H⁻¹ x = x - Aᵀ T^½ M⁻¹ T^½ A x."""
-        inner = self.factor.solve(self.root * np.einsum("ij,jc,ic->i", self.Phi, x, self.gamma, optimize=True))
-        return np.asarray(x - self.Phi.T @ ((self.root * inner)[:, None] * self.gamma))
 
     def log_det(self) -> float:
         """Log |H| = log |M|."""

@@ -301,22 +301,14 @@ class ByProducts:
         return self.B.shape[:2]
 
     @cached_property
-    def single(self) -> Preconditioner:
-        """For one right-hand side."""
-        return Preconditioner.of(self.basis, self.B)
-
-    @cached_property
     def several(self) -> Preconditioner:
-        """For many right-hand sides: dearer to make."""
+        """For many right-hand sides."""
         return Preconditioner.of(self.basis, self.B, largest_coordinates(self.basis, _TOGETHER // self.n_c))
 
     @property
     def n_c(self) -> int:
         """Characteristics."""
         return int(self.B.shape[1])
-
-    def solve(self, x: FloatArray) -> FloatArray:
-        return solve(self.basis, self.B, x, preconditioner=self.single, tolerance=self.tolerance).x
 
     def log_det(self) -> float:
         return self.log_determinant.value
