@@ -22,7 +22,7 @@ from benchmarks.parts import find_loader
 from benchmarks.simulation_figure import save
 from benchmarks.store import Record, Store
 from benchmarks.task import Task
-from predilect.papers.gaspk.plots import plot_characteristics, plot_indifference
+from predilect.show.charts.trade_offs import plot_characteristics, plot_indifference
 
 __all__ = ["SUSHI_ATTRIBUTES", "curves_figure", "phone_plans", "pictures", "planes_figure", "principal_plane"]
 

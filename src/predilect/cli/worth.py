@@ -167,9 +167,7 @@ def _refuse(results: Results, price: str | None, anchor: str | None, holdout: in
     model = results.model
     has_attributes = model.features_ is not None and hasattr(model, "part_worths")
     if hasattr(model, "indifference"):
-        from predilect.papers.gaspk.tradeoffs.map import steps_of
-
-        steps = steps_of(model.trade_offs_)
+        steps = model.trade_offs_.steps()
         numbers = [one.label for one in steps if one.is_number and len({step.source for step in steps}) > 1]
         pay = f"--pay-with {as_typed(numbers[0])}, --accept" if numbers else "--accept"
         raise DataError(

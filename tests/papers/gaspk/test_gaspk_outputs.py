@@ -20,7 +20,6 @@ from predilect.papers.gaspk.posterior.curvature import ByAnswers, ByCoordinates,
 from predilect.papers.gaspk.posterior.joint import draw, joint, mixtures
 from predilect.papers.gaspk.posterior.solver import ByProducts
 from predilect.papers.gaspk.questions import codes_of, limits, mixtures_of
-from predilect.papers.gaspk.tradeoffs.map import step_of
 from simulate import random_pairs
 from simulate_trade_offs import WORTH, linear_choices
 from tolerances import CONVERGED, EXACT, ITERATIVE, STATISTICAL
@@ -226,7 +225,7 @@ def test_intervals_are_quantiles_of_the_joint_law(wide):
     found = wide.willingness("price", "comfort", 2.0, user="p02")
     trade_offs, n = wide.trade_offs_, 4000
     y = np.linspace(-20.0, 20.0, 161)
-    t = 2.0 * step_of(trade_offs, "comfort").direction + y[:, None] * step_of(trade_offs, "price").direction
+    t = 2.0 * trade_offs.step("comfort").direction + y[:, None] * trade_offs.step("price").direction
     mixture = mixtures_of(wide, codes_of(wide, "p02"))
     mean, covariance = joint(wide.posterior_, wide.hyperparameters_.kernel, mixture, t)
     f = np.random.default_rng(5).multivariate_normal(mean, covariance, n, method="svd")

@@ -8,7 +8,7 @@ import pytest
 from predilect.data import Comparisons, ItemFeatures
 from predilect.errors import DataError
 from predilect.papers.gaspk.tradeoffs.fit import fit_trade_offs
-from predilect.papers.gaspk.tradeoffs.map import round_size, step_of, steps_of
+from predilect.papers.gaspk.tradeoffs.map import round_size
 from tolerances import EXACT
 
 ITEMS = {
@@ -23,7 +23,7 @@ def fitted(**changes):
 
 
 def test_steps_are_numbers_and_categories_instead_of_the_first():
-    labels = [step.label for step in steps_of(fitted())]
+    labels = [step.label for step in fitted().steps()]
     assert labels == [
         "price (EUR)", "fuel=oil instead of fuel=gas", "fuel=sun instead of fuel=gas", "new=no instead of new=yes"
     ]  # fmt: skip
@@ -43,10 +43,10 @@ def test_a_step_is_the_trade_off_in_own_units():
         ("new=yes instead of new=no", {"new=yes": [1]}),
         ("price missing", {"price missing": [1]}),
     ):
-        step = step_of(trade_offs, name)
+        step = trade_offs.step(name)
         np.testing.assert_allclose(step.direction, trade_offs.from_units(units)[0], atol=EXACT)
         assert step.is_number == name.startswith("price")
-        assert step_of(trade_offs, step.label).label == step.label
+        assert trade_offs.step(step.label).label == step.label
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ def test_a_step_is_the_trade_off_in_own_units():
 )  # fmt: skip
 def test_unknown_names(name, said):
     with pytest.raises(DataError, match=said):
-        step_of(fitted(), name)
+        fitted().step(name)
 
 
 def test_items_as_attributes_have_no_steps():
     trade_offs = fit_trade_offs(None, ANSWERS)
-    assert steps_of(trade_offs) == []
+    assert trade_offs.steps() == []
     with pytest.raises(DataError, match="without a table of items"):
-        step_of(trade_offs, "a")
+        trade_offs.step("a")
 
 
 def test_round_size():

@@ -14,7 +14,7 @@ from predilect.errors import DataError
 from predilect.inference.likelihoods.special import TAILS_95
 from predilect.papers.gaspk.posterior.joint import CharacteristicDraws, Mixtures, draw
 from predilect.papers.gaspk.questions import codes_of, frame_of, limits, mixtures_of, typical_size, warn_outside
-from predilect.papers.gaspk.tradeoffs.map import Step, step_of, steps_of, tidy
+from predilect.papers.gaspk.tradeoffs.map import Step, tidy
 
 _N_DRAWS = 1000
 _SIDE, _STRETCH = 20, 4.0  # points of a line on each side of 0, and by how much they are denser near it
@@ -76,14 +76,14 @@ def indifference(
     such intervals held the truth is in ``models/gaspk/posterior/joint.py``: for single people take exact weights.
     """
     model = model._now()
-    one, two = step_of(model.trade_offs_, attribute), step_of(model.trade_offs_, against)
+    one, two = model.trade_offs_.step(attribute), model.trade_offs_.step(against)
     _check_amount(two, "against")
     if one.source == two.source and one.dimension.label == two.dimension.label:
         raise DataError(f'attribute and against are both "{one.label}"; name two.')
     values = _default_values(model, one) if at is None else _numbers(at, "at")
     fixed = np.zeros(model.trade_offs_.n_dimensions)
     for name, amount in (other or {}).items():
-        held = step_of(model.trade_offs_, name)
+        held = model.trade_offs_.step(name)
         if held.label in (one.label, two.label):
             raise DataError(f'"{name}" is what the curve is about; other says what else changes.')
         fixed = fixed + _numbers([amount], f'other["{name}"]')[0] * held.direction
@@ -138,14 +138,14 @@ def willingness(
     """
     model = model._now()
     trade_offs = model.trade_offs_
-    two = step_of(trade_offs, pay_with)
+    two = trade_offs.step(pay_with)
     _check_amount(two, "pay_with")
     if attribute is None:
-        steps = [step for step in steps_of(trade_offs) if step.source != two.source]
+        steps = [step for step in trade_offs.steps() if step.source != two.source]
         if not steps:
             raise DataError(f'there is no attribute beside "{two.label}".')
     else:
-        steps = [step_of(trade_offs, attribute)]
+        steps = [trade_offs.step(attribute)]
         if steps[0].dimension.label == two.dimension.label:
             raise DataError(f'attribute and pay_with are both "{two.label}"; name two.')
     sizes = np.array([_default_change(model, step) for step in steps])

@@ -18,14 +18,14 @@ from predilect.models.estimator import Estimator, Learned, Turn
 from predilect.models.reading import PairQueries, Said, Training, read_answers
 from predilect.papers.gaspk import boundaries as gaspk_boundaries
 from predilect.papers.gaspk import outputs as gaspk_outputs
-from predilect.papers.gaspk.plots import characteristics
 from predilect.papers.gaspk.posterior.posterior import GaSPKPosterior
-from predilect.papers.gaspk.questions import margins_of_queries
+from predilect.papers.gaspk.questions import limits, margins_of_queries, typical_size
 from predilect.papers.gaspk.settings import FitSettings, GaSPKHyperparameters, check_gaspk
 from predilect.papers.gaspk.storage import Stored, restore_gaspk
 from predilect.papers.gaspk.training import fit_gaspk
 from predilect.papers.gaspk.update import take_in
 from predilect.show.charts.chart import Chart
+from predilect.show.charts.trade_offs import characteristics
 
 
 @dataclass(eq=False, repr=False)
@@ -305,3 +305,4 @@ class GaSPK(Estimator):
     characteristics = gaspk_outputs.characteristics
     indifference = gaspk_boundaries.indifference
     willingness = gaspk_boundaries.willingness
+    _limits, _typical_size = limits, typical_size

@@ -25,7 +25,7 @@ from predilect.papers.gaspk.questions import (
     typical_size,
     warn_outside,
 )
-from predilect.papers.gaspk.tradeoffs.map import Step, TradeOffMap, steps_of
+from predilect.papers.gaspk.tradeoffs.map import Step, TradeOffMap
 
 _PAIRS_AT_ONCE = 500_000
 _BOOTSTRAPS = 1000
@@ -219,7 +219,7 @@ def characteristics(model: Any) -> Any:
         mean = rows @ posterior.w
         var = np.einsum("qcc->qc", posterior.curvature.blocks(rows)) + own[:, None]
     else:
-        steps = steps_of(trade_offs)
+        steps = trade_offs.steps()
         sizes = [typical_size(model, step) for step in steps]
         labels = [_step_label(step, size) for step, size in zip(steps, sizes, strict=True)]
         found = posterior.at(np.array([size * step.direction for step, size in zip(steps, sizes, strict=True)]))

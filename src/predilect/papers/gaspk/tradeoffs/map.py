@@ -195,6 +195,57 @@ class TradeOffMap:
             raise ValueError("inputs of columns that are not there")
         return found
 
+    def steps(self) -> list[Step]:
+        """A step for every number, and in every column of categories one for each category instead of the first.
+
+        Marks of missing numbers are left out. Where items are their own attributes there are none.
+        """
+        steps, seen = [], set()
+        for dimension in self.dimensions:
+            if dimension.kind in ("number", "custom"):
+                steps.append(self.step(dimension.label))
+            elif dimension.kind == "category" and dimension.source not in seen:
+                seen.add(dimension.source)
+                first, *others = [d.name for d in _categories(self, dimension.source)]
+                steps += [self.step(name) for name in others or [first]]
+        return steps
+
+    def step(self, name: str) -> Step:
+        """The step of that name; DataError if there is none, or items are their own attributes.
+
+        Label or name of a number; "fuel=gas instead of fuel=petrol"; "fuel=gas": instead of the first category, or the
+        first instead of the second; "fuel", if it has two categories.
+        """
+        if self.items_are_attributes:
+            raise DataError(
+                "this model was fitted without a table of items: items are their own attributes, which come in no "
+                f"amounts. Fit it with {either('--items FILE', 'items=...')}."
+            )
+        gained, _, lost = str(name).partition(_INSTEAD)
+        found = _dimension(self, gained)
+        if found is not None and found.kind != "category" and not lost:
+            return _made(self, found.label, found, {found.name: 1.0})
+        if found is not None and found.kind == "category":
+            mirrors = self.mirrors
+            others = [d.name for d in _categories(self, found.source)]
+            others += [mirror for mirror, kept in mirrors.items() if kept in others]
+            others.remove(gained)
+            if lost in others or not lost:
+                lost = lost or (others[0] if others else "")
+                label = f"{gained}{_INSTEAD}{lost}" if lost else gained
+                changes = {mirrors.get(gained, gained): -1.0 if gained in mirrors else 1.0}
+                if lost and mirrors.get(lost, lost) not in changes:
+                    changes[mirrors.get(lost, lost)] = 1.0 if lost in mirrors else -1.0
+                return _made(self, label, found, changes)
+        of_column = [d.name for d in self.dimensions if d.source == name and d.kind != "missing"]
+        if len(of_column) == 1:
+            return self.step(of_column[0])
+        known = [step.label for step in self.steps() if not of_column or step.source == name]
+        listed = ", ".join(known[:_MOST_LISTED]) + (" ..." if len(known) > _MOST_LISTED else "")
+        if of_column:
+            raise DataError(f'"{name}" has several categories. Name a change, such as: {listed}.')
+        raise DataError(f'there is no attribute "{name}"; there are {listed}.{did_you_mean(name, known)}')
+
     def _checked(self, rows: ArrayLike) -> FloatArray:
         matrix = np.asarray(rows, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[1] != self.n_columns:
@@ -270,59 +321,6 @@ class Step:
     is_number: bool  # else an amount of 1 is one category instead of another
     dimension: Dimension  # of two categories the one that is gained
     direction: FloatArray  # (k,), the trade-off of one own unit
-
-
-def steps_of(trade_offs: TradeOffMap) -> list[Step]:
-    """A step for every number, and in every column of categories one for each category instead of the first.
-
-    Marks of missing numbers are left out. Where items are their own attributes there are none.
-    """
-    steps, seen = [], set()
-    for dimension in trade_offs.dimensions:
-        if dimension.kind in ("number", "custom"):
-            steps.append(step_of(trade_offs, dimension.label))
-        elif dimension.kind == "category" and dimension.source not in seen:
-            seen.add(dimension.source)
-            first, *others = [d.name for d in _categories(trade_offs, dimension.source)]
-            steps += [step_of(trade_offs, name) for name in others or [first]]
-    return steps
-
-
-def step_of(trade_offs: TradeOffMap, name: str) -> Step:
-    """The step of that name; DataError if there is none, or items are their own attributes.
-
-    Label or name of a number; "fuel=gas instead of fuel=petrol"; "fuel=gas": instead of the first category, or the
-    first instead of the second; "fuel", if it has two categories.
-    """
-    if trade_offs.items_are_attributes:
-        raise DataError(
-            "this model was fitted without a table of items: items are their own attributes, which come in no amounts. "
-            f"Fit it with {either('--items FILE', 'items=...')}."
-        )
-    gained, _, lost = str(name).partition(_INSTEAD)
-    found = _dimension(trade_offs, gained)
-    if found is not None and found.kind != "category" and not lost:
-        return _made(trade_offs, found.label, found, {found.name: 1.0})
-    if found is not None and found.kind == "category":
-        mirrors = trade_offs.mirrors
-        others = [d.name for d in _categories(trade_offs, found.source)]
-        others += [mirror for mirror, kept in mirrors.items() if kept in others]
-        others.remove(gained)
-        if lost in others or not lost:
-            lost = lost or (others[0] if others else "")
-            label = f"{gained}{_INSTEAD}{lost}" if lost else gained
-            changes = {mirrors.get(gained, gained): -1.0 if gained in mirrors else 1.0}
-            if lost and mirrors.get(lost, lost) not in changes:
-                changes[mirrors.get(lost, lost)] = 1.0 if lost in mirrors else -1.0
-            return _made(trade_offs, label, found, changes)
-    of_column = [d.name for d in trade_offs.dimensions if d.source == name and d.kind != "missing"]
-    if len(of_column) == 1:
-        return step_of(trade_offs, of_column[0])
-    known = [step.label for step in steps_of(trade_offs) if not of_column or step.source == name]
-    listed = ", ".join(known[:_MOST_LISTED]) + (" ..." if len(known) > _MOST_LISTED else "")
-    if of_column:
-        raise DataError(f'"{name}" has several categories. Name a change, such as: {listed}.')
-    raise DataError(f'there is no attribute "{name}"; there are {listed}.{did_you_mean(name, known)}')
 
 
 def round_size(size: float) -> float:

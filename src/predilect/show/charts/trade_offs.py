@@ -1,4 +1,4 @@
-"""Plots of the characteristics and trade-offs of a fitted ``GaSPK``."""
+"""Charts of trade-offs between attributes: characteristics of a fitted ``GaSPK``, and lines of indifference."""
 
 from __future__ import annotations
 
@@ -15,10 +15,6 @@ from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.errors import DataError
 from predilect.inference.likelihoods.probit import outcome_probabilities
 from predilect.inference.likelihoods.special import Z_95
-from predilect.papers.gaspk.boundaries import indifference
-from predilect.papers.gaspk.outputs import accept
-from predilect.papers.gaspk.questions import codes_of, limits, typical_size
-from predilect.papers.gaspk.tradeoffs.map import Step, step_of, steps_of
 from predilect.show.charts.chart import Chart, Field, Panels, Plane, Series
 from predilect.show.charts.on_axes import can_plot, figure_of, write_figure
 
@@ -29,7 +25,7 @@ _SHOWN = 0.98  # share of the answers whose trade-offs the axes hold
 class PlotAxis(NamedTuple):
     """One attribute along an axis."""
 
-    step: Step
+    step: Any
     values: FloatArray
 
     @property
@@ -58,11 +54,11 @@ def require_matplotlib() -> None:
         raise ImportError('plots need Matplotlib: pip install "predilect[plots]"')
 
 
-def reach(model: Any, step: Step, n: int) -> FloatArray:
+def reach(model: Any, step: Any, n: int) -> FloatArray:
     """Values along an axis that holds 98 % of the answers."""
     if not step.is_number:
         return np.array([-1.0, 0.0, 1.0])
-    low, high = limits(model)[step.dimension.label]
+    low, high = model._limits()[step.dimension.label]
     size, weight = np.abs(in_units(model)[step.dimension.label]), weights_of_points(model)
     order = np.argsort(size)
     share = np.cumsum(weight[order]) / max(weight.sum(), 1e-300)
@@ -103,7 +99,7 @@ def plot_indifference(
     Parameters
     ----------
     model, attribute, against, user, other
-        As :func:`predilect.papers.gaspk.boundaries.indifference` takes them; ``attribute`` a number.
+        As :meth:`predilect.GaSPK.indifference` takes them; ``attribute`` a number.
     path : str or Path, optional
         File to write.
 
@@ -124,17 +120,17 @@ def plot_indifference(
     own answers are dots: full where the trade-off was accepted. Other attributes that they changed are not shown.
     """
     require_matplotlib()
-    one, two = step_of(model.trade_offs_, attribute), step_of(model.trade_offs_, against)
+    one, two = model.trade_offs_.step(attribute), model.trade_offs_.step(against)
     if not one.is_number:
         raise DataError(f'"{one.label}" is a category, which is no axis; indifference() gives its numbers.')
     across, up = PlotAxis(one, reach(model, one, CELLS)), PlotAxis(two, reach(model, two, CELLS))
-    curve = _table(indifference(model, one.label, two.label, across.values.tolist(), user, other=other))
+    curve = _table(model.indifference(one.label, two.label, across.values.tolist(), user, other=other))
     names = list(curve)[-5:]
     grid = {one.label: np.tile(across.values, len(up.values)), two.label: np.repeat(up.values, len(across.values))}
     fixed: dict[str, Any] = {}
     for name, value in (other or {}).items():
         fixed[name] = np.full(len(grid[one.label]), float(value))
-    chances = _table(accept(model, {**grid, **fixed}, user))["p_accept"].reshape(len(up.values), -1)
+    chances = _table(model.accept({**grid, **fixed}, user))["p_accept"].reshape(len(up.values), -1)
 
     low, high = 2 * up.values[0] - up.values[-1], 2 * up.values[-1] - up.values[0]
     middle, lower, upper = (np.clip(curve[name], low, high) for name in names[1:4])
@@ -151,13 +147,12 @@ def plot_indifference(
     return finished(Chart(plane, title, told, (across.label, up.label)), title, path)
 
 
-def _own_answers(model: Any, one: Step, two: Step, user: Any) -> list[Series]:
+def _own_answers(model: Any, one: Any, two: Any, user: Any) -> list[Series]:
     """Trade-offs that a person accepted, and that they rejected."""
-    who = codes_of(model, user)
-    if who is None:
+    if user is None:
         return []
     answers, columns = model.answers_, in_units(model)
-    mine = answers.user == int(who[0][0])
+    mine = answers.user == model._user_code(user)
     across, up = (columns[step.dimension.label][answers.point[mine]] for step in (one, two))
     found = []
     for sign, name in ((1, "accepted"), (-1, "rejected")):
@@ -280,11 +275,11 @@ def _rows(which: Sequence[int] | None, weight: FloatArray) -> list[int]:
 
 def _axes(model: Any, x: str | None, y: str | None) -> tuple[PlotAxis, PlotAxis | None]:
     trade_offs = model.trade_offs_
-    chosen = [step_of(trade_offs, name) for name in (x, y) if name]
+    chosen = [trade_offs.step(name) for name in (x, y) if name]
     if trade_offs.items_are_attributes:
-        step_of(trade_offs, "")  # says why not
+        trade_offs.step("")  # says why not
     if len(chosen) < 2 and y != "":
-        steps = steps_of(trade_offs)
+        steps = trade_offs.steps()
         importance = _importance(model, steps)
         order = sorted(range(len(steps)), key=lambda k: (not steps[k].is_number, -importance[k]))
         taken = [step.source for step in chosen]
@@ -301,14 +296,14 @@ def _axes(model: Any, x: str | None, y: str | None) -> tuple[PlotAxis, PlotAxis 
     return axes[0], axes[1] if len(axes) > 1 else None
 
 
-def _importance(model: Any, steps: Sequence[Step]) -> FloatArray:
+def _importance(model: Any, steps: Sequence[Any]) -> FloatArray:
     """Root mean square over people of the evaluation of a typical step."""
-    t = np.array([typical_size(model, step) * step.direction for step in steps])
+    t = np.array([model._typical_size(step) * step.direction for step in steps])
     values = model.posterior_.at(t).mean @ model.posterior_.gamma.T
     return np.asarray(np.sqrt(np.square(values).mean(axis=1)))
 
 
-def _dots(model: Any, one: Step, two: Step) -> Series:
+def _dots(model: Any, one: Any, two: Any) -> Series:
     """Answered trade-offs along two attributes, the most answered first; both ways round where that is one."""
     columns, weight = in_units(model), weights_of_points(model)
     some = np.argsort(-weight, kind="stable")[:_MOST_DOTS]

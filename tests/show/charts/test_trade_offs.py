@@ -7,9 +7,9 @@ import pytest
 
 from predilect import GaSPK
 from predilect.errors import DataError
-from predilect.papers.gaspk import plots as pictures
-from predilect.papers.gaspk import plots as plot_axes
-from predilect.papers.gaspk.plots import plot_characteristics, plot_indifference
+from predilect.show.charts import trade_offs as pictures
+from predilect.show.charts import trade_offs as plot_axes
+from predilect.show.charts.trade_offs import plot_characteristics, plot_indifference
 from simulate_trade_offs import linear_choices
 from tolerances import EXACT
 
