@@ -1,8 +1,8 @@
 """Where a fit takes longest, measured: ``python -m benchmarks.speed [CASE ...]`` prints CPU seconds beside their bars.
 
-Judges of many scripts, orders with levels, choices among brands, MaxDiff, sets of fifty, a thousand items, a million
-votes, the bundled votes with their verdict, and the first compilation; all generated, but for the votes. A name of a
-task (``sushi-a``, ``electricity:1`` with its seed) is a case too. Each is fitted in a process of its own, with one
+Judges of many scripts, orders with levels, choices among brands, MaxDiff, sets of fifty, a thousand items, GaSPK, a
+million votes, the bundled votes with their verdict, and the first compilation; all generated, but for the votes. A name
+of a task (``sushi-a``, ``electricity:1`` with its seed) is a case too. Each is fitted in a process of its own, with one
 thread, when all has been compiled; the log loss is of held-out answers. Without a name, all in turn.
 """
 
@@ -24,13 +24,14 @@ import polars as pl
 from numba.core.event import install_recorder
 
 from benchmarks.datasets import TASKS
+from benchmarks.datasets.trade_offs import grid_items
 from benchmarks.measure import answer_scores, warm_up
 from benchmarks.models import build
 from benchmarks.parts import find_loader
 from benchmarks.sizes import Size, crowd
 from benchmarks.task import Task, split_rows
 from benchmarks.workers import THREAD_VARIABLES
-from predilect import Comparisons, Population
+from predilect import Comparisons, GaSPK, Population
 from predilect.data import Vocabulary
 
 Sets = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame | None]  # for training, held out, and attributes of items
@@ -137,6 +138,13 @@ def demo() -> dict[str, tuple[float, float]]:
     return {"fit": (fit, np.nan), "verdict": (_timed(model.verdict)[0], np.nan)}
 
 
+def trade_offs(per: int, n_users: int = 264) -> dict[str, tuple[float, float]]:
+    """GaSPK as it is by default, on choices between items of eight attributes: 5 333 trade-offs for 35 a person."""
+    task = grid_items((2, 2, 2, 2, 2, 3, 3, 3), per * n_users, n_users, 0, n_test=20_000)
+    taken, model = _timed(lambda: GaSPK(n_jobs=1).fit(task.train, items=task.items))
+    return {"": (taken, -float(np.average(model._answer_log_proba(task.test), weights=task.test.weight)))}
+
+
 def compilation() -> dict[str, tuple[float, float]]:
     """A first fit, less a second one, where nothing has been compiled yet."""
     code = (
@@ -189,6 +197,8 @@ CASES: dict[str, tuple[Callable[[], Any], dict[str, float]]] = {
     "choices of five, 332 households": (lambda: scanner(332, 427, 5300, 5, 3), {"": 8.0}),
     "MaxDiff: best of 4 of 12, 100 a person": (lambda: best_of(50, 12, 100, 4), {}),
     "best of 50 of 100, 200 choices": (lambda: best_of(20, 100, 10, 50), {"": 10.0}),
+    "GaSPK, 264 people, 35 choices of 8 attributes": (lambda: trade_offs(35), {"": 16.0}),
+    "GaSPK, 264 people, 350 choices of 8 attributes": (lambda: trade_offs(350), {"": 26.0}),
     "a million votes": (votes, {"read": 2.0, "fit": 1.0}),
     "bundled votes": (demo, {"fit": 4.0, "verdict": 4.0}),
     "compilation": (compilation, {"": 12.0}),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gaspk_grids import problem
-from predilect.inference.gaussian.kernels import matern
+from predilect.inference.gaussian.kernels import Stationary, matern
 from predilect.papers.gaspk.posterior import solver as solver_module
 from predilect.papers.gaspk.posterior.basis import DenseBasis
 from predilect.papers.gaspk.posterior.solver import (
@@ -16,6 +16,7 @@ from predilect.papers.gaspk.posterior.solver import (
     log_determinant,
     precision_product,
     solve,
+    telling_coordinates,
 )
 from tolerances import CONVERGED, EXACT, STATISTICAL
 
@@ -182,3 +183,21 @@ def test_enough_probes_find_it_closely():
     assert whole.standard_error <= CONVERGED
     with pytest.raises(ValueError, match="at least 2 probes"):
         log_determinant(data.basis, data.B, exact=False, n_probes=1)
+
+
+def test_a_basis_of_the_coordinates_that_tell_most_leaves_out_no_more_than_it_may():
+    on_grid = problem().basis
+    points = np.random.default_rng(0).normal(size=(60, 2))
+    over_points = DenseBasis.of(Stationary(np.array([1.0, 2.0]), "squared-exponential"), points)
+    for basis, all_of_them in ((on_grid, on_grid.eigenvalues.sum()), (over_points, 60.0)):
+        for rest in (0.1, 1e-3):
+            chosen = telling_coordinates(basis, rest)
+            short = basis.only(chosen)
+            assert short.rank == len(chosen) < basis.rank
+            left = np.sort(basis.sizes)
+            n_left = basis.rank - short.rank
+            assert left[:n_left].sum() <= rest * all_of_them < left[: n_left + 1].sum()
+            np.testing.assert_array_equal(short.dense(), basis.dense()[:, chosen])
+            x = points[:5] if basis is over_points else basis.trade_offs(basis.places[:5])
+            np.testing.assert_allclose(short.rows(x)[0], basis.rows(x)[0][:, chosen], atol=EXACT)
+    assert len(telling_coordinates(on_grid, 0.0)) == on_grid.rank

@@ -28,6 +28,7 @@ from predilect.papers.gaspk.em.fit import EM, run, weights_to_start
 from predilect.papers.gaspk.em.mode import curvature_at, low_rank_at
 from predilect.papers.gaspk.posterior.basis import PointBasis
 from predilect.papers.gaspk.posterior.curvature import in_parts
+from predilect.papers.gaspk.posterior.solver import telling_coordinates
 from predilect.papers.gaspk.posterior.sums import mixed
 from predilect.papers.gaspk.prior import KernelPrior
 from predilect.papers.gaspk.settings import FitSettings
@@ -40,6 +41,7 @@ _FOLDS = 0  # seed of the folds: random_state changes no predictions
 _MOST_PEOPLE_TRIED = 1000
 _TRIAL_ROUNDS = 10
 _NUMBERS_AT_ONCE = 20_000_000
+_UNTOLD = 1e-4
 
 Folds = Sequence[tuple[TradeOffAnswers, TradeOffAnswers]]
 
@@ -183,8 +185,11 @@ def predict_held_out(
 ) -> tuple[HeldOutMargins, list[FloatArray]]:  # fmt: skip
     """Margins of the answers held out of each of ``folds`` of (kept, held out); at most 10 rounds each.
 
-    Also the weights of each fold, from which a similar candidate may ``begin``.
+    Also the weights of each fold, from which a similar candidate may ``begin``. Coordinates that hold a ten-thousandth
+    of what the points vary are left out: of 5 300 trade-offs of eight attributes that is half of them, and two thirds
+    of the time.
     """
+    basis = basis.only(telling_coordinates(basis, _UNTOLD))
     short = replace(settings, max_rounds=min(settings.max_rounds, _TRIAL_ROUNDS), concentration=candidate.concentration)
     said: list[npt.NDArray[np.int8]] = []
     columns: list[tuple[FloatArray, ...]] = []

@@ -51,7 +51,7 @@ def fit_gaspk(
     choices, told = read_choices(settings, training)
     prior = KernelPrior(settings, choices, max(settings.numbers), answers.n_rows)
     chosen, trials = choose(settings, prior, told, answers, training.space, executor, watch)
-    if len(settings.numbers) > 1:
+    if chosen.candidate.n_c < max(settings.numbers):
         # The best prior of the largest number is not that of the one that was found: as if that had been asked for.
         settings = replace(settings, numbers=(chosen.candidate.n_c,))
         prior = KernelPrior(settings, choices, chosen.candidate.n_c, answers.n_rows)

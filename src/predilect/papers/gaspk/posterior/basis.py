@@ -62,6 +62,10 @@ class PointBasis(Protocol):
         """The basis of ``kernel``, which is ``factor`` times this one's."""
         ...
 
+    def only(self, coordinates: IntArray) -> PointBasis:
+        """The basis without the other coordinates."""
+        ...
+
     def widened(self, n_new: int) -> PointBasis | None:
         """The basis with further dimensions of trade-offs, 0 at all points; None where it cannot have them."""
         ...
@@ -112,9 +116,9 @@ class DenseBasis:
     """
 
     kernel: Kernel
-    pivots: FloatArray  # (rank, d), points that Φ is made from
+    pivots: FloatArray  # (p, d), points that Φ is made from
     root: FloatArray  # (n_points, rank), Φ; orthogonal columns
-    back: FloatArray  # (rank, rank): trade-off x has the row k(x, pivots) back
+    back: FloatArray  # (p, rank): trade-off x has the row k(x, pivots) back
     left_out: float  # largest residual prior variance, as a share of the largest
 
     @property
@@ -150,13 +154,17 @@ class DenseBasis:
         scale = math.sqrt(factor)
         return DenseBasis(kernel, self.pivots, self.root * scale, self.back / scale, self.left_out)
 
+    def only(self, coordinates: IntArray) -> DenseBasis:
+        """The basis without the other coordinates."""
+        return replace(self, root=self.root[:, coordinates], back=self.back[:, coordinates])
+
     def widened(self, n_new: int) -> DenseBasis:
         """The basis with further dimensions of trade-offs, 0 at all points, of the mean length-scale."""
         amplitude, inner, antisymmetric = kernel_parts(self.kernel)
         lengths = np.broadcast_to(inner.length_scales, self.pivots.shape[1])
         scaled = Scaled(replace(inner, length_scales=np.append(lengths, np.full(n_new, lengths.mean()))), amplitude)
         kernel: Kernel = Antisymmetric(scaled) if antisymmetric else scaled
-        return replace(self, kernel=kernel, pivots=np.hstack([self.pivots, np.zeros((self.rank, n_new))]))
+        return replace(self, kernel=kernel, pivots=np.hstack([self.pivots, np.zeros((len(self.pivots), n_new))]))
 
     def low_rank(self, B: FloatArray, n_e: int) -> None:
         """None: rows of Φ are no approximation."""

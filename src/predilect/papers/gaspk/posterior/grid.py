@@ -67,6 +67,10 @@ class GridBasis:
         """The basis of ``kernel``, which is ``factor`` times this one's."""
         return replace(self, eigenvalues=self.eigenvalues * factor, amplitude=self.amplitude * factor)
 
+    def only(self, coordinates: IntArray) -> GridBasis:
+        """The basis without the other coordinates."""
+        return replace(self, index=self.index[:, coordinates], eigenvalues=self.eigenvalues[coordinates])
+
     def widened(self, n_new: int) -> None:
         """None: a grid has no levels of further dimensions."""
 

@@ -119,6 +119,13 @@ class Preconditioner:
         return out.reshape(x.shape)
 
 
+def telling_coordinates(basis: PointBasis, rest: float) -> IntArray:
+    """The fewest coordinates that leave out at most a share ``rest`` of what points vary, ascending."""
+    smallest_first = np.sort(basis.sizes)
+    left = np.searchsorted(np.cumsum(smallest_first), rest * smallest_first.sum(), side="right")
+    return largest_coordinates(basis, basis.rank - int(left))
+
+
 def largest_coordinates(basis: PointBasis, n_coordinates: int) -> IntArray:
     """The coordinates along which the points vary most, ascending, shape (min(n_coordinates, rank),).
 
