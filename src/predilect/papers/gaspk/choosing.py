@@ -40,8 +40,9 @@ _UNSEARCHED = 3.0  # amplitude before the evidence is asked, and where nothing c
 _FOLDS = 0  # seed of the folds: random_state changes no predictions
 _MOST_PEOPLE_TRIED = 1000
 _TRIAL_ROUNDS = 10
+_ROUNDS_OF_NUMBERS = 40
 _NUMBERS_AT_ONCE = 20_000_000
-_UNTOLD = 1e-4
+_UNTOLD = 1e-3
 
 Folds = Sequence[tuple[TradeOffAnswers, TradeOffAnswers]]
 
@@ -132,11 +133,15 @@ def choose(
     a_nat = 1.0 / sum(float(answers.weight[out].sum()) for out in masks)  # of all answers held out together
     found = min((search(judge, table.shape, start) for start in table.starts), key=lambda place: judge(*place))
     place = widest(judge, table.shape, found, a_nat)
-    losses = {n_c: judge(*place, n_c) for n_c in table.numbers}
-    # More characteristics must be worth a nat.
-    n_c = min(n_c for n_c, loss in losses.items() if loss <= min(losses.values()) + a_nat)
-    chosen = judge.trials[*place, n_c]
-    masks = masks_of_newcomers(answers, _FOLDS, among=tried, keys=keys) if settings.spread is None and n_c > 1 else []
+    chosen = judge.trial(*place, most)
+    if len(table.numbers) > 1:
+        # Fits that begin anew are compared with those that began at others before, so all must come to their ends.
+        at_end = [judge.trial(*place, n_c, _ROUNDS_OF_NUMBERS) for n_c in sorted(table.numbers)]
+        least = min(trial.log_loss for trial in at_end)
+        # More characteristics must be worth a nat.
+        chosen = next(trial for trial in at_end if trial.log_loss <= least + a_nat)
+    several = settings.spread is None and chosen.candidate.n_c > 1
+    masks = masks_of_newcomers(answers, _FOLDS, among=tried, keys=keys) if several else []
     if masks and chosen.held_out is not None:
         basis = prior.basis(chosen.candidate.kernel)
         newcomers, _ = predict_held_out(chosen.candidate, basis, folds_of(masks), settings, executor=executor)
@@ -153,24 +158,27 @@ class _Judge:
     settings: FitSettings
     executor: ThreadPoolExecutor | None
     watch: Watcher | None
-    trials: dict[tuple[int, int, int], CandidateTrial] = field(default_factory=dict)
+    trials: dict[tuple[int, int, int, int], CandidateTrial] = field(default_factory=dict)
     begun: list[FloatArray] | None = None
 
-    def __call__(self, size: int, alpha: int, n_c: int | None = None) -> float:
+    def __call__(self, size: int, alpha: int) -> float:
+        return self.trial(size, alpha, max(self.table.numbers)).log_loss
+
+    def trial(self, size: int, alpha: int, n_c: int, rounds: int = _TRIAL_ROUNDS) -> CandidateTrial:
+        """The trial of a place, of at most so many rounds."""
         most = max(self.table.numbers)
-        n_c = most if n_c is None else n_c
-        if (size, alpha, n_c) not in self.trials:
+        if (size, alpha, n_c, rounds) not in self.trials:
             one = self.table.candidate(size, alpha, n_c)
             out, weights = predict_held_out(
                 one, self.table.prior.basis(one.kernel), self.folds, self.settings, executor=self.executor,
-                begin=self.begun if n_c == most else None,
+                begin=self.begun if n_c == most else None, rounds=rounds,
             )  # fmt: skip
-            self.trials[size, alpha, n_c] = judged(one, out)
+            self.trials[size, alpha, n_c, rounds] = judged(one, out)
             if n_c == most and one.concentration > 0.0:
                 self.begun = weights
             if self.watch is not None:
                 self.watch("trying priors on held-out answers, number", len(self.trials))
-        return self.trials[size, alpha, n_c].log_loss
+        return self.trials[size, alpha, n_c, rounds]
 
 
 def judged(candidate: KernelCandidate, out: HeldOutMargins) -> CandidateTrial:
@@ -181,16 +189,16 @@ def judged(candidate: KernelCandidate, out: HeldOutMargins) -> CandidateTrial:
 
 def predict_held_out(
     candidate: KernelCandidate, basis: PointBasis, folds: Folds, settings: FitSettings, *,
-    executor: ThreadPoolExecutor | None = None, begin: Sequence[FloatArray] | None = None,
+    executor: ThreadPoolExecutor | None = None, begin: Sequence[FloatArray] | None = None, rounds: int = _TRIAL_ROUNDS,
 ) -> tuple[HeldOutMargins, list[FloatArray]]:  # fmt: skip
-    """Margins of the answers held out of each of ``folds`` of (kept, held out); at most 10 rounds each.
+    """Margins of the answers held out of each of ``folds`` of (kept, held out); at most so many ``rounds`` each.
 
-    Also the weights of each fold, from which a similar candidate may ``begin``. Coordinates that hold a ten-thousandth
+    Also the weights of each fold, from which a similar candidate may ``begin``. Coordinates that hold a thousandth
     of what the points vary are left out: of 5 300 trade-offs of eight attributes that is half of them, and two thirds
     of the time.
     """
     basis = basis.only(telling_coordinates(basis, _UNTOLD))
-    short = replace(settings, max_rounds=min(settings.max_rounds, _TRIAL_ROUNDS), concentration=candidate.concentration)
+    short = replace(settings, max_rounds=min(settings.max_rounds, rounds), concentration=candidate.concentration)
     said: list[npt.NDArray[np.int8]] = []
     columns: list[tuple[FloatArray, ...]] = []
     deltas: list[float] = []

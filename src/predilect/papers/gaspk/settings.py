@@ -32,7 +32,7 @@ ESTIMATORS = ("heuristic", "exact")
 LENGTH_RULES = ("median", "per-dimension")
 
 _NUMBERS = (1, 2, 3, 5, 10)
-_CONCENTRATIONS = (0.3, 1.0, 3.0, 10.0, 30.0)
+_CONCENTRATIONS = (0.03, 0.3, 3.0, 30.0)
 
 
 @dataclass(frozen=True, slots=True)

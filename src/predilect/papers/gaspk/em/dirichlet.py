@@ -23,6 +23,7 @@ from predilect.papers.gaspk.posterior.sums import packed_blocks, row_sums
 _DENSE_RANK = 500  # columns of a basis up to which all directions are worked out
 _COARSE = 1e-3  # tolerance of a mode that only starts something
 _NEAREST = 0.1  # least weight to start from, as a share of the average
+_LEAST = 0.03  # α of which people are of one kind each
 _ROUNDING = 1e-9  # of the longest direction: shorter ones are none
 
 
@@ -37,7 +38,7 @@ def concentration_of(n_c: int, like: float, n_like: int) -> float:
     The share of the prior variance that is not common to all is (n_c - 1)/(n_c (α + 1)); as much of it as n_c allow.
     """
     share = (n_like - 1.0) / (n_like * (like + 1.0))
-    return max((n_c - 1.0) / (n_c * share) - 1.0, 0.1) if share > 0.0 else like
+    return max((n_c - 1.0) / (n_c * share) - 1.0, _LEAST) if share > 0.0 else like
 
 
 def open_weights(

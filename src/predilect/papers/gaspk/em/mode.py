@@ -93,11 +93,12 @@ def find_mode(
     direction: Direction,
     *,
     start: Mode | FloatArray | None = None,
+    centre: FloatArray | float = 0.0,
     penalty: FloatArray | None = None,
     tolerance: float = 1e-8,
     max_iter: int = 100,
 ) -> Mode:
-    """Maximum of ψ(w) = Σ_i weight_i log p(y_i | γ_uᵀ F_t) - |w|²/2 with F = Φ w, which is concave.
+    """Maximum of ψ(w) = Σ_i weight_i log p(y_i | γ_uᵀ F_t) - |w - centre|²/2 with F = Φ w, which is concave.
 
     ``penalty`` holds the lower triangles of Q_t, (n_points, n_c (n_c + 1)/2): Σ_t F_tᵀ Q_t F_t/2 is subtracted.
     ``start`` is coordinates (rank, n_c) or a mode under other weights. ``tolerance`` bounds a margin's distance from
@@ -120,11 +121,11 @@ def find_mode(
     z = gather(rows.user, rows.point, gamma, F)
     value, slope, curvature = _weighted(likelihood, y, z, weight)
     against, cost = _cost(penalty, F)
-    psi = value - 0.5 * float(np.vdot(w, w)) - cost
+    psi = value - 0.5 * float(np.square(w - centre).sum()) - cost
     iterations, error, exact = 0, np.inf, _FIRST
     state = CurvaturePoint(basis, answers, gamma, curvature, penalty)
     while error > tolerance and iterations < max_iter:
-        gradient = basis.backward(scatter(rows.user, rows.point, slope, gamma, basis.n_points) - against) - w
+        gradient = basis.backward(scatter(rows.user, rows.point, slope, gamma, basis.n_points) - against) - (w - centre)
         step_w = direction(state, gradient, exact)
         step_F = basis.forward(step_w)
         step_z = gather(rows.user, rows.point, gamma, step_F)
@@ -135,7 +136,7 @@ def find_mode(
             value, slope, curvature = _weighted(likelihood, y, new_z, weight)
             new_F = _along(F, step, step_F)
             against, cost = _cost(penalty, new_F)
-            new_psi = value - 0.5 * float(np.vdot(new_w, new_w)) - cost
+            new_psi = value - 0.5 * float(np.square(new_w - centre).sum()) - cost
             if new_psi >= psi - 1e-12 * abs(psi):  # rounding alone may lower it at the mode
                 break
             step *= 0.5
