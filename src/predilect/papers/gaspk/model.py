@@ -19,7 +19,7 @@ from predilect.models.reading import PairQueries, Said, Training, read_answers
 from predilect.papers.gaspk import boundaries as gaspk_boundaries
 from predilect.papers.gaspk import outputs as gaspk_outputs
 from predilect.papers.gaspk.posterior.posterior import GaSPKPosterior
-from predilect.papers.gaspk.questions import limits, margins_of_queries, typical_size
+from predilect.papers.gaspk.questions import limits, questions_of, typical_size
 from predilect.papers.gaspk.settings import FitSettings, GaSPKHyperparameters, check_gaspk
 from predilect.papers.gaspk.storage import Stored, restore_gaspk
 from predilect.papers.gaspk.training import fit_gaspk
@@ -240,7 +240,8 @@ class GaSPK(Estimator):
         return self.posterior_.gamma
 
     def _margins(self, queries: PairQueries, items: Any, people: Any) -> tuple[FloatArray, FloatArray]:
-        return margins_of_queries(self, queries, self._new_items(queries, items))
+        asked, posterior = questions_of(self, queries, self._new_items(queries, items))
+        return asked.margins(posterior)
 
     def _relation(self) -> str:
         number = self.hyperparameters_.n_components

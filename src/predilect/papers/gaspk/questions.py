@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from predilect._base.types import FloatArray, IntArray
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.features import FeatureSpace
 from predilect.data.frames import build_frame
 from predilect.errors import DataError, DataWarning
@@ -96,10 +96,33 @@ def all_people(model: Any) -> list[Any]:
     return ids + added
 
 
-def margins_of_queries(model: Any, queries: PairQueries, new: FeatureSpace | None) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of f_u(t) for each pair, shapes (n,); pairs without attributes get the prior."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Questions:
+    """Pairs of items as trade-offs; (n,) each, but ``trade_offs`` and what follows are of the pairs with attributes."""
+
+    users: IntArray
+    known: BoolArray  # whether both items have attributes
+    trade_offs: FloatArray  # (q, d)
+    code: IntArray
+    sign: FloatArray
+
+    def margins(self, posterior: GaSPKPosterior) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of f_u(t), shapes (n,); pairs without attributes get the prior."""
+        known, gamma = self.known, posterior.gamma
+        mean, var = np.zeros(len(known)), np.empty(len(known))
+        squares = np.append(np.einsum("uc,uc->u", gamma, gamma), np.trace(posterior.second_moment))
+        others = self.users[~known]
+        prior = posterior.prior_variance * posterior.factors_of(others) * squares[others]
+        var[~known] = posterior.spread * (1.0 + prior) - 1.0
+        if known.any():
+            value, var[known] = posterior.evaluations(self.users[known], self.trade_offs, self.code)
+            mean[known] = value * self.sign
+        return mean, var
+
+
+def questions_of(model: Any, queries: PairQueries, new: FeatureSpace | None) -> tuple[Questions, GaSPKPosterior]:
+    """The trade-offs of pairs, and the posterior, which has room for unseen items where items are their attributes."""
     posterior, trade_offs = model.posterior_, model.trade_offs_
-    antisymmetric = model._settings.antisymmetric
     matrix, known = model._space.matrix, model._space.known
     if trade_offs.items_are_attributes:
         matrix, known = None, np.ones(len(model.items_), dtype=bool)
@@ -113,16 +136,8 @@ def margins_of_queries(model: Any, queries: PairQueries, new: FeatureSpace | Non
     left, right = queries.left, queries.right
     asked = known[left] & known[right]
     users = queries.users if model.personal_ else np.zeros(len(left), dtype=np.int32)
-    mean, var = np.zeros(len(left)), np.empty(len(left))
-    gamma = posterior.gamma
-    squares = np.append(np.einsum("uc,uc->u", gamma, gamma), np.trace(posterior.second_moment))
-    prior = posterior.prior_variance * posterior.factors_of(users[~asked]) * squares[users[~asked]]
-    var[~asked] = posterior.spread * (1.0 + prior) - 1.0
-    if asked.any():
-        found = trade_offs.points(matrix, left[asked], right[asked], antisymmetric=antisymmetric)
-        value, var[asked] = posterior.evaluations(users[asked], found.points, found.code)
-        mean[asked] = value * found.sign
-    return mean, var
+    found = trade_offs.points(matrix, left[asked], right[asked], antisymmetric=model._settings.antisymmetric)
+    return Questions(users, asked, found.points, found.code, found.sign), posterior
 
 
 def _with_items(

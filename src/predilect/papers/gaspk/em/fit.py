@@ -80,7 +80,7 @@ def run(
     step, share = np.zeros_like(gamma), np.full(len(gamma), settings.damping)
     penalty: FloatArray | None = None
     if start is not None:
-        penalty = _penalty(state_at(basis, answers, gamma, Probit(threshold), start), basis.forward(start), settings)
+        penalty = penalty_at(state_at(basis, answers, gamma, Probit(threshold), start), basis.forward(start), settings)
     while True:
         likelihood = Probit(threshold)
         moved, last = min(1.0, change), change < settings.tolerance or rounds == settings.max_rounds
@@ -103,7 +103,7 @@ def run(
             threshold = best_threshold(
                 answers.outcome, answers.weight, mode.margin, np.zeros(answers.n_rows), threshold
             )
-        penalty = _penalty(replace(mode.state, gamma=gamma), mode.F, settings)
+        penalty = penalty_at(replace(mode.state, gamma=gamma), mode.F, settings)
         rounds += 1
         if progress is not None:
             progress(rounds / settings.max_rounds)
@@ -149,7 +149,7 @@ def left_open_of(
     return np.asarray(out / (total + 1.0)[:, None, None])  # of a Dirichlet
 
 
-def _penalty(state: CurvaturePoint, F: FloatArray, settings: FitSettings) -> FloatArray | None:
+def penalty_at(state: CurvaturePoint, F: FloatArray, settings: FitSettings) -> FloatArray | None:
     """Triangles of Σ over the answers about a trade-off of their curvature times half the covariance of the weights."""
     n_c = state.gamma.shape[1]
     if settings.concentration == 0.0 or n_c == 1:
