@@ -456,7 +456,7 @@ def test_market_shares_are_means_over_the_people(wide):
     np.testing.assert_allclose(table["share"], p.mean(axis=0), atol=EXACT)
     assert ((table["lower"] <= table["share"]) & (table["share"] <= table["upper"])).all()
     respondents = pl.DataFrame(wide.simulate(ids, of="respondents"))
-    assert respondents["lower"].to_list() == respondents["share"].to_list()
+    assert respondents["share"].to_list() == table["share"].to_list()
     with pytest.raises(DataError, match="take the rule share"):
         wide.simulate(ids, "randomised")
     with pytest.raises(DataError, match="the scenario has one item"):

@@ -49,7 +49,7 @@ class GaSPK(Estimator):
         "auto": exact, in the paper's preset heuristic.
     concentration : float or "auto", default "auto"
         α ≥ 0 of the Dirichlet prior of weights: near 0 people are of one characteristic each, large they are alike; 0
-        is maximum likelihood. "auto": 0.3, 1, 3, 10 or 30, by held-out answers.
+        is maximum likelihood. "auto": 0.03, 0.3, 3 or 30, by held-out answers.
     tau : {"difference", "relative"} or callable, default "difference"
         Trade-off of two items: difference of standardised attributes; relative change of numbers; or a function of
         two arrays of attributes in their own units, shape (n, n_columns) each, that gives (n, d).
