@@ -97,7 +97,7 @@ def all_people(model: Any) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Questions:
+class TradeOffQuestions:
     """Pairs of items as trade-offs; (n,) each, but ``trade_offs`` and what follows are of the pairs with attributes."""
 
     users: IntArray
@@ -120,7 +120,9 @@ class Questions:
         return mean, var
 
 
-def questions_of(model: Any, queries: PairQueries, new: FeatureSpace | None) -> tuple[Questions, GaSPKPosterior]:
+def questions_of(
+    model: Any, queries: PairQueries, new: FeatureSpace | None
+) -> tuple[TradeOffQuestions, GaSPKPosterior]:
     """The trade-offs of pairs, and the posterior, which has room for unseen items where items are their attributes."""
     posterior, trade_offs = model.posterior_, model.trade_offs_
     matrix, known = model._space.matrix, model._space.known
@@ -137,7 +139,7 @@ def questions_of(model: Any, queries: PairQueries, new: FeatureSpace | None) -> 
     asked = known[left] & known[right]
     users = queries.users if model.personal_ else np.zeros(len(left), dtype=np.int32)
     found = trade_offs.points(matrix, left[asked], right[asked], antisymmetric=model._settings.antisymmetric)
-    return Questions(users, asked, found.points, found.code, found.sign), posterior
+    return TradeOffQuestions(users, asked, found.points, found.code, found.sign), posterior
 
 
 def _with_items(

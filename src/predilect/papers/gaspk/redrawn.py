@@ -30,7 +30,7 @@ class Redrawn(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _NoCovariance:
     """No covariance."""
 
     n_c: int
@@ -81,7 +81,7 @@ def redrawn(model: Any, posterior: GaSPKPosterior, asked: FloatArray, n: int) ->
         left_open = left_open_at(state, w, settings.estimator, settings.concentration)
         yield Redrawn(
             replace(
-                posterior, basis=basis, w=np.vstack([w, centre[len(w) :]]), gamma=gamma, low_rank=_Known(n_c),
+                posterior, basis=basis, w=np.vstack([w, centre[len(w) :]]), gamma=gamma, low_rank=_NoCovariance(n_c),
                 exact_up_to=0, left_open=None if left_open is None else open_share * left_open,
             ),
             people,
