@@ -15,8 +15,7 @@ from scipy.stats import chisquare, norm
 
 import predilect
 from predilect import Comparisons, Population
-from predilect.decisions.crowd import QuestionDraws
-from predilect.decisions.weights import _between_sets, information_about
+from predilect.decisions.crowd import QuestionDraws, _between_sets, information_about
 from predilect.errors import DataError
 from simulate_updates import FIXED
 from tolerances import EXACT, ITERATIVE

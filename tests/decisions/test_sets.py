@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 from predilect import Comparisons, Population, load
-from predilect.decisions.queries import suggest
-from predilect.decisions.sets import _information, choice_chances, suggest_set
+from predilect.decisions.questions import _information, choice_chances, suggest, suggest_set
 from predilect.errors import DataError, DataWarning
 from simulate import comparisons, crowd
 from tolerances import EXACT

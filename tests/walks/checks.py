@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,17 @@ def plain_of(hyperparameters: Any) -> dict[str, Any]:
     return {name: float(one) if isinstance(one, int | float) else one for name, one in asdict(hyperparameters).items()}
 
 
+def attribute_of(model: Any, name: str) -> Any:
+    """What stands under a name, such as "rank" or "worth.parts"; None where the model has no such thing."""
+    return reduce(lambda one, part: getattr(one, part, None), name.split("."), model)
+
+
 def table_or_refusal(model: Any, name: str) -> Any:
     """A table that a model has, as plain columns; or why not."""
-    if not hasattr(model, name):
+    call = attribute_of(model, name)
+    if call is None:
         return None
-    found = asking(getattr(model, name))
+    found = asking(call)
     return found if isinstance(found, Refused) else columns_of(found)
 
 
@@ -345,10 +352,10 @@ def verbs(items: Sequence[Any] = ("tea", "milk"), user: Any = "ann") -> dict[str
         "scores": {"size": 2, "anchor": None, "user": None},
         "top": {"k": 2},
         "compress": {"keep": 1, "loss": "regret", "criterion": "auto", "budget": None},
-        "importances": {"of": "population"},
-        "willingness_to_pay": {"price": "price", "user": None},
-        "contrasts": {"attribute": "kind", "user": None},
-        "simulate": {"scenarios": pair, "rule": "share", "of": "population"},
+        "worth.importances": {"of": "population"},
+        "worth.willingness_to_pay": {"price": "price", "user": None},
+        "worth.contrasts": {"attribute": "kind", "user": None},
+        "worth.simulate": {"scenarios": pair, "rule": "share", "of": "population"},
         "update": {"user": user, "left": pair[0], "right": pair[-1], "winner": pair[0], "weight": 1.0},
         "forget": {"user": user, "left": pair[0], "right": pair[-1], "winner": pair[0], "weight": 1.0},
         "predict_proba": {"X": {"left": pair[:1], "right": pair[1:2]}, "items": None, "people": None},

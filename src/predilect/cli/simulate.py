@@ -126,7 +126,7 @@ def simulate(
         results = Results.of(folder).with_people(talk)
         fitted = results.model
         name = fitted.report_["model"]
-        if not hasattr(fitted, "simulate"):
+        if not hasattr(fitted, "worth"):
             raise DataError(
                 f"{folder} holds a {name} model, which has no shares. Rank with --model population, gaspk, "
                 "mixed-logit, logit or latent-class"
@@ -151,15 +151,15 @@ def simulate(
         what, heads = "Shares", {"share": "Share"}
         if elasticities is not None:
             what, heads = "Elasticities", {"elasticity": "Elasticity"}
-            table = _each(offered, lambda _, ids: fitted.elasticities(ids, elasticities, **rest))
+            table = _each(offered, lambda _, ids: fitted.worth.elasticities(ids, elasticities, **rest))
         elif maximise is not None:
             what, heads = "Amounts", {"brings": "Brings", "p_best": "P(best)"}
             table = _best(fitted, offered, given, maximise.value, vary, line, price, cost, rest)
         elif vary is not None:
             offered, *curve = _varied(fitted, offered, vary)
-            table = _each(offered, lambda _, ids: fitted.price_curve(ids, *curve, rule.name, **rest))
+            table = _each(offered, lambda _, ids: fitted.worth.price_curve(ids, *curve, rule.name, **rest))
         else:
-            table = fitted.simulate(offered, rule.name, **rest)
+            table = fitted.worth.simulate(offered, rule.name, **rest)
         if talk.kind == "table":
             talk.show(with_intervals(table, heads, as_percent="share" in heads))
             for row in table.filter("is_best").iter_rows(named=True) if "is_best" in table.columns else ():
@@ -288,7 +288,7 @@ def _best(
     amount = 0.0 if cost is None or column is not None else _amount(cost, line is not None)
     if vary is not None:
         offered, *curve = _varied(fitted, offered, vary)
-        return _each(offered, lambda _, ids: fitted.best_price(ids, *curve, maximise, cost=amount, **rest))
+        return _each(offered, lambda _, ids: fitted.worth.best_price(ids, *curve, maximise, cost=amount, **rest))
     names, ids = _sets_of(given)
     if "ours" not in given.columns:
         raise DataError(
@@ -307,7 +307,7 @@ def _best(
             )
         paid = amount if column is None else dict(zip(mine, _amounts(given[column].gather(rows)), strict=True))
         others = [one for one in offer if one not in mine]
-        found: pl.DataFrame = fitted.best_line(mine, others, line, maximise, price=price, cost=paid, **rest)
+        found: pl.DataFrame = fitted.worth.best_line(mine, others, line, maximise, price=price, cost=paid, **rest)
         return found
 
     return _each(offered, lines)

@@ -12,7 +12,7 @@ from predilect._base.text import quoted
 from predilect._base.types import FloatArray
 from predilect.data import build_frame
 from predilect.decisions.candidates import Fitted
-from predilect.decisions.queries import code_of
+from predilect.decisions.questions import code_of
 from predilect.decisions.ranking import refuse_unsound
 from predilect.decisions.scales import Scale, ScaleName, scale_of
 from predilect.errors import DataError

@@ -120,23 +120,33 @@ def end_told(name: str, end: End) -> str:
 
 def could_be_items(columns: Sequence[pl.Series]) -> bool:
     """Whether columns hold ids, some of them now in one and now in another, and never one twice in a row."""
-    if any(not is_plain(column) or column.dtype.is_float() for column in columns):
-        return False
-    words = [as_text(column).str.strip_chars() for column in columns]
-    if any(word.str.contains(r"^-|\.\d").any() for word in words):
-        return False
-    held = [{*word.drop_nulls()} for word in words]
-    if len({*itertools.chain(*held)}) == sum(map(len, held)):
+    words = [one for column in columns if (one := _ids_of(column)) is not None]
+    return len(words) == len(columns) and _of_one_kind(words)
+
+
+def _ids_of(column: pl.Series) -> pl.Series | None:
+    """A column as text if it could hold ids, and no measured numbers."""
+    if not is_plain(column) or column.dtype.is_float():
+        return None
+    words = as_text(column).str.strip_chars()
+    return None if words.str.contains(r"^-|\.\d").any() else words
+
+
+def _of_one_kind(words: Sequence[pl.Series]) -> bool:
+    """Whether some ids stand now in one and now in another of some columns, and never twice in a row."""
+    held = pl.concat([one.drop_nulls().unique() for one in words])
+    if held.n_unique() == len(held):
         return False
     return not any((one == two).any() for one, two in itertools.combinations(words, 2))
 
 
 def pairs_of_items(columns: Mapping[str, pl.Series]) -> list[list[str]]:
     """Any two columns that could hold the items of pairs, unless no value recurs in either, as in numbers of rows."""
-    recurs = {name: is_plain(one) and one.n_unique() < len(one) for name, one in columns.items()}
+    ids = {name: words for name, column in columns.items() if (words := _ids_of(column)) is not None}
+    recurs = {name: columns[name].n_unique() < len(columns[name]) for name in ids}
     return [
-        [one, two] for one, two in itertools.combinations(columns, 2)
-        if (recurs[one] or recurs[two]) and could_be_items([columns[one], columns[two]])
+        [one, two] for one, two in itertools.combinations(ids, 2)
+        if (recurs[one] or recurs[two]) and _of_one_kind([ids[one], ids[two]])
     ]  # fmt: skip
 
 

@@ -515,7 +515,7 @@ class Population(Tables):
         )
 
     def describe(self) -> list[str]:
-        from predilect.models.population.kit import describe_attributes
+        from predilect.models.population.coefficients import describe_attributes
         from predilect.models.population.segments import segment_columns
 
         lines = self.posterior_.calibration.describe(self.tie_threshold_)

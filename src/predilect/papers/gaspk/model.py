@@ -16,6 +16,7 @@ from predilect._base.stored import PART
 from predilect._base.types import FloatArray
 from predilect.models.estimator import Estimator, Learned, Turn
 from predilect.models.reading import PairQueries, Said, Training, read_answers
+from predilect.models.worth import former
 from predilect.papers.gaspk import boundaries as gaspk_boundaries
 from predilect.papers.gaspk import outputs as gaspk_outputs
 from predilect.papers.gaspk.plots import characteristics
@@ -301,7 +302,13 @@ class GaSPK(Estimator):
     accept = gaspk_outputs.accept
     evaluation_distribution = gaspk_outputs.evaluation_distribution
     segments = gaspk_outputs.segments
-    simulate = gaspk_outputs.simulate
+    simulate = former("simulate")
+
+    @property
+    def worth(self) -> gaspk_outputs.Shares:
+        """``model.worth.simulate(scenarios)``: market shares of what is on offer."""
+        return gaspk_outputs.Shares(self)
+
     characteristics = gaspk_outputs.characteristics
     indifference = gaspk_boundaries.indifference
     willingness = gaspk_boundaries.willingness

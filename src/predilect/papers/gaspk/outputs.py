@@ -14,8 +14,8 @@ from predilect.data.frames import column_names, open_frame, to_columns
 from predilect.errors import DataError, DataWarning
 from predilect.inference.likelihoods.probit import outcome_probabilities
 from predilect.inference.likelihoods.special import TAILS_95, Z_95
-from predilect.models.kit import offered_in
 from predilect.models.reading import ROUNDING
+from predilect.models.worth import offered_in
 from predilect.papers.gaspk.posterior.joint import joint
 from predilect.papers.gaspk.questions import (
     all_people,
@@ -164,6 +164,17 @@ def simulate(model: Any, scenarios: Any, rule: str = "share", *, items: Any = No
         for column, values in zip(table.values(), ([name] * k, ids, share, lower, upper, [of] * k), strict=True):
             column += list(values)
     return frame_of(model, table, {})
+
+
+class Shares:
+    """What ``model.worth`` has of a GaSPK model: the shares of what is on offer. It has no coefficients."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def simulate(self, scenarios: Any, rule: str = "share", *, items: Any = None, of: str = "population") -> Any:
+        """See :func:`predilect.papers.gaspk.outputs.simulate`."""
+        return simulate(self._model, scenarios, rule, items=items, of=of)
 
 
 def segments(model: Any) -> Any:
