@@ -74,7 +74,7 @@ class PersonDraws(Protocol):
         ...
 
     def chance_of_first(self, V: FloatArray) -> FloatArray:
-        """That of the first of the items alone, (R,)."""
+        """Probability that the first item is chosen, (R,)."""
         ...
 
 
