@@ -160,7 +160,7 @@ def test_columns_are_guessed_or_asked_for():
 
 def test_not_a_table():
     with pytest.raises(DataError, match="expected a data frame"):
-        Comparisons.from_frame([1, 2, 3])
+        Comparisons.from_frame(np.array([1, 2, 3]))
     with pytest.raises(DataError, match="equally long"):
         Comparisons.from_frame({"left": ["a"], "right": ["b", "c"], "winner": ["a"]})
 

@@ -139,9 +139,9 @@ def test_named_pairs(of_people):
     chance = of_people.predict_proba({"left": [a], "right": [b]})[0]
     assert [row["p_left"], row["p_tie"], row["p_right"]] == chance.tolist()
     user = of_people.users_.ids[0]
-    (own,) = pl.DataFrame(of_people.versus([(a, b)], user)).to_dicts()
+    (own,) = pl.DataFrame(of_people.versus(a, b, user)).to_dicts()
     assert own["p_left"] == of_people.predict_proba({"user": [user], "left": [a], "right": [b]})[0, 0]
-    (turned,) = pl.DataFrame(of_people.versus([(b, a)], user)).to_dicts()
+    (turned,) = pl.DataFrame(of_people.versus([(b, a)], user=user)).to_dicts()
     assert own["p_better"] + turned["p_better"] == pytest.approx(1.0)
     with pytest.raises(DataError, match="paired with itself"):
         of_people.versus([(a, a)])
@@ -166,6 +166,11 @@ def test_named_pairs(of_people):
 def test_what_are_no_pairs_are_refused(model, pairs, said):
     with pytest.raises(DataError, match="a list of pairs of two items, such as.*" + said):
         model.versus(pairs)
+
+
+def test_a_person_after_a_list_of_pairs_is_named(model):
+    with pytest.raises(DataError, match="A person is named: user='ann'"):
+        model.versus([("P", "Q")], "ann")
 
 
 def test_ids_that_are_integers_can_be_named_as_text():

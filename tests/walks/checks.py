@@ -148,7 +148,7 @@ def check_versus(model: Any, user: Any, board: dict[Any, dict[str, Any]], covari
     """Each two items against each other, and the board."""
     whose, items = user or "the crowd", list(model.items_.ids)
     pairs = list(itertools.permutations(items, 2))
-    told = columns_of(model.versus(pairs, user))
+    told = columns_of(model.versus(pairs, user=user))
     frame = {"left": told["left"], "right": told["right"]} | ({} if user is None else {"user": [user] * len(pairs)})
     there = model.predict_proba(frame)
     back = model.predict_proba(frame | {"left": told["right"], "right": told["left"]})
@@ -339,7 +339,7 @@ def verbs(items: Sequence[Any] = ("tea", "milk"), user: Any = "ann") -> dict[str
         "rank": {"user": None, "scale": "probit", "base": None, "anchor": None},
         "utilities": {"user": user, "ranks": False},
         "utility_distribution": {"user": user},
-        "versus": {"pairs": [tuple(pair)], "user": user, "scale": "probit"},
+        "versus": {"pairs": [tuple(pair)], "other": None, "user": user, "scale": "probit"},
         "suggest": {"user": user, "n": 1, "target": "person", "k": 1, "candidates": None, "strategy": "bald",
                     "exclude": None, "retired": (), "difficulty": None, "random_state": 0},
         "suggest_set": {"user": user, "size": 2, "candidates": None, "k": 1, "exclude": None},

@@ -144,7 +144,7 @@ def _versus(talk: Talk, fitted: Any, items: list[str], user: str | None, unit: A
         raise DataError("give two or more different items, such as: predilect show DIR tea milk")
     if len(items) > _MOST_ITEMS:
         raise DataError(f"give at most {_MOST_ITEMS} items; predilect show DIR --format csv has all scores")
-    table = pl.DataFrame(fitted.versus(list(combinations(items, 2)), user, scale=unit))
+    table = pl.DataFrame(fitted.versus(list(combinations(items, 2)), user=user, scale=unit))
     lines = [Text(one_line(sentence_of_pair(row, unit.of_differences))) for row in table.iter_rows(named=True)]
     if talk.kind == "table":
         for line in lines:

@@ -461,12 +461,14 @@ class Asking:
             fitted._backend,
         )  # fmt: skip
 
-    def versus(self, pairs: Sequence[tuple[Any, Any]], user: Any = None, *, scale: ScaleName | Scale = "probit") -> Any:
+    def versus(self, pairs: Any, other: Any = None, user: Any = None, *, scale: ScaleName | Scale = "probit") -> Any:
         """Probabilities that one item is better than another, P(A > B), for pairs of the crowd's board or one person's.
 
         Parameters
         ----------
-        pairs : list of (item, item)
+        pairs : list of (item, item), or item
+        other : item, optional
+            The item that an item is compared with.
         user : id, optional
             A person; by default the crowd. Where people are found hardly to differ (:meth:`describe` says so) it is
             nearly the crowd's difference, with an interval that does not allow for people who differ more.
@@ -490,11 +492,11 @@ class Asking:
         >>> import predilect
         >>> answers = {"left": ["tea"] * 3, "right": ["milk", "juice", "milk"], "winner": ["tea", "tea", "tea"]}
         >>> model = predilect.Population(personal=False).fit(answers)
-        >>> bool(model.versus([("tea", "milk")])["p_better"][0] > 0.9)
+        >>> bool(model.versus("tea", "milk")["p_better"][0] > 0.9)
         True
         """
         fitted: Any = self
-        return of_pairs.versus(fitted, pairs, user, scale=scale)
+        return of_pairs.versus(fitted, pairs, other, user, scale=scale)
 
     def scores(self, size: int = 4, anchor: Any = None, user: Any = None, *, random_state: int = 0) -> Any:
         """Rescaled utilities: how probable it is that an item is chosen from a set of the usual size.

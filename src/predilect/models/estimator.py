@@ -285,7 +285,7 @@ class Estimator(RankingEstimator, Saving, ShownEstimator, Constructed):
 
         Parameters
         ----------
-        X : Comparisons or data frame
+        X : Comparisons, data frame or list of pairs (winner, loser)
             A frame needs columns for left, right and (unless ``y`` is given) the answer, and perhaps who gave it; they
             are found by common names, or named by ``columns``. ``Population`` also takes None, or a frame without rows,
             where ``items`` are given: the prior, by which all are alike.

@@ -141,7 +141,7 @@ def test_boards_pairs_and_chances_of_skew_draws_agree_with_the_draws():
     np.testing.assert_allclose(board["upper"][0], 2.0 * np.quantile(-coefficient, 0.975), rtol=ITERATIVE)
     asked = {"user": ["u0"], "left": [cheap], "right": [dear]}
     np.testing.assert_allclose(model.predict_proba(asked)[0, 0], expit(-4.0 * coefficient).mean(), atol=EXACT)
-    row = model.versus([(dear, cheap)], "u0")
+    row = model.versus([(dear, cheap)], user="u0")
     assert row["p_better"][0] == 0.0
     np.testing.assert_allclose(row["lower"][0], 4.0 * np.quantile(coefficient, 0.025), rtol=ITERATIVE)
 
