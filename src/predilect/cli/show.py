@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from predilect._base.text import did_you_mean
-from predilect.cli.options import Folder, ScaleOption, UserOption, items_in, numbers_in, scale_said
+from predilect.cli.options import Folder, ScaleOption, UserOption, items_in, numbers_in
 from predilect.cli.session import Talk, session
 from predilect.errors import DataError
 
@@ -72,9 +72,10 @@ def show(
         if user is not None and segment is not None:
             raise DataError("--user and --segment are different boards. Ask for one at a time")
         from predilect.cli.folder import Results
+        from predilect.decisions.scales import scale_of
 
         fitted = Results.of(folder).knowing(user)
-        unit = scale_said(scale, fitted._likelihood.name)
+        unit = scale_of(scale, fitted._likelihood.name)
         if accept or indifference is not None or pay_with is not None:
             _trade_offs(talk, fitted, str(folder), accept, indifference, pay_with, user)
         elif items:

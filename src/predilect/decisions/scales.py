@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit, softmax
@@ -23,8 +23,6 @@ from predilect.inference.gaussian.posterior import Posterior, Utilities
 from predilect.inference.likelihoods.registry import LIKELIHOODS
 from predilect.inference.likelihoods.special import TAILS_95
 from predilect.inference.likelihoods.views import LOGISTIC_SLOPE
-
-ScaleName = Literal["probit", "logit", "elo", "0-100", "share"]
 
 ELO_OF_LOG_ODDS = 400.0 / math.log(10.0)
 
@@ -219,14 +217,33 @@ _BY_LOG_ODDS = {
 }
 
 
+def _parts_of(text: str, base: float | None, anchor: Any) -> tuple[str, float | None, Any]:
+    """Name, base and anchor of "NAME:BASE:ITEM", whichever of these stand there; DataError for another form."""
+    name, colon, rest = text.partition(":")
+    if not colon:
+        return name.lower(), base, anchor
+    form = f"{either('--scale', 'scale')} takes NAME:BASE:ITEM, such as elo:1000:gpt-4"
+    if base is not None or anchor is not None:
+        raise DataError(f'{form}; "{text}" says base or anchor a second time')
+    number, colon, item = rest.partition(":")
+    if colon and not item:
+        raise DataError(f'{form}; "{text}" names no item')
+    try:
+        return name.lower(), float(number) if number else None, item or None
+    except ValueError:
+        raise DataError(f'{form}; "{number}" is no number') from None
+
+
 def scale_of(name: str | Scale, likelihood: str, base: float | None = None, anchor: Any = None) -> Scale:
     """Scale by name, for a model whose answers have this likelihood: utilities of a logit model are log-odds.
 
-    ``base``: score of the mean of the items, or of the item ``anchor``. DataError for a name that is none, a base that
-    is no number, and either with a scale that has no zero of its own.
+    ``base``: score of the mean of the items, or of the item ``anchor``; both may stand in the name, "elo:1000:gpt-4".
+    DataError for a name that is none, a base that is no number, and either with a scale that has no zero of its own.
     """
     if isinstance(name, Scale):
         return name
+    if isinstance(name, str):
+        name, base, anchor = _parts_of(name, base, anchor)
     check_choice("scale", name, SCALES)
     unit = _BY_LOG_ODDS[LIKELIHOODS[likelihood].log_odds][name]
     if base is None and anchor is None:

@@ -13,13 +13,11 @@ from predilect.data import build_frame
 from predilect.decisions.candidates import Fitted
 from predilect.decisions.questions import code_of
 from predilect.decisions.ranking import refuse_unsound
-from predilect.decisions.scales import Scale, ScaleName, scale_of
+from predilect.decisions.scales import Scale, scale_of
 from predilect.errors import DataError
 
 
-def versus(
-    model: Fitted, pairs: Any, other: Any = None, user: Any = None, *, scale: ScaleName | Scale = "probit"
-) -> Any:
+def versus(model: Fitted, pairs: Any, other: Any = None, user: Any = None, *, scale: str | Scale = "probit") -> Any:
     """See :meth:`Asking.versus <predilect.models.asking.Asking.versus>`."""
     now: Any = copy.copy(model)  # as it is, whatever other threads do
     couples = _couples(pairs, other)

@@ -14,7 +14,7 @@ from predilect.decisions import versus as of_pairs
 from predilect.decisions.acting import Decision, Loss
 from predilect.decisions.crowd import TARGETS, Questions, Weights, weights_of
 from predilect.decisions.outlook import Outlook
-from predilect.decisions.scales import Scale, ScaleName
+from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.models.registry import estimator
 
@@ -461,7 +461,7 @@ class Asking:
             fitted._backend,
         )  # fmt: skip
 
-    def versus(self, pairs: Any, other: Any = None, user: Any = None, *, scale: ScaleName | Scale = "probit") -> Any:
+    def versus(self, pairs: Any, other: Any = None, user: Any = None, *, scale: str | Scale = "probit") -> Any:
         """Probabilities that one item is better than another, P(A > B), for pairs of the crowd's board or one person's.
 
         Parameters

@@ -19,7 +19,7 @@ from predilect.data import Comparisons, build_frame
 from predilect.data.checks import FEWEST_CONTEXTS
 from predilect.data.comparisons import SIDE
 from predilect.decisions.ranking import best_items
-from predilect.decisions.scales import Scale, ScaleName, scale_of
+from predilect.decisions.scales import Scale, scale_of
 from predilect.errors import DataError
 from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.inference.likelihoods.grades import Intervals
@@ -202,7 +202,7 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
         n = len(self.hyperparameters_.segment_variances)  # their members are the last traits; all may have been erased
         return n > 0 and bool(self._snapshot().posterior_.people.traits[:, -n:].any())
 
-    def segments(self, *, scale: ScaleName | Scale = "probit", base: float | None = None, anchor: Any = None) -> Any:
+    def segments(self, *, scale: str | Scale = "probit", base: float | None = None, anchor: Any = None) -> Any:
         """Boards of the segments that ``people=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
 
         Parameters
