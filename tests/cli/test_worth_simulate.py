@@ -468,7 +468,9 @@ def table_of_shares(model, items):
         (("--line", "2", "--maximise", "margin", "--price", "price", "--cost", "units"), "or a column of SCENARIOS"),
         (("--line", "2", "--maximise", "margin", "--price", "price", "--cost", "item"), 'column "item" of SCENARIOS'),
         (("--line", "2", "--vary", "a.price=1,2", "--maximise", "share"), "--vary and --line are different questions"),
-        (("--price", "price"), "--price is for --line"),
+        (("--price", "price"), "surplus is a difference between scenarios"),
+        (("--price", "price", "--vary", "a.price=1,2"), "--price is for --line, or alone"),
+        (("--price", "price", "--rule", "first-choice"), "leave --rule out"),
         (("--vary", "a.price=1,2", "--maximise", "margin", "--cost", "1,2"), "--cost takes a number; got"),
     ],
 )

@@ -355,6 +355,7 @@ def verbs(items: Sequence[Any] = ("tea", "milk"), user: Any = "ann") -> dict[str
         "worth.importances": {"of": "population"},
         "worth.willingness_to_pay": {"price": "price", "user": None},
         "worth.contrasts": {"attribute": "kind", "user": None},
+        "worth.surplus": {"scenarios": {"one": pair, "other": pair[::-1]}, "price": "price", "of": "population"},
         "worth.simulate": {"scenarios": pair, "rule": "share", "of": "population"},
         "update": {"user": user, "left": pair[0], "right": pair[-1], "winner": pair[0], "weight": 1.0},
         "forget": {"user": user, "left": pair[0], "right": pair[-1], "winner": pair[0], "weight": 1.0},

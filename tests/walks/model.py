@@ -499,6 +499,7 @@ class ModelWalk(RuleBasedStateMachine):
             "importances": lambda: worth.importances(of),
             "willingness_to_pay": lambda: worth.willingness_to_pay("price"),
             "contrasts": lambda: worth.contrasts("kind"),
+            "surplus": lambda: worth.surplus({"same": self.known_items, "too": self.known_items[::-1]}, "price", of=of),
             "simulate": lambda: worth.simulate(list(self.known_items), "first_choice" if first else "share", of=of),
         }  # fmt: skip
         for name, call in tables.items():
@@ -512,6 +513,8 @@ class ModelWalk(RuleBasedStateMachine):
                 for m, low, high in zip(table[value], table["lower"], table["upper"], strict=True):
                     if None not in (m, low, high):
                         assert low - ITERATIVE <= m <= high + ITERATIVE, f"{name}: {m} is not in ({low}, {high})"
+            if name == "surplus":
+                assert np.abs(table["surplus"]).max() < ITERATIVE, table
             if name == "simulate":
                 assert abs(sum(table["share"]) - 1.0) < ITERATIVE, table
             if name == "importances":

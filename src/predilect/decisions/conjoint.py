@@ -77,6 +77,10 @@ class PersonDraws(Protocol):
         """Probability that the first item is chosen, (R,)."""
         ...
 
+    def expected_best(self, V: FloatArray) -> FloatArray:
+        """Expected utility, with its noise, of the item that is chosen, (R,), up to a constant."""
+        ...
+
 
 class Span(NamedTuple):
     """What of an attribute occurs in the items: its columns, and their rows among which the extremes are."""
@@ -422,6 +426,38 @@ def elasticities(
     by_draw = ratios(by_draw)
     lower, upper = np.quantile(by_draw + found - by_draw.mean(axis=0), TAILS_95, axis=0)
     return found, lower, upper
+
+
+def surplus(
+    draws: PersonDraws, price: str, rows: Any, moved: int, step: float, sets: Sequence[IntArray], of: str, seed: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What a choice from each set is worth to people more than one from the first, in units of the price; three (n,).
+
+    The change of the expected utility of what is chosen over how much utility falls with the price (Small and Rosen
+    1981); of a logit that is the change of log Σ exp V. Mean over people, and its 95 % interval. ``rows``: items, of
+    which sets have the places, and last the item at ``moved`` once more with its price moved by ``step``. DataError
+    unless utility falls in every draw of everybody: else its inverse has no mean.
+    """
+    rising = 0.0
+
+    def of_people() -> Iterable[FloatArray]:
+        nonlocal rising
+        for code in range(draws.n_people):
+            V = draws.utilities(code, rows)
+            fall = (V[:, moved] - V[:, -1]) / step
+            rising += float((fall <= 0.0).mean()) / draws.n_people
+            best = np.stack([draws.expected_best(V[:, one]) for one in sets], axis=1)
+            yield (best - best[:, :1]) / np.where(fall > 0.0, fall, np.inf)[:, None]
+
+    mean, _, by_draw = average(of_people(), of, seed)
+    if rising:
+        raise DataError(
+            f"utility does not fall with {price} in {rising:.2g} of the draws of people, so that no amount of it says "
+            f'what a choice is worth. Take a model in which it always does: MixedLogit with distributions={{"{price}": '
+            '"negative log-normal"}, or "fixed"'
+        )
+    lower, upper = np.quantile(by_draw + mean - by_draw.mean(axis=0), TAILS_95, axis=0)
+    return mean, lower, upper
 
 
 class Offer(NamedTuple):

@@ -408,6 +408,14 @@ def choice_chances(f: FloatArray) -> FloatArray:
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
+def expected_largest(f: FloatArray) -> FloatArray:
+    """Expected value of the largest of k utilities f (n, k) with the noise of :func:`choice_chances`; (n,)."""
+    k = f.shape[1]
+    inside = ndtr(np.sqrt(2.0) * (f[:, :, None] - f[:, None, :])[:, :, :, None] + _NODES)
+    inside[:, np.arange(k), np.arange(k)] = f[:, :, None] + np.sqrt(0.5) * _NODES
+    return np.asarray((inside.prod(axis=2) @ _WEIGHTS).sum(axis=1))
+
+
 def chance_of_first(f: FloatArray) -> FloatArray:
     """Chance of the first of k alternatives, as :func:`choice_chances` has it; (n,)."""
     apart = np.sqrt(2.0) * (f[:, :1] - f[:, 1:])

@@ -390,6 +390,62 @@ class Worth:
         columns = zip(("elasticity", "lower", "upper"), (part[:, priced].ravel() for part in found), strict=True)
         return build_frame({**table, **dict(columns), "of": [of] * k * len(priced)}, model._backend)
 
+    def surplus(
+        self, scenarios: Mapping[str, Sequence[Any]], price: str, *, items: Any = None, of: str = "population"
+    ) -> Any:
+        """Consumer surplus: how much more a choice from one scenario is worth to people than from the first, in money.
+
+        Parameters
+        ----------
+        scenarios : mapping of name to list of item ids
+            What is on offer, in the first now, say, and in each other instead.
+        price : str
+            The attribute that is money.
+        items, of
+            As in :meth:`simulate`.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            A row a scenario: scenario, surplus (of one choice, mean over people, in units of the price; of the first
+            scenario 0), lower, upper (95 % interval), of.
+
+        Raises
+        ------
+        DataError
+            As :meth:`price_curve`, if there are fewer than two scenarios, or where utility may rise with the price in
+            some draw of somebody: the amount then has no mean.
+
+        Notes
+        -----
+        The change of the expected utility of what is chosen, over the fall of utility by one unit of the price (Small
+        and Rosen 1981); of a logit the change of log Σ exp V (the logsum). Effects of income are not in it. Where the
+        price is piecewise, a unit is one at the price of the first item that has one.
+        """
+        check_arguments(items=items)
+        model = self._model
+        draws, offered = model._person_draws(), offered_in(scenarios)
+        if len(offered) < 2:
+            raise DataError("surplus is a difference between scenarios. Give two or more, by name")
+        ids = [one for some in offered.values() for one in some]
+        unique = list({str(one): one for one in ids}.values())
+        codes, encoded = self._on_offer(unique, price, items)
+        assert model.features_ is not None
+        priced = np.flatnonzero(~model.features_.lack(encoded[codes], price))
+        if not len(priced):
+            raise DataError(f'nothing on offer has the attribute "{price}"')
+        self._warn_beyond(encoded[len(model.items_) :])
+        moved = int(priced[0])
+        step = _STEP * max(1e-12, float(np.ptp(model.features_.numbers(model._space.matrix)[price])))
+        now = float(model.features_.numbers(encoded[codes])[price][moved])
+        rows = model._rows(np.append(codes, codes[moved]), encoded[len(model.items_) :])
+        rows = model._moved(rows, len(codes), model.features_.shifted(encoded[codes[moved]], price, now + step))
+        place = {str(one): k for k, one in enumerate(unique)}
+        sets = [np.array([place[str(one)] for one in some]) for some in offered.values()]
+        mean, lower, upper = conjoint.surplus(draws, price, rows, moved, step, sets, of, model.seed_)
+        table = {"scenario": list(offered), "surplus": mean, "lower": lower, "upper": upper, "of": [of] * len(sets)}
+        return build_frame(table, model._backend)
+
     def best_price(
         self, scenario: Sequence[Any], item: Any, price: str, values: Sequence[float], maximise: str = "revenue", *,
         cost: float = 0.0, items: Any = None, of: str = "population",

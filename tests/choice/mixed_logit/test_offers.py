@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import logsumexp
 from simulate_choices import choices
 
 from predilect import MixedLogit, Population
@@ -119,3 +120,35 @@ def test_an_outside_option_has_no_price():
         with pytest.raises(DataError, match=r"our offer 'None' has no"):
             model.worth.best_line(["None", *offered[:1]], offered[1:2], 1, "revenue", price="price")
         assert len(model.worth.best_line(offered[:2], ["None"], 1, "revenue", price="price")) == 2
+
+
+OFFERS = {"now": SETS[:2], "more": SETS, "same": SETS[:2][::-1]}
+
+
+def test_surplus_of_a_logit_is_the_change_of_the_logsum_in_money():
+    fixed = MixedLogit(distributions="fixed").fit(DATA.answers, items=ITEMS)
+    table = pl.DataFrame(fixed.worth.surplus(OFFERS, "price"))
+    assert table.columns == ["scenario", "surplus", "lower", "upper", "of"]
+    draws = fixed._person_draws()
+    c = draws.coefficients(0)
+    price = [attribute for attribute, _ in draws.levels].index("price")
+    V = fixed.posterior_.draws_of(0) @ fixed.posterior_.X.T
+    places = {name: [fixed.items_.code(one) for one in some] for name, some in OFFERS.items()}
+    logsum = {name: logsumexp(V[:, some], axis=1) for name, some in places.items()}
+    by_draw = (logsum["more"] - logsum["now"]) / -c[:, price]
+    np.testing.assert_allclose(table["surplus"], [0.0, by_draw.mean(), 0.0], atol=1e-7)
+    np.testing.assert_allclose(table.row(1)[2:4], np.quantile(by_draw, [0.025, 0.975]), rtol=0.02)
+
+
+def test_surplus_needs_a_price_that_nobody_likes_to_pay_and_two_scenarios(model):
+    with pytest.raises(DataError, match="surplus is a difference between scenarios"):
+        model.worth.surplus({"now": SETS}, "price")
+    with pytest.raises(DataError, match="these are: price, speed"):
+        model.worth.surplus(OFFERS, "weight")
+    free = MixedLogit(n_draws=200, tol=100.0, n_jobs=1).fit(DATA.answers, items=ITEMS)
+    with pytest.raises(DataError, match=r'does not fall with price in .* of the draws.*"negative log-normal"'):
+        free.worth.surplus(OFFERS, "price")
+    one_sign = MixedLogit(n_draws=200, tol=100.0, n_jobs=1, distributions={"price": "negative log-normal"})
+    found = pl.DataFrame(one_sign.fit(DATA.answers, items=ITEMS).worth.surplus(OFFERS, "price", of="respondents"))
+    assert found["surplus"][1] > 0.0
+    assert found["lower"][1] < found["surplus"][1] < found["upper"][1]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from scipy.special import logsumexp
 
 from predilect._base.arguments import check_choice
 from predilect._base.estimator import check_is_fitted
@@ -80,6 +81,10 @@ class LogitDraws:
     def chance_of_first(self, V: FloatArray) -> FloatArray:
         """That of the first item alone, (R,)."""
         return logit_chances(V)[:, 0]
+
+    def expected_best(self, V: FloatArray) -> FloatArray:
+        """Expected utility of the item that is chosen, (R,): the log of the sum of exp V."""
+        return np.asarray(logsumexp(V, axis=1))
 
     def _draws(self, user: int | None) -> FloatArray:
         if user is None or user >= 0:

@@ -17,7 +17,7 @@ from predilect._base.json import typed
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.attributes import Coding, left_out
 from predilect.decisions.conjoint import Span, interval_of_spread, ranges_of, spans_of
-from predilect.decisions.questions import chance_of_first, choice_chances
+from predilect.decisions.questions import chance_of_first, choice_chances, expected_largest
 from predilect.errors import DataError
 from predilect.inference.gaussian.dense import (
     factorise,
@@ -302,6 +302,10 @@ class CoefficientDraws:
     def chance_of_first(self, V: FloatArray) -> FloatArray:
         """That of the first item alone, (R,)."""
         return chance_of_first(V)
+
+    def expected_best(self, V: FloatArray) -> FloatArray:
+        """Expected utility of the item that is chosen, (R,)."""
+        return expected_largest(V)
 
     def _drawn(self, asked: FloatArray | LinearRows, user: int | None) -> FloatArray:
         """Draws of what is asked for, over the utilities and the consistency, (R, q).
