@@ -6,10 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.special import logsumexp
+from scipy.stats import chi2
 from simulate_choices import choices
 
-from predilect import Comparisons, MixedLogit
+from predilect import Comparisons, MixedLogit, Population
 from predilect.data.choices import choices_of
+from predilect.errors import DataError
 from predilect.inference.likelihoods.special import Z_95
 
 DATA = choices(7, n_users=40, n_tasks=6, Omega=np.zeros((3, 3)))
@@ -113,3 +115,28 @@ def test_an_answer_less_changes_the_errors():
     of_half = np.array(pl.DataFrame(fixed(DATA._replace(answers=half)).worth.coefficients())["sd"])
     assert (of_half > 1.2 * all_of).all()
     assert isinstance(half, Comparisons)
+
+
+def test_the_ratio_of_likelihoods_tests_what_was_left_out():
+    b, _ = conditional_logit(whole := tasks(DATA, NAMES))
+    c, _ = conditional_logit(part := tasks(DATA, NAMES[:1]))
+    loss = [float((logsumexp(X @ at, axis=1) - X[:, 0] @ at).sum()) for X, at in ((whole, b), (part, c))]
+    large, small = fixed(DATA), fixed(DATA, attributes=list(NAMES[:1]))
+    row = pl.DataFrame(large.likelihood_ratio(small)).row(0, named=True)
+    assert row["statistic"] == pytest.approx(2.0 * (loss[1] - loss[0]), rel=CLOSE)
+    assert (row["df"], row["said"]) == (len(NAMES) - 1, "")
+    assert row["p"] == pytest.approx(chi2.sf(row["statistic"], row["df"]), rel=1e-9)
+    spread = fixed(DATA, distributions={NAMES[0]: "normal", **dict.fromkeys(NAMES[1:], "fixed")}, errors="auto")
+    assert pl.DataFrame(spread.likelihood_ratio(large))["said"][0].startswith("an upper bound")
+
+
+def test_likelihoods_that_cannot_be_compared_are_refused():
+    large, half = fixed(DATA), choices(3, n_users=20, n_tasks=4)
+    for other, message in (
+        (fixed(half), "of different answers"), (fixed(DATA, n_classes=2), "Compare their BIC"),
+        (large, "no fewer parameters"), (Population(), "compares fits of MixedLogit"),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match=message):
+            large.likelihood_ratio(other)
+    with pytest.raises(DataError, match="which this one has not"):
+        fixed(DATA, attributes=list(NAMES[:2])).likelihood_ratio(fixed(DATA, attributes=list(NAMES[2:])))

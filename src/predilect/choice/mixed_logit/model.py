@@ -371,6 +371,7 @@ class MixedLogit(Estimator, OfAttributes):
     classes = outputs.classes
     memberships = outputs.memberships
     summary = outputs.summary
+    likelihood_ratio = outputs.likelihood_ratio
 
     @property
     def attributes_(self) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.special import logsumexp
+from scipy.special import chdtrc, logsumexp
 
 from predilect._base.arguments import check_choice
 from predilect._base.estimator import check_is_fitted
@@ -277,3 +277,58 @@ def summary(self: Any, errors: str | None = None) -> Summary:
     prior = self.report_["prior"]
     said = caution(prior) if "r_hat_means" in prior else ""
     return Summary(build_frame(table, self._backend), dict(found.facts), by, rows, said, not self._not_usable)
+
+
+def likelihood_ratio(self: Any, nested: Any) -> Any:
+    """Test by the ratio of likelihoods whether a smaller model explains the same choices as well.
+
+    Parameters
+    ----------
+    nested : MixedLogit
+        A fit to the same answers by maximum likelihood that is this one with something left out: an attribute, an
+        interaction, a covariate of people, or the spread of a coefficient.
+
+    Returns
+    -------
+    table : data frame of the caller's kind
+        One row: statistic, twice the difference of the log likelihoods; df, how many parameters were left out; p, its
+        probability under the smaller model, by chi-squared; said, where that is an upper bound.
+
+    Raises
+    ------
+    DataError
+        If either model has no maximum of the likelihood (hierarchical Bayes), the answers are not the same, numbers of
+        classes differ, whose test has no known distribution, or the other model is not the smaller one.
+
+    Notes
+    -----
+    Spreads are at the edge of what is possible where they are 0: p is then too large, for one spread twice as large as
+    it should be (Self and Liang 1987). That what the other model has is in this one is checked by its attributes alone.
+    """
+    check_is_fitted(self)
+    if type(nested) is not type(self):
+        raise DataError("the test compares fits of MixedLogit. Give a fitted one that leaves something out")
+    check_is_fitted(nested)
+    mine, theirs = (one.summary().facts for one in (self, nested))
+    if "AIC" not in mine or "AIC" not in theirs:
+        raise DataError(
+            "hierarchical Bayes has no maximum of the likelihood to compare. Fit both by method='simulated'"
+        )
+    about = np.array([[one["choices"], one["log likelihood at 0"], one["people"] or 0] for one in (mine, theirs)])
+    if not np.allclose(about[0], about[1], rtol=1e-9):
+        raise DataError(
+            f"the models are of different answers ({mine['choices']:g} and {theirs['choices']:g} choices). Fit both to "
+            "the same"
+        )
+    if self.n_classes != nested.n_classes:
+        raise DataError("numbers of classes have no test of this kind. Compare their BIC")
+    df, other = mine["parameters"] - theirs["parameters"], set(nested.attributes_) - set(self.attributes_)
+    if df <= 0 or other:
+        why = f"has {other.pop()}, which this one has not" if other else "has no fewer parameters"
+        raise DataError(f"the model given {why}: give the smaller one, whose attributes are all in this one")
+    statistic = max(0.0, 2.0 * (mine["log likelihood"] - theirs["log likelihood"]))
+    edge = self.columns_.n_random > nested.columns_.n_random
+    said = "an upper bound: spreads of 0 are at the edge" if edge else ""
+    return build_frame(
+        {"statistic": [statistic], "df": [df], "p": [float(chdtrc(df, statistic))], "said": [said]}, self._backend
+    )
