@@ -47,7 +47,8 @@ from predilect.inference.gaussian.dense import semidefinite_root
 from predilect.inference.gaussian.posterior import Utilities
 
 _MOST_PREDICTED = 5000  # pairs that are predicted one by one
-STRATEGIES = ("bald", "entropy", "eubo", "random")
+_MEASURES = {"bald": bald, "entropy": remaining_entropy}  # of what an answer tells
+STRATEGIES = (*_MEASURES, "eubo", "random")
 
 
 def suggest(
@@ -232,8 +233,7 @@ def _scorer(
             rest = var[rows] if resolved is None else np.maximum(var[rows] - resolved, 0.0)
             return expected_best(level[left[rows]], level[right[rows]], rest)
         known = None if resolved is None else np.minimum(resolved, var[rows])  # rounding
-        measure = bald if strategy == "bald" else remaining_entropy
-        return measure(mean[rows], var[rows], delta[rows] if each else delta[0], resolved=known)
+        return _MEASURES[strategy](mean[rows], var[rows], delta[rows] if each else delta[0], resolved=known)
 
     return score
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ class Scale:
     @property
     def of_differences(self) -> Scale:
         """Scale of differences between boards: this one, or that of utilities where gaps do not mean the same."""
-        return self if self.is_linear else (_OF_LOGIT if self.log_odds == 1.0 else SCALES["probit"])
+        return self if self.is_linear else scales_of_unit(self.log_odds)["probit"]
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -149,72 +150,58 @@ def _shares(
     return 100.0 * share, 100.0 * share * rest * spread, lower, upper
 
 
-SCALES = {
-    "probit": Scale(
+@cache
+def scales_of_unit(log_odds: float) -> dict[str, Scale]:
+    """Scales of models in which ``log_odds`` are the log-odds of an answer in one unit of utility; 1 of a logit."""
+    exact = log_odds == 1.0
+    about, times = ("", "log-odds times") if exact else ("about ", f"probit scores times {log_odds:.4g} ·")
+    logit = Scale(
+        "logit",
+        log_odds,
+        "log-odds of one answer",
+        f"Scores are {'' if exact else 'approximate '}log-odds{'' if exact else f', {times[:-2]}'}: if two items lie g "
+        f"apart, the better one is preferred with probability {about}1 / (1 + exp(-g)), which is 73 % for 1 and 88 % "
+        "for 2.",
+        2,
+    )
+    probit = Scale(
         "probit",
         1.0,
         "noise of one answer = 1",
         "One unit is the noise of one answer (standard deviation 1): if two items lie g apart, the better one is "
         "preferred with probability Φ(g), which is 69 % for 0.5, 84 % for 1 and 98 % for 2.",
         2,
-    ),
-    "logit": Scale(
-        "logit",
-        LOGISTIC_SLOPE,
-        "log-odds of one answer",
-        "Scores are approximate log-odds, probit scores times 1.702: if two items lie g apart, the better one is "
-        "preferred with probability about 1 / (1 + exp(-g)), which is 73 % for 1 and 88 % for 2.",
-        2,
-    ),
-    "elo": Scale(
+    )
+    points = log_odds * ELO_OF_LOG_ODDS
+    elo = Scale(
         "elo",
-        LOGISTIC_SLOPE * ELO_OF_LOG_ODDS,
+        points,
         "Elo points",
-        "Scores are Elo points, probit scores times 1.702 · 400 / ln 10 = 295.7: a gap of 100 means that the better "
-        "item is preferred with probability about 64 %, a gap of 200 about 76 %.",
+        f"Scores are Elo points, {times} 400 / ln 10 = {points:.1f}: a gap of 100 means that the better item is "
+        f"preferred with probability {about}64 %, a gap of 200 {about}76 %.",
         0,
-    ),
-    "0-100": Scale(
+    )
+    hundred = Scale(
         "0-100",
         1.0,
         "of 100",
         "Scores are utilities brought to 0 to 100: the last item is at 0 and the first at 100, as if these two were "
         "known. Gaps can be compared within this board alone.",
         0,
-    ),
-    "share": Scale(
+    )
+    share = Scale(
         "share",
         1.0,
         "per cent of choices",
         "Scores are Bradley-Terry shares, exp of the log-odds over their sum, in per cent: how choices between all "
         "items at once would split. An item with twice the share of another is preferred to it two times out of three.",
         1,
-    ),
-}
-_OF_LOGIT = replace(
-    SCALES["logit"],
-    per_probit=1.0,
-    log_odds=1.0,
-    meaning="Scores are log-odds: if two items lie g apart, the better one is preferred with probability "
-    "1 / (1 + exp(-g)), which is 73 % for 1 and 88 % for 2.",
-)
-# Scales of models by the log-odds of one unit of their utilities.
-_BY_LOG_ODDS = {
-    LOGISTIC_SLOPE: SCALES,
-    1.0: {
-        "probit": _OF_LOGIT,
-        "logit": _OF_LOGIT,
-        "elo": replace(
-            SCALES["elo"],
-            per_probit=ELO_OF_LOG_ODDS,
-            log_odds=1.0,
-            meaning="Scores are Elo points, log-odds times 400 / ln 10 = 173.7: a gap of 100 means that the better "
-            "item is preferred with probability 64 %, a gap of 200 76 %.",
-        ),
-        "0-100": replace(SCALES["0-100"], log_odds=1.0),
-        "share": replace(SCALES["share"], log_odds=1.0),
-    },
-}
+    )
+    table = {"probit": logit if exact else probit, "logit": logit, "elo": elo, "0-100": hundred, "share": share}
+    return {name: replace(one, log_odds=log_odds) for name, one in table.items()}
+
+
+SCALES = scales_of_unit(LOGISTIC_SLOPE)
 
 
 def _parts_of(text: str, base: float | None, anchor: Any) -> tuple[str, float | None, Any]:
@@ -245,7 +232,7 @@ def scale_of(name: str | Scale, likelihood: str, base: float | None = None, anch
     if isinstance(name, str):
         name, base, anchor = _parts_of(name, base, anchor)
     check_choice("scale", name, SCALES)
-    unit = _BY_LOG_ODDS[LIKELIHOODS[likelihood].log_odds][name]
+    unit = scales_of_unit(LIKELIHOODS[likelihood].log_odds)[name]
     if base is None and anchor is None:
         return unit
     if not unit.is_linear:
