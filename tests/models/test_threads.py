@@ -218,7 +218,7 @@ def test_copies_of_a_model_do_not_wait_for_each_other():
     model = fitted("items")
     copies = [copy.deepcopy(model), pickle.loads(pickle.dumps(model)), clone(model).fit(columns(AT_FIT))]
     done = []
-    with model._turn:
+    with model._lock:
         for other in copies:
             thread = threading.Thread(target=lambda other=other: done.append(other.update(**one(LATER[0]))))
             thread.start()

@@ -303,7 +303,8 @@ def _with_prior(spec: Spec, found: Expectation, state: PartState) -> Expectation
 
 def _of_all(found: Expectation) -> Expectation:
     """Sums without what is of each person."""
-    return replace(found, own_slopes=np.zeros((0, 4)), engaged=np.zeros(0), evidences=np.zeros(0))
+    nothing = np.zeros(0)
+    return replace(found, own_slopes=np.zeros((0, 4)), engaged=nothing, evidences=nothing, tie_factor=nothing)
 
 
 def _log_prior(spec: Spec, state: PartState) -> float:

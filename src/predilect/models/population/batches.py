@@ -92,7 +92,8 @@ def _one(
         )
     if a == b:
         raise DataError(f"left and right are the same item, {quoted(left)}; a comparison needs two")
-    y = _outcome(items, a, b, outcome, winner, model.grades_)
+    thresholds = model.posterior_.thresholds
+    y = _outcome(items, a, b, outcome, winner, () if thresholds is None else thresholds.names)
     check_positive("weight, which counts identical answers,", weight)
     count = float(weight)
     new: list[Any] = []

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from predilect._base.estimator import check_is_fitted
+from predilect._base.estimator import Lock, check_is_fitted
 from predilect._base.progress import Report
 from predilect._base.shards import workers
 from predilect._base.text import amount, did_you_mean, quoted, setting
@@ -31,7 +31,6 @@ from predilect.inference.people.law import Law
 from predilect.inference.people.layout import People
 from predilect.inference.people.moved import share_left
 from predilect.inference.people.person import Person, side_by_side
-from predilect.models.estimator import Turn
 from predilect.models.population.batches import AnswerLog, Batch, keyed, names_of, read_batch
 from predilect.models.population.pooled import pooled_rows, refitted_pooled
 from predilect.models.reading import Said, rows_of_features
@@ -60,7 +59,7 @@ class Updating:
     """Base of estimators that take answers after the fit."""
 
     _log: AnswerLog
-    _turn: Turn
+    _lock: Lock
     personal_: bool
     n_answers_: float
     report_: dict[str, Any]
@@ -218,7 +217,7 @@ class Updating:
             self._change(-1, answers, y, weight, answer, (columns, reading))
             return self
         check_is_fitted(self)
-        with self._turn:
+        with self._lock:
             erase(self, user)
         return self
 
@@ -229,7 +228,7 @@ class Updating:
         before saving, and when more than a few percent of the people changed. O(answers).
         """
         check_is_fitted(self)
-        with self._turn:
+        with self._lock:
             consolidate(self)
         return self
 
@@ -264,7 +263,7 @@ class Updating:
         from predilect.models.population.new_items import joining, with_new_items
 
         check_is_fitted(self)
-        with self._turn:
+        with self._lock:
             new = [] if items is None else joining(self, items)
             now = copy.copy(self) if new else self
             if new:
@@ -282,7 +281,7 @@ class Updating:
 
 def begin_updates(model: Any, comparisons: Comparisons | None) -> None:
     """Set what updates need on a model that was just fitted or loaded."""
-    model._turn = Turn()
+    model._lock = Lock()
     model._log = AnswerLog(comparisons)
     model._added_users = {}
     model._pooled_rows = None
@@ -295,7 +294,7 @@ def begin_updates(model: Any, comparisons: Comparisons | None) -> None:
 def change(model: Any, batch: Batch, sign: int, people: Any = None) -> None:
     """Add answers (sign 1) or remove them (sign -1), all of them or, if anything is wrong, none.
 
-    Changes the model in place, in one step; the caller holds ``_turn``. Raises DataError if a tie is impossible in the
+    Changes the model in place, in one step; the caller holds ``_lock``. Raises DataError if a tie is impossible in the
     model, a weight is below 1, or an answer to remove is not held.
     """
     rows = batch.rows
