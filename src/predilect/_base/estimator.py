@@ -1,4 +1,4 @@
-"""What an estimator has by scikit-learn's conventions, which need not be there (parameters, copies, tags), and a lock."""
+"""What an estimator has by scikit-learn's conventions, which need not be there (parameters, copies, tags); a lock."""
 
 from __future__ import annotations
 

@@ -86,5 +86,8 @@ def test_work_is_bounded_and_the_rest_is_predicted_as_the_fold_does(held_out, mo
     n_alone = len(set(some.mean.tolist()) & set(whole.mean.tolist()))
     assert 0 < n_alone < len(at)
     assert len(some.mean) == len(at)
-    assert len(set(some.mean.tolist()) & set(none.mean.tolist())) == len(at) - n_alone
+    # Of whom one answer is held out, the fold may have found the same bits.
+    rest = set(some.mean.tolist()) - set(whole.mean.tolist())
+    assert len(rest) == len(at) - n_alone
+    assert rest <= set(none.mean.tolist())
     assert some.weight.sum() == none.weight.sum() == whole.weight.sum()

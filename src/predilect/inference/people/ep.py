@@ -989,7 +989,7 @@ def next_threshold(theta, slope, curvature, spread, tolerance, gradient, step, c
     if chord > 0.0:
         hessian = min(max(chord, _LOWEST_CHORD * hessian), _HIGHEST_CHORD * hessian)
     step = min(max(gradient / hessian, -_LARGEST_STEP), _LARGEST_STEP)
-    earlier, last = last, abs(step)
+    earlier, last = last, abs(step) if step == step else math.inf  # what is not a number has not converged
     if last > _OF_THRESHOLD * tolerance:
         # Chords leave an error of the order of the last two steps' product: where that is little, it was the last.
         rest = tolerance if last * earlier < tolerance else max(min(rest, _REST * last), tolerance)

@@ -94,7 +94,7 @@ class Updating:
         y : array of int, shape (n,), optional
             Outcomes of the rows of a frame.
         user, left, right : id, optional
-            One answer instead of a frame, within microseconds: who, and the two items.
+            One answer instead of a frame, within a millisecond: who, and the two items.
         outcome : {1, 0, -1} or a grade, optional
             Of that one answer: left is better, a tie, right is better; of a model with grades their number, from 1 for
             the slightest, negative where right is better.
@@ -397,15 +397,14 @@ def _changed_people(model: Any, batch: Batch, sign: int, people: Any) -> dict[in
         code: one._replace(rows=rows.at(slice(bounds[place], bounds[place + 1])).of_user(0))
         for place, (code, one) in enumerate(before.items())
     }
-    done: dict[int, Person] = {}
-    residual = 0.0
+    changes = []
     for law, some in posterior.by_law(list(persons)):
-        found, change = _converged(model, law, [persons[code] for code in some], batch)
-        done |= dict(zip(some, found, strict=True))
-        residual = max(residual, change)
-    if not residual <= LOOSE_TOLERANCE:
-        _say_not_converged(model, residual)
-    return {code: _as_before(posterior, code, done[code]) for code in persons}
+        done, change = _converged(model, law, [persons[code] for code in some], batch)
+        persons |= dict(zip(some, done, strict=True))
+        changes.append(change)
+    if not max(changes) <= LOOSE_TOLERANCE:
+        _say_not_converged(model, max(changes))
+    return {code: _as_before(posterior, code, person) for code, person in persons.items()}
 
 
 def _converged(model: Any, law: Law, persons: list[Person], batch: Batch) -> tuple[list[Person], float]:
