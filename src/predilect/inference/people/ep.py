@@ -326,13 +326,42 @@ def _along(c, a, b, sway, p, m, d):
 
 
 @inner_kernel
+def gain_and_shift(d_lam, d_eta, mean, v):
+    """What a precision and a precision-mean that are added to a margin N(mean, v) do: 1 + d_lam v, by which its
+    variance is divided; by how much the square of a covariance with it is to be multiplied and taken from a variance;
+    and the covariance itself for the mean.
+    """
+    factor = 1.0 + d_lam * v
+    return factor, d_lam / factor, (d_eta - d_lam * mean) / factor
+
+
+@inner_kernel
+def cavity(mean, v, lam, eta):
+    """Mean and variance of a margin N(mean, v) without one copy of its site (λ, η)."""
+    share = 1.0 - lam * v
+    return (mean - v * eta) / share, v / share
+
+
+@inner_kernel
+def site_at(slope, curvature, mean, v):
+    """Site (λ, η) by which the cavity N(mean, v) has the moments that the answer gives it."""
+    denominator = 1.0 - curvature * v
+    return curvature / denominator, (slope + curvature * mean) / denominator
+
+
+@inner_kernel
+def quadratic_of_site(lam, eta, mean, v):
+    """Log of the cavity's mean of its site, but for -½ log (1 + λ v), with the sign turned."""
+    return 0.5 * (lam * mean * mean - 2.0 * mean * eta - v * eta * eta) / (1.0 + lam * v)
+
+
+@inner_kernel
 def add_site(C, mu, c, late, n_late, d_lam, d_eta, v, mean, size):
     """Add a precision and a precision-mean to the margin N(mean, v) that has the covariances c with the state.
 
     The mean has it at once, C with the last of four. Returns log (1 + d_lam v) and how many updates are late.
     """
-    late[AT_ONCE, n_late] = d_lam / (1.0 + d_lam * v)
-    shift = (d_eta - d_lam * mean) / (1.0 + d_lam * v)
+    _, late[AT_ONCE, n_late], shift = gain_and_shift(d_lam, d_eta, mean, v)
     for i in range(size):
         mu[i] += shift * c[i]
         late[n_late, i] = c[i]
@@ -454,13 +483,9 @@ def refresh_site(y, w, mu, v, share, lam, eta, delta, offset, noise):
             denominator = 1.0 + w * lam * v_r
             v = v_r / denominator
             mu = (m_r + v_r * w * eta) / denominator
-            denominator = 1.0 - lam * v
-            v_c = v / denominator
-            m_c = (mu - v * eta) / denominator
+            m_c, v_c = cavity(mu, v, lam, eta)
         slope, curvature = moments_scalar(y, m_c + offset, v_c - noise, delta)
-        denominator = 1.0 - curvature * v_c
-        new_lam = curvature / denominator
-        new_eta = (slope + curvature * m_c) / denominator
+        new_lam, new_eta = site_at(slope, curvature, m_c, v_c)
         if w == 1.0:
             return new_lam, new_eta
         change_lam = new_lam - lam
@@ -547,14 +572,11 @@ def _answer_evidence(outcome, in_task, w, mean, v, lam, eta, z_bar, delta, offse
 
     A choice from a set has no threshold, and its noise is in v.
     """
-    denominator = 1.0 - lam * v
-    v_c = v / denominator
-    m_c = (mean - v * eta) / denominator
+    m_c, v_c = cavity(mean, v, lam, eta)
     log_z, _, _, slope_delta, curvature_delta = tilted_scalar(
         outcome, m_c + offset, v_c - (1.0 if in_task else 0.0), 0.0 if in_task else delta
     )
-    denominator = 1.0 + lam * v_c
-    message = 0.5 * math.log(denominator) + 0.5 * (lam * m_c * m_c - 2.0 * m_c * eta - v_c * eta * eta) / denominator
+    message = 0.5 * math.log(1.0 + lam * v_c) + quadratic_of_site(lam, eta, m_c, v_c)
     out[0] += w * (log_z + message + eta * z_bar - 0.5 * lam * z_bar * z_bar)
     if not in_task:
         out[1] += w * slope_delta

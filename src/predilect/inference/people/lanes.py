@@ -17,12 +17,17 @@ from predilect.inference.likelihoods.probit import tilted_in_lanes
 from predilect.inference.people.ep import (
     AT_ONCE,
     answers_of,
+    cavity,
+    change_of_margin,
     covariance_on_basis,
     engagement,
+    gain_and_shift,
+    quadratic_of_site,
     refresh_site,
     room_of_state,
     scatter_basis,
     scatter_means,
+    site_at,
 )
 
 LANES = 32
@@ -235,10 +240,8 @@ def _margin(by_item, p, n_late, d, width, C, mu, late, codes, of):
 def _cavity(p, width, rows, of):
     """Variance and mean of the margin of row p without one copy of its site, and the mean with what else moves it."""
     for lane in range(width):
-        lam, eta, v = rows[p, _LAM, lane], rows[p, _ETA, lane], of[_V, lane]
-        share = 1.0 - lam * v
-        of[_V_C, lane] = v / share
-        of[_M_C, lane] = (of[_MEAN, lane] - v * eta) / share
+        m_c, v_c = cavity(of[_MEAN, lane], of[_V, lane], rows[p, _LAM, lane], rows[p, _ETA, lane])
+        of[_M_C, lane], of[_V_C, lane] = m_c, v_c
         of[_M, lane] = of[_M_C, lane] + rows[p, _OFFSET, lane]
 
 
@@ -257,10 +260,9 @@ def _refresh(p, width, outcome, codes, rows, of, moments):
     _moments(p, width, outcome, codes, rows, of, moments)
     n_copies = 0
     for lane in range(width):
-        slope, curvature = moments[1, lane], moments[2, lane]
-        denominator = 1.0 - curvature * of[_V_C, lane]
-        of[_D_LAM, lane] = curvature / denominator - rows[p, _LAM, lane]
-        of[_D_ETA, lane] = (slope + curvature * of[_M_C, lane]) / denominator - rows[p, _ETA, lane]
+        lam, eta = site_at(moments[1, lane], moments[2, lane], of[_M_C, lane], of[_V_C, lane])
+        of[_D_LAM, lane] = lam - rows[p, _LAM, lane]
+        of[_D_ETA, lane] = eta - rows[p, _ETA, lane]
         n_copies += rows[p, _WEIGHT, lane] != 1.0
     if n_copies:
         for lane in range(width):
@@ -280,8 +282,7 @@ def _refresh(p, width, outcome, codes, rows, of, moments):
         rows[p, _ETA, lane] += d_eta
         d_lam *= rows[p, _WEIGHT, lane]
         d_eta *= rows[p, _WEIGHT, lane]
-        change = (abs(d_lam) * (1.0 + abs(mean)) + abs(d_eta - d_lam * mean)) * v / (1.0 + math.sqrt(v))
-        change = change if change == change else math.inf  # what is not a number has not converged
+        change = change_of_margin(d_lam, d_eta, mean, v)
         of[_LARGEST, lane] = change if change > of[_LARGEST, lane] else of[_LARGEST, lane]
         of[_D_LAM, lane] = d_lam
         of[_D_ETA, lane] = d_eta
@@ -292,9 +293,9 @@ def _update(n_late, d, width, mu, late, of):
     """Take a change of sites into the means at once, and note it for the covariances."""
     gain = _GAIN + n_late
     for lane in range(width):
-        factor = 1.0 + of[_D_LAM, lane] * of[_V, lane]
-        of[gain, lane] = of[_D_LAM, lane] / factor
-        of[_SHIFT, lane] = (of[_D_ETA, lane] - of[_D_LAM, lane] * of[_MEAN, lane]) / factor
+        factor, of[gain, lane], of[_SHIFT, lane] = gain_and_shift(
+            of[_D_LAM, lane], of[_D_ETA, lane], of[_MEAN, lane], of[_V, lane]
+        )
         of[_DET, lane] *= factor if factor > 0.0 else math.nan  # two that are negative would make a positive one
     for i in range(d):
         for lane in range(width):
@@ -385,9 +386,8 @@ def _evidence_of_row(p, width, rows, of, moments):
     for lane in range(width):
         w, lam, eta, z_bar = rows[p, _WEIGHT, lane], rows[p, _LAM, lane], rows[p, _ETA, lane], rows[p, _Z_BAR, lane]
         v, mean, v_c, m_c = of[_V, lane], of[_MEAN, lane], of[_V_C, lane], of[_M_C, lane]
-        factor = 1.0 + lam * v_c
-        of[_DET, lane] *= factor if w == 1.0 else 1.0
-        message = 0.5 * (lam * m_c * m_c - 2.0 * m_c * eta - v_c * eta * eta) / factor
+        of[_DET, lane] *= 1.0 + lam * v_c if w == 1.0 else 1.0
+        message = quadratic_of_site(lam, eta, m_c, v_c)
         of_prior = eta * z_bar - 0.5 * lam * z_bar * z_bar + 0.5 * (eta - lam * z_bar) * (mean - z_bar)
         alpha = w * (eta - lam * mean)
         slope = w * (eta * mean - lam * (mean * mean + v)) + rows[p, _OFFSET, lane] * alpha
