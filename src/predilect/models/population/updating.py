@@ -579,13 +579,11 @@ def _without_unused_patterns(model: Any) -> dict[str, Any]:
     if not model.personal_:
         rows = pooled_rows(model)
         left, right, outcome, variant = sides_of(rows.key)
-        used, variant = np.unique(variant, return_inverse=True)
-        rows = rows._replace(key=keys_of(left, right, outcome, variant.reshape(-1))).merged()
-        effects = replace(effects, patterns=effects.patterns[used])
+        effects, variant = effects.used_by(variant)
+        rows = rows._replace(key=keys_of(left, right, outcome, variant))
         return {"posterior_": replace(posterior, covariates=effects), "_pooled_rows": rows}
-    used, variant = np.unique(posterior.people.variant, return_inverse=True)
-    people = replace(posterior.people, variant=variant.reshape(-1))
-    effects = replace(effects, patterns=effects.patterns[used])
+    effects, variant = effects.used_by(posterior.people.variant)
+    people = replace(posterior.people, variant=variant)
     return {"posterior_": replace(posterior, people=people, covariates=effects)}
 
 
