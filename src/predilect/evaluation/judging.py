@@ -459,7 +459,7 @@ def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict
     verdict = judge(
         now, now.comparisons_, now.features_, tie_threshold=now.tie_threshold_, known=known, watch=watch, **settings
     )
-    with model._turn:
+    with model._lock:
         if model._log is now._log:  # no answer came or went meanwhile
             model._keep_verdict(verdict)
     return verdict

@@ -71,6 +71,11 @@ class CovariateEffects:
         patterns = np.frombuffer(b"".join(known)).reshape(len(known), -1)
         return replace(self, patterns=patterns), codes
 
+    def used_by(self, variant: IntArray) -> tuple[Self, IntArray]:
+        """With those patterns only that rows have, and which of them each row has then, (n,); the order stays."""
+        used, place = np.unique(variant, return_inverse=True)
+        return replace(self, patterns=self.patterns[used]), place.reshape(-1)
+
     def columns(self) -> dict[str, Any]:
         """Columns of a table: effects of one unit, as given, and of one root mean square, in noise units.
 

@@ -27,6 +27,14 @@ from predilect.inference.people.tasks import add_shared_noise, begin_task, order
 AT_ONCE = 4  # updates of C that are done in one pass over it, which takes half the time; as :func:`take_in` writes out
 _MAX_INNER = 200  # inner iterations of the site of many identical answers
 _INNER_TOLERANCE = 1e-12
+MOST_THRESHOLD_STEPS = 40
+_LARGEST_STEP = 1.0
+# A chord's slope is accepted within these factors of the curvature with the cavities held.
+_LOWEST_CHORD, _HIGHEST_CHORD = 0.2, 5.0
+_TOO_SHORT = 1e-9  # a step whose chord would be rounding
+# Tolerance of the sites of one person at first, and as a share of the last step.
+FIRST_REST, _REST = 1e-3, 0.02
+_OF_THRESHOLD = 5.0  # how much more a threshold may be left to move, in its logarithm, than a margin
 
 
 class Columns(NamedTuple):
@@ -318,13 +326,42 @@ def _along(c, a, b, sway, p, m, d):
 
 
 @inner_kernel
+def gain_and_shift(d_lam, d_eta, mean, v):
+    """What a precision and a precision-mean that are added to a margin N(mean, v) do: 1 + d_lam v, by which its
+    variance is divided; by how much the square of a covariance with it is to be multiplied and taken from a variance;
+    and the covariance itself for the mean.
+    """
+    factor = 1.0 + d_lam * v
+    return factor, d_lam / factor, (d_eta - d_lam * mean) / factor
+
+
+@inner_kernel
+def cavity(mean, v, lam, eta):
+    """Mean and variance of a margin N(mean, v) without one copy of its site (λ, η)."""
+    share = 1.0 - lam * v
+    return (mean - v * eta) / share, v / share
+
+
+@inner_kernel
+def site_at(slope, curvature, mean, v):
+    """Site (λ, η) by which the cavity N(mean, v) has the moments that the answer gives it."""
+    denominator = 1.0 - curvature * v
+    return curvature / denominator, (slope + curvature * mean) / denominator
+
+
+@inner_kernel
+def quadratic_of_site(lam, eta, mean, v):
+    """Log of the cavity's mean of its site, but for -½ log (1 + λ v), with the sign turned."""
+    return 0.5 * (lam * mean * mean - 2.0 * mean * eta - v * eta * eta) / (1.0 + lam * v)
+
+
+@inner_kernel
 def add_site(C, mu, c, late, n_late, d_lam, d_eta, v, mean, size):
     """Add a precision and a precision-mean to the margin N(mean, v) that has the covariances c with the state.
 
     The mean has it at once, C with the last of four. Returns log (1 + d_lam v) and how many updates are late.
     """
-    late[AT_ONCE, n_late] = d_lam / (1.0 + d_lam * v)
-    shift = (d_eta - d_lam * mean) / (1.0 + d_lam * v)
+    _, late[AT_ONCE, n_late], shift = gain_and_shift(d_lam, d_eta, mean, v)
     for i in range(size):
         mu[i] += shift * c[i]
         late[n_late, i] = c[i]
@@ -446,13 +483,9 @@ def refresh_site(y, w, mu, v, share, lam, eta, delta, offset, noise):
             denominator = 1.0 + w * lam * v_r
             v = v_r / denominator
             mu = (m_r + v_r * w * eta) / denominator
-            denominator = 1.0 - lam * v
-            v_c = v / denominator
-            m_c = (mu - v * eta) / denominator
+            m_c, v_c = cavity(mu, v, lam, eta)
         slope, curvature = moments_scalar(y, m_c + offset, v_c - noise, delta)
-        denominator = 1.0 - curvature * v_c
-        new_lam = curvature / denominator
-        new_eta = (slope + curvature * m_c) / denominator
+        new_lam, new_eta = site_at(slope, curvature, m_c, v_c)
         if w == 1.0:
             return new_lam, new_eta
         change_lam = new_lam - lam
@@ -539,14 +572,11 @@ def _answer_evidence(outcome, in_task, w, mean, v, lam, eta, z_bar, delta, offse
 
     A choice from a set has no threshold, and its noise is in v.
     """
-    denominator = 1.0 - lam * v
-    v_c = v / denominator
-    m_c = (mean - v * eta) / denominator
+    m_c, v_c = cavity(mean, v, lam, eta)
     log_z, _, _, slope_delta, curvature_delta = tilted_scalar(
         outcome, m_c + offset, v_c - (1.0 if in_task else 0.0), 0.0 if in_task else delta
     )
-    denominator = 1.0 + lam * v_c
-    message = 0.5 * math.log(denominator) + 0.5 * (lam * m_c * m_c - 2.0 * m_c * eta - v_c * eta * eta) / denominator
+    message = 0.5 * math.log(1.0 + lam * v_c) + quadratic_of_site(lam, eta, m_c, v_c)
     out[0] += w * (log_z + message + eta * z_bar - 0.5 * lam * z_bar * z_bar)
     if not in_task:
         out[1] += w * slope_delta
@@ -945,6 +975,7 @@ class Slopes(NamedTuple):
     of_rows: Any
     engaged: Any
     evidences: Any  # log Z_u of each person, (n_users,)
+    tie_factor: Any  # by which each person's threshold is multiplied, (n_users,); found where it has a spread
 
 
 @kernel
@@ -961,6 +992,31 @@ def engagement(log_z: float, clicks: float, held: float) -> tuple[float, float]:
         return w / (1.0 + w), clicks + math.log1p(w)
     w = math.exp(gap)
     return 1.0 / (1.0 + w), log_z + math.log1p(w)
+
+
+@kernel
+def next_threshold(theta, slope, curvature, spread, tolerance, gradient, step, chord, last, rest):
+    """Chord step of a person's θ = log of the own threshold, and the tolerance of the sites after it.
+
+    ``slope``, ``curvature``: of the person's evidence in θ, with the cavities held; θ ~ N(0, ``spread``²). What the
+    sites add to the curvature would take a system of the size of a person's answers; chords see it for nothing.
+    ``gradient, step, chord, last, rest`` are what the call before returned; at first anything, 0, 0, 1 and
+    :data:`FIRST_REST`. Returns them with θ, and whether θ, unchanged then, and the sites have converged.
+    """
+    before = gradient
+    gradient = slope - theta / spread**2
+    if abs(step) > _TOO_SHORT:
+        chord = (before - gradient) / step
+    hessian = max(-curvature, 0.0) + spread**-2
+    if chord > 0.0:
+        hessian = min(max(chord, _LOWEST_CHORD * hessian), _HIGHEST_CHORD * hessian)
+    step = min(max(gradient / hessian, -_LARGEST_STEP), _LARGEST_STEP)
+    earlier, last = last, abs(step) if step == step else math.inf  # what is not a number has not converged
+    if last > _OF_THRESHOLD * tolerance:
+        # Chords leave an error of the order of the last two steps' product: where that is little, it was the last.
+        rest = tolerance if last * earlier < tolerance else max(min(rest, _REST * last), tolerance)
+        return theta + step, gradient, step, chord, last, rest, False
+    return theta, gradient, 0.0, chord, last, tolerance, not rest > tolerance
 
 
 @inner_kernel
@@ -980,10 +1036,11 @@ def _room(start, stop, columns, among_items, Phi):
 
 
 @kernel
-def em_pass(start, stop, columns, among_items, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
+def em_pass(start, stop, columns, among_items, prior, Phi, delta, spread, n_sweeps, tolerance, sums, slopes):
     """E step: at most ``n_sweeps`` EP sweeps of each of people ``start .. stop`` who is not heavy, and sums over them.
 
-    The sites are updated in place.
+    The sites are updated in place. With a ``spread`` σ > 0 of the logarithm of people's own thresholds each is at its
+    mode: the state lives through all its values, each with so many sweeps.
     """
     state, block, room, own_out = _room(start, stop, columns, among_items, Phi)
     out, n_effects = sums.out, columns.sway.shape[1]
@@ -993,21 +1050,35 @@ def em_pass(start, stop, columns, among_items, prior, Phi, delta, n_sweeps, tole
             continue
         shape = shape_of(answers.task, answers.items.shape[0], answers.sway.shape[1])
         factor = columns.tie_factor[u]
-        own_delta = delta * factor
-        begin(shape, answers, prior, Phi, state, block)
-        log_det = replay(shape, answers, state, block)
-        largest = 0.0
-        for _ in range(n_sweeps):
-            change, largest = sweep(shape, answers, own_delta, state, block)
-            log_det += change
-            if largest < tolerance:
-                break
-        out[3] = max(out[3], largest)
+        theta, gradient, step, chord, last = math.log(factor), 0.0, 0.0, 0.0, 0.0 if spread == 0.0 else 1.0
+        rest = tolerance if spread == 0.0 else max(FIRST_REST, tolerance)
         pull = slopes.of_rows
         if pull.shape[0]:
             pull = pull[columns.answer_ptr[u] : columns.answer_ptr[u + 1]]
-        evidence(shape, answers, own_delta, log_det, state, block, own_out, pull)
-        w, log_z = engagement(own_out[0], columns.clicks[u], columns.engaged[u])
+        begin(shape, answers, prior, Phi, state, block)
+        log_det = replay(shape, answers, state, block)
+        largest, own_delta, w, log_z = 0.0, delta * factor, 0.0, 0.0
+        for i in range(MOST_THRESHOLD_STEPS + 1):
+            own_delta = delta * factor
+            for _ in range(n_sweeps):
+                change, largest = sweep(shape, answers, own_delta, state, block)
+                log_det += change
+                if largest < rest:
+                    break
+            evidence(shape, answers, own_delta, log_det, state, block, own_out, pull)
+            w, log_z = engagement(own_out[0], columns.clicks[u], columns.engaged[u])
+            if spread == 0.0 or i == MOST_THRESHOLD_STEPS:
+                break
+            slope = w * own_delta * own_out[1]
+            theta, gradient, step, chord, last, rest, done = next_threshold(
+                theta, slope, w * own_delta * own_delta * own_out[2] + slope, spread, tolerance, gradient, step, chord,
+                last, rest,
+            )  # fmt: skip
+            if done:
+                break
+            factor = math.exp(theta)
+        out[3] = max(out[3], largest, last)
+        slopes.tie_factor[u] = factor
         slopes.engaged[u] = w
         slopes.evidences[u] = own_out[0]
         for i in range(1, 5):

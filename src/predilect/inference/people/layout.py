@@ -1,4 +1,4 @@
-"""Population distribution: the prior of a user's utilities."""
+"""Answers by person, as the compiled loops take them."""
 
 from __future__ import annotations
 
@@ -150,13 +150,14 @@ class People:
             self.is_heavy, sites.precision, sites.linear,
         )  # fmt: skip
 
-    def lanes(self, has_basis: bool) -> tuple[IntArray, BoolArray]:
+    def lanes(self, has_basis: bool, finds_thresholds: bool = False) -> tuple[IntArray, BoolArray]:
         """Kind of each user in lanes, and who is worked on alone, (n_users,) each.
 
-        Lanes have no place for own effects of covariates, nor on a basis for states of the items.
+        Lanes have no place for own effects of covariates, nor for thresholds that are found with the sites, nor on a
+        basis for states of the items.
         """
         kind = self.kind
-        if self.sway.shape[1]:
+        if self.sway.shape[1] or finds_thresholds:
             kind = np.zeros_like(kind)
         elif has_basis:
             kind = np.where(self.by_item, 0, kind)
@@ -492,6 +493,8 @@ def _kinds(n: IntArray, k: IntArray, apart: BoolArray, shard: IntArray) -> tuple
     little. Kinds with a state of the margins are the lower ones.
     """
     by_item = n > _ROWS_PER_ITEM * k
+    if len(n) <= _COST_IN_LANES * AT_A_TIME:  # which so few cannot save
+        return np.zeros(len(n), dtype=np.int64), by_item
     size = np.where(by_item, k, n)
     of_size, of_rows = (np.floor(np.log(np.maximum(x, 1)) / math.log(_ALIKE)).astype(np.int64) for x in (size, n))
     kind = 1 + np.where(by_item, (of_size + 1) * _CLASSES + of_rows, of_size)

@@ -21,11 +21,11 @@ from predilect.inference.likelihoods.calibration import Calibration
 from predilect.inference.likelihoods.orders import Orders, PairsOfOrders, shared_noise
 from predilect.inference.likelihoods.views import PairLikelihood
 from predilect.inference.people.engaged import shares_of_answers, with_clicks
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.law import Law
 from predilect.inference.people.layout import OF_PEOPLE, People, lay_out_columns
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.inference.people.queries import kinds_of_sets
-from predilect.inference.people.update import settle
 
 
 class HeldOut(NamedTuple):
@@ -214,7 +214,7 @@ def _settled(
     """People whose sites, in place, are at rest, with what their answers say of whether they click at random."""
     rate = posterior.calibration.click_rate
     people = with_clicks(people, rate, shares_of_answers(posterior.people) if rate else None)
-    found = settle(people, sites, law, delta, tolerance=_SITE_TOLERANCE, executor=executor)
+    found = converge(people, sites, law, delta, tolerance=_SITE_TOLERANCE, executor=executor)
     return replace(people, engaged=found.engaged, clicks=np.zeros(0)) if rate else people
 
 
