@@ -254,6 +254,11 @@ class PopulationPrior:
         return cls(K, h.strength, h.variance, h.consensus_variance, K_t, None, none, traits, *own, h.directions)
 
     @property
+    def precision_of_effects(self) -> float:
+        """Of the effects of covariates."""
+        return 1.0 / self.consensus_variance
+
+    @property
     def n_functions(self) -> int:
         """M."""
         return len(self.K)
@@ -376,6 +381,18 @@ _RANGES = {
     "click_rate": RANGES["click_rate"],
 }
 _RANGES_OF_FOUND = {"trait_scale": (0.0, LARGEST), "unit": (1.0 / LARGEST, LARGEST), "directions": (0.0, LARGEST)}
+# What answers have to tell for a search to be about a setting: item features, ties, ties or grades ("cuts").
+_TOLD_BY = {
+    "feature_weight": "features", "length_scale": "features", "tie_spread": "cuts", "item_tie_spread": "ties",
+    "consensus_feature_weight": "",  # a move of its own looks for it
+}  # fmt: skip
+
+
+def searchable(told: set[str]) -> list[str]:
+    """Settings that a search is about, where answers tell of "features", "ties" or "cuts"."""
+    return ["calibration", *(name for name in _RANGES if _TOLD_BY.get(name) in {None, *told})]
+
+
 _PARAMETERS = {
     "consensus_feature_weight": "feature_weight", "tie_spread": "tie_threshold", "item_tie_spread": "tie_threshold",
     "consistency_spread": "consistency", "click_rate": "clickers",
