@@ -558,3 +558,21 @@ def test_dates_of_pandas_are_no_whole_numbers_whatever_their_unit(unit):
 def test_a_table_of_items_is_told_where_it_belongs():
     with pytest.raises(DataError, match=r'By its column "item" this may be a table of items.* with items=FRAME'):
         Comparisons.from_frame({"item": ["a", "b"], "price": [1, 2], "colour": ["red", "blue"]})
+
+
+def test_a_table_of_items_is_no_table_of_winners_and_losers_by_its_numbers():
+    # Two columns of small numbers could be items: "item won over seas".
+    products = {"item": [0, 1, 2, 3], "pf": [0, 7, 9, 0], "seas": [1, 0, 0, 1]}
+    for columns in ({}, {"price": [1.5, 2.5, 2.0, 2.0]}):
+        with pytest.raises(DataError, match=r'By its column "item" this may be a table of items.* with items=FRAME'):
+            Comparisons.from_frame({**products, **columns})
+    asked = Comparisons.from_frame(products, columns={"won": "item", "lost": "seas"}, reading={"drop": "self"})
+    assert asked.n_answers == 4
+    answers = {"item": [0, 1, 2, 3], "other": [1, 0, 0, 1], "judge": [1, 1, 1, 2]}
+    with pytest.raises(DataError, match="can be read in 2 ways"):
+        Comparisons.from_frame(answers)
+
+
+def test_a_table_of_people_is_told_where_it_belongs():
+    with pytest.raises(DataError, match=r'By its column "user" this may be a table of people.* with people=FRAME'):
+        Comparisons.from_frame({"user": ["a", "b"], "age": [31, 22], "city": ["Bonn", "Köln"]})

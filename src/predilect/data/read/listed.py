@@ -16,7 +16,7 @@ from predilect._base.text import shown
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import Columns, as_text, clean_ids
 from predilect.data.intake import TWICE, UNCLEAR
-from predilect.data.read.columns import first_columns, listed
+from predilect.data.read.columns import first_columns, listed, named_or_guessed
 from predilect.data.read.levels import keep_rated, levels_of_ranks, levels_of_ratings
 from predilect.data.read.names import (
     APPROVED,
@@ -63,7 +63,6 @@ from predilect.data.read.sets import (
     best_worst_levels,
     chosen_levels,
     columns_by_role,
-    named_or_guessed,
     sets_of_rows,
 )
 from predilect.errors import DataError

@@ -14,7 +14,7 @@ from predilect._base.text import did_you_mean, shown
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import Columns, as_text, clean_ids
 from predilect.data.intake import UNCLEAR, counted
-from predilect.data.read.columns import first_columns, listed, no_column
+from predilect.data.read.columns import first_columns, listed, named_or_guessed, no_column
 from predilect.data.read.levels import keep_rated, levels_of_ranks, levels_of_ratings
 from predilect.data.read.listed import is_list
 from predilect.data.read.names import (
@@ -75,7 +75,6 @@ from predilect.data.read.sets import (
     best_worst_levels,
     chosen_levels,
     design_asked,
-    named_or_guessed,
 )
 from predilect.errors import DataError
 

@@ -19,7 +19,7 @@ from predilect.data.canonical import may_be_choices, may_be_taken_apart, tells_t
 from predilect.data.frames import Columns, as_text, clean_ids, without_points
 from predilect.data.intake import counted
 from predilect.data.read.assemble import Advice, Pairs, assemble, outcomes_of
-from predilect.data.read.columns import refuse_index, require_column
+from predilect.data.read.columns import guess_pair, lacking, refuse_index
 from predilect.data.read.covariates import covariate_columns, flat
 from predilect.data.read.names import (
     BOTH_ITEMS,
@@ -83,7 +83,6 @@ _MAY_BE_ITEMS = frozenset(("text", "id", "ids", "name", "names", "key", "code", 
 _BY_CHANCE = 1e-3  # that every answer is one of the two items of its row
 _MOST_PAIRS = 3  # of columns that may be the two items, whatever they are called
 _MOST_COLUMNS = 40  # in which items are looked for by their values
-_ROLES = ("user", "left", "right", "winner", "won", "lost", "weight", "task", "context")
 
 
 @dataclass(frozen=True)
@@ -102,14 +101,11 @@ class _Base:
 
 
 def pair_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
-    """Every way in which the rows of a table can be about two; raises DataError for a column that is not there."""
+    """Every way in which the rows of a table can be about two."""
     if said.get("kind") not in (None, "pairs") or any(
         said.get(role) is not None for role in ("alternatives", "profile")
     ):
         return
-    for role in _ROLES:
-        if isinstance(given := said.get(role), str):
-            require_column(given, role, raw.names, raw.index)
     results = said.get("won"), said.get("lost")
     sides = said.get("left"), said.get("right")
     if results == (None, None):
@@ -126,7 +122,9 @@ def _bases(raw: Columns, said: ReadOptions) -> Iterator[_Base]:
     """Columns of the two items: those named, those called so, or by what they hold."""
     families, sides = pair_families(raw.names), (said.get("left"), said.get("right"))
     if sides != (None, None):
-        left, right = _completed(raw.names, families, *sides)
+        left, right = guess_pair(raw.names, *sides)
+        if left is None or right is None:
+            raise lacking("left" if left is None else "right", raw.names, raw.index)
         yield _Base(left, right, SURE, {})
         return
     likely = likely_items(families)
@@ -193,23 +191,6 @@ def _names_both(column: pl.Series) -> bool:
         return False
     left, right = ({*side.drop_nulls()} for side in both)
     return "" not in left | right and len(left | right) < 2 * column.n_unique()
-
-
-def _completed(
-    names: Sequence[str], families: Sequence[Family], left: str | None, right: str | None
-) -> tuple[str, str]:
-    """Both columns, where perhaps one was named; DataError if the other cannot be told."""
-    if left is not None and right is not None:
-        return left, right
-    for one in families:
-        if left in (None, one.left) and right in (None, one.right):
-            return one.left, one.right
-    place = 0 if left is None else 1
-    halves = [half for name in {*names} - {left, right} if (half := half_of_pair(name)[place]) is not None]
-    if len(halves) == 1:
-        return (halves[0], str(right)) if left is None else (left, halves[0])
-    role = "left" if left is None else "right"
-    raise DataError(f"found no column for the {role} item; name it with {option(role, 'NAME')}.")
 
 
 def _may_be_items(raw: Columns, one: Family) -> bool:
@@ -391,13 +372,7 @@ def _of_base(raw: Columns, said: ReadOptions, base: _Base) -> Iterator[Reading]:
             if told or by_items:
                 yield from found.read(one, way, LIKELY if by_items else OPEN)
     if not forms and not others and base.sure == SURE:
-        what = f"found no column for the winner; the columns are {', '.join(map(shown, raw.names))}."
-        lacking = DataError(f"{what} Name it with {option('winner', 'NAME')}.")
-        try:
-            refuse_index(raw.index, WINNER, "winner")
-        except DataError as of_index:
-            lacking = of_index
-        yield refused(lacking, OPEN)
+        yield refused(lacking("winner", raw.names, raw.index), OPEN)
 
 
 class _InColumn:

@@ -58,6 +58,7 @@ class Question(DataError):
 
     def __init__(self, ways: Sequence[tuple[Reading, Assembled]]) -> None:
         self.ways = _offered(ways)
+        self.is_open = ways[0][0].sure == OPEN
         options = [f"({way.told}): {said(way.say)}" for way, _ in self.ways]
         most = max((LONGEST_MESSAGE - _FRAME - len("".join(options))) // len(options), _LEAST)
         told = "; or ".join(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -44,8 +43,8 @@ from predilect.data.read.assemble import (
     used_only,
     weights_of,
 )
-from predilect.data.read.columns import listed
-from predilect.data.read.names import PEOPLE_OF_SETS, TASKS, WEIGHT, guess_one
+from predilect.data.read.columns import listed, named_or_guessed
+from predilect.data.read.names import PEOPLE_OF_SETS, TASKS, WEIGHT
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.profiles import missing_in, profiles_of
 from predilect.data.vocabulary import EVERYONE, Vocabulary
@@ -377,11 +376,6 @@ def columns_by_role(names: Sequence[str], options: ReadOptions) -> dict[str, str
         if name is not None and name not in found.values():
             found[role] = name
     return found
-
-
-def named_or_guessed(names: Sequence[str], said: Any, words: Sequence[str]) -> str | None:
-    """The column that was named for a role, or the first that is called so; None if it was said that there is none."""
-    return said if isinstance(said, str) else None if said is False else guess_one(names, words)
 
 
 def sets_of_rows(
