@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from predilect.data.intake import (
     pair_sentence,
 )
 from predilect.data.read.covariates import covariate_columns, differences, refuse_missing, role_names, why_no_sides
-from predilect.data.read.names import BAD_WORDS, PEOPLE_BY_RANK, all_named, same_thing, tokens
+from predilect.data.read.names import BAD_WORDS, PEOPLE_BY_RANK, all_named, could_be_side, same_thing, tokens
 from predilect.data.read.options import ReadOptions, as_words, option
 from predilect.data.read.winners import (
     MOST_GRADES,
@@ -35,6 +35,7 @@ from predilect.data.read.winners import (
     Decoded,
     Way,
     grades_of_numbers,
+    is_number,
     numbers_named,
     taken_apart,
     unknown_message,
@@ -42,7 +43,7 @@ from predilect.data.read.winners import (
 from predilect.data.vocabulary import EVERYONE, Vocabulary
 from predilect.errors import DataError
 
-Advice = Callable[[str, NDArray[np.int64]], str]
+_FEW = 20  # of so many rows at most one is left out for an answer that nobody knows
 _MISSING, _SELF, _UNKNOWN_WINNER, _NO_WEIGHT, _NO_COVARIATE = 1, 2, 3, 4, 5
 
 
@@ -58,6 +59,14 @@ class Assembled(NamedTuple):
     covariate_names: tuple[str, ...] = ()
     grades: tuple[str, ...] = ()
     item_table: pl.DataFrame | None = None
+
+
+class Unclear(DataError):
+    """Rows that mean nothing; ``helps``: sentences and the options they advise, which are tried before one is said."""
+
+    def __init__(self, message: str, helps: Sequence[tuple[str, ReadOptions]]) -> None:
+        super().__init__(message)
+        self.helps = helps
 
 
 @dataclass(frozen=True)
@@ -86,11 +95,8 @@ class Pairs:
     given: bool = False  # whether the outcomes were handed in
 
 
-def assemble(raw: Columns, pairs: Pairs, advice: Advice | None = None) -> Assembled:
-    """Answers of a table of pairs; raises DataError for rows that mean nothing, or if nothing usable remains.
-
-    ``advice`` says what can be done about words that mean nothing.
-    """
+def assemble(raw: Columns, pairs: Pairs) -> Assembled:
+    """Answers of a table of pairs; raises DataError for rows that mean nothing, or if nothing usable remains."""
     raw = raw if pairs.table is None else Columns(pairs.table)
     options, roles = pairs.options, dict(pairs.roles)
     covariates = covariate_columns(raw.names, options.get("covariates"), raw.index)
@@ -103,14 +109,37 @@ def assemble(raw: Columns, pairs: Pairs, advice: Advice | None = None) -> Assemb
     decoded = outcomes_of(pairs, rows.kept, raw.n_rows)
     lost = rows.kept[decoded.outcome == UNKNOWN]
     if len(lost) and not options.get("drop_unknown"):
-        said = "" if advice is None else advice(decoded.reading, lost)
-        if pairs.answered is not None:
-            codes, text = np.stack([rows.one, rows.two]), pairs.answered.text
-            raise DataError(unknown_message(text, lost, decoded.reading, str(text.name), rows.items, codes, said))
-        what = "the given outcome is" if pairs.given else f"who won ({from_columns(pairs.used)}) is"
-        raise DataError(f"{what} missing in {len(lost)} of {raw.n_rows} rows (first: row {lost[0] + 1}).{said}")
+        raise _unclear(pairs, rows, decoded, lost)
     rows.reason[lost] = _UNKNOWN_WINNER
     return _in_use(raw, pairs, rows, decoded, covariates, notes)
+
+
+def _unclear(pairs: Pairs, rows: _Rows, decoded: Decoded, lost: NDArray[np.int64]) -> Unclear:
+    """The error for rows without a clear winner, and what may be said of them."""
+    n_rows, answered, helps = len(rows.reason), pairs.answered, list[tuple[str, ReadOptions]]()
+    if answered is None:
+        what = "the given outcome is" if pairs.given else f"who won ({from_columns(pairs.used)}) is"
+        message, n_words = f"{what} missing in {len(lost)} of {n_rows} rows (first: row {lost[0] + 1}).", len(lost)
+    else:
+        codes, name = np.stack([rows.one, rows.two]), str(answered.text.name)
+        message, explained = unknown_message(answered.text, lost, decoded.reading, name, rows.items, codes)
+        if explained:
+            return Unclear(message, ())
+        unknown = answered.text.gather(lost).drop_nulls()
+        words, n_words = unknown.unique().to_list(), len(unknown)
+        of_sides = decoded.reading.endswith("side words")
+        if len(words) == 1 and shown(words[0]) == words[0] and not is_number(words[0]):
+            ties = [*as_words(rows.options.get("ties")), words[0]]
+            side = f"{option('left_word', words)} or {option('right_word', words)}"
+            if not of_sides or (not could_be_side(words[0]) and {1, -1} <= {*decoded.outcome.tolist()}):
+                told = f'If "{words[0]}" means a tie, say {option("ties", words)}.'
+                helps.append((told, {"ties": ties, "drop_unknown": True}))
+            else:
+                told = f'If "{words[0]}" means a side, say which: {side}.'
+                helps.append((told, {"left_word": words, "drop_unknown": True}))
+    if n_words * _FEW <= n_rows:
+        helps.append((f"Leave such rows out with {option('drop_unknown', True)}.", {"drop_unknown": True}))
+    return Unclear(message, helps)
 
 
 def outcomes_of(pairs: Pairs, rows: NDArray[np.int64], n_rows: int | None = None) -> Decoded:

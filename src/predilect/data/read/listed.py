@@ -103,7 +103,7 @@ def listed_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
 
 
 def _reading(raw: Columns, said: ReadOptions, found: _Listed, say: ReadOptions, sure: int, told: str) -> Reading:
-    return Reading(told, say, partial(assembled_sets, partial(_built, raw, found), {**said, **say}, raw), sure)
+    return Reading(told, say, partial(assembled_sets, raw, {**said, **say}, _built, raw, found), sure)
 
 
 # --- the best of those shown ------------------------------------------------------------------------------------------

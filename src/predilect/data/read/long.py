@@ -702,8 +702,8 @@ def _reading(rows: _Rows, answer: _Answer, alternatives: _Shown, say: ReadOption
         told += f", described by {first_columns(alternatives.attributes)}"
     elif alternatives.own:
         told += f', about "{shown(alternatives.own)}"'
-    build = partial(_built, rows, answer, alternatives)
-    return Reading(told, said, partial(assembled_sets, build, {**rows.said, **said}, rows.raw), sure)
+    made = partial(assembled_sets, rows.raw, {**rows.said, **said}, _built, rows, answer, alternatives)
+    return Reading(told, said, made, sure)
 
 
 def _weight(rows: _Rows, taken: set[str | None]) -> list[str]:

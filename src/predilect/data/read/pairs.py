@@ -18,7 +18,7 @@ from predilect._base.types import BoolArray
 from predilect.data.canonical import may_be_choices, may_be_taken_apart, tells_tasks_apart
 from predilect.data.frames import Columns, as_text, clean_ids, without_points
 from predilect.data.intake import counted
-from predilect.data.read.assemble import Advice, Pairs, assemble, outcomes_of
+from predilect.data.read.assemble import Pairs, assemble, outcomes_of
 from predilect.data.read.columns import guess_pair, lacking, refuse_index
 from predilect.data.read.covariates import covariate_columns, flat
 from predilect.data.read.names import (
@@ -38,7 +38,6 @@ from predilect.data.read.names import (
     Family,
     all_named,
     answer_columns,
-    could_be_side,
     good_end,
     guess_one,
     half_of_pair,
@@ -56,7 +55,7 @@ from predilect.data.read.names import (
     tokens,
     won_and_lost_families,
 )
-from predilect.data.read.options import ReadOptions, as_words, option, own_words
+from predilect.data.read.options import ReadOptions, option, own_words
 from predilect.data.read.profiles import (
     could_be_items,
     flags,
@@ -66,9 +65,9 @@ from predilect.data.read.profiles import (
     numbers_rows,
     pairs_of_items,
 )
-from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading, or_refused, refused, settle
+from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading, or_refused, refused
 from predilect.data.read.reshape import items_apart
-from predilect.data.read.winners import UNKNOWN, Answered, Way, is_number
+from predilect.data.read.winners import UNKNOWN, Answered, Way
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -471,55 +470,11 @@ class _InColumn:
         if len(answered.ways) > 1 and not way.say and self.said.get("winner_is") is None:
             say["winner_is"] = "item" if way.code is None else "side"
         told = f'who won by "{shown(answered.name)}"' + (f", {way.told}" if way.told else "")
-        yield from _read(self.raw, self.said, self._pairs(answered, way), told, say, sure, self._advice(answered))
+        yield from _read(self.raw, self.said, self._pairs(answered, way), told, say, sure)
 
     def partly(self, answered: Answered) -> Reading:
-        """The reading under which most words mean something; it fails with advice about the others."""
-        return next(
-            _read(
-                self.raw,
-                self.said,
-                self._pairs(answered, answered.partly),
-                "",
-                {},
-                self.base.sure,
-                self._advice(answered),
-            )
-        )
-
-    def _advice(self, answered: Answered) -> Advice:
-        """What can be done about rows without a clear winner: only what was tried on the table, and reads it."""
-
-        def reads(more: ReadOptions) -> Any:
-            told: ReadOptions = {**self.said, "winner": answered.name, **more}
-            try:
-                made = settle(one for one in _of_base(self.raw, told, self.base) if one.sure == SURE)
-            except DataError:
-                return None
-            return None if made is None else made.intake
-
-        def advice(reading: str, lost: NDArray[np.int64]) -> str:
-            unknown = answered.text.gather(lost)
-            words = unknown.drop_nulls().unique().sort().to_list()
-            as_shown = all(shown(word) == word and not is_number(word) for word in words)
-            of_sides, told = reading.endswith("side words"), []
-            if len(words) == 1 and as_shown:
-                ties: ReadOptions = {"ties": [*as_words(self.said.get("ties")), words[0]], "drop_unknown": True}
-                found = None if of_sides and could_be_side(words[0]) else reads(ties)
-                if found is not None and (not of_sides or (found.left_wins and found.right_wins)):
-                    told.append(f'If "{words[0]}" means a tie, say {option("ties", words)}.')
-                elif of_sides and reads({"left_word": words, "drop_unknown": True}) is not None:
-                    side = f"{option('left_word', words)} or {option('right_word', words)}"
-                    told.append(f'If "{words[0]}" means a side, say which: {side}.')
-            few = len(unknown.drop_nulls()) * _FEW <= self.raw.n_rows
-            if few and not self.said.get("drop_unknown") and reads({"drop_unknown": True}) is not None:
-                told.append(f"Leave such rows out with {option('drop_unknown', True)}.")
-            return "".join(f" {one}" for one in told)
-
-        return advice
-
-
-_FEW = 20  # of so many rows at most one is left out for a word that nobody knows
+        """The reading under which most words mean something, and others nothing."""
+        return next(_read(self.raw, self.said, self._pairs(answered, answered.partly), "", {}, self.base.sure))
 
 
 def _other_words(own: Sequence[Sequence[object]], answered: Answered) -> str:
@@ -535,9 +490,7 @@ def _other_words(own: Sequence[Sequence[object]], answered: Answered) -> str:
     return ""
 
 
-def _read(
-    raw: Columns, said: ReadOptions, pairs: Pairs, told: str, say: ReadOptions, sure: int, advice: Advice | None = None
-) -> Iterator[Reading]:
+def _read(raw: Columns, said: ReadOptions, pairs: Pairs, told: str, say: ReadOptions, sure: int) -> Iterator[Reading]:
     """The readings of pairs with every choice of who answered, of weights and of tasks."""
     table = raw if pairs.table is None else Columns(pairs.table)
     answer = [] if pairs.answered is None else [pairs.answered.name]
@@ -556,7 +509,7 @@ def _read(
                 ),
             ]
             chosen: ReadOptions = {"kind": "pairs", **say, **say_roles, **say_task}
-            yield Reading(", ".join(how), chosen, partial(assemble, raw, placed, advice), sure, ask)
+            yield Reading(", ".join(how), chosen, partial(assemble, raw, placed), sure, ask)
 
 
 # --- who won, in a column for each side -------------------------------------------------------------------------------

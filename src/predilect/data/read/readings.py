@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from predilect._base.text import LONGEST_MESSAGE, shortened
-from predilect.data.read.assemble import Assembled
+from predilect.data.read.assemble import Assembled, Unclear
 from predilect.data.read.options import OPTIONS, ReadOptions, option
 from predilect.errors import DataError
 
@@ -140,6 +140,23 @@ def tried(error: Question, read: Callable[[ReadOptions], Assembled]) -> DataErro
         else:
             kept.append(way)
     return Question(kept) if kept else refused[0]
+
+
+def helped(error: Unclear, read: Callable[[ReadOptions], Assembled]) -> DataError:
+    """The error with those of its options alone with which ``read`` makes something of the table, or asks."""
+    told = [str(error)]
+    for sentence, options in error.helps:
+        try:
+            read(options)
+        except Question:
+            told.append(sentence)
+        except Unclear as other:
+            told += [sentence] if other.helps else []
+        except DataError:
+            continue
+        else:
+            told.append(sentence)
+    return DataError(" ".join(told))
 
 
 def same(one: Assembled, other: Assembled) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from predilect._base.text import either, shown
 from predilect.data.frames import Columns, as_text
-from predilect.data.read.assemble import Assembled, Pairs, assemble
+from predilect.data.read.assemble import Assembled, Pairs, Unclear, assemble
 from predilect.data.read.columns import guess_pair, lacking, listed, require_columns
 from predilect.data.read.listed import listed_readings
 from predilect.data.read.long import long_readings, rows_are_alternatives
@@ -32,7 +32,7 @@ from predilect.data.read.options import OPTIONS, ReadOptions, option
 from predilect.data.read.pairs import pair_readings
 from predilect.data.read.polls import fewer_rows, read_poll
 from predilect.data.read.profiles import flags, is_plain, words_of
-from predilect.data.read.readings import OPEN, SURE, Question, Reading, or_refused, settle, tried
+from predilect.data.read.readings import OPEN, SURE, Question, Reading, helped, or_refused, settle, tried
 from predilect.data.read.reshape import Reshaped, reshaped
 from predilect.data.read.sets import assemble_sets
 from predilect.data.read.wide import wide_readings
@@ -62,6 +62,8 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
         if error.is_open and (belongs := _belongs(raw, options, may_be_read=True)):
             raise _found_no("answers", raw.names, belongs) from None
         raise tried(error, lambda said: _assembled(raw, {**options, **said})) from None
+    except Unclear as error:
+        raise helped(error, lambda said: _assembled(raw, {**options, **said})) from None
 
 
 def _assembled(raw: Columns, options: ReadOptions) -> Assembled:
@@ -206,25 +208,21 @@ def _found_no(what: str, names: Sequence[str], told: str) -> DataError:
 
 
 def _belongs(raw: Columns, options: ReadOptions, *, may_be_read: bool) -> str:
-    """Where a table without answers may belong, by its column of people or items; "" where nothing tells.
+    """Where a table without answers may belong, by its column of items, or if each row is another person; "" for none.
 
-    If it ``may_be_read``, each row must be another item, and nobody answers.
+    If it ``may_be_read``, each row must be another item.
     """
     said = any(options.get(one.key) is not None for one in OPTIONS if one.is_column or one.key == "kind")
     if said or answer_columns(raw.names):
         return ""
     who, item = guess_one(raw.names, PEOPLE), guess_one(raw.names, IDENTIFIED if may_be_read else ITEM)
-    if may_be_read and (who or item is None or not is_plain(raw[item]) or not raw.n_rows == raw[item].n_unique() > 1):
+    name = who or item
+    another = name is not None and is_plain(raw[name]) and raw[name].n_unique() == raw.n_rows > 1
+    if name is None or (not another and (who or may_be_read)) or (who and may_be_read):
         return ""
-    for name, what, how in (
-        (who, "people", either("--people FILE", "people=FRAME")),
-        (item, "items", either("--items FILE", "items=FRAME")),
-    ):
-        if name is not None:
-            return (
-                f'By its column "{shown(name)}" this may be a table of {what}: give it beside the answers with {how}.'
-            )
-    return ""
+    what = "people" if who else "items"
+    how = either(f"--{what} FILE", f"{what}=FRAME")
+    return f'By its column "{shown(name)}" this may be a table of {what}: give it beside the answers with {how}.'
 
 
 def _can_be_read(raw: Columns, options: ReadOptions) -> bool:

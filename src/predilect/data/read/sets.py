@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -37,6 +38,7 @@ from predilect.data.intake import (
 )
 from predilect.data.read.assemble import (
     Assembled,
+    Unclear,
     map_items,
     other_people,
     refuse_other_people,
@@ -119,7 +121,10 @@ class Sets:
         if bad.any() and message and drop is not None and not self.options.get(drop):
             rows = ", ".join(str(row + 1) for row in np.sort(self.first[bad])[:3])
             where = f"{counted(int(bad.sum()), 'task')} (first: row {rows})"
-            raise Droppable(message.replace("{where}", where), drop, float(bad.mean()))
+            few = drop != "drop_unknown" or bad.mean() <= _MOST_UNKNOWN
+            said: ReadOptions = {drop: True}  # type: ignore[misc]
+            helps = [(f"Leave such tasks out with {option(drop, True)}.", said)] if few else []
+            raise Unclear(message.replace("{where}", where), helps)
         self.reason[bad] = why
 
     def count(self, alternatives: BoolArray | None = None) -> IntArray:
@@ -135,14 +140,6 @@ class Sets:
         return self.count(alternatives) > 0
 
 
-class Droppable(DataError):
-    """Tasks that mean nothing clear: ``drop`` is the option that leaves them out, ``share`` that of all tasks."""
-
-    def __init__(self, message: str, drop: str, share: float) -> None:
-        super().__init__(message)
-        self.drop, self.share = drop, share
-
-
 _DROPS = {
     "missing id": "drop_missing", MISSING_ATTRIBUTE: "drop_missing", TWICE: "drop_self", UNCLEAR: "drop_unknown",
     ONE_ALTERNATIVE: "drop_unknown",
@@ -154,22 +151,9 @@ MOST_KEYS = 12  # columns of other names that are looked at for what parts the r
 _MOST_UNKNOWN = 0.05  # of the tasks: where more say nothing clear, it is the reading that is wrong
 
 
-def assembled_sets(build: Callable[[ReadOptions], Sets], options: ReadOptions, raw: Columns) -> Assembled:
-    """Canonical rows of the answers that ``build`` reads by some options.
-
-    Advice to leave tasks out is given if few say nothing clear, and the others can be read.
-    """
-    try:
-        return assemble_sets(build(options), raw.names, raw.n_rows)
-    except Droppable as error:
-        if error.drop == "drop_unknown" and error.share > _MOST_UNKNOWN:
-            raise
-        said: ReadOptions = {**options, "drop_missing": True, "drop_self": True, "drop_unknown": True}
-        try:
-            assemble_sets(build(said), raw.names, raw.n_rows)
-        except DataError:
-            raise error from None
-        raise DataError(f"{error} Leave such tasks out with {option(error.drop, True)}.") from None
+def assembled_sets(raw: Columns, options: ReadOptions, build: Callable[..., Sets], *what: Any) -> Assembled:
+    """Canonical rows of the answers that ``build`` makes of ``what`` by some options."""
+    return assemble_sets(build(*what, options), raw.names, raw.n_rows)
 
 
 def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:

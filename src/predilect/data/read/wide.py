@@ -134,8 +134,7 @@ def wide_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
             if apart:
                 say["alternatives"] = list(one.alternatives)
             told = f"a choice from {first_columns(one.alternatives)}, described by {first_columns([*one.attributes])}"
-            build = partial(_built, one)
-            yield Reading(told, say, partial(assembled_sets, build, {**said, **say}, raw), one.sure)
+            yield Reading(told, say, partial(assembled_sets, raw, {**said, **say}, _built, one), one.sure)
 
 
 def _found(raw: Columns, said: ReadOptions) -> list[_Wide]:

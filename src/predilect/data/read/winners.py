@@ -485,12 +485,11 @@ def _short(word: str) -> str:
 
 
 def unknown_message(
-    words: pl.Series, rows: NDArray[np.int64], reading: str, column: str, items: Vocabulary, pairs: NDArray[np.int32],
-    advice: str,
-) -> str:  # fmt: skip
-    """Message for winner values that mean nothing; one that nearly names one of ``items`` is a slip, not a tie.
+    words: pl.Series, rows: NDArray[np.int64], reading: str, column: str, items: Vocabulary, pairs: NDArray[np.int32]
+) -> tuple[str, bool]:  # fmt: skip
+    """Message for winner values that mean nothing, and whether it says what to do: what nearly names an item is a slip.
 
-    ``pairs`` (2, n): codes of the items of all rows; ``advice`` what can be done where none is a slip.
+    ``pairs`` (2, n): codes of the items of all rows.
     """
     bad = words.gather(rows.tolist())
     first = "; ".join(
@@ -506,10 +505,10 @@ def unknown_message(
     said = f'column "{column}" holds {plural} {expected} (first: {first}). '
     slips = _slips(bad, items, pairs[:, rows])
     if slips:
-        return said + " ".join(slips)
+        return said + " ".join(slips), True
     if str(bad.drop_nulls().first()).lower() in ("true", "false"):
-        return f"{said}Write which item won in their place: left or right."
-    return said.rstrip() + advice
+        return f"{said}Write which item won in their place: left or right.", True
+    return said.rstrip(), False
 
 
 _MOST_SLIPS = 10  # different words that are looked at
