@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from predilect.data.intake import (
     pair_sentence,
 )
 from predilect.data.read.covariates import covariate_columns, differences, refuse_missing, role_names, why_no_sides
-from predilect.data.read.names import BAD_WORDS, PEOPLE_BY_RANK, all_named, could_be_side, same_thing, tokens
+from predilect.data.read.names import BAD_WORDS, could_be_side
 from predilect.data.read.options import ReadOptions, as_words, option
 from predilect.data.read.winners import (
     MOST_GRADES,
@@ -367,32 +367,6 @@ class _Rows:
         outcome, left, right = int(decoded.outcome[place]), self.left[row], self.right[row]
         who = None if self.user is None else self.user[row]
         return examples(who, lambda one: pair_sentence(row, one, left, right, outcome, grade))
-
-
-def other_people(names: Sequence[str], options: ReadOptions, taken: Iterable[str]) -> list[str]:
-    """Columns that may say who answered, as surely as each other."""
-    if options.get("user") is not None:
-        return []
-    free = [name for name in names if name not in {*taken}]
-    return next((found for words in PEOPLE_BY_RANK if (found := all_named(free, words))), [])
-
-
-def refuse_other_people(raw: Mapping[str, pl.Series], user: pl.Series, column: str, people: Sequence[str]) -> None:
-    """DataError if another column could be who answered, and tells answers apart in another way."""
-    for name in people:
-        try:
-            other = clean_ids(raw[name], name)
-        except DataError:
-            continue
-        if name == column or not other.drop_nulls().len():
-            continue
-        both = pl.DataFrame({"one": user.cast(pl.String), "two": other.cast(pl.String)})
-        counts = {both.n_unique(), both["one"].n_unique(), both["two"].n_unique()}
-        if len(counts) > 1 or not (same_thing(tokens(column), tokens(name)) or both["one"].equals(both["two"])):
-            raise DataError(
-                f'columns "{shown(column)}" and "{shown(name)}" could both say who answered. Row 1 was answered by '
-                f"{shown(user[0])}, {option('user', column)}, or by {shown(other[0])}, {option('user', name)}."
-            )
 
 
 def _same_kind(raw: Columns, roles: Mapping[str, str]) -> tuple[pl.Series, pl.Series]:

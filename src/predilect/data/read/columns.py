@@ -11,12 +11,15 @@ from predilect._base.text import did_you_mean, near_miss, shown, spoken_to
 from predilect.data.frames import Columns, clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.read.names import (
     PEOPLE,
+    PEOPLE_BY_RANK,
     WINNER,
+    all_named,
     guess_one,
     half_of_pair,
     likely_items,
     pair_families,
     same_thing,
+    tokens,
 )
 from predilect.data.read.options import ReadOptions, option
 from predilect.errors import DataError
@@ -156,6 +159,31 @@ def guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tup
         return likely[0].left, likely[0].right
     # Half of a pair at least tells which column is the one that is missing.
     return next((half for name in sorted(names) if (half := half_of_pair(name)) != (None, None)), (None, None))
+
+
+def people_in(raw: Columns, free: Sequence[str]) -> list[str]:
+    """Columns that may say who answered, as surely as each other, and tell answers apart in different ways."""
+    named = next((found for words in PEOPLE_BY_RANK if (found := all_named(free, words))), [])
+    kept: dict[str, pl.Series] = {}
+    for name in named:
+        try:
+            ids = clean_ids(raw[name], name).cast(pl.String)
+        except DataError:
+            if len(named) == 1:
+                return [name]  # whose ids are refused
+            continue
+        if (len(named) == 1 or len(ids.drop_nulls())) and not any(
+            _tell_alike(ids, name, other, its) for its, other in kept.items()
+        ):
+            kept[name] = ids
+    return list(kept)
+
+
+def _tell_alike(one: pl.Series, name: str, other: pl.Series, its: str) -> bool:
+    """Whether two columns are the same people, one perhaps by their names."""
+    both = pl.DataFrame({"one": one, "two": other})
+    counts = {both.n_unique(), both["one"].n_unique(), both["two"].n_unique()}
+    return len(counts) == 1 and (same_thing(tokens(name), tokens(its)) or both["one"].equals(both["two"]))
 
 
 def listed(names: Sequence[str]) -> str:

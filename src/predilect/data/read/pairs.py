@@ -19,7 +19,7 @@ from predilect.data.canonical import may_be_choices, may_be_taken_apart, tells_t
 from predilect.data.frames import Columns, as_text, clean_ids, without_points
 from predilect.data.intake import counted
 from predilect.data.read.assemble import Pairs, assemble, outcomes_of
-from predilect.data.read.columns import guess_pair, lacking, refuse_index
+from predilect.data.read.columns import guess_pair, lacking, people_in, refuse_index
 from predilect.data.read.covariates import covariate_columns, flat
 from predilect.data.read.names import (
     BOTH_ITEMS,
@@ -241,7 +241,7 @@ def _roles(raw: Columns, said: ReadOptions, taken: Sequence[str]) -> Iterator[tu
                 )
             used[name] = role
     free = [name for name in raw if name not in used]
-    users = _choices(given["user"], "user", _people(raw, free))
+    users = _choices(given["user"], "user", people_in(raw, free))
     if users == [({}, None)] and given["user"] is None:
         refuse_index(raw.index, PEOPLE, "user")
     weight = guess_one(free, WEIGHT)
@@ -261,31 +261,6 @@ def _choices(given: Any, role: str, found: Sequence[str]) -> list[tuple[ReadOpti
     if len(found) > 1:
         return [({role: name}, name) for name in found]  # type: ignore[misc]
     return [({}, found[0] if found else None)]
-
-
-def _people(raw: Columns, free: Sequence[str]) -> list[str]:
-    """Columns that may say who answered, as surely as each other, and tell answers apart in different ways."""
-    named = next((found for words in PEOPLE_BY_RANK if (found := all_named(free, words))), [])
-    kept: dict[str, pl.Series] = {}
-    for name in named:
-        try:
-            ids = clean_ids(raw[name], name).cast(pl.String)
-        except DataError:
-            if len(named) == 1:
-                return [name]  # whose ids are refused
-            continue
-        if (len(named) == 1 or len(ids.drop_nulls())) and not any(
-            _tell_alike(ids, name, other, its) for its, other in kept.items()
-        ):
-            kept[name] = ids
-    return list(kept)
-
-
-def _tell_alike(one: pl.Series, name: str, other: pl.Series, its: str) -> bool:
-    """Whether two columns are the same people, one perhaps by their names."""
-    both = pl.DataFrame({"one": one, "two": other})
-    counts = {both.n_unique(), both["one"].n_unique(), both["two"].n_unique()}
-    return len(counts) == 1 and (same_thing(tokens(name), tokens(its)) or both["one"].equals(both["two"]))
 
 
 def _tasks(

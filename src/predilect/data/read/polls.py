@@ -112,12 +112,17 @@ def _kept(raw: Columns, said: str) -> BoolArray:
         )
     if column not in raw:
         raise no_column(column, f"by {option('keep', said)}", raw.names)
-    words, wanted = words_of(raw[column]), next(csv.reader([values], skipinitialspace=True))
+    return _rows_with(raw[column], next(csv.reader([values], skipinitialspace=True)))
+
+
+def _rows_with(column: pl.Series, wanted: Sequence[str]) -> BoolArray:
+    """Rows with one of some values; DataError for a value that is not there."""
+    words = words_of(column)
     there = words.drop_nulls().unique().sort().to_list()
     for value in wanted:
         if value not in there:
             raise DataError(
-                f'column "{shown(column)}" holds no "{shown(value)}"; it holds {first_few(there)}.'
+                f'column "{shown(column.name)}" holds no "{shown(value)}"; it holds {first_few(there)}.'
                 f"{did_you_mean(value, there)}"
             )
     rows: BoolArray = words.is_in(wanted).fill_null(False).to_numpy()
@@ -138,22 +143,16 @@ def _criterion(raw: Columns, options: ReadOptions) -> str | None:
 
 def _chosen(criteria: pl.Series, options: ReadOptions) -> BoolArray:
     """Rows of the criterion that was chosen, or of the only one; DataError if there are several and none was."""
-    text, said = as_text(criteria).str.strip_chars(), options.get("criterion")
-    there = text.drop_nulls().unique().sort().to_list()
-    if said is None and len(there) > 1:
+    said = options.get("criterion")
+    if isinstance(said, str):
+        return _rows_with(criteria, [said])
+    there = words_of(criteria).drop_nulls().unique().sort().to_list()
+    if len(there) > 1:
         raise DataError(
             f'column "{shown(criteria.name)}" says that the answers are about {len(there)} criteria '
             f"({first_few(there)}), and a board is about one. Choose it: {option('criterion', there[0])}."
         )
-    if said is None:
-        return np.ones(len(text), dtype=bool)
-    if said not in there:
-        raise DataError(
-            f'column "{shown(criteria.name)}" holds no "{shown(said)}"; it holds {first_few(there)}.'
-            f"{did_you_mean(said, there)}"
-        )
-    keep: BoolArray = (text == said).fill_null(False).to_numpy()
-    return keep
+    return np.ones(len(criteria), dtype=bool)
 
 
 def _answer(raw: Columns, options: ReadOptions) -> str | None:

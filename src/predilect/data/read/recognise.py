@@ -11,7 +11,7 @@ from typing import Any, get_args
 from predilect._base.text import either, shown
 from predilect.data.frames import Columns, as_text
 from predilect.data.read.assemble import Assembled, Pairs, Unclear, assemble
-from predilect.data.read.columns import guess_pair, lacking, listed, require_columns
+from predilect.data.read.columns import guess_pair, lacking, listed, people_in, require_columns
 from predilect.data.read.listed import listed_readings
 from predilect.data.read.long import long_readings, rows_are_alternatives
 from predilect.data.read.names import (
@@ -107,17 +107,24 @@ def _set_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
         or any(said.get(key) is not None for key in ("left", "right", "won", "lost", "outcome"))
     ):
         return
-    named = said.get("alternatives")
-    # A row is an alternative if its values tell so; otherwise it may be that, or a whole task.
-    sure = (named is None or isinstance(named, str)) and rows_are_alternatives(raw, said)
-    layouts = _LAYOUTS[:1] if sure else _LAYOUTS
-    # What keeps a layout from offering more is said if the table cannot be read otherwise.
-    every = (way for layout in layouts for way in or_refused(layout(raw, said), OPEN - _LAST))
+    taken = [said.get(role) for role in ("task", "winner", "weight", "context")]
+    people = [] if said.get("user") is not None else people_in(raw, [name for name in raw if name not in taken])
+    users: list[ReadOptions] = [{"user": name} for name in people] if len(people) > 1 else [{}]
+    every = (replace(way, say={**way.say, **user}) for user in users for way in _layouts(raw, {**said, **user}))
     ways = sorted((meant for way in every if (meant := _as_said(way, said)) is not None), key=lambda one: -one.sure)
     # Below OPEN there is what two or more guesses make of a table.
     guesses = [way for way in ways if way.sure < OPEN][:_MOST_GUESSES]
     yield from (way for way in ways if way.sure >= OPEN)
     yield from (replace(way, sure=OPEN) for way in guesses)
+
+
+def _layouts(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
+    named = said.get("alternatives")
+    # A row is an alternative if its values tell so; otherwise it may be that, or a whole task.
+    sure = (named is None or isinstance(named, str)) and rows_are_alternatives(raw, said)
+    for layout in _LAYOUTS[:1] if sure else _LAYOUTS:
+        # What keeps a layout from offering more is said if the table cannot be read otherwise.
+        yield from or_refused(layout(raw, said), OPEN - _LAST)
 
 
 def _as_said(way: Reading, said: ReadOptions) -> Reading | None:

@@ -40,8 +40,6 @@ from predilect.data.read.assemble import (
     Assembled,
     Unclear,
     map_items,
-    other_people,
-    refuse_other_people,
     used_only,
     weights_of,
 )
@@ -365,14 +363,12 @@ def columns_by_role(names: Sequence[str], options: ReadOptions) -> dict[str, str
 def sets_of_rows(
     kind: str, raw: Mapping[str, pl.Series], columns: dict[str, str], options: ReadOptions
 ) -> Sets:  # fmt: skip
-    """Answers of a table in which each row is a task, before their alternatives; DataError if two columns say who."""
+    """Answers of a table in which each row is a task, before their alternatives."""
     n = len(next(iter(raw.values())))
     none, rows, once = np.zeros(0, dtype=np.int64), np.arange(n), np.ones(n, dtype=np.int64)
     sets = Sets(options, kind, none, pl.Series(), none, rows, once, columns)
     if "user" in columns:
         sets.person = raw[columns["user"]]
-        others = other_people(list(raw), options, [name for role, name in columns.items() if role != "user"])
-        refuse_other_people(raw, clean_ids(sets.person, sets.person.name), columns["user"], others)
     if "weight" in columns:
         sets.weight = raw[columns["weight"]]
     sets.take_context(raw)
