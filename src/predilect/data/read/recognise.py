@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -26,7 +25,6 @@ from predilect.data.read.names import (
     guess_one,
     likely_items,
     pair_families,
-    tells_text,
 )
 from predilect.data.read.options import OPTIONS, ReadOptions, option
 from predilect.data.read.pairs import pair_readings
@@ -200,7 +198,7 @@ def _nothing(raw: Columns, options: ReadOptions) -> DataError:
     if left or right or answer:
         return lacking("left" if left is None else "right" if right is None else "winner", names, raw.index)
     if len(names) == 1 and len(names[0].split()) > 2:
-        told = "It is the only column: what lies between columns must be a comma, a semicolon, a tab or |."
+        told = "It is the only one: what lies between columns must be a comma, a semicolon, a tab or |."
     else:
         told = _belongs(raw, options, may_be_read=False) or (
             f"Name the two items and the answer, {option('left', 'NAME', right='NAME', winner='NAME')}; or of choices "
@@ -240,14 +238,3 @@ def _can_be_read(raw: Columns, options: ReadOptions) -> bool:
         return True
     except DataError:
         return False
-
-
-def used_columns(names: Sequence[str], options: ReadOptions) -> list[str]:
-    """Columns that are likely read of a table with some ``names``: all but texts, where others hold the items."""
-    once = [name for name, count in Counter(names).items() if count == 1]
-    likely = likely_items(pair_families(once))
-    if options.get("left") is None and not (likely and likely[0].rank in (0, 1)):
-        return list(names)
-    said = {str(options.get("keep")).partition(":")[0]} | {one for value in options.values() for one in (
-        [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else [])}  # fmt: skip
-    return [name for name in dict.fromkeys(names) if name in said or (name in once and not tells_text(name))]
