@@ -18,10 +18,11 @@ from predilect.data.frames import Columns, as_text
 from predilect.data.intake import NOT_ANSWERED, Intake, nothing_left
 from predilect.data.read.assemble import Pairs
 from predilect.data.read.columns import no_column
+from predilect.data.read.listed import Listed, sets_listed
 from predilect.data.read.names import CRITERION, guess_one, is_poll
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.profiles import words_of
-from predilect.data.read.sets import Sets, best_worst_levels, chosen_levels, sets_of_rows
+from predilect.data.read.sets import Sets
 from predilect.errors import DataError
 
 OF_ANOTHER, NOT_KEPT = "of another criterion", "not among those kept"
@@ -177,28 +178,18 @@ def read_poll(raw: Columns, options: ReadOptions) -> Pairs | Sets | None:
         outcome = as_text(raw["winner"]).replace_strict(_OUTCOMES, default=None, return_dtype=pl.Float64)
         roles = {role: name for role, name in _ROLES.items() if role != "winner"}
         return Pairs({**options, "task": False}, roles, outcome=outcome, used={"winner": "winner"}, table=dict(raw))
-    return _sets(dict(raw), options, heads)
+    return _sets(raw, options, heads)
 
 
 def _numbered(raw: Columns, head: str) -> tuple[str, ...]:
     return tuple(takewhile(raw.__contains__, (f"{head}{k}" for k in count(1))))
 
 
-def _sets(table: Mapping[str, pl.Series], options: ReadOptions, heads: Sequence[str]) -> Sets:
+def _sets(raw: Columns, options: ReadOptions, heads: tuple[str, ...]) -> Sets:
     """Answers about sets: a row a question, a column a place; of an order the best place first."""
-    marked = {"winner": "best", "worst": "worst"} if "worst" in table else {"winner": "best"}
-    kind = "order" if heads[0] == "rank1" else "best_worst" if "worst" in table else "best"
-    columns = {"user": "user"} | ({} if kind == "order" else marked)
-    columns |= {f"alternatives {k}": name for k, name in enumerate(heads, 1)}
-    sets = sets_of_rows(kind, table, columns, options)
-    n, size = sets.n_tasks, len(heads)
-    rows = pl.DataFrame({
-        "task": np.tile(np.arange(n), size), "item": pl.concat([table[name].alias("item") for name in heads]),
-    })  # fmt: skip
-    if kind == "order":
-        sets.take(rows, np.repeat(np.arange(size), n))
-        return sets
-    named = [rows["item"] == table[name].gather(rows["task"]) for name in marked.values()]
-    chosen = [one.fill_null(False).to_numpy() for one in named]
-    sets.take(rows, chosen_levels(*chosen) if kind == "best" else best_worst_levels(*chosen))
-    return sets
+    if heads[0] == "rank1":
+        return sets_listed(raw, Listed("order", (), heads, {"user": "user"}), options)
+    if "worst" not in raw:
+        return sets_listed(raw, Listed("best", heads, ("best",), {"user": "user", "winner": "best"}), options)
+    roles = {"user": "user", "best": "best", "worst": "worst"}
+    return sets_listed(raw, Listed("best_worst", heads, ("best", "worst"), roles), options)
