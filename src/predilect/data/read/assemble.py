@@ -232,7 +232,7 @@ def _in_use(
         ties=exact_sum(amount[outcome == 0]),
         choices_found=0 if found is None else len(np.unique(found[found >= 0])),
         columns=columns,
-        ignored_columns=tuple(name for name in raw if name not in columns.values()),
+        ignored_columns=tuple(name for name in raw if name not in (*columns.values(), *pairs.called)),
         winner_reading=f"{decoded.reading}{grades}",
         unused_items=no_items,
         unused_users=no_users if rows.user is not None else (),
@@ -337,14 +337,6 @@ class _Rows:
             )
         self.reason[rows] = _SELF
 
-    def person(self, row: int) -> str:
-        """Who answered a row."""
-        return "somebody" if self.user is None else shown(self.user[int(row)])
-
-    def pair(self, row: int) -> tuple[str, str]:
-        """The two items of a row."""
-        return shown(self.items.ids[self.one[row]]), shown(self.items.ids[self.two[row]])
-
     def tasks(self, raw: Columns) -> Codes | None:
         """Tasks of the rows in use, by a column; a column that tells none apart loses its role."""
         if "task" not in self.roles:
@@ -355,8 +347,6 @@ class _Rows:
 
     def runs(self, rows: BoolArray, outcome: NDArray[np.int8], weight: FloatArray) -> Codes | None:
         """Choices that were taken apart into ``rows`` one after the other, as it is said that they were."""
-        if not self.options.get("runs"):
-            return None
         return choices_in_runs(self.who[rows], self.one[rows], self.two[rows], outcome, weight[rows])
 
     def example(self, decoded: Decoded) -> tuple[str, str]:
